@@ -9,7 +9,7 @@ export interface StoreRecord {
   readonly kind: 'token' | 'secret' | 'password';
   /**
    * Everything that decides whether this is the right entry, as one line of readable text; also the item's
-   * account in the OS keychain, where a person may read it.
+   * account in the OS keychain, where a person may read it. No two entries share a key, whatever their kind.
    */
   readonly key: string;
   readonly store: 'keychain' | 'file';
@@ -37,4 +37,37 @@ export interface Store {
   remove(key: string): Promise<boolean>;
   /** Every record of this store, in no order. Never opens the keychain. Unreadable records are skipped. */
   list(): StoreRecord[];
+}
+
+/** How the store reaches the OS keychain. */
+export interface KeychainOptions {
+  readonly platform: NodeJS.Platform;
+  /** The process's environment: where the session bus is, and what a child process is started with. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** True when a person can see and answer a desktop prompt: a terminal, and a display. */
+  readonly mayPrompt: boolean;
+  /** Starts this program as a keychain child, which then calls `runKeychainChild` of keychain-child.ts. */
+  readonly child: { readonly command: string; readonly args: readonly string[] };
+  /** Shown to the person at once, and before the process may be killed: must write synchronously. */
+  notify(message: string): void;
+  /** Values too long for one entry of the keychain are split. Default: on Windows. */
+  readonly split?: boolean;
+  /** How long to wait for an answer to an operation that should not prompt, in ms. Default 5000. */
+  readonly answerMs?: number;
+  /** How long to wait for a person to answer the desktop's prompt, in ms. Default 60000. */
+  readonly promptMs?: number;
+}
+
+export interface StoreOptions {
+  /** Where records live, `$XDG_STATE_HOME/graphcred`. Made on the first write, mode 0700. */
+  readonly stateDir: string;
+  /** Where the generated key of the file store lives, `$XDG_CONFIG_HOME/graphcred`. */
+  readonly configDir: string;
+  /** Key of the file store: 32 bytes in base64. Goes before `storeKeyFile`. */
+  readonly storeKey?: Sensitive | undefined;
+  /** File holding such a key. */
+  readonly storeKeyFile?: string | undefined;
+  readonly keychain: KeychainOptions;
+  /** One line about an entry that had to be passed over; the caller prints it. */
+  warn(message: string): void;
 }
