@@ -1,7 +1,21 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { GraphException } from '../core/errors.js';
+import { cannotWrite, ensurePrivateFolder, errnoOf, temporaryName } from './files.js';
+import { isAlive, markOf, placeOf } from './owner.js';
+
+// How the lock works. The lock file is made with link(2), its content already in place: who makes it, has it.
+// The content names the owner and a number used once. When the owner of number N is dead, the lock passes to
+// whoever makes the file `<lock>.N`, again by link(2), so to exactly one; and so on from there. The lock
+// belongs to the last link of this chain. A file that others rely on is never renamed or replaced, which is
+// where take-over schemes lose their race: only the owner gives the lock back, by removing the lock file
+// first and the rest of the chain after it. A number never comes back, so a late claim to `<lock>.N` is
+// recognised as void by looking at the chain once more.
+
 export interface LockOptions {
   /** How long to wait for another process, in ms. */
-  waitMs: number;
-  signal?: AbortSignal | undefined;
+  readonly waitMs: number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Lock {
@@ -9,12 +23,159 @@ export interface Lock {
   release(): void;
 }
 
+const SHORTEST_PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 50;
+
 /** Waits for the lock. Throws LOCK_TIMEOUT, STORE_UNAVAILABLE (folder cannot be written), or the signal's reason. */
-export async function acquireLock(_path: string, _options: LockOptions): Promise<Lock> {
-  throw new Error('not written yet');
+export async function acquireLock(file: string, options: LockOptions): Promise<Lock> {
+  const deadline = performance.now() + options.waitMs;
+  const attempt = prepare(file);
+  try {
+    for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
+      options.signal?.throwIfAborted();
+      const lock = attempt.take();
+      if (lock) return lock;
+      const left = deadline - performance.now();
+      if (left <= 0) throw timedOut(file, options.waitMs);
+      // Jitter, or those who wait would all come back at the same instant.
+      await sleep(Math.min(left, pause * (0.5 + Math.random() / 2)), options.signal);
+    }
+  } finally {
+    attempt.cleanUp();
+  }
 }
 
 /** The lock if nobody alive has it, else undefined. Throws STORE_UNAVAILABLE. */
-export function tryLock(_path: string): Lock | undefined {
-  throw new Error('not written yet');
+export function tryLock(file: string): Lock | undefined {
+  const attempt = prepare(file);
+  try {
+    return attempt.take();
+  } finally {
+    attempt.cleanUp();
+  }
+}
+
+interface Link {
+  readonly file: string;
+  /** The number used once; names the file that takes over from this link. */
+  readonly number: string;
+  /** Who made it; absent while it is being written, where hard links do not exist. */
+  readonly mark: string | undefined;
+  readonly ageMs: number;
+}
+
+function prepare(file: string): { take(): Lock | undefined; cleanUp(): void } {
+  const dir = path.dirname(file);
+  ensurePrivateFolder(dir);
+  const place = placeOf();
+  const number = `${process.pid.toString(36)}-${Math.random().toString(36).slice(2, 12)}`;
+  const content = `${number} ${markOf(place)}\n`;
+  const temporary = temporaryName(file);
+
+  function take(): Lock | undefined {
+    const last = readChain(file).at(-1);
+    if (last && isAlive(last.mark, last.ageMs, place)) return undefined;
+    const mine = last ? `${file}.${last.number}` : file;
+    if (!create(mine, temporary, content)) return undefined;
+    if (readChain(file).at(-1)?.number === number) return held(file, number);
+    // The lock was given back between the look and the claim.
+    fs.rmSync(mine, { force: true });
+    return undefined;
+  }
+
+  const orRefuse = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (error) {
+      throw cannotWrite(dir, error);
+    }
+  };
+  orRefuse(() => fs.writeFileSync(temporary, content, { flag: 'wx', mode: 0o600 }));
+  return {
+    take: () => orRefuse(take),
+    cleanUp: () => fs.rmSync(temporary, { force: true }),
+  };
+}
+
+function held(file: string, number: string): Lock {
+  let mine = true;
+  return {
+    release() {
+      if (!mine) return;
+      mine = false;
+      try {
+        const chain = readChain(file);
+        // Another machine may have taken it over after a long silence.
+        if (chain.at(-1)?.number !== number) return;
+        // The lock file comes first in the chain: without it the rest is out of use.
+        for (const link of chain) fs.rmSync(link.file, { force: true });
+      } catch {
+        // Once this process has ended the lock counts as free.
+      }
+    },
+  };
+}
+
+/** The links from the lock file to the present owner's; empty when the lock is free. */
+function readChain(file: string): Link[] {
+  const chain: Link[] = [];
+  for (let next = file; ; ) {
+    let content: string;
+    let stat: fs.Stats;
+    try {
+      content = fs.readFileSync(next, 'utf8');
+      stat = fs.statSync(next);
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return chain;
+      throw error;
+    }
+    const [number, mark] = content.endsWith('\n') ? content.trimEnd().split(' ') : [];
+    chain.push({
+      file: next,
+      number: number ?? `${stat.ino}-${Math.trunc(stat.mtimeMs)}`,
+      mark,
+      ageMs: Date.now() - stat.mtimeMs,
+    });
+    next = `${file}.${chain.at(-1)?.number}`;
+  }
+}
+
+/** Makes the file unless it exists. Its content is in place at once, where hard links are possible. */
+function create(target: string, temporary: string, content: string): boolean {
+  try {
+    fs.linkSync(temporary, target);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return false;
+  }
+  try {
+    fs.writeFileSync(target, content, { flag: 'wx', mode: 0o600 });
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function timedOut(file: string, waitMs: number): GraphException {
+  return new GraphException(
+    'LOCK_TIMEOUT',
+    `another graphcred process is busy with this entry; waited ${Math.round(waitMs / 1000)} s`,
+    { hint: `run the command again; if no other graphcred is running, remove ${file}` },
+  );
+}
+
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const done = () => {
+      signal?.removeEventListener('abort', stopped);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    const stopped = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', stopped, { once: true });
+  });
 }

@@ -1,11 +1,141 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { readChecked, type Staged, stageFile } from './files.js';
 import type { StoreRecord } from './store.js';
+
+/** A record as it lies on the disk. */
+export interface Entry {
+  readonly record: StoreRecord;
+  /** The encrypted value, when the file store keeps it. */
+  readonly sealed?: string;
+}
+
+const KINDS: readonly StoreRecord['kind'][] = ['token', 'secret', 'password'];
+const RECORD_NAME = /^(?:token|secret|password)-[0-9a-f]{28}\.json$/;
 
 /** Path of something that belongs to an entry: its record, its lock, the refusal met by the lock's holder. */
 export function entryPath(
-  _stateDir: string,
-  _kind: StoreRecord['kind'],
-  _key: string,
-  _suffix: 'json' | 'lock' | 'refused',
+  stateDir: string,
+  kind: StoreRecord['kind'],
+  key: string,
+  suffix: 'json' | 'lock' | 'refused',
 ): string {
-  throw new Error('not written yet');
+  return path.join(stateDir, `${kind}-${hashOf(key)}.${suffix}`);
+}
+
+/** The entry of a key, whichever store keeps its value. What cannot be believed or read counts as absent. */
+export function readEntry(stateDir: string, key: string, warn: (message: string) => void): Entry | undefined {
+  for (const kind of KINDS) {
+    const entry = readEntryFile(entryPath(stateDir, kind, key, 'json'), warn);
+    if (entry?.record.key === key && entry.record.kind === kind) return entry;
+  }
+  return undefined;
+}
+
+/** Every readable entry, in no order. */
+export function listEntries(stateDir: string, warn: (message: string) => void): Entry[] {
+  let names: string[];
+  try {
+    names = fs.readdirSync(stateDir);
+  } catch {
+    return [];
+  }
+  const entries: Entry[] = [];
+  for (const name of names) {
+    if (!RECORD_NAME.test(name)) continue;
+    const file = path.join(stateDir, name);
+    const entry = readEntryFile(file, warn);
+    // A copy under another name is not found by its key, so it is not listed either.
+    if (entry && entryPath(stateDir, entry.record.kind, entry.record.key, 'json') === file)
+      entries.push(entry);
+  }
+  return entries;
+}
+
+/** Writes the entry beside its place; `commit` replaces what was there. Throws STORE_UNAVAILABLE. */
+export function stageEntry(stateDir: string, { record, sealed }: Entry): Staged {
+  const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
+  const text = JSON.stringify({ v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed });
+  return stageFile(entryPath(stateDir, kind, key, 'json'), `${text}\n`);
+}
+
+/** Removes an entry's file; no error if it is gone already. */
+export function removeEntry(stateDir: string, record: StoreRecord): void {
+  fs.rmSync(entryPath(stateDir, record.kind, record.key, 'json'), { force: true });
+}
+
+function readEntryFile(file: string, warn: (message: string) => void): Entry | undefined {
+  const checked = readChecked(file);
+  if (checked === undefined) return undefined;
+  if ('refused' in checked) {
+    warn(`${file} is passed over: ${checked.refused}. Remove it; graphcred makes a new one when needed`);
+    return undefined;
+  }
+  const parsed = parseEntry(checked.text);
+  if (typeof parsed === 'string') {
+    warn(`${file} is passed over: ${parsed}`);
+    return undefined;
+  }
+  return parsed;
+}
+
+/** The entry, or why it cannot be used. */
+function parseEntry(text: string): Entry | string {
+  let raw: Record<string, unknown> | null;
+  try {
+    raw = JSON.parse(text);
+  } catch {
+    return 'it is not JSON';
+  }
+  if (typeof raw !== 'object' || raw === null) return 'it is not a record of graphcred';
+  const { v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed } = raw;
+  if (typeof v === 'number' && v > 1) return 'a newer graphcred wrote it';
+  const valid =
+    v === 1 &&
+    KINDS.some((known) => known === kind) &&
+    typeof key === 'string' &&
+    (store === 'keychain' || store === 'file') &&
+    Number.isFinite(createdAtUnix) &&
+    (expiresAtUnix === undefined || Number.isFinite(expiresAtUnix)) &&
+    isInfo(info) &&
+    (sealed === undefined || typeof sealed === 'string');
+  if (!valid) return 'it is not a record of graphcred';
+  const record = {
+    v,
+    kind,
+    key,
+    store,
+    createdAtUnix,
+    ...(expiresAtUnix === undefined ? {} : { expiresAtUnix }),
+    info,
+  } as StoreRecord;
+  return sealed === undefined ? { record } : { record, sealed };
+}
+
+function isInfo(info: unknown): boolean {
+  if (typeof info !== 'object' || info === null || Array.isArray(info)) return false;
+  return Object.values(info).every(
+    (value) => value === null || typeof value === 'string' || typeof value === 'number',
+  );
+}
+
+/**
+ * A name for a key, not a proof of anything: the record holds the key itself, and it is compared on reading.
+ * Two 53-bit cyrb53 sums, because loading node:crypto costs five milliseconds at every start.
+ */
+export function hashOf(text: string): string {
+  return sum53(text, 0x67726170) + sum53(text, 0x68637265);
+}
+
+function sum53(text: string, seed: number): string {
+  let a = 0xdeadbeef ^ seed;
+  let b = 0x41c6ce57 ^ seed;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    a = Math.imul(a ^ unit, 0x9e3779b1);
+    b = Math.imul(b ^ unit, 0x5f356495);
+  }
+  a = Math.imul(a ^ (a >>> 16), 0x85ebca6b) ^ Math.imul(b ^ (b >>> 13), 0xc2b2ae35);
+  b = Math.imul(b ^ (b >>> 16), 0x85ebca6b) ^ Math.imul(a ^ (a >>> 13), 0xc2b2ae35);
+  return ((b & 0x1fffff) * 2 ** 32 + (a >>> 0)).toString(16).padStart(14, '0');
 }

@@ -1,0 +1,143 @@
+// The little of the D-Bus wire format that the probe needs: calls whose arguments are strings, and replies
+// that hold one string or one boolean. Values are aligned to their size, counted from the message's start;
+// strings carry their length before and a zero byte after.
+
+export interface MethodCall {
+  readonly serial: number;
+  readonly to: string;
+  readonly path: string;
+  readonly of: string;
+  readonly name: string;
+  readonly args?: readonly string[];
+}
+
+export interface Reply {
+  /** Serial of the call it answers; absent on signals. */
+  readonly replyTo: number | undefined;
+  /** The error's name, when it is one. */
+  readonly error: string | undefined;
+  firstString(): string;
+  variantBoolean(): boolean;
+}
+
+const LITTLE_ENDIAN = 0x6c;
+const BIG_ENDIAN = 0x42;
+const METHOD_CALL = 1;
+const ERROR = 3;
+const FIXED_HEADER = 16;
+const LARGEST_MESSAGE = 1 << 20;
+const FIELD = {
+  path: 1,
+  interface: 2,
+  member: 3,
+  errorName: 4,
+  replySerial: 5,
+  destination: 6,
+  signature: 8,
+};
+
+const aligned = (offset: number, to: number) => Math.ceil(offset / to) * to;
+
+export function methodCall(call: MethodCall): Buffer {
+  const args = call.args ?? [];
+  const bytes: number[] = [LITTLE_ENDIAN, METHOD_CALL, 0, 1];
+  const pad = (to: number) => {
+    while (bytes.length % to !== 0) bytes.push(0);
+  };
+  const uint32 = (value: number) => {
+    pad(4);
+    bytes.push(value & 255, (value >>> 8) & 255, (value >>> 16) & 255, value >>> 24);
+  };
+  const string = (value: string) => {
+    const encoded = Buffer.from(value);
+    uint32(encoded.length);
+    bytes.push(...encoded, 0);
+  };
+  const signature = (value: string) => bytes.push(value.length, ...Buffer.from(value), 0);
+  const field = (code: number, type: string, value: string) => {
+    pad(8);
+    bytes.push(code);
+    signature(type);
+    if (type === 'g') signature(value);
+    else string(value);
+  };
+
+  uint32(0); // length of the body, known at the end
+  uint32(call.serial);
+  uint32(0); // length of the header fields, likewise
+  field(FIELD.path, 'o', call.path);
+  field(FIELD.interface, 's', call.of);
+  field(FIELD.member, 's', call.name);
+  field(FIELD.destination, 's', call.to);
+  if (args.length > 0) field(FIELD.signature, 'g', 's'.repeat(args.length));
+  const endOfFields = bytes.length;
+  pad(8);
+  const body = bytes.length;
+  for (const arg of args) string(arg);
+
+  const message = Buffer.from(bytes);
+  message.writeUInt32LE(message.length - body, 4);
+  message.writeUInt32LE(endOfFields - FIXED_HEADER, 12);
+  return message;
+}
+
+/** Where the first message in the buffer ends; 0 while it is not complete. Throws on what is not D-Bus. */
+export function endOfMessage(buffer: Buffer): number {
+  if (buffer.length < FIXED_HEADER) return 0;
+  const end = bodyOf(buffer) + reader(buffer)(4);
+  if (end > LARGEST_MESSAGE) throw new Error('not a D-Bus message');
+  return end <= buffer.length ? end : 0;
+}
+
+/** Reads one whole message. Throws on what is not D-Bus. */
+export function parseMessage(message: Buffer): Reply {
+  const uint32 = reader(message);
+  const string = (at: number) => message.toString('utf8', at + 4, at + 4 + uint32(at));
+  let replyTo: number | undefined;
+  let errorName: string | undefined;
+  for (let at = FIXED_HEADER; at < FIXED_HEADER + uint32(12); ) {
+    at = aligned(at, 8);
+    const code = message[at];
+    const type = message.toString('latin1', at + 2, at + 2 + message.readUInt8(at + 1));
+    at += 3 + type.length;
+    if (type === 'g') {
+      at += message.readUInt8(at) + 2;
+      continue;
+    }
+    at = aligned(at, 4);
+    if (type === 'u') {
+      if (code === FIELD.replySerial) replyTo = uint32(at);
+      at += 4;
+    } else if (type === 's' || type === 'o') {
+      if (code === FIELD.errorName) errorName = string(at);
+      at += 4 + uint32(at) + 1;
+    } else {
+      throw new Error('not a D-Bus message');
+    }
+  }
+  const body = bodyOf(message);
+  return {
+    replyTo,
+    error: message[1] === ERROR ? (errorName ?? '') : undefined,
+    firstString: () => string(body),
+    variantBoolean() {
+      if (message.toString('latin1', body, body + 3) !== '\x01b\0') throw new Error('not a boolean');
+      return uint32(aligned(body + 3, 4)) !== 0;
+    },
+  };
+}
+
+function bodyOf(message: Buffer): number {
+  return aligned(FIXED_HEADER + reader(message)(12), 8);
+}
+
+function reader(message: Buffer): (at: number) => number {
+  switch (message[0]) {
+    case LITTLE_ENDIAN:
+      return (at) => message.readUInt32LE(at);
+    case BIG_ENDIAN:
+      return (at) => message.readUInt32BE(at);
+    default:
+      throw new Error('not a D-Bus message');
+  }
+}

@@ -1,0 +1,97 @@
+import { GraphException } from '../core/errors.js';
+import { type KeychainState, probeKeychain } from './dbus-probe.js';
+import { type Answer, locked, type Operation, OTHER_STORE, performNatively } from './native.js';
+import type { Vault } from './split.js';
+import type { KeychainOptions } from './store.js';
+
+const ANSWER_MS = 5_000;
+const PROMPT_MS = 60_000;
+const MACOS_PROMPT_NOTICE_MS = 2_000;
+
+const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, string>> = {
+  'no-bus': 'there is no OS keychain: no session bus is running',
+  'no-service': 'there is no OS keychain: no Secret Service runs on the session bus',
+  'no-default-collection': 'the OS keychain has no default keyring yet',
+  silent: 'the OS keychain does not answer',
+};
+
+/** The OS keychain as it is on this machine. One operation at a time, whatever the caller does. */
+export function keychainVault(options: KeychainOptions): Vault {
+  let last: Promise<unknown> = Promise.resolve();
+  // Each open call blocks a thread of Node's pool of four; with all four blocked, file reading stops too.
+  const run = (operation: Operation): Promise<Answer> => {
+    const next = last.then(() => perform(operation, options));
+    last = next.catch(() => {});
+    return next;
+  };
+  return {
+    async get(account) {
+      const value = await run({ op: 'get', account });
+      return typeof value === 'string' ? value : undefined;
+    },
+    async set(account, value) {
+      await run({ op: 'set', account, value });
+    },
+    async delete(account) {
+      return (await run({ op: 'delete', account })) === true;
+    },
+  };
+}
+
+async function perform(operation: Operation, options: KeychainOptions): Promise<Answer> {
+  if (options.platform === 'win32') return inChild(operation, options, false);
+  if (options.platform === 'darwin') return onMacOs(operation, options);
+  // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever; so the bus is
+  // asked first, and libsecret only when it can answer at once.
+  const state = await probeKeychain(options);
+  if (state === 'unlocked') return inThisProcess(operation, options);
+  if (state === 'locked') return throughPrompt(operation, options);
+  throw new GraphException('STORE_UNAVAILABLE', ABSENT[state], { hint: OTHER_STORE });
+}
+
+async function inThisProcess(operation: Operation, options: KeychainOptions): Promise<Answer> {
+  const limitMs = options.answerMs ?? ANSWER_MS;
+  // Node waits for the blocked thread even in process.exit(); only a signal ends it.
+  const timer = setTimeout(() => {
+    options.notify(`the OS keychain fell silent in the middle of a call; gave up after ${limitMs / 1000} s`);
+    process.kill(process.pid, 'SIGKILL');
+  }, limitMs);
+  try {
+    return await performNatively(operation);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function throughPrompt(operation: Operation, options: KeychainOptions): Promise<Answer> {
+  if (!options.mayPrompt) throw locked();
+  const seconds = promptMs(options) / 1000;
+  options.notify(`the OS keychain is locked: answer the desktop's prompt (waiting up to ${seconds} s)`);
+  const answer = await inChild(operation, options, true);
+  // A prompt that was turned down looks like an entry that is not there.
+  if (!answer && (await probeKeychain(options)) === 'locked') throw locked();
+  return answer;
+}
+
+/** Any call may prompt there, and nothing tells beforehand. */
+async function onMacOs(operation: Operation, options: KeychainOptions): Promise<Answer> {
+  if (!options.mayPrompt) return inChild(operation, options, false);
+  const notice = setTimeout(() => {
+    options.notify(`waiting for the keychain: answer its prompt (up to ${promptMs(options) / 1000} s)`);
+  }, MACOS_PROMPT_NOTICE_MS);
+  try {
+    return await inChild(operation, options, true);
+  } finally {
+    clearTimeout(notice);
+  }
+}
+
+async function inChild(operation: Operation, options: KeychainOptions, prompting: boolean): Promise<Answer> {
+  const { askChild } = await import('./keychain-parent.js');
+  const ms = prompting ? promptMs(options) : (options.answerMs ?? ANSWER_MS);
+  return askChild(operation, options, { ms, prompting });
+}
+
+function promptMs(options: KeychainOptions): number {
+  return options.promptMs ?? PROMPT_MS;
+}
