@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import type { SandboxOptions } from './server.js';
+import type { Role } from './state.js';
+
+export { parseFault } from './fault-spec.js';
+
+const ROLES: readonly Role[] = ['superuser', 'admin', 'reader'];
+type UserOption = NonNullable<SandboxOptions['users']>[number];
+type SecretOption = NonNullable<SandboxOptions['secrets']>[number];
+
+/**
+ * `--user name:password[:role]`. A password may hold colons: only a last part that is a role's name is taken
+ * for one. Without a role the user is a superuser. Throws an Error with one clear sentence.
+ */
+export function parseUser(given: string): UserOption {
+  const parts = given.split(':');
+  const last = parts.at(-1) as Role;
+  const role = parts.length > 2 && ROLES.includes(last) ? last : 'superuser';
+  const name = parts[0] ?? '';
+  const password = parts.slice(1, parts.length > 2 && ROLES.includes(last) ? -1 : undefined).join(':');
+  if (name === '' || password === '') {
+    throw new Error(
+      'A user is written name:password, with :superuser, :admin or :reader after it if you like.',
+    );
+  }
+  return { name, password, role };
+}
+
+/** `--secret alias:value:user:graph`. Throws an Error with one clear sentence that does not repeat the value. */
+export function parseSecret(given: string): SecretOption {
+  const [alias, value, user, graph, ...more] = given.split(':');
+  if (!alias || !value || !user || !graph || more.length > 0) {
+    throw new Error('A secret is written alias:value:user:graph.');
+  }
+  return { alias, value, user, graph };
+}
+
+/** `--tls CERT:KEY`, two PEM files. Throws an Error with one clear sentence. */
+export function readTls(given: string): { cert: string; key: string } {
+  const [cert, key, ...more] = splitPaths(given);
+  if (!cert || !key || more.length > 0)
+    throw new Error('Certificate and key are written CERT:KEY, two PEM files.');
+  return { cert: readPem(cert), key: readPem(key) };
+}
+
+/** A colon after a drive letter (`C:\cert.pem`) does not separate. */
+function splitPaths(given: string): string[] {
+  return given.split(/(?<!(?:^|:)[A-Za-z]):|(?<=(?:^|:)[A-Za-z]):(?![\\/])/);
+}
+
+function readPem(file: string): string {
+  let content: string;
+  try {
+    content = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`The file ${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+  }
+  if (!content.includes('-----BEGIN ')) throw new Error(`The file ${file} is not a PEM file.`);
+  return content;
+}

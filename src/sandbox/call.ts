@@ -1,0 +1,30 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** One request, read to its end. */
+export interface Call {
+  readonly server: 'rest' | 'gsql';
+  readonly method: string;
+  /** As sent, not percent-decoded, without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export function json(status: number, value: unknown): Reply {
+  return { status, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(value) };
+}
+
+export function text(status: number, body: string): Reply {
+  return { status, headers: { 'Content-Type': 'text/plain;charset=UTF-8' }, body };
+}
+
+export function html(status: number, body: string): Reply {
+  return { status, headers: { 'Content-Type': 'text/html' }, body };
+}

@@ -1,0 +1,69 @@
+import { type Call, json, type Reply } from './call.js';
+import { checkFault, parseFault } from './fault-spec.js';
+import type { Fault, FaultList } from './faults.js';
+import type { RequestLogEntry } from './request-log.js';
+import type { Switches, World } from './world.js';
+
+export interface Controls {
+  readonly world: World;
+  readonly faults: FaultList;
+  readonly requests: readonly RequestLogEntry[];
+  readonly unknownRoutes: readonly string[];
+  setClockOffset(seconds: number): void;
+}
+
+/** `/__sandbox/…`, on both ports: what no real server has. Needs no login and is not logged. */
+export function control(call: Call, controls: Controls): Reply {
+  const { world, faults } = controls;
+  try {
+    switch (`${call.method} ${call.path.slice('/__sandbox/'.length)}`) {
+      case 'GET requests':
+        return json(200, { requests: controls.requests, unknownRoutes: controls.unknownRoutes });
+      case 'GET faults':
+        return json(200, { faults: faults.all });
+      case 'POST faults':
+        for (const fault of readFaults(call.body)) faults.add(fault);
+        return json(200, { faults: faults.all });
+      case 'DELETE faults':
+        faults.clear();
+        return json(200, { faults: [] });
+      case 'POST clock': {
+        const { offset } = JSON.parse(call.body) as { offset?: unknown };
+        if (typeof offset !== 'number' || !Number.isFinite(offset))
+          throw new Error('Send {"offset": seconds}.');
+        controls.setClockOffset(offset);
+        return json(200, { offset });
+      }
+      case 'GET switches':
+        return json(200, world.switches);
+      case 'POST switches':
+        setSwitches(world.switches, JSON.parse(call.body) as Record<string, unknown>);
+        return json(200, world.switches);
+      default:
+        return json(404, { error: true, message: 'See docs/sandbox.md for the control path.' });
+    }
+  } catch (error) {
+    return json(400, { error: true, message: error instanceof Error ? error.message : 'Bad request.' });
+  }
+}
+
+/** A fault as JSON, a list of them, or the string form of `--fault`, one a line. */
+function readFaults(body: string): Fault[] {
+  if (!/^\s*[[{]/.test(body)) {
+    return body
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .map(parseFault);
+  }
+  const given: unknown = JSON.parse(body);
+  return (Array.isArray(given) ? given : [given]).map((one) => checkFault(one as Fault));
+}
+
+function setSwitches(switches: Switches, given: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(given)) {
+    const present = Object.hasOwn(switches, name) ? switches[name as keyof Switches] : undefined;
+    if (present === undefined || typeof present !== typeof value)
+      throw new Error(`There is no such switch: ${name}.`);
+    Object.assign(switches, { [name]: value });
+  }
+}

@@ -1,0 +1,110 @@
+import { html, json, type Reply, text } from './call.js';
+
+/** What a fault does to the calls it meets; the grammar of the string form is in `parseFault`. */
+export type FaultAction =
+  | 'delay'
+  | 'status'
+  | 'html'
+  | 'truncate'
+  | 'malformed'
+  | 'drop-before'
+  | 'drop-after'
+  | 'clock'
+  | 'sleeping'
+  | 'starting';
+
+export interface Fault {
+  readonly action: FaultAction;
+  /** `METHOD /path`, `/path`, or with `*` at the end of the path. Without it, every call. */
+  readonly route?: string;
+  /** Begin at the n-th matching call, counted from 1 since the fault was added. */
+  readonly nth?: number;
+  /** For how many calls; 1 when `nth` is given, otherwise without end. */
+  readonly times?: number;
+  /** delay: milliseconds. */
+  readonly ms?: number;
+  /** clock: seconds the sandbox's clock is set ahead (or, below 0, back) from then on. */
+  readonly seconds?: number;
+  /** status, html: the HTTP status. */
+  readonly status?: number;
+  /** status: `html`, `json`, `empty`, or the body itself; truncate, malformed: the body itself. */
+  readonly body?: string;
+  /** status: one more header, such as `Location: http://127.0.0.1:1/`. */
+  readonly header?: string;
+}
+
+const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
+const SLEEPING =
+  '<html><head><title>Starting workspace</title></head><body>Starting workspace</body></html>\n';
+
+/** The answer that takes the place of the real one, for actions that do so. The call then has no effect. */
+export function faultReply(fault: Fault): Reply | undefined {
+  switch (fault.action) {
+    case 'status':
+      return withHeader(statusReply(fault.status ?? 500, fault.body ?? 'json'), fault.header);
+    case 'html':
+      return html(fault.status ?? 200, fault.body ?? PAGE);
+    case 'sleeping':
+      return html(502, SLEEPING);
+    case 'starting':
+      return json(202, { error: 'false', message: 'The workspace is starting', results: {} });
+    default:
+      return undefined;
+  }
+}
+
+function statusReply(status: number, body: string): Reply {
+  if (body === 'html') return html(status, PAGE);
+  if (body === 'empty') return text(status, '');
+  if (body === 'json') return json(status, { error: true, message: `Injected fault, status ${status}.` });
+  return { status, headers: { 'Content-Type': 'application/json' }, body };
+}
+
+function withHeader(reply: Reply, header: string | undefined): Reply {
+  if (header === undefined) return reply;
+  const colon = header.indexOf(':');
+  const [name, value] = [header.slice(0, colon).trim(), header.slice(colon + 1).trim()];
+  return { ...reply, headers: { ...reply.headers, [name]: value } };
+}
+
+export interface FaultList {
+  readonly all: readonly Fault[];
+  add(fault: Fault): void;
+  clear(): void;
+  /** The faults that hit this call, in the order they were added. Counts the call. */
+  matching(method: string, path: string): Fault[];
+}
+
+export function faultList(): FaultList {
+  let entries: { fault: Fault; seen: number }[] = [];
+  return {
+    get all() {
+      return entries.map((entry) => entry.fault);
+    },
+    add(fault) {
+      entries.push({ fault, seen: 0 });
+    },
+    clear() {
+      entries = [];
+    },
+    matching(method, path) {
+      const hits: Fault[] = [];
+      for (const entry of entries) {
+        if (!matches(entry.fault.route, method, path)) continue;
+        entry.seen++;
+        const first = entry.fault.nth ?? 1;
+        const times = entry.fault.times ?? (entry.fault.nth === undefined ? Number.POSITIVE_INFINITY : 1);
+        if (entry.seen >= first && entry.seen < first + times) hits.push(entry.fault);
+      }
+      return hits;
+    },
+  };
+}
+
+function matches(route: string | undefined, method: string, path: string): boolean {
+  if (route === undefined || route === '*') return true;
+  const blank = route.indexOf(' ');
+  if (blank > 0 && route.slice(0, blank).toUpperCase() !== method) return false;
+  const wanted = route.slice(blank + 1).trim();
+  return wanted.endsWith('*') ? path.startsWith(wanted.slice(0, -1)) : path === wanted;
+}

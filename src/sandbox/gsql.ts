@@ -1,0 +1,173 @@
+import { scan, type Word } from './gsql-words.js';
+import { dropSecret, findSecret, maskSecret, newSecret, type User } from './state.js';
+import { fill, GSQL } from './texts.js';
+import type { World } from './world.js';
+
+/** What a client knows between two calls: 3.x keeps it in a cookie. */
+export interface Session {
+  readonly user: User;
+  graph: string | null;
+}
+
+export interface GsqlAnswer {
+  readonly lines: string[];
+  /** 0, 211 syntax error, 212 failed statement, 213 no graph in use. */
+  readonly code: number;
+}
+
+const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Runs every statement of `source` in turn; a failed one does not stop the next, a syntax error does. */
+export function runGsql(world: World, session: Session, source: string): GsqlAnswer {
+  const words = scan(source);
+  const lines: string[] = [];
+  let code = 0;
+  let at = 0;
+
+  const is = (offset: number, keyword: string) => {
+    const word = words[at + offset];
+    return word !== undefined && !word.quoted && word.text.toUpperCase() === keyword;
+  };
+  const startsStatement = (offset: number) =>
+    (is(offset, 'USE') && (is(offset + 1, 'GRAPH') || is(offset + 1, 'GLOBAL'))) ||
+    ((is(offset, 'CREATE') || is(offset, 'SHOW') || is(offset, 'DROP')) &&
+      (is(offset + 1, 'SECRET') || (is(offset, 'SHOW') && is(offset + 1, 'USER'))));
+  const say = (line: string, result = 0) => {
+    lines.push(line);
+    if (result !== 0) code = result;
+  };
+  const syntaxError = (word: Word | undefined): GsqlAnswer => {
+    const found = word ?? { text: '<EOF>', line: words.at(-1)?.line ?? 1, column: 1 };
+    say(fill(GSQL.syntax, { token: found.text, line: found.line, column: found.column }), 211);
+    return { lines, code };
+  };
+
+  while (at < words.length) {
+    if (is(0, ';')) {
+      at++;
+    } else if (is(0, 'USE') && is(1, 'GLOBAL')) {
+      session.graph = null;
+      say(GSQL.usingGlobal);
+      at += 2;
+    } else if (is(0, 'USE') && is(1, 'GRAPH')) {
+      const graph = words[at + 2];
+      if (!graph || is(2, ';')) return syntaxError(graph);
+      useGraph(world, session, graph.text, say);
+      at += 3;
+    } else if (is(0, 'CREATE') && is(1, 'SECRET')) {
+      // The alias is optional, so only a word on the same line can be one.
+      const next = words[at + 2];
+      const hasAlias =
+        next !== undefined && next.line === words[at + 1]!.line && !is(2, ';') && !startsStatement(2);
+      if (hasAlias && !ALIAS.test(next.text)) return syntaxError(next);
+      createSecret(world, session, hasAlias ? next.text : undefined, say);
+      at += hasAlias ? 3 : 2;
+    } else if (is(0, 'SHOW') && is(1, 'SECRET')) {
+      showSecrets(world, session, say);
+      at += 2;
+    } else if (is(0, 'SHOW') && is(1, 'USER')) {
+      showUser(world, session, say);
+      at += 2;
+    } else if (is(0, 'DROP') && is(1, 'SECRET')) {
+      at += 2;
+      for (;;) {
+        const name = words[at];
+        if (!name || is(0, ';') || is(0, ',')) return syntaxError(name);
+        dropOne(world, session, name.text, say);
+        at++;
+        if (!is(0, ',')) break;
+        at++;
+      }
+    } else {
+      world.warn(
+        `The sandbox does not imitate the GSQL statement that begins with ${words[at]!.text.slice(0, 20)}.`,
+      );
+      return syntaxError(words[at]);
+    }
+  }
+  return { lines, code };
+}
+
+type Say = (line: string, result?: number) => void;
+
+function useGraph(world: World, session: Session, graph: string, say: Say): void {
+  if (world.state.graphs.includes(graph)) {
+    session.graph = graph;
+    say(`Using graph '${graph}'`);
+  } else {
+    session.graph = null;
+    say(fill(GSQL.unknownGraph, { graph }), 212);
+  }
+}
+
+/** The graph secrets are kept under: none on 4.x. Undefined (and said so) when 3.x has none in use. */
+function secretGraph(world: World, session: Session, say: Say): string | null | undefined {
+  if (world.version.generation === 'C') return null;
+  if (session.graph !== null) return session.graph;
+  say(GSQL.noGraphInUse, 213);
+  return undefined;
+}
+
+function createSecret(world: World, session: Session, alias: string | undefined, say: Say): void {
+  const graph = secretGraph(world, session, say);
+  if (graph === undefined) return;
+  const user = session.user.name;
+  if (session.user.role === 'reader') {
+    say(graph === null ? GSQL.mayNotCreateGlobal : fill(GSQL.mayNotCreate, { graph }), 212);
+    return;
+  }
+  if (
+    alias !== undefined &&
+    world.state.secrets.some(
+      (s) => s.user === user && s.alias === alias && (graph === null || s.graph === graph),
+    )
+  ) {
+    say(fill(GSQL.aliasTaken, { alias }), 212);
+    return;
+  }
+  const secret = newSecret(world.state, user, graph, alias);
+  world.changed();
+  say(fill(GSQL.secretCreated, { secret: secret.value, user }));
+}
+
+function showSecrets(world: World, session: Session, say: Say): void {
+  const graph = secretGraph(world, session, say);
+  if (graph === undefined) return;
+  const own = world.state.secrets.filter(
+    (s) => s.user === session.user.name && (graph === null || s.graph === graph),
+  );
+  if (own.length === 0) say(GSQL.noSecrets);
+  for (const secret of own) {
+    say(`    - Secret: ${maskSecret(secret.value)}`);
+    say(`      - Alias: ${secret.alias}`);
+    // A 4.x secret has no graph; whether the line is printed there at all is not known.
+    if (secret.graph !== null && graph !== null) say(`      - GraphName: ${secret.graph}`);
+    for (const token of world.state.tokens.values()) {
+      if (token.secret !== secret.value || token.expiresAt * 1000 <= world.now()) continue;
+      const end = new Date(token.expiresAt * 1000).toISOString().slice(0, 19).replace('T', ' ');
+      say(`      - Token: ${token.value} expire at: ${end}`);
+    }
+  }
+}
+
+function showUser(world: World, session: Session, say: Say): void {
+  const { name, role } = session.user;
+  say(`  - Name: ${name}`);
+  say(`    - Global Roles: ${role === 'reader' ? '' : role}`);
+  for (const graph of world.state.graphs)
+    say(`    - Graph '${graph}' Roles: ${role === 'reader' ? 'queryreader' : 'admin'}`);
+  say(`    - FailedAttempts: ${world.throttle.get(name)?.failures ?? 0}`);
+}
+
+function dropOne(world: World, session: Session, name: string, say: Say): void {
+  const graph = secretGraph(world, session, say);
+  if (graph === undefined) return;
+  const secret = findSecret(world.state, session.user.name, graph, name);
+  if (!secret) {
+    say(fill(GSQL.secretNotDropped, { alias: name }), 212);
+    return;
+  }
+  dropSecret(world.state, secret);
+  world.changed();
+  say(fill(GSQL.secretDropped, { alias: name }));
+}

@@ -1,0 +1,114 @@
+import type { Call } from './call.js';
+import { type Claims, readJwt } from './jwt.js';
+import type { User } from './state.js';
+import { nowSeconds, type World } from './world.js';
+
+/** Who is calling the service server. */
+export type Login =
+  | { readonly user: User; readonly by: 'password' | 'secret' | 'token' }
+  | { readonly refused: 'none' | 'wrong' }
+  | { readonly refused: 'throttled'; readonly seconds: number };
+
+/** Failed logins by user name; never more than a handful of names, see `noteFailure`. */
+export type Throttle = Map<string, { failures: number; waitSeconds: number; until: number }>;
+
+const INITIAL_THRESHOLD = 5;
+const INITIAL_WAIT_SECONDS = 10;
+const SECONDARY_THRESHOLD = 2;
+
+export function readAuthorization(call: Call): { scheme: string; value: string } | undefined {
+  const header = call.headers.authorization?.trim();
+  if (!header) return undefined;
+  const blank = header.search(/\s/);
+  if (blank < 0) return { scheme: '', value: header };
+  return { scheme: header.slice(0, blank).toLowerCase(), value: header.slice(blank + 1).trim() };
+}
+
+/** Login by the `Authorization` header, in every form this version of the service server takes. */
+export function login(world: World, call: Call): Login {
+  const given = readAuthorization(call);
+  if (!given) return { refused: 'none' };
+  if (given.scheme === 'basic') return loginBasic(world, given.value);
+  if (given.scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1))
+    return loginSecret(world, given.value);
+  if (given.scheme === 'bearer' && world.version.atLeast(4, 1, 2)) {
+    const token = checkJwt(world, given.value);
+    return 'claims' in token ? { user: token.user, by: 'token' } : { refused: 'wrong' };
+  }
+  return { refused: 'wrong' };
+}
+
+/** Login by base64 of `user:password`, as in Basic and in the body of the shell's login. */
+export function loginBasic(world: World, encoded: string): Login {
+  const plain = Buffer.from(encoded, 'base64').toString();
+  const colon = plain.indexOf(':');
+  if (colon < 0) return { refused: 'wrong' };
+  const [name, password] = [plain.slice(0, colon), plain.slice(colon + 1)];
+  if (name === '__GSQL__secret') {
+    return world.version.atLeast(3, 6, 2) ? loginSecret(world, password) : { refused: 'wrong' };
+  }
+  // The Java client URL-encodes the name before it makes the header.
+  const user = findUser(world, name) ?? findUser(world, decodeName(name));
+  if (!user) return { refused: 'wrong' };
+
+  const entry = world.throttle.get(user.name);
+  if (entry && entry.until > world.now()) {
+    return { refused: 'throttled', seconds: Math.ceil((entry.until - world.now()) / 1000) };
+  }
+  if (user.password !== password) {
+    noteFailure(world, user.name);
+    return { refused: 'wrong' };
+  }
+  world.throttle.delete(user.name);
+  return { user, by: 'password' };
+}
+
+function loginSecret(world: World, value: string): Login {
+  const secret = world.state.secrets.find((s) => s.value === value);
+  const user = secret && findUser(world, secret.user);
+  return user ? { user, by: 'secret' } : { refused: 'wrong' };
+}
+
+/** Only known users are counted, so that made-up names cannot fill the memory. Servers throttle since 3.8. */
+function noteFailure(world: World, name: string): void {
+  if (!world.version.atLeast(3, 8)) return;
+  const entry = world.throttle.get(name) ?? { failures: 0, waitSeconds: 0, until: 0 };
+  entry.failures++;
+  const threshold = entry.waitSeconds === 0 ? INITIAL_THRESHOLD : SECONDARY_THRESHOLD;
+  if (entry.failures >= threshold) {
+    entry.failures = 0;
+    entry.waitSeconds = entry.waitSeconds === 0 ? INITIAL_WAIT_SECONDS : entry.waitSeconds * 2;
+    entry.until = world.now() + entry.waitSeconds * 1000;
+  }
+  world.throttle.set(name, entry);
+}
+
+export function findUser(world: World, name: string): User | undefined {
+  return world.state.users.find((user) => user.name === name);
+}
+
+function decodeName(name: string): string {
+  try {
+    return decodeURIComponent(name.replaceAll('+', ' '));
+  } catch {
+    return name;
+  }
+}
+
+export type JwtProblem = 'malformed' | 'signature' | 'issuer' | 'expired' | 'user' | 'graph' | 'blocked';
+
+/** Whether a token is one this server would take, and if not, the first of the documented classes that fits. */
+export function checkJwt(
+  world: World,
+  token: string,
+): { claims: Claims; user: User } | { problem: JwtProblem } {
+  const claims = readJwt(token, world.state.jwtKey);
+  if (typeof claims === 'string') return { problem: claims };
+  if (claims.iss !== 'TigerGraph') return { problem: 'issuer' };
+  if (claims.exp <= nowSeconds(world)) return { problem: 'expired' };
+  const user = findUser(world, claims.sub);
+  if (!user) return { problem: 'user' };
+  if (claims.graph !== undefined && !world.state.graphs.includes(claims.graph)) return { problem: 'graph' };
+  if (world.state.blocked.get(user.name)?.includes(token)) return { problem: 'blocked' };
+  return { claims, user };
+}

@@ -1,0 +1,89 @@
+import { parseBody } from './body.js';
+import type { Call } from './call.js';
+import type { State } from './state.js';
+
+/** One answered request. Holds no credential: see `describe`. */
+export interface RequestLogEntry {
+  /** By the sandbox's clock, RFC 3339 UTC. */
+  readonly time: string;
+  readonly server: 'rest' | 'gsql';
+  readonly method: string;
+  readonly path: string;
+  /** Values of unknown or secret parameters are `****`. */
+  readonly query: Readonly<Record<string, string>>;
+  /** The form of the login, never its content. */
+  readonly login: 'none' | 'basic' | 'bearer' | 'gsql-secret' | 'other';
+  /** The names of the fields of a JSON body. */
+  readonly fields: readonly string[];
+  /** 0 when the connection was dropped without an answer. */
+  readonly status: number;
+  readonly milliseconds: number;
+  /** Actions of the faults that hit the call. */
+  readonly faults: readonly string[];
+}
+
+const PLAIN_PARAMETERS = new Set([
+  'lifetime',
+  'graph',
+  'limit',
+  'userName',
+  'async',
+  'timeout',
+  'verbose',
+  'clear',
+  'allowExisting',
+]);
+const PLAIN_FIELDS = new Set([
+  'secret',
+  'graph',
+  'lifetime',
+  'token',
+  'tokens',
+  'secrets',
+  'secrests',
+  'allowExisting',
+  'user',
+]);
+const LOGINS = new Set(['basic', 'bearer', 'gsql-secret']);
+
+export function describe(
+  call: Call,
+  state: State,
+): Pick<RequestLogEntry, 'path' | 'query' | 'login' | 'fields'> {
+  const scheme = call.headers.authorization?.trim().split(/\s/, 1)[0]?.toLowerCase();
+  const query: Record<string, string> = {};
+  for (const [name, value] of call.query) {
+    const plain = PLAIN_PARAMETERS.has(name) || (name === 'alias' && !isCredential(value, state));
+    query[PLAIN_PARAMETERS.has(name) || name === 'alias' ? name : maskText(name, state)] = plain
+      ? value
+      : '****';
+  }
+  const body =
+    call.body.length < 65_536 && call.body.trimStart().startsWith('{') ? parseBody(call.body) : undefined;
+  return {
+    path: maskPath(call.path, state),
+    query,
+    login:
+      scheme === undefined || scheme === '' ? 'none' : LOGINS.has(scheme) ? (scheme as 'basic') : 'other',
+    fields: Object.keys(body ?? {}).filter((name) => PLAIN_FIELDS.has(name)),
+  };
+}
+
+/** A secret or token may stand where an alias should: `DELETE /gsql/v1/secrets/{secret}`. */
+export function maskPath(path: string, state: State): string {
+  return path
+    .split('/')
+    .map((segment) => maskText(segment, state))
+    .join('/');
+}
+
+function maskText(given: string, state: State): string {
+  return isCredential(given, state) ? '****' : given;
+}
+
+function isCredential(given: string, state: State): boolean {
+  return (
+    /[A-Za-z0-9_-]{24,}/.test(given.replace(/AUTO_GENERATED_ALIAS_/, '')) ||
+    state.secrets.some((s) => s.value === given)
+  );
+}

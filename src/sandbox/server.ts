@@ -1,0 +1,321 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Call, json, type Reply } from './call.js';
+import { control } from './control.js';
+import { type Fault, faultList, faultReply } from './faults.js';
+import { loadState, stateWriter } from './persistence.js';
+import { describe, maskPath, type RequestLogEntry } from './request-log.js';
+import { answer } from './routes.js';
+import { seed } from './seed.js';
+import { emptyState, type Role } from './state.js';
+import { parseServerVersion } from './version.js';
+import { DEFAULT_SWITCHES, type Switches, type World } from './world.js';
+
+export type { Fault } from './faults.js';
+export type { RequestLogEntry } from './request-log.js';
+export type { Role } from './state.js';
+export type { Switches } from './world.js';
+
+export interface SandboxOptions {
+  /** `X.Y.Z`, 3.x or 4.x. Default 3.10.1. */
+  serverVersion?: string;
+  /** A loopback address. Default 127.0.0.1. */
+  host?: string;
+  /** 0 picks a free port. Default 9000; on 4.x the REST port is opened only when this is given. */
+  restPort?: number;
+  /** 0 picks a free port. Default 14240. */
+  gsqlPort?: number;
+  /** Default on. */
+  restAuth?: 'on' | 'off';
+  /** Default `tigergraph` / `tigergraph`, a superuser. */
+  users?: readonly { name: string; password: string; role: Role }[];
+  /** Default `demo`. */
+  graphs?: readonly string[];
+  secrets?: readonly { alias: string; value: string; user: string; graph: string }[];
+  /** Where secrets, tokens and block lists survive a restart. */
+  stateFile?: string;
+  /** What `lifetime` counts at `/gsql/v1/tokens`. Default s. */
+  lifetimeUnit?: 's' | 'ms';
+  /** PEM texts. Both servers then speak https only. */
+  tls?: { cert: string; key: string };
+  faults?: readonly Fault[];
+  /** Disputed points; see docs/sandbox.md. */
+  switches?: Partial<Switches>;
+  /** Gets one JSON line for each request, without credentials. */
+  log?: (line: string) => void;
+  /** Gets one line when something is asked that the sandbox does not imitate. */
+  warn?: (line: string) => void;
+  /** Epoch milliseconds. */
+  now?: () => number;
+}
+
+export interface Sandbox {
+  readonly restUrl: string;
+  readonly gsqlUrl: string;
+  readonly serverVersion: string;
+  readonly username: string;
+  readonly password: string;
+  readonly graph: string;
+  /** The last 1,000 requests, oldest first. */
+  readonly requests: readonly RequestLogEntry[];
+  /** `METHOD /path` of the last 100 calls that were answered 501. */
+  readonly unknownRoutes: readonly string[];
+  addFault(fault: Fault): void;
+  /** Seconds the clock of the servers is ahead of the machine's. */
+  setClockOffset(seconds: number): void;
+  /** Resolves when both ports are closed; open connections are cut at once. */
+  close(): Promise<void>;
+  /** The line that tells a script where the sandbox is. */
+  readyLine(): string;
+}
+
+const MAX_REQUESTS = 1000;
+const MAX_UNKNOWN = 100;
+const MAX_BODY = 16 * 1024 * 1024;
+
+/** Starts both servers. Rejects with a plain sentence when an option is no good or a port is taken. */
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const version = parseServerVersion(options.serverVersion ?? '3.10.1');
+  const host = loopback(options.host ?? '127.0.0.1');
+  const state = (options.stateFile && loadState(options.stateFile)) || emptyState();
+  seed(state, options, version.generation);
+  const save = options.stateFile ? stateWriter(options.stateFile, state) : undefined;
+
+  const now = options.now ?? Date.now;
+  const faults = faultList();
+  for (const fault of options.faults ?? []) faults.add(fault);
+  const requests: RequestLogEntry[] = [];
+  const unknownRoutes: string[] = [];
+  let clockOffset = 0;
+  let dirty = false;
+
+  const world: World = {
+    version,
+    state,
+    switches: { ...DEFAULT_SWITCHES, ...options.switches },
+    restAuth: (options.restAuth ?? 'on') === 'on',
+    lifetimeUnit: options.lifetimeUnit ?? 's',
+    throttle: new Map(),
+    now: () => now() + clockOffset * 1000,
+    changed: () => {
+      dirty = true;
+    },
+    warn: (line) => options.warn?.(line),
+  };
+  const setClockOffset = (seconds: number) => {
+    clockOffset = seconds;
+  };
+
+  /** The answer, and its effect on the state, kept in the file before anybody hears of it. */
+  const handle = async (call: Call): Promise<Reply> => {
+    dirty = false;
+    const reply = answer(world, call) ?? unknown(call);
+    if (dirty) await save?.();
+    return reply;
+  };
+
+  const unknown = (call: Call): Reply => {
+    const shown = `${call.method} ${maskPath(call.path, state)}`;
+    unknownRoutes.push(shown);
+    if (unknownRoutes.length > MAX_UNKNOWN) unknownRoutes.shift();
+    world.warn(
+      `The sandbox does not imitate ${shown} on the ${call.server} port of ${version.text}; it answered 501.`,
+    );
+    return json(501, { error: true, message: `The sandbox does not imitate ${shown}.` });
+  };
+
+  const serve = async (server: 'rest' | 'gsql', req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const started = performance.now();
+    const call = await readCall(server, req);
+    if (!call) {
+      res.writeHead(413, { Connection: 'close' }).end();
+      return;
+    }
+    if (call.path.startsWith('/__sandbox/')) {
+      send(res, control(call, { world, faults, requests, unknownRoutes, setClockOffset }), world);
+      return;
+    }
+    const entry = describe(call, state);
+    const hits = faults.matching(call.method, call.path);
+    const status = await perform(call, res, hits);
+    const logged: RequestLogEntry = {
+      time: new Date(world.now()).toISOString(),
+      server,
+      method: call.method,
+      ...entry,
+      status,
+      milliseconds: Math.round(performance.now() - started),
+      faults: hits.map((fault) => fault.action),
+    };
+    requests.push(logged);
+    if (requests.length > MAX_REQUESTS) requests.shift();
+    options.log?.(JSON.stringify(logged));
+  };
+
+  /** Answers the call, faults included; returns the status sent, 0 for none. */
+  const perform = async (call: Call, res: ServerResponse, hits: Fault[]): Promise<number> => {
+    for (const fault of hits) {
+      if (fault.action === 'clock') setClockOffset(fault.seconds ?? 0);
+      if (fault.action === 'delay') await delay(fault.ms ?? 1000, undefined, { signal: closing.signal });
+    }
+    if (hits.some((fault) => fault.action === 'drop-before')) {
+      res.socket?.destroy();
+      return 0;
+    }
+    const replaced = hits.map(faultReply).find((reply) => reply !== undefined);
+    const reply = replaced ?? (await handle(call));
+    if (hits.some((fault) => fault.action === 'drop-after')) {
+      res.socket?.destroy();
+      return 0;
+    }
+    const broken = hits.find((fault) => fault.action === 'truncate' || fault.action === 'malformed');
+    if (!broken) {
+      send(res, reply, world);
+      return reply.status;
+    }
+    const body = Buffer.from(broken.body ?? reply.body);
+    const half = body.subarray(0, Math.max(1, Math.floor(body.length / 2)));
+    if (broken.action === 'malformed') {
+      send(res, { ...reply, body: broken.body ?? half.toString() }, world);
+    } else {
+      res.writeHead(reply.status, {
+        ...head(reply, world),
+        'Content-Length': String(Math.max(2, body.length)),
+      });
+      res.write(half, () => res.socket?.destroy());
+    }
+    return reply.status;
+  };
+
+  const closing = new AbortController();
+  const sockets = new Set<Socket>();
+  const open = (server: 'rest' | 'gsql', port: number): Promise<Server> => {
+    const listener: RequestListener = (req, res) => {
+      serve(server, req, res).catch((error: unknown) => {
+        if (closing.signal.aborted || req.destroyed) {
+          res.destroy();
+          return;
+        }
+        world.warn(
+          `The sandbox failed on ${req.method} (${error instanceof Error ? error.message : 'unknown'}).`,
+        );
+        if (!res.headersSent) res.writeHead(500);
+        res.end();
+      });
+    };
+    const created = options.tls ? createTlsServer({ ...options.tls }, listener) : createServer(listener);
+    // Clients that pool connections must not find them closed between two calls.
+    created.keepAliveTimeout = 120_000;
+    created.on('connection', (socket: Socket) => {
+      sockets.add(socket);
+      socket.on('close', () => sockets.delete(socket));
+    });
+    return listen(created, port, host);
+  };
+
+  const servers: Server[] = [];
+  const close = async () => {
+    closing.abort();
+    const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+    for (const socket of sockets) socket.destroy();
+    await Promise.all(closed);
+  };
+
+  const major4 = version.generation === 'C';
+  const scheme = options.tls ? 'https' : 'http';
+  const url = (server: Server) => {
+    const shown = host.includes(':') ? `[${host}]` : (options.host ?? host);
+    return `${scheme}://${shown}:${(server.address() as AddressInfo).port}`;
+  };
+  try {
+    const gsql = await open('gsql', options.gsqlPort ?? 14240);
+    servers.push(gsql);
+    if (!major4 || options.restPort !== undefined) servers.push(await open('rest', options.restPort ?? 9000));
+    if (save) await save();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+
+  const gsqlUrl = url(servers[0]!);
+  const restUrl = major4 ? `${gsqlUrl}/restpp` : url(servers[1]!);
+  const first = state.users[0]!;
+  return {
+    restUrl,
+    gsqlUrl,
+    serverVersion: version.text,
+    username: first.name,
+    password: first.password,
+    graph: state.graphs[0]!,
+    requests,
+    unknownRoutes,
+    addFault: (fault) => faults.add(fault),
+    setClockOffset,
+    close,
+    readyLine: () =>
+      JSON.stringify({
+        restUrl,
+        gsqlUrl,
+        serverVersion: version.text,
+        username: first.name,
+        password: first.password,
+        graph: state.graphs[0],
+      }),
+  };
+}
+
+function loopback(host: string): string {
+  if (host === 'localhost') return '127.0.0.1';
+  if (host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)) return host;
+  throw new Error(`The sandbox listens on loopback addresses only; use --host 127.0.0.1, not ${host}.`);
+}
+
+function listen(server: Server, port: number, host: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'is taken' : `cannot be opened (${error.code})`;
+      reject(new Error(`Port ${port} on ${host} ${why}; choose another one, or 0 for any free port.`));
+    });
+    server.listen(port, host, () => resolve(server));
+  });
+}
+
+/** Undefined when the body is larger than the sandbox takes. */
+async function readCall(server: 'rest' | 'gsql', req: IncomingMessage): Promise<Call | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of req as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY) return undefined;
+    chunks.push(chunk);
+  }
+  const target = req.url ?? '/';
+  const mark = target.indexOf('?');
+  return {
+    server,
+    method: req.method ?? 'GET',
+    path: mark < 0 ? target : target.slice(0, mark),
+    query: new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1)),
+    headers: req.headers,
+    body: Buffer.concat(chunks).toString(),
+  };
+}
+
+/** `Date` follows the sandbox's clock: clients correct their own by it. */
+function head(reply: Reply, world: World): Record<string, string> {
+  return { ...reply.headers, Date: new Date(world.now()).toUTCString() };
+}
+
+function send(res: ServerResponse, reply: Reply, world: World): void {
+  const body = Buffer.from(reply.body);
+  res.writeHead(reply.status, { ...head(reply, world), 'Content-Length': String(body.length) });
+  res.end(body);
+}

@@ -1,0 +1,149 @@
+import { type Call, json, type Reply, text } from './call.js';
+import { runGsql } from './gsql.js';
+import { type Login, login, loginBasic } from './login.js';
+import { rolesOf } from './roles.js';
+import { randomString, type User } from './state.js';
+import { fill, GSQL } from './texts.js';
+import { authtoken, dropExpired, requestToken3 } from './v3.js';
+import type { World } from './world.js';
+
+/** Everything below `/gsqlserver` on 3.x. Undefined: a path the sandbox does not imitate. */
+export function service3(world: World, call: Call, path: string): Reply | undefined {
+  const { method } = call;
+  if (path === '/requesttoken') return requestToken3(world, call);
+  if (path === '/expiredtoken' && method === 'DELETE' && world.version.atLeast(3, 7))
+    return dropExpired(world, call);
+  if (!path.startsWith('/gsql/')) return undefined;
+  switch (`${method} ${path.slice(6)}`) {
+    case 'POST file':
+    case 'POST command':
+      return file(world, call);
+    case 'POST login':
+      return shellLogin(world, call);
+    case 'POST version':
+      return text(200, `GSQL version: ${world.version.text}\n`);
+    case 'GET simpleauth':
+      return simpleAuth(world, call);
+    case 'POST authtoken':
+      return authtoken(world, call);
+    case 'POST abortclientsession':
+      return text(200, '');
+    default:
+      return undefined;
+  }
+}
+
+/** The name of the header in which the shell of this version looks for its session. */
+function setCookieName(world: World): string {
+  if (world.version.atLeast(3, 6, 2)) return 'Set-GSQL-Cookie';
+  return world.version.atLeast(3, 2) ? 'Set-Cookie' : 'Set-cookie';
+}
+
+/** The session a client sends along, as JSON; most send none. */
+function readCookie(world: World, call: Call): Record<string, unknown> {
+  const header = world.version.atLeast(3, 6, 2) ? call.headers['gsql-cookie'] : call.headers.cookie;
+  try {
+    const value: unknown = JSON.parse(String(header ?? '{}'));
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+function sessionCookie(sent: Record<string, unknown>, user: User, graph: string | null): string {
+  return JSON.stringify({
+    sessionId: typeof sent.sessionId === 'string' ? sent.sessionId : `00000000${randomString(3)}`,
+    serverId: '1_1600000000000',
+    ...(graph === null ? {} : { graph }),
+    fromGsqlClient: sent.fromGsqlClient === true,
+    gShellTest: false,
+    terminalWidth: typeof sent.terminalWidth === 'number' ? sent.terminalWidth : 80,
+    compileThread: 0,
+    fromGraphStudio: false,
+    fromGsqlServer: false,
+    sessionAborted: false,
+    loadingProgressAborted: false,
+    // As on the real server: whoever holds the cookie holds the login.
+    auth: `Basic ${Buffer.from(`${user.name}:${user.password}`).toString('base64')}`,
+    metadataUpdateSeqId: 0,
+  });
+}
+
+function unauthorized(): Reply {
+  return { status: 401, headers: { 'Content-Type': 'application/json' }, body: GSQL.unauthorized };
+}
+
+/** GSQL as text, URL-encoded or not. Whatever happens inside, the status is 200. */
+function file(world: World, call: Call): Reply {
+  const caller = login(world, call);
+  if (!('user' in caller)) return unauthorized();
+  const sent = readCookie(world, call);
+  const graph = typeof sent.graph === 'string' && world.state.graphs.includes(sent.graph) ? sent.graph : null;
+  const session = { user: caller.user, graph };
+  const answer = runGsql(world, session, decodeForm(call.body));
+  const lines = [
+    ...answer.lines,
+    `__GSQL__COOKIES__,${sessionCookie(sent, caller.user, session.graph)}`,
+    // The shell stops reading here, so nothing may follow.
+    `__GSQL__RETURN__CODE__,${answer.code}`,
+  ];
+  return text(200, `${lines.join('\n')}\n`);
+}
+
+/** Undoes Java's URLEncoder. Text that was never encoded passes, as on the real server. */
+function decodeForm(body: string): string {
+  const spaced = body.replaceAll('+', ' ');
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return spaced;
+  }
+}
+
+/** The login of the GSQL shell. Failures are told in the body; the status is always 200. */
+function shellLogin(world: World, call: Call): Reply {
+  const sent = readCookie(world, call);
+  const caller = loginBasic(world, call.body.trim());
+  if (!('user' in caller))
+    return json(200, { error: true, message: loginMessage(world, caller), isClientCompatible: true });
+  const wanted = sent.graph;
+  if (typeof wanted === 'string' && wanted !== '' && !world.state.graphs.includes(wanted)) {
+    return json(200, {
+      error: true,
+      message: fill(GSQL.unknownLoginGraph, { graph: wanted }),
+      isClientCompatible: true,
+    });
+  }
+  const defaultPassword = caller.user.name === 'tigergraph' && caller.user.password === 'tigergraph';
+  const reply = json(200, {
+    error: false,
+    message: '',
+    isClientCompatible: true,
+    welcomeMessage: 'Welcome to TigerGraph.',
+    shellPrompt: 'GSQL > ',
+    // Clients since 3.9.2 insist on this number; bit 0: the default password is still set.
+    securityRecommendations: defaultPassword ? 1 : 0,
+  });
+  const cookie = sessionCookie(
+    sent,
+    caller.user,
+    typeof wanted === 'string' && wanted !== '' ? wanted : null,
+  );
+  return { ...reply, headers: { ...reply.headers, [setCookieName(world)]: cookie } };
+}
+
+function loginMessage(world: World, refused: Exclude<Login, { user: User }>): string {
+  if (refused.refused === 'throttled') return fill(GSQL.loginThrottled, { seconds: refused.seconds });
+  return world.version.atLeast(3, 8) ? 'Invalid username or password!' : 'Wrong password!';
+}
+
+function simpleAuth(world: World, call: Call): Reply {
+  const caller = login(world, call);
+  if (!('user' in caller)) return unauthorized();
+  return json(200, {
+    error: false,
+    message: '',
+    isSuperUser: caller.user.role === 'superuser',
+    ...rolesOf(world, caller.user),
+  });
+}

@@ -1,0 +1,32 @@
+/** A = 3.0–3.4 (query strings), B = 3.5–3.11 (JSON at /requesttoken), C = 4.x (/gsql/v1). */
+export type Generation = 'A' | 'B' | 'C';
+
+export interface ServerVersion {
+  readonly text: string;
+  readonly generation: Generation;
+  /** True when this server is `major.minor.patch` or later. */
+  atLeast(major: number, minor: number, patch?: number): boolean;
+}
+
+/** Reads `X.Y` or `X.Y.Z`. Throws when the sandbox imitates no such server. */
+export function parseServerVersion(text: string): ServerVersion {
+  const match = /^([34])\.(\d{1,3})(?:\.(\d{1,3}))?$/.exec(text);
+  if (!match) {
+    throw new Error(
+      `The sandbox imitates servers 3.x and 4.x; give a version such as 3.10.1, not ${JSON.stringify(text)}.`,
+    );
+  }
+  const own = [Number(match[1]), Number(match[2]), Number(match[3] ?? 0)] as const;
+  const generation = own[0] === 4 ? 'C' : own[1] >= 5 ? 'B' : 'A';
+  return {
+    text: own.join('.'),
+    generation,
+    atLeast(major, minor, patch = 0) {
+      const other = [major, minor, patch] as const;
+      for (const i of [0, 1, 2] as const) {
+        if (own[i] !== other[i]) return own[i] > other[i];
+      }
+      return true;
+    },
+  };
+}
