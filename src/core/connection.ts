@@ -11,7 +11,7 @@ import type {
   TokenTuple,
 } from './protocol.js';
 import { Sensitive } from './sensitive.js';
-import { isoSeconds } from './token-time.js';
+import { isoSeconds } from './token-reply.js';
 
 /** Where, as whom and how. Credentials may be plain strings or `Sensitive`. */
 export interface ConnectionOptions extends Endpoints {
@@ -339,12 +339,14 @@ export class GraphConnection {
    * refuse the token (AUTH_FAILED, PERMISSION_DENIED), redirects, and servers that are not up.
    */
   async rest(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
-    const { bearer, checkRawCall, checkRawReply } = await import('./raw.js');
+    const { checkRawCall, checkRawReply } = await import('./raw.js');
+    const { headerLogin } = await import('./login.js');
     const protocol = await this.#open();
     const request = checkRawCall('rest', protocol.restUrl, method, path, options);
-    const authorization = this.#token && bearer(this.#token);
-    const reply = await this.#send({ ...request, authorization, maxBytes: RAW_MAX_BYTES });
-    return checkRawReply(request, reply, this.#token);
+    const authorization = this.#token && headerLogin('Bearer', this.#token);
+    const hide = [this.#token, this.#password, this.#secret];
+    const reply = await this.#send({ ...request, authorization, hide, maxBytes: RAW_MAX_BYTES });
+    return checkRawReply({ ...request, hide }, reply);
   }
 
   /** One call to the service server with the connection's login; statuses as in `rest()`. */

@@ -1,4 +1,7 @@
+import { createFetch, type Fetch } from 'ofetch';
+import { describeFailure, refuseTransfer } from './failures.js';
 import type { Sensitive } from './sensitive.js';
+import { type Answer, exchange } from './transport.js';
 
 /** PEM texts, not files. */
 export interface TlsOptions {
@@ -50,6 +53,8 @@ export interface HttpRequest {
   readonly authorization?: Sensitive | undefined;
   readonly body?: string | undefined;
   readonly contentType?: string | undefined;
+  /** Credentials in the request; they are cut out of whatever the server says about it. */
+  readonly hide?: readonly (Sensitive | undefined)[] | undefined;
   /** Bytes of answer read at most; 1 MiB when absent. */
   readonly maxBytes?: number | undefined;
 }
@@ -63,6 +68,115 @@ export interface HttpReply {
   readonly timeUnix: number;
 }
 
-export async function send(_wire: Wire, _request: HttpRequest): Promise<HttpReply> {
-  throw new Error('not written yet');
+const DEFAULT_MAX_BYTES = 1024 * 1024;
+
+/**
+ * One request, one answer: never repeated, never redirected. Any status is an answer except redirects
+ * (BAD_RESPONSE) and those of a server that is not up (SERVER_UNAVAILABLE). No answer is NETWORK, TIMEOUT, TLS
+ * or CANCELLED, with `ambiguous` set if the server may have acted on the request all the same.
+ */
+export async function send(wire: Wire, request: HttpRequest): Promise<HttpReply> {
+  const path = pathOf(request);
+  const startedAt = Date.now();
+  let status: number | undefined;
+  try {
+    const reply = await ask(wire, request);
+    status = reply.status;
+    const refusal = refuseTransfer(request, reply);
+    if (refusal !== undefined) throw refusal;
+    return reply;
+  } finally {
+    const { server, method } = request;
+    wire.onRequest?.({ server, method, path, status, ms: Date.now() - startedAt });
+  }
+}
+
+/** The path as it may be shown: the query can hold a secret (3.0 to 3.4). */
+export function pathOf(request: HttpRequest): string {
+  return request.path.split('?', 1)[0] ?? '';
+}
+
+async function ask(wire: Wire, request: HttpRequest): Promise<HttpReply> {
+  const headers: Record<string, string> = {
+    accept: 'application/json, text/plain, */*',
+    'user-agent': wire.userAgent,
+    ...request.headers,
+  };
+  if (request.authorization !== undefined) headers.authorization = request.authorization.reveal();
+  if (request.body !== undefined) {
+    headers['content-type'] ??= request.contentType ?? 'application/json';
+    headers['content-length'] = String(Buffer.byteLength(request.body));
+  } else if (request.method !== 'GET') {
+    headers['content-length'] = '0';
+  }
+  const url = new URL(request.base + request.path);
+  const { proxy } = wire;
+  const detour = proxy?.http || proxy?.https ? (await import('./proxy.js')).detourBy(proxy) : undefined;
+  let answer: Answer | undefined;
+  const fetch = createFetch({
+    fetch: (async (_url: string, init: { method: string; headers: HeaderBag; body?: string }) => {
+      answer = await exchange({
+        url,
+        method: init.method,
+        headers: init.headers.all(),
+        body: init.body,
+        timeoutMs: wire.timeoutMs,
+        maxBytes: request.maxBytes ?? DEFAULT_MAX_BYTES,
+        tls: wire.tls,
+        detour,
+        signal: wire.signal,
+      });
+      const { body } = answer;
+      return { status: answer.status, headers: new HeaderBag(), body, text: async () => body };
+    }) as unknown as Fetch,
+    Headers: HeaderBag as unknown as typeof globalThis.Headers,
+    AbortController,
+  });
+  const options = { method: request.method, headers, retry: false, ignoreResponseError: true } as const;
+  try {
+    await fetch.raw(url.href, {
+      ...options,
+      ...(request.body === undefined ? {} : { body: request.body }),
+      responseType: 'text',
+    });
+  } catch (error) {
+    // ofetch's error holds the request with its headers; only what the transport said is carried on.
+    throw describeFailure(request, (error as Error).cause);
+  }
+  return toReply(answer as unknown as Answer);
+}
+
+function toReply(answer: Answer): HttpReply {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(answer.headers)) {
+    if (value !== undefined && !name.includes('cookie')) headers[name] = String(value);
+  }
+  const date = Math.floor(Date.parse(headers.date ?? '') / 1000);
+  const timeUnix = date > 0 ? date : Math.floor(Date.now() / 1000);
+  return { status: answer.status, headers, body: answer.body, timeUnix };
+}
+
+/** As much of the Headers class as ofetch uses; the global one would load all of undici. */
+class HeaderBag {
+  readonly #values = new Map<string, string>();
+
+  constructor(init: Readonly<Record<string, string>> = {}) {
+    for (const [name, value] of Object.entries(init)) this.set(name, value);
+  }
+
+  get(name: string): string | null {
+    return this.#values.get(name.toLowerCase()) ?? null;
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name.toLowerCase());
+  }
+
+  set(name: string, value: string): void {
+    this.#values.set(name.toLowerCase(), value);
+  }
+
+  all(): Record<string, string> {
+    return Object.fromEntries(this.#values);
+  }
 }

@@ -1,21 +1,107 @@
 import type { RawOptions, RawReply } from './connection.js';
+import { notAnEnvelope, readEnvelope } from './envelope.js';
+import { GraphException } from './errors.js';
 import type { HttpReply, HttpRequest } from './http.js';
-import type { Sensitive } from './sensitive.js';
+import { refusal } from './refusal.js';
 
-export function bearer(_token: Sensitive): Sensitive {
-  throw new Error('not written yet');
-}
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+/** Set by the connection itself, or able to change where the request ends. */
+const OWN_HEADERS = new Set([
+  'authorization',
+  'connection',
+  'content-length',
+  'cookie',
+  'host',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+const TOKEN_CODES = new Set(['REST-10016', 'REST-10018', 'REST-10019']);
+/** Refusals are short; large answers are not parsed to look for one. */
+const LONGEST_REFUSAL = 16_384;
 
+/**
+ * A call as the user wrote it, as a request to `base` and nowhere else. Throws USAGE for another host or a
+ * path out of the base, for calls that destroy the database or bring revoked tokens back, and for headers
+ * that are the connection's own.
+ */
 export function checkRawCall(
-  _server: 'rest' | 'service',
-  _base: string,
-  _method: string,
-  _path: string,
-  _options: RawOptions,
+  server: 'rest' | 'service',
+  base: string,
+  method: string,
+  path: string,
+  options: RawOptions,
 ): HttpRequest {
-  throw new Error('not written yet');
+  const verb = method.toUpperCase();
+  if (!METHODS.has(verb)) throw new GraphException('USAGE', 'This HTTP method is not supported.');
+  const target = resolveInside(base, path);
+  refuseDangerous(verb, target);
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(options.headers ?? {})) {
+    const key = name.toLowerCase();
+    if (!/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(key) || !/^[\t\x20-\x7e]*$/.test(value)) {
+      throw new GraphException('USAGE', 'A header holds characters that no header may have.');
+    }
+    if (OWN_HEADERS.has(key)) {
+      throw new GraphException('USAGE', `The header ${key} is set by graphcred itself.`);
+    }
+    headers[key] = value;
+  }
+  const inBase = target.pathname.slice(new URL(base).pathname.replace(/\/$/, '').length);
+  return { server, base, method: verb, path: inBase + target.search, headers, body: options.body };
 }
 
-export function checkRawReply(_request: HttpRequest, _reply: HttpReply, _token?: Sensitive): RawReply {
-  throw new Error('not written yet');
+function resolveInside(base: string, path: string): URL {
+  const elsewhere = new GraphException('USAGE', 'The path must begin with one / and stay on this server.', {
+    hint: 'For example /graph/demo/vertices/Person?limit=2. The address comes from the settings.',
+  });
+  // The URL class drops line breaks and tabs and takes \ for /, so such paths would be read twice, differently.
+  if (!/^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(path)) throw elsewhere;
+  const root = new URL(base);
+  const target = new URL(base + path);
+  const prefix = root.pathname.replace(/\/$/, '');
+  if (target.origin !== root.origin || !target.pathname.startsWith(`${prefix}/`)) throw elsewhere;
+  target.hash = '';
+  return target;
+}
+
+function refuseDangerous(method: string, target: URL): void {
+  const path = decodeFully(target.pathname).toLowerCase();
+  if (path.includes('drop-all')) {
+    throw new GraphException('USAGE', 'This call wipes the whole database, so graphcred does not send it.');
+  }
+  const query = decodeFully(target.search.replaceAll('+', ' ')).toLowerCase();
+  if (method === 'DELETE' && /\/tokens\b/.test(path) && /[?&;\s]clear\b/.test(query)) {
+    throw new GraphException('USAGE', 'This call brings revoked tokens back, so graphcred does not send it.');
+  }
+}
+
+/** Decodes until nothing changes, for servers behind each other each decode once. */
+function decodeFully(text: string): string {
+  let current = text;
+  for (let round = 0; round < 8; round++) {
+    const decoded = current.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    );
+    if (decoded === current) return current;
+    current = decoded;
+  }
+  throw new GraphException('USAGE', 'The path is encoded too many times.');
+}
+
+/** The answer for the caller; throws when it refuses the credential. */
+export function checkRawReply(request: HttpRequest, reply: HttpReply): RawReply {
+  const envelope = reply.body.length <= LONGEST_REFUSAL ? readEnvelope(reply) : undefined;
+  const refusedByStatus = reply.status === 401 || reply.status === 403;
+  if (envelope?.refused && (refusedByStatus || TOKEN_CODES.has(envelope.code))) {
+    throw refusal(request, { status: reply.status, code: envelope.code, message: envelope.message });
+  }
+  if (refusedByStatus) throw notAnEnvelope(request, reply);
+  // The service server puts the login into its session cookie and the cookie into its texts.
+  const body = reply.body.includes('__GSQL__COOKIES__')
+    ? reply.body.replace(/^__GSQL__COOKIES__.*\r?\n?/gm, '')
+    : reply.body;
+  return { status: reply.status, headers: reply.headers, body };
 }
