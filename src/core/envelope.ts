@@ -1,5 +1,5 @@
 import { GraphException } from './errors.js';
-import { isHtml, what } from './failures.js';
+import { isHtml, isReadOnly, what } from './failures.js';
 import type { HttpReply, HttpRequest } from './http.js';
 import { refusal } from './refusal.js';
 
@@ -55,6 +55,7 @@ export function badResponse(request: HttpRequest, reply: HttpReply, problem: str
   return new GraphException('BAD_RESPONSE', `${what(request)}: ${problem} (HTTP ${reply.status}).`, {
     hint: 'Check the addresses and --server-version; graphcred doctor looks at both servers.',
     status: reply.status,
+    ambiguous: reply.status < 400 && !isReadOnly(request),
   });
 }
 

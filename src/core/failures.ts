@@ -10,7 +10,7 @@ export function describeFailure(request: HttpRequest, failure: unknown): GraphEx
   }
   const { kind, reason } = failure;
   const address = new URL(request.base).origin;
-  const ambiguous = failure.sent && request.method !== 'GET' && kind !== 'tls' && kind !== 'proxy';
+  const ambiguous = failure.sent && !isReadOnly(request) && kind !== 'tls' && kind !== 'proxy';
   const doubt = ambiguous ? ' It may have taken effect all the same.' : '';
   switch (kind) {
     case 'timeout':
@@ -71,12 +71,24 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
       },
     );
   }
+  if (status === 407) {
+    return new GraphException('NETWORK', 'The proxy wants a login (HTTP 407).', {
+      hint: 'Put user name and password into HTTP_PROXY, or exempt this host with NO_PROXY.',
+      status,
+    });
+  }
+  if (status === 400 && /plain HTTP request was sent to HTTPS port/i.test(reply.body)) {
+    return new GraphException('TLS', `${new URL(request.base).host} speaks TLS only.`, {
+      hint: 'Use https:// in place of http://.',
+      status,
+    });
+  }
   const starting =
     /\b(?:is starting|starting workspace|failed to start workspace|auto start is not enabled)\b/i;
   const asleep = (status === 202 || status >= 500 || isHtml(reply)) && starting.test(reply.body);
   if (!asleep && status !== 502 && status !== 503 && status !== 504) return undefined;
   // A gateway that lost the server behind it cannot say whether the request arrived there.
-  const ambiguous = !asleep && status !== 503 && request.method !== 'GET';
+  const ambiguous = !asleep && status !== 503 && !isReadOnly(request);
   const doubt = ambiguous ? ' The request may have taken effect all the same.' : '';
   const state = asleep ? 'is asleep or starting' : 'is not available';
   return new GraphException('SERVER_UNAVAILABLE', `The server ${state} (HTTP ${status}).${doubt}`, {
@@ -85,6 +97,10 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
     serverText: isHtml(reply) ? '' : showable(reply.body, request.hide),
     ambiguous,
   });
+}
+
+export function isReadOnly(request: HttpRequest): boolean {
+  return request.readOnly ?? /^(?:GET|HEAD|OPTIONS)$/.test(request.method);
 }
 
 export function isHtml(reply: HttpReply): boolean {

@@ -55,6 +55,8 @@ export interface HttpRequest {
   readonly contentType?: string | undefined;
   /** Credentials in the request; they are cut out of whatever the server says about it. */
   readonly hide?: readonly (Sensitive | undefined)[] | undefined;
+  /** Whether it leaves everything as it was, so that a lost answer loses nothing. By the method when absent. */
+  readonly readOnly?: boolean | undefined;
   /** Bytes of answer read at most; 1 MiB when absent. */
   readonly maxBytes?: number | undefined;
 }

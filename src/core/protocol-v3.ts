@@ -1,7 +1,7 @@
 import { expectFields, notAnEnvelope, readEnvelope } from './envelope.js';
 import { GraphException } from './errors.js';
 import { gsqlSecrets } from './gsql-secrets.js';
-import { inGraph } from './gsql-text.js';
+import { inGraph, SHOW_SECRET } from './gsql-text.js';
 import type { HttpReply, HttpRequest } from './http.js';
 import { basicLogin, headerLogin, hidden, noLogin } from './login.js';
 import type { IssuedToken, Protocol, Session } from './protocol.js';
@@ -42,6 +42,7 @@ export function protocolV3(session: Session): Protocol {
       contentType: 'application/x-www-form-urlencoded',
       authorization: serviceLogin(),
       body: encodeURIComponent(text).replaceAll('%20', '+'),
+      readOnly: statement === SHOW_SECRET,
       hide: hidden(session),
     };
     return { request, reply: await session.send(request) };
@@ -67,6 +68,8 @@ export function protocolV3(session: Session): Protocol {
       path: inQuery ? `/requesttoken?${new URLSearchParams(given)}` : '/requesttoken',
       body: inQuery ? undefined : JSON.stringify(Object.fromEntries(given)),
       authorization,
+      // On 3.0 to 3.4 a GET makes a token.
+      readOnly: false,
       hide: hidden(session, secret, token),
     };
   };

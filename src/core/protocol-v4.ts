@@ -1,7 +1,7 @@
 import { badResponse, expectFields, isRecord, notAnEnvelope, readEnvelope } from './envelope.js';
 import type { GraphException } from './errors.js';
 import { gsqlSecrets, isListed } from './gsql-secrets.js';
-import { masked, withoutControls } from './gsql-text.js';
+import { masked, SHOW_SECRET, withoutControls } from './gsql-text.js';
 import type { HttpReply, HttpRequest } from './http.js';
 import { basicLogin, headerLogin, hidden, noLogin } from './login.js';
 import type { IssuedToken, Protocol, Secret, Session } from './protocol.js';
@@ -57,6 +57,7 @@ export function protocolV4(session: Session): Protocol {
       contentType: 'text/plain',
       authorization: serviceLogin(),
       body: statement,
+      readOnly: statement === SHOW_SECRET,
     }),
   );
 
@@ -71,6 +72,7 @@ export function protocolV4(session: Session): Protocol {
       {
         method: 'POST',
         path: `${TOKENS}/check`,
+        readOnly: true,
         authorization: login(),
         body: JSON.stringify({ token: token.reveal() }),
       },

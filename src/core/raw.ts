@@ -1,7 +1,7 @@
-import type { RawOptions, RawReply } from './connection.js';
 import { notAnEnvelope, readEnvelope } from './envelope.js';
 import { GraphException } from './errors.js';
 import type { HttpReply, HttpRequest } from './http.js';
+import type { RawOptions, RawReply } from './options.js';
 import { refusal } from './refusal.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);

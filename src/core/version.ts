@@ -55,6 +55,7 @@ export async function detectVersion(
     path: '/gsqlserver/gsql/version',
     contentType: 'application/x-www-form-urlencoded',
     body: 'v',
+    readOnly: true,
   });
   if (older.status === 200 && !isHtml(older)) {
     const version = versionIn(older.body);
