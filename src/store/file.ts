@@ -2,7 +2,6 @@ import { Sensitive } from '../core/sensitive.js';
 import { loadKey } from './key.js';
 import { listEntries, readEntry, removeEntry, stageEntry } from './records.js';
 import type { Store, StoreOptions, StoreRecord } from './store.js';
-import { sweep } from './sweep.js';
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
@@ -47,7 +46,7 @@ export function fileStore(options: StoreOptions): Store {
       const kept: StoreRecord = { ...record, store: 'file' };
       const before = readEntry(stateDir, record.key, () => {});
       stageEntry(stateDir, { record: kept, sealed: seal(key, kept, value) }).commit();
-      sweep(stateDir);
+      (await import('./sweep.js')).sweep(stateDir);
       if (before?.record.store === 'keychain') {
         const { forgetKeychainValue } = await import('./keychain.js');
         await forgetKeychainValue(options, record.key);

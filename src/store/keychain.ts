@@ -4,7 +4,6 @@ import { keychainVault } from './keychain-vault.js';
 import { listEntries, readEntry, removeEntry, stageEntry } from './records.js';
 import { splittingVault, type Vault } from './split.js';
 import type { KeychainOptions, Store, StoreOptions, StoreRecord } from './store.js';
-import { sweep } from './sweep.js';
 
 /** Keeps the value in the OS keychain, under the service `graphcred` and the record's key as account. */
 export function keychainStore(options: StoreOptions): Store {
@@ -45,7 +44,7 @@ export function keychainStore(options: StoreOptions): Store {
       } finally {
         staged.discard();
       }
-      sweep(stateDir);
+      (await import('./sweep.js')).sweep(stateDir);
     },
 
     async remove(key) {

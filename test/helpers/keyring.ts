@@ -1,0 +1,256 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { promisify } from 'node:util';
+
+/**
+ * What the session bus offers: a keyring that is open, one that is locked, a service that has no keyring yet,
+ * or a bus on which no such service can be found.
+ */
+export type KeyringState = 'unlocked' | 'locked' | 'no-collection' | 'no-service';
+
+export interface Keyring {
+  /** Environment for the processes under test: private HOME, XDG_RUNTIME_DIR, TMPDIR, session bus, display. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The private HOME; everything above lies in it and is removed by `stop`. */
+  readonly home: string;
+  /** Kills all processes of the session and removes its folder. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+const PASSWORD = 'a password for tests';
+const SECRETS = '/org/freedesktop/secrets';
+
+/**
+ * Why no keychain can be had on this machine, printed once per call; `undefined` when it can. Throws instead
+ * when GRAPHCRED_TEST_KEYCHAIN is `required`.
+ */
+export function keyringSkipReason(): string | undefined {
+  return skip('keychain', keyringProblem());
+}
+
+/** The same for tests that need a display as well. */
+export function displaySkipReason(): string | undefined {
+  return skip('display', keyringProblem() ?? missing(['Xvfb'], 'apt install xvfb'));
+}
+
+/** The same for tests that mount things in a namespace of their own. */
+export function mountSkipReason(): string | undefined {
+  return skip('mount', mountProblem());
+}
+
+function skip(what: string, problem: string | undefined): string | undefined {
+  if (problem === undefined) return undefined;
+  if (process.env.GRAPHCRED_TEST_KEYCHAIN === 'required') {
+    throw new Error(`the ${what} tests are required, but ${problem}`);
+  }
+  console.warn(`${what} tests skipped: ${problem}`);
+  return problem;
+}
+
+function keyringProblem(): string | undefined {
+  if (process.platform !== 'linux') return 'they run on Linux only';
+  const problem = missing(
+    ['dbus-daemon', 'gnome-keyring-daemon', 'gdbus'],
+    'apt install dbus gnome-keyring libsecret-1-0 libglib2.0-bin',
+  );
+  if (problem) return problem;
+  try {
+    createRequire(import.meta.url)('keytar');
+    return undefined;
+  } catch {
+    return 'the native module keytar does not load (apt install libsecret-1-0; npm install)';
+  }
+}
+
+function mountProblem(): string | undefined {
+  if (process.platform !== 'linux') return 'they run on Linux only';
+  if (process.getuid?.() !== 0) return 'they mount things and so need root';
+  try {
+    execFileSync('unshare', ['-m', 'mount', '--bind', '/dev/null', '/dev/null'], { stdio: 'pipe' });
+    return undefined;
+  } catch {
+    return 'this machine does not allow private mounts (unshare -m)';
+  }
+}
+
+function missing(programs: readonly string[], remedy: string): string | undefined {
+  const folders = (process.env.PATH ?? '').split(path.delimiter);
+  const absent = programs.filter((name) => !folders.some((dir) => fs.existsSync(path.join(dir, name))));
+  return absent.length > 0 ? `${absent.join(', ')} is not installed (${remedy})` : undefined;
+}
+
+export interface KeyringOptions {
+  readonly state?: KeyringState;
+  /** Also starts an X server, on which the keyring can show its prompt. */
+  readonly display?: boolean;
+}
+
+export async function withKeyring<T>(
+  options: KeyringOptions,
+  work: (keyring: Keyring) => Promise<T>,
+): Promise<T> {
+  const keyring = await startKeyring(options);
+  try {
+    return await work(keyring);
+  } finally {
+    await keyring.stop();
+  }
+}
+
+/** Starts a session bus of its own with gnome-keyring on it, in a home folder of its own. */
+export async function startKeyring(options: KeyringOptions = {}): Promise<Keyring> {
+  const { state = 'unlocked', display = false } = options;
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-keyring-'));
+  const env: Record<string, string> = {
+    PATH: process.env.PATH ?? '',
+    LANG: 'C.UTF-8',
+    HOME: home,
+    XDG_RUNTIME_DIR: path.join(home, 'run'),
+    TMPDIR: path.join(home, 'tmp'),
+    DBUS_SESSION_BUS_ADDRESS: `unix:path=${path.join(home, 'run', 'bus')}`,
+  };
+  for (const dir of [env.XDG_RUNTIME_DIR!, env.TMPDIR!]) fs.mkdirSync(dir, { mode: 0o700 });
+
+  const killAll = () => signalProcessesOf(home, 'SIGKILL');
+  // For a test run that is cut short.
+  process.on('exit', killAll);
+  const stop = async () => {
+    process.off('exit', killAll);
+    // Asked politely first, the X server removes its files from /tmp.
+    signalProcessesOf(home, 'SIGTERM');
+    await eventually(() => processesOf(home).length === 0, 2_000);
+    killAll();
+    fs.rmSync(home, { recursive: true, force: true, maxRetries: 10 });
+  };
+
+  try {
+    if (display) env.DISPLAY = await startDisplay(env);
+    await startBus(home, env, state !== 'no-service');
+    if (state !== 'no-service') await startDaemon(env, state);
+    return { env, home, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function startDisplay(env: Record<string, string>): Promise<string> {
+  const server = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '640x480x24', '-nolisten', 'tcp'], {
+    env,
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  });
+  return `:${await firstLine(server, server.stdio[3] as Readable, 'Xvfb')}`;
+}
+
+async function startBus(home: string, env: Record<string, string>, services: boolean): Promise<void> {
+  const config = path.join(home, 'bus.conf');
+  // The service folder also starts the prompter, without which no prompt would appear.
+  fs.writeFileSync(
+    config,
+    `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>session</type>
+  <listen>${env.DBUS_SESSION_BUS_ADDRESS}</listen>
+  <auth>EXTERNAL</auth>
+  ${services ? '<servicedir>/usr/share/dbus-1/services</servicedir>' : ''}
+  <policy context="default">
+    <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
+  </policy>
+</busconfig>
+`,
+  );
+  const bus = spawn(
+    'dbus-daemon',
+    [`--config-file=${config}`, '--nofork', '--nopidfile', '--print-address'],
+    {
+      env,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
+  await firstLine(bus, bus.stdout, 'dbus-daemon');
+}
+
+async function startDaemon(env: Record<string, string>, state: KeyringState): Promise<void> {
+  const unlock = state === 'no-collection' ? [] : ['--unlock'];
+  const daemon = spawn('gnome-keyring-daemon', ['--foreground', '--components=secrets', ...unlock], {
+    env,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  // It reads the password to the end of its input, and makes a keyring with it.
+  daemon.stdin.end(state === 'no-collection' ? '' : PASSWORD);
+  await gdbus(env, 'wait', '--timeout', '20', 'org.freedesktop.secrets');
+  const service = (method: string, argument: string) =>
+    gdbus(
+      env,
+      'call',
+      '--dest',
+      'org.freedesktop.secrets',
+      '--object-path',
+      SECRETS,
+      '--method',
+      method,
+      argument,
+    );
+  const ready = async () => {
+    const collection = await service('org.freedesktop.Secret.Service.ReadAlias', 'default');
+    return collection.includes("'/'") === (state === 'no-collection');
+  };
+  if (!(await eventually(ready))) throw new Error(`gnome-keyring did not get into the state ${state}`);
+  if (state === 'locked') {
+    await service('org.freedesktop.Secret.Service.Lock', `[objectpath '${SECRETS}/collection/login']`);
+  }
+}
+
+async function gdbus(env: Record<string, string>, command: string, ...args: string[]): Promise<string> {
+  const run = promisify(execFile);
+  return (await run('gdbus', [command, '--session', ...args], { env, timeout: 25_000 })).stdout;
+}
+
+async function eventually(check: () => boolean | Promise<boolean>, limitMs = 5_000): Promise<boolean> {
+  for (const deadline = performance.now() + limitMs; performance.now() < deadline; ) {
+    if (await check()) return true;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return false;
+}
+
+async function firstLine(child: ChildProcess, output: Readable, name: string): Promise<string> {
+  const data = once(output.setEncoding('utf8'), 'data').then(([text]) => String(text).trim());
+  const failed = once(child, 'close').then(() => {
+    throw new Error(`${name} ended before it was ready`);
+  });
+  return Promise.race([data, failed]);
+}
+
+/** Every process that was given this home folder, also those that the bus has started by itself. */
+export function processesOf(home: string): number[] {
+  return fs
+    .readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => environmentOf(pid).includes(`HOME=${home}`))
+    .map(Number);
+}
+
+function environmentOf(pid: string): string[] {
+  try {
+    return fs.readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+  } catch {
+    return [];
+  }
+}
+
+function signalProcessesOf(home: string, signal: NodeJS.Signals): void {
+  for (const pid of processesOf(home)) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It ended by itself.
+    }
+  }
+}
