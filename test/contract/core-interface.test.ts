@@ -1,0 +1,548 @@
+import { describe, expect, test } from 'vitest';
+import { connect, refusalOf, SERVERS, SERVERS_3, sandbox } from './core-support.js';
+
+const THIRTY_DAYS = 2_592_000;
+const now = () => Math.floor(Date.now() / 1000);
+
+describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
+  const start = (options = {}) => sandbox({ serverVersion, ...options });
+
+  test('interface.md 2.1: listed secrets are masked, and an empty list is a list', async () => {
+    const conn = connect(await start());
+    expect(await conn.getSecrets()).toEqual({});
+    const value = await conn.createSecret('ci');
+    expect(await conn.getSecrets()).toEqual({ ci: `${value.slice(0, 3)}****${value.slice(-3)}` });
+  });
+
+  test('interface.md 2.1: the value is returned at creation and never again', async () => {
+    const conn = connect(await start());
+    const value = await conn.createSecret('ci');
+    expect(value).toMatch(/^[a-z0-9]{32}$/);
+    expect(JSON.stringify(await conn.listSecrets())).not.toContain(value);
+    await conn.getToken({ secret: value });
+  });
+
+  test('interface.md 2.1: without an alias the server generates one', async () => {
+    const conn = connect(await start());
+    const value = await conn.createSecret();
+    const aliases = Object.keys(await conn.getSecrets());
+    expect(aliases).toEqual([expect.stringMatching(/^AUTO_GENERATED_ALIAS_[a-z0-9]{7}$/)]);
+    expect(value).toMatch(/^[a-z0-9]{32}$/);
+  });
+
+  test('interface.md 2.1: each secret belongs to one user', async () => {
+    const users = [
+      { name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const },
+      { name: 'ada', password: 'ada-pass', role: 'admin' as const },
+    ];
+    const to = await start({ users });
+    await connect(to).createSecret('mine');
+    expect(await connect(to, { username: 'ada', password: 'ada-pass' }).getSecrets()).toEqual({});
+  });
+
+  test('interface.md 3: dropSecret removes one alias or several and returns a text', async () => {
+    const conn = connect(await start());
+    for (const alias of ['a', 'b', 'c']) await conn.createSecret(alias);
+    expect(await conn.dropSecret('a')).toBe('Dropped: a.');
+    expect(await conn.dropSecret(['b', 'c'])).toBe('Dropped: b, c.');
+    expect(await conn.getSecrets()).toEqual({});
+  });
+
+  test('interface.md 3: an unknown alias is no error by default, and the others are dropped', async () => {
+    const conn = connect(await start());
+    await conn.createSecret('a');
+    expect(await conn.dropSecret(['nope', 'a'])).toBe('Dropped: a. Not found: nope.');
+    expect(await conn.getSecrets()).toEqual({});
+    expect(await conn.dropSecret('nope', { ignoreErrors: true })).toContain('Not found: nope.');
+  });
+
+  test('interface.md 3 and 7: an unknown alias raises with ignoreErrors false, after the others were dropped', async () => {
+    const conn = connect(await start());
+    await conn.createSecret('a');
+    const refused = await refusalOf(conn.dropSecret(['nope', 'a'], { ignoreErrors: false }));
+    expect(refused.code).toBe('NOT_FOUND');
+    expect(refused.message).toContain('nope');
+    expect(await conn.getSecrets()).toEqual({});
+  });
+
+  test('interface.md 7: other errors while dropping are passed on although ignoreErrors is true', async () => {
+    const to = await start();
+    const conn = connect(to, { password: 'wrong-password' });
+    expect((await refusalOf(conn.dropSecret('a'))).code).toBe('AUTH_FAILED');
+
+    const broken = connect(to);
+    await broken.createSecret('a');
+    to.addFault({
+      action: 'status',
+      status: 500,
+      route: generation === 'C' ? '/gsql/v1/secrets' : '/gsqlserver/gsql/file',
+    });
+    const refused = await refusalOf(broken.dropSecret('a'));
+    expect(refused).toMatchObject({ code: 'SERVER_ERROR', status: 500 });
+  });
+
+  test('interface.md 7: what was dropped before another error is not forgotten', async () => {
+    const to = await start();
+    const conn = connect(to);
+    await conn.createSecret('a');
+    await conn.createSecret('b');
+    const route = generation === 'C' ? 'DELETE /gsql/v1/secrets' : '/gsqlserver/gsql/file';
+    to.addFault({ action: 'status', status: 500, route, nth: 2 });
+    const result = await conn.dropSecrets(['a', 'b']);
+    expect(result).toMatchObject({ dropped: ['a'], missing: [], failed: { alias: 'b' } });
+    expect(Object.keys(await conn.getSecrets())).toEqual(['b']);
+  });
+
+  test('interface.md 3 and 4.1: getToken makes the token the connection’s own unless told not to', async () => {
+    const conn = connect(await start());
+    const secret = await conn.createSecret('ci');
+    const [other] = await conn.getToken({ secret, setToken: false });
+    expect(conn.apiToken).toBeUndefined();
+    const [own] = await conn.getToken({ secret });
+    expect(conn.apiToken).toBe(own);
+    expect(other).not.toBe('');
+  });
+
+  test('interface.md 2.2 and 8: the lifetime is 2,592,000 seconds unless told otherwise, and always sent', async () => {
+    const to = await start();
+    const conn = connect(to);
+    const secret = await conn.createSecret('ci');
+    const long = await conn.mintToken({ secret });
+    expect(Math.abs(long.grantedSeconds - THIRTY_DAYS)).toBeLessThanOrEqual(1);
+    expect(Math.abs(long.expiresAtUnix - (now() + THIRTY_DAYS))).toBeLessThan(10);
+    const sent = to.requests.at(-1);
+    expect(generation === 'A' ? sent?.query.lifetime : sent?.fields).toEqual(
+      generation === 'A' ? String(THIRTY_DAYS) : expect.arrayContaining(['lifetime']),
+    );
+    const short = await conn.mintToken({ secret, lifetime: 900 });
+    expect(Math.abs(short.grantedSeconds - 900)).toBeLessThanOrEqual(1);
+  });
+
+  test('interface.md 4.1: a user name and password get a token without a secret', async () => {
+    const conn = connect(await start());
+    const [token] = await conn.getToken();
+    expect(await conn.checkToken(token)).toEqual({ accepted: true });
+  });
+
+  test('interface.md 4.3: the token opens the REST server', async () => {
+    const conn = connect(await start());
+    await conn.getToken();
+    const reply = await conn.rest('GET', '/graph/demo/vertices/Person?limit=2');
+    expect(reply.status).toBe(200);
+    expect(JSON.parse(reply.body).results).toHaveLength(2);
+  });
+
+  test('interface.md 5.1: without a token the REST server refuses', async () => {
+    const conn = connect(await start());
+    const refused = await refusalOf(conn.rest('GET', '/graph/demo/vertices/Person'));
+    expect(refused).toMatchObject({ code: 'AUTH_FAILED', serverCode: 'REST-10016' });
+    expect(await conn.restAuthentication()).toBe('on');
+  });
+
+  test('interface.md 5.1: with REST authentication off every endpoint is public', async () => {
+    const conn = connect(await start({ restAuth: 'off' }));
+    expect((await conn.rest('GET', '/graph/demo/vertices/Person')).status).toBe(200);
+    expect(await conn.restAuthentication()).toBe('off');
+  });
+
+  test('interface.md 5.2: the service server gets user name and password', async () => {
+    const to = await start();
+    const path = generation === 'C' ? '/gsql/v1/auth/simple' : '/gsqlserver/gsql/simpleauth';
+    const reply = await connect(to).service('GET', path);
+    expect(reply.status).toBe(200);
+    expect(to.requests.at(-1)).toMatchObject({ path, login: 'basic' });
+  });
+
+  test('interface.md 4.1 and 7: with REST authentication off, getToken raises and says how to turn it on', async () => {
+    const conn = connect(await start({ restAuth: 'off' }));
+    const secret = await conn.createSecret('ci');
+    for (const call of [conn.getToken({ secret }), conn.getToken()]) {
+      const refused = await refusalOf(call);
+      expect(refused.code).toBe('REST_AUTH_DISABLED');
+      expect(refused.hint).toContain('gadmin config set RESTPP.Factory.EnableAuth true');
+    }
+  });
+
+  test('interface.md 7: a wrong password and a secret nobody knows raise AUTH_FAILED', async () => {
+    const to = await start();
+    const wrong = connect(to, { password: 'wrong-password' });
+    expect((await refusalOf(wrong.getToken())).code).toBe('AUTH_FAILED');
+    expect((await refusalOf(wrong.getSecrets())).code).toBe('AUTH_FAILED');
+    expect((await refusalOf(wrong.createSecret('a'))).code).toBe('AUTH_FAILED');
+    const unknown = await refusalOf(connect(to).getToken({ secret: '0'.repeat(32) }));
+    expect(unknown.code).toBe('AUTH_FAILED');
+    expect(unknown.message).toContain('secret');
+  });
+
+  test('interface.md 4.1: a generic user may not create secrets', async () => {
+    const users = [
+      { name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const },
+      { name: 'reader', password: 'reader-pass', role: 'reader' as const },
+    ];
+    const conn = connect(await start({ users }), { username: 'reader', password: 'reader-pass' });
+    expect((await refusalOf(conn.createSecret('ci'))).code).toBe('PERMISSION_DENIED');
+    expect((await refusalOf(conn.createSecret())).code).toBe('PERMISSION_DENIED');
+    expect(await conn.getSecrets()).toEqual({});
+  });
+
+  test('interface.md 4.1: createSecret with withAlias returns alias and value, also of a generated alias', async () => {
+    const conn = connect(await start());
+    await conn.createSecret();
+    const named = await conn.createSecret('ci', { withAlias: true });
+    expect(named).toEqual({ ci: expect.stringMatching(/^[a-z0-9]{32}$/) });
+    const made = await conn.createSecret('', { withAlias: true });
+    const [alias = '', value = ''] = Object.entries(made)[0] ?? [];
+    expect(alias).toMatch(/^AUTO_GENERATED_ALIAS_[a-z0-9]{7}$/);
+    expect((await conn.getSecrets())[alias]).toBe(`${value.slice(0, 3)}****${value.slice(-3)}`);
+  });
+
+  test('interface.md 4.1: a taken alias raises ALREADY_EXISTS and the old secret stays as it is', async () => {
+    const conn = connect(await start());
+    await conn.createSecret('ci');
+    const before = await conn.getSecrets();
+    expect((await refusalOf(conn.createSecret('ci'))).code).toBe('ALREADY_EXISTS');
+    expect(await conn.getSecrets()).toEqual(before);
+  });
+
+  test('interface.md 3 and 4.1: deleteToken returns true, the token is refused from then on, and the connection forgets it', async () => {
+    const conn = connect(await start());
+    const secret = await conn.createSecret('ci');
+    const [token] = await conn.getToken({ secret });
+    expect(await conn.deleteToken(secret)).toBe(true);
+    expect(conn.apiToken).toBeUndefined();
+    expect(await conn.checkToken(token)).toMatchObject({ accepted: false, reason: expect.any(String) });
+  });
+
+  test('interface.md 3: deleting a token that is not the connection’s own leaves that one alone', async () => {
+    const conn = connect(await start());
+    const secret = await conn.createSecret('ci');
+    const { token } = await conn.mintToken({ secret, lifetime: 700 });
+    const [own] = await conn.getToken({ secret, lifetime: 800 });
+    expect(await conn.deleteToken(secret, { token })).toBe(true);
+    expect(conn.apiToken).toBe(own);
+    expect(await conn.checkToken()).toEqual({ accepted: true });
+  });
+
+  test('interface.md 3: deleteToken works by user name and password', async () => {
+    const conn = connect(await start());
+    const [token] = await conn.getToken();
+    expect(await conn.deleteToken('')).toBe(true);
+    expect(await conn.checkToken(token)).toMatchObject({ accepted: false });
+  });
+
+  test('interface.md 3 and 7: an unknown token raises, or is true with skipNA', async () => {
+    const conn = connect(await start());
+    const secret = await conn.createSecret('ci');
+    const [token] = await conn.getToken({ secret });
+    await conn.deleteToken(secret);
+    const refused = await refusalOf(conn.deleteToken(secret, { token, skipNA: false }));
+    expect(refused.code).toBe('NOT_FOUND');
+    expect(await conn.deleteToken(secret, { token, skipNA: true })).toBe(true);
+  });
+
+  test('interface.md 3: a token is refused when its lifetime is over', async () => {
+    const to = await start();
+    const conn = connect(to);
+    const secret = await conn.createSecret('ci');
+    await conn.getToken({ secret, lifetime: 600 });
+    to.setClockOffset(601);
+    const refused = await refusalOf(conn.rest('GET', '/graph/demo/vertices/Person'));
+    expect(refused).toMatchObject({ code: 'AUTH_FAILED', serverCode: 'REST-10019' });
+    expect(refused.message).toContain('expired');
+    expect(await conn.checkToken()).toMatchObject({ accepted: false });
+  });
+
+  test('interface.md 5.1: a secret opens no other graph than its own, or its user’s', async () => {
+    const to = await start({ graphs: ['demo', 'other'] });
+    const conn = connect(to);
+    await conn.getToken({ secret: await conn.createSecret('ci') });
+    const refused = await refusalOf(conn.rest('GET', '/graph/other/vertices/Person'));
+    expect(refused).toMatchObject({ code: 'PERMISSION_DENIED', serverCode: 'REST-10018' });
+  });
+
+  test('interface.md 7: a graph that is not there raises NOT_FOUND', async () => {
+    const conn = connect(await start(), { graph: 'nowhere' });
+    expect((await refusalOf(conn.getToken())).code).toBe('NOT_FOUND');
+    if (generation !== 'C') expect((await refusalOf(conn.getSecrets())).code).toBe('NOT_FOUND');
+  });
+
+  test('interface.md 2.2: the server’s clock counts, not ours', async () => {
+    const to = await start();
+    const conn = connect(to);
+    const secret = await conn.createSecret('ci');
+    to.setClockOffset(7200);
+    const minted = await conn.mintToken({ secret, lifetime: 600 });
+    expect(Math.abs(minted.serverTimeUnix - (now() + 7200))).toBeLessThan(10);
+    expect(Math.abs(minted.expiresAtUnix - minted.serverTimeUnix - 600)).toBeLessThanOrEqual(1);
+    expect(Math.abs(minted.grantedSeconds - 600)).toBeLessThanOrEqual(1);
+  });
+
+  test('no request is one the server does not know, and none shows a credential in its path', async () => {
+    const to = await start();
+    const events: string[] = [];
+    const conn = connect(to, { onRequest: (event) => events.push(JSON.stringify(event)) });
+    const secret = await conn.createSecret('ci');
+    const [token] = await conn.getToken({ secret });
+    await conn.checkToken();
+    await conn.deleteToken(secret);
+    await conn.dropSecret('ci');
+    await conn.ping();
+    expect(to.unknownRoutes).toEqual([]);
+    expect(events.length).toBe(to.requests.length);
+    expect(events.join('\n')).not.toMatch(new RegExp(`${secret}|${token}`));
+  });
+});
+
+describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
+  const start = (options = {}) => sandbox({ serverVersion, ...options });
+
+  test('interface.md 9: getToken returns token, Unix time and ISO 8601', async () => {
+    const conn = connect(await start());
+    const tuple = await conn.getToken({ secret: await conn.createSecret('ci'), lifetime: 900 });
+    expect(tuple).toEqual([
+      expect.stringMatching(/^[a-z0-9]{32}$/),
+      expect.any(Number),
+      expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+    ]);
+    const [, unix, iso] = tuple as [string, number, string];
+    expect(Date.parse(iso)).toBe(unix * 1000);
+    expect(Math.abs(unix - (now() + 900))).toBeLessThan(10);
+  });
+
+  test('interface.md 9 and 4.2: the token paths and methods are those of 3.x', async () => {
+    const to = await start();
+    const conn = connect(to);
+    const secret = await conn.createSecret('ci');
+    await conn.getToken({ secret });
+    await conn.refreshToken({ secret });
+    await conn.deleteToken(secret);
+    const calls = to.requests.filter(({ path }) => path === '/requesttoken').map(({ method }) => method);
+    // The interface has POST; servers before 3.5 know only GET for it (wire-protocol 2.1).
+    expect(calls).toEqual([generation === 'A' ? 'GET' : 'POST', 'PUT', 'DELETE']);
+  });
+
+  test('interface.md 3 and 8: a refreshed token lives from now on, not from its old end', async () => {
+    const to = await start();
+    const conn = connect(to);
+    const secret = await conn.createSecret('ci');
+    const [token] = await conn.getToken({ secret, lifetime: 5000 });
+    const [same, unix, iso] = await conn.refreshToken({ secret, lifetime: 900 });
+    expect(same).toBe(token);
+    expect(Math.abs(unix - (now() + 900))).toBeLessThan(10);
+    expect(Date.parse(iso)).toBe(unix * 1000);
+    to.setClockOffset(901);
+    expect(await conn.checkToken(token)).toMatchObject({ accepted: false });
+  });
+
+  test('interface.md 4.1: refreshToken takes the connection’s own token, and another one when told', async () => {
+    const conn = connect(await start());
+    const secret = await conn.createSecret('ci');
+    const { token: other } = await conn.mintToken({ secret });
+    const [own] = await conn.getToken({ secret });
+    expect((await conn.refreshToken({ secret }))[0]).toBe(own);
+    expect((await conn.refreshToken({ secret, token: other, setToken: false }))[0]).toBe(other);
+    expect(conn.apiToken).toBe(own);
+    await conn.refreshToken({ secret, token: other });
+    expect(conn.apiToken).toBe(other);
+  });
+
+  test('interface.md 4.1: refreshToken works by user name and password', async () => {
+    const conn = connect(await start());
+    const [token] = await conn.getToken();
+    expect((await conn.refreshToken())[0]).toBe(token);
+  });
+
+  test('interface.md 8: refreshToken sends the default lifetime', async () => {
+    const conn = connect(await start());
+    const secret = await conn.createSecret('ci');
+    await conn.getToken({ secret, lifetime: 60 });
+    const renewed = await conn.renewToken({ secret });
+    expect(Math.abs(renewed.grantedSeconds - THIRTY_DAYS)).toBeLessThanOrEqual(1);
+  });
+
+  test('interface.md 7: refreshing or deleting while REST authentication is off raises', async () => {
+    const conn = connect(await start({ restAuth: 'off' }), { apiToken: 't'.repeat(32) });
+    const secret = await conn.createSecret('ci');
+    expect((await refusalOf(conn.refreshToken({ secret }))).code).toBe('REST_AUTH_DISABLED');
+    expect((await refusalOf(conn.deleteToken(secret))).code).toBe('REST_AUTH_DISABLED');
+    expect((await refusalOf(conn.deleteToken(secret, { skipNA: true }))).code).toBe('REST_AUTH_DISABLED');
+  });
+
+  test('interface.md 7: REST authentication off is known by its code also with status 200', async () => {
+    const conn = connect(await start({ restAuth: 'off', switches: { restAuthOffStatus: 200 } }));
+    expect((await refusalOf(conn.getToken())).code).toBe('REST_AUTH_DISABLED');
+  });
+
+  test('interface.md 7: refreshing a token the server does not know raises NOT_FOUND', async () => {
+    const conn = connect(await start());
+    const secret = await conn.createSecret('ci');
+    const refused = await refusalOf(conn.refreshToken({ secret, token: 't'.repeat(32) }));
+    expect(refused.code).toBe('NOT_FOUND');
+  });
+
+  test('interface.md 7: a secret nobody knows is not taken for an unknown token', async () => {
+    const conn = connect(await start());
+    const [token] = await conn.getToken();
+    const refused = await refusalOf(conn.deleteToken('0'.repeat(32), { token, skipNA: true }));
+    expect(refused.code).toBe('AUTH_FAILED');
+    expect(conn.apiToken).toBe(token);
+  });
+
+  test('interface.md 2.1: a secret is bound to one graph, which lists name', async () => {
+    const to = await start({ graphs: ['demo', 'other'] });
+    await connect(to).createSecret('ci');
+    expect(await connect(to).listSecrets()).toEqual([
+      { alias: 'ci', masked: expect.stringContaining('****'), graph: 'demo' },
+    ]);
+    expect(await connect(to, { graph: 'other' }).listSecrets()).toEqual([]);
+  });
+
+  test('secret commands and mints by password need a graph, mints from a secret do not send one', async () => {
+    const to = await start();
+    const secret = await connect(to).createSecret('ci');
+    const asked = to.requests.length;
+    const conn = connect(to, { graph: undefined, serverVersion });
+    for (const call of [conn.getSecrets(), conn.createSecret('x'), conn.dropSecret('x'), conn.getToken()]) {
+      const refused = await refusalOf(call);
+      expect(refused).toMatchObject({ code: 'USAGE', hint: expect.stringContaining('--graph') });
+    }
+    expect(to.requests.length).toBe(asked);
+    await connect(to, { graph: 'nowhere' }).getToken({ secret });
+    expect(to.requests.at(-1)?.fields).not.toContain('graph');
+    expect(to.requests.at(-1)?.query).not.toHaveProperty('graph');
+  });
+});
+
+describe('4.1.2', () => {
+  const start = (options = {}) => sandbox({ serverVersion: '4.1.2', ...options });
+
+  test('interface.md 9: getToken returns the token and its end in the server’s own words', async () => {
+    const zone = { name: 'HKT', offsetMinutes: 480 };
+    const conn = connect(await start({ switches: { zone } }));
+    const tuple = await conn.getToken({ secret: await conn.createSecret('ci') });
+    expect(tuple).toEqual([
+      expect.stringMatching(/^eyJ/),
+      expect.stringMatching(/^\w{3} \w{3} \d\d \d\d:\d\d:\d\d HKT \d{4}$/),
+    ]);
+  });
+
+  test('interface.md 2.2: the end of a token is that of the JWT, whatever the zone of the text', async () => {
+    const zone = { name: 'HKT', offsetMinutes: 480 };
+    const conn = connect(await start({ switches: { zone } }));
+    const minted = await conn.mintToken({ lifetime: 600 });
+    expect(Math.abs(minted.expiresAtUnix - (now() + 600))).toBeLessThan(10);
+    expect(minted.serverText).toContain('HKT');
+  });
+
+  test('interface.md 9: refreshToken raises and sends nothing', async () => {
+    const to = await start();
+    const conn = connect(to, { apiToken: 'x.y.z', serverVersion: '4.1.2' });
+    for (const call of [conn.refreshToken(), conn.refreshToken({ secret: '0'.repeat(32), token: 'x.y.z' })]) {
+      const refused = await refusalOf(call);
+      expect(refused.code).toBe('UNSUPPORTED');
+      expect(refused.hint).toContain('graphcred token get --fresh');
+    }
+    expect(to.requests).toEqual([]);
+    await refusalOf(connect(to).refreshToken({ token: 'x.y.z' }));
+    expect(to.requests.map(({ path }) => path)).toEqual(['/gsql/v1/version']);
+  });
+
+  test('interface.md 9 and 4.2: the token paths and methods are those of 4.x', async () => {
+    const to = await start();
+    const conn = connect(to);
+    const secret = await conn.createSecret('ci');
+    await conn.getToken({ secret });
+    await conn.deleteToken(secret);
+    const calls = to.requests.map(({ method, path }) => `${method} ${path}`);
+    expect(calls.slice(-3)).toEqual([
+      'POST /gsql/v1/tokens',
+      'POST /gsql/v1/tokens/check',
+      'DELETE /gsql/v1/tokens',
+    ]);
+  });
+
+  test('the graph is sent with a mint only when set', async () => {
+    const to = await start();
+    const secret = await connect(to, { graph: undefined }).createSecret('ci');
+    const minted = connect(to, { graph: undefined });
+    await minted.getToken({ secret });
+    expect(to.requests.at(-1)?.fields).toEqual(['secret', 'lifetime']);
+    await connect(to).getToken({ secret });
+    expect(to.requests.at(-1)?.fields).toEqual(['secret', 'graph', 'lifetime']);
+  });
+
+  test('a secret logs in where no password is given', async () => {
+    const to = await start({ switches: { deleteWithoutLogin: 'never' } });
+    const secret = await connect(to).createSecret('ci');
+    const conn = connect(to, { username: undefined, password: undefined, secret });
+    expect(Object.keys(await conn.getSecrets())).toEqual(['ci']);
+    const [token] = await conn.getToken();
+    expect(to.requests.at(-1)).toMatchObject({ login: 'none', fields: expect.arrayContaining(['secret']) });
+    expect(await conn.deleteToken(secret)).toBe(true);
+    expect(to.requests.at(-1)).toMatchObject({ login: 'gsql-secret' });
+    expect(await conn.checkToken(token)).toMatchObject({ accepted: false });
+  });
+
+  test('a token alone can be deleted: it logs in by itself', async () => {
+    const to = await start({ switches: { deleteWithoutLogin: 'never' } });
+    const { token } = await connect(to).mintToken();
+    const conn = connect(to, { username: undefined, password: undefined, apiToken: token });
+    expect(await conn.deleteToken(undefined)).toBe(true);
+    expect(to.requests.at(-1)).toMatchObject({ login: 'bearer' });
+  });
+
+  test('a server that counts milliseconds is seen by what it granted, and asked in milliseconds when known', async () => {
+    const to = await start({ lifetimeUnit: 'ms' });
+    const conn = connect(to);
+    const mistaken = await conn.mintToken({ lifetime: 86_400 });
+    expect(mistaken.grantedSeconds).toBe(86);
+    const right = await conn.mintToken({ lifetime: 86_400, lifetimeUnit: 'ms' });
+    expect(right.grantedSeconds).toBe(86_400);
+  });
+
+  test('one secret listed as an object in place of a list is a list of one', async () => {
+    const conn = connect(await start({ switches: { secretsShape: 'object' } }));
+    expect(await conn.getSecrets()).toEqual({});
+    await conn.createSecret('ci');
+    expect(Object.keys(await conn.getSecrets())).toEqual(['ci']);
+  });
+
+  test('a raw secret used as a token is refused with a hint', async () => {
+    const to = await start();
+    const secret = await connect(to).createSecret('ci');
+    const refused = await refusalOf(connect(to, { apiToken: secret }).rest('GET', '/echo'));
+    expect(refused.code).toBe('AUTH_FAILED');
+    expect(refused.hint).toMatch(/not secrets/);
+  });
+
+  test('too many failed logins are told with how long to wait', async () => {
+    const to = await start();
+    const conn = connect(to, { password: 'wrong-password' });
+    let refused = await refusalOf(conn.getToken());
+    for (let i = 0; i < 5; i++) refused = await refusalOf(conn.getToken());
+    expect(refused.code).toBe('AUTH_FAILED');
+    expect(refused.hint).toMatch(/Please re-login after \d+ seconds/);
+  });
+
+  test('a full block list is a refusal, not a missing token', async () => {
+    const conn = connect(await start({ switches: { blockListLimit: 1 } }));
+    const { token: first } = await conn.mintToken({ lifetime: 600 });
+    const { token: second } = await conn.mintToken({ lifetime: 700 });
+    await conn.deleteToken('', { token: first });
+    const refused = await refusalOf(conn.deleteToken('', { token: second, skipNA: true }));
+    expect(refused.code).toBe('SERVER_ERROR');
+    expect(refused.message).toContain('limit');
+  });
+});
+
+test('interface.md 9: the same program finds out by itself which version it talks to, once', async () => {
+  for (const { serverVersion, generation } of SERVERS) {
+    const to = await sandbox({ serverVersion });
+    const conn = connect(to);
+    expect(await conn.findVersion()).toEqual({ generation, version: serverVersion });
+    await Promise.all([conn.findVersion(), conn.getSecrets(), conn.getSecrets()]);
+    const probes = to.requests.filter(({ path }) => path.endsWith('/version'));
+    expect(probes.length).toBe(generation === 'C' ? 1 : 2);
+    expect(probes.map(({ login }) => login)).not.toContain('basic');
+  }
+});
