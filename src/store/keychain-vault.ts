@@ -67,10 +67,13 @@ async function throughPrompt(operation: Operation, options: KeychainOptions): Pr
   if (!options.mayPrompt) throw locked();
   const seconds = promptMs(options) / 1000;
   options.notify(`the OS keychain is locked: answer the desktop's prompt (waiting up to ${seconds} s)`);
-  const answer = await inChild(operation, options, true);
+  // Deleting never brings up the prompt; reading the same entry does.
+  const { account } = operation;
+  const answer = await inChild(operation.op === 'delete' ? { op: 'get', account } : operation, options, true);
+  if (answer !== undefined && operation.op !== 'delete') return answer;
   // A prompt that was turned down looks like an entry that is not there.
-  if (!answer && (await probeKeychain(options)) === 'locked') throw locked();
-  return answer;
+  if ((await probeKeychain(options)) === 'locked') throw locked();
+  return operation.op === 'delete' ? inThisProcess(operation, options) : answer;
 }
 
 /** Any call may prompt there, and nothing tells beforehand. */

@@ -18,11 +18,14 @@ export interface Keyring {
   readonly env: Readonly<Record<string, string>>;
   /** The private HOME; everything above lies in it and is removed by `stop`. */
   readonly home: string;
+  /** Locks the keyring, as a desktop does after a while. */
+  lock(): Promise<void>;
   /** Kills all processes of the session and removes its folder. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-const PASSWORD = 'a password for tests';
+/** What unlocks the keyring. */
+export const KEYRING_PASSWORD = 'a-password-for-tests';
 const SECRETS = '/org/freedesktop/secrets';
 
 /**
@@ -38,9 +41,16 @@ export function displaySkipReason(): string | undefined {
   return skip('display', keyringProblem() ?? missing(['Xvfb'], 'apt install xvfb'));
 }
 
-/** The same for tests that mount things in a namespace of their own. */
+/** The same for tests that answer the prompt. */
+export function typingSkipReason(): string | undefined {
+  return skip('prompt', keyringProblem() ?? missing(['Xvfb', 'xdotool'], 'apt install xvfb xdotool'));
+}
+
+/** The same for tests that mount things in a namespace of their own. Needs root, so it never is required. */
 export function mountSkipReason(): string | undefined {
-  return skip('mount', mountProblem());
+  const problem = mountProblem();
+  if (problem !== undefined) console.warn(`mount tests skipped: ${problem}`);
+  return problem;
 }
 
 function skip(what: string, problem: string | undefined): string | undefined {
@@ -132,7 +142,7 @@ export async function startKeyring(options: KeyringOptions = {}): Promise<Keyrin
     if (display) env.DISPLAY = await startDisplay(env);
     await startBus(home, env, state !== 'no-service');
     if (state !== 'no-service') await startDaemon(env, state);
-    return { env, home, stop };
+    return { env, home, stop, lock: () => lockKeyring(env) };
   } catch (error) {
     await stop();
     throw error;
@@ -183,28 +193,33 @@ async function startDaemon(env: Record<string, string>, state: KeyringState): Pr
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   // It reads the password to the end of its input, and makes a keyring with it.
-  daemon.stdin.end(state === 'no-collection' ? '' : PASSWORD);
+  daemon.stdin.end(state === 'no-collection' ? '' : KEYRING_PASSWORD);
   await gdbus(env, 'wait', '--timeout', '20', 'org.freedesktop.secrets');
-  const service = (method: string, argument: string) =>
-    gdbus(
-      env,
-      'call',
-      '--dest',
-      'org.freedesktop.secrets',
-      '--object-path',
-      SECRETS,
-      '--method',
-      method,
-      argument,
-    );
   const ready = async () => {
-    const collection = await service('org.freedesktop.Secret.Service.ReadAlias', 'default');
+    const collection = await callService(env, 'ReadAlias', 'default');
     return collection.includes("'/'") === (state === 'no-collection');
   };
   if (!(await eventually(ready))) throw new Error(`gnome-keyring did not get into the state ${state}`);
-  if (state === 'locked') {
-    await service('org.freedesktop.Secret.Service.Lock', `[objectpath '${SECRETS}/collection/login']`);
-  }
+  if (state === 'locked') await lockKeyring(env);
+}
+
+async function lockKeyring(env: Record<string, string>): Promise<void> {
+  await callService(env, 'Lock', `[objectpath '${SECRETS}/collection/login']`);
+}
+
+function callService(env: Record<string, string>, method: string, argument: string): Promise<string> {
+  const name = `org.freedesktop.Secret.Service.${method}`;
+  return gdbus(
+    env,
+    'call',
+    '--dest',
+    'org.freedesktop.secrets',
+    '--object-path',
+    SECRETS,
+    '--method',
+    name,
+    argument,
+  );
 }
 
 async function gdbus(env: Record<string, string>, command: string, ...args: string[]): Promise<string> {
@@ -226,6 +241,25 @@ async function firstLine(child: ChildProcess, output: Readable, name: string): P
     throw new Error(`${name} ended before it was ready`);
   });
   return Promise.race([data, failed]);
+}
+
+/** Waits for the unlock prompt; types the password and Enter into it, or turns it down with Escape. */
+export async function typeIntoPrompt(keyring: Keyring, password: string | undefined): Promise<void> {
+  const xdotool = (...args: string[]) => promisify(execFile)('xdotool', args, { env: keyring.env });
+  const shown = () =>
+    xdotool('search', '--onlyvisible', '--name', 'Unlock').then(
+      () => true,
+      () => false,
+    );
+  if (!(await eventually(shown, 10_000))) throw new Error('no prompt appeared');
+  for (let attempt = 0; attempt < 10; attempt++) {
+    // A prompt that has only just appeared may miss the first keys.
+    await xdotool('key', 'ctrl+a');
+    if (password !== undefined) await xdotool('type', password);
+    await xdotool('key', password === undefined ? 'Escape' : 'Return');
+    if (await eventually(async () => !(await shown()), 500)) return;
+  }
+  throw new Error('the prompt does not take any answer');
 }
 
 /** Every process that was given this home folder, also those that the bus has started by itself. */
