@@ -1,0 +1,60 @@
+// Takes a lock over and over, in a process of its own, and proves that nobody else has it in the meantime: the
+// witness file is made with O_EXCL inside, so finding one there that belongs to a living process is an overlap.
+import fs from 'node:fs';
+import { acquireLock } from '../../src/store/lock.js';
+
+async function main(): Promise<void> {
+  const [folder = '', rounds = '', holdMs = ''] = process.argv.slice(2);
+  // Round after round on the same lock, or with a number, once on each of so many locks.
+  for (let round = 0; rounds === 'endless' || round < Number(rounds); round++) {
+    const name = rounds === 'endless' ? 'endless' : String(round);
+    const lock = await acquireLock(`${folder}/${name}.lock`, { waitMs: 60_000 });
+    const witness = `${folder}/${name}.witness`;
+    enter(witness);
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * Number(holdMs)));
+    leave(witness);
+    lock.release();
+    fs.writeSync(1, '+');
+  }
+}
+
+function enter(witness: string): void {
+  try {
+    fs.writeFileSync(witness, String(process.pid), { flag: 'wx' });
+  } catch {
+    let owner: string;
+    try {
+      owner = fs.readFileSync(witness, 'utf8');
+    } catch {
+      overlap('the witness went away');
+      return;
+    }
+    if (isAlive(owner)) {
+      overlap(`the witness belongs to ${owner}`);
+      return;
+    }
+    // Killed inside. Nobody but us may touch its witness, so this cannot fail either.
+    fs.unlinkSync(witness);
+    fs.writeFileSync(witness, String(process.pid), { flag: 'wx' });
+  }
+}
+
+function leave(witness: string): void {
+  if (fs.readFileSync(witness, 'utf8') !== String(process.pid)) overlap('somebody changed the witness');
+  fs.unlinkSync(witness);
+}
+
+function isAlive(pid: string): boolean {
+  try {
+    return !/^State:\s+[ZX]/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+function overlap(why: string): void {
+  fs.writeSync(1, '!');
+  fs.writeSync(2, `${process.pid}: ${why}\n`);
+}
+
+void main();
