@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { SandboxOptions } from './server.js';
+import type { SandboxOptions } from './options.js';
 import type { Role } from './state.js';
 
 export { parseFault } from './fault-spec.js';

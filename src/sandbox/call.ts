@@ -28,3 +28,12 @@ export function text(status: number, body: string): Reply {
 export function html(status: number, body: string): Reply {
   return { status, headers: { 'Content-Type': 'text/html' }, body };
 }
+
+/** Undoes percent-encoding; text that is not properly encoded stays as it is. */
+export function percentDecode(given: string): string {
+  try {
+    return decodeURIComponent(given);
+  } catch {
+    return given;
+  }
+}

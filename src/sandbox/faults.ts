@@ -19,7 +19,7 @@ export interface Fault {
   readonly route?: string;
   /** Begin at the n-th matching call, counted from 1 since the fault was added. */
   readonly nth?: number;
-  /** For how many calls; 1 when `nth` is given, otherwise without end. */
+  /** For how many calls; 1 when `nth` is given and for `clock`, otherwise without end. */
   readonly times?: number;
   /** delay: milliseconds. */
   readonly ms?: number;
@@ -93,7 +93,8 @@ export function faultList(): FaultList {
         if (!matches(entry.fault.route, method, path)) continue;
         entry.seen++;
         const first = entry.fault.nth ?? 1;
-        const times = entry.fault.times ?? (entry.fault.nth === undefined ? Number.POSITIVE_INFINITY : 1);
+        const once = entry.fault.nth !== undefined || entry.fault.action === 'clock';
+        const times = entry.fault.times ?? (once ? 1 : Number.POSITIVE_INFINITY);
         if (entry.seen >= first && entry.seen < first + times) hits.push(entry.fault);
       }
       return hits;

@@ -1,4 +1,4 @@
-import type { Call } from './call.js';
+import { type Call, percentDecode } from './call.js';
 import { type Claims, readJwt } from './jwt.js';
 import type { User } from './state.js';
 import { nowSeconds, type World } from './world.js';
@@ -48,7 +48,7 @@ export function loginBasic(world: World, encoded: string): Login {
     return world.version.atLeast(3, 6, 2) ? loginSecret(world, password) : { refused: 'wrong' };
   }
   // The Java client URL-encodes the name before it makes the header.
-  const user = findUser(world, name) ?? findUser(world, decodeName(name));
+  const user = findUser(world, name) ?? findUser(world, percentDecode(name.replaceAll('+', ' ')));
   if (!user) return { refused: 'wrong' };
 
   const entry = world.throttle.get(user.name);
@@ -85,14 +85,6 @@ function noteFailure(world: World, name: string): void {
 
 export function findUser(world: World, name: string): User | undefined {
   return world.state.users.find((user) => user.name === name);
-}
-
-function decodeName(name: string): string {
-  try {
-    return decodeURIComponent(name.replaceAll('+', ' '));
-  } catch {
-    return name;
-  }
 }
 
 export type JwtProblem = 'malformed' | 'signature' | 'issuer' | 'expired' | 'user' | 'graph' | 'blocked';

@@ -25,7 +25,8 @@ export function loadState(file: string): State | undefined {
   }
   try {
     const saved = JSON.parse(content) as StateFile;
-    if (saved.format !== 1) throw new Error('unknown format');
+    const lists = [saved.users, saved.graphs, saved.secrets, saved.tokens];
+    if (saved.format !== 1 || !lists.every(Array.isArray)) throw new Error('unknown format');
     return {
       users: saved.users,
       graphs: saved.graphs,

@@ -1,4 +1,4 @@
-import { type Call, json, type Reply } from './call.js';
+import { type Call, json, percentDecode, type Reply } from './call.js';
 import { vertices } from './graph.js';
 import { checkJwt, findUser, readAuthorization } from './login.js';
 import { maskToken } from './state.js';
@@ -51,7 +51,7 @@ function route(world: World, call: Call, path: string): Handler | undefined {
   if (path === '/version' && method === 'GET') return () => versionReply(world);
   const match = /^\/graph\/([^/]+)\/vertices\/([^/]+)$/.exec(path);
   if (match && method === 'GET') {
-    const [graph, type] = [decodeURIComponent(match[1]!), decodeURIComponent(match[2]!)];
+    const [graph, type] = [percentDecode(match[1]!), percentDecode(match[2]!)];
     return (holder) => verticesReply(world, call, graph, type, holder);
   }
   return undefined;
@@ -144,7 +144,8 @@ function versionReply(world: World): Reply {
   const lines = [
     'TigerGraph RESTPP: ',
     ' --- Version --- ',
-    ...(world.version.atLeast(3, 9) ? [`TigerGraph version: ${version}`] : []),
+    // Before 3.9 the line is empty: pyTigerGraph skips three lines whatever they say.
+    world.version.atLeast(3, 9) ? `TigerGraph version: ${version}` : '',
     component('product'),
     component('gpe'),
     component('restpp'),

@@ -11,75 +11,24 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, json, type Reply } from './call.js';
 import { control } from './control.js';
 import { type Fault, faultList, faultReply } from './faults.js';
+import type { Sandbox, SandboxOptions } from './options.js';
 import { loadState, stateWriter } from './persistence.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
 import { seed } from './seed.js';
-import { emptyState, type Role } from './state.js';
+import { emptyState } from './state.js';
+import { head, listen, loopback, readCall, send } from './transport.js';
 import { parseServerVersion } from './version.js';
-import { DEFAULT_SWITCHES, type Switches, type World } from './world.js';
+import { DEFAULT_SWITCHES, type World } from './world.js';
 
 export type { Fault } from './faults.js';
+export type { Sandbox, SandboxOptions } from './options.js';
 export type { RequestLogEntry } from './request-log.js';
 export type { Role } from './state.js';
 export type { Switches } from './world.js';
 
-export interface SandboxOptions {
-  /** `X.Y.Z`, 3.x or 4.x. Default 3.10.1. */
-  serverVersion?: string;
-  /** A loopback address. Default 127.0.0.1. */
-  host?: string;
-  /** 0 picks a free port. Default 9000; on 4.x the REST port is opened only when this is given. */
-  restPort?: number;
-  /** 0 picks a free port. Default 14240. */
-  gsqlPort?: number;
-  /** Default on. */
-  restAuth?: 'on' | 'off';
-  /** Default `tigergraph` / `tigergraph`, a superuser. */
-  users?: readonly { name: string; password: string; role: Role }[];
-  /** Default `demo`. */
-  graphs?: readonly string[];
-  secrets?: readonly { alias: string; value: string; user: string; graph: string }[];
-  /** Where secrets, tokens and block lists survive a restart. */
-  stateFile?: string;
-  /** What `lifetime` counts at `/gsql/v1/tokens`. Default s. */
-  lifetimeUnit?: 's' | 'ms';
-  /** PEM texts. Both servers then speak https only. */
-  tls?: { cert: string; key: string };
-  faults?: readonly Fault[];
-  /** Disputed points; see docs/sandbox.md. */
-  switches?: Partial<Switches>;
-  /** Gets one JSON line for each request, without credentials. */
-  log?: (line: string) => void;
-  /** Gets one line when something is asked that the sandbox does not imitate. */
-  warn?: (line: string) => void;
-  /** Epoch milliseconds. */
-  now?: () => number;
-}
-
-export interface Sandbox {
-  readonly restUrl: string;
-  readonly gsqlUrl: string;
-  readonly serverVersion: string;
-  readonly username: string;
-  readonly password: string;
-  readonly graph: string;
-  /** The last 1,000 requests, oldest first. */
-  readonly requests: readonly RequestLogEntry[];
-  /** `METHOD /path` of the last 100 calls that were answered 501. */
-  readonly unknownRoutes: readonly string[];
-  addFault(fault: Fault): void;
-  /** Seconds the clock of the servers is ahead of the machine's. */
-  setClockOffset(seconds: number): void;
-  /** Resolves when both ports are closed; open connections are cut at once. */
-  close(): Promise<void>;
-  /** The line that tells a script where the sandbox is. */
-  readyLine(): string;
-}
-
 const MAX_REQUESTS = 1000;
 const MAX_UNKNOWN = 100;
-const MAX_BODY = 16 * 1024 * 1024;
 
 /** Starts both servers. Rejects with a plain sentence when an option is no good or a port is taken. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -140,7 +89,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       return;
     }
     if (call.path.startsWith('/__sandbox/')) {
-      send(res, control(call, { world, faults, requests, unknownRoutes, setClockOffset }), world);
+      send(res, control(call, { world, faults, requests, unknownRoutes, setClockOffset }), world.now());
       return;
     }
     const entry = describe(call, state);
@@ -178,16 +127,16 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     }
     const broken = hits.find((fault) => fault.action === 'truncate' || fault.action === 'malformed');
     if (!broken) {
-      send(res, reply, world);
+      send(res, reply, world.now());
       return reply.status;
     }
     const body = Buffer.from(broken.body ?? reply.body);
     const half = body.subarray(0, Math.max(1, Math.floor(body.length / 2)));
     if (broken.action === 'malformed') {
-      send(res, { ...reply, body: broken.body ?? half.toString() }, world);
+      send(res, { ...reply, body: broken.body ?? half.toString() }, world.now());
     } else {
       res.writeHead(reply.status, {
-        ...head(reply, world),
+        ...head(reply, world.now()),
         'Content-Length': String(Math.max(2, body.length)),
       });
       res.write(half, () => res.socket?.destroy());
@@ -211,7 +160,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
         res.end();
       });
     };
-    const created = options.tls ? createTlsServer({ ...options.tls }, listener) : createServer(listener);
+    const created = options.tls ? tlsServer(options.tls, listener) : createServer(listener);
     // Clients that pool connections must not find them closed between two calls.
     created.keepAliveTimeout = 120_000;
     created.on('connection', (socket: Socket) => {
@@ -227,6 +176,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
     for (const socket of sockets) socket.destroy();
     await Promise.all(closed);
+    await save?.().catch(() => undefined);
   };
 
   const major4 = version.generation === 'C';
@@ -272,50 +222,10 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
 }
 
-function loopback(host: string): string {
-  if (host === 'localhost') return '127.0.0.1';
-  if (host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)) return host;
-  throw new Error(`The sandbox listens on loopback addresses only; use --host 127.0.0.1, not ${host}.`);
-}
-
-function listen(server: Server, port: number, host: string): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'is taken' : `cannot be opened (${error.code})`;
-      reject(new Error(`Port ${port} on ${host} ${why}; choose another one, or 0 for any free port.`));
-    });
-    server.listen(port, host, () => resolve(server));
-  });
-}
-
-/** Undefined when the body is larger than the sandbox takes. */
-async function readCall(server: 'rest' | 'gsql', req: IncomingMessage): Promise<Call | undefined> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of req as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY) return undefined;
-    chunks.push(chunk);
+function tlsServer(tls: { cert: string; key: string }, listener: RequestListener): Server {
+  try {
+    return createTlsServer({ ...tls }, listener);
+  } catch {
+    throw new Error('The certificate and its key cannot be used; give two PEM files that belong together.');
   }
-  const target = req.url ?? '/';
-  const mark = target.indexOf('?');
-  return {
-    server,
-    method: req.method ?? 'GET',
-    path: mark < 0 ? target : target.slice(0, mark),
-    query: new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1)),
-    headers: req.headers,
-    body: Buffer.concat(chunks).toString(),
-  };
-}
-
-/** `Date` follows the sandbox's clock: clients correct their own by it. */
-function head(reply: Reply, world: World): Record<string, string> {
-  return { ...reply.headers, Date: new Date(world.now()).toUTCString() };
-}
-
-function send(res: ServerResponse, reply: Reply, world: World): void {
-  const body = Buffer.from(reply.body);
-  res.writeHead(reply.status, { ...head(reply, world), 'Content-Length': String(body.length) });
-  res.end(body);
 }

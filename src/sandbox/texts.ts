@@ -33,6 +33,7 @@ export const TOKENS_3 = {
   methodGone: { status: 405, message: 'Method {method} is not supported by /requesttoken.' },
   /** No message at all is evidenced; the rest of the answer is not. */
   authtokenBadLogin: { status: 401, message: '' },
+  authtokenRestAuthOff: { status: 200, message: 'REST authentication is not enabled.' },
   expiredTokensDropped: { status: 200, message: 'Successfully dropped the expired tokens.' },
   expiredTokensUnknown: { status: 200, message: 'Failed to drop expired tokens: {names} not found.' },
 } as const satisfies Record<string, AssumedText>;
@@ -51,7 +52,8 @@ export const REST_4 = {
   badAlias: { status: 400, message: 'The alias {alias} is not a valid identifier.' },
   badValue: { status: 400, message: 'The value of a secret must be 8 to 64 letters and digits.' },
   unknownAlias: { status: 404, message: 'Failed to drop secrets: [{alias}].' },
-  noSuchSecret: { status: 404, message: 'The secret with alias {alias} does not exist.' },
+  // pyTigerGraph 2.0 makes the missing secret only when this comes without an HTTP error.
+  noSuchSecret: { status: 200, message: 'The secret with alias {alias} does not exist.' },
   noSecretsNamed: { status: 400, message: 'The field secrets is required.' },
   needSuperuser: { status: 403, message: "You don't have permission to manage the secrets of user {user}." },
   mayNotCreate: { status: 403, message: "You don't have permission to create a secret." },

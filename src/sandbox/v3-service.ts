@@ -1,4 +1,4 @@
-import { type Call, json, type Reply, text } from './call.js';
+import { type Call, json, percentDecode, type Reply, text } from './call.js';
 import { runGsql } from './gsql.js';
 import { type Login, login, loginBasic } from './login.js';
 import { rolesOf } from './roles.js';
@@ -24,9 +24,20 @@ export function service3(world: World, call: Call, path: string): Reply | undefi
       return text(200, `GSQL version: ${world.version.text}\n`);
     case 'GET simpleauth':
       return simpleAuth(world, call);
+    case 'GET authtoken':
     case 'POST authtoken':
       return authtoken(world, call);
+    case 'POST help':
+      return text(
+        200,
+        'USE GRAPH <graph>, CREATE SECRET [alias], SHOW SECRET, DROP SECRET <alias>, SHOW USER\n',
+      );
+    // Java turns a GET with a body into a POST.
+    case 'GET getinfo':
+    case 'POST getinfo':
+      return text(200, 'USE,CREATE,SHOW,DROP\n');
     case 'POST abortclientsession':
+    case 'POST abortloadingprogress':
       return text(200, '');
     default:
       return undefined;
@@ -39,9 +50,9 @@ function setCookieName(world: World): string {
   return world.version.atLeast(3, 2) ? 'Set-Cookie' : 'Set-cookie';
 }
 
-/** The session a client sends along, as JSON; most send none. */
-function readCookie(world: World, call: Call): Record<string, unknown> {
-  const header = world.version.atLeast(3, 6, 2) ? call.headers['gsql-cookie'] : call.headers.cookie;
+/** The session a client sends along, as JSON, under the old or the new header name; most send none. */
+function readCookie(call: Call): Record<string, unknown> {
+  const header = call.headers['gsql-cookie'] ?? call.headers.cookie;
   try {
     const value: unknown = JSON.parse(String(header ?? '{}'));
     return typeof value === 'object' && value !== null ? { ...value } : {};
@@ -77,7 +88,7 @@ function unauthorized(): Reply {
 function file(world: World, call: Call): Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return unauthorized();
-  const sent = readCookie(world, call);
+  const sent = readCookie(call);
   const graph = typeof sent.graph === 'string' && world.state.graphs.includes(sent.graph) ? sent.graph : null;
   const session = { user: caller.user, graph };
   const answer = runGsql(world, session, decodeForm(call.body));
@@ -92,18 +103,16 @@ function file(world: World, call: Call): Reply {
 
 /** Undoes Java's URLEncoder. Text that was never encoded passes, as on the real server. */
 function decodeForm(body: string): string {
-  const spaced = body.replaceAll('+', ' ');
-  try {
-    return decodeURIComponent(spaced);
-  } catch {
-    return spaced;
-  }
+  return percentDecode(body.replaceAll('+', ' '));
 }
 
-/** The login of the GSQL shell. Failures are told in the body; the status is always 200. */
+/**
+ * The login of the GSQL shell: bare base64, which pyTigerDriver URL-encodes on top. Failures are told in the
+ * body; the status is always 200.
+ */
 function shellLogin(world: World, call: Call): Reply {
-  const sent = readCookie(world, call);
-  const caller = loginBasic(world, call.body.trim());
+  const sent = readCookie(call);
+  const caller = loginBasic(world, percentDecode(call.body.trim()));
   if (!('user' in caller))
     return json(200, { error: true, message: loginMessage(world, caller), isClientCompatible: true });
   const wanted = sent.graph;

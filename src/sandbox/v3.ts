@@ -7,6 +7,7 @@ import { nowSeconds, type World } from './world.js';
 
 export const DEFAULT_LIFETIME_3 = 2_592_000;
 const DAY = 86_400;
+const MAX_TOKENS = 50_000;
 const GENERATED = 'Generate new token successfully.';
 const KEEP_SAFE =
   'Warning: Tigergraph Support cannot restore access to secrets/tokens for security reasons. Please save your secret/token and keep it safe and accessible.';
@@ -113,7 +114,10 @@ function newToken(world: World, by: Actor, graph: string): Token {
     secret: by.secret?.value ?? null,
     expiresAt: 0,
   };
-  world.state.tokens.set(token.value, token);
+  const { tokens } = world.state;
+  tokens.set(token.value, token);
+  // The servers clear out now and then, too; here the oldest goes.
+  if (tokens.size > MAX_TOKENS) tokens.delete(tokens.keys().next().value!);
   return token;
 }
 
@@ -172,13 +176,14 @@ function drop(world: World, call: Call, input: Input): Reply {
   });
 }
 
-/** The old way of JDBC: `POST /gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
+/** The old way of JDBC: `/gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
 export function authtoken(world: World, call: Call): Reply {
   const caller = login(world, call);
   if (!('user' in caller)) {
     const { status, message } = TOKENS_3.authtokenBadLogin;
     return json(status, { error: true, message, results: {} });
   }
+  if (!world.restAuth) return json(200, { error: true, message: TOKENS_3.authtokenRestAuthOff.message });
   const graph = call.query.get('graph') ?? '';
   if (!world.state.graphs.includes(graph)) {
     return json(200, { error: true, message: fill(TOKENS_3.unknownGraph.message, { graph }) });

@@ -1,5 +1,5 @@
 import { listField, parseBody } from './body.js';
-import { type Call, json, type Reply } from './call.js';
+import { type Call, json, percentDecode, type Reply } from './call.js';
 import { findUser, login } from './login.js';
 import { dropSecret, findSecret, newSecret, type Secret, type User } from './state.js';
 import { REST_4 } from './texts.js';
@@ -11,7 +11,7 @@ const VALUE = /^[A-Za-z0-9]{8,64}$/;
 
 /** `/gsql/v1/secrets` and `/gsql/v1/secrets/{alias}`: secrets of a user, in plain text. */
 export function secrets4(world: World, call: Call, path: string): Reply | undefined {
-  const name = path.startsWith('/secrets/') ? decode(path.slice('/secrets/'.length)) : '';
+  const name = path.startsWith('/secrets/') ? percentDecode(path.slice('/secrets/'.length)) : '';
   const owner = secretsOf(world, call);
   if ('status' in owner) return owner;
   switch (`${call.method} ${name === '' ? 'all' : 'one'}`) {
@@ -85,12 +85,4 @@ function drop(world: World, owner: User, names: string[]): Reply {
   for (const secret of found) dropSecret(world.state, secret!);
   world.changed();
   return json(200, { error: false, message: `Successfully removed the secrets for user ${owner.name}.` });
-}
-
-function decode(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }

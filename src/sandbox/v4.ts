@@ -165,7 +165,9 @@ function dropper(world: World, call: Call): User | Reply {
 
 /** Needs no login. The full token is echoed, as on the real server. */
 function check(world: World, call: Call): Reply {
-  const body = parseBody(call.body);
+  // pyTigerGraph 2.0 sends the field form-encoded.
+  const form = call.body.startsWith('token=') ? new URLSearchParams(call.body) : undefined;
+  const body = form ? Object.fromEntries(form) : parseBody(call.body);
   const token = body && stringField(body, 'token');
   if (token === undefined) return refusal4(REST_4.badBody);
   const checked = checkJwt(world, token);

@@ -1,0 +1,53 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Call, Reply } from './call.js';
+
+const MAX_BODY = 16 * 1024 * 1024;
+
+/** The address to listen on. Throws for anything that could be reached from another machine. */
+export function loopback(host: string): string {
+  if (host === 'localhost') return '127.0.0.1';
+  if (host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)) return host;
+  throw new Error(`The sandbox listens on loopback addresses only; use --host 127.0.0.1, not ${host}.`);
+}
+
+export function listen(server: Server, port: number, host: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'is taken' : `cannot be opened (${error.code})`;
+      reject(new Error(`Port ${port} on ${host} ${why}; choose another one, or 0 for any free port.`));
+    });
+    server.listen(port, host, () => resolve(server));
+  });
+}
+
+/** Undefined when the body is larger than the sandbox takes. */
+export async function readCall(server: 'rest' | 'gsql', req: IncomingMessage): Promise<Call | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of req as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY) return undefined;
+    chunks.push(chunk);
+  }
+  const target = req.url ?? '/';
+  const mark = target.indexOf('?');
+  return {
+    server,
+    method: req.method ?? 'GET',
+    path: mark < 0 ? target : target.slice(0, mark),
+    query: new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1)),
+    headers: req.headers,
+    body: Buffer.concat(chunks).toString(),
+  };
+}
+
+/** `Date` follows the sandbox's clock, `now` in milliseconds: clients correct their own by it. */
+export function head(reply: Reply, now: number): Record<string, string> {
+  return { ...reply.headers, Date: new Date(now).toUTCString() };
+}
+
+export function send(res: ServerResponse, reply: Reply, now: number): void {
+  const body = Buffer.from(reply.body);
+  res.writeHead(reply.status, { ...head(reply, now), 'Content-Length': String(body.length) });
+  res.end(body);
+}

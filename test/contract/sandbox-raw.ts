@@ -1,0 +1,149 @@
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { expect } from 'vitest';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+
+/** 14 November 2023, 22:13:20 UTC: the clock of every contract table. */
+export const NOW = 1_700_000_000;
+
+export interface RawReply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Names as they stood on the wire. */
+  readonly rawHeaders: readonly string[];
+  readonly body: string;
+}
+
+/** One request, written out; nothing is added but Host and Content-Length. */
+export function raw(
+  base: string,
+  requestLine: string,
+  headers: Readonly<Record<string, string>> = {},
+  body = '',
+  ca?: string,
+): Promise<RawReply> {
+  const [method, path] = requestLine.split(' ') as [string, string];
+  const url = new URL(base);
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const req = send(
+      {
+        host: url.hostname,
+        port: url.port,
+        method,
+        path: url.pathname.replace(/\/$/, '') + path,
+        headers: {
+          ...headers,
+          ...(body === '' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }),
+        },
+        agent: false,
+        ...(ca === undefined ? {} : { ca }),
+      },
+      (res) => {
+        const chunks: Buffer[] = [];
+        res.on('data', (chunk: Buffer) => chunks.push(chunk));
+        res.on('error', reject);
+        res.on('end', () =>
+          resolve({
+            status: res.statusCode ?? 0,
+            headers: res.headers,
+            rawHeaders: res.rawHeaders,
+            body: Buffer.concat(chunks).toString(),
+          }),
+        );
+      },
+    );
+    req.on('error', reject);
+    req.end(body);
+  });
+}
+
+export function basic(name: string, password: string): string {
+  return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+}
+
+/** The people and things of the samples in the protocol notes. */
+export const SECRET = 's0000000000000000000000000000001';
+export const LOGIN = { Authorization: 'Basic ZGVtb191c2VyOmRlbW9fcGFzcw==' };
+export const READER = { Authorization: basic('watcher', 'look-only') };
+
+export function demo(options: SandboxOptions): Promise<Sandbox> {
+  return startSandbox({
+    restPort: 0,
+    gsqlPort: 0,
+    users: [
+      { name: 'demo_user', password: 'demo_pass', role: 'superuser' },
+      { name: 'second', password: 'pass:with:colons', role: 'admin' },
+      { name: 'watcher', password: 'look-only', role: 'reader' },
+    ],
+    graphs: ['demo_graph', 'other_graph'],
+    secrets: [{ alias: 'demo_alias', value: SECRET, user: 'demo_user', graph: 'demo_graph' }],
+    now: () => NOW * 1000,
+    ...options,
+  });
+}
+
+/**
+ * One line of a contract table. Evidence as in the protocol notes: D documented or captured, C what shipped
+ * clients need, F field report, A assumed.
+ *
+ * `{{name}}` in an answer stands for a credential that is new in that answer and is remembered; in a request
+ * for one remembered. Its form goes by the first letter of the name: `s`, `t` 32 of [a-z0-9]; `j` a JWT;
+ * `a` a generated alias; `x` anything.
+ */
+export interface Row {
+  readonly evidence: 'D' | 'C' | 'F' | 'A';
+  readonly what: string;
+  readonly server?: 'rest' | 'gsql';
+  readonly request: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly status: number;
+  readonly answer: string;
+  /** The answer's content type; null: there must be none. */
+  readonly type?: string | null;
+}
+
+const FORMS: Record<string, string> = {
+  s: '[a-z0-9]{32}',
+  t: '[a-z0-9]{32}',
+  j: '[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+',
+  a: 'AUTO_GENERATED_ALIAS_[a-z0-9]{7}',
+  x: '[^\\n]*?',
+};
+
+export async function play(sandbox: Sandbox, row: Row, memory: Map<string, string>): Promise<void> {
+  const recall = (text: string) =>
+    text.replace(/\{\{(\w+)\}\}/g, (mark, name: string) => {
+      const value = memory.get(name);
+      if (value === undefined) throw new Error(`${mark} is not known yet in: ${row.what}`);
+      return value;
+    });
+  const headers = Object.fromEntries(
+    Object.entries(row.headers ?? {}).map(([name, value]) => [name, recall(value)]),
+  );
+  const base = (row.server ?? 'gsql') === 'rest' ? sandbox.restUrl : sandbox.gsqlUrl;
+  const reply = await raw(base, recall(row.request), headers, recall(row.body ?? ''));
+
+  const names: string[] = [];
+  const pattern = row.answer
+    .split(/(\{\{\w+\}\})/)
+    .map((part) => {
+      const name = /^\{\{(\w+)\}\}$/.exec(part)?.[1];
+      if (name === undefined) return part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+      const known = memory.get(name);
+      if (known !== undefined) return known.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+      names.push(name);
+      return `(${FORMS[name[0]!]})`;
+    })
+    .join('');
+  const match = new RegExp(`^${pattern}$`).exec(reply.body);
+  expect({ status: reply.status, body: match ? row.answer : reply.body }).toEqual({
+    status: row.status,
+    body: row.answer,
+  });
+  if (row.type !== undefined) expect(reply.headers['content-type'] ?? null).toBe(row.type);
+  names.forEach((name, i) => {
+    memory.set(name, match![i + 1]!);
+  });
+}
