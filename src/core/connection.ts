@@ -268,24 +268,34 @@ export class GraphConnection {
    * refuse the token (AUTH_FAILED, PERMISSION_DENIED), redirects, and servers that are not up.
    */
   async rest(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
-    const { checkRawCall, checkRawReply } = await import('./raw.js');
     const { headerLogin } = await import('./login.js');
     const protocol = await this.#open();
-    const request = checkRawCall('rest', protocol.restUrl, method, path, options);
-    const authorization = this.#token && headerLogin('Bearer', this.#token);
-    const hide = [this.#token, this.#password, this.#secret];
-    const reply = await this.#send({ ...request, authorization, hide, maxBytes: RAW_MAX_BYTES });
-    return checkRawReply({ ...request, hide }, reply);
+    const login = this.#token && headerLogin('Bearer', this.#token);
+    return this.#raw('rest', protocol.restUrl, login, method, path, options);
   }
 
   /** One call to the service server with the connection's login; statuses as in `rest()`. */
   async service(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
-    const { checkRawCall, checkRawReply } = await import('./raw.js');
     const protocol = await this.#open();
-    const request = checkRawCall('service', this.#serviceUrl, method, path, options);
-    const authorization = protocol.serviceLogin();
-    const reply = await this.#send({ ...request, authorization, maxBytes: RAW_MAX_BYTES });
-    return checkRawReply(request, reply);
+    return this.#raw('service', this.#serviceUrl, protocol.serviceLogin(), method, path, options);
+  }
+
+  async #raw(
+    server: 'rest' | 'service',
+    base: string,
+    authorization: Sensitive | undefined,
+    method: string,
+    path: string,
+    options: RawOptions,
+  ): Promise<RawReply> {
+    const { checkRawCall, checkRawReply } = await import('./raw.js');
+    const request: HttpRequest = {
+      ...checkRawCall(server, base, method, path, options),
+      authorization,
+      hide: [this.#token, this.#password, this.#secret],
+      maxBytes: RAW_MAX_BYTES,
+    };
+    return checkRawReply(request, await this.#send(request));
   }
 
   async #send(request: HttpRequest): Promise<HttpReply> {

@@ -1,5 +1,6 @@
 import { GraphException } from './errors.js';
 import type { HttpReply, HttpRequest } from './http.js';
+import { Sensitive } from './sensitive.js';
 import { showable } from './server-text.js';
 import { TransportFailure } from './transport.js';
 
@@ -94,7 +95,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   return new GraphException('SERVER_UNAVAILABLE', `The server ${state} (HTTP ${status}).${doubt}`, {
     hint: 'Try again in a minute, or let --wait do that.',
     status,
-    serverText: isHtml(reply) ? '' : showable(reply.body, request.hide),
+    serverText: isHtml(reply) ? '' : showable(reply.body, credentialsOf(request)),
     ambiguous,
   });
 }
@@ -107,9 +108,21 @@ export function isHtml(reply: HttpReply): boolean {
   return /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(reply.body);
 }
 
+/** Every credential of a request, to be cut out of what the server says about it. */
+export function credentialsOf(request: HttpRequest): (Sensitive | undefined)[] {
+  const { authorization, hide = [] } = request;
+  const [, word] = authorization?.reveal().split(' ') ?? [];
+  return word === undefined ? [...hide] : [...hide, new Sensitive(word)];
+}
+
+/** The path as it may be shown: the query can hold a secret (3.0 to 3.4). */
+export function pathOf(request: HttpRequest): string {
+  return request.path.split('?', 1)[0] ?? '';
+}
+
 /** The request by method and path, without its query. */
 export function what(request: HttpRequest): string {
-  return `${request.method} ${showable(request.path.split('?', 1)[0] ?? '', request.hide)}`;
+  return `${request.method} ${showable(pathOf(request), credentialsOf(request))}`;
 }
 
 function networkReason(reason: string): string {

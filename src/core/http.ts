@@ -1,5 +1,5 @@
 import { createFetch, type Fetch } from 'ofetch';
-import { describeFailure, refuseTransfer } from './failures.js';
+import { describeFailure, pathOf, refuseTransfer } from './failures.js';
 import type { Sensitive } from './sensitive.js';
 import { type Answer, exchange } from './transport.js';
 
@@ -91,11 +91,6 @@ export async function send(wire: Wire, request: HttpRequest): Promise<HttpReply>
     const { server, method } = request;
     wire.onRequest?.({ server, method, path, status, ms: Date.now() - startedAt });
   }
-}
-
-/** The path as it may be shown: the query can hold a secret (3.0 to 3.4). */
-export function pathOf(request: HttpRequest): string {
-  return request.path.split('?', 1)[0] ?? '';
 }
 
 async function ask(wire: Wire, request: HttpRequest): Promise<HttpReply> {

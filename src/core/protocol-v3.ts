@@ -1,5 +1,6 @@
 import { expectFields, notAnEnvelope, readEnvelope } from './envelope.js';
 import { GraphException } from './errors.js';
+import { credentialsOf } from './failures.js';
 import { gsqlSecrets } from './gsql-secrets.js';
 import { inGraph, SHOW_SECRET } from './gsql-text.js';
 import type { HttpReply, HttpRequest } from './http.js';
@@ -131,7 +132,7 @@ export function protocolV3(session: Session): Protocol {
       const { code, message } = envelope;
       const refused = refusal(request, { status: reply.status, code, message });
       if (refused.code !== 'AUTH_FAILED' && refused.code !== 'PERMISSION_DENIED') throw refused;
-      return { accepted: false, reason: showable(message, request.hide) || refused.message };
+      return { accepted: false, reason: showable(message, credentialsOf(request)) || refused.message };
     },
 
     tokenTuple: ({ token, expiresAtUnix }) => [token.reveal(), expiresAtUnix, isoSeconds(expiresAtUnix)],

@@ -1,5 +1,6 @@
 import { badResponse, expectFields, isRecord, notAnEnvelope, readEnvelope } from './envelope.js';
 import type { GraphException } from './errors.js';
+import { credentialsOf } from './failures.js';
 import { gsqlSecrets, isListed } from './gsql-secrets.js';
 import { masked, SHOW_SECRET, withoutControls } from './gsql-text.js';
 import type { HttpReply, HttpRequest } from './http.js';
@@ -85,7 +86,7 @@ export function protocolV4(session: Session): Protocol {
     // A refused login says nothing about the token.
     const ofLogin = (reply.status === 401 || reply.status === 403) && !/\btoken\b/i.test(message);
     if (ofLogin || reply.status >= 500) throw refusal(request, { status: reply.status, code, message });
-    return { accepted: false, reason: showable(message, request.hide) };
+    return { accepted: false, reason: showable(message, credentialsOf(request)) };
   };
 
   return {

@@ -1,5 +1,5 @@
 import { type ErrorCode, type ErrorDetails, GraphException } from './errors.js';
-import { what } from './failures.js';
+import { credentialsOf, what } from './failures.js';
 import type { HttpRequest } from './http.js';
 import { showable } from './server-text.js';
 
@@ -24,7 +24,7 @@ type Verdict = [code: ErrorCode, message: string, hint?: string];
  * code and words are looked at; the order matters, for the words can hold names that users chose.
  */
 export function refusal(request: HttpRequest, refused: Refused): GraphException {
-  const text = showable(refused.message, request.hide);
+  const text = showable(refused.message, credentialsOf(request));
   const [code, message, hint] = judge(request, refused, text) ?? [
     'SERVER_ERROR',
     `The server refused ${what(request)} (HTTP ${refused.status})${text === '' ? '.' : `: ${text}`}`,

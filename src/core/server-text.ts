@@ -22,7 +22,10 @@ export function showable(text: string, hide: readonly (Sensitive | undefined)[] 
   let shown = text.slice(0, 20 * MAX_SHOWN);
   for (const credential of hide) {
     const value = credential?.reveal() ?? '';
-    if (value.length >= SHORTEST_HIDDEN) shown = shown.replaceAll(value, '[redacted]');
+    if (value.length < SHORTEST_HIDDEN) continue;
+    for (const written of [value, encodeURIComponent(value), JSON.stringify(value).slice(1, -1)]) {
+      shown = shown.replaceAll(written, '[redacted]');
+    }
   }
   shown = shown.replace(TERMINAL, '').replace(INVISIBLE, ' ').trim();
   shown = shown.replace(JWT, '[redacted]').replace(RAW_CREDENTIAL, '[redacted]');

@@ -80,6 +80,7 @@ export function exchange(call: Exchange): Promise<Answer> {
     let sent = false;
     let settled = false;
     let request: ClientRequest | undefined;
+    let tunnel: Socket | undefined;
     const stop = new AbortController();
 
     const settle = (then: () => void): void => {
@@ -88,6 +89,7 @@ export function exchange(call: Exchange): Promise<Answer> {
       clearTimeout(timer);
       call.signal?.removeEventListener('abort', cancel);
       then();
+      tunnel?.destroy();
     };
     const fail = (kind: FailureKind, reason: string): void => {
       settle(() => reject(new TransportFailure(kind, reason, sent)));
@@ -129,8 +131,9 @@ export function exchange(call: Exchange): Promise<Answer> {
     const start = async (): Promise<void> => {
       const direct = directRoute(call);
       const options = call.detour === undefined ? direct : await call.detour(call, direct, stop.signal);
+      tunnel = options.tunnel;
       if (settled) {
-        options.tunnel?.destroy();
+        tunnel?.destroy();
         return;
       }
       const secure = options.protocol === 'https:';

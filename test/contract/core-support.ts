@@ -1,5 +1,5 @@
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo, Server } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import { afterEach, expect } from 'vitest';
 import { type ConnectionOptions, GraphConnection, GraphException } from '../../src/index.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
@@ -44,14 +44,20 @@ export function connect(to: Sandbox, options: ConnectionOptions = {}): GraphConn
 
 /** A server that answers as the test says; its base URL. */
 export async function rawServer(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  return listening(server, () => server.closeAllConnections());
+  return listening(createServer(listener));
 }
 
-export async function listening(server: Server, cut: () => void = () => {}): Promise<string> {
+/** Listens on a free port until the test is over; connections still open then are cut. */
+export async function listening(server: Server): Promise<string> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   cleanUp(() => {
-    cut();
+    for (const socket of sockets) socket.destroy();
     return new Promise((resolve) => server.close(resolve));
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -1,0 +1,430 @@
+import { createServer as createHttp, type RequestListener } from 'node:http';
+import { createServer as createHttps, type ServerOptions } from 'node:https';
+import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
+import { generate } from 'selfsigned';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type ConnectionOptions, GraphConnection, type RequestEvent } from '../../src/index.js';
+import { cleanUp, connect, listening, rawServer, refusalOf, sandbox, spilled } from './core-support.js';
+
+const SECRET = 's3cret0000000000000000000000wxyz';
+const MINTED = JSON.stringify({ error: false, token: 't'.repeat(32), expiration: 9_999_999 });
+
+/** A 3.x connection whose two servers are both at `url`. */
+function at(url: string, options: ConnectionOptions = {}): GraphConnection {
+  return new GraphConnection({
+    restUrl: url,
+    gsqlUrl: url,
+    graph: 'demo',
+    username: 'ada',
+    password: 'correct-horse',
+    serverVersion: '3.10.1',
+    timeoutMs: 5000,
+    ...options,
+  });
+}
+
+const mint = (conn: GraphConnection) => conn.getToken({ secret: SECRET });
+
+describe('no answer', () => {
+  test('a closed port is NETWORK, and nothing can have happened', async () => {
+    const url = await rawServer(() => {});
+    const closed = createTcp();
+    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
+    const { port } = closed.address() as AddressInfo;
+    await new Promise((resolve) => closed.close(resolve));
+    const refused = await refusalOf(mint(at(url, { restUrl: `http://127.0.0.1:${port}` })));
+    expect(refused).toMatchObject({ code: 'NETWORK', ambiguous: false });
+    expect(refused.message).toContain(`http://127.0.0.1:${port}`);
+  });
+
+  test('a connection that breaks after the request is NETWORK, ambiguous unless it only reads', async () => {
+    const url = await rawServer((request) => request.socket.destroy());
+    expect(await refusalOf(mint(at(url)))).toMatchObject({ code: 'NETWORK', ambiguous: true });
+    expect(await refusalOf(at(url).createSecret('a'))).toMatchObject({ code: 'NETWORK', ambiguous: true });
+    expect(await refusalOf(at(url).getSecrets())).toMatchObject({ code: 'NETWORK', ambiguous: false });
+    expect(await refusalOf(at(url).rest('GET', '/echo'))).toMatchObject({
+      code: 'NETWORK',
+      ambiguous: false,
+    });
+    const old = at(url, { serverVersion: '3.2' });
+    expect(await refusalOf(mint(old))).toMatchObject({ code: 'NETWORK', ambiguous: true });
+  });
+
+  test('an answer cut off in the middle is NETWORK and ambiguous', async () => {
+    for (const fault of ['truncate', 'drop-after'] as const) {
+      const to = await sandbox({
+        serverVersion: '3.10.1',
+        faults: [{ action: fault, route: '/requesttoken' }],
+      });
+      expect(await refusalOf(connect(to).getToken())).toMatchObject({ code: 'NETWORK', ambiguous: true });
+    }
+  });
+
+  test('nothing is sent a second time', async () => {
+    let requests = 0;
+    const url = await rawServer((request) => {
+      requests++;
+      request.socket.destroy();
+    });
+    await refusalOf(mint(at(url)));
+    await refusalOf(at(url).rest('GET', '/echo'));
+    expect(requests).toBe(2);
+  });
+
+  test('each request has a connection of its own, closed after it', async () => {
+    const seen: (string | undefined)[] = [];
+    const url = await rawServer((request, response) => {
+      seen.push(request.headers.connection);
+      response.end(MINTED);
+    });
+    await mint(at(url));
+    expect(seen).toEqual(['close']);
+  });
+
+  const silent: Record<string, RequestListener> = {
+    'says nothing': () => {},
+    'drips its headers': (_request, response) => drip(response.socket, 'HTTP/1.1 200 OK\r\nx-a: ', 'a'),
+    'drips its body': (_request, response) => {
+      drip(response.socket, 'HTTP/1.1 200 OK\r\n\r\n', 'a');
+    },
+  };
+  test.each(Object.entries(silent))(
+    'a server that %s is TIMEOUT when the time is over',
+    async (_name, listener) => {
+      const url = await rawServer(listener);
+      const started = performance.now();
+      const refused = await refusalOf(mint(at(url, { timeoutMs: 400 })));
+      expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: true });
+      expect(performance.now() - started).toBeLessThan(5000);
+      expect(await refusalOf(at(url, { timeoutMs: 100 }).rest('GET', '/echo'))).toMatchObject({
+        code: 'TIMEOUT',
+        ambiguous: false,
+      });
+    },
+  );
+
+  test('a server that never accepts a TLS handshake is TIMEOUT, and nothing can have happened', async () => {
+    const url = await listening(createTcp());
+    const refused = await refusalOf(mint(at(url.replace('http:', 'https:'), { timeoutMs: 200 })));
+    expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: false });
+  });
+
+  test('an aborted call is CANCELLED; one aborted before sends nothing', async () => {
+    const abort = new AbortController();
+    let requests = 0;
+    const url = await rawServer(() => {
+      requests++;
+      abort.abort();
+    });
+    const conn = at(url, { signal: abort.signal });
+    expect(await refusalOf(mint(conn))).toMatchObject({ code: 'CANCELLED', ambiguous: true });
+    expect(await refusalOf(mint(conn))).toMatchObject({ code: 'CANCELLED', ambiguous: false });
+    expect(requests).toBe(1);
+  });
+});
+
+function drip(socket: Socket | null, first: string, more: string): void {
+  socket?.write(first);
+  const timer = setInterval(() => socket?.write(more), 10);
+  socket?.on('error', () => {});
+  socket?.on('close', () => clearInterval(timer));
+}
+
+describe('answers that are none', () => {
+  test('a redirect is refused, and the credential does not go along', async () => {
+    const followed: string[] = [];
+    const elsewhere = await rawServer((request, response) => {
+      followed.push(`${request.method} ${request.url}`);
+      response.end(MINTED);
+    });
+    for (const status of [301, 302, 303, 307, 308]) {
+      const url = await rawServer((_request, response) => {
+        response.writeHead(status, { location: `${elsewhere}/requesttoken` }).end();
+      });
+      const refused = await refusalOf(mint(at(url)));
+      expect(refused).toMatchObject({ code: 'BAD_RESPONSE', status });
+      await refusalOf(at(url, { apiToken: 't'.repeat(32) }).rest('GET', '/echo'));
+    }
+    expect(followed).toEqual([]);
+  });
+
+  test.each([
+    [502, '<html><title>Starting workspace</title></html>', false],
+    [202, '{"error":"false","message":"The workspace is starting"}', false],
+    [503, 'busy', false],
+    [502, '<html><title>502 Bad Gateway</title></html>', true],
+    [504, '', true],
+  ])('HTTP %i with %j is SERVER_UNAVAILABLE', async (status, body, ambiguous) => {
+    const url = await rawServer((_request, response) => {
+      response.writeHead(status).end(body);
+    });
+    expect(await refusalOf(mint(at(url)))).toMatchObject({ code: 'SERVER_UNAVAILABLE', status, ambiguous });
+    expect(await refusalOf(at(url).ping())).toMatchObject({ code: 'SERVER_UNAVAILABLE', ambiguous: false });
+    expect(await refusalOf(at(url).rest('GET', '/echo'))).toMatchObject({ code: 'SERVER_UNAVAILABLE' });
+  });
+
+  test('an answer over the limit is BAD_RESPONSE; raw calls may be larger', async () => {
+    const large = Buffer.alloc(1024 * 1024 + 1, 'a');
+    const url = await rawServer((_request, response) => {
+      response.end(large);
+    });
+    expect(await refusalOf(mint(at(url)))).toMatchObject({ code: 'BAD_RESPONSE', ambiguous: true });
+    expect((await at(url).rest('GET', '/large')).body.length).toBe(large.length);
+  });
+
+  test('what is not HTTP is BAD_RESPONSE', async () => {
+    const url = await listening(
+      createTcp((socket) => {
+        socket.resume();
+        socket.end('SSH-2.0-OpenSSH_9.6\r\n');
+      }),
+    );
+    expect((await refusalOf(mint(at(url)))).code).toBe('BAD_RESPONSE');
+  });
+
+  test('a compressed answer nobody asked for is BAD_RESPONSE', async () => {
+    const url = await rawServer((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end('x');
+    });
+    expect((await refusalOf(mint(at(url)))).code).toBe('BAD_RESPONSE');
+  });
+
+  test('a TLS port addressed without TLS is told as such', async () => {
+    const url = await rawServer((_request, response) => {
+      response.writeHead(400).end('<html><body>The plain HTTP request was sent to HTTPS port</body></html>');
+    });
+    expect(await refusalOf(mint(at(url)))).toMatchObject({
+      code: 'TLS',
+      hint: expect.stringContaining('https://'),
+    });
+  });
+});
+
+describe('TLS', () => {
+  let own: { cert: string; key: string };
+  let other: { cert: string; key: string };
+  beforeAll(async () => {
+    own = await certificate('localhost');
+    other = await certificate('elsewhere.example');
+  });
+
+  async function certificate(name: string): Promise<{ cert: string; key: string }> {
+    const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
+      keySize: 2048,
+      extensions: [
+        { name: 'basicConstraints', cA: true },
+        { name: 'subjectAltName', altNames: [{ type: 2, value: name }] },
+      ],
+    });
+    return { cert, key };
+  }
+
+  async function secureServer(options: ServerOptions): Promise<string> {
+    const server = createHttps(options, (_request, response) => response.end(MINTED));
+    const url = await listening(server);
+    return url.replace('http://127.0.0.1', 'https://localhost');
+  }
+
+  test('a certificate nobody vouches for is TLS; with its authority or insecure it is taken', async () => {
+    const url = await secureServer(own);
+    const refused = await refusalOf(mint(at(url)));
+    expect(refused).toMatchObject({ code: 'TLS', ambiguous: false, hint: expect.stringContaining('--ca') });
+    expect((await mint(at(url, { tls: { ca: own.cert } })))[0]).toBe('t'.repeat(32));
+    expect((await mint(at(url, { tls: { insecure: true } })))[0]).toBe('t'.repeat(32));
+  });
+
+  test('the name is checked even when the authority is trusted', async () => {
+    const url = await secureServer(other);
+    const refused = await refusalOf(mint(at(url, { tls: { ca: other.cert } })));
+    expect(refused.code).toBe('TLS');
+    expect(refused.message).toContain('another name');
+    const byAddress = await refusalOf(
+      mint(at(url.replace('localhost', '127.0.0.1'), { tls: { ca: own.cert } })),
+    );
+    expect(byAddress.code).toBe('TLS');
+  });
+
+  test('a server that wants a client certificate gets it, and without one it is TLS', async () => {
+    const url = await secureServer({ ...own, ca: other.cert, requestCert: true, rejectUnauthorized: true });
+    const tls = { ca: own.cert };
+    expect(await refusalOf(mint(at(url, { tls })))).toMatchObject({ code: 'TLS', ambiguous: false });
+    const shown = { ...tls, cert: other.cert, key: other.key };
+    expect((await mint(at(url, { tls: shown })))[0]).toBe('t'.repeat(32));
+  });
+
+  test('a key that is none is TLS, and stays out of the error', async () => {
+    const url = await secureServer(own);
+    const key = '-----BEGIN PRIVATE KEY-----\nbm90IGEga2V5\n-----END PRIVATE KEY-----\n';
+    const refused = await refusalOf(mint(at(url, { tls: { ca: own.cert, cert: own.cert, key } })));
+    expect(refused.code).toBe('TLS');
+    expect(spilled(refused)).not.toContain('bm90IGEga2V5');
+  });
+
+  test('a port without TLS addressed with https is TLS', async () => {
+    const url = await rawServer((_request, response) => response.end(MINTED));
+    const refused = await refusalOf(mint(at(url.replace('http:', 'https:'))));
+    expect(refused).toMatchObject({ code: 'TLS', hint: expect.stringContaining('http://') });
+  });
+
+  test('through a proxy the certificate is checked against the server’s name, not the proxy’s', async () => {
+    const url = await secureServer(own);
+    const { port } = new URL(url);
+    const proxy = await connectProxy(Number(port));
+    const target = (name: string, tls: object) => at(`https://${name}`, { proxy: { https: proxy.url }, tls });
+    const refused = await refusalOf(mint(target('db.example.test', { ca: own.cert })));
+    expect(refused.code).toBe('TLS');
+    const named = await certificate('db.example.test');
+    const right = await secureServer(named);
+    const second = await connectProxy(Number(new URL(right).port));
+    const conn = at('https://db.example.test', { proxy: { https: second.url }, tls: { ca: named.cert } });
+    expect((await mint(conn))[0]).toBe('t'.repeat(32));
+    expect(second.asked).toEqual(['db.example.test:443']);
+  });
+});
+
+/** A proxy that leads every tunnel to one local port. */
+async function connectProxy(
+  port: number,
+  status = 200,
+): Promise<{ url: string; asked: string[]; logins: unknown[] }> {
+  const asked: string[] = [];
+  const logins: unknown[] = [];
+  const proxy = createHttp((request, response) => {
+    asked.push(request.url ?? '');
+    logins.push(request.headers['proxy-authorization']);
+    response.end(MINTED);
+  });
+  proxy.on('connect', (request, socket: Socket) => {
+    asked.push(request.url ?? '');
+    logins.push(request.headers['proxy-authorization']);
+    if (status !== 200) {
+      socket.end(`HTTP/1.1 ${status} No\r\n\r\n`);
+      return;
+    }
+    const onward = connectTcp(port, '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      onward.pipe(socket).pipe(onward);
+    });
+    onward.on('error', () => socket.destroy());
+    cleanUp(() => onward.destroy());
+  });
+  return { url: await listening(proxy), asked, logins };
+}
+
+describe('proxies', () => {
+  test('an http server is asked through its proxy with the whole address', async () => {
+    const { url, asked, logins } = await connectProxy(1);
+    const http = url.replace('http://', 'http://user:p%40ss@');
+    await mint(at('http://db.example.test:9000', { proxy: { http } }));
+    expect(asked).toEqual(['http://db.example.test:9000/requesttoken']);
+    expect(logins).toEqual([`Basic ${Buffer.from('user:p@ss').toString('base64')}`]);
+  });
+
+  test('loopback addresses and those of NO_PROXY are asked directly', async () => {
+    const { url: proxy, asked } = await connectProxy(1);
+    const url = await rawServer((_request, response) => response.end(MINTED));
+    await mint(at(url, { proxy: { http: proxy, https: proxy } }));
+    expect(asked).toEqual([]);
+    const exempt = at('http://db.example.test:1', {
+      proxy: { http: proxy, noProxy: 'example.test' },
+      timeoutMs: 2000,
+    });
+    expect(['NETWORK', 'TIMEOUT']).toContain((await refusalOf(mint(exempt))).code);
+    expect(asked).toEqual([]);
+  });
+
+  test.each([407, 502])('a proxy that answers %i to CONNECT is NETWORK and not ambiguous', async (status) => {
+    const { url } = await connectProxy(1, status);
+    const proxy = { https: url.replace('http://', 'http://user:hidden-pass@') };
+    const refused = await refusalOf(mint(at('https://db.example.test', { proxy })));
+    expect(refused).toMatchObject({ code: 'NETWORK', ambiguous: false });
+    expect(refused.message).toContain(String(status));
+    expect(spilled(refused)).not.toContain('hidden-pass');
+  });
+
+  test('a proxy address that is none is NETWORK and stays out of the error', async () => {
+    for (const http of ['socks5://user:hidden-pass@127.0.0.1:1', 'http://user:hidden-pass@:']) {
+      const refused = await refusalOf(mint(at('http://db.example.test', { proxy: { http } })));
+      expect(refused.code).toBe('NETWORK');
+      expect(spilled(refused)).not.toContain('hidden-pass');
+    }
+  });
+
+  test('a proxy that is silent is TIMEOUT', async () => {
+    const url = await listening(createTcp());
+    const conn = at('https://db.example.test', { proxy: { https: url }, timeoutMs: 200 });
+    expect(await refusalOf(mint(conn))).toMatchObject({ code: 'TIMEOUT', ambiguous: false });
+  });
+});
+
+test('IPv6 addresses work', async () => {
+  const to = await sandbox({ serverVersion: '3.10.1', host: '::1' });
+  expect(to.restUrl).toContain('[::1]');
+  expect(await connect(to).getSecrets()).toEqual({});
+  const { port } = new URL(to.restUrl);
+  const conn = new GraphConnection({
+    host: 'http://[::1]',
+    restPort: Number(port),
+    gsqlPort: Number(new URL(to.gsqlUrl).port),
+    graph: 'demo',
+    username: 'tigergraph',
+    password: 'tigergraph',
+  });
+  await conn.getToken();
+});
+
+test('no error shows a credential, whatever the server does', async () => {
+  const password = 'correct-horse';
+  const token = `eyJhbGciOiJIUzI1NiJ9.${Buffer.from('{"exp":2000000000}').toString('base64url')}.c2lnbmF0dXJl`;
+  const basic = Buffer.from(`ada:${password}`).toString('base64');
+  const echo: RequestListener = (request, response) => {
+    let body = '';
+    request.on('data', (chunk) => {
+      body += chunk;
+    });
+    request.on('end', () => {
+      const message = `${request.url} ${request.headers.authorization} ${body} ${password} ${decodeURIComponent(body)}`;
+      response.writeHead(400);
+      response.end(JSON.stringify({ error: true, message }));
+    });
+  };
+  const servers: RequestListener[] = [
+    echo,
+    (request) => request.socket.destroy(),
+    (_request, response) => response.end('<html>nonsense</html>'),
+    (_request, response) => response.end('{"error":false}'),
+    (request, response) => response.writeHead(302, { location: `http://x/?${request.url}` }).end(),
+    (request, response) => response.writeHead(503).end(`${request.url}${request.headers.authorization}`),
+    (request, response) => response.writeHead(401).end(`${request.url}${request.headers.authorization}`),
+  ];
+  for (const listener of servers) {
+    const url = await rawServer(listener);
+    for (const serverVersion of ['3.2', '3.10.1', '4.1.2']) {
+      const events: RequestEvent[] = [];
+      const conn = at(url, {
+        serverVersion,
+        apiToken: token,
+        password,
+        onRequest: (event) => events.push(event),
+      });
+      const calls = [
+        conn.getSecrets(),
+        conn.createSecret('a'),
+        conn.dropSecret('a'),
+        conn.getToken(),
+        conn.getToken({ secret: SECRET }),
+        conn.refreshToken({ secret: SECRET }),
+        conn.deleteToken(SECRET),
+        conn.checkToken(),
+        conn.rest('GET', '/echo'),
+        conn.service('GET', '/gsql/v1/auth/simple'),
+      ];
+      for (const outcome of await Promise.allSettled(calls)) {
+        const text = outcome.status === 'rejected' ? spilled(outcome.reason) : '';
+        for (const credential of [password, SECRET, token, basic]) expect(text).not.toContain(credential);
+      }
+      const told = JSON.stringify(events);
+      for (const credential of [password, SECRET, token, basic]) expect(told).not.toContain(credential);
+    }
+  }
+});
