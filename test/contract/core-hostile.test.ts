@@ -1,0 +1,477 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { type ConnectionOptions, GraphConnection } from '../../src/index.js';
+import { rawServer, refusalOf } from './core-support.js';
+
+const SECRET = 's3cret0000000000000000000000wxyz';
+const ESC = String.fromCharCode(0x1b);
+const now = () => Math.floor(Date.now() / 1000);
+
+function at(url: string, serverVersion: string, options: ConnectionOptions = {}): GraphConnection {
+  return new GraphConnection({
+    restUrl: url,
+    gsqlUrl: url,
+    graph: 'demo',
+    username: 'ada',
+    password: 'correct-horse',
+    serverVersion,
+    ...options,
+  });
+}
+
+/** A server that gives the answers in turn, and counts the requests by method and path. */
+async function script(...answers: [status: number, body: string, headers?: Record<string, string>][]) {
+  const asked: string[] = [];
+  const url = await rawServer((request: IncomingMessage, response: ServerResponse) => {
+    asked.push(`${request.method} ${request.url}`);
+    const [status, body, headers] = answers[Math.min(asked.length, answers.length) - 1] ?? [500, ''];
+    response.writeHead(status, headers).end(body);
+  });
+  return { url, asked };
+}
+
+const jwt = (payload: unknown) =>
+  `eyJhbGciOiJIUzI1NiJ9.${Buffer.from(JSON.stringify(payload)).toString('base64url')}.c2lnbmF0dXJl`;
+
+describe.each(['3.2.0', '3.10.1', '4.1.2'])('a mint on %s', (version) => {
+  test.each([
+    ['nothing', ''],
+    ['JSON that is no object', 'null'],
+    ['a list', '[]'],
+    ['a number', '42'],
+    ['half an object', '{"error":false,"token":"abc'],
+    ['no token', '{"error":false}'],
+    ['a token that is a number', '{"error":false,"token":42}'],
+    ['an empty token', '{"error":false,"token":""}'],
+    ['a token with a line break', '{"error":false,"token":"abc\\r\\nX-Evil: 1"}'],
+    ['a token with blanks', '{"error":false,"token":"abc def"}'],
+    ['a token beyond measure', `{"error":false,"token":"${'a'.repeat(20_000)}"}`],
+    ['an error flag of a third kind', '{"error":{"a":1},"token":"abcdefgh"}'],
+    ['nesting without end', '['.repeat(100_000)],
+    ['a web page', '<!DOCTYPE html><html><body>Hello</body></html>'],
+  ])('answered with %s is BAD_RESPONSE', async (_name, body) => {
+    const { url, asked } = await script([200, body]);
+    const refused = await refusalOf(at(url, version).getToken({ secret: SECRET }));
+    expect(refused).toMatchObject({ code: 'BAD_RESPONSE', ambiguous: true });
+    expect(asked.length).toBe(1);
+  });
+
+  test.each(['true', '"true"'])('answered with "error":%s and status 200 is a refusal', async (flag) => {
+    const { url } = await script([200, `{"error":${flag},"message":"No, thanks.","token":"abcdefgh"}`]);
+    const refused = await refusalOf(at(url, version).getToken({ secret: SECRET }));
+    expect(refused).toMatchObject({ code: 'SERVER_ERROR', serverText: 'No, thanks.', status: 200 });
+  });
+
+  test.each(['false', '"false"', '""'])('answered with "error":%s is a success', async (flag) => {
+    const { url } = await script([200, `{"error":${flag},"token":"abcdefgh"}`]);
+    expect((await at(url, version).getToken({ secret: SECRET }))[0]).toBe('abcdefgh');
+  });
+
+  test('finds the token under results too', async () => {
+    for (const results of ['{"token":"abcdefgh"}', '[{"token":"abcdefgh"}]']) {
+      const { url } = await script([200, `{"error":false,"results":${results}}`]);
+      expect((await at(url, version).getToken({ secret: SECRET }))[0]).toBe('abcdefgh');
+    }
+  });
+
+  test('reads JSON with raw line breaks inside texts', async () => {
+    const { url } = await script([200, '{"error":false,"message":"a\nb\tc","token":"abcdefgh"}']);
+    expect((await at(url, version).getToken({ secret: SECRET }))[0]).toBe('abcdefgh');
+  });
+
+  test('shows a server’s words on one line, bounded, without escapes and without the secret', async () => {
+    const evil = `${ESC}[31mred${ESC}[0m ${ESC}]0;title${String.fromCharCode(7)} \u202Eright to left\r\nnext ${SECRET} ${'x'.repeat(2000)}`;
+    const { url } = await script([
+      400,
+      JSON.stringify({ error: true, code: `REST-1${ESC}[2J`, message: evil }),
+    ]);
+    const refused = await refusalOf(at(url, version).getToken({ secret: SECRET }));
+    expect(refused.serverText).toMatch(/^red right to left next \[redacted\] x+…$/);
+    expect(refused.serverText?.length).toBe(500);
+    expect(`${refused.message}${refused.hint}${refused.serverCode}`).not.toMatch(/\p{Cc}|\u202E/u);
+  });
+
+  test('without an end the token ends after the lifetime asked for, by the server’s clock', async () => {
+    const date = 'Tue, 21 Nov 2028 22:13:20 GMT';
+    for (const expiration of ['"soon"', '-1', 'null', '1e300', '{}']) {
+      const { url } = await script([
+        200,
+        `{"error":false,"token":"abcdefgh","expiration":${expiration}}`,
+        { date },
+      ]);
+      const minted = await at(url, version).mintToken({ secret: SECRET, lifetime: 900 });
+      expect(minted.serverTimeUnix).toBe(Date.parse(date) / 1000);
+      expect(minted.expiresAtUnix).toBe(minted.serverTimeUnix + 900);
+      expect(minted.grantedSeconds).toBe(900);
+    }
+  });
+
+  test('a Date header that is none is replaced by the own clock', async () => {
+    const { url } = await script([200, '{"error":false,"token":"abcdefgh"}', { date: 'yesterday' }]);
+    const minted = await at(url, version).mintToken({ secret: SECRET });
+    expect(Math.abs(minted.serverTimeUnix - now())).toBeLessThan(10);
+  });
+});
+
+describe('the end of a token', () => {
+  test('3.x: a small number is counted from now, a large one is Unix time, and a text of digits counts', async () => {
+    for (const [expiration, end] of [
+      ['900', 900],
+      ['"900"', 900],
+      [String(now() + 700), 700],
+      [`"${now() + 700}"`, 700],
+    ] as const) {
+      const { url } = await script([200, `{"error":false,"token":"abcdefgh","expiration":${expiration}}`]);
+      const minted = await at(url, '3.10.1').mintToken({ secret: SECRET });
+      expect(Math.abs(minted.expiresAtUnix - now() - end)).toBeLessThan(10);
+    }
+  });
+
+  test('4.x: it is the JWT’s exp, and the life granted is counted from its issue', async () => {
+    const token = jwt({ iat: now() - 5, exp: now() + 900 });
+    const { url } = await script([
+      200,
+      JSON.stringify({ error: false, token, expiration: 'Fri Dec 20 09:07:39 UTC 2024' }),
+    ]);
+    const minted = await at(url, '4.1.2').mintToken({ secret: SECRET });
+    expect(minted).toMatchObject({ grantedSeconds: 900, serverText: 'Fri Dec 20 09:07:39 UTC 2024' });
+  });
+
+  test.each([
+    ['text', { exp: 'soon' }],
+    ['milliseconds', { exp: 1_900_000_000_000 }],
+    ['missing', { iat: 1 }],
+    ['no object', 7],
+  ])('4.x: an exp that is %s is not taken', async (_name, payload) => {
+    const { url } = await script([200, JSON.stringify({ error: false, token: jwt(payload) })]);
+    const minted = await at(url, '4.1.2').mintToken({ secret: SECRET, lifetime: 900 });
+    expect(minted.expiresAtUnix).toBe(minted.serverTimeUnix + 900);
+  });
+});
+
+describe('refusals by code and words', () => {
+  test.each([
+    [401, '', 'AUTH_FAILED'],
+    [403, '<html>Forbidden</html>', 'PERMISSION_DENIED'],
+    [403, '{"error":true,"message":"Client certificate verification failed"}', 'TLS'],
+    [429, '{"error":true,"message":""}', 'SERVER_UNAVAILABLE'],
+    [500, '{"error":true,"message":"java.lang.NullPointerException"}', 'SERVER_ERROR'],
+    [
+      404,
+      '{"error":true,"code":"REST-1000","message":"Endpoint is not found from url = /requesttoken, please use GET /endpoints"}',
+      'REST_AUTH_DISABLED',
+    ],
+    [400, '{"error":true,"message":"RESTPP authentication is disabled."}', 'REST_AUTH_DISABLED'],
+    [400, '{"error":true,"message":"REST authentication is not enabled"}', 'REST_AUTH_DISABLED'],
+    [404, '{"error":true,"message":"Graph demo not found"}', 'NOT_FOUND'],
+    [200, '{"error":true,"message":"The secret is invalid."}', 'AUTH_FAILED'],
+    [200, '{"error":true,"message":"The lifetime exceeds the limit of 60 seconds."}', 'SERVER_ERROR'],
+    [200, '{"error":true,"message":"License expired"}', 'SERVER_ERROR'],
+    [200, '{"error":true,"message":"Too many failures. Please re-login after 10 seconds"}', 'AUTH_FAILED'],
+  ])('HTTP %i with %j is %s', async (status, body, code) => {
+    const { url } = await script([status, body]);
+    for (const version of ['3.10.1', '4.1.2']) {
+      expect((await refusalOf(at(url, version).getToken({ secret: SECRET }))).code).toBe(code);
+    }
+  });
+
+  test.each([
+    ['REST-10016', 403, "Access Denied because the input token = '' is empty or too short", 'AUTH_FAILED'],
+    ['REST-10016', 200, "Access Denied because the input token = 'x' is invalid.", 'AUTH_FAILED'],
+    ['REST-10018', 403, 'no', 'PERMISSION_DENIED'],
+    ['REST-10019', 403, 'no', 'AUTH_FAILED'],
+  ])('a raw call refused with %s and HTTP %i', async (code, status, message, expected) => {
+    const { url } = await script([status, JSON.stringify({ error: true, code, message })]);
+    const conn = at(url, '3.10.1', { apiToken: 'abcdefgh' });
+    expect(await refusalOf(conn.rest('GET', '/echo'))).toMatchObject({
+      code: expected,
+      serverCode: code,
+      status,
+    });
+  });
+
+  test('a raw call with any other status comes back as it is, without cookies', async () => {
+    const cookie = '{"auth":"Basic Zm9vOmJhcg=="}';
+    const body = `Using graph 'demo'\n__GSQL__COOKIES__,${cookie}\n__GSQL__RETURN__CODE__,0\n`;
+    const { url } = await script([
+      418,
+      body,
+      { 'x-a': 'b', 'set-cookie': cookie, 'set-gsql-cookie': cookie },
+    ]);
+    for (const server of ['rest', 'service'] as const) {
+      const reply = await at(url, '3.10.1', { apiToken: 'abcdefgh' })[server]('POST', '/x', { body: '{}' });
+      expect(reply).toMatchObject({ status: 418, headers: { 'x-a': 'b' } });
+      expect(JSON.stringify(reply)).not.toContain('Zm9v');
+      expect(reply.body).toContain('__GSQL__RETURN__CODE__,0');
+    }
+  });
+});
+
+describe('secrets on 4.x without REST calls for them', () => {
+  const PAGE = '<html>404 Not Found</html>';
+
+  test('a 404 that is no answer leads to statements, for list, create and drop', async () => {
+    const list = await script([404, PAGE], [200, '    - Secret: s00****001\n      - Alias: ci\n']);
+    expect(await at(list.url, '4.1.0').getSecrets()).toEqual({ ci: 's00****001' });
+    const create = await script(
+      [404, PAGE],
+      [200, `The secret: ${SECRET} has been created for user "ada".\n`],
+    );
+    expect(await at(create.url, '4.1.0').createSecret('ci')).toBe(SECRET);
+    const drop = await script([404, PAGE], [200, 'Successfully dropped secrets: [ci].\n']);
+    expect(await at(drop.url, '4.1.0').dropSecret('ci')).toBe('Dropped: ci.');
+    for (const { asked } of [list, create, drop]) expect(asked[1]).toBe('POST /gsql/v1/statements');
+  });
+
+  test('a generated alias is found by its mask', async () => {
+    const { url } = await script(
+      [404, PAGE],
+      [200, '    - Secret: s00****001\n      - Alias: old\n'],
+      [200, `The secret: ${SECRET} has been created for user "ada".\n`],
+      [
+        200,
+        '    - Secret: s00****001\n      - Alias: old\n    - Secret: s3c****xyz\n      - Alias: AUTO_GENERATED_ALIAS_abc1234\n',
+      ],
+    );
+    expect(await at(url, '4.1.0').createSecret('', { withAlias: true })).toEqual({
+      AUTO_GENERATED_ALIAS_abc1234: SECRET,
+    });
+  });
+
+  test('nothing but such a 404 does', async () => {
+    for (const [status, body] of [
+      [404, '{"error":true,"message":"no"}'],
+      [500, PAGE],
+      [400, '{"error":true,"message":"no"}'],
+      [401, ''],
+      [200, PAGE],
+      [405, PAGE],
+    ] as const) {
+      const { url, asked } = await script([status, body]);
+      await refusalOf(at(url, '4.1.0').createSecret('ci'));
+      expect(asked).toEqual(['POST /gsql/v1/secrets?alias=ci']);
+    }
+  });
+
+  test('a lost connection is not followed by a statement', async () => {
+    const asked: unknown[] = [];
+    const url = await rawServer((request) => {
+      asked.push(request.url);
+      request.socket.destroy();
+    });
+    expect((await refusalOf(at(url, '4.1.0').createSecret('ci'))).ambiguous).toBe(true);
+    expect(asked.length).toBe(1);
+  });
+});
+
+describe('lists of 4.x', () => {
+  test('are masked, whatever the length of the values', async () => {
+    const results = [
+      { alias: 'long', value: SECRET },
+      { alias: 'short', value: 'abcdefghijk' },
+      { alias: 'masked', value: 's00****001' },
+      { alias: '__proto__', value: SECRET },
+    ];
+    const { url } = await script([200, JSON.stringify({ error: false, results })]);
+    const secrets = await at(url, '4.1.2').getSecrets();
+    expect(Object.entries(secrets)).toEqual([
+      ['long', 's3c****xyz'],
+      ['short', '****'],
+      ['masked', 's00****001'],
+      ['__proto__', 's3c****xyz'],
+    ]);
+  });
+
+  test.each([
+    '[{"alias":1,"value":"x"}]',
+    '[null]',
+    '"x"',
+    '[{"alias":"a"}]',
+    '[{"alias":"a","value":"b c"}]',
+  ])('with results %s are BAD_RESPONSE', async (results) => {
+    const { url } = await script([200, `{"error":false,"results":${results}}`]);
+    expect((await refusalOf(at(url, '4.1.2').getSecrets())).code).toBe('BAD_RESPONSE');
+  });
+
+  test('lose control characters in aliases', async () => {
+    const results = [{ alias: `a${ESC}[31mb\n`, value: SECRET }];
+    const { url } = await script([200, JSON.stringify({ error: false, results })]);
+    expect(Object.keys(await at(url, '4.1.2').getSecrets())).toEqual(['a[31mb']);
+  });
+});
+
+describe('drops on 3.x', () => {
+  const LISTED =
+    '    - Secret: s00****001\n      - Alias: my-alias\n    - Secret: s00****002\n      - Alias: a;b\n';
+
+  test('an alias that is no identifier is named only if listed exactly so', async () => {
+    const listed = await script([200, LISTED], [200, 'Successfully dropped secrets: [my-alias].\n']);
+    expect(await at(listed.url, '3.10.1').dropSecret('my-alias')).toBe('Dropped: my-alias.');
+    for (const alias of ['my-alias2', 'ci; DROP ALL', 'ci\nDROP ALL', "'ci'"]) {
+      const unlisted = await script([200, LISTED]);
+      expect(await at(unlisted.url, '3.10.1').dropSecret(alias)).toContain('Not found');
+      expect(unlisted.asked.length).toBe(1);
+    }
+  });
+
+  test('an alias that could end the statement is never named, even if listed', async () => {
+    const { url, asked } = await script([200, LISTED]);
+    expect((await refusalOf(at(url, '3.10.1').dropSecret('a;b'))).code).toBe('USAGE');
+    expect(asked.length).toBe(1);
+  });
+
+  test('an alias still listed after a refusal is not called missing', async () => {
+    const { url } = await script(
+      [200, 'Failed to drop secrets: [ci].\n'],
+      [200, '    - Secret: s00****001\n      - Alias: ci\n'],
+    );
+    expect((await refusalOf(at(url, '3.10.1').dropSecret('ci'))).code).toBe('SERVER_ERROR');
+  });
+
+  test('a graph name that could end the statement is USAGE', async () => {
+    const { url, asked } = await script([200, '']);
+    const conn = at(url, '3.10.1', { graph: 'demo DROP ALL' });
+    expect((await refusalOf(conn.getSecrets())).code).toBe('USAGE');
+    expect(asked).toEqual([]);
+  });
+});
+
+test('a secret whose alias cannot be found is not lost', async () => {
+  const { url } = await script(
+    [200, "Using graph 'demo'\n__GSQL__RETURN__CODE__,0\n"],
+    [200, `The secret: ${SECRET} has been created for user "ada".\n`],
+    [500, ''],
+  );
+  expect(await at(url, '3.10.1').createSecret('', { withAlias: true })).toEqual({ '': SECRET });
+});
+
+test('a creation whose answer is lost in translation is ambiguous', async () => {
+  for (const [version, body] of [
+    ['3.10.1', 'Done.\n'],
+    ['4.1.2', '{"error":false}'],
+  ] as const) {
+    const { url, asked } = await script([200, body]);
+    const refused = await refusalOf(at(url, version).createSecret('ci'));
+    expect(refused).toMatchObject({ code: 'BAD_RESPONSE', ambiguous: true });
+    expect(asked.length).toBe(1);
+  }
+});
+
+test('an alias that no server takes is refused before anything is sent', async () => {
+  const { url, asked } = await script([200, '']);
+  const conn = at(url, 'auto');
+  for (const alias of ['a-b', '1a', 'a b', 'a;b', 'ä', 'a'.repeat(129), "a'", 'a\n']) {
+    expect((await refusalOf(conn.createSecret(alias))).code).toBe('USAGE');
+  }
+  for (const aliases of [[], [''], ['a', '']]) {
+    expect((await refusalOf(conn.dropSecrets(aliases))).code).toBe('USAGE');
+  }
+  expect(asked).toEqual([]);
+});
+
+test('a wrong lifetime is refused before anything is sent', async () => {
+  const { url, asked } = await script([200, '']);
+  for (const lifetime of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1e12]) {
+    expect((await refusalOf(at(url, '4.1.2').getToken({ secret: SECRET, lifetime }))).code).toBe('USAGE');
+  }
+  expect(asked).toEqual([]);
+});
+
+describe('finding the version', () => {
+  test.each([
+    [
+      '4.x by number',
+      [[200, 'GSQL version: 4.2.2\nGSQL commit number: x\n']],
+      { generation: 'C', version: '4.2.2' },
+    ],
+    ['4.x by name', [[200, 'GSQL version: GLE-7162\n']], { generation: 'C', version: '4' }],
+    [
+      '3.x by a web page first',
+      [
+        [200, '<html></html>'],
+        [200, 'GSQL version: 3.4.0\n'],
+      ],
+      { generation: 'A', version: '3.4.0' },
+    ],
+    [
+      '4.0 at the old path',
+      [
+        [404, ''],
+        [200, 'GSQL version: 4.0.0\n'],
+      ],
+      { generation: 'C', version: '4.0.0' },
+    ],
+  ] as const)('%s', async (_name, answers, expected) => {
+    const { url } = await script(...answers.map(([status, body]) => [status, body] as [number, string]));
+    expect(await at(url, 'auto').findVersion()).toEqual(expected);
+  });
+
+  test.each([
+    [
+      [404, ''],
+      [404, ''],
+    ],
+    [
+      [401, '{"error":true}'],
+      [401, ''],
+    ],
+    [
+      [200, 'Hello'],
+      [200, 'Hello'],
+    ],
+    [
+      [404, ''],
+      [200, 'GSQL version: 2.6.0'],
+    ],
+    [[200, 'GSQL version: 5.0.0']],
+  ] as [number, string][][])('%j is UNSUPPORTED and leads to --server-version', async (...answers) => {
+    const { url, asked } = await script(...answers);
+    const refused = await refusalOf(at(url, 'auto').findVersion());
+    expect(refused).toMatchObject({ code: 'UNSUPPORTED', hint: expect.stringContaining('--server-version') });
+    expect(asked.length).toBe(answers.length);
+  });
+
+  test('a server that is starting is not taken for an unknown one, and is asked anew', async () => {
+    const { url } = await script(
+      [502, '<html><title>Starting workspace</title></html>'],
+      [200, 'GSQL version: 4.1.2'],
+    );
+    const conn = at(url, 'auto');
+    expect((await refusalOf(conn.getSecrets())).code).toBe('SERVER_UNAVAILABLE');
+    expect((await conn.findVersion()).version).toBe('4.1.2');
+  });
+
+  test('no credential is sent to find out, and none after it failed', async () => {
+    const logins: unknown[] = [];
+    const url = await rawServer((request, response) => {
+      logins.push(request.headers.authorization, request.headers.cookie);
+      response.writeHead(404).end();
+    });
+    await refusalOf(at(url, 'auto').getToken({ secret: SECRET }));
+    expect(logins).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
+  test('a version said or known is not asked for', async () => {
+    const { url, asked } = await script([500, '']);
+    expect(await at(url, '3').findVersion()).toEqual({ generation: 'B', version: '3' });
+    expect(await at(url, 'auto', { knownVersion: '3.2.0' }).findVersion()).toEqual({
+      generation: 'A',
+      version: '3.2.0',
+    });
+    expect(await at(url, '4.2', { knownVersion: '3.2.0' }).findVersion()).toEqual({
+      generation: 'C',
+      version: '4.2',
+    });
+    expect((await refusalOf(at(url, 'new').findVersion())).code).toBe('USAGE');
+    expect(asked).toEqual([]);
+  });
+});
+
+test('a connection shows no credential when printed', async () => {
+  const { inspect } = await import('node:util');
+  const conn = at('http://127.0.0.1:1', '4.1.2', { apiToken: 'tok-visible', secret: SECRET });
+  const shown =
+    inspect(conn, { depth: 9, showHidden: true, getters: false }) + JSON.stringify(conn) + String(conn);
+  expect(shown).not.toMatch(/tok-visible|correct-horse|s3cret/);
+  expect(conn.apiToken).toBe('tok-visible');
+});
