@@ -81,6 +81,20 @@ describe.each(links)('a lock %s', (_how, prepare) => {
 });
 
 describe('a lock', () => {
+  it('is not believed to be had when another process took it over and gave it back just before', () => {
+    tryLock(file);
+    forge((content) => content.replace(/\/\d+\/\d*$/m, '/4194999/1'));
+    const link = fs.linkSync;
+    vi.spyOn(fs, 'linkSync').mockImplementationOnce((...args) => {
+      const other = tryLock(file);
+      expect(other).toBeDefined();
+      other?.release();
+      link(...args);
+    });
+    expect(tryLock(file)).toBeUndefined();
+    expect(fs.readdirSync(dir)).toEqual([]);
+  });
+
   it('gives up after the time it was allowed, and says what to do', async () => {
     tryLock(file);
     await expect(acquireLock(file, { waitMs: 60 })).rejects.toMatchObject({

@@ -1,0 +1,281 @@
+import { once } from 'node:events';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { busPaths, probeKeychain } from '../../src/store/dbus-probe.js';
+
+describe('where the session bus is', () => {
+  it.each([
+    [{}, []],
+    [{ DBUS_SESSION_BUS_ADDRESS: '' }, []],
+    [{ XDG_RUNTIME_DIR: '/run/user/7' }, ['/run/user/7/bus']],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=/a/b', XDG_RUNTIME_DIR: '/r' }, ['/a/b']],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=/a/b,guid=0123' }, ['/a/b']],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:guid=0123,path=/a/b' }, ['/a/b']],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:abstract=/tmp/dbus-x,guid=1' }, ['\0/tmp/dbus-x']],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=/with%20space%3b/%c3%a4' }, ['/with space;/ä']],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=/a=b' }, ['/a=b']],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'tcp:host=h,port=1;unix:path=/a;unix:abstract=b' }, ['/a', '\0b']],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'autolaunch:' }, []],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=%zz' }, []],
+    [{ DBUS_SESSION_BUS_ADDRESS: ';;unix:' }, []],
+  ])('%j means %j', (env, expected) => {
+    expect(busPaths(env)).toEqual(expected);
+  });
+});
+
+/** What the imitated bus says to a call; `undefined` is silence. */
+interface Script {
+  readonly auth?: string;
+  readonly alias?: (call: number) => Reply | undefined;
+  readonly locked?: Reply | undefined;
+}
+type Reply = { readonly sig: 's' | 'v'; readonly body: string | boolean } | { readonly error: string };
+
+const UNLOCKED: Reply = { sig: 'v', body: false };
+const LOCKED: Reply = { sig: 'v', body: true };
+const alias = (body: string): Reply => ({ sig: 's', body });
+const COLLECTION = '/org/freedesktop/secrets/collection/login';
+
+let dir: string;
+let servers: net.Server[];
+let sockets: Set<net.Socket>;
+beforeEach(() => {
+  dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-probe-'));
+  servers = [];
+  sockets = new Set();
+});
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  fs.rmSync(dir, { recursive: true, force: true });
+});
+
+async function listen(where: string, onSocket: (socket: net.Socket) => void): Promise<void> {
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    onSocket(socket);
+  });
+  servers.push(server);
+  server.listen(where);
+  await once(server, 'listening');
+}
+
+interface Manner {
+  readonly bigEndian?: boolean;
+  /** Sends byte by byte. */
+  readonly slowly?: boolean;
+}
+
+/** A bus that follows the script; counts how often it was asked for the default collection. */
+async function fakeBus(where: string, script: Script, { bigEndian = false, slowly = false }: Manner = {}) {
+  const seen = { aliasCalls: 0, text: '' };
+  await listen(where, (socket) => {
+    let received = Buffer.alloc(0);
+    let begun = false;
+    let sending = Promise.resolve();
+    const send = (bytes: Buffer) => {
+      sending = sending.then(async () => {
+        for (const part of slowly ? [...bytes].map((byte) => Buffer.from([byte])) : [bytes]) {
+          await new Promise((resolve) => socket.write(part, resolve));
+        }
+      });
+    };
+    socket.on('data', (chunk) => {
+      received = Buffer.concat([received, chunk]);
+      if (!begun) {
+        const text = received.toString('latin1');
+        if (text.endsWith('\r\n') && !text.includes('BEGIN')) send(Buffer.from(script.auth ?? 'OK 0123\r\n'));
+        const begin = received.indexOf('BEGIN\r\n');
+        if (begin < 0) return;
+        expect(text).toMatch(/^\0AUTH EXTERNAL (?:3[0-9])+\r\nBEGIN\r\n/);
+        begun = true;
+        received = received.subarray(begin + 7);
+      }
+      while (received.length >= 16) {
+        const end = Math.ceil((16 + received.readUInt32LE(12)) / 8) * 8 + received.readUInt32LE(4);
+        if (received.length < end) return;
+        const serial = received.readUInt32LE(8);
+        const call = received.toString('latin1', 0, end);
+        received = received.subarray(end);
+        seen.text += call;
+        if (call.includes('Hello')) {
+          send(encode(serial, { sig: 's', body: ':1.7' }, bigEndian));
+          // A signal that answers nothing.
+          send(encode(undefined, { sig: 's', body: ':1.7' }, bigEndian));
+        } else {
+          const reply = call.includes('ReadAlias') ? script.alias?.(++seen.aliasCalls) : script.locked;
+          if (reply) send(encode(serial, reply, bigEndian));
+        }
+      }
+    });
+  });
+  return seen;
+}
+
+/** A reply, or a signal when it answers no call, in either byte order. */
+function encode(replyTo: number | undefined, reply: Reply, bigEndian: boolean): Buffer {
+  const u32 = (value: number) => {
+    const bytes = Buffer.alloc(4);
+    if (bigEndian) bytes.writeUInt32BE(value);
+    else bytes.writeUInt32LE(value);
+    return bytes;
+  };
+  const padded = (bytes: Buffer) => Buffer.concat([bytes, Buffer.alloc((8 - (bytes.length % 8)) % 8)]);
+  const string = (text: string) => Buffer.concat([u32(Buffer.byteLength(text)), Buffer.from(`${text}\0`)]);
+  const field = (code: number, type: string, value: Buffer) =>
+    Buffer.concat([Buffer.from([code, 1, type.charCodeAt(0), 0]), value]);
+  const isError = 'error' in reply;
+  const body = isError
+    ? string('what the service says about it')
+    : reply.sig === 's'
+      ? string(String(reply.body))
+      : Buffer.concat([Buffer.from([1, 0x62, 0, 0]), u32(reply.body ? 1 : 0)]);
+  const fields = [field(7, 's', string('org.freedesktop.DBus'))];
+  if (replyTo === undefined) fields.push(field(3, 's', string('NameAcquired')));
+  else fields.push(field(5, 'u', u32(replyTo)));
+  if (isError) fields.push(field(4, 's', string(reply.error)));
+  fields.push(field(8, 'g', Buffer.from([1, isError ? 0x73 : reply.sig.charCodeAt(0), 0])));
+  const all = Buffer.concat(fields.map((one, i) => (i < fields.length - 1 ? padded(one) : one)));
+  const type = replyTo === undefined ? 4 : isError ? 3 : 2;
+  const start = Buffer.from([bigEndian ? 0x42 : 0x6c, type, 1, 1]);
+  return Buffer.concat([
+    padded(Buffer.concat([start, u32(body.length), u32(99), u32(all.length), all])),
+    body,
+  ]);
+}
+
+const at = (socket: string) => ({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${socket}` });
+const normal = (locked: Reply): Script => ({ alias: () => alias(COLLECTION), locked });
+const open = (): Promise<number> =>
+  new Promise((resolve, reject) =>
+    servers[0]!.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  );
+
+describe('the probe', () => {
+  const manners: [string, Manner][] = [
+    ['at once', {}],
+    ['byte by byte', { slowly: true }],
+    ['in the other byte order', { bigEndian: true }],
+    ['byte by byte in the other byte order', { bigEndian: true, slowly: true }],
+  ];
+  describe.each(manners)('answered %s', (_how, manner) => {
+    it.each([
+      ['unlocked', UNLOCKED],
+      ['locked', LOCKED],
+    ])('says %s', async (expected, locked) => {
+      const socket = path.join(dir, 'bus');
+      const seen = await fakeBus(socket, normal(locked), manner);
+      expect(await probeKeychain({ env: at(socket) })).toBe(expected);
+      expect(seen.text).toContain(COLLECTION);
+      await expect.poll(open).toBe(0);
+    });
+  });
+
+  it.each<[string, string, Script]>([
+    [
+      'nobody offers the service',
+      'no-service',
+      { alias: () => ({ error: 'org.freedesktop.DBus.Error.ServiceUnknown' }) },
+    ],
+    [
+      'the service cannot be started',
+      'no-service',
+      { alias: () => ({ error: 'org.freedesktop.DBus.Error.Spawn.ExecFailed' }) },
+    ],
+    [
+      'the bus gives up waiting for the service',
+      'silent',
+      { alias: () => ({ error: 'org.freedesktop.DBus.Error.NoReply' }) },
+    ],
+    ['there is no default keyring', 'no-default-collection', { alias: () => alias('/') }],
+    [
+      'the default keyring went away',
+      'no-default-collection',
+      { alias: () => alias(COLLECTION), locked: { error: 'org.freedesktop.DBus.Error.UnknownMethod' } },
+    ],
+    ['the answer is not a boolean', 'no-service', { alias: () => alias(COLLECTION), locked: alias('yes') }],
+    ['the bus does not let us in', 'no-bus', { auth: 'REJECTED EXTERNAL\r\n' }],
+    ['it is another kind of server', 'no-bus', { auth: 'HTTP/1.1 400 Bad Request\r\n\r\n' }],
+  ])('when %s says %s', async (_what, expected, script) => {
+    const socket = path.join(dir, 'bus');
+    await fakeBus(socket, script);
+    expect(await probeKeychain({ env: at(socket) })).toBe(expected);
+  });
+
+  it('asks again when told that there is no default keyring, once', async () => {
+    const socket = path.join(dir, 'bus');
+    const mistaken: Script = { ...normal(UNLOCKED), alias: (call) => alias(call === 1 ? '/' : COLLECTION) };
+    const seen = await fakeBus(socket, mistaken);
+    expect(await probeKeychain({ env: at(socket) })).toBe('unlocked');
+    expect(seen.aliasCalls).toBe(2);
+  });
+
+  it.each<[string, Script | undefined]>([
+    ['the greeting', undefined],
+    ['the default keyring', {}],
+    ['the lock', { alias: () => alias(COLLECTION) }],
+  ])('does not wait for ever for an answer about %s', async (_what, script) => {
+    const socket = path.join(dir, 'bus');
+    if (script) await fakeBus(socket, script);
+    else await listen(socket, (client) => client.resume());
+    const before = performance.now();
+    expect(await probeKeychain({ env: at(socket), limitMs: 150 })).toBe('silent');
+    expect(performance.now() - before).toBeGreaterThan(140);
+    await expect.poll(open).toBe(0);
+  });
+
+  it('tries the addresses in their order, and takes the first that is alive', async () => {
+    const socket = path.join(dir, 'a bus; with % in its näme');
+    await fakeBus(socket, normal(LOCKED));
+    const name = [...Buffer.from(socket)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
+    const addresses = `unix:path=${dir}/missing;tcp:host=localhost,port=1;unix:path=${name},guid=00;unix:path=/x`;
+    expect(await probeKeychain({ env: { DBUS_SESSION_BUS_ADDRESS: addresses } })).toBe('locked');
+  });
+
+  it('finds the bus in the runtime folder when no address is given', async () => {
+    await fakeBus(path.join(dir, 'bus'), normal(UNLOCKED));
+    expect(await probeKeychain({ env: { XDG_RUNTIME_DIR: dir } })).toBe('unlocked');
+  });
+
+  it.runIf(process.platform === 'linux')('reaches a bus on an abstract socket', async () => {
+    const name = `graphcred-test-${process.pid}`;
+    await fakeBus(`\0${name}`, normal(UNLOCKED));
+    const env = { DBUS_SESSION_BUS_ADDRESS: `unix:abstract=${name}` };
+    expect(await probeKeychain({ env })).toBe('unlocked');
+  });
+
+  it('says that there is no bus when nothing listens', async () => {
+    expect(await probeKeychain({ env: {} })).toBe('no-bus');
+    expect(await probeKeychain({ env: at(path.join(dir, 'missing')) })).toBe('no-bus');
+    fs.writeFileSync(path.join(dir, 'plain'), '');
+    expect(await probeKeychain({ env: at(path.join(dir, 'plain')) })).toBe('no-bus');
+  });
+
+  it('comes to an end whatever the other side sends', async () => {
+    const socket = path.join(dir, 'bus');
+    let garbage = Buffer.alloc(0);
+    await listen(socket, (client) => {
+      client.once('data', () => client.end(Buffer.concat([Buffer.from('OK 1\r\n'), garbage])));
+    });
+    const start = fc.constantFrom(
+      [],
+      [0x6c],
+      [0x42],
+      [0x6c, 2, 1, 1],
+      [0x42, 3, 1, 1, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 9],
+    );
+    await fc.assert(
+      fc.asyncProperty(start, fc.uint8Array({ maxLength: 200 }), async (head, tail) => {
+        garbage = Buffer.from([...head, ...tail]);
+        const state = await probeKeychain({ env: at(socket), limitMs: 2_000 });
+        expect(['no-bus', 'no-service', 'no-default-collection']).toContain(state);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

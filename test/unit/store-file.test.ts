@@ -1,0 +1,288 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { fileStore } from '../../src/store/file.js';
+import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
+import { buildDriver, run } from '../helpers/driver.js';
+
+let home: string;
+let stateDir: string;
+let configDir: string;
+let warnings: string[];
+beforeEach(() => {
+  home = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-file-'));
+  stateDir = path.join(home, 'state');
+  configDir = path.join(home, 'config');
+  warnings = [];
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  fs.rmSync(home, { recursive: true, force: true });
+});
+
+function open(more: Partial<StoreOptions> = {}) {
+  const keychain: StoreOptions['keychain'] = {
+    platform: process.platform,
+    env: {},
+    mayPrompt: false,
+    child: { command: process.execPath, args: ['-e', '0'] },
+    notify: () => {},
+  };
+  return fileStore({ stateDir, configDir, keychain, warn: (text) => warnings.push(text), ...more });
+}
+
+const RECORD: StoreRecord = {
+  v: 1,
+  kind: 'token',
+  key: 'demo',
+  store: 'file',
+  createdAtUnix: 1_700_000_000,
+  expiresAtUnix: 1_700_003_600,
+  info: { graph: 'demo', port: 9000 },
+};
+const VALUE = new Sensitive('the value');
+const KEY = Buffer.alloc(32, 7).toString('base64');
+
+async function readBack(more: Partial<StoreOptions> = {}): Promise<string | undefined> {
+  const store = open(more);
+  const record = store.find(RECORD.key);
+  return record && (await store.read(record))?.reveal();
+}
+
+function recordFile(): string {
+  return path.join(stateDir, fs.readdirSync(stateDir)[0]!);
+}
+
+function changeRecord(change: (record: Record<string, unknown>) => void): void {
+  const record = JSON.parse(fs.readFileSync(recordFile(), 'utf8'));
+  change(record);
+  fs.writeFileSync(recordFile(), JSON.stringify(record));
+}
+
+describe('the file store', () => {
+  it.each<[string, (record: Record<string, unknown>) => void]>([
+    ['a longer life', (record) => (record.expiresAtUnix = 2_000_000_000)],
+    ['no end of its life', (record) => delete record.expiresAtUnix],
+    ['another server', (record) => (record.info = { graph: 'demo', port: 9001 })],
+    ['another age', (record) => (record.createdAtUnix = 1)],
+    [
+      'another value',
+      (record) =>
+        (record.sealed = Buffer.from(String(record.sealed), 'base64').fill(1, 28).toString('base64')),
+    ],
+    ['half a value', (record) => (record.sealed = 'AAAA')],
+  ])('does not give the value to a record that was given %s', async (_what, change) => {
+    await open().write(RECORD, VALUE);
+    changeRecord(change);
+    expect(await readBack()).toBeUndefined();
+    expect(warnings).toEqual([expect.stringContaining('cannot be decrypted')]);
+  });
+
+  it('does not mind the order in which a record is written down', async () => {
+    await open().write(RECORD, VALUE);
+    changeRecord((record) => {
+      const { kind, info } = record;
+      delete record.kind;
+      Object.assign(record, { kind, info: { port: 9000, graph: (info as { graph: string }).graph } });
+    });
+    expect(await readBack()).toBe('the value');
+  });
+
+  it('encrypts anew each time', async () => {
+    const sealed = new Set<unknown>();
+    for (let i = 0; i < 3; i++) {
+      await open().write(RECORD, VALUE);
+      sealed.add(JSON.parse(fs.readFileSync(recordFile(), 'utf8')).sealed);
+    }
+    expect(sealed.size).toBe(3);
+  });
+
+  it('reads the value that belongs to the record it is shown, also one from a list', async () => {
+    const store = open();
+    await store.write(RECORD, VALUE);
+    const found = store.find('demo')!;
+    const [listed] = store.list();
+    await store.write({ ...RECORD, createdAtUnix: 1_700_000_001 }, new Sensitive('a newer value'));
+    expect((await store.read(found))?.reveal()).toBe('the value');
+    expect(await store.read(listed!)).toBeUndefined();
+    expect((await store.read(store.list()[0]!))?.reveal()).toBe('a newer value');
+  });
+
+  it('shows nothing of the value on a record', async () => {
+    await open().write(RECORD, VALUE);
+    expect(open().find('demo')).toEqual(RECORD);
+    expect(open().list()).toEqual([RECORD]);
+  });
+
+  it('leaves the old entry in place when the disk is full', async () => {
+    await open().write(RECORD, VALUE);
+    vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
+      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+    });
+    await expect(open().write({ ...RECORD, createdAtUnix: 2 }, new Sensitive('newer'))).rejects.toMatchObject(
+      {
+        code: 'STORE_UNAVAILABLE',
+        message: `cannot write to ${stateDir}: the disk is full`,
+      },
+    );
+    vi.restoreAllMocks();
+    expect(fs.readdirSync(stateDir)).toHaveLength(1);
+    expect(await readBack()).toBe('the value');
+  });
+
+  it('closes a folder that others could look into', async () => {
+    fs.mkdirSync(stateDir, { mode: 0o755 });
+    fs.chmodSync(stateDir, 0o755);
+    await open().write(RECORD, VALUE);
+    expect(fs.statSync(stateDir).mode & 0o777).toBe(0o700);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)(
+    'believes no record and no folder of another user (as root)',
+    async () => {
+      await open().write(RECORD, VALUE);
+      fs.chownSync(recordFile(), 1234, 1234);
+      expect(await readBack()).toBeUndefined();
+      expect(warnings).toEqual([expect.stringContaining('it belongs to another user')]);
+      fs.chownSync(stateDir, 1234, 1234);
+      await expect(open().write(RECORD, VALUE)).rejects.toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        message: `${stateDir} belongs to another user`,
+      });
+    },
+  );
+
+  it('does not hang on a FIFO in the place of a record', async () => {
+    await open().write(RECORD, VALUE);
+    const file = recordFile();
+    fs.rmSync(file);
+    execFileSync('mkfifo', ['-m', '600', file]);
+    expect(await readBack()).toBeUndefined();
+    expect(warnings).toEqual([expect.stringContaining('not a plain file')]);
+  });
+});
+
+describe('the key of the file store', () => {
+  it('is generated once, for this user alone, and not without need', async () => {
+    expect(open().find('demo')).toBeUndefined();
+    expect(fs.existsSync(configDir)).toBe(false);
+    await open().write(RECORD, VALUE);
+    const file = path.join(configDir, 'store.key');
+    const key = fs.readFileSync(file, 'utf8');
+    expect(fs.readdirSync(configDir)).toEqual(['store.key']);
+    expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+    await open().write({ ...RECORD, key: 'other' }, VALUE);
+    expect(fs.readFileSync(file, 'utf8')).toBe(key);
+    expect(await readBack()).toBe('the value');
+  });
+
+  it('is agreed upon by twenty processes that need one at once', async () => {
+    const driver = await buildDriver('test/helpers/store-driver.ts');
+    try {
+      const ends = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => {
+          const record = { ...RECORD, key: `key ${i}` };
+          const steps = [{ do: 'write', record, value: `value ${i}` }];
+          const job = JSON.stringify({ store: 'file', stateDir, configDir, steps });
+          return run([process.execPath, driver.file], { PATH: process.env.PATH ?? '' }, job);
+        }),
+      );
+      expect(ends.map(({ stdout, stderr }) => stdout + stderr)).toEqual(ends.map(() => '[{"value":true}]\n'));
+    } finally {
+      driver.remove();
+    }
+    const store = open();
+    for (let i = 0; i < 20; i++) {
+      expect((await store.read(store.find(`key ${i}`)!))?.reveal()).toBe(`value ${i}`);
+    }
+    expect(fs.readdirSync(configDir)).toEqual(['store.key']);
+  });
+
+  it('is generated on a file system without hard links too', async () => {
+    vi.spyOn(fs, 'linkSync').mockImplementation(() => {
+      throw Object.assign(new Error('EPERM'), { code: 'EPERM' });
+    });
+    await open().write(RECORD, VALUE);
+    expect(fs.readdirSync(configDir)).toEqual(['store.key']);
+    expect(await readBack()).toBe('the value');
+  });
+
+  it('is waited for while another process writes it', async () => {
+    await open({ storeKey: new Sensitive(KEY) }).write(RECORD, VALUE);
+    fs.mkdirSync(configDir, { mode: 0o700 });
+    const file = path.join(configDir, 'store.key');
+    fs.writeFileSync(file, '', { mode: 0o600 });
+    const reading = readBack();
+    fs.writeFileSync(file, KEY);
+    expect(await reading).toBe('the value');
+  });
+
+  it('is taken as given, before a file and before the generated one', async () => {
+    const storeKeyFile = path.join(home, 'key');
+    fs.writeFileSync(storeKeyFile, `${KEY}\n`, { mode: 0o600 });
+    await open({ storeKey: new Sensitive(KEY), storeKeyFile: '/missing' }).write(RECORD, VALUE);
+    expect(fs.existsSync(configDir)).toBe(false);
+    expect(await readBack({ storeKey: new Sensitive(` ${KEY}\n`) })).toBe('the value');
+    expect(await readBack({ storeKey: new Sensitive(KEY.replace('=', '')) })).toBe('the value');
+    expect(await readBack({ storeKeyFile })).toBe('the value');
+    expect(warnings).toEqual([]);
+  });
+
+  it('decides: with another key the entry counts as absent', async () => {
+    await open({ storeKey: new Sensitive(KEY) }).write(RECORD, VALUE);
+    const other = new Sensitive(Buffer.alloc(32, 8).toString('base64'));
+    expect(await readBack({ storeKey: other })).toBeUndefined();
+    expect(await readBack()).toBeUndefined();
+    expect(warnings).toHaveLength(2);
+    expect(warnings[0]).toContain('cannot be decrypted with the present key');
+    expect(fs.existsSync(configDir)).toBe(false);
+  });
+
+  it.each([
+    ['too short', Buffer.alloc(31).toString('base64')],
+    ['too long', Buffer.alloc(33).toString('base64')],
+    ['empty', ' '],
+    ['hexadecimal', Buffer.alloc(32).toString('hex')],
+    ['a password', 'correct horse battery staple correct horse ba'],
+  ])('is refused when it is %s, and never shown', async (_what, text) => {
+    const refusal = {
+      code: 'STORE_UNAVAILABLE',
+      message: 'the key in GRAPHCRED_STORE_KEY is not 32 bytes in base64',
+      hint: expect.stringContaining('randomBytes(32)'),
+    };
+    await expect(open({ storeKey: new Sensitive(text) }).write(RECORD, VALUE)).rejects.toMatchObject(refusal);
+    expect(fs.existsSync(stateDir)).toBe(false);
+  });
+
+  it('may be linked to and belong to others, as mounted secrets are, if nobody else can change it', async () => {
+    const real = path.join(home, 'mounted');
+    const storeKeyFile = path.join(home, 'link');
+    fs.writeFileSync(real, KEY, { mode: 0o644 });
+    fs.symlinkSync(real, storeKeyFile);
+    await open({ storeKeyFile }).write(RECORD, VALUE);
+    expect(warnings).toEqual([expect.stringContaining('other users can read the key file')]);
+    fs.chmodSync(real, 0o666);
+    await expect(open({ storeKeyFile }).write(RECORD, VALUE)).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining('other users can change the key file'),
+    });
+    await expect(open({ storeKeyFile: path.join(home, 'no') }).write(RECORD, VALUE)).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining('ENOENT'),
+    });
+  });
+
+  it.each<[string, (file: string) => void]>([
+    ['others can change it', (file) => fs.chmodSync(file, 0o666)],
+    ['it was cut short', (file) => fs.truncateSync(file, 10)],
+    ['it is empty', (file) => fs.truncateSync(file, 0)],
+  ])('when generated is refused if %s', async (_what, spoil) => {
+    await open().write(RECORD, VALUE);
+    spoil(path.join(configDir, 'store.key'));
+    await expect(readBack()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await expect(open().write(RECORD, VALUE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  });
+});
