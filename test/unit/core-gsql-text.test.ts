@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+import {
+  createSecretStatement,
+  dropSecretStatement,
+  inGraph,
+  parseCreated,
+  parseDropped,
+  parseSecretList,
+} from '../../src/core/gsql-text.js';
+import type { HttpReply, HttpRequest } from '../../src/core/http.js';
+import { GraphException } from '../../src/index.js';
+
+const request: HttpRequest = {
+  server: 'service',
+  base: 'http://127.0.0.1:14240',
+  method: 'POST',
+  path: '/gsqlserver/gsql/file',
+};
+const reply = (body: string, status = 200): HttpReply => ({ status, headers: {}, body, timeUnix: 1 });
+const lines = (...text: string[]) => reply(`${text.join('\n')}\n`);
+const trailer = (code: number) => [
+  '__GSQL__COOKIES__,{"auth":"Basic Zm9vOmJhcg=="}',
+  `__GSQL__RETURN__CODE__,${code}`,
+];
+
+function refusalOf(call: () => unknown): GraphException {
+  try {
+    call();
+  } catch (error) {
+    expect(error).toBeInstanceOf(GraphException);
+    return error as GraphException;
+  }
+  return expect.fail('was not refused');
+}
+
+describe('SHOW SECRET', () => {
+  const ENTRY = ['    - Secret: s00****001', '      - Alias: demo_alias', '      - GraphName: demo_graph'];
+
+  test('the documented form', () => {
+    const secrets = parseSecretList(request, lines("Using graph 'demo_graph'", ...ENTRY, ...trailer(0)));
+    expect(secrets).toEqual([{ alias: 'demo_alias', masked: 's00****001', graph: 'demo_graph' }]);
+  });
+
+  test('tokens between the entries, Windows line ends, a missing graph and a missing alias', () => {
+    const token = '      - Token: t0000000000000000000000000000001 expire at: 2022-01-31 10:20:30';
+    const body = [ENTRY[0], ENTRY[1], token, token, ENTRY[0], ...ENTRY, ''].join('\r\n');
+    expect(parseSecretList(request, reply(body))).toEqual([
+      { alias: 'demo_alias', masked: 's00****001' },
+      { alias: '', masked: 's00****001' },
+      { alias: 'demo_alias', masked: 's00****001', graph: 'demo_graph' },
+    ]);
+  });
+
+  test('whole values are masked, and aliases may be words of refusals', () => {
+    const body = lines('- Secret: s0000000000000000000000000000001', '- Alias: permission denied, failed to');
+    expect(parseSecretList(request, body)).toEqual([
+      { alias: 'permission denied, failed to', masked: 's00****001' },
+    ]);
+  });
+
+  test('no secrets', () => {
+    expect(
+      parseSecretList(request, lines("Using graph 'demo'", 'There is no secret.', ...trailer(0))),
+    ).toEqual([]);
+    expect(parseSecretList(request, lines("Using graph 'permission'"))).toEqual([]);
+    expect(parseSecretList(request, lines(...trailer(0)))).toEqual([]);
+  });
+
+  test.each([
+    [["Graph 'demo' does not exist.", ...trailer(212)], 'NOT_FOUND'],
+    [["Semantic Check Fails: You don't have permission to do that.", ...trailer(212)], 'PERMISSION_DENIED'],
+    [["Using graph 'demo'", 'Something else.', ...trailer(255)], 'SERVER_ERROR'],
+    [['Encountered "x" at line 1, column 1.'], 'SERVER_ERROR'],
+    [[...trailer(41)], 'AUTH_FAILED'],
+    [['Hello, world.'], 'BAD_RESPONSE'],
+    [['<html>'], 'BAD_RESPONSE'],
+    [['{"error":false,"message":""}'], 'BAD_RESPONSE'],
+    [['{"error":true,"message":"Authentication failed."}'], 'AUTH_FAILED'],
+  ])('%j is %s', (text, code) => {
+    expect(refusalOf(() => parseSecretList(request, lines(...text))).code).toBe(code);
+  });
+
+  test('the login in the cookie line is in no refusal', () => {
+    const refused = refusalOf(() => parseSecretList(request, lines('Failed to do it.', ...trailer(212))));
+    expect(JSON.stringify(refused) + refused.message).not.toContain('Zm9v');
+  });
+
+  test('401 is AUTH_FAILED without reading the text', () => {
+    expect(refusalOf(() => parseSecretList(request, reply('', 401))).code).toBe('AUTH_FAILED');
+    expect(refusalOf(() => parseSecretList(request, reply('<html>', 404))).code).toBe('BAD_RESPONSE');
+  });
+});
+
+describe('CREATE SECRET', () => {
+  test('the value stands between the words and a blank', () => {
+    const said = 'The secret: s0000000000000000000000000000001 has been created for user "demo_user".';
+    expect(parseCreated(request, lines("Using graph 'g'", said, ...trailer(0))).reveal()).toBe(
+      's0000000000000000000000000000001',
+    );
+  });
+
+  test.each([
+    ['The secret with alias a already exists.', 'ALREADY_EXISTS'],
+    [
+      "Semantic Check Fails: You don't have permission to create a secret on graph 'demo'.",
+      'PERMISSION_DENIED',
+    ],
+    ["Graph 'demo' does not exist.", 'NOT_FOUND'],
+    ['Done.', 'BAD_RESPONSE'],
+    ['', 'BAD_RESPONSE'],
+  ])('%j is %s', (text, code) => {
+    expect(refusalOf(() => parseCreated(request, lines(text))).code).toBe(code);
+  });
+});
+
+describe('DROP SECRET', () => {
+  test('done, refused, unclear', () => {
+    expect(parseDropped(request, lines('Successfully dropped secrets: [a].', ...trailer(0)))).toBeUndefined();
+    expect(parseDropped(request, lines('Failed to drop secrets: [a].', ...trailer(0)))?.code).toBe(
+      'SERVER_ERROR',
+    );
+    expect(refusalOf(() => parseDropped(request, lines("Using graph 'g'"))).code).toBe('BAD_RESPONSE');
+  });
+});
+
+describe('statements', () => {
+  test('out', () => {
+    expect(createSecretStatement('')).toBe('CREATE SECRET');
+    expect(createSecretStatement('ci')).toBe('CREATE SECRET ci');
+    expect(inGraph('demo', dropSecretStatement('my-alias.1'))).toBe('USE GRAPH demo\nDROP SECRET my-alias.1');
+  });
+
+  test.each([
+    '',
+    'a b',
+    'a;b',
+    'a,b',
+    "a'b",
+    'a"b',
+    'a`b',
+    'a\nb',
+    'a\u0000b',
+    'a//b',
+    'a/*b',
+    'a#b',
+    'a\\b',
+    'a\u2028b',
+  ])('the alias %j is refused', (alias) => {
+    expect(refusalOf(() => dropSecretStatement(alias)).code).toBe('USAGE');
+  });
+
+  test.each(['', 'a b', '1a', 'a;b', "a'", 'a\n', 'a-b'])('the graph %j is refused', (graph) => {
+    expect(refusalOf(() => inGraph(graph, 'SHOW SECRET')).code).toBe('USAGE');
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest';
+import { proxyFor } from '../../src/core/proxy.js';
+
+const via = (url: string, noProxy = '', http = 'http://proxy:3128', https = 'http://proxy:3129') =>
+  proxyFor(new URL(url), { http, https, noProxy })?.port;
+
+describe('which requests go through a proxy', () => {
+  test('by scheme', () => {
+    expect(via('http://db.example')).toBe('3128');
+    expect(via('https://db.example')).toBe('3129');
+    expect(via('https://db.example', '', 'http://proxy:3128', '')).toBeUndefined();
+    expect(via('http://db.example', '', 'proxy:3128')).toBe('3128');
+  });
+
+  test.each([
+    'http://localhost',
+    'http://LOCALHOST:9000',
+    'http://db.localhost',
+    'http://127.0.0.1:9000',
+    'http://127.8.9.10',
+    'http://0x7f.1',
+    'http://[::1]:9000',
+    'http://[::ffff:127.0.0.1]',
+  ])('%s never does', (url) => {
+    expect(via(url)).toBeUndefined();
+  });
+
+  test.each([
+    ['*', 'http://db.example'],
+    ['db.example', 'http://db.example'],
+    ['DB.Example', 'http://db.example:9000'],
+    ['example', 'http://db.example'],
+    ['.example', 'http://db.example'],
+    ['*.example', 'http://db.example'],
+    ['other, db.example', 'http://db.example'],
+    ['other db.example', 'http://db.example'],
+    ['db.example:9000', 'http://db.example:9000'],
+    ['db.example:443', 'https://db.example'],
+    ['db.example:80', 'http://db.example'],
+    ['10.0.0.7', 'http://10.0.0.7'],
+    ['fd00::7', 'http://[fd00::7]'],
+    ['[fd00::7]:9000', 'http://[fd00::7]:9000'],
+    ['db.example', 'http://db.example.'],
+  ])('NO_PROXY=%s exempts %s', (noProxy, url) => {
+    expect(via(url, noProxy)).toBeUndefined();
+  });
+
+  test.each([
+    ['', 'http://db.example'],
+    [' , ', 'http://db.example'],
+    ['other', 'http://db.example'],
+    ['b.example', 'http://db.example'],
+    ['db.example.com', 'http://db.example'],
+    ['db.example:9001', 'http://db.example:9000'],
+    ['.', 'http://db.example'],
+    ['fd00::8', 'http://[fd00::7]'],
+  ])('NO_PROXY=%j does not exempt %s', (noProxy, url) => {
+    expect(via(url, noProxy)).toBe('3128');
+  });
+});

@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest';
+import { checkRawCall } from '../../src/core/raw.js';
+import { GraphException } from '../../src/index.js';
+
+const REST = 'https://db.example.test/restpp';
+const SERVICE = 'https://db.example.test';
+
+function refused(server: 'rest' | 'service', method: string, path: string, headers = {}): boolean {
+  try {
+    checkRawCall(server, server === 'rest' ? REST : SERVICE, method, path, { headers });
+    return false;
+  } catch (error) {
+    expect(error).toBeInstanceOf(GraphException);
+    expect((error as GraphException).code).toBe('USAGE');
+    return true;
+  }
+}
+
+describe('a raw call stays where it belongs', () => {
+  test.each([
+    'https://evil.example/x',
+    '//evil.example/x',
+    '/\\evil.example/x',
+    'graph/demo',
+    '',
+    '/../gsql/v1/version',
+    '/a/../../gsql/v1/version',
+    '/%2e%2e/gsql/v1/version',
+    '/.%2E/gsql/v1/version',
+    '/a\r\nHost: evil',
+    '/a b',
+    '/ä',
+    '/\t/evil',
+  ])('%j is refused', (path) => {
+    expect(refused('rest', 'GET', path)).toBe(true);
+  });
+
+  test.each([
+    ['/graph/demo/vertices/Person?limit=2', '/graph/demo/vertices/Person?limit=2'],
+    ['/graph/demo/../demo/x', '/graph/demo/x'],
+    ['/a?b=https://evil.example/', '/a?b=https://evil.example/'],
+    ['/a#fragment', '/a'],
+    ['/a@evil.example', '/a@evil.example'],
+  ])('%s is asked as %s', (path, expected) => {
+    expect(checkRawCall('rest', REST, 'get', path, {})).toMatchObject({
+      base: REST,
+      method: 'GET',
+      path: expected,
+    });
+  });
+
+  test.each(['TRACE', 'CONNECT', 'GET /x', ''])('the method %j is refused', (method) => {
+    expect(refused('rest', method, '/x')).toBe(true);
+  });
+});
+
+describe('contract 10: what is never sent', () => {
+  test.each([
+    '/gsql/v1/drop-all',
+    '/GSQL/v1/Drop-All',
+    '/gsql/v1/drop-all/',
+    '/gsql/v1/drop-all?x=1',
+    '/gsql//v1//drop-all',
+    '/gsql/v1/x/../drop-all',
+    '/gsql/v1/%64rop-all',
+    '/gsql/v1/drop%2Dall',
+    '/gsql/v1/drop%252Dall',
+    '/gsql/v1/drop%25252Dall',
+    '/gsql/v1/drop-all;x=1',
+    '/gsqlserver/gsql/v1/drop-all',
+  ])('%s', (path) => {
+    for (const method of ['GET', 'POST', 'DELETE']) expect(refused('service', method, path)).toBe(true);
+  });
+
+  test.each([
+    '/gsql/v1/tokens?clear=true',
+    '/gsql/v1/tokens?clear',
+    '/gsql/v1/tokens?a=b&clear=TRUE',
+    '/gsql/v1/tokens?%63lear=true',
+    '/gsql/v1/tokens?%2563lear=true',
+    '/gsql/v1/tokens/?clear=true',
+    '/gsql/v1/%74okens?clear=true',
+    '/gsql/v1/TOKENS?Clear=true',
+    '/gsql/v1/tokens?a=b;clear=true',
+    '/gsql/v1/tokens?+clear=true',
+  ])('DELETE %s', (path) => {
+    expect(refused('service', 'DELETE', path)).toBe(true);
+    expect(refused('service', 'delete', path)).toBe(true);
+  });
+
+  test('what only looks a little like it is sent', () => {
+    expect(refused('service', 'DELETE', '/gsql/v1/tokens')).toBe(false);
+    expect(refused('service', 'POST', '/gsql/v1/tokens')).toBe(false);
+    expect(refused('rest', 'DELETE', '/graph/demo/vertices/Person?filter=clear')).toBe(false);
+    expect(refused('rest', 'GET', '/graph/demo/vertices/Person/100%25')).toBe(false);
+  });
+});
+
+describe('headers', () => {
+  test.each([
+    { Authorization: 'Bearer x' },
+    { host: 'evil.example' },
+    { 'Content-Length': '1' },
+    { 'Transfer-Encoding': 'chunked' },
+    { Cookie: 'a=b' },
+    { 'X-A': 'a\r\nX-B: b' },
+    { 'X A': 'a' },
+    { '': 'a' },
+  ])('%j is refused', (headers) => {
+    expect(refused('rest', 'GET', '/x', headers)).toBe(true);
+  });
+
+  test('others go along', () => {
+    const { headers } = checkRawCall('rest', REST, 'GET', '/x', { headers: { 'GSQL-TIMEOUT': '1000' } });
+    expect(headers).toEqual({ 'gsql-timeout': '1000' });
+  });
+});
