@@ -53,6 +53,10 @@ export function fileStore(options: StoreOptions): Store {
       }
     },
 
+    async check() {
+      await loadKey(options, 'create');
+    },
+
     async remove(key) {
       const record = find(key);
       if (record) removeEntry(stateDir, record);

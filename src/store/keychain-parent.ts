@@ -31,26 +31,32 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
       windowsHide: true,
     });
     let reply = '';
-    const timer = setTimeout(() => {
+    const end = (settle: () => void) => {
+      clearTimeout(timer);
+      // Whatever libsecret still has open must not hold us up, in the helper or in what it may have started.
       child.kill('SIGKILL');
-      reject(limit.prompting ? locked() : noAnswer(`within ${limit.ms / 1000} s`));
+      child.stdout.destroy();
+      child.stdin.destroy();
+      settle();
+    };
+    const refuse = (error: GraphException) => end(() => reject(error));
+    const timer = setTimeout(() => {
+      refuse(limit.prompting ? locked() : noAnswer(`within ${limit.ms / 1000} s`));
     }, limit.ms);
     child.on('error', (error: NodeJS.ErrnoException) => {
-      clearTimeout(timer);
-      reject(noAnswer(`because its helper process did not start (${error.code ?? 'unknown error'})`));
+      refuse(noAnswer(`because its helper process did not start (${error.code ?? 'unknown error'})`));
     });
     child.on('close', (status, signal) => {
-      clearTimeout(timer);
-      const parsed = parseReply(reply);
-      if (parsed?.ok) resolve(parsed.answer);
-      else if (parsed)
-        reject(new GraphException(parsed.code, parsed.message, { hint: parsed.hint ?? OTHER_STORE }));
-      else reject(noAnswer(`because its helper process ended early (${signal ?? `status ${status}`})`));
+      refuse(noAnswer(`because its helper process ended early (${signal ?? `status ${status}`})`));
     });
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       reply += text;
-      // It has said all; whatever libsecret still has open must not hold us up.
-      if (reply.endsWith('\n')) child.kill('SIGKILL');
+      if (!reply.endsWith('\n')) return;
+      const parsed = parseReply(reply);
+      if (parsed?.ok) end(() => resolve(parsed.answer));
+      else if (parsed)
+        refuse(new GraphException(parsed.code, parsed.message, { hint: parsed.hint ?? OTHER_STORE }));
+      else refuse(noAnswer('in a way that can be understood'));
     });
     // The pipe stays open: its end tells the child that this process is gone. Errors show in 'close'.
     child.stdin.on('error', () => {});
@@ -60,7 +66,7 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
 
 function parseReply(text: string): ChildReply | undefined {
   try {
-    return text.endsWith('\n') ? JSON.parse(text) : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

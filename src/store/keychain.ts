@@ -55,6 +55,11 @@ export function keychainStore(options: StoreOptions): Store {
       return true;
     },
 
+    async check() {
+      // Asking for what is not there goes the whole way: bus, lock, native module.
+      await vault.get('graphcred');
+    },
+
     list() {
       return listEntries(stateDir, warn).flatMap(({ record }) =>
         record.store === 'keychain' ? [record] : [],

@@ -7,5 +7,6 @@ export const noneStore: Store = {
   read: async () => undefined,
   write: async () => {},
   remove: async () => false,
+  check: async () => {},
   list: () => [],
 };

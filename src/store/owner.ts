@@ -3,6 +3,8 @@ import os from 'node:os';
 
 /** An owner on another machine cannot be asked whether it lives; after this time it is taken for dead. */
 const FOREIGN_LIMIT_MS = 120_000;
+/** Without a start time a number in use proves little: it may have gone to another process long ago. */
+const UNPROVEN_LIMIT_MS = 10 * 60_000;
 /** A file without content is being written at this moment, or its writer died. */
 const UNFINISHED_LIMIT_MS = 2_000;
 
@@ -23,7 +25,7 @@ export function isAlive(mark: string | undefined, ageMs: number, here: string): 
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
   }
   const stat = statOf(pid);
-  if (!stat || !start) return true;
+  if (!stat || !start) return ageMs < UNPROVEN_LIMIT_MS;
   // A zombie still answers to its number; and a number may have gone to another process.
   return stat.start === start && stat.state !== 'Z' && stat.state !== 'X';
 }

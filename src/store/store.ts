@@ -35,6 +35,8 @@ export interface Store {
   write(record: StoreRecord, value: Sensitive): Promise<void>;
   /** Removes the value, then the record. False when there was nothing. */
   remove(key: string): Promise<boolean>;
+  /** Throws what the next read or write would throw if this store cannot be used now. Changes nothing that is kept. */
+  check(): Promise<void>;
   /** Every record of this store, in no order. Never opens the keychain. Unreadable records are skipped. */
   list(): StoreRecord[];
 }

@@ -265,6 +265,68 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
   });
 });
 
+// The paths of macOS and Windows as far as they go here: the same helper process, with the keychain of Linux
+// behind it.
+describe.skipIf(noKeychain !== undefined)('a keychain that only the helper process asks', () => {
+  it.each<[NodeJS.Platform, number]>([
+    ['darwin', 1],
+    ['win32', 3],
+  ])('keeps and forgets values as on %s', async (platform, items) => {
+    await withKeyring({}, async (keyring) => {
+      const value = `ä"\n${'x'.repeat(4_000)}`;
+      const written = await attempt(keyring, [{ ...WRITE, value }, READ], { platform });
+      expect(written).toMatchObject({ results: [{ value: true }, { value }], status: 0, stderr: '' });
+      expect(itemsOf(keyring)).toHaveLength(items);
+      const removed = await attempt(keyring, [REMOVE, REMOVE, READ], { platform });
+      expect(removed.results).toEqual([{ value: true }, { value: false }, {}]);
+      expect(itemsOf(keyring)).toEqual([]);
+    });
+  });
+
+  it('is reported locked when the system says so', async () => {
+    await withKeyring({ state: 'locked' }, async (keyring) => {
+      expect((await attempt(keyring, [WRITE], { platform: 'darwin' })).results).toEqual([locked]);
+    });
+  });
+
+  it.each([
+    ['does not start', ['/missing/program'], 'because its helper process did not start (ENOENT)'],
+    ['crashes', ['sh', '-c', 'kill -SEGV $$'], 'because its helper process ended early (SIGSEGV)'],
+    ['ends early', ['sh', '-c', 'exit 3'], 'because its helper process ended early (status 3)'],
+    ['talks nonsense', ['sh', '-c', 'echo hello; exec sleep 60'], 'in a way that can be understood'],
+    ['never answers', ['sleep', '60'], 'within 0.5 s'],
+    ['leaves somebody behind who holds its output', ['sh', '-c', 'sleep 7 & exit 3'], 'within 0.5 s'],
+  ])('when the helper %s, is given up', async (_what, child, how) => {
+    const { remove, ...world } = makeHome();
+    try {
+      plantRecord(world);
+      const ended = await attempt(world, [READ], { platform: 'darwin', child, answerMs: 500 });
+      expect(ended.results).toEqual([unavailable(`the OS keychain did not answer ${how}`)]);
+      expect(ended).toMatchObject({ status: 0, stderr: '' });
+      expect(ended.ms).toBeLessThan(AT_ONCE_MS);
+      const left = processesOf(world.home).map((pid) => commandOf(pid).join(' ').trim());
+      expect(left).toEqual(child.includes('sleep 7 & exit 3') ? ['sleep 7'] : []);
+    } finally {
+      for (const pid of processesOf(world.home)) process.kill(pid, 'SIGKILL');
+      remove();
+    }
+  });
+
+  it('is waited for on a terminal, with a word about why', async () => {
+    const { remove, ...world } = makeHome();
+    try {
+      plantRecord(world);
+      const asked = { platform: 'darwin', child: ['sleep', '60'], mayPrompt: true, promptMs: 3_000 } as const;
+      const ended = await attempt(world, [READ], { ...asked, child: [...asked.child] });
+      expect(ended.results).toEqual([locked]);
+      expect(ended.stderr).toBe('waiting for the keychain: answer its prompt (up to 3 s)\n');
+      expect(ended.ms).toBeGreaterThan(3_000);
+    } finally {
+      remove();
+    }
+  });
+});
+
 describe.skipIf(displaySkipReason() !== undefined)('the keychain, locked, with a display', () => {
   /** A keyring that holds the entry, and was locked afterwards. */
   async function withLocked(work: (keyring: Keyring) => Promise<void>): Promise<void> {

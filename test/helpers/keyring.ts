@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
  * What the session bus offers: a keyring that is open, one that is locked, a service that has no keyring yet,
  * or a bus on which no such service can be found.
  */
-export type KeyringState = 'unlocked' | 'locked' | 'no-collection' | 'no-service';
+type KeyringState = 'unlocked' | 'locked' | 'no-collection' | 'no-service';
 
 export interface Keyring {
   /** Environment for the processes under test: private HOME, XDG_RUNTIME_DIR, TMPDIR, session bus, display. */

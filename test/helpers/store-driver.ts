@@ -17,6 +17,10 @@ export interface Job {
   stateDir: string;
   configDir: string;
   mayPrompt?: boolean;
+  /** Takes the path of another system. Default: this one. */
+  platform?: NodeJS.Platform;
+  /** Program and arguments instead of this driver's own keychain child. */
+  child?: string[];
   split?: boolean;
   promptMs?: number;
   answerMs?: number;
@@ -33,16 +37,17 @@ async function main(): Promise<void> {
     results.push({ value: await probeKeychain({ env: process.env }) });
   } else {
     const say = (message: string) => fs.writeSync(2, `${message}\n`);
-    const { mayPrompt = false, split, promptMs, answerMs } = job;
+    const { mayPrompt = false, platform = process.platform, split, promptMs, answerMs } = job;
+    const [command, ...args] = job.child ?? [process.execPath, process.argv[1]!, '__keychain'];
     const store = await openStore(job.store, {
       stateDir: job.stateDir,
       configDir: job.configDir,
       warn: say,
       keychain: {
-        platform: process.platform,
+        platform,
         env: process.env,
         mayPrompt,
-        child: { command: process.execPath, args: [process.argv[1]!, '__keychain'] },
+        child: { command: command!, args },
         notify: say,
         ...(split !== undefined && { split }),
         ...(promptMs !== undefined && { promptMs }),
