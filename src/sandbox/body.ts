@@ -123,6 +123,9 @@ export function stringField(body: Record<string, unknown>, name: string): string
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
+/** Three thousand years, in seconds: beyond that no date can be written. */
+export const LONGEST_LIFETIME = 1e11;
+
 /**
  * `lifetime` as an integer or a numeric string, in whatever unit the server counts.
  * Absent is undefined; anything that is not a whole number above 0 is null.

@@ -29,7 +29,7 @@ export function control(call: Call, controls: Controls): Reply {
         return json(200, { faults: [] });
       case 'POST clock': {
         const { offset } = JSON.parse(call.body) as { offset?: unknown };
-        if (typeof offset !== 'number' || !Number.isFinite(offset))
+        if (typeof offset !== 'number' || !(Math.abs(offset) <= 1e11))
           throw new Error('Send {"offset": seconds}.');
         controls.setClockOffset(offset);
         return json(200, { offset });

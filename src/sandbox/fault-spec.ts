@@ -56,7 +56,7 @@ export function checkFault(fault: Fault): Fault {
   if (!whole(fault.nth, 1) || !whole(fault.times, 1))
     throw new Error('In a fault, nth and times are whole numbers from 1 up.');
   if (!whole(fault.ms, 0)) throw new Error('In a fault, ms is a whole number of milliseconds.');
-  if (!whole(fault.seconds, Number.MIN_SAFE_INTEGER))
+  if (!whole(fault.seconds, -1e11) || (fault.seconds ?? 0) > 1e11)
     throw new Error('In a fault, seconds is a whole number.');
   if (!whole(fault.status, 200) || (fault.status ?? 200) > 599)
     throw new Error('In a fault, status is a number from 200 to 599.');

@@ -1,4 +1,4 @@
-import { lifetimeField, parseBody, stringField } from './body.js';
+import { LONGEST_LIFETIME, lifetimeField, parseBody, stringField } from './body.js';
 import { type Call, json, type Reply } from './call.js';
 import { login } from './login.js';
 import { randomString, type Secret, type Token } from './state.js';
@@ -227,7 +227,7 @@ export function dropExpired(world: World, call: Call): Reply {
 function readLifetime(world: World, given: unknown): number | Reply {
   const lifetime = lifetimeField(given);
   if (lifetime === undefined) return DEFAULT_LIFETIME_3;
-  if (lifetime === null) return refusal(TOKENS_3.badLifetime);
+  if (lifetime === null || lifetime > LONGEST_LIFETIME) return refusal(TOKENS_3.badLifetime);
   const limit = world.switches.maxLifetime;
   if (limit > 0 && lifetime > limit) return refusal(TOKENS_3.lifetimeTooLong, { limit: String(limit) });
   return lifetime;

@@ -1,4 +1,4 @@
-import { lifetimeField, listField, parseBody, stringField } from './body.js';
+import { LONGEST_LIFETIME, lifetimeField, listField, parseBody, stringField } from './body.js';
 import { type Call, json, type Reply, text } from './call.js';
 import { runGsql } from './gsql.js';
 import { readJwt, signJwt } from './jwt.js';
@@ -49,9 +49,10 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } | Rep
   }
   const lifetime = lifetimeField(body.lifetime);
   if (lifetime === null) return refusal4(REST_4.badLifetime);
-  const limit = world.switches.maxLifetime;
   const seconds =
-    lifetime === undefined ? WEEK : world.lifetimeUnit === 'ms' ? Math.floor(lifetime / 1000) : lifetime;
+    lifetime === undefined ? WEEK : Math.floor(lifetime / (world.lifetimeUnit === 'ms' ? 1000 : 1));
+  if (seconds > LONGEST_LIFETIME) return refusal4(REST_4.badLifetime);
+  const limit = world.switches.maxLifetime;
   if (limit > 0 && seconds > limit) return refusal4(REST_4.lifetimeTooLong, { limit });
 
   const now = nowSeconds(world);

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/server.js';
+import { demo, LOGIN, raw, SECRET } from './sandbox-raw.js';
+
+/** How texts and bodies are taken apart: what is a statement, what is an alias, what is JSON. */
+describe('GSQL texts', () => {
+  let sandbox: Sandbox;
+  beforeAll(async () => {
+    sandbox = await demo({ serverVersion: '3.9.3' });
+  });
+  afterAll(() => sandbox.close());
+
+  const run = async (body: string) => {
+    const reply = await raw(sandbox.gsqlUrl, 'POST /gsqlserver/gsql/file', LOGIN, body);
+    expect(reply.status).toBe(200);
+    const lines = reply.body.trimEnd().split('\n');
+    return { lines: lines.slice(0, -2), code: Number(lines.at(-1)!.split(',')[1]) };
+  };
+  const using = "Using graph 'demo_graph'";
+  const failed = (alias: string) => `Failed to drop secrets: [${alias}].`;
+
+  it.each([
+    ['newlines', 'USE GRAPH demo_graph\nDROP SECRET a\nDROP SECRET b'],
+    ['one line', 'USE GRAPH demo_graph DROP SECRET a DROP SECRET b'],
+    ['semicolons', 'USE GRAPH demo_graph; DROP SECRET a; DROP SECRET b;'],
+    ['a list', 'USE GRAPH demo_graph DROP SECRET a, b'],
+    ['quotes', 'USE GRAPH demo_graph\nDROP SECRET "a"\nDROP SECRET \'b\''],
+    ['lower case and odd blanks', '\r\n\t use   graph demo_graph\r\n  drop secret a\r\n drop\tsecret b'],
+    [
+      'comments',
+      '# one\nUSE GRAPH demo_graph // two\n/* three\nDROP SECRET c */ DROP SECRET a DROP SECRET b',
+    ],
+    ['URL-encoding', 'USE+GRAPH+demo_graph%0D%0ADROP+SECRET+a%3B%20DROP+SECRET+%22b%22'],
+    ['a stray percent sign', 'USE GRAPH demo_graph DROP SECRET a # 100%\nDROP SECRET b'],
+  ])('%s', async (_, body) => {
+    expect(await run(body)).toEqual({ lines: [using, failed('a'), failed('b')], code: 212 });
+  });
+
+  it('takes an alias from the same line only', async () => {
+    const { lines } = await run('USE GRAPH demo_graph\nCREATE SECRET\nDROP SECRET a');
+    expect(lines[1]).toMatch(/^The secret: [a-z0-9]{32} has been/);
+    expect(lines[2]).toBe(failed('a'));
+    const next = await run('USE GRAPH demo_graph CREATE SECRET SHOW SECRET');
+    expect(next.lines[1]).toMatch(/^The secret: /);
+    expect(next.lines[2]).toMatch(/- Secret: /);
+  });
+
+  it('takes only identifiers for new aliases, but drops whatever is there', async () => {
+    for (const alias of ['my-ci', '1st', 'ä', '"two words"', '""', 'a.b', "'; DROP SECRET demo_alias; '"]) {
+      const { lines, code } = await run(`USE GRAPH demo_graph CREATE SECRET ${alias}`);
+      expect([lines.at(-1)!.slice(0, 11), code], alias).toEqual(['Encountered', 211]);
+    }
+    const odd = await demo({
+      serverVersion: '3.9.3',
+      secrets: [{ alias: 'my odd-one', value: SECRET, user: 'demo_user', graph: 'demo_graph' }],
+    });
+    const dropped = await raw(
+      odd.gsqlUrl,
+      'POST /gsqlserver/gsql/file',
+      LOGIN,
+      'USE GRAPH demo_graph DROP SECRET "my odd-one"',
+    );
+    expect(dropped.body).toContain('Successfully dropped secrets: [my odd-one].');
+    await odd.close();
+  });
+
+  it('stops at a syntax error, having done what came before', async () => {
+    const { lines, code } = await run('USE GRAPH demo_graph\nCREATE SECRET done\nDROP\nCREATE SECRET never');
+    expect(lines.at(-1)).toBe('Encountered "DROP" at line 3, column 1.');
+    expect(code).toBe(211);
+    const shown = (await run('USE GRAPH demo_graph SHOW SECRET')).lines.join('\n');
+    expect(shown).toContain('- Alias: done');
+    expect(shown).not.toContain('never');
+  });
+
+  it('keeps secrets of one graph out of another, and of one user from another', async () => {
+    expect((await run('USE GRAPH other_graph SHOW SECRET')).lines).toEqual([
+      "Using graph 'other_graph'",
+      'There is no secret.',
+    ]);
+    expect((await run('USE GRAPH other_graph DROP SECRET demo_alias')).lines[1]).toBe(failed('demo_alias'));
+    expect((await run('USE GRAPH other_graph CREATE SECRET demo_alias')).lines[1]).toMatch(/^The secret: /);
+  });
+
+  it('forgets the graph after USE GLOBAL', async () => {
+    expect((await run('USE GRAPH demo_graph USE GLOBAL SHOW SECRET')).code).toBe(213);
+  });
+});
+
+describe('bodies', () => {
+  let sandbox: Sandbox;
+  beforeAll(async () => {
+    sandbox = await demo({ serverVersion: '3.10.1' });
+  });
+  afterAll(() => sandbox.close());
+  const ask = async (body: string) =>
+    JSON.parse((await raw(sandbox.restUrl, 'POST /requesttoken', LOGIN, body)).body) as {
+      error: boolean;
+      message: string;
+    };
+
+  it.each([
+    "{'graph': 'demo_graph'}",
+    `{'graph': "demo_graph", 'lifetime': '60', 'secret': None}`,
+    '{graph: demo_graph}',
+    '{"graph":"demo_graph","lifetime":"60",}',
+    '{"graph"="demo_graph";"lifetime"=60}',
+    ' {\n"graph" : "demo\\u005fgraph", "more": [1, {"a": \'b\'}, true] } ',
+    '{"graph":"demo_graph","lifetime":" 60 "}',
+  ])('takes %s for JSON', async (body) => {
+    expect(await ask(body)).toMatchObject({ error: false });
+  });
+
+  it.each([
+    'graph=demo_graph',
+    '{"graph":"demo_graph"',
+    '["demo_graph"]',
+    'null',
+    '{"graph":"demo_graph"} and more',
+    '{"graph":}',
+    '{:1}',
+    `${'{"a":'.repeat(100)}1${'}'.repeat(100)}x`,
+    '\u0000',
+  ])('and refuses %s', async (body) => {
+    expect(await ask(body)).toMatchObject({ error: true, message: 'The request body is not valid JSON.' });
+  });
+
+  it.each(['0', '-1', '"1.5"', '"1e3"', '"60s"', 'true', '[60]', '{}', '99999999999999', '9999999999999'])(
+    'refuses a lifetime of %s',
+    async (lifetime) => {
+      expect(await ask(`{"graph":"demo_graph","lifetime":${lifetime}}`)).toMatchObject({
+        error: true,
+        message: 'The lifetime is invalid.',
+      });
+    },
+  );
+});
