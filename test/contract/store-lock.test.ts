@@ -59,7 +59,7 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
     };
     let kills = 0;
     let holders = 0;
-    for (const until = performance.now() + 15_000; performance.now() < until && kills < 150; ) {
+    while (kills < 120) {
       const before = taken();
       // At any moment of the work: sometimes after progress, sometimes in the middle of it.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 100));
@@ -80,7 +80,6 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
 
     expect(all.map(({ errors }) => errors).join('')).toBe('');
     expect(all.map(({ said }) => said).join('')).toMatch(/^\++$/);
-    expect(kills).toBeGreaterThan(50);
     expect(holders).toBeGreaterThan(10);
     console.log(
       `lock: taken ${taken()} times by ${all.length} processes, ${kills} of them killed, ${holders} while they had it; no overlap`,

@@ -56,7 +56,7 @@ export function mountSkipReason(): string | undefined {
 function skip(what: string, problem: string | undefined): string | undefined {
   if (problem === undefined) return undefined;
   if (process.env.GRAPHCRED_TEST_KEYCHAIN === 'required') {
-    throw new Error(`the ${what} tests are required, but ${problem}`);
+    throw new Error(`the ${what} tests are required, but cannot run here: ${problem}`);
   }
   console.warn(`${what} tests skipped: ${problem}`);
   return problem;
@@ -91,7 +91,7 @@ function mountProblem(): string | undefined {
 function missing(programs: readonly string[], remedy: string): string | undefined {
   const folders = (process.env.PATH ?? '').split(path.delimiter);
   const absent = programs.filter((name) => !folders.some((dir) => fs.existsSync(path.join(dir, name))));
-  return absent.length > 0 ? `${absent.join(', ')} is not installed (${remedy})` : undefined;
+  return absent.length > 0 ? `not installed: ${absent.join(', ')} (${remedy})` : undefined;
 }
 
 export interface KeyringOptions {
