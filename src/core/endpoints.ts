@@ -78,17 +78,16 @@ export function serviceBaseUrl(endpoints: Endpoints): string {
 }
 
 /**
- * The REST server's base URL: `restUrl`, else host and port; behind the service server (`/restpp`) when both
- * ports are the same, or on 4.x when nobody set a REST port. With only `gsqlUrl` given, its host is used.
+ * The REST server's base URL: `restUrl`, else host and port; behind the service server (`/restpp`) when that
+ * is at the same address, or on 4.x when nobody set a REST port. With only `gsqlUrl` given, its host is used.
  */
 export function restBaseUrl(endpoints: Endpoints, generation: Generation): string {
   if (endpoints.restUrl !== undefined) return normalizeBaseUrl(endpoints.restUrl, 'restUrl');
-  const gsqlPort = endpoints.gsqlPort ?? DEFAULT_GSQL_PORT;
-  const samePort = endpoints.gsqlUrl === undefined && endpoints.restPort === gsqlPort;
-  if (samePort || (generation === 'C' && endpoints.restPort === undefined)) {
-    return `${serviceBaseUrl(endpoints)}/restpp`;
-  }
-  return withPort(hostOf(endpoints, endpoints.gsqlUrl), endpoints.restPort ?? DEFAULT_REST_PORT, 'restPort');
+  const service = serviceBaseUrl(endpoints);
+  const port = endpoints.restPort ?? DEFAULT_REST_PORT;
+  const rest = withPort(hostOf(endpoints, endpoints.gsqlUrl), port, 'restPort');
+  const unset4 = generation === 'C' && endpoints.restPort === undefined;
+  return unset4 || new URL(service).origin === rest ? `${service}/restpp` : rest;
 }
 
 function hostOf(endpoints: Endpoints, otherUrl: string | undefined): string {

@@ -80,7 +80,6 @@ export function exchange(call: Exchange): Promise<Answer> {
     let sent = false;
     let settled = false;
     let request: ClientRequest | undefined;
-    let tunnel: Socket | undefined;
     const stop = new AbortController();
 
     const settle = (then: () => void): void => {
@@ -89,7 +88,6 @@ export function exchange(call: Exchange): Promise<Answer> {
       clearTimeout(timer);
       call.signal?.removeEventListener('abort', cancel);
       then();
-      tunnel?.destroy();
     };
     const fail = (kind: FailureKind, reason: string): void => {
       settle(() => reject(new TransportFailure(kind, reason, sent)));
@@ -117,12 +115,7 @@ export function exchange(call: Exchange): Promise<Answer> {
         else chunks.push(chunk);
       });
       response.on('error', failWith);
-      response.on('close', () => fail('network', 'ECONNRESET'));
       response.on('end', () => {
-        if (!response.complete) {
-          fail('network', 'ECONNRESET');
-          return;
-        }
         const { statusCode = 0, headers } = response;
         settle(() => resolve({ status: statusCode, headers, body: Buffer.concat(chunks).toString('utf8') }));
       });
@@ -131,9 +124,8 @@ export function exchange(call: Exchange): Promise<Answer> {
     const start = async (): Promise<void> => {
       const direct = directRoute(call);
       const options = call.detour === undefined ? direct : await call.detour(call, direct, stop.signal);
-      tunnel = options.tunnel;
       if (settled) {
-        tunnel?.destroy();
+        options.tunnel?.destroy();
         return;
       }
       const secure = options.protocol === 'https:';

@@ -43,7 +43,7 @@ export async function detectVersion(
 ): Promise<ServerVersion> {
   const there = { server: 'service', base: serviceUrl } as const;
   const newer = await send({ ...there, method: 'GET', path: '/gsql/v1/version' });
-  if (newer.status === 200 && !isHtml(newer)) {
+  if (newer.status === 200) {
     const version = versionIn(newer.body);
     if (version !== undefined) return generationOf(version);
     // Builds between releases have a name instead of a number, but 3.x has no such path at all.
@@ -57,7 +57,7 @@ export async function detectVersion(
     body: 'v',
     readOnly: true,
   });
-  if (older.status === 200 && !isHtml(older)) {
+  if (older.status === 200) {
     const version = versionIn(older.body);
     if (version !== undefined) return generationOf(version);
   }
@@ -69,5 +69,5 @@ export async function detectVersion(
 }
 
 function versionIn(text: string): string | undefined {
-  return /GSQL version:\s*v?(\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)\b/i.exec(text)?.[1];
+  return /^\s*GSQL version:\s*v?(\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)\b/im.exec(text)?.[1];
 }

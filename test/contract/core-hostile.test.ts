@@ -62,6 +62,12 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('a mint on %s', (version) => {
     expect(refused).toMatchObject({ code: 'SERVER_ERROR', serverText: 'No, thanks.', status: 200 });
   });
 
+  test('answered with an error status is a refusal, whatever the flag', async () => {
+    const { url } = await script([500, '{"error":false,"token":"abcdefgh"}']);
+    const refused = await refusalOf(at(url, version).getToken({ secret: SECRET }));
+    expect(refused).toMatchObject({ code: 'SERVER_ERROR', status: 500 });
+  });
+
   test.each(['false', '"false"', '""'])('answered with "error":%s is a success', async (flag) => {
     const { url } = await script([200, `{"error":${flag},"token":"abcdefgh"}`]);
     expect((await at(url, version).getToken({ secret: SECRET }))[0]).toBe('abcdefgh');
@@ -178,7 +184,7 @@ describe('refusals by code and words', () => {
   test.each([
     ['REST-10016', 403, "Access Denied because the input token = '' is empty or too short", 'AUTH_FAILED'],
     ['REST-10016', 200, "Access Denied because the input token = 'x' is invalid.", 'AUTH_FAILED'],
-    ['REST-10018', 403, 'no', 'PERMISSION_DENIED'],
+    ['REST-10018', 401, 'no', 'PERMISSION_DENIED'],
     ['REST-10019', 403, 'no', 'AUTH_FAILED'],
   ])('a raw call refused with %s and HTTP %i', async (code, status, message, expected) => {
     const { url } = await script([status, JSON.stringify({ error: true, code, message })]);
@@ -232,6 +238,20 @@ describe('secrets on 4.x without REST calls for them', () => {
         200,
         '    - Secret: s00****001\n      - Alias: old\n    - Secret: s3c****xyz\n      - Alias: AUTO_GENERATED_ALIAS_abc1234\n',
       ],
+    );
+    expect(await at(url, '4.1.0').createSecret('', { withAlias: true })).toEqual({
+      AUTO_GENERATED_ALIAS_abc1234: SECRET,
+    });
+  });
+
+  test('a generated alias is the one that is new, not another with the same mask', async () => {
+    const old = '    - Secret: s3c****xyz\n      - Alias: old\n';
+    const others = '    - Secret: s00****001\n      - Alias: somebody_elses\n';
+    const { url } = await script(
+      [404, PAGE],
+      [200, old],
+      [200, `The secret: ${SECRET} has been created for user "ada".\n`],
+      [200, `${others}${old}    - Secret: s3c****xyz\n      - Alias: AUTO_GENERATED_ALIAS_abc1234\n`],
     );
     expect(await at(url, '4.1.0').createSecret('', { withAlias: true })).toEqual({
       AUTO_GENERATED_ALIAS_abc1234: SECRET,
@@ -298,6 +318,14 @@ describe('lists of 4.x', () => {
     const { url } = await script([200, JSON.stringify({ error: false, results })]);
     expect(Object.keys(await at(url, '4.1.2').getSecrets())).toEqual(['a[31mb']);
   });
+});
+
+test('on 4.x an alias still listed after a refusal is not called missing', async () => {
+  const { url } = await script(
+    [404, '{"error":true,"message":"Failed to drop secrets: [ci]."}'],
+    [200, JSON.stringify({ error: false, results: [{ alias: 'ci', value: SECRET }] })],
+  );
+  expect((await refusalOf(at(url, '4.1.2').dropSecret('ci'))).code).toBe('SERVER_ERROR');
 });
 
 describe('drops on 3.x', () => {
@@ -418,6 +446,10 @@ describe('finding the version', () => {
     [
       [200, 'Hello'],
       [200, 'Hello'],
+    ],
+    [
+      [200, '<html>GSQL version: 4.2.2</html>'],
+      [200, '<html>GSQL version: 3.9.3</html>'],
     ],
     [
       [404, ''],

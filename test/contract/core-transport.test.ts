@@ -164,7 +164,7 @@ describe('answers that are none', () => {
   });
 
   test('an answer over the limit is BAD_RESPONSE; raw calls may be larger', async () => {
-    const large = Buffer.alloc(1024 * 1024 + 1, 'a');
+    const large = MINTED.padEnd(1024 * 1024 + 1);
     const url = await rawServer((_request, response) => {
       response.end(large);
     });
@@ -274,11 +274,19 @@ describe('TLS', () => {
     const refused = await refusalOf(mint(target('db.example.test', { ca: own.cert })));
     expect(refused.code).toBe('TLS');
     const named = await certificate('db.example.test');
-    const right = await secureServer(named);
+    const names: string[] = [];
+    const right = await secureServer({
+      ...named,
+      SNICallback: (name, done) => {
+        names.push(name);
+        done(null);
+      },
+    });
     const second = await connectProxy(Number(new URL(right).port));
     const conn = at('https://db.example.test', { proxy: { https: second.url }, tls: { ca: named.cert } });
     expect((await mint(conn))[0]).toBe('t'.repeat(32));
     expect(second.asked).toEqual(['db.example.test:443']);
+    expect(names).toEqual(['db.example.test']);
   });
 });
 

@@ -68,6 +68,19 @@ describe('the REST base (cli-contract 3)', () => {
     ['URL set', { restUrl: 'http://db:9000/', restPort: 1 }, 'C', 'http://db:9000'],
     ['service URL set, 4.x', { gsqlUrl: 'https://db/' }, 'C', 'https://db/restpp'],
     ['service URL set, 3.x', { gsqlUrl: 'https://db:14240' }, 'B', 'https://db:9000'],
+    [
+      'REST port is that of the service URL',
+      { gsqlUrl: 'https://db', restPort: 443 },
+      'B',
+      'https://db/restpp',
+    ],
+    [
+      'REST port is not that of the service URL',
+      { gsqlUrl: 'https://db', restPort: 14240 },
+      'B',
+      'https://db:14240',
+    ],
+    ['same port, other host', { host: 'https://a', gsqlUrl: 'https://b', restPort: 443 }, 'C', 'https://a'],
     ['IPv6', { host: 'http://[::1]' }, 'B', 'http://[::1]:9000'],
   ] as const)('%s', (_name, endpoints, generation, expected) => {
     expect(restBaseUrl(endpoints, generation)).toBe(expected);
