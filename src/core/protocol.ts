@@ -46,7 +46,7 @@ export interface MintRequest {
   readonly lifetimeUnit: 's' | 'ms';
 }
 
-export interface RefreshRequest {
+interface RefreshRequest {
   readonly token: Sensitive;
   readonly secret: Sensitive | undefined;
   /** Seconds, counted from now. */
