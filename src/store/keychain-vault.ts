@@ -17,10 +17,16 @@ const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, str
 
 /** The OS keychain as it is on this machine. One operation at a time, whatever the caller does. */
 export function keychainVault(options: KeychainOptions): Vault {
+  let known: KeychainState | undefined;
+  // Nobody waits twice for a keychain that does not answer.
+  const probe = async () => {
+    if (known !== 'silent') known = await probeKeychain(options);
+    return known;
+  };
   let last: Promise<unknown> = Promise.resolve();
   // Each open call blocks a thread of Node's pool of four; with all four blocked, file reading stops too.
   const run = (operation: Operation): Promise<Answer> => {
-    const next = last.then(() => perform(operation, options));
+    const next = last.then(() => perform(operation, options, probe));
     last = next.catch(() => {});
     return next;
   };
@@ -38,14 +44,16 @@ export function keychainVault(options: KeychainOptions): Vault {
   };
 }
 
-async function perform(operation: Operation, options: KeychainOptions): Promise<Answer> {
+type Probe = () => Promise<KeychainState>;
+
+async function perform(operation: Operation, options: KeychainOptions, probe: Probe): Promise<Answer> {
   if (options.platform === 'win32') return inChild(operation, options, false);
   if (options.platform === 'darwin') return onMacOs(operation, options);
   // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever; so the bus is
   // asked first, and libsecret only when it can answer at once.
-  const state = await probeKeychain(options);
+  const state = await probe();
   if (state === 'unlocked') return inThisProcess(operation, options);
-  if (state === 'locked') return throughPrompt(operation, options);
+  if (state === 'locked') return throughPrompt(operation, options, probe);
   throw new GraphException('STORE_UNAVAILABLE', ABSENT[state], { hint: OTHER_STORE });
 }
 
@@ -63,7 +71,7 @@ async function inThisProcess(operation: Operation, options: KeychainOptions): Pr
   }
 }
 
-async function throughPrompt(operation: Operation, options: KeychainOptions): Promise<Answer> {
+async function throughPrompt(operation: Operation, options: KeychainOptions, probe: Probe): Promise<Answer> {
   if (!options.mayPrompt) throw locked();
   const seconds = promptMs(options) / 1000;
   options.notify(`the OS keychain is locked: answer the desktop's prompt (waiting up to ${seconds} s)`);
@@ -72,7 +80,7 @@ async function throughPrompt(operation: Operation, options: KeychainOptions): Pr
   const answer = await inChild(operation.op === 'delete' ? { op: 'get', account } : operation, options, true);
   if (answer !== undefined && operation.op !== 'delete') return answer;
   // A prompt that was turned down looks like an entry that is not there.
-  if ((await probeKeychain(options)) === 'locked') throw locked();
+  if ((await probe()) === 'locked') throw locked();
   return operation.op === 'delete' ? inThisProcess(operation, options) : answer;
 }
 
