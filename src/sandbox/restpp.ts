@@ -7,11 +7,7 @@ import { nowSeconds, type World } from './world.js';
 
 const ENVELOPE = { version: { edition: 'enterprise', api: 'v2', schema: 0 } };
 
-export function restppError(
-  text: AssumedText,
-  values: Record<string, string> = {},
-  status = text.status,
-): Reply {
+function restppError(text: AssumedText, values: Record<string, string> = {}, status = text.status): Reply {
   return json(status, { ...ENVELOPE, error: true, message: fill(text.message, values), code: text.code });
 }
 
@@ -101,8 +97,9 @@ function readToken(world: World, call: Call): { holder: Holder } | { refusal: Re
     case 'blocked':
       return refuse(RESTPP.blocked, badTokenStatus);
     case 'user':
-    case 'graph':
       return refuse(RESTPP.unknownUser, badTokenStatus);
+    case 'graph':
+      return refuse(RESTPP.graphGone, badTokenStatus);
   }
 }
 

@@ -23,9 +23,6 @@ import { DEFAULT_SWITCHES, type World } from './world.js';
 
 export type { Fault } from './faults.js';
 export type { Sandbox, SandboxOptions } from './options.js';
-export type { RequestLogEntry } from './request-log.js';
-export type { Role } from './state.js';
-export type { Switches } from './world.js';
 
 const MAX_REQUESTS = 1000;
 const MAX_UNKNOWN = 100;
@@ -34,6 +31,8 @@ const MAX_UNKNOWN = 100;
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const version = parseServerVersion(options.serverVersion ?? '3.10.1');
   const host = loopback(options.host ?? '127.0.0.1');
+  const restAuth = oneOf('REST authentication', options.restAuth ?? 'on', ['on', 'off']);
+  const lifetimeUnit = oneOf('the lifetime unit', options.lifetimeUnit ?? 's', ['s', 'ms']);
   const state = (options.stateFile && loadState(options.stateFile)) || emptyState();
   seed(state, options, version.generation);
   const save = options.stateFile ? stateWriter(options.stateFile, state) : undefined;
@@ -50,8 +49,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     version,
     state,
     switches: { ...DEFAULT_SWITCHES, ...options.switches },
-    restAuth: (options.restAuth ?? 'on') === 'on',
-    lifetimeUnit: options.lifetimeUnit ?? 's',
+    restAuth: restAuth === 'on',
+    lifetimeUnit,
     throttle: new Map(),
     now: () => now() + clockOffset * 1000,
     changed: () => {
@@ -189,7 +188,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     const gsql = await open('gsql', options.gsqlPort ?? 14240);
     servers.push(gsql);
     if (!major4 || options.restPort !== undefined) servers.push(await open('rest', options.restPort ?? 9000));
-    if (save) await save();
+    await save?.().catch((error: NodeJS.ErrnoException) => {
+      throw new Error(
+        `The state file ${options.stateFile} cannot be written (${error.code}); name another file.`,
+      );
+    });
   } catch (error) {
     await close();
     throw error;
@@ -220,6 +223,12 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
         graph: state.graphs[0],
       }),
   };
+}
+
+function oneOf<T extends string>(what: string, given: string, allowed: readonly T[]): T {
+  const found = allowed.find((value) => value === given);
+  if (found === undefined) throw new Error(`For ${what} give ${allowed.join(' or ')}, not ${given}.`);
+  return found;
 }
 
 function tlsServer(tls: { cert: string; key: string }, listener: RequestListener): Server {

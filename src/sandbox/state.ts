@@ -66,7 +66,7 @@ export function findSecret(
   return own.find((s) => s.alias === nameOrValue) ?? own.find((s) => s.value === nameOrValue);
 }
 
-export function generatedAlias(): string {
+function generatedAlias(): string {
   return `AUTO_GENERATED_ALIAS_${randomString(7)}`;
 }
 

@@ -16,6 +16,11 @@ export const TOKENS_3 = {
   badSecret: { status: 200, code: 'REST-3300', message: 'The secret is invalid.' },
   unknownToken: { status: 200, code: 'REST-3300', message: 'The token does not exist.' },
   badLogin: { status: 200, code: 'REST-3300', message: 'Authentication failed.' },
+  tooManyLogins: {
+    status: 200,
+    code: 'REST-3300',
+    message: 'Too many failed logins. Please re-login after {seconds} seconds.',
+  },
   missingInput: {
     status: 200,
     code: 'REST-3300',
@@ -50,7 +55,10 @@ export const REST_4 = {
   aliasTaken: { status: 400, message: 'The secret with alias {alias} already exists.' },
   valueTaken: { status: 400, message: 'The secret value already exists.' },
   badAlias: { status: 400, message: 'The alias {alias} is not a valid identifier.' },
-  badValue: { status: 400, message: 'The value of a secret must be 8 to 64 letters and digits.' },
+  badValue: {
+    status: 400,
+    message: 'The value of a secret must be 1 to 256 printable characters without blanks and commas.',
+  },
   unknownAlias: { status: 404, message: 'Failed to drop secrets: [{alias}].' },
   // pyTigerGraph 2.0 makes the missing secret only when this comes without an HTTP error.
   noSuchSecret: { status: 200, message: 'The secret with alias {alias} does not exist.' },
@@ -87,6 +95,11 @@ export const RESTPP = {
     status: 403,
     code: 'REST-10016',
     message: "Access Denied because the input token = '{token}' belongs to a user that does not exist",
+  },
+  graphGone: {
+    status: 403,
+    code: 'REST-10016',
+    message: "Access Denied because the input token = '{token}' is for a graph that does not exist",
   },
   blocked: {
     status: 403,

@@ -5,7 +5,7 @@ import { randomString, type Secret, type Token } from './state.js';
 import { type AssumedText, fill, TOKENS_3 } from './texts.js';
 import { nowSeconds, type World } from './world.js';
 
-export const DEFAULT_LIFETIME_3 = 2_592_000;
+const DEFAULT_LIFETIME_3 = 2_592_000;
 const DAY = 86_400;
 const MAX_TOKENS = 50_000;
 const GENERATED = 'Generate new token successfully.';
@@ -81,6 +81,8 @@ function actor(world: World, call: Call, secret: string | undefined): Actor | Re
   }
   const caller = login(world, call);
   if ('user' in caller) return { secret: null, user: caller.user.name };
+  if (caller.refused === 'throttled')
+    return refusal(TOKENS_3.tooManyLogins, { seconds: String(caller.seconds) });
   return refusal(caller.refused === 'none' ? TOKENS_3.missingInput : TOKENS_3.badLogin);
 }
 

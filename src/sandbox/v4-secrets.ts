@@ -7,7 +7,8 @@ import { notLoggedIn, refusal4 } from './v4-refusal.js';
 import type { World } from './world.js';
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const VALUE = /^[A-Za-z0-9]{8,64}$/;
+// No comma: lists of secrets are separated by them.
+const VALUE = /^[\x21-\x2b\x2d-\x7e]{1,256}$/;
 
 /** `/gsql/v1/secrets` and `/gsql/v1/secrets/{alias}`: secrets of a user, in plain text. */
 export function secrets4(world: World, call: Call, path: string): Reply | undefined {

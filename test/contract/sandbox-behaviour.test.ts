@@ -71,6 +71,14 @@ describe('what the sandbox says of itself', () => {
     }
   });
 
+  it('refuses values it does not know', async () => {
+    const typo = (options: object) => startSandbox({ gsqlPort: 0, restPort: 0, ...options });
+    await expect(typo({ restAuth: 'of' })).rejects.toThrow('For REST authentication give on or off, not of.');
+    await expect(typo({ lifetimeUnit: 'min' })).rejects.toThrow(
+      'For the lifetime unit give s or ms, not min.',
+    );
+  });
+
   it('runs several versions side by side that know nothing of each other', async () => {
     const [a, b, c] = await Promise.all([
       start({ serverVersion: '3.2.0' }),
@@ -234,7 +242,10 @@ describe('the state file', () => {
       expect(readFileSync(stateFile, 'utf8')).toBe(content);
     }
     await expect(demo({ stateFile: folder })).rejects.toThrow('cannot be read');
-    await expect(demo({ stateFile: join(folder, 'no', 'such', 'folder.json') })).rejects.toThrow();
+    const nowhere = join(folder, 'no', 'such', 'folder.json');
+    await expect(demo({ stateFile: nowhere })).rejects.toThrow(
+      'cannot be written (ENOENT); name another file.',
+    );
   });
 
   it('refuses a secret whose user or graph is not there', async () => {
