@@ -433,6 +433,28 @@ describe('generation B, over time', () => {
     await sandbox.close();
   });
 
+  it('[D] takes a secret for a login only since the version that brought it', async () => {
+    const forms = { header: { Authorization: `GSQL-Secret ${SECRET}` }, user: BY_SECRET };
+    for (const [serverVersion, header, user] of [
+      ['3.6.0', 401, 401],
+      ['3.6.2', 401, 200],
+      ['3.9.3', 401, 200],
+      ['3.10.1', 200, 200],
+    ] as const) {
+      const sandbox = await demo({ serverVersion });
+      const simple = async (login: Record<string, string>) =>
+        (await raw(sandbox.gsqlUrl, 'GET /gsqlserver/gsql/simpleauth', login)).status;
+      expect([serverVersion, await simple(forms.header), await simple(forms.user)]).toEqual([
+        serverVersion,
+        header,
+        user,
+      ]);
+      const echo = await raw(sandbox.restUrl, 'GET /echo', forms.header);
+      expect(echo.status).toBe(header === 200 ? 200 : 403);
+      await sandbox.close();
+    }
+  });
+
   it('[C] names the session header as each version of the shell looks for it', async () => {
     for (const [serverVersion, name] of [
       ['3.1.0', 'Set-cookie'],

@@ -40,6 +40,8 @@ describe('GSQL texts', () => {
     const { lines } = await run('USE GRAPH demo_graph\nCREATE SECRET\nDROP SECRET a');
     expect(lines[1]).toMatch(/^The secret: [a-z0-9]{32} has been/);
     expect(lines[2]).toBe(failed('a'));
+    const below = await run('USE GRAPH demo_graph\nCREATE SECRET\nci');
+    expect(below.lines.slice(2)).toEqual(['Encountered "ci" at line 3, column 1.']);
     const next = await run('USE GRAPH demo_graph CREATE SECRET SHOW SECRET');
     expect(next.lines[1]).toMatch(/^The secret: /);
     expect(next.lines[2]).toMatch(/- Secret: /);
