@@ -1,0 +1,90 @@
+// Builds the command (one code-split CommonJS bundle) and the library (ESM and CommonJS, with types).
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const dist = path.join(root, 'dist');
+const require = createRequire(import.meta.url);
+const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
+
+fs.rmSync(dist, { recursive: true, force: true });
+
+const shared = {
+  platform: 'node',
+  // keytar is native; typescript is cosmiconfig's loader for .ts configs, which is never called.
+  external: ['keytar', 'typescript'],
+  resolve: {
+    // ofetch's own Node entry drags in a fetch polyfill and all of undici; this one is the same code without.
+    alias: { ofetch: path.join(root, 'node_modules/ofetch/dist/index.mjs') },
+  },
+  transform: { define: { __VERSION__: JSON.stringify(version) } },
+  logLevel: 'warn',
+};
+
+/** commander asks for child_process when it is loaded, which costs as much as commander; it is used by no command here. */
+const lazyChildProcess = {
+  name: 'lazy-child-process',
+  transform(code, id) {
+    if (!/commander[\\/]lib[\\/]command\.js$/.test(id)) return null;
+    const eager = "const childProcess = require('node:child_process');";
+    if (!code.includes(eager))
+      this.error('commander has changed: look at lazy-child-process in scripts/build.mjs');
+    const lazy = "const childProcess = { get spawn() { return require('node:child_process').spawn; } };";
+    return { code: code.replace(eager, lazy), map: null };
+  },
+};
+
+const cli = await rolldown({
+  ...shared,
+  input: { main: path.join(root, 'src/cli/main.ts') },
+  plugins: [lazyChildProcess],
+});
+await cli.write({
+  dir: path.join(dist, 'cli'),
+  format: 'cjs',
+  exports: 'named',
+  minify: true,
+  entryFileNames: '[name].cjs',
+  chunkFileNames: '[name]-[hash].cjs',
+});
+await cli.close();
+
+const library = await rolldown({ ...shared, input: { index: path.join(root, 'src/index.ts') } });
+for (const [format, extension] of [
+  ['esm', 'mjs'],
+  ['cjs', 'cjs'],
+]) {
+  await library.write({
+    dir: path.join(dist, 'lib'),
+    format,
+    exports: 'named',
+    entryFileNames: `[name].${extension}`,
+    chunkFileNames: `[name]-[hash].${extension}`,
+  });
+}
+await library.close();
+
+// Types once for each module system: what `import` and `require` find must call itself what it is.
+const types = path.join(dist, 'types');
+execFileSync(
+  process.execPath,
+  [require.resolve('typescript/bin/tsc'), '-p', path.join(root, 'tsconfig.lib.json')],
+  {
+    stdio: 'inherit',
+  },
+);
+for (const file of fs.readdirSync(types, { recursive: true })) {
+  const from = path.join(types, file);
+  if (!fs.statSync(from).isFile()) continue;
+  const text = fs.readFileSync(from, 'utf8');
+  for (const extension of ['mjs', 'cjs']) {
+    const to = path.join(dist, 'lib', file.replace(/\.d\.ts$/, extension === 'mjs' ? '.d.mts' : '.d.cts'));
+    fs.mkdirSync(path.dirname(to), { recursive: true });
+    fs.writeFileSync(to, text.replace(/(from\s+['"]\.[^'"]*)\.js(['"])/g, `$1.${extension}$2`));
+  }
+}
+fs.rmSync(types, { recursive: true });

@@ -1,0 +1,138 @@
+import type { Run } from './call.js';
+import {
+  BEHAVIOUR,
+  COMMON,
+  LIFETIME,
+  type OptionSpec,
+  OUTPUT,
+  TOKEN_OUTPUT,
+  TOKEN_STDIN,
+  YES,
+} from './options.js';
+
+export interface ArgumentSpec {
+  readonly name: string;
+  readonly required?: boolean;
+  readonly variadic?: boolean;
+}
+
+export interface CommandSpec {
+  /** Words after `graphcred`. */
+  readonly path: string;
+  readonly summary: string;
+  readonly examples: readonly string[];
+  readonly args?: readonly ArgumentSpec[];
+  readonly options: readonly OptionSpec[];
+  /** Everything after the first positional belongs to another program. */
+  readonly passThrough?: boolean;
+  /** Other words that mean something special here, for help. */
+  readonly notes?: string;
+  /** The command itself; loaded only when it runs. */
+  readonly load: () => Promise<{ run: Run }>;
+}
+
+const LISTING = [...COMMON, OUTPUT];
+
+export const COMMANDS: readonly CommandSpec[] = [
+  {
+    path: 'secret list',
+    summary: 'masked secrets, sorted by alias',
+    examples: ['graphcred secret list --graph demo', 'graphcred secret list -p prod -o json'],
+    options: LISTING,
+    load: () => import('./commands/secret/list.js'),
+  },
+  {
+    path: 'secret create',
+    summary: 'create a secret; its value is shown this once',
+    examples: ['graphcred secret create ci --graph demo', 'graphcred secret create ci --save'],
+    args: [{ name: 'alias' }],
+    options: [...LISTING, { name: 'save', help: 'keep the value in the store and print no value' }],
+    load: () => import('./commands/secret/create.js'),
+  },
+  {
+    path: 'secret drop',
+    summary: 'drop secrets by alias',
+    examples: ['graphcred secret drop ci', 'graphcred secret drop old older --ignore-missing --yes'],
+    args: [{ name: 'alias', required: true, variadic: true }],
+    options: [...LISTING, { name: 'ignore-missing', help: 'an alias that is not there is no error' }, YES],
+    load: () => import('./commands/secret/drop.js'),
+  },
+  {
+    path: 'token get',
+    summary: 'print a token: a held one while it lives, else a new one',
+    examples: [
+      'curl -H "Authorization: Bearer $(graphcred token get)" http://127.0.0.1:9000/echo',
+      'graphcred token get -p prod --lifetime 15m -o json',
+    ],
+    options: [
+      ...COMMON,
+      ...TOKEN_OUTPUT,
+      LIFETIME,
+      { name: 'min-ttl', value: 'duration', help: 'least life a held token must have left' },
+      { name: 'fresh', help: 'a token minted after this call began, never an older one' },
+    ],
+    load: () => import('./commands/token/get.js'),
+  },
+  {
+    path: 'token refresh',
+    summary: 'give the held token a new lifetime, counted from now (3.x)',
+    examples: ['graphcred token refresh --lifetime 12h'],
+    options: [...COMMON, ...TOKEN_OUTPUT, LIFETIME, TOKEN_STDIN],
+    load: () => import('./commands/token/refresh.js'),
+  },
+  {
+    path: 'token delete',
+    summary: 'delete held tokens, on the server and here',
+    examples: ['graphcred token delete', 'graphcred token delete --all --skip-missing'],
+    options: [
+      ...LISTING,
+      { name: 'all', help: 'of every graph, for this host and principal' },
+      { name: 'skip-missing', help: 'no token to delete is no error' },
+      TOKEN_STDIN,
+    ],
+    load: () => import('./commands/token/delete.js'),
+  },
+  {
+    path: 'sandbox',
+    summary: 'a local imitation of both servers, to try things and for tests',
+    examples: [
+      'graphcred sandbox',
+      "graphcred sandbox --server-version 4.1.2 -- sh -c 'graphcred secret list'",
+    ],
+    args: [{ name: 'command', variadic: true }],
+    passThrough: true,
+    notes:
+      'This is an imitation for trying things out. It is not the database, and it listens on this machine only.',
+    options: [
+      { name: 'server-version', value: 'version', help: '3.2.0, 3.9.3, 3.10.1 (default), 4.1.2 or 4.2.0' },
+      { name: 'host', value: 'address', help: 'loopback address to listen on (127.0.0.1)' },
+      { name: 'rest-port', value: 'port', help: 'port of the REST server; 0 picks a free one (9000)' },
+      { name: 'gsql-port', value: 'port', help: 'port of the service server; 0 picks a free one (14240)' },
+      { name: 'rest-auth', value: 'state', choices: ['on', 'off'], help: 'REST authentication (on)' },
+      {
+        name: 'user',
+        value: 'name:password[:role]',
+        repeat: true,
+        help: 'a user; role superuser, admin or reader',
+      },
+      { name: 'graph', value: 'name', repeat: true, help: 'a graph (demo)' },
+      {
+        name: 'secret',
+        value: 'alias:value:user:graph',
+        repeat: true,
+        help: 'a secret that exists from the start',
+      },
+      { name: 'state', value: 'file', help: 'keep the state in this file' },
+      { name: 'lifetime-unit', value: 'unit', choices: ['s', 'ms'], help: 'how 4.x reads lifetimes (s)' },
+      { name: 'tls', value: 'cert:key', help: 'serve https with these PEM files' },
+      { name: 'fault', value: 'spec', repeat: true, help: 'misbehave; see docs/sandbox.md' },
+      ...BEHAVIOUR.filter((o) => o.name === 'quiet' || o.name === 'verbose'),
+    ],
+    load: () => import('./commands/sandbox.js'),
+  },
+];
+
+export const GROUPS: Readonly<Record<string, string>> = {
+  secret: 'create, list and drop secrets',
+  token: 'mint, refresh and delete tokens',
+};

@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process';
+import os from 'node:os';
+import { GraphException } from '../../core/errors.js';
+import type { Sandbox, SandboxOptions } from '../../sandbox/server.js';
+import type { Call, Flags } from '../call.js';
+import type { Context } from '../context.js';
+
+/** `graphcred sandbox` */
+export async function run(call: Call): Promise<number> {
+  const { ctx, args, flags, report } = call;
+  report.quiet = flags.quiet === true;
+  report.verbose = flags.verbose === true;
+  const child = args.length > 0;
+  const { startSandbox } = await import('../../sandbox/server.js');
+  const options = await understood(flags, child);
+  const sandbox = await listening(() =>
+    startSandbox({
+      ...options,
+      warn: (line) => report.warn(line),
+      ...(report.verbose && { log: (line) => ctx.stderr.write(`${line}\n`) }),
+    }),
+  );
+  try {
+    if (child) return await runBeside(sandbox, args, ctx);
+    report.result(sandbox.readyLine());
+    await ctx.stopped();
+    return 0;
+  } finally {
+    await sandbox.close();
+  }
+}
+
+/** Its own words are clear; they only lack the exit status. */
+async function understood(flags: Flags, anyPort: boolean): Promise<SandboxOptions> {
+  const { parseFault, parseSecret, parseUser, readTls } = await import('../../sandbox/args.js');
+  const many = (name: string) => (flags[name] as string[] | undefined) ?? [];
+  const text = (name: string) => flags[name] as string | undefined;
+  const given = <K extends string, V>(key: K, value: V | undefined) =>
+    value === undefined ? {} : { [key]: value };
+  try {
+    const users = many('user').map(parseUser);
+    const secrets = many('secret').map(parseSecret);
+    const tls = text('tls');
+    return {
+      ...given('serverVersion', text('server-version')),
+      ...given('host', text('host')),
+      ...given(
+        'restPort',
+        port(flags, 'rest-port') ?? (anyPort ? freeRestPort(text('server-version')) : undefined),
+      ),
+      ...given('gsqlPort', port(flags, 'gsql-port') ?? (anyPort ? 0 : undefined)),
+      ...given('restAuth', text('rest-auth') as 'on' | 'off' | undefined),
+      ...given('stateFile', text('state')),
+      ...given('lifetimeUnit', text('lifetime-unit') as 's' | 'ms' | undefined),
+      ...(users.length > 0 && { users }),
+      ...(secrets.length > 0 && { secrets }),
+      ...(many('graph').length > 0 && { graphs: many('graph') }),
+      ...(tls !== undefined && { tls: readTls(tls) }),
+      faults: many('fault').map(parseFault),
+    };
+  } catch (error) {
+    throw usage(error);
+  }
+}
+
+async function listening(start: () => Promise<Sandbox>): Promise<Sandbox> {
+  try {
+    return await start();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE' || code === 'EACCES') {
+      throw new GraphException('USAGE', `The port cannot be used: ${message}`, {
+        hint: 'choose another: --rest-port 0 --gsql-port 0',
+      });
+    }
+    if (code === undefined) throw usage(error);
+    throw error;
+  }
+}
+
+function usage(error: unknown): GraphException {
+  if (error instanceof GraphException) return error;
+  return new GraphException('USAGE', error instanceof Error ? error.message : 'This cannot be understood.', {
+    hint: 'see: graphcred sandbox --help',
+  });
+}
+
+/** On 4.x a REST port of its own is opened only when asked for. */
+function freeRestPort(version: string | undefined): number | undefined {
+  return version?.startsWith('4') ? undefined : 0;
+}
+
+function port(flags: Flags, name: string): number | undefined {
+  const said = flags[name] as string | undefined;
+  if (said === undefined) return undefined;
+  if (!/^\d{1,5}$/.test(said) || Number(said) > 65_535) throw new Error(`--${name} is not a port number.`);
+  return Number(said);
+}
+
+/** Runs a command that finds the sandbox by its environment; its status is ours. */
+function runBeside(
+  sandbox: Sandbox,
+  [command = '', ...args]: readonly string[],
+  ctx: Context,
+): Promise<number> {
+  const env = {
+    ...ctx.env,
+    GRAPHCRED_REST_URL: sandbox.restUrl,
+    GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
+    GRAPHCRED_GRAPH: sandbox.graph,
+    GRAPHCRED_USERNAME: sandbox.username,
+    GRAPHCRED_PASSWORD: sandbox.password,
+  };
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: 'inherit', env, cwd: ctx.cwd });
+    const pass = (signal: NodeJS.Signals) => child.kill(signal);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, pass);
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      const missing = error.code === 'ENOENT';
+      const why = missing ? 'was not found' : 'could not be started';
+      reject(
+        new GraphException(missing ? 'NOT_FOUND' : 'USAGE', `The command ${why}: ${command}`, {
+          hint: 'check its name after --',
+        }),
+      );
+    });
+    child.on('exit', (status, signal) => {
+      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(name, pass);
+      resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0));
+    });
+  });
+}

@@ -1,0 +1,50 @@
+import { GraphException } from '../../../core/errors.js';
+import { type HeldToken, keep } from '../../../tokens/acquire.js';
+import { heldTokens } from '../../../tokens/held.js';
+import { identityKey } from '../../../tokens/identity.js';
+import { renewToken } from '../../../tokens/mint.js';
+import type { Call } from '../../call.js';
+import { connect, secretOf } from '../../connect.js';
+import { findCredential } from '../../credential.js';
+import { openSession } from '../../session.js';
+import { chooseStore } from '../../stores.js';
+import { printToken } from '../../token-output.js';
+import { tokenFromStdin } from '../../token-stdin.js';
+
+/** `graphcred token refresh` */
+export async function run(call: Call): Promise<undefined> {
+  const session = await openSession(call);
+  const { ctx, report } = call;
+  const { store } = await chooseStore(session, { needed: true });
+  const credential = await findCredential(session, 'mint', async () => store);
+  const { gsqlUrl, restUrl } = session.target;
+  const { graph, lifetime, target } = session;
+  const base = { gsqlUrl, restUrl, graph, principal: credential.principal };
+  const given = await tokenFromStdin(call);
+  const record = given ? undefined : heldTokens(store, base)[0];
+  // The version decides before anything else: 4.x has no refresh, held token or not.
+  const { connection, version } = await connect(session, undefined, store.name !== 'none');
+  if (version.generation === 'C') await connection.renewToken({ token: 'unused', lifetime });
+  const token = given ?? (record && (await store.read(record)));
+  if (!token) {
+    throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {
+      hint: 'get one: graphcred token get',
+    });
+  }
+  const login = await connect(session, credential, store.name !== 'none');
+  const secret = await secretOf(credential);
+  const renewed = await renewToken(
+    { connection: login.connection, version, token, secret, lifetime },
+    { now: ctx.now, warn: report.warn },
+  );
+  const identity = { ...base, lifetime };
+  await keep(
+    identityKey(identity),
+    renewed,
+    { identity, host: target.host },
+    { store, now: ctx.now, warn: report.warn },
+  );
+  // It is one token still: under its old lifetime it must not be found, or it would be deleted twice.
+  if (record && record.key !== identityKey(identity)) await store.remove(record.key);
+  printToken(session, { ...renewed, source: 'server' } satisfies HeldToken);
+}

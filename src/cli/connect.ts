@@ -1,0 +1,111 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import type { ConfigKey } from '../config/schema.js';
+import { isOn, refuseValue, settingText } from '../config/settings.js';
+import type { GraphConnection } from '../core/connection.js';
+import { GraphException } from '../core/errors.js';
+import type { ServerVersion } from '../core/protocol.js';
+import type { Sensitive } from '../core/sensitive.js';
+import type { Credential } from '../credentials/resolve.js';
+import { readFacts, rememberFacts } from '../store/facts.js';
+import { type Session, seconds } from './session.js';
+
+const DAY_SECONDS = 86_400;
+
+export interface Connected {
+  readonly connection: GraphConnection;
+  readonly version: ServerVersion;
+}
+
+/**
+ * A connection for this call, and which version answers. The version is asked without credentials and
+ * remembered for a day.
+ * @param keeps whether anything may be written down
+ * @throws GraphException
+ */
+export async function connect(
+  session: Session,
+  credential: Credential | undefined,
+  keeps: boolean,
+): Promise<Connected> {
+  const { call, settings, target, stateDir } = session;
+  const { ctx, report } = call;
+  const value = await credential?.value();
+  const { GraphConnection } = await import('../core/connection.js');
+  const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
+  const facts = serverVersion === 'auto' ? readFacts(stateDir, target.gsqlUrl) : {};
+  const now = ctx.now() / 1000;
+  const recent = facts.versionAtUnix !== undefined && Math.abs(now - facts.versionAtUnix) < DAY_SECONDS;
+  const known = recent ? facts.version : undefined;
+  const { HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy } = ctx.env;
+  const connection = new GraphConnection({
+    ...target.endpoints,
+    graph: session.graph,
+    username: credential?.kind === 'password' ? credential.username : undefined,
+    password: credential?.kind === 'password' ? value : undefined,
+    secret: credential?.kind === 'secret' ? value : undefined,
+    serverVersion,
+    knownVersion: known,
+    timeoutMs: session.timeoutMs,
+    tls: {
+      ca: pem(session, 'tls.ca'),
+      cert: pem(session, 'tls.cert'),
+      key: pem(session, 'tls.key'),
+      insecure: isOn(settings, 'tls.insecure'),
+    },
+    proxy: {
+      http: HTTP_PROXY || http_proxy,
+      https: HTTPS_PROXY || https_proxy,
+      noProxy: NO_PROXY || no_proxy,
+    },
+    onRequest: ({ method, path: route, status, ms }) =>
+      report.detail(`${method} ${route} ${status ?? 'no answer'} ${Math.round(ms)} ms`),
+  });
+  await waitUntilUp(session, connection);
+  const version = await connection.findVersion();
+  if (serverVersion === 'auto' && known === undefined && keeps) {
+    rememberFacts(stateDir, target.gsqlUrl, { version: version.version, versionAtUnix: Math.floor(now) });
+  }
+  return { connection, version };
+}
+
+/** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. */
+async function waitUntilUp(session: Session, connection: GraphConnection): Promise<void> {
+  const { ctx, report } = session.call;
+  const until = ctx.now() + seconds(session.settings, 'wait') * 1000;
+  for (let pause = 500; until > ctx.now(); pause = Math.min(pause * 1.5, 5000)) {
+    try {
+      return await connection.ping();
+    } catch (error) {
+      const passing =
+        error instanceof GraphException && ['SERVER_UNAVAILABLE', 'NETWORK', 'TIMEOUT'].includes(error.code);
+      if (!passing) return;
+      report.detail('the server is not up yet; waiting');
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(pause, until - ctx.now()))));
+    }
+  }
+}
+
+function pem(session: Session, key: ConfigKey): string | undefined {
+  const said = session.settings.all[key][0];
+  if (said === undefined) return undefined;
+  const inFile = said.level === 'profile' || said.level === 'top';
+  const base =
+    inFile && session.settings.file ? path.dirname(session.settings.file.path) : session.call.ctx.cwd;
+  const file = path.resolve(base, said.value as string);
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return refuseValue(
+      session.settings,
+      key,
+      `names a file that cannot be read: ${file}`,
+      'check the path and the mode of the file',
+    );
+  }
+}
+
+/** The credential as the library's operations take it: a secret, or nothing when it is a password. */
+export async function secretOf(credential: Credential): Promise<Sensitive | undefined> {
+  return credential.kind === 'secret' ? credential.value() : undefined;
+}

@@ -1,0 +1,219 @@
+import path from 'node:path';
+import type { ConfigKey } from '../config/schema.js';
+import type { Level, SourcedValue } from '../config/settings.js';
+import { GraphException } from '../core/errors.js';
+import { Sensitive } from '../core/sensitive.js';
+import {
+  type Credential,
+  type CredentialSource,
+  type Purpose,
+  resolveCredential,
+} from '../credentials/resolve.js';
+import type { Store, StoreRecord } from '../store/store.js';
+import { mayAsk } from './prompt.js';
+import type { Session } from './session.js';
+
+const LEVELS: readonly Level[] = ['flag', 'variable', 'field', 'profile', 'top'];
+const KINDS = ['secret', 'password'] as const;
+
+/**
+ * The credential this call uses, by the contract's order: flags, variables, profile, store, prompt. Nothing is
+ * asked and no program is run before its value is needed.
+ * @param openStore gives the store that may hold a saved secret; called only when nothing nearer has one
+ * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, CONFIG_UNTRUSTED, USAGE
+ */
+export async function findCredential(
+  session: Session,
+  purpose: Purpose,
+  openStore: () => Promise<Store>,
+): Promise<Credential> {
+  const { settings, target, username } = session;
+  const said = usable(saidSources(session), purpose, session);
+  const inFile = (source: CredentialSource) => source.level === 'profile' || source.level === 'top';
+  const bound = target.rerouted ? said.filter((source) => !inFile(source)) : said;
+  const excluded = bound.length < said.length;
+  // A saved secret is asked for only when nothing nearer answers: opening the store may cost a prompt.
+  const sources = bound.length > 0 ? bound : savedSources(session, purpose, openStore);
+  const found = await resolveCredential(await sources, purpose, username);
+  if (found === undefined && excluded && !mayAsk(session.call.ctx, settings)) throw mismatch(session);
+  const credential = found ?? (await prompted(session, purpose, excluded));
+  refuseUntrusted(session, credential);
+  return credential;
+}
+
+/** A login is a password; a secret only where there is no password anywhere and the server may be a 4.x. */
+function usable(sources: CredentialSource[], purpose: Purpose, { settings }: Session): CredentialSource[] {
+  if (purpose === 'mint') return sources;
+  const passwords = sources.filter(({ kind }) => kind === 'password');
+  const is3 = String(settings.all.serverVersion[0]?.value).startsWith('3');
+  return passwords.length > 0 || is3 ? passwords : sources;
+}
+
+function saidSources(session: Session): CredentialSource[] {
+  const { call, settings } = session;
+  const { flags, ctx } = call;
+  const stdin = ['password-stdin', 'secret-stdin', 'token-stdin'].filter((flag) => flags[flag] === true);
+  if (stdin.length > 1) {
+    throw new GraphException('USAGE', `Only one value can come from stdin, not ${stdin.length}.`, {
+      hint: `keep one of: ${stdin.map((flag) => `--${flag}`).join(', ')}`,
+    });
+  }
+  const sources: CredentialSource[] = [];
+  for (const level of LEVELS) {
+    for (const kind of KINDS) {
+      if (level === 'flag' && flags[`${kind}-stdin`] === true) {
+        const label = `--${kind}-stdin`;
+        const read = async () => (await import('../credentials/sources.js')).fromStdin(ctx.stdin.read, label);
+        sources.push({ kind, level, label, read });
+      }
+      for (const form of ['', 'File', 'Command'] as const) {
+        const key = `${kind}${form}` as ConfigKey;
+        const value = settings.all[key].find((one) => one.level === level);
+        if (value) sources.push(sourceOf(session, kind, form, key, value));
+      }
+    }
+  }
+  return sources;
+}
+
+function sourceOf(
+  session: Session,
+  kind: 'secret' | 'password',
+  form: '' | 'File' | 'Command',
+  key: ConfigKey,
+  said: SourcedValue,
+): CredentialSource {
+  const { ctx } = session.call;
+  const inFile = said.level === 'profile' || said.level === 'top';
+  const label = inFile ? `${said.source}: ${key}` : said.source;
+  const base = { kind, level: said.level, label };
+  const file = session.settings.file?.path;
+  // A path in a config file is meant from where that file is.
+  const cwd = inFile && file !== undefined ? path.dirname(file) : ctx.cwd;
+  switch (form) {
+    case '':
+      return { ...base, literal: inFile, read: async () => new Sensitive(said.value as string) };
+    case 'File':
+      return {
+        ...base,
+        read: async () =>
+          (await import('../credentials/sources.js')).fromFile(
+            path.resolve(cwd, expand(said.value as string, ctx.home)),
+            label,
+          ),
+      };
+    case 'Command': {
+      const command = said.value as readonly string[];
+      return {
+        ...base,
+        reference: `command:${command.join(' ')}`,
+        read: async () =>
+          (await import('../credentials/sources.js')).fromCommand(command, label, {
+            cwd: ctx.cwd,
+            env: ctx.env,
+          }),
+      };
+    }
+  }
+}
+
+function expand(file: string, home: string): string {
+  return file.startsWith('~/') ? path.join(home, file.slice(2)) : file;
+}
+
+async function savedSources(
+  session: Session,
+  purpose: Purpose,
+  openStore: () => Promise<Store>,
+): Promise<CredentialSource[]> {
+  const store = await openStore();
+  const fits = ({ kind, info }: StoreRecord) =>
+    (kind === 'secret' || kind === 'password') &&
+    info.gsqlUrl === session.target.gsqlUrl &&
+    (session.username === undefined || info.username === session.username) &&
+    (info.graph === null || session.graph === undefined || info.graph === session.graph);
+  const kept = store.list().filter(fits);
+  // The one saved last is the one meant; on equal times the order must still be the same in every process.
+  kept.sort((a, b) => b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1));
+  const sources = kept.map(
+    (record): CredentialSource => ({
+      kind: record.kind as 'secret' | 'password',
+      level: 'store',
+      label: `saved ${record.kind} ${record.info.alias ?? ''}`.trim(),
+      username: String(record.info.username),
+      ...(record.kind === 'secret' && { reference: `saved:${record.info.username}/${record.info.alias}` }),
+      read: async () => {
+        const value = await store.read(record);
+        if (value !== undefined) return value;
+        throw new GraphException(
+          'NOT_FOUND',
+          `The saved ${record.kind} is no longer in the ${store.name} store.`,
+          {
+            hint: 'save it again: graphcred secret create NAME --save',
+          },
+        );
+      },
+    }),
+  );
+  return usable(sources, purpose, session);
+}
+
+/** The last resort: a person, if there is one. Asked when the value is needed, not before. */
+async function prompted(session: Session, purpose: Purpose, excluded: boolean): Promise<Credential> {
+  const { settings, call, target } = session;
+  const ask = mayAsk(call.ctx, settings);
+  const missing = (what: string, ways: string) =>
+    new GraphException(
+      'INPUT_REQUIRED',
+      `${what} is needed for ${target.gsqlUrl}, and there is no terminal to ask.`,
+      { hint: ways },
+    );
+  const secretToo =
+    purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
+  let username = session.username;
+  if (username === undefined) {
+    if (!ask) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${secretToo}`);
+    if (excluded)
+      call.report.note('the credential in the config file was made for another host and is not used');
+    const { askText } = await import('./prompt.js');
+    username = await askText(`User name at ${target.host}`);
+  }
+  let answer: Promise<Sensitive> | undefined;
+  const value = async () => {
+    if (!ask)
+      throw missing('A password', `give --password-stdin, --password-file or GRAPHCRED_PASSWORD${secretToo}`);
+    const { askHidden } = await import('./prompt.js');
+    answer ??= askHidden(`Password of ${username} at ${target.host}`);
+    return answer;
+  };
+  return {
+    kind: 'password',
+    label: 'prompt',
+    level: 'prompt',
+    literal: false,
+    username,
+    principal: `user:${username}`,
+    value,
+  };
+}
+
+function mismatch({ target, settings }: Session): GraphException {
+  return new GraphException(
+    'HOST_MISMATCH',
+    `The credential in ${settings.file?.path} was made for another host and is not sent to ${target.gsqlUrl}.`,
+    { hint: 'give the credential for this host: --password-stdin, --secret-stdin or GRAPHCRED_SECRET' },
+  );
+}
+
+/** Settings of a file nobody vouched for count only together with a credential that the same file brings. */
+export function refuseUntrusted(session: Session, credential: Pick<Credential, 'literal'> | undefined): void {
+  const { settings, target } = session;
+  if (credential?.literal) return;
+  const keys = (Object.keys(settings.all) as ConfigKey[]).filter((key) => settings.all[key][0]?.untrusted);
+  if (keys.length === 0) return;
+  throw new GraphException(
+    'CONFIG_UNTRUSTED',
+    `${settings.file?.path} is not trusted, and it decides ${keys.join(', ')} (host: ${target.host}).`,
+    { hint: `read the file; if it is yours: graphcred config trust ${settings.file?.path}` },
+  );
+}

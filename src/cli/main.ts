@@ -1,0 +1,159 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import { GraphException } from '../core/errors.js';
+import { refuseCredentials } from './argv.js';
+import type { Call, Flags } from './call.js';
+import { COMMANDS, type CommandSpec } from './commands.js';
+import { type Context, KEYCHAIN_CHILD, type Output } from './context.js';
+import { parseQuickly } from './fast.js';
+import { createReport, type Report } from './output.js';
+
+declare const __VERSION__: string;
+/** Put in by the build; tests run the sources. */
+export const VERSION: string = typeof __VERSION__ === 'string' ? __VERSION__ : '0.0.0-source';
+
+/** Runs one command line and returns the exit status. Everything it touches comes in through `ctx`. */
+export async function main(ctx: Context): Promise<number> {
+  const report = createReport(ctx);
+  report.json = asksForJson(ctx);
+  try {
+    refuseCredentials(ctx.argv);
+    if (ctx.argv.length === 1 && ctx.argv[0] === '--version') {
+      ctx.stdout.write(`${VERSION}\n`);
+      return 0;
+    }
+    const chosen = await choose(ctx);
+    if (chosen === undefined) return 0;
+    const { run } = await chosen.spec.load();
+    return (await run({ ctx, report, ...chosen } satisfies Call)) ?? 0;
+  } catch (error) {
+    return fail(error, report);
+  }
+}
+
+interface Chosen {
+  spec: CommandSpec;
+  args: readonly string[];
+  flags: Flags;
+}
+
+async function choose(ctx: Context): Promise<Chosen | undefined> {
+  const hot = COMMANDS.find(({ path }) => path === `${ctx.argv[0]} ${ctx.argv[1]}`);
+  const quick = hot && !hot.args && parseQuickly(hot, ctx.argv.slice(2));
+  if (quick) return { spec: hot, ...quick };
+  const { parseCommandLine } = await import('./program.js');
+  return parseCommandLine(ctx, VERSION);
+}
+
+async function fail(error: unknown, report: Report): Promise<number> {
+  const { exitStatus } = await import('./exit.js');
+  if (error instanceof GraphException) {
+    report.error(error);
+    return exitStatus(error.code);
+  }
+  if ((error as { name?: unknown }).name === 'ExitPromptError') {
+    report.error(new GraphException('CANCELLED', 'Cancelled.'));
+    return exitStatus('CANCELLED');
+  }
+  // Only the kind of error and where it was raised: its text may quote what it was working on.
+  const { name, stack } = error instanceof Error ? error : new Error();
+  report.error(
+    new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
+      hint: 'please report it, with the command you typed and the lines that -v prints',
+    }),
+  );
+  for (const line of stack
+    ?.split('\n')
+    .filter((text) => /^\s+at /.test(text))
+    .slice(0, 8) ?? [])
+    report.detail(line.trim());
+  return 1;
+}
+
+/** Errors before the settings are read have to know too whether a program is listening. */
+function asksForJson(ctx: Context): boolean {
+  const end = ctx.argv.indexOf('--');
+  const own = end === -1 ? ctx.argv : ctx.argv.slice(0, end);
+  const at = own.findLastIndex((word) => /^(-o|--output)/.test(word));
+  if (at === -1) return ctx.env.GRAPHCRED_OUTPUT === 'json';
+  return (
+    /^(-o=?|--output=)json$/.test(own[at] as string) ||
+    (/^(-o|--output)$/.test(own[at] as string) && own[at + 1] === 'json')
+  );
+}
+
+/** The bin. */
+export async function run(): Promise<void> {
+  if (process.argv[2] === KEYCHAIN_CHILD) {
+    const { runKeychainChild } = await import('../store/keychain-child.js');
+    return runKeychainChild(process.stdin, process.stdout);
+  }
+  const status = await main(realContext());
+  process.exitCode = status;
+}
+
+function realContext(): Context {
+  const startedAt = Date.now() - process.uptime() * 1000;
+  return {
+    argv: process.argv.slice(2),
+    env: process.env,
+    cwd: process.cwd(),
+    home: process.env.HOME || os.homedir(),
+    platform: process.platform,
+    uid: process.getuid?.(),
+    pid: process.pid,
+    stdin: { isTTY: isTerminal(0), read: readStdin },
+    stdout: output(1),
+    stderr: output(2),
+    now: Date.now,
+    startedAt,
+    self: { command: process.execPath, args: [process.argv[1] as string] },
+    stopped: () =>
+      new Promise((resolve) => {
+        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve);
+      }),
+  };
+}
+
+function isTerminal(fd: number): boolean {
+  // Not process.stdout.isTTY: making that stream costs as much as reading a token.
+  return process.getBuiltinModule('node:tty').isatty(fd);
+}
+
+function output(fd: number): Output {
+  return {
+    get isTTY() {
+      return isTerminal(fd);
+    },
+    get columns() {
+      return isTerminal(fd) ? (fd === 1 ? process.stdout : process.stderr).columns : undefined;
+    },
+    write: (text) => writeAll(fd, text),
+  };
+}
+
+/** Writes all of it, now: nothing is cut off when the process ends, and a reader that has left is no error. */
+function writeAll(fd: number, text: string): void {
+  let rest = Buffer.from(text);
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(fs.writeSync(fd, rest));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'EPIPE') return;
+      if (code !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
+}
+
+async function readStdin(): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of process.stdin) {
+    parts.push(part as Buffer);
+    size += (part as Buffer).length;
+    if (size > 1_000_000) break;
+  }
+  return Buffer.concat(parts).toString('utf8');
+}

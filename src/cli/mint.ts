@@ -1,0 +1,35 @@
+import type { Credential } from '../credentials/resolve.js';
+import { readFacts, rememberFacts } from '../store/facts.js';
+import type { HeldToken } from '../tokens/acquire.js';
+import { mintToken } from '../tokens/mint.js';
+import { connect, secretOf } from './connect.js';
+import { requireGraph, type Session } from './session.js';
+
+/** Asks the server for a token. The only file on the way to a token that loads HTTP code. */
+export async function mintFor(
+  session: Session,
+  credential: Credential,
+  keeps: boolean,
+): Promise<Omit<HeldToken, 'source'>> {
+  const { call, target, stateDir, lifetime } = session;
+  const { ctx, report } = call;
+  const { connection, version } = await connect(session, credential, keeps);
+  const secret = await secretOf(credential);
+  if (version.generation !== 'C' && credential.kind === 'password') requireGraph(session);
+  const minted = await mintToken(
+    { connection, version, secret, lifetime, lifetimeUnit: readFacts(stateDir, target.gsqlUrl).lifetimeUnit },
+    {
+      now: ctx.now,
+      warn: report.warn,
+      rememberUnit: (lifetimeUnit) => {
+        if (keeps) rememberFacts(stateDir, target.gsqlUrl, { lifetimeUnit });
+      },
+    },
+  );
+  if (version.generation === 'C' && credential.kind === 'password') {
+    report.note(
+      'the server made a secret of its own for this token; to mint from one you know: graphcred secret create NAME --save',
+    );
+  }
+  return minted;
+}

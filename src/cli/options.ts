@@ -1,0 +1,84 @@
+/**
+ * Every option of every command, as data: commander, the fast path, completion, the man page and the
+ * reference in docs/ are all made from it.
+ */
+export interface OptionSpec {
+  readonly name: string;
+  readonly short?: string;
+  /** What stands for the value in help; absent for a switch. */
+  readonly value?: string;
+  readonly choices?: readonly string[];
+  readonly repeat?: boolean;
+  readonly help: string;
+}
+
+const option = (name: string, help: string, value?: string, more: Partial<OptionSpec> = {}): OptionSpec => ({
+  name,
+  help,
+  ...(value === undefined ? {} : { value }),
+  ...more,
+});
+
+export const LIFETIME = option('lifetime', 'how long a new token lives: 90, 15m, 12h, 30d, 1w', 'duration');
+export const TOKEN_STDIN = option('token-stdin', 'read the token from stdin');
+export const YES = option('yes', 'do not ask before dropping');
+const STORE = option('store', 'where tokens are kept, for this call only', 'store', {
+  choices: ['keychain', 'file', 'none'],
+});
+const OUTPUT_HELP = 'how the result is printed';
+
+/** Which server, which graph, which files. */
+export const TARGET: readonly OptionSpec[] = [
+  option('profile', 'settings of this profile', 'name', { short: 'p' }),
+  option('config', 'use this config file', 'file'),
+  option('host', 'server, as a URL without port', 'url'),
+  option('rest-port', 'port of the REST server', 'port'),
+  option('gsql-port', 'port of the service server', 'port'),
+  option('rest-url', 'REST server, as a URL with port', 'url'),
+  option('gsql-url', 'service server, as a URL with port', 'url'),
+  option('graph', 'graph to work on', 'name'),
+  option('server-version', 'auto, 3, 4, or a version such as 3.10.1', 'version'),
+  option('timeout', 'longest time for the whole call', 'duration'),
+  option('wait', 'how long to wait for a server that is still starting', 'duration'),
+  option('ca', 'certificate authority, PEM', 'file'),
+  option('cert', 'client certificate, PEM', 'file'),
+  option('key', 'key of the client certificate, PEM', 'file'),
+  option('insecure', 'accept any server certificate'),
+];
+
+/** Who asks. */
+export const CREDENTIALS: readonly OptionSpec[] = [
+  option('username', 'user name', 'name', { short: 'u' }),
+  option('password-stdin', 'read the password from stdin'),
+  option('password-file', 'read the password from a file', 'file'),
+  option('secret-stdin', 'read the secret from stdin'),
+  option('secret-file', 'read the secret from a file', 'file'),
+];
+
+export const LOGIN: readonly OptionSpec[] = CREDENTIALS.filter((o) => !o.name.startsWith('secret-'));
+
+export const BEHAVIOUR: readonly OptionSpec[] = [
+  option('no-input', 'never ask a question'),
+  option('quiet', 'print no notes', undefined, { short: 'q' }),
+  option('verbose', 'say what is being done', undefined, { short: 'v' }),
+  option('no-color', 'no colours'),
+];
+
+export const OUTPUT: OptionSpec = option('output', OUTPUT_HELP, 'format', {
+  short: 'o',
+  choices: ['text', 'json'],
+});
+
+/** For commands whose result is a token. */
+export const TOKEN_OUTPUT: readonly OptionSpec[] = [
+  option('output', OUTPUT_HELP, 'format', {
+    short: 'o',
+    choices: ['text', 'json', 'env', 'header', 'github', 'gitlab'],
+  }),
+  option('shell', 'dialect of -o env', 'shell', { choices: ['sh', 'fish', 'powershell'] }),
+  option('export', 'with -o github: also set TG_API_TOKEN for later steps'),
+  option('dotenv', 'with -o gitlab: the file to write', 'file'),
+];
+
+export const COMMON: readonly OptionSpec[] = [...TARGET, ...CREDENTIALS, STORE, ...BEHAVIOUR];
+export { STORE };

@@ -1,0 +1,62 @@
+import type { GraphException } from '../core/errors.js';
+import type { Context } from './context.js';
+import { exitStatus, isRetryable } from './exit.js';
+
+/** Where results and talk go: the result to stdout, everything else to stderr. */
+export interface Report {
+  json: boolean;
+  quiet: boolean;
+  verbose: boolean;
+  /** Writes the result, exactly once and whole. */
+  result(text: string): void;
+  document(data: Record<string, unknown>): void;
+  note(text: string): void;
+  warn(text: string): void;
+  detail(text: string): void;
+  error(error: GraphException, status?: number): void;
+}
+
+export function createReport(ctx: Context): Report {
+  const say = (text: string) => ctx.stderr.write(`graphcred: ${printable(text)}\n`);
+  const report: Report = {
+    json: false,
+    quiet: false,
+    verbose: false,
+    result: (text) => ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`),
+    document: (data) => ctx.stdout.write(`${JSON.stringify({ schemaVersion: 1, ...data })}\n`),
+    note: (text) => {
+      if (!report.quiet) say(text);
+    },
+    warn: (text) => say(`warning: ${text}`),
+    detail: (text) => {
+      if (report.verbose) say(text);
+    },
+    error: (error, status = exitStatus(error.code)) => {
+      if (report.json) {
+        const { code, message, hint } = error;
+        const body = { code, message: printable(message), hint: printable(hint ?? ''), exitCode: status };
+        ctx.stderr.write(`${JSON.stringify({ error: { ...body, retryable: isRetryable(error) } })}\n`);
+        return;
+      }
+      say(error.message);
+      if (error.hint) ctx.stderr.write(`hint: ${printable(error.hint)}\n`);
+    },
+  };
+  return report;
+}
+
+/** A moment, both ways programs like it: `2023-11-21T22:13:20Z` and seconds since 1970. */
+export function times<N extends string>(name: N, unix: number): Record<string, string | number> {
+  return { [`${name}At`]: isoSeconds(unix), [`${name}AtUnix`]: unix };
+}
+
+export function isoSeconds(unix: number): string {
+  // Years beyond 9999 would need another form; a date that far is written as the last one there is.
+  return `${new Date(Math.min(unix, 253_402_300_799) * 1000).toISOString().slice(0, 19)}Z`;
+}
+
+/** One line, without anything a terminal would obey: server text and file names are not ours. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, ' ').trim();
+}

@@ -1,0 +1,157 @@
+import { Argument, Command, CommanderError, Option } from 'commander';
+import { GraphException } from '../core/errors.js';
+import type { Flags } from './call.js';
+import { COMMANDS, type CommandSpec, GROUPS } from './commands.js';
+import type { Context } from './context.js';
+import type { OptionSpec } from './options.js';
+
+export interface Chosen {
+  readonly spec: CommandSpec;
+  readonly args: readonly string[];
+  readonly flags: Flags;
+}
+
+/**
+ * Reads the command line with commander. Returns the chosen command, or undefined when help or the version
+ * was printed instead.
+ * @throws GraphException USAGE
+ */
+export function parseCommandLine(ctx: Context, version: string): Chosen | undefined {
+  let chosen: Chosen | undefined;
+  const program = new Command('graphcred');
+  program
+    .description(
+      'Manage the credentials of a graph database: secrets, tokens, and the keychain that holds them.',
+    )
+    .version(version, '--version', 'print the version')
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => ctx.stdout.write(text), writeErr: () => {} })
+    .configureHelp({ helpWidth: ctx.stdout.columns ?? 100, showGlobalOptions: false })
+    .helpCommand('help [command]', 'help for a command')
+    .addHelpText('after', FOOTER);
+  const groups = new Map<string, Command>();
+  for (const spec of COMMANDS) {
+    const words = spec.path.split(' ');
+    const leaf = words.pop() as string;
+    const parent = words.length === 0 ? program : group(program, groups, words[0] as string);
+    addLeaf(parent, leaf, spec, (args, flags) => {
+      chosen = { spec, args, flags };
+    });
+  }
+  try {
+    program.parse([...ctx.argv], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return undefined;
+    throw usage(error, ctx.argv);
+  }
+  return chosen;
+}
+
+const FOOTER = `
+First steps:
+  graphcred sandbox                      a database imitation to try things on
+  graphcred secret create ci --save      make a secret and keep it
+  graphcred token get                    a token, from the keychain or freshly minted
+`;
+
+function group(program: Command, groups: Map<string, Command>, name: string): Command {
+  const known = groups.get(name);
+  if (known) return known;
+  const made = program.command(name).description(GROUPS[name] ?? '');
+  // Without this a group named alone prints help as an error of its own.
+  made.action(() => {
+    throw new GraphException('USAGE', `graphcred ${name} needs one more word.`, {
+      hint: `see: graphcred ${name} --help`,
+    });
+  });
+  groups.set(name, made);
+  return made;
+}
+
+function addLeaf(
+  parent: Command,
+  name: string,
+  spec: CommandSpec,
+  choose: (args: string[], flags: Flags) => void,
+): void {
+  const command = parent.command(name).description(spec.summary);
+  for (const { name: argument, required, variadic } of spec.args ?? []) {
+    const shown = `${argument}${variadic ? '...' : ''}`;
+    command.addArgument(new Argument(required ? `<${shown}>` : `[${shown}]`));
+  }
+  for (const option of spec.options) command.addOption(commanderOption(option));
+  if (spec.passThrough) command.passThroughOptions();
+  if (!spec.args) command.allowExcessArguments(false);
+  const notes = spec.notes ? `\n${spec.notes}\n` : '';
+  command.addHelpText(
+    'before',
+    `Examples:\n${spec.examples.map((line) => `  ${line}`).join('\n')}\n${notes}`,
+  );
+  command.action(() => choose(command.args, flagsOf(command, spec)));
+}
+
+function commanderOption(spec: OptionSpec): Option {
+  const short = spec.short ? `-${spec.short}, ` : '';
+  const option = new Option(`${short}--${spec.name}${spec.value ? ` <${spec.value}>` : ''}`, spec.help);
+  if (spec.choices) option.choices([...spec.choices]);
+  if (spec.repeat)
+    option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
+  // `--no-input` is a switch of its own here, not the opposite of an `--input`.
+  option.negate = false;
+  return option;
+}
+
+function flagsOf(command: Command, spec: CommandSpec): Flags {
+  const values = command.opts<Record<string, string | true | string[] | undefined>>();
+  const flags: Record<string, string | true | string[] | undefined> = {};
+  for (const option of command.options) {
+    const known = spec.options.find(({ name }) => `--${name}` === option.long);
+    const value = values[option.attributeName()];
+    if (known && value !== undefined) flags[known.name] = value;
+  }
+  return flags;
+}
+
+/** commander's own words, with what was typed left out: it may be a credential. */
+function usage(error: CommanderError, argv: readonly string[]): GraphException {
+  const hint = `see: graphcred ${commandWords(argv)}--help`;
+  const near = /\(Did you mean (one of )?([^?]+)\?\)/.exec(error.message)?.[2];
+  const did = near ? `did you mean ${near}? ` : '';
+  switch (error.code) {
+    case 'commander.unknownCommand':
+      return new GraphException('USAGE', 'There is no such command.', { hint: `${did}${hint}` });
+    case 'commander.unknownOption':
+      return new GraphException('USAGE', `There is no option ${flagName(error.message)} here.`, {
+        hint: `${did}${hint}`,
+      });
+    case 'commander.optionMissingArgument':
+      return new GraphException('USAGE', `The option ${flagName(error.message)} needs a value.`, { hint });
+    case 'commander.missingArgument': {
+      const name = /argument '([^']+)'/.exec(error.message)?.[1] ?? 'a word';
+      return new GraphException('USAGE', `The ${name} is missing.`, { hint });
+    }
+    case 'commander.excessArguments':
+      return new GraphException('USAGE', 'There are more words than this command takes.', { hint });
+    case 'commander.invalidArgument': {
+      const choices = /Allowed choices are (.+)\.$/.exec(error.message)?.[1];
+      const message = `${flagName(error.message)} does not take this value.`;
+      return new GraphException('USAGE', message, { hint: choices ? `choose one of: ${choices}` : hint });
+    }
+    default:
+      return new GraphException('USAGE', 'A command is missing.', { hint: 'see: graphcred --help' });
+  }
+}
+
+/** The long name of the flag commander complains about, without the value that may be glued to it. */
+function flagName(message: string): string {
+  return /--[a-z][a-z-]*/.exec(message)?.[0] ?? /'(-[A-Za-z])/.exec(message)?.[1] ?? 'given';
+}
+
+function commandWords(argv: readonly string[]): string {
+  const typed = argv.slice(0, 2).join(' ');
+  const spec = COMMANDS.find(({ path }) => typed === path || argv[0] === path);
+  if (spec) return `${spec.path} `;
+  return argv[0] !== undefined && Object.hasOwn(GROUPS, argv[0]) ? `${argv[0]} ` : '';
+}

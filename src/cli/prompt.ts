@@ -1,0 +1,45 @@
+import type { Settings } from '../config/settings.js';
+import { isOn } from '../config/settings.js';
+import { Sensitive } from '../core/sensitive.js';
+import type { Context } from './context.js';
+
+/** Whether a person is there to be asked: both ends a terminal, no CI, nobody said no. */
+export function mayAsk(ctx: Context, settings: Settings): boolean {
+  return ctx.stdin.isTTY && ctx.stderr.isTTY && !inCi(ctx.env) && !isOn(settings, 'noInput');
+}
+
+/** `CI` counts as set unless it is empty, `0` or `false`. */
+export function inCi(env: Context['env']): boolean {
+  const ci = env.CI?.toLowerCase();
+  return ci !== undefined && ci !== '' && ci !== '0' && ci !== 'false';
+}
+
+// inquirer writes to stdout unless told otherwise, and stdout is for the result alone.
+async function ask() {
+  const { createPromptModule } = await import('inquirer');
+  return createPromptModule({ input: process.stdin, output: process.stderr });
+}
+
+export async function askText(message: string): Promise<string> {
+  const prompt = await ask();
+  const { answer } = await prompt([{ type: 'input', name: 'answer', message, validate: notEmpty }]);
+  return String(answer).trim();
+}
+
+export async function askHidden(message: string): Promise<Sensitive> {
+  const prompt = await ask();
+  const { answer } = await prompt([
+    { type: 'password', name: 'answer', message, mask: false, validate: notEmpty },
+  ]);
+  return new Sensitive(String(answer));
+}
+
+export async function askYes(message: string): Promise<boolean> {
+  const prompt = await ask();
+  const { answer } = await prompt([{ type: 'confirm', name: 'answer', message, default: false }]);
+  return answer === true;
+}
+
+function notEmpty(value: string): true | string {
+  return value.trim() !== '' || 'Please type something, or press Ctrl-C to stop.';
+}

@@ -1,0 +1,128 @@
+import path from 'node:path';
+import { parseDuration } from '../config/duration.js';
+import type { ConfigKey } from '../config/schema.js';
+import { isOn, loadSettings, refuseValue, type Settings, settingText } from '../config/settings.js';
+import { GraphException } from '../core/errors.js';
+import type { Call } from './call.js';
+import { type Target, targetOf } from './target.js';
+
+/** What every command that talks to a database knows before it does anything. */
+export interface Session {
+  readonly call: Call;
+  readonly settings: Settings;
+  readonly target: Target;
+  readonly graph: string | undefined;
+  readonly username: string | undefined;
+  /** Seconds. */
+  readonly lifetime: number;
+  readonly timeoutMs: number;
+  /** `$XDG_STATE_HOME/graphcred` */
+  readonly stateDir: string;
+  /** `$XDG_CONFIG_HOME/graphcred` */
+  readonly configDir: string;
+}
+
+/**
+ * Reads the settings and sets up the report.
+ * @throws GraphException USAGE, CONFIG_INVALID, NOT_FOUND (profile)
+ */
+export async function openSession(call: Call): Promise<Session> {
+  const { settings, configDir, stateDir } = await openSettings(call);
+  const { report } = call;
+  const target = targetOf(settings);
+  const lifetime = seconds(settings, 'lifetime');
+  if (lifetime < 1)
+    refuseValue(settings, 'lifetime', 'is too short', 'a token lives at least a second: --lifetime 15m');
+  const timeoutMs = seconds(settings, 'timeout') * 1000;
+  if (timeoutMs < 1)
+    refuseValue(settings, 'timeout', 'is too short', 'allow at least a second: --timeout 30');
+  if (isOn(settings, 'tls.insecure')) report.warn('server certificates are not checked (--insecure)');
+  const { protocol, hostname } = new URL(target.gsqlUrl);
+  if (protocol === 'http:' && !isLoopback(hostname)) {
+    report.warn(
+      `${target.host} is reached without encryption: credentials can be read on the way. Use https if the server offers it`,
+    );
+  }
+  return {
+    call,
+    settings,
+    target,
+    graph: settingText(settings, 'graph'),
+    username: settingText(settings, 'username'),
+    lifetime,
+    timeoutMs,
+    stateDir,
+    configDir,
+  };
+}
+
+/** The settings alone, for commands that talk to no database. */
+export async function openSettings(call: Call) {
+  const { ctx, flags, report } = call;
+  const configDir = path.join(xdg(ctx.env.XDG_CONFIG_HOME) ?? path.join(ctx.home, '.config'), 'graphcred');
+  const stateDir = path.join(
+    xdg(ctx.env.XDG_STATE_HOME) ?? path.join(ctx.home, '.local', 'state'),
+    'graphcred',
+  );
+  report.quiet = flags.quiet === true;
+  report.verbose = flags.verbose === true;
+  const { env, cwd, home, uid } = ctx;
+  const settings = await loadSettings({ flags, env, cwd, home, configDir, uid });
+  report.json = outputOf(call, settings) === 'json';
+  for (const note of settings.notes) report.detail(note);
+  if (settings.refused.length > 0) {
+    report.warn(
+      `${settings.file?.path} is not trusted, so these keys in it are passed over: ${settings.refused.join(', ')}`,
+    );
+  }
+  warnOfReaders(settings, call);
+  return { settings, configDir, stateDir };
+}
+
+/** The format asked for. A format of tokens, set for all commands, is text where no token is printed. */
+export function outputOf(call: Call, settings: Settings): string {
+  const wanted = settingText(settings, 'output') ?? 'text';
+  const known = call.spec.options.find(({ name }) => name === 'output')?.choices ?? ['text', 'json'];
+  if (known.includes(wanted)) return wanted;
+  const anywhere = ['text', 'json', 'env', 'header', 'github', 'gitlab'];
+  if (!anywhere.includes(wanted))
+    refuseValue(settings, 'output', 'is not a format', `choose one of: ${anywhere.join(', ')}`);
+  return 'text';
+}
+
+export function seconds(settings: Settings, key: ConfigKey): number {
+  const text = settingText(settings, key) ?? '';
+  try {
+    return parseDuration(text, key);
+  } catch (error) {
+    const { hint } = error as GraphException;
+    return refuseValue(settings, key, 'is not a length of time', hint ?? '');
+  }
+}
+
+/** 3.x binds secrets, and tokens minted with a password, to a graph. */
+export function requireGraph(session: Session): void {
+  if (session.graph !== undefined) return;
+  throw new GraphException('USAGE', 'Which graph? On a 3.x server this needs one.', {
+    hint: 'give --graph NAME, GRAPHCRED_GRAPH, or graph in the profile',
+  });
+}
+
+function warnOfReaders(settings: Settings, { ctx, report }: Call): void {
+  const { file } = settings;
+  if (!file || ctx.uid === undefined || (file.stat.mode & 0o044) === 0) return;
+  const literal = (['password', 'secret'] as const).some((key) =>
+    settings.all[key].some(({ level }) => level === 'profile' || level === 'top'),
+  );
+  if (literal)
+    report.warn(`${file.path} holds a credential and other users can read it: chmod 600 ${file.path}`);
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+}
+
+/** The standard says that a path that is not absolute is to be ignored. */
+function xdg(value: string | undefined): string | undefined {
+  return value !== undefined && path.isAbsolute(value) ? value : undefined;
+}

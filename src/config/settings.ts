@@ -1,0 +1,233 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { GraphException } from '../core/errors.js';
+import { type ConfigLocation, findConfig } from './find.js';
+import { parseConfig } from './parse.js';
+import { type ConfigFile, type ConfigKey, checkConfig } from './schema.js';
+import { isTrusted, trustOfKey } from './trust.js';
+
+/** Nearest first. `flag` … `top` are where a person can have said something; `default` is ours. */
+export type Level = 'flag' | 'variable' | 'field' | 'profile' | 'top' | 'default';
+
+interface SettingSpec {
+  /** Name of the flag, without dashes; absent when there is none. */
+  flag?: string;
+  /** Our own variable, without the prefix `GRAPHCRED_`. */
+  variable?: string;
+  /** The variable other tools for this database use. */
+  field?: string;
+  fallback?: string;
+}
+
+/** The settings table of the contract, section 3. */
+export const SETTINGS: Record<ConfigKey, SettingSpec> = {
+  host: { flag: 'host', variable: 'HOST', field: 'TG_HOST', fallback: 'http://127.0.0.1' },
+  restPort: { flag: 'rest-port', variable: 'REST_PORT', field: 'TG_RESTPP_PORT', fallback: '9000' },
+  gsqlPort: { flag: 'gsql-port', variable: 'GSQL_PORT', field: 'TG_GS_PORT', fallback: '14240' },
+  restUrl: { flag: 'rest-url', variable: 'REST_URL' },
+  gsqlUrl: { flag: 'gsql-url', variable: 'GSQL_URL' },
+  graph: { flag: 'graph', variable: 'GRAPH', field: 'TG_GRAPHNAME' },
+  username: { flag: 'username', variable: 'USERNAME', field: 'TG_USERNAME' },
+  password: { variable: 'PASSWORD', field: 'TG_PASSWORD' },
+  passwordFile: { flag: 'password-file', variable: 'PASSWORD_FILE' },
+  passwordCommand: {},
+  secret: { variable: 'SECRET', field: 'TG_SECRET' },
+  secretFile: { flag: 'secret-file', variable: 'SECRET_FILE' },
+  secretCommand: {},
+  serverVersion: { flag: 'server-version', variable: 'SERVER_VERSION', fallback: 'auto' },
+  lifetime: { flag: 'lifetime', variable: 'LIFETIME', fallback: '2592000' },
+  minTtl: { flag: 'min-ttl', variable: 'MIN_TTL' },
+  store: { flag: 'store', variable: 'STORE' },
+  timeout: { flag: 'timeout', variable: 'TIMEOUT', fallback: '30' },
+  wait: { flag: 'wait', variable: 'WAIT', fallback: '0' },
+  'tls.ca': { flag: 'ca', variable: 'CA', field: 'TG_CERT_PATH' },
+  'tls.cert': { flag: 'cert', variable: 'CERT' },
+  'tls.key': { flag: 'key', variable: 'KEY' },
+  'tls.insecure': { flag: 'insecure', variable: 'INSECURE', fallback: 'false' },
+  output: { flag: 'output', variable: 'OUTPUT', fallback: 'text' },
+  noInput: { flag: 'no-input', variable: 'NO_INPUT', fallback: 'false' },
+};
+
+export interface SourcedValue {
+  readonly value: string | readonly string[];
+  readonly level: Level;
+  /** Where the value was said, for people: `--graph`, `GRAPHCRED_GRAPH`, `profile prod`, `default`. */
+  readonly source: string;
+  /** From a config file whose keys count only together with a credential of its own. */
+  readonly untrusted: boolean;
+}
+
+export interface Settings {
+  readonly file: { path: string; trusted: boolean; stat: fs.Stats } | undefined;
+  readonly profile: { name: string; source: string };
+  readonly profileNames: readonly string[];
+  /** Every value said for a setting, nearest first; the first one is in force. */
+  readonly all: Readonly<Record<ConfigKey, readonly SourcedValue[]>>;
+  /** Notes for `-v`: what was passed over, and why. Never a value. */
+  readonly notes: readonly string[];
+  /** Keys that an untrusted file gives and that are never taken from one. */
+  readonly refused: readonly ConfigKey[];
+}
+
+export interface SettingsInput {
+  flags: Readonly<Record<string, string | true | string[] | undefined>>;
+  env: Readonly<Record<string, string | undefined>>;
+  cwd: string;
+  home: string;
+  configDir: string;
+  uid: number | undefined;
+}
+
+/**
+ * Every setting with its value, its source and what it shadows.
+ * @throws GraphException CONFIG_INVALID (file), NOT_FOUND (no such profile)
+ */
+export async function loadSettings(input: SettingsInput): Promise<Settings> {
+  const { flags, env } = input;
+  const notes: string[] = [];
+  const named = text(flags.config) ?? nonEmpty(env.GRAPHCRED_CONFIG);
+  const location = findConfig({ named, cwd: input.cwd, home: input.home, configDir: input.configDir });
+  const loaded = location && (await readConfig(location, input));
+  const config: ConfigFile | undefined = loaded?.config;
+  const trusted = loaded?.trusted ?? true;
+
+  const profile = chooseProfile(flags, env, config);
+  const values = config?.profiles.get(profile.name);
+  if (values === undefined && profile.source !== 'default') {
+    const names = [...(config?.profiles.keys() ?? [])];
+    throw new GraphException('NOT_FOUND', `There is no profile ${quote(profile.name)} (${profile.source}).`, {
+      hint:
+        names.length > 0
+          ? `profiles of ${location?.path}: ${names.join(', ')}`
+          : 'make it with: graphcred login',
+    });
+  }
+  const fieldsCount = flags.profile === undefined;
+  const refused: ConfigKey[] = [];
+  const all = {} as Record<ConfigKey, SourcedValue[]>;
+  for (const key of Object.keys(SETTINGS) as ConfigKey[]) {
+    const spec = SETTINGS[key];
+    const said: SourcedValue[] = [];
+    const add = (
+      value: string | readonly string[] | undefined,
+      level: Level,
+      source: string,
+      fromFile = false,
+    ) => {
+      if (value === undefined) return;
+      const trust = fromFile && !trusted ? trustOfKey(key) : 'free';
+      if (trust === 'never') refused.push(key);
+      else said.push({ value, level, source, untrusted: trust === 'with-own-literal' });
+    };
+    if (spec.flag !== undefined) {
+      const flag = flags[spec.flag];
+      add(flag === true ? 'true' : text(flag), 'flag', `--${spec.flag}`);
+    }
+    if (spec.variable !== undefined) {
+      const name = `GRAPHCRED_${spec.variable}`;
+      add(nonEmpty(env[name]), 'variable', name);
+    }
+    if (spec.field !== undefined) {
+      const value = nonEmpty(env[spec.field]);
+      if (fieldsCount) add(value, 'field', spec.field);
+      else if (value !== undefined) notes.push(`${spec.field} is ignored because --profile was given`);
+    }
+    add(values?.[key], 'profile', `profile ${profile.name}`, true);
+    add(config?.top[key], 'top', 'config file', true);
+    add(spec.fallback, 'default', 'default');
+    all[key] = said;
+  }
+  return {
+    file: loaded && location && { path: location.path, trusted, stat: loaded.stat },
+    profile,
+    profileNames: [...(config?.profiles.keys() ?? [])],
+    all,
+    notes,
+    refused,
+  };
+}
+
+/** The value in force, as text. */
+export function settingText(settings: Settings, key: ConfigKey): string | undefined {
+  const value = settings.all[key][0]?.value;
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** A setting that is yes or no. */
+export function isOn(settings: Settings, key: ConfigKey): boolean {
+  const value = settingText(settings, key)?.toLowerCase();
+  return value !== undefined && value !== '0' && value !== 'false' && value !== 'no';
+}
+
+/** @throws GraphException USAGE when a flag or variable said it, CONFIG_INVALID when a file did */
+export function refuseValue(settings: Settings, key: ConfigKey, problem: string, hint: string): never {
+  const said = settings.all[key][0];
+  const fromFile = said?.level === 'profile' || said?.level === 'top';
+  const where = fromFile ? `${settings.file?.path}: ${said?.source}: ${key}` : (said?.source ?? key);
+  throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
+}
+
+async function readConfig(location: ConfigLocation, input: SettingsInput) {
+  let bytes: Buffer;
+  let stat: fs.Stats;
+  try {
+    const fd = fs.openSync(location.path, 'r');
+    try {
+      stat = fs.fstatSync(fd);
+      if (stat.size > 1_000_000)
+        throw new GraphException('CONFIG_INVALID', `${location.path} is too large to be a config file.`);
+      bytes = fs.readFileSync(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+  } catch (error) {
+    if (error instanceof GraphException) throw error;
+    throw new GraphException('CONFIG_INVALID', `${location.path} cannot be read.`, {
+      hint: `look at its owner and mode: ls -l ${path.basename(location.path)}`,
+    });
+  }
+  const source = bytes.toString('utf8');
+  const config = checkConfig(location.path, await parseConfig(location.path, source), source);
+  checkLiterals(location.path, config, stat, input.uid);
+  const trusted = isTrusted({ location, bytes, stat, uid: input.uid, configDir: input.configDir });
+  return { config, stat, trusted };
+}
+
+/** Whoever can write a file with a credential in it decides where that credential is sent. */
+function checkLiterals(file: string, config: ConfigFile, stat: fs.Stats, uid: number | undefined): void {
+  if (uid === undefined || (stat.mode & 0o022) === 0 || !holdsLiteral(config)) return;
+  throw new GraphException('CONFIG_INVALID', `${file} holds a credential, and other users can write to it.`, {
+    hint: `take their right away: chmod 600 ${file}`,
+  });
+}
+
+function holdsLiteral(config: ConfigFile): boolean {
+  return [config.top, ...config.profiles.values()].some(
+    (values) => values.password !== undefined || values.secret !== undefined,
+  );
+}
+
+function chooseProfile(
+  flags: SettingsInput['flags'],
+  env: SettingsInput['env'],
+  config: ConfigFile | undefined,
+): { name: string; source: string } {
+  const flag = text(flags.profile);
+  if (flag !== undefined) return { name: flag, source: '--profile' };
+  const variable = nonEmpty(env.GRAPHCRED_PROFILE);
+  if (variable !== undefined) return { name: variable, source: 'GRAPHCRED_PROFILE' };
+  if (config?.defaultProfile !== undefined) return { name: config.defaultProfile, source: 'defaultProfile' };
+  return { name: 'default', source: 'default' };
+}
+
+function quote(value: string): string {
+  return `"${value.replace(/[^\x20-\x7e]/g, '?').slice(0, 80)}"`;
+}
+
+function text(value: string | true | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function nonEmpty(value: string | undefined): string | undefined {
+  return value === '' ? undefined : value;
+}

@@ -1,0 +1,182 @@
+import { GraphException } from '../core/errors.js';
+import type { Sensitive } from '../core/sensitive.js';
+import type { Lock } from '../store/lock.js';
+import type { Store, StoreRecord } from '../store/store.js';
+import { hasEnoughLife } from './expiry.js';
+import { type Identity, identityKey } from './identity.js';
+
+/** A token with all that is known of it. */
+export interface HeldToken {
+  readonly token: Sensitive;
+  /** In this machine's time. */
+  readonly expiresAtUnix: number;
+  readonly lifetimeSeconds: number;
+  readonly serverVersion: string;
+  readonly restUrl: string;
+  readonly source: 'store' | 'server';
+}
+
+export interface AcquireOptions {
+  readonly identity: Identity;
+  readonly host: string;
+  /** Seconds of life a held token must have left. */
+  readonly minTtl: number;
+  /** Only a token minted at or after this moment will do, ms since 1970. */
+  readonly freshSince: number | undefined;
+  /** The store was asked for by name: its failure is the call's. */
+  readonly insist: boolean;
+  readonly stateDir: string;
+  readonly waitMs: number;
+}
+
+export interface AcquireDeps {
+  readonly store: Store;
+  now(): number;
+  warn(message: string): void;
+  /** Asks the server; loads the HTTP code, which those who only wait never need. */
+  mint(): Promise<Omit<HeldToken, 'source'>>;
+}
+
+/**
+ * The use case of the tool: a held token if it will do, else exactly one mint, however many ask at once.
+ * @throws GraphException whatever the mint, an insisted-on store or the lock says
+ */
+export async function acquireToken(options: AcquireOptions, deps: AcquireDeps): Promise<HeldToken> {
+  const key = identityKey(options.identity);
+  const { store } = deps;
+  if (store.name === 'none') return { ...(await deps.mint()), source: 'server' };
+  const since = deps.now();
+  let lock: Lock;
+  try {
+    const held = await readHeld(key, options, deps);
+    if (held) return held;
+    // Whoever cannot keep what it mints has nothing to wait for either.
+    await store.check();
+    lock = await takeTurn(key, options);
+  } catch (error) {
+    if (options.insist || !isStoreFailure(error)) throw error;
+    deps.warn(`${error.message}; the token is not kept${error.hint ? ` (${error.hint})` : ''}`);
+    return { ...(await deps.mint()), source: 'server' };
+  }
+  try {
+    return await mintOnce(key, since, options, deps);
+  } finally {
+    lock.release();
+  }
+}
+
+async function takeTurn(key: string, options: AcquireOptions): Promise<Lock> {
+  const [{ acquireLock }, { entryPath }] = await Promise.all([
+    import('../store/lock.js'),
+    import('../store/records.js'),
+  ]);
+  return acquireLock(entryPath(options.stateDir, 'token', key, 'lock'), { waitMs: options.waitMs });
+}
+
+/** The part under the lock. */
+async function mintOnce(
+  key: string,
+  since: number,
+  options: AcquireOptions,
+  deps: AcquireDeps,
+): Promise<HeldToken> {
+  const [{ readRefusal, writeRefusal }, { entryPath }] = await Promise.all([
+    import('../store/refusal.js'),
+    import('../store/records.js'),
+  ]);
+  // Somebody else may have minted, or been refused, while this process waited.
+  const held = await readHeld(key, options, deps);
+  if (held) return held;
+  const refused = entryPath(options.stateDir, 'token', key, 'refused');
+  const refusal = readRefusal(refused, since);
+  if (refusal) throw refusal;
+  const minted = await mintNoting(deps, (error) => writeRefusal(refused, error));
+  await keep(key, minted, options, deps);
+  return { ...minted, source: 'server' };
+}
+
+async function mintNoting(
+  deps: AcquireDeps,
+  note: (refusal: GraphException) => void,
+): Promise<Omit<HeldToken, 'source'>> {
+  try {
+    return await deps.mint();
+  } catch (error) {
+    if (
+      error instanceof GraphException &&
+      (error.code === 'AUTH_FAILED' || error.code === 'PERMISSION_DENIED')
+    )
+      note(error);
+    throw error;
+  }
+}
+
+async function readHeld(
+  key: string,
+  options: AcquireOptions,
+  deps: AcquireDeps,
+): Promise<HeldToken | undefined> {
+  const record = deps.store.find(key);
+  if (record?.kind !== 'token' || record.expiresAtUnix === undefined) return undefined;
+  if (!hasEnoughLife(record.expiresAtUnix, options.minTtl, deps.now())) return undefined;
+  if (options.freshSince !== undefined && !(Number(record.info.mintedAtMs) >= options.freshSince))
+    return undefined;
+  const token = await deps.store.read(record);
+  return token && fromRecord(record, token);
+}
+
+export function fromRecord(record: StoreRecord, token: Sensitive): HeldToken {
+  return {
+    token,
+    expiresAtUnix: record.expiresAtUnix ?? 0,
+    lifetimeSeconds: Number(record.info.lifetime),
+    serverVersion: String(record.info.serverVersion),
+    restUrl: String(record.info.restUrl),
+    source: 'store',
+  };
+}
+
+/** Writes a token down. A store that fails costs a warning, never the token. */
+export async function keep(
+  key: string,
+  minted: Omit<HeldToken, 'source'>,
+  options: Pick<AcquireOptions, 'identity' | 'host'>,
+  deps: Pick<AcquireDeps, 'store' | 'now' | 'warn'>,
+): Promise<void> {
+  const { identity, host } = options;
+  const { store } = deps;
+  if (store.name === 'none') return;
+  const now = deps.now();
+  const record: StoreRecord = {
+    v: 1,
+    kind: 'token',
+    key,
+    store: store.name,
+    createdAtUnix: Math.floor(now / 1000),
+    expiresAtUnix: minted.expiresAtUnix,
+    info: {
+      host,
+      restUrl: minted.restUrl,
+      gsqlUrl: identity.gsqlUrl,
+      // What the settings said, which an unchanged setting must say again; the address used may follow from the version.
+      restSetting: identity.restUrl ?? null,
+      graph: identity.graph ?? null,
+      principal: identity.principal,
+      lifetime: minted.lifetimeSeconds,
+      serverVersion: minted.serverVersion,
+      mintedAtMs: now,
+    },
+  };
+  try {
+    await store.write(record, minted.token);
+  } catch (error) {
+    if (!isStoreFailure(error)) throw error;
+    deps.warn(`${error.message}; the token is not kept${error.hint ? ` (${error.hint})` : ''}`);
+  }
+}
+
+function isStoreFailure(error: unknown): error is GraphException {
+  return (
+    error instanceof GraphException && (error.code === 'STORE_UNAVAILABLE' || error.code === 'STORE_LOCKED')
+  );
+}

@@ -1,0 +1,21 @@
+import type { Store, StoreRecord } from '../store/store.js';
+import type { Identity } from './identity.js';
+import { sameExceptLifetime } from './identity.js';
+
+/** Tokens this store holds for an identity, whatever lifetime was asked for; the one that ends last comes first. */
+export function heldTokens(store: Store, identity: Omit<Identity, 'lifetime'>): StoreRecord[] {
+  return lastFirst(
+    store.list().filter(({ kind, info }) => kind === 'token' && sameExceptLifetime(info, identity)),
+  );
+}
+
+/** Tokens of a principal on one service server, on any graph. */
+export function heldOnHost(store: Store, gsqlUrl: string, principal: string): StoreRecord[] {
+  const fits = ({ kind, info }: StoreRecord) =>
+    kind === 'token' && info.gsqlUrl === gsqlUrl && info.principal === principal;
+  return lastFirst(store.list().filter(fits));
+}
+
+function lastFirst(records: StoreRecord[]): StoreRecord[] {
+  return records.sort((a, b) => (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0));
+}
