@@ -10,7 +10,7 @@ import {
   resolveCredential,
 } from '../credentials/resolve.js';
 import type { Store, StoreRecord } from '../store/store.js';
-import { mayAsk } from './prompt.js';
+import { askHidden, askText, mayAsk } from './prompt.js';
 import type { Session } from './session.js';
 
 const LEVELS: readonly Level[] = ['flag', 'variable', 'field', 'profile', 'top'];
@@ -175,14 +175,12 @@ async function prompted(session: Session, purpose: Purpose, excluded: boolean): 
     if (!ask) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${secretToo}`);
     if (excluded)
       call.report.note('the credential in the config file was made for another host and is not used');
-    const { askText } = await import('./prompt.js');
     username = await askText(`User name at ${target.host}`);
   }
   let answer: Promise<Sensitive> | undefined;
   const value = async () => {
     if (!ask)
       throw missing('A password', `give --password-stdin, --password-file or GRAPHCRED_PASSWORD${secretToo}`);
-    const { askHidden } = await import('./prompt.js');
     answer ??= askHidden(`Password of ${username} at ${target.host}`);
     return answer;
   };

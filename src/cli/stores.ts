@@ -50,7 +50,7 @@ export function open(
       env: ctx.env,
       mayPrompt: worthAPrompt && desktop && ctx.stdin.isTTY && ctx.stderr.isTTY && !inCi(ctx.env),
       child: { command: ctx.self.command, args: [...ctx.self.args, KEYCHAIN_CHILD] },
-      notify: (message) => report.note(message),
+      notify: (message) => report.warn(message),
     },
     warn: (message) => report.warn(message),
   });

@@ -3,7 +3,7 @@ import { isPlainAlias } from '../../alias.js';
 import type { Call } from '../../call.js';
 import { loggedIn } from '../../login.js';
 import { printable } from '../../output.js';
-import { mayAsk } from '../../prompt.js';
+import { askYes, mayAsk } from '../../prompt.js';
 
 /** `graphcred secret drop` */
 export async function run(call: Call): Promise<number | undefined> {
@@ -34,7 +34,6 @@ export async function run(call: Call): Promise<number | undefined> {
     }
   }
   if (aliases.length > 1 && flags.yes !== true && mayAsk(ctx, session.settings)) {
-    const { askYes } = await import('../../prompt.js');
     if (!(await askYes(`Drop ${aliases.length} secrets: ${aliases.map(printable).join(', ')}?`))) {
       throw new GraphException('CANCELLED', 'Nothing was dropped.');
     }

@@ -1,0 +1,173 @@
+// Plays the main job against the sandbox, step by step, on a 3.x and a 4.x server. Exits 0 only if every step did
+// what it should. Uses folders of its own: nothing of the user's is read or changed, except that the OS keychain is
+// used where it can be, and left as it was.
+import { spawn, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const bin = path.join(path.dirname(path.dirname(fileURLToPath(import.meta.url))), 'bin', 'graphcred.js');
+const home = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-demo-'));
+const own = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(GRAPHCRED|TG)_/.test(name)),
+);
+// CI would turn the store off; the demo wants to show it.
+delete own.CI;
+const base = {
+  ...own,
+  HOME: home,
+  XDG_CONFIG_HOME: path.join(home, 'config'),
+  XDG_STATE_HOME: path.join(home, 'state'),
+};
+
+/** What a job does with its token; the token is in its environment, not among its arguments. */
+const USE_TOKEN = `
+  const url = new URL(process.argv[1]);
+  require('node:http').get(url, { headers: { authorization: 'Bearer ' + process.env.TG_API_TOKEN } }, (response) => {
+    response.setEncoding('utf8').on('data', (text) => process.stdout.write(text));
+    response.on('end', () => { process.exitCode = response.statusCode === 200 ? 0 : 1; });
+  });
+`;
+
+try {
+  await main();
+} finally {
+  fs.rmSync(home, { recursive: true, force: true });
+}
+
+async function main() {
+  for (const version of ['3.10.1', '4.1.2']) {
+    const sandbox = await startSandbox(version);
+    try {
+      play(version, sandbox.ready);
+    } finally {
+      sandbox.process.kill('SIGTERM');
+    }
+  }
+  console.log('\nThat was the whole job: a secret made, a token minted, found again, used and cleaned up.');
+}
+
+function play(version, ready) {
+  const env = {
+    ...base,
+    GRAPHCRED_REST_URL: ready.restUrl,
+    GRAPHCRED_GSQL_URL: ready.gsqlUrl,
+    GRAPHCRED_GRAPH: ready.graph,
+    GRAPHCRED_USERNAME: ready.username,
+    GRAPHCRED_PASSWORD: ready.password,
+  };
+  console.log(`\n== A server of version ${version} (an imitation, at ${ready.gsqlUrl})`);
+  const secret = step(
+    'The DBA makes a secret. Its value is shown this once.',
+    ['secret', 'create', 'demo_job'],
+    env,
+  );
+  step('From now on lists show it masked.', ['secret', 'list'], env);
+
+  // The job has the secret and nothing else.
+  const { GRAPHCRED_USERNAME: _user, GRAPHCRED_PASSWORD: _password, ...jobEnv } = env;
+  const job = { ...jobEnv, GRAPHCRED_SECRET: secret };
+  const store = usableStore(job);
+  console.log(
+    `\n   Tokens are kept in the ${store === 'keychain' ? 'OS keychain' : 'encrypted file store (no usable OS keychain here)'}.`,
+  );
+  const flags = ['--store', store, '-o', 'json'];
+  const minted = JSON.parse(
+    step('A job mints a token from the secret.', ['token', 'get', ...flags], job, hideToken),
+  );
+  expect(minted.source === 'server', 'the first token comes from the server');
+  const found = JSON.parse(
+    step('It asks again: the same token, found on this machine.', ['token', 'get', ...flags], job, hideToken),
+  );
+  expect(found.source === 'store' && found.token === minted.token, 'the second token is the held one');
+
+  console.log('\n   The token opens the REST server:');
+  const url = `${ready.restUrl}/graph/${ready.graph}/vertices/Person?limit=1`;
+  const answer = spawnSync(process.execPath, ['-e', USE_TOKEN, url], {
+    env: { ...base, TG_API_TOKEN: found.token },
+    encoding: 'utf8',
+  });
+  console.log(`     GET ${url}\n     ${answer.stdout.trim().slice(0, 140)}`);
+  expect(answer.status === 0, 'the REST server takes the token');
+
+  if (version.startsWith('3')) {
+    const refreshed = JSON.parse(
+      step(
+        '3.x can give it a new lifetime.',
+        ['token', 'refresh', '--lifetime', '2h', ...flags],
+        job,
+        hideToken,
+      ),
+    );
+    expect(refreshed.token === minted.token, 'a refreshed token keeps its text');
+  } else {
+    step(
+      '4.x cannot refresh; graphcred says so and what to do.',
+      ['token', 'refresh', '--store', store],
+      job,
+      undefined,
+      8,
+    );
+  }
+  step(
+    'The job cleans up: the token is deleted on the server and forgotten here.',
+    ['token', 'delete', '--store', store],
+    job,
+  );
+  step('The DBA drops the secret.', ['secret', 'drop', 'demo_job'], env);
+}
+
+/** Runs one command, shows it as a person would see it, and stops the demo when it does not do what it should. */
+function step(title, args, env, show = (text) => text, expected = 0) {
+  console.log(`\n-- ${title}\n   $ graphcred ${args.join(' ')}`);
+  const result = spawnSync(process.execPath, [bin, ...args], {
+    env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  for (const line of `${show(result.stdout)}${result.stderr}`.trimEnd().split('\n'))
+    console.log(`     ${line}`);
+  expect(
+    result.status === expected,
+    `graphcred ${args.slice(0, 2).join(' ')} ends with ${expected}, not ${result.status}`,
+  );
+  return result.stdout.trim();
+}
+
+/** The keychain where it works, else the file store: found out by asking for a token that must be kept. */
+function usableStore(env) {
+  const args = ['token', 'get', '--store', 'keychain', '--lifetime', '60'];
+  const { status } = spawnSync(process.execPath, [bin, ...args], { env, stdio: 'ignore' });
+  if (status !== 0) return 'file';
+  spawnSync(process.execPath, [bin, 'token', 'delete', '--store', 'keychain', '--skip-missing'], {
+    env,
+    stdio: 'ignore',
+  });
+  return 'keychain';
+}
+
+/** A demo's screen is often recorded: even these tokens are shown by their ends only. */
+function hideToken(text) {
+  return text.replace(/"token":"([^"]{3})[^"]*([^"]{3})"/, '"token":"$1****$2"');
+}
+
+function startSandbox(version) {
+  const args = ['sandbox', '--server-version', version, '--gsql-port', '0'];
+  if (version.startsWith('3')) args.push('--rest-port', '0');
+  const child = spawn(process.execPath, [bin, ...args], { env: base, stdio: ['ignore', 'pipe', 'inherit'] });
+  return new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout }).once('line', (line) =>
+      resolve({ process: child, ready: JSON.parse(line) }),
+    );
+    child.once('exit', (status) => reject(new Error(`the sandbox ended with ${status}`)));
+  });
+}
+
+function expect(condition, what) {
+  if (condition) return;
+  console.error(`\nThe demo failed: expected that ${what}.`);
+  fs.rmSync(home, { recursive: true, force: true });
+  process.exit(1);
+}
