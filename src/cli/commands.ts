@@ -93,6 +93,56 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./commands/token/delete.js'),
   },
   {
+    path: 'login',
+    summary: 'write a profile, prove it against the server, and keep a secret if you like',
+    examples: [
+      'graphcred login',
+      'graphcred login -p prod --host https://graph.example.com --graph social -u alice',
+    ],
+    options: LISTING,
+    load: () => import('./commands/login.js'),
+  },
+  {
+    path: 'logout',
+    summary: 'forget the tokens and saved secrets of this host and user',
+    examples: ['graphcred logout -p prod', 'graphcred logout --revoke'],
+    options: [...LISTING, { name: 'revoke', help: 'delete the held tokens on the server first' }],
+    load: () => import('./commands/logout.js'),
+  },
+  {
+    path: 'status',
+    summary: 'server, REST authentication, and the held token, as the server sees it',
+    examples: ['graphcred status', 'graphcred status --all-profiles -o json'],
+    options: [
+      ...LISTING,
+      { name: 'all-profiles', help: 'every profile of the config file' },
+      { name: 'offline', help: 'ask no server' },
+    ],
+    load: () => import('./commands/status.js'),
+  },
+  {
+    path: 'config show',
+    summary: 'every setting, its value, where it comes from and what it hides',
+    examples: ['graphcred config show', 'graphcred config show -p prod -o json'],
+    options: LISTING,
+    load: () => import('./commands/config/show.js'),
+  },
+  {
+    path: 'config trust',
+    summary: 'believe a config file until its content changes',
+    examples: ['graphcred config trust', 'graphcred config trust ./.graphcredrc'],
+    args: [{ name: 'file' }],
+    options: LISTING,
+    load: () => import('./commands/config/trust.js'),
+  },
+  {
+    path: 'config path',
+    summary: 'the config file in force',
+    examples: ['graphcred config path'],
+    options: LISTING,
+    load: () => import('./commands/config/path.js'),
+  },
+  {
     path: 'sandbox',
     summary: 'a local imitation of both servers, to try things and for tests',
     examples: [
@@ -134,5 +184,6 @@ export const COMMANDS: readonly CommandSpec[] = [
 
 export const GROUPS: Readonly<Record<string, string>> = {
   secret: 'create, list and drop secrets',
+  config: 'look at settings, and trust a config file',
   token: 'mint, refresh and delete tokens',
 };

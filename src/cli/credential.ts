@@ -10,7 +10,7 @@ import {
   resolveCredential,
 } from '../credentials/resolve.js';
 import type { Store, StoreRecord } from '../store/store.js';
-import { askHidden, askText, mayAsk } from './prompt.js';
+import { askHidden, askText, askYes, mayAsk } from './prompt.js';
 import type { Session } from './session.js';
 
 const LEVELS: readonly Level[] = ['flag', 'variable', 'field', 'profile', 'top'];
@@ -37,7 +37,7 @@ export async function findCredential(
   const found = await resolveCredential(await sources, purpose, username);
   if (found === undefined && excluded && !mayAsk(session.call.ctx, settings)) throw mismatch(session);
   const credential = found ?? (await prompted(session, purpose, excluded));
-  refuseUntrusted(session, credential);
+  await refuseUntrusted(session, credential);
   return credential;
 }
 
@@ -204,14 +204,14 @@ function mismatch({ target, settings }: Session): GraphException {
 }
 
 /** Settings of a file nobody vouched for count only together with a credential that the same file brings. */
-export function refuseUntrusted(session: Session, credential: Pick<Credential, 'literal'> | undefined): void {
-  const { settings, target } = session;
-  if (credential?.literal) return;
+async function refuseUntrusted(session: Session, credential: Credential): Promise<void> {
+  const { settings, target, call } = session;
+  if (credential.literal) return;
   const keys = (Object.keys(settings.all) as ConfigKey[]).filter((key) => settings.all[key][0]?.untrusted);
   if (keys.length === 0) return;
-  throw new GraphException(
-    'CONFIG_UNTRUSTED',
-    `${settings.file?.path} is not trusted, and it decides ${keys.join(', ')} (host: ${target.host}).`,
-    { hint: `read the file; if it is yours: graphcred config trust ${settings.file?.path}` },
-  );
+  const what = `${settings.file?.path} is not trusted, and it decides ${keys.join(', ')} (host: ${target.host}).`;
+  if (mayAsk(call.ctx, settings) && (await askYes(`${what} Use it for this call?`))) return;
+  throw new GraphException('CONFIG_UNTRUSTED', what, {
+    hint: `read the file; if it is yours: graphcred config trust ${settings.file?.path}`,
+  });
 }

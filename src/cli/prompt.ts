@@ -20,9 +20,11 @@ async function ask() {
   return createPromptModule({ input: process.stdin, output: process.stderr });
 }
 
-export async function askText(message: string): Promise<string> {
+export async function askText(message: string, suggestion?: string): Promise<string> {
   const prompt = await ask();
-  const { answer } = await prompt([{ type: 'input', name: 'answer', message, validate: notEmpty }]);
+  const { answer } = await prompt([
+    { type: 'input', name: 'answer', message, default: suggestion, validate: notEmpty },
+  ]);
   return String(answer).trim();
 }
 

@@ -26,8 +26,8 @@ export interface Session {
  * Reads the settings and sets up the report.
  * @throws GraphException USAGE, CONFIG_INVALID, NOT_FOUND (profile)
  */
-export async function openSession(call: Call): Promise<Session> {
-  const { settings, configDir, stateDir } = await openSettings(call);
+export async function openSession(call: Call, options: { newProfile?: boolean } = {}): Promise<Session> {
+  const { settings, configDir, stateDir } = await openSettings(call, options);
   const { report } = call;
   const target = targetOf(settings);
   const lifetime = seconds(settings, 'lifetime');
@@ -56,18 +56,23 @@ export async function openSession(call: Call): Promise<Session> {
   };
 }
 
+/** Where this user's files are. */
+export function placesOf({ ctx }: Call): { configDir: string; stateDir: string } {
+  const { XDG_CONFIG_HOME, XDG_STATE_HOME } = ctx.env;
+  return {
+    configDir: path.join(xdg(XDG_CONFIG_HOME) ?? path.join(ctx.home, '.config'), 'graphcred'),
+    stateDir: path.join(xdg(XDG_STATE_HOME) ?? path.join(ctx.home, '.local', 'state'), 'graphcred'),
+  };
+}
+
 /** The settings alone, for commands that talk to no database. */
-export async function openSettings(call: Call) {
+export async function openSettings(call: Call, options: { newProfile?: boolean } = {}) {
   const { ctx, flags, report } = call;
-  const configDir = path.join(xdg(ctx.env.XDG_CONFIG_HOME) ?? path.join(ctx.home, '.config'), 'graphcred');
-  const stateDir = path.join(
-    xdg(ctx.env.XDG_STATE_HOME) ?? path.join(ctx.home, '.local', 'state'),
-    'graphcred',
-  );
+  const { configDir, stateDir } = placesOf(call);
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
   const { env, cwd, home, uid } = ctx;
-  const settings = await loadSettings({ flags, env, cwd, home, configDir, uid });
+  const settings = await loadSettings({ flags, env, cwd, home, configDir, uid, ...options });
   report.json = outputOf(call, settings) === 'json';
   for (const note of settings.notes) report.detail(note);
   if (settings.refused.length > 0) {

@@ -57,7 +57,7 @@ export function open(
 }
 
 /** What `login` wrote down, if it did. */
-export function recordedStore(configDir: string): string | undefined {
+function recordedStore(configDir: string): string | undefined {
   try {
     const name = fs.readFileSync(path.join(configDir, 'store'), 'utf8').trim();
     return NAMES.includes(name) ? name : undefined;
@@ -72,4 +72,33 @@ export function requireKeeping(store: Store, what: string): void {
   throw new GraphException('USAGE', `${what} needs a store that keeps something; this one is none.`, {
     hint: 'choose one with --store keychain or --store file',
   });
+}
+
+/** Writes down the store for the calls to come that name none. */
+export function recordStore(configDir: string, name: StoreName): void {
+  fs.mkdirSync(configDir, { recursive: true, mode: 0o700 });
+  const file = path.join(configDir, 'store');
+  const temporary = `${file}.${process.pid}.tmp`;
+  fs.writeFileSync(temporary, `${name}\n`, { mode: 0o600 });
+  fs.renameSync(temporary, file);
+}
+
+/** Moves saved secrets to another store. Tokens are dropped: they are minted anew where they are needed. */
+export async function moveTo(place: Place, name: StoreName): Promise<void> {
+  const target = await open(place, name, true);
+  if (name === 'none') return;
+  await target.check();
+  for (const from of (['keychain', 'file'] as const).filter((other) => other !== name)) {
+    const source = await open(place, from, true);
+    for (const record of source.list()) {
+      if (record.kind === 'token') {
+        await source
+          .remove(record.key)
+          .catch(() => place.call.report.warn(`a token stays behind in the ${from} store`));
+        continue;
+      }
+      const value = await source.read(record);
+      if (value) await target.write({ ...record, store: name }, value);
+    }
+  }
 }

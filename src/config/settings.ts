@@ -76,6 +76,8 @@ export interface SettingsInput {
   home: string;
   configDir: string;
   uid: number | undefined;
+  /** The profile is about to be made, so it need not exist. */
+  newProfile?: boolean;
 }
 
 /**
@@ -93,7 +95,7 @@ export async function loadSettings(input: SettingsInput): Promise<Settings> {
 
   const profile = chooseProfile(flags, env, config);
   const values = config?.profiles.get(profile.name);
-  if (values === undefined && profile.source !== 'default') {
+  if (values === undefined && profile.source !== 'default' && !input.newProfile) {
     const names = [...(config?.profiles.keys() ?? [])];
     throw new GraphException('NOT_FOUND', `There is no profile ${quote(profile.name)} (${profile.source}).`, {
       hint:

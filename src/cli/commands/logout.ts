@@ -1,0 +1,52 @@
+import { GraphException } from '../../core/errors.js';
+import type { Store, StoreRecord } from '../../store/store.js';
+import type { Call } from '../call.js';
+import { connect, secretOf } from '../connect.js';
+import { findCredential } from '../credential.js';
+import { openSession, type Session } from '../session.js';
+import { chooseStore } from '../stores.js';
+
+/** `graphcred logout` */
+export async function run(call: Call): Promise<number> {
+  const { flags, report } = call;
+  const session = await openSession(call);
+  const { store } = await chooseStore(session, { needed: true });
+  const mine = store.list().filter((record) => belongs(record, session));
+  if (mine.length === 0) {
+    throw new GraphException('NOT_FOUND', `Nothing of ${session.target.host} is kept here.`, {
+      hint: 'see: graphcred token list',
+    });
+  }
+  if (flags.revoke === true) await revoke(session, store, mine);
+  for (const record of mine) await store.remove(record.key);
+  const tokens = mine.filter(({ kind }) => kind === 'token').length;
+  if (report.json) report.document({ forgotten: mine.length, tokens, revoked: flags.revoke === true });
+  else
+    report.result(
+      `Forgot ${tokens} tokens and ${mine.length - tokens} saved credentials of ${session.target.host}.`,
+    );
+  return 0;
+}
+
+function belongs({ info }: StoreRecord, { target, username }: Session): boolean {
+  if (info.gsqlUrl !== target.gsqlUrl) return false;
+  if (username === undefined) return true;
+  if (info.username !== undefined) return info.username === username;
+  // A token minted from a secret of unknown owner goes too: staying logged in by accident is worse.
+  const principal = String(info.principal);
+  return !principal.startsWith('user:') || principal === `user:${username}`;
+}
+
+/** The server first: what it could not be told stays held, so that it can be revoked later. */
+async function revoke(session: Session, store: Store, records: readonly StoreRecord[]): Promise<void> {
+  const tokens = records.filter(({ kind }) => kind === 'token');
+  if (tokens.length === 0) return;
+  const credential = await findCredential(session, 'mint', async () => store);
+  const { connection } = await connect(session, credential, store.name !== 'none');
+  const secret = await secretOf(credential);
+  for (const record of tokens) {
+    const token = await store.read(record);
+    if (token) await connection.deleteToken(secret, { token, skipNA: true });
+    await store.remove(record.key);
+  }
+}

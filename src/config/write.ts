@@ -1,0 +1,63 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { GraphException } from '../core/errors.js';
+import { checkConfig } from './schema.js';
+
+/** The keys `login` writes. A credential has no place among them. */
+export type ProfileToWrite = Readonly<Record<string, string | number>>;
+
+/**
+ * Adds or replaces one profile in the user's `config.json`, leaving the rest as it is.
+ * @returns the file written
+ * @throws GraphException CONFIG_INVALID when the user's file is YAML or cannot be read or written
+ */
+export function writeProfile(configDir: string, name: string, profile: ProfileToWrite): string {
+  for (const yaml of ['config.yaml', 'config.yml']) {
+    const other = path.join(configDir, yaml);
+    if (!fs.existsSync(other)) continue;
+    throw new GraphException(
+      'CONFIG_INVALID',
+      `${other} is YAML, which graphcred reads but does not rewrite.`,
+      {
+        hint: `add the profile ${name} to it by hand; .graphcredrc.example shows how`,
+      },
+    );
+  }
+  const file = path.join(configDir, 'config.json');
+  const data = readExisting(file);
+  const profiles = { ...(data.profiles as Record<string, object> | undefined) };
+  profiles[name] = { ...profiles[name], ...profile };
+  const next = { ...(data.defaultProfile === undefined ? { defaultProfile: name } : {}), ...data, profiles };
+  checkConfig(file, next);
+  const temporary = `${file}.${process.pid}.tmp`;
+  try {
+    fs.mkdirSync(configDir, { recursive: true, mode: 0o700 });
+    fs.writeFileSync(temporary, `${JSON.stringify(next, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+    fs.renameSync(temporary, file);
+  } catch {
+    fs.rmSync(temporary, { force: true });
+    throw new GraphException('CONFIG_INVALID', `${file} cannot be written.`, {
+      hint: 'look at the owner and mode of its folder',
+    });
+  }
+  return file;
+}
+
+function readExisting(file: string): Record<string, unknown> {
+  let text: string;
+  try {
+    text = fs.readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw new GraphException('CONFIG_INVALID', `${file} cannot be read.`, {
+      hint: 'look at its owner and mode',
+    });
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new GraphException('CONFIG_INVALID', `${file} is not valid JSON.`, {
+      hint: 'correct it, then log in again',
+    });
+  }
+}
