@@ -89,7 +89,7 @@ function checked<T>(settings: Settings, work: () => T): T {
     const key = (Object.keys(CONFIG_KEYS) as ConfigKey[]).find((name) => error.message.includes(` ${name} `));
     if (key === undefined) throw error;
     const rest = error.message.slice(error.message.indexOf(` ${key} `) + key.length + 2).replace(/\.$/, '');
-    const host = key === 'host' && rest.includes('begin with http');
+    const host = key === 'host' && rest.includes('begins with http');
     const typed = settings.all.host[0]?.value;
     // Both spellings, so that the right one can be copied; a host name is no secret.
     const both =
