@@ -1,0 +1,273 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { bench, cli, temporaryHome } from '../helpers/cli.js';
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+
+interface TokenDocument {
+  token: string;
+  expiresAt: string;
+  expiresAtUnix: number;
+  lifetimeSeconds: number;
+  source: string;
+}
+
+describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion) => {
+  test('a secret is shown once, listed masked, and dropped', async () => {
+    const { run, json } = await bench({ serverVersion });
+    const created = await json<{ alias: string; secret: string }>('secret create ci');
+    expect(created).toEqual({
+      schemaVersion: 1,
+      alias: 'ci',
+      secret: expect.stringMatching(/^[a-z0-9]{32}$/),
+    });
+    const masked = `${created.secret.slice(0, 3)}****${created.secret.slice(-3)}`;
+    const graph = serverVersion.startsWith('3') ? 'demo' : null;
+    expect(await json('secret list')).toEqual({
+      schemaVersion: 1,
+      secrets: [{ alias: 'ci', masked, graph }],
+    });
+    const table = await run('secret list');
+    expect(table).toEqual({
+      status: 0,
+      stdout: expect.stringMatching(/^ALIAS +SECRET +GRAPH\nci /),
+      stderr: '',
+    });
+    expect(table.stdout).not.toContain(created.secret);
+    expect(await json('secret drop ci')).toEqual({
+      schemaVersion: 1,
+      dropped: ['ci'],
+      missing: [],
+      dryRun: false,
+    });
+    expect(await json('secret list')).toEqual({ schemaVersion: 1, secrets: [] });
+  });
+
+  test('text output of secret create is the bare value, and an alias is made up when none is given', async () => {
+    const { run, json } = await bench({ serverVersion });
+    const { status, stdout } = await run('secret create');
+    expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
+    const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
+    expect(secrets.map(({ alias }) => alias)).toEqual([expect.stringMatching(/^AUTO_GENERATED_ALIAS_/)]);
+  });
+
+  test('a token is minted once, found again without a request, and fresh when asked', async () => {
+    const { json, run, requests } = await bench({ serverVersion });
+    const minted = await json<TokenDocument>('token get --lifetime 1h');
+    expect(minted).toEqual({
+      schemaVersion: 1,
+      token: expect.any(String),
+      expiresAt: expect.stringMatching(ISO),
+      expiresAtUnix: expect.any(Number),
+      lifetimeSeconds: 3600,
+      source: 'server',
+      serverVersion,
+      graph: 'demo',
+      host: 'http://127.0.0.1',
+    });
+    expect(Math.abs(minted.expiresAtUnix - Date.now() / 1000 - 3600)).toBeLessThan(30);
+    requests();
+    const found = await json<TokenDocument>('token get --lifetime 1h');
+    expect(found).toEqual({ ...minted, source: 'store' });
+    expect(await run('token get --lifetime 1h')).toEqual({
+      status: 0,
+      stdout: `${minted.token}\n`,
+      stderr: '',
+    });
+    expect(requests()).toEqual([]);
+    expect((await json<TokenDocument>('token get --lifetime 1h --fresh')).source).toBe('server');
+    expect((await json<TokenDocument>('token get --lifetime 2h')).source).toBe('server');
+  });
+
+  test('too little life left means a new token', async () => {
+    const { json } = await bench({ serverVersion });
+    await json('token get --lifetime 5m');
+    expect((await json<TokenDocument>('token get --lifetime 5m --min-ttl 4m')).source).toBe('store');
+    expect((await json<TokenDocument>('token get --lifetime 5m --min-ttl 6m')).source).toBe('server');
+  });
+
+  test('delete tells the server first and forgets the entry; nothing held is exit 3 without a request', async () => {
+    const { json, run, requests } = await bench({ serverVersion });
+    await run('token get');
+    expect(await json('token delete')).toEqual({ schemaVersion: 1, deleted: 1, missing: 0 });
+    requests();
+    const again = await run('token delete -o json');
+    expect(again).toEqual({ status: 3, stdout: '', stderr: expect.stringContaining('"code":"NOT_FOUND"') });
+    expect(await json('token delete --skip-missing')).toEqual({ schemaVersion: 1, deleted: 0, missing: 0 });
+    expect(requests()).toEqual([]);
+  });
+
+  test('while the server cannot be reached, a held token is kept', async () => {
+    const { json, run, sandbox } = await bench({ serverVersion });
+    await run('token get');
+    await sandbox.close();
+    expect((await run('token delete')).status).toBe(7);
+    expect((await json<TokenDocument>('token get')).source).toBe('store');
+  });
+
+  test('drop does all it can: 10 when some were missing, 3 when all were, 0 when forgiven', async () => {
+    const { run } = await bench({ serverVersion });
+    await run('secret create one');
+    expect(await run('secret drop one none -o json')).toMatchObject({
+      status: 10,
+      stdout: '{"schemaVersion":1,"dropped":["one"],"missing":["none"],"dryRun":false}\n',
+    });
+    expect((await run('secret drop none')).status).toBe(3);
+    expect((await run('secret drop none --ignore-missing')).status).toBe(0);
+  });
+
+  test('a generic user may not create secrets', async () => {
+    const users = [{ name: 'rita', password: 'pw', role: 'reader' as const }];
+    const { run } = await bench({ serverVersion, users });
+    const { status, stdout, stderr } = await run('secret create ci -o json', {
+      env: { GRAPHCRED_USERNAME: 'rita', GRAPHCRED_PASSWORD: 'pw' },
+    });
+    expect({ status, stdout }).toEqual({ status: 4, stdout: '' });
+    expect(JSON.parse(stderr).error).toMatchObject({
+      code: 'PERMISSION_DENIED',
+      exitCode: 4,
+      retryable: false,
+    });
+  });
+
+  test('a wrong password is sent once and is exit 4', async () => {
+    const { run, requests } = await bench({ serverVersion });
+    await run('secret list');
+    requests();
+    const { status, stdout, stderr } = await run('secret list -o json', {
+      env: { GRAPHCRED_PASSWORD: 'hunter2' },
+    });
+    expect({ status, stdout }).toEqual({ status: 4, stdout: '' });
+    expect(stderr).not.toContain('hunter2');
+    expect(requests()).toHaveLength(1);
+  });
+
+  test('REST authentication off is exit 8 and says how to turn it on', async () => {
+    const { run } = await bench({ serverVersion, restAuth: 'off' });
+    const { status, stdout, stderr } = await run('token get -o json');
+    expect({ status, stdout }).toEqual({ status: 8, stdout: '' });
+    const errors = stderr.trim().split('\n');
+    expect(JSON.parse(errors.at(-1) as string).error).toMatchObject({
+      code: 'REST_AUTH_DISABLED',
+      hint: expect.stringContaining('gadmin'),
+    });
+  });
+
+  test('a saved secret mints, and no value is printed', async () => {
+    const { run, json, env, home } = await bench({ serverVersion });
+    const saved = await run('secret create ci --save -o json');
+    expect(saved).toMatchObject({ status: 0, stdout: '{"schemaVersion":1,"alias":"ci","saved":true}\n' });
+    const { GRAPHCRED_PASSWORD: _, ...rest } = env;
+    const minted = await cli(home, ['token', 'get', '-o', 'json'], { env: rest });
+    expect(minted.status).toBe(0);
+    expect(JSON.parse(minted.stdout)).toMatchObject({ source: 'server' });
+    await json('secret drop ci');
+    expect((await cli(home, ['token', 'get', '--fresh'], { env: rest })).status).toBe(2);
+  });
+
+  test('status: none 3, valid 0, rejected 4, unreachable 7', async () => {
+    const { run, json, sandbox } = await bench({ serverVersion });
+    expect(await run('status')).toMatchObject({ status: 3, stdout: expect.stringContaining('none') });
+    await run('token get');
+    const document = await json<{ token: object }>('status');
+    expect(document).toEqual({
+      schemaVersion: 1,
+      profile: 'default',
+      host: 'http://127.0.0.1',
+      serverVersion,
+      restAuth: 'on',
+      token: { state: 'valid', expiresAt: expect.stringMatching(ISO), expiresAtUnix: expect.any(Number) },
+    });
+    expect((await run('status')).status).toBe(0);
+    const { token } = await json<TokenDocument>('token get');
+    await run('token delete --token-stdin --store none', { stdin: token });
+    expect(await run('status')).toMatchObject({ status: 4, stdout: expect.stringContaining('rejected') });
+    expect((await run('status')).status).toBe(3);
+    await sandbox.close();
+    expect((await run('status')).status).toBe(7);
+    expect((await run('status --offline')).status).toBe(3);
+  });
+});
+
+test('3.x refreshes from now, under the new lifetime, and the token keeps its text', async () => {
+  const { json, run } = await bench();
+  const minted = await json<TokenDocument>('token get --lifetime 1h');
+  const refreshed = await json<TokenDocument>('token refresh --lifetime 3h');
+  expect(refreshed).toMatchObject({ token: minted.token, lifetimeSeconds: 10_800, source: 'server' });
+  expect(Math.abs(refreshed.expiresAtUnix - Date.now() / 1000 - 10_800)).toBeLessThan(30);
+  expect(await json('token get --lifetime 3h')).toMatchObject({ token: minted.token, source: 'store' });
+  expect(await json('token delete')).toMatchObject({ deleted: 1 });
+  expect((await run('token refresh')).status).toBe(3);
+});
+
+test('4.x cannot refresh, and hears no more than the question for its version', async () => {
+  const { run, requests } = await bench({ serverVersion: '4.1.2' });
+  const { status, stderr } = await run('token refresh');
+  expect({ status, stderr }).toEqual({
+    status: 8,
+    stderr: expect.stringContaining('graphcred token get --fresh'),
+  });
+  expect(requests()).toEqual(['GET /gsql/v1/version']);
+});
+
+test('a server that counts milliseconds is asked once more, and remembered', async () => {
+  const { json, requests } = await bench({ serverVersion: '4.1.2', lifetimeUnit: 'ms' });
+  const first = await json<TokenDocument>('token get --lifetime 15m');
+  expect(Math.abs(first.expiresAtUnix - Date.now() / 1000 - 900)).toBeLessThan(30);
+  const mints = () => requests().filter((request) => request === 'POST /gsql/v1/tokens').length;
+  expect(mints()).toBe(2);
+  await json('token get --lifetime 15m --fresh');
+  expect(mints()).toBe(1);
+});
+
+test('login writes a profile without any secret; logout forgets', async () => {
+  const { run, env, home, sandbox } = await bench();
+  const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl } = env as Record<string, string>;
+  const password = sandbox.password;
+  const line = `login -p prod --graph demo -u tigergraph --password-stdin --rest-url ${restUrl} --gsql-url ${gsqlUrl} --store file`;
+  const bare = { GRAPHCRED_STORE: '' };
+  const login = await cli(home, line.split(' '), { stdin: `${password}\n`, env: bare });
+  expect(login).toMatchObject({ status: 0, stdout: expect.stringContaining('prod') });
+  const file = path.join(home, '.config/graphcred/config.json');
+  expect(JSON.parse(fs.readFileSync(file, 'utf8'))).toEqual({
+    defaultProfile: 'prod',
+    profiles: { prod: { restUrl, gsqlUrl, graph: 'demo', username: 'tigergraph' } },
+  });
+  expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  const get = await cli(home, ['token', 'get'], { env: { TG_PASSWORD: password } });
+  expect(get).toMatchObject({ status: 0, stderr: '' });
+  expect((await cli(home, ['logout'], {})).status).toBe(0);
+  expect((await cli(home, ['logout'], {})).status).toBe(3);
+  expect(
+    (
+      await cli(
+        home,
+        [
+          'login',
+          '-p',
+          'bad',
+          '--graph',
+          'demo',
+          '-u',
+          'x',
+          '--password-stdin',
+          '--gsql-url',
+          gsqlUrl as string,
+          '--rest-url',
+          restUrl as string,
+        ],
+        { stdin: 'nope' },
+      )
+    ).status,
+  ).toBe(4);
+  expect(Object.keys(JSON.parse(fs.readFileSync(file, 'utf8')).profiles)).toEqual(['prod']);
+  expect((await run('config path')).stdout).toBe(`${file}\n`);
+});
+
+test('without a credential and without a terminal: exit 2, naming flag and variable', async () => {
+  const home = temporaryHome();
+  const { status, stdout, stderr } = await cli(home, ['token', 'get', '--store', 'none'], {});
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  expect(stderr).toMatch(/--username.*GRAPHCRED_USERNAME/s);
+});

@@ -1,0 +1,111 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { Context } from '../../src/cli/context.js';
+import { main } from '../../src/cli/main.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+
+export interface Result {
+  status: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface RunOptions {
+  env?: Record<string, string>;
+  cwd?: string;
+  stdin?: string;
+  now?: () => number;
+}
+
+/** A home of its own, removed at the end of the test. */
+export function temporaryHome(): string {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-test-'));
+  onTestFinished(() => fs.rmSync(home, { recursive: true, force: true }));
+  return home;
+}
+
+/** Runs one command line in this process, as a script would: no terminal, no environment but `env`. */
+export async function cli(home: string, argv: readonly string[], options: RunOptions = {}): Promise<Result> {
+  const written = { stdout: '', stderr: '' };
+  const output = (name: 'stdout' | 'stderr') => ({
+    isTTY: false,
+    columns: undefined,
+    write: (text: string) => {
+      written[name] += text;
+    },
+  });
+  const ctx: Context = {
+    argv,
+    env: { PATH: process.env.PATH, ...options.env },
+    cwd: options.cwd ?? home,
+    home,
+    platform: process.platform,
+    uid: process.getuid?.(),
+    pid: process.pid,
+    stdin: { isTTY: false, read: async () => options.stdin ?? '' },
+    stdout: output('stdout'),
+    stderr: output('stderr'),
+    now: options.now ?? Date.now,
+    startedAt: Date.now(),
+    self: { command: process.execPath, args: [path.resolve('bin/graphcred.js')] },
+    stopped: () => new Promise(() => {}),
+  };
+  const status = await main(ctx);
+  return { status, ...written };
+}
+
+export interface Bench {
+  readonly sandbox: Sandbox;
+  readonly home: string;
+  /** Runs a command line with the sandbox's address, graph and administrator in the environment. */
+  run(line: string | readonly string[], options?: RunOptions): Promise<Result>;
+  /** As `run`, with `-o json`; the parsed document. */
+  json<T = Record<string, unknown>>(line: string, options?: RunOptions): Promise<T>;
+  /** Requests since the last call of this function, as `METHOD /path`. */
+  requests(): string[];
+  readonly env: Record<string, string>;
+}
+
+/** A sandbox of its own and a home of its own. Fails the test when something unknown was asked of the sandbox. */
+export async function bench(options: SandboxOptions = {}): Promise<Bench> {
+  const sandbox = await startSandbox({
+    gsqlPort: 0,
+    ...(options.serverVersion?.startsWith('4') ? {} : { restPort: 0 }),
+    ...options,
+  });
+  onTestFinished(async () => {
+    await sandbox.close();
+    if (sandbox.unknownRoutes.length > 0)
+      throw new Error(`the sandbox was asked for ${sandbox.unknownRoutes.join(', ')}`);
+  });
+  const home = temporaryHome();
+  const env = {
+    GRAPHCRED_REST_URL: sandbox.restUrl,
+    GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
+    GRAPHCRED_GRAPH: sandbox.graph,
+    GRAPHCRED_USERNAME: sandbox.username,
+    GRAPHCRED_PASSWORD: sandbox.password,
+    GRAPHCRED_STORE: 'file',
+  };
+  let seen = 0;
+  const run = (line: string | readonly string[], more: RunOptions = {}) =>
+    cli(home, typeof line === 'string' ? line.split(' ') : line, { ...more, env: { ...env, ...more.env } });
+  return {
+    sandbox,
+    home,
+    env,
+    run,
+    json: async <T>(line: string, more?: RunOptions) => {
+      const result = await run(`${line} -o json`, more);
+      if (result.stdout === '') throw new Error(`no document: ${result.stderr}`);
+      return JSON.parse(result.stdout) as T;
+    },
+    requests: () => {
+      const fresh = sandbox.requests.slice(seen).map(({ method, path: route }) => `${method} ${route}`);
+      seen = sandbox.requests.length;
+      return fresh;
+    },
+  };
+}
