@@ -251,7 +251,7 @@ export async function typeIntoPrompt(keyring: Keyring, password: string | undefi
       () => true,
       () => false,
     );
-  if (!(await eventually(shown, 10_000))) throw new Error('no prompt appeared');
+  if (!(await eventually(shown, 30_000))) throw new Error('no prompt appeared');
   for (let attempt = 0; attempt < 10; attempt++) {
     // A prompt that has only just appeared may miss the first keys.
     await xdotool('key', 'ctrl+a');
