@@ -55,8 +55,6 @@ export const CREDENTIALS: readonly OptionSpec[] = [
   option('secret-file', 'read the secret from a file', 'file'),
 ];
 
-export const LOGIN: readonly OptionSpec[] = CREDENTIALS.filter((o) => !o.name.startsWith('secret-'));
-
 export const BEHAVIOUR: readonly OptionSpec[] = [
   option('no-input', 'never ask a question'),
   option('quiet', 'print no notes', undefined, { short: 'q' }),
