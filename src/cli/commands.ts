@@ -93,6 +93,20 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./commands/token/delete.js'),
   },
   {
+    path: 'token list',
+    summary: 'what this machine holds: whose, where, how old, time left; never a token',
+    examples: ['graphcred token list', 'graphcred token list -o json'],
+    options: LISTING,
+    load: () => import('./commands/token/list.js'),
+  },
+  {
+    path: 'token check',
+    summary: 'ask the server whether it accepts the token',
+    examples: ['graphcred token check', 'printenv TOKEN | graphcred token check --token-stdin'],
+    options: [...LISTING, TOKEN_STDIN],
+    load: () => import('./commands/token/check.js'),
+  },
+  {
     path: 'login',
     summary: 'write a profile, prove it against the server, and keep a secret if you like',
     examples: [

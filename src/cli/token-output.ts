@@ -1,11 +1,11 @@
 import type { HeldToken } from '../tokens/acquire.js';
-import { times } from './output.js';
+import { isoSeconds, times } from './output.js';
 import { outputOf, type Session } from './session.js';
 
 /** Prints a token in the format asked for. */
-export function printToken(session: Session, held: HeldToken): void {
+export async function printToken(session: Session, held: HeldToken): Promise<void> {
   const { call, settings, graph, target } = session;
-  const { report } = call;
+  const { report, flags } = call;
   const token = held.token.reveal();
   switch (outputOf(call, settings)) {
     case 'json':
@@ -19,7 +19,23 @@ export function printToken(session: Session, held: HeldToken): void {
         host: target.host,
       });
       return;
+    case 'header':
+      return report.result(`Authorization: Bearer ${token}`);
+    case 'env':
+      return report.result(
+        (await import('./formats.js')).assignment('TG_API_TOKEN', token, flags.shell as string | undefined),
+      );
+    case 'github':
+      return (await import('./formats.js')).toGithub(call, token, isoSeconds(held.expiresAtUnix));
+    case 'gitlab':
+      return (await import('./formats.js')).toGitlab(call, token);
     default:
-      report.result(token);
+      return report.result(token);
   }
+}
+
+/** Formats that need more than the token are checked before one is minted for nothing. */
+export async function checkOutput({ call, settings }: Session): Promise<void> {
+  const output = outputOf(call, settings);
+  if (output === 'github' || output === 'gitlab') (await import('./formats.js')).requireFiles(call, output);
 }

@@ -11,6 +11,7 @@ import { exitStatus } from '../exit.js';
 import { printable, times } from '../output.js';
 import { openSession, openSettings, type Session } from '../session.js';
 import { chooseStore } from '../stores.js';
+import { inWords } from '../words.js';
 
 type State = 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
 
@@ -136,14 +137,4 @@ function life(record: StoreRecord, now: number): string {
   const part = Math.min(1, left / Math.max(1, Number(record.info.lifetime)));
   const full = Math.round(part * BAR);
   return `[${'#'.repeat(full)}${'-'.repeat(BAR - full)}] ${inWords(left)} left`;
-}
-
-function inWords(seconds: number): string {
-  const units = [
-    ['d', 86_400],
-    ['h', 3600],
-    ['m', 60],
-  ] as const;
-  for (const [name, size] of units) if (seconds >= 2 * size) return `${Math.floor(seconds / size)}${name}`;
-  return `${Math.floor(seconds)}s`;
 }

@@ -5,13 +5,14 @@ import type { Call } from '../../call.js';
 import { findCredential } from '../../credential.js';
 import { openSession, type Session, seconds } from '../../session.js';
 import { chooseStore } from '../../stores.js';
-import { printToken } from '../../token-output.js';
+import { checkOutput, printToken } from '../../token-output.js';
 
 /** `graphcred token get` */
 export async function run(call: Call): Promise<undefined> {
   const session = await openSession(call);
+  await checkOutput(session);
   const held = await obtainToken(session, { fresh: call.flags.fresh === true });
-  printToken(session, held);
+  await printToken(session, held);
 }
 
 /** The token of this session: held, or minted once and kept. */

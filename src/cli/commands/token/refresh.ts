@@ -8,12 +8,13 @@ import { connect, secretOf } from '../../connect.js';
 import { findCredential } from '../../credential.js';
 import { openSession } from '../../session.js';
 import { chooseStore } from '../../stores.js';
-import { printToken } from '../../token-output.js';
+import { checkOutput, printToken } from '../../token-output.js';
 import { tokenFromStdin } from '../../token-stdin.js';
 
 /** `graphcred token refresh` */
 export async function run(call: Call): Promise<undefined> {
   const session = await openSession(call);
+  await checkOutput(session);
   const { ctx, report } = call;
   const { store } = await chooseStore(session, { needed: true });
   const credential = await findCredential(session, 'mint', async () => store);
@@ -46,5 +47,5 @@ export async function run(call: Call): Promise<undefined> {
   );
   // It is one token still: under its old lifetime it must not be found, or it would be deleted twice.
   if (record && record.key !== identityKey(identity)) await store.remove(record.key);
-  printToken(session, { ...renewed, source: 'server' } satisfies HeldToken);
+  await printToken(session, { ...renewed, source: 'server' } satisfies HeldToken);
 }

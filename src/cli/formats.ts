@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { GraphException } from '../core/errors.js';
+import type { Call } from './call.js';
+
+/** One line that sets a variable when the shell evaluates it, whatever the value holds. */
+export function assignment(name: string, value: string, shell = 'sh'): string {
+  switch (shell) {
+    case 'fish':
+      return `set -gx ${name} '${value.replace(/[\\']/g, '\\$&')}'`;
+    case 'powershell':
+      // Single quotes of every kind PowerShell takes for one are doubled, as its documentation says.
+      return `$env:${name} = '${value.replace(/['\u2018\u2019\u201a\u201b]/g, '$&$&')}'`;
+    default:
+      return `export ${name}='${value.replace(/'/g, "'\\''")}'`;
+  }
+}
+
+/** @throws GraphException INPUT_REQUIRED, USAGE naming what is missing */
+export function requireFiles({ ctx, flags }: Call, output: 'github' | 'gitlab'): void {
+  if (output === 'gitlab' && flags.dotenv === undefined) {
+    throw new GraphException('INPUT_REQUIRED', '-o gitlab needs a file to write to.', {
+      hint: 'give --dotenv FILE',
+    });
+  }
+  if (output !== 'github') return;
+  for (const name of flags.export === true ? ['GITHUB_OUTPUT', 'GITHUB_ENV'] : ['GITHUB_OUTPUT']) {
+    if (ctx.env[name]) continue;
+    throw new GraphException(
+      'INPUT_REQUIRED',
+      `-o github needs the variable ${name}, which GitHub Actions sets.`,
+      {
+        hint: 'outside GitHub Actions use another format, for example -o env',
+      },
+    );
+  }
+}
+
+/** Masks the token first; only then is it written where later steps find it. */
+export function toGithub(call: Call, token: string, expiresAt: string): void {
+  const { ctx, flags, report } = call;
+  report.result(`::add-mask::${token.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A')}`);
+  append(ctx.env.GITHUB_OUTPUT as string, [
+    ['token', token],
+    ['expires-at', expiresAt],
+  ]);
+  if (flags.export === true) append(ctx.env.GITHUB_ENV as string, [['TG_API_TOKEN', token]]);
+}
+
+function append(file: string, pairs: readonly (readonly [string, string])[]): void {
+  // A delimiter nobody can guess: a value that held it could set variables of its own.
+  const end = `graphcred_${randomBytes(16).toString('hex')}`;
+  const text = pairs.map(([name, value]) => `${name}<<${end}\n${value}\n${end}\n`).join('');
+  written(file, () => fs.appendFileSync(file, text, { mode: 0o600 }));
+}
+
+/** A dotenv report: GitLab reads it after the job and has no way to mask it while the job runs. */
+export function toGitlab({ ctx, flags, report }: Call, token: string): void {
+  if (/[\r\n]/.test(token))
+    throw new GraphException('BAD_RESPONSE', 'This token cannot stand in a dotenv file.');
+  const file = path.resolve(ctx.cwd, flags.dotenv as string);
+  const temporary = `${file}.${ctx.pid}.tmp`;
+  written(file, () => {
+    fs.writeFileSync(temporary, `TG_API_TOKEN=${token}\n`, { mode: 0o600, flag: 'wx' });
+    fs.renameSync(temporary, file);
+  });
+  report.note(`wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`);
+}
+
+function written(file: string, write: () => void): void {
+  try {
+    write();
+  } catch {
+    throw new GraphException('USAGE', `${file} cannot be written.`, {
+      hint: 'check the path and its folder',
+    });
+  }
+}

@@ -1,0 +1,125 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { assignment } from '../../src/cli/formats.js';
+import { bench } from '../helpers/cli.js';
+
+interface Token {
+  token: string;
+}
+
+test('token list shows whose and how long, never a token, and needs no server', async () => {
+  const { run, json, sandbox } = await bench();
+  expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
+  const { token } = await json<Token>('token get --lifetime 1h');
+  await sandbox.close();
+  const list = await run('token list -o json');
+  expect(JSON.parse(list.stdout)).toEqual({
+    schemaVersion: 1,
+    tokens: [
+      {
+        host: 'http://127.0.0.1',
+        restUrl: sandbox.restUrl,
+        gsqlUrl: sandbox.gsqlUrl,
+        graph: 'demo',
+        principal: 'user:tigergraph',
+        store: 'file',
+        createdAt: expect.stringMatching(/Z$/),
+        createdAtUnix: expect.any(Number),
+        expiresAt: expect.stringMatching(/Z$/),
+        expiresAtUnix: expect.any(Number),
+        secondsLeft: expect.any(Number),
+      },
+    ],
+  });
+  expect(list.stdout).not.toContain(token);
+  expect((await run('token list')).stdout).toMatch(/user:tigergraph +file +\d+s ago +\d+m left/);
+});
+
+describe.each(['3.10.1', '4.1.2'])('token check on %s', (serverVersion) => {
+  test('accepted 0, rejected 4 and forgotten, none held 3', async () => {
+    const { run, json } = await bench({ serverVersion });
+    expect((await run('token check')).status).toBe(3);
+    const { token } = await json<Token>('token get');
+    expect(await json('token check')).toEqual({ schemaVersion: 1, accepted: true });
+    expect((await run('token check --token-stdin', { stdin: `${token}\n` })).status).toBe(0);
+    await run('token delete --token-stdin --store none', { stdin: token });
+    const rejected = await run('token check -o json');
+    expect(rejected).toMatchObject({ status: 4, stdout: '{"schemaVersion":1,"accepted":false}\n' });
+    expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
+  });
+});
+
+describe('formats', () => {
+  test('header and env', async () => {
+    const { run, json } = await bench();
+    const { token } = await json<Token>('token get');
+    expect((await run('token get -o header')).stdout).toBe(`Authorization: Bearer ${token}\n`);
+    expect((await run('token get -o env')).stdout).toBe(`export TG_API_TOKEN='${token}'\n`);
+    expect((await run('token get -o env --shell fish')).stdout).toBe(`set -gx TG_API_TOKEN '${token}'\n`);
+    expect((await run('token get -o env --shell powershell')).stdout).toBe(
+      `$env:TG_API_TOKEN = '${token}'\n`,
+    );
+  });
+
+  test('env survives eval in a POSIX shell, whatever the value holds', () => {
+    const value = fc
+      .string({ unit: 'binary', minLength: 1, maxLength: 40 })
+      .filter((text) => !/[\0\ud800-\udfff]/.test(text));
+    fc.assert(
+      fc.property(value, (text) => {
+        const script = `${assignment('X', text)}\nprintf %s "$X"`;
+        expect(execFileSync('sh', ['-c', script], { encoding: 'utf8' })).toBe(text);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('github masks first, then writes token and end behind a delimiter that changes', async () => {
+    const { run, json, home } = await bench();
+    const { token, expiresAt } = await json<Token & { expiresAt: string }>('token get');
+    const env = { GITHUB_OUTPUT: path.join(home, 'output'), GITHUB_ENV: path.join(home, 'env') };
+    for (let i = 0; i < 2; i++) {
+      const result = await run('token get -o github --export', { env });
+      expect(result).toEqual({ status: 0, stdout: `::add-mask::${token}\n`, stderr: '' });
+    }
+    const lines = fs.readFileSync(env.GITHUB_OUTPUT, 'utf8').split('\n');
+    const [, first] = /^token<<(graphcred_[0-9a-f]{32})$/.exec(lines[0] as string) ?? [];
+    expect(lines.slice(0, 6)).toEqual([
+      `token<<${first}`,
+      token,
+      first,
+      `expires-at<<${first}`,
+      expiresAt,
+      first,
+    ]);
+    expect(lines[6]).not.toBe(lines[0]);
+    expect(fs.readFileSync(env.GITHUB_ENV, 'utf8')).toContain(`\n${token}\n`);
+  });
+
+  test('github and gitlab say what they need before anything is minted', async () => {
+    const { run, requests } = await bench();
+    expect(await run('token get -o github')).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringContaining('GITHUB_OUTPUT'),
+    });
+    expect(await run('token get -o gitlab')).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--dotenv'),
+    });
+    expect(requests()).toEqual([]);
+  });
+
+  test('gitlab writes a private dotenv file', async () => {
+    const { run, json, home } = await bench();
+    const { token } = await json<Token>('token get');
+    expect(await run('token get -o gitlab --dotenv out.env')).toMatchObject({ status: 0, stdout: '' });
+    const file = path.join(home, 'out.env');
+    expect(fs.readFileSync(file, 'utf8')).toBe(`TG_API_TOKEN=${token}\n`);
+    expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  });
+});
