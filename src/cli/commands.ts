@@ -107,6 +107,20 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./commands/token/check.js'),
   },
   {
+    path: 'exec',
+    summary: 'run a command with a token in its environment (TG_API_TOKEN)',
+    examples: ['graphcred exec -- python3 load.py', 'graphcred exec --revoke --lifetime 15m -- ./nightly.sh'],
+    args: [{ name: 'command', required: true, variadic: true }],
+    passThrough: true,
+    options: [
+      ...LISTING,
+      LIFETIME,
+      { name: 'min-ttl', value: 'duration', help: 'least life a held token must have left' },
+      { name: 'revoke', help: 'mint a token for this run alone, and revoke it at the end' },
+    ],
+    load: () => import('./commands/exec.js'),
+  },
+  {
     path: 'login',
     summary: 'write a profile, prove it against the server, and keep a secret if you like',
     examples: [

@@ -1,0 +1,135 @@
+import type { ChildProcess } from 'node:child_process';
+import os from 'node:os';
+import { GraphException } from '../../core/errors.js';
+import type { HeldToken } from '../../tokens/acquire.js';
+import type { Call } from '../call.js';
+import { connect, secretOf } from '../connect.js';
+import { findCredential } from '../credential.js';
+import { openSession, type Session } from '../session.js';
+import { obtainToken } from '../token.js';
+
+/** Failed before the command ran; the cause is in `error.code`. */
+const FAILED = 125;
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
+/** Ours, and what the same values are called elsewhere: the child gets a token and nothing it could mint with. */
+const STRIPPED = /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY)|TG_(PASSWORD|SECRET|JWT_TOKEN)$)/;
+
+/** `graphcred exec` */
+export async function run(call: Call): Promise<number> {
+  const { args, flags, report, ctx } = call;
+  let session: Session;
+  let env: Record<string, string | undefined>;
+  let revoke: (() => Promise<void>) | undefined;
+  try {
+    session = await openSession(call);
+    if (ctx.env.GRAPHCRED_EXEC === '1')
+      report.note('this runs inside another graphcred exec; the command gets a token of its own');
+    if (flags.revoke === true) {
+      const minted = await mintForThisCall(session);
+      revoke = minted.revoke;
+      env = environment(session, minted.held);
+    } else {
+      env = environment(session, await obtainToken(session, { fresh: false }));
+    }
+  } catch (error) {
+    // Bad options of exec itself are the person's; anything else would look like the command's own status.
+    if (!(error instanceof GraphException) || error.code === 'USAGE') throw error;
+    report.error(error, FAILED);
+    return FAILED;
+  }
+  try {
+    return await runChild(args, env, call);
+  } finally {
+    await revoke?.();
+  }
+}
+
+function environment({ call, graph, target }: Session, held: HeldToken): Record<string, string | undefined> {
+  const env: Record<string, string | undefined> = {};
+  for (const [name, value] of Object.entries(call.ctx.env)) if (!STRIPPED.test(name)) env[name] = value;
+  return {
+    ...env,
+    TG_API_TOKEN: held.token.reveal(),
+    TG_HOST: target.host,
+    ...(graph !== undefined && { TG_GRAPHNAME: graph }),
+    TG_RESTPP_PORT: portOf(held.restUrl),
+    TG_GS_PORT: portOf(target.gsqlUrl),
+    GRAPHCRED_EXEC: '1',
+  };
+}
+
+function portOf(address: string): string {
+  const { port, protocol } = new URL(address);
+  return port || (protocol === 'https:' ? '443' : '80');
+}
+
+/** A token nobody else has: never from the store, never into it, and gone at the end. */
+async function mintForThisCall(session: Session): Promise<{ held: HeldToken; revoke: () => Promise<void> }> {
+  const { report } = session.call;
+  const { mintFor } = await import('../mint.js');
+  const { chooseStore } = await import('../stores.js');
+  const credential = await findCredential(
+    session,
+    'mint',
+    async () => (await chooseStore(session, { needed: true })).store,
+  );
+  const minted = await mintFor(session, credential, false);
+  const held: HeldToken = { ...minted, source: 'server' };
+  const revoke = async () => {
+    try {
+      const { connection, version } = await connect(session, credential, false);
+      await connection.deleteToken(await secretOf(credential), { token: held.token, skipNA: true });
+      if (version.generation === 'C')
+        report.note('the token is revoked; on 4.x each one fills a place of the user’s block list of 20');
+    } catch (error) {
+      if (!(error instanceof GraphException)) throw error;
+      report.warn(`the token could not be revoked (${error.message}); it lives until its end`);
+    }
+  };
+  return { held, revoke };
+}
+
+async function runChild(
+  args: readonly string[],
+  env: Record<string, string | undefined>,
+  call: Call,
+): Promise<number> {
+  const { spawn } = await import('node:child_process');
+  const [command = '', ...rest] = args;
+  return new Promise((resolve) => {
+    let child: ChildProcess;
+    const fail = (status: number, what: string) => {
+      const hint = status === 127 ? 'check its name, and that it is on the PATH' : 'check its mode: ls -l';
+      call.report.error(
+        new GraphException(status === 127 ? 'NOT_FOUND' : 'USAGE', `The command ${what}: ${command}`, {
+          hint,
+        }),
+        status,
+      );
+      resolve(status);
+    };
+    const pass = (signal: NodeJS.Signals) => {
+      // Ctrl-C reaches the whole foreground group by itself; passing it on would send it twice.
+      if (signal !== 'SIGINT' || !call.ctx.stdin.isTTY) child.kill(signal);
+    };
+    try {
+      child = spawn(command, rest, { stdio: 'inherit', env: env as NodeJS.ProcessEnv, cwd: call.ctx.cwd });
+    } catch {
+      fail(126, 'could not be started');
+      return;
+    }
+    for (const signal of SIGNALS) process.on(signal, pass);
+    const done = () => {
+      for (const signal of SIGNALS) process.off(signal, pass);
+    };
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      done();
+      if (error.code === 'ENOENT') fail(127, 'was not found');
+      else fail(126, 'could not be started');
+    });
+    child.on('exit', (status, signal) => {
+      done();
+      resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0));
+    });
+  });
+}
