@@ -1,0 +1,254 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseFault } from '../../src/sandbox/args.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
+import { sandboxFor, start } from '../helpers/process.js';
+
+const COMMANDS = ['token get', 'secret list', 'token delete', 'status', 'secret create'];
+
+function filesUnder(folder: string): string[] {
+  return fs
+    .readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name));
+}
+
+test('a hundred callers at once on an empty file store mint once and get the same token', async () => {
+  const home = temporaryHome();
+  const { env, mints } = await sandboxFor(home);
+  const argv = ['token', 'get', '--store', 'file'];
+  const results = await Promise.all(Array.from({ length: 100 }, () => start(argv, env).ended));
+  expect(new Set(results.map(({ status, stderr }) => `${status} ${stderr}`))).toEqual(new Set(['0 ']));
+  expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
+  expect(mints()).toBe(1);
+  const token = results[0]?.stdout.trim() as string;
+  for (const file of filesUnder(home)) {
+    expect(fs.readFileSync(file, 'utf8')).not.toContain(token);
+    expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  }
+});
+
+test('when the one that mints is killed, the others finish with one more mint', async () => {
+  const home = temporaryHome();
+  const { sandbox, env, mints } = await sandboxFor(home);
+  sandbox.addFault(parseFault('route=POST /requesttoken,nth=1,action=delay,ms=60000'));
+  const argv = ['token', 'get', '--store', 'file', '--server-version', '3'];
+  const holder = start(argv, env);
+  const lock = /token-[0-9a-f]+\.lock$/;
+  const folder = path.join(home, '.local/state/graphcred');
+  const locked = () => fs.existsSync(folder) && fs.readdirSync(folder).some((name) => lock.test(name));
+  while (!locked()) await new Promise((resolve) => setTimeout(resolve, 5));
+  const others = Array.from({ length: 10 }, () => start(argv, env));
+  holder.child.kill('SIGKILL');
+  expect((await holder.ended).signal).toBe('SIGKILL');
+  const results = await Promise.all(others.map(({ ended }) => ended));
+  expect(new Set(results.map(({ status }) => status))).toEqual(new Set([0]));
+  expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
+  expect(mints()).toBeLessThanOrEqual(2);
+});
+
+test('a refusal met by the one that mints is the answer for all who wait', async () => {
+  const home = temporaryHome();
+  const { sandbox, env } = await sandboxFor(home);
+  sandbox.addFault(parseFault('route=POST /requesttoken,action=delay,ms=1500'));
+  const argv = ['token', 'get', '--store', 'file', '--server-version', '3'];
+  const wrong = { ...env, GRAPHCRED_PASSWORD: 'wrong' };
+  const results = await Promise.all(Array.from({ length: 8 }, () => start(argv, wrong).ended));
+  expect(new Set(results.map(({ status }) => status))).toEqual(new Set([4]));
+  expect(sandbox.requests.length).toBeLessThanOrEqual(2);
+});
+
+test.each(COMMANDS)('%s ends while stdin is an open pipe that says nothing', async (line) => {
+  const home = temporaryHome();
+  const { env } = await sandboxFor(home);
+  const { GRAPHCRED_PASSWORD: _, ...poor } = env;
+  const { status, stdout, stderr } = await start(
+    line.split(' '),
+    { ...poor, GRAPHCRED_STORE: 'file' },
+    'open',
+  ).ended;
+  expect({ status, stdout: line === 'status' ? '' : stdout }).toEqual({
+    status: ['status', 'token delete'].includes(line) ? 3 : 2,
+    stdout: '',
+  });
+  if (status === 2) expect(stderr).toMatch(/--password-stdin.*GRAPHCRED_PASSWORD/s);
+});
+
+test('no credential stands on a command line during a slow mint', async () => {
+  const home = temporaryHome();
+  const { sandbox, env } = await sandboxFor(home);
+  sandbox.addFault(parseFault('route=POST /requesttoken,action=delay,ms=1000'));
+  const secret = 'canary0123456789canary0123456789';
+  const { GRAPHCRED_PASSWORD: _, ...rest } = env;
+  const running = start(
+    ['token', 'get', '--store', 'none', '--secret-stdin', '--server-version', '3'],
+    rest,
+    `${secret}\n`,
+  );
+  let done = false;
+  const ended = running.ended.finally(() => {
+    done = true;
+  });
+  while (!done) {
+    for (const pid of fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+      const line = read(`/proc/${pid}/cmdline`);
+      expect(line).not.toContain(secret);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const { status, stdout, stderr } = await ended;
+  expect({ status, stdout }).toEqual({ status: 4, stdout: '' });
+  expect(stderr).not.toContain(secret);
+});
+
+function read(file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+describe('exec', () => {
+  test('gives the command a token, none of our credentials, and its own status', async () => {
+    const home = temporaryHome();
+    const { env } = await sandboxFor(home);
+    const script =
+      'env | grep -E "^(TG_|GRAPHCRED_(PASSWORD|SECRET|STORE_KEY))" | cut -d= -f1 | sort; exit 7';
+    const more = {
+      ...env,
+      GRAPHCRED_STORE_KEY: Buffer.alloc(32, 1).toString('base64'),
+      TG_SECRET: 'x',
+      TG_PASSWORD: 'y',
+    };
+    const { status, stdout, stderr } = await start(
+      ['exec', '--store', 'file', '--', 'sh', '-c', script],
+      more,
+    ).ended;
+    expect({ status, stderr }).toEqual({ status: 7, stderr: '' });
+    expect(stdout.trim().split('\n')).toEqual([
+      'TG_API_TOKEN',
+      'TG_GRAPHNAME',
+      'TG_GS_PORT',
+      'TG_HOST',
+      'TG_RESTPP_PORT',
+    ]);
+  });
+
+  test.each([
+    [['sh', '-c', 'kill -TERM $$'], 143],
+    [['graphcred-no-such-command'], 127],
+    [['/etc/passwd'], 126],
+  ])('%j ends with %i', async (command, status) => {
+    const home = temporaryHome();
+    const { env } = await sandboxFor(home);
+    expect((await start(['exec', '--store', 'none', '--', ...command], env).ended).status).toBe(status);
+  });
+
+  test('a failure before the command is 125, named by its code; a bad option is 2', async () => {
+    const home = temporaryHome();
+    const { env } = await sandboxFor(home);
+    const wrong = { ...env, GRAPHCRED_PASSWORD: 'wrong' };
+    const failed = await start(['exec', '--store', 'none', '-o', 'json', '--', 'true'], wrong).ended;
+    expect(failed.status).toBe(125);
+    expect(JSON.parse(failed.stderr).error).toMatchObject({ code: 'AUTH_FAILED', exitCode: 125 });
+    expect((await start(['exec', '--bogus', '--', 'true'], env).ended).status).toBe(2);
+  });
+
+  test('passes a signal on and reports the command that handled it', async () => {
+    const home = temporaryHome();
+    const { env } = await sandboxFor(home);
+    const running = start(
+      [
+        'exec',
+        '--store',
+        'none',
+        '--',
+        'sh',
+        '-c',
+        'trap "exit 9" TERM; echo ready; while :; do sleep 0.05; done',
+      ],
+      env,
+    );
+    await new Promise((resolve) => running.child.stdout?.once('data', resolve));
+    running.child.kill('SIGTERM');
+    expect(await running.ended).toMatchObject({ status: 9, stdout: 'ready\n' });
+  });
+
+  test('--revoke leaves no token behind, here or on the server', async () => {
+    const home = temporaryHome();
+    const { env, sandbox } = await sandboxFor(home);
+    const { status, stdout } = await start(
+      ['exec', '--revoke', '--store', 'file', '--', 'printenv', 'TG_API_TOKEN'],
+      env,
+    ).ended;
+    expect(status).toBe(0);
+    const reply = await fetch(`${sandbox.restUrl}/echo`, {
+      headers: { authorization: `Bearer ${stdout.trim()}` },
+    });
+    expect(reply.status).toBe(403);
+    expect((await start(['token', 'delete', '--store', 'file'], env).ended).status).toBe(3);
+  });
+});
+
+const skip = keyringSkipReason();
+if (skip !== undefined) console.log(`keychain tests of the command are skipped: ${skip}`);
+
+describe.skipIf(skip !== undefined)('with the real keychain', () => {
+  test('thirty at once mint once; the token is found again, deleted, and in no file', async () => {
+    await withKeyring({ state: 'unlocked' }, async (keyring) => {
+      const { env, mints } = await sandboxFor(keyring.home);
+      const all = { ...keyring.env, ...env } as Record<string, string>;
+      const results = await Promise.all(Array.from({ length: 30 }, () => start(['token', 'get'], all).ended));
+      expect(new Set(results.map(({ status, stderr }) => `${status} ${stderr}`))).toEqual(new Set(['0 ']));
+      expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
+      expect(mints()).toBe(1);
+      const token = results[0]?.stdout.trim() as string;
+      for (const file of filesUnder(path.join(keyring.home, '.local/state/graphcred')))
+        expect(read(file)).not.toContain(token);
+      expect(await start(['token', 'delete', '-o', 'json'], all).ended).toMatchObject({
+        status: 0,
+        stdout: '{"schemaVersion":1,"deleted":1,"missing":0}\n',
+      });
+      expect((await start(['token', 'delete'], all).ended).status).toBe(3);
+    });
+  });
+
+  test('locked: a token is minted and not kept, with a warning; by name it is exit 6', async () => {
+    await withKeyring({ state: 'locked' }, async (keyring) => {
+      const { env } = await sandboxFor(keyring.home);
+      const all = { ...keyring.env, ...env } as Record<string, string>;
+      const kept = await start(['token', 'get'], all).ended;
+      expect(kept).toMatchObject({
+        status: 0,
+        stderr: expect.stringMatching(/^graphcred: warning: .*locked/),
+      });
+      expect(kept.stdout).toMatch(/^[a-z0-9]{32}\n$/);
+      const named = await start(['token', 'get', '--store', 'keychain', '-o', 'json'], all).ended;
+      expect({ status: named.status, stdout: named.stdout }).toEqual({ status: 6, stdout: '' });
+      expect(JSON.parse(named.stderr).error).toMatchObject({ code: 'STORE_LOCKED' });
+      expect((await start(['secret', 'create', 'x', '--save'], all).ended).status).toBe(6);
+      expect((await start(['secret', 'list', '-o', 'json'], all).ended).stdout).toContain('"secrets":[]');
+    });
+  });
+});
+
+test('without a keychain the token is printed all the same, with one line that says why', async () => {
+  const home = temporaryHome();
+  const { env } = await sandboxFor(home);
+  const bare = { ...env, XDG_RUNTIME_DIR: home };
+  const { status, stdout, stderr } = await start(['token', 'get'], bare).ended;
+  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
+  expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(/no OS keychain.*login --store file/)]);
+  expect((await start(['token', 'get', '--store', 'keychain'], bare).ended).status).toBe(6);
+});
+
+test('a reader that leaves early is no error', async () => {
+  const home = temporaryHome();
+  const { env } = await sandboxFor(home);
+  const running = start(['token', 'get', '--store', 'none'], env);
+  running.child.stdout?.destroy();
+  expect(await running.ended).toMatchObject({ status: 0, stderr: '' });
+});

@@ -1,0 +1,64 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import path from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import type { Result } from './cli.js';
+
+export const BIN = path.resolve('bin/graphcred.js');
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Result & { signal: NodeJS.Signals | null }>;
+}
+
+/** Starts the built command as a process of its own. Its environment is `env` and the PATH, nothing else. */
+export function start(
+  argv: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input: string | 'open' = '',
+): Running {
+  const child = spawn(process.execPath, [BIN, ...argv], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: 'pipe',
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text;
+  });
+  // A process that ends without reading its input is no error of the test.
+  child.stdin.on('error', () => {});
+  if (input !== 'open') child.stdin.end(input);
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  const ended = new Promise<Result & { signal: NodeJS.Signals | null }>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (status, signal) => resolve({ status: status ?? -1, signal, stdout, stderr }));
+  });
+  return { child, ended };
+}
+
+/** A sandbox in this process, and the environment with which a command finds it. */
+export async function sandboxFor(
+  home: string,
+  options: SandboxOptions = {},
+): Promise<{ sandbox: Sandbox; env: Record<string, string>; mints(): number }> {
+  const sandbox = await startSandbox({ gsqlPort: 0, restPort: 0, ...options });
+  onTestFinished(() => sandbox.close());
+  const env = {
+    HOME: home,
+    GRAPHCRED_REST_URL: sandbox.restUrl,
+    GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
+    GRAPHCRED_GRAPH: sandbox.graph,
+    GRAPHCRED_USERNAME: sandbox.username,
+    GRAPHCRED_PASSWORD: sandbox.password,
+  };
+  const mints = () =>
+    sandbox.requests.filter(({ method, path: route }) => method === 'POST' && route.endsWith('/requesttoken'))
+      .length;
+  return { sandbox, env, mints };
+}
