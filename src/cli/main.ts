@@ -41,8 +41,22 @@ async function choose(ctx: Context): Promise<Chosen | undefined> {
   const hot = COMMANDS.find(({ path }) => path === `${ctx.argv[0]} ${ctx.argv[1]}`);
   const quick = hot && !hot.args && parseQuickly(hot, ctx.argv.slice(2));
   if (quick) return { spec: hot, ...quick };
+  const [word, ...rest] = ctx.argv;
+  if (word === 'help' && rest.length > 0) return helpFor(ctx, rest);
   const { parseCommandLine } = await import('./program.js');
   return parseCommandLine(ctx, VERSION);
+}
+
+/** Help for a topic is printed here; for a command, `help token get` is `token get --help`. */
+async function helpFor(ctx: Context, words: readonly string[]): Promise<undefined> {
+  const { TOPICS, topicText } = await import('./topics.js');
+  const [name = ''] = words;
+  if (Object.hasOwn(TOPICS, name)) {
+    ctx.stdout.write(topicText(name));
+    return;
+  }
+  const { parseCommandLine } = await import('./program.js');
+  parseCommandLine({ ...ctx, argv: [...words, '--help'] }, VERSION);
 }
 
 async function fail(error: unknown, report: Report): Promise<number> {

@@ -28,7 +28,7 @@ export function parseCommandLine(ctx: Context, version: string): Chosen | undefi
     .exitOverride()
     .configureOutput({ writeOut: (text) => ctx.stdout.write(text), writeErr: () => {} })
     .configureHelp({ helpWidth: ctx.stdout.columns ?? 100, showGlobalOptions: false })
-    .helpCommand('help [command]', 'help for a command')
+    .helpCommand('help [command]', 'help for a command, or on: exit-codes, environment, formatting')
     .addHelpText('after', FOOTER);
   const groups = new Map<string, Command>();
   for (const spec of COMMANDS) {

@@ -1,0 +1,83 @@
+import { SETTINGS } from '../config/settings.js';
+import { EXITS } from './exit.js';
+import { table } from './table.js';
+
+const FORMATS = [
+  ['text', 'all commands', 'for people; token get prints the bare token'],
+  [
+    'json',
+    'all commands',
+    'one document with "schemaVersion": 1; times as ...At (RFC 3339, UTC) and ...AtUnix',
+  ],
+  ['env', 'token get, refresh', "export TG_API_TOKEN='...'; --shell fish or powershell for those"],
+  ['header', 'token get, refresh', 'Authorization: Bearer ...'],
+  [
+    'github',
+    'token get, refresh',
+    'a mask first, then token and expires-at in $GITHUB_OUTPUT; --export: also $GITHUB_ENV',
+  ],
+  ['gitlab', 'token get, refresh', 'a private dotenv file, named by --dotenv'],
+] as const;
+
+interface Topic {
+  readonly title: string;
+  readonly intro: string;
+  readonly head: readonly string[];
+  readonly rows: () => readonly (readonly string[])[];
+}
+
+/** Help topics. The pages in docs/ of the same name are made from them. */
+export const TOPICS: Readonly<Record<string, Topic>> = {
+  'exit-codes': {
+    title: 'Exit codes',
+    intro: 'With -o json an error is one object on stderr; error.code is one of these names.',
+    head: ['exit', 'codes', 'meaning', 'retry'],
+    rows: () =>
+      EXITS.map(({ status, codes, meaning, retry }) => [String(status), codes.join(', '), meaning, retry]),
+  },
+  environment: {
+    title: 'Environment variables',
+    intro:
+      'Nearest first: flag, GRAPHCRED_*, TG_* (ignored when --profile is typed), profile, config file, default.',
+    head: ['setting', 'flag', 'variable', "field's variable", 'default'],
+    rows: () => [
+      ['profile', '--profile', 'GRAPHCRED_PROFILE', '', 'default'],
+      ['config file', '--config', 'GRAPHCRED_CONFIG', '', 'found upwards'],
+      ...Object.entries(SETTINGS).map(([key, { flag, variable, field, fallback }]) => [
+        key,
+        flag ? `--${flag}` : '',
+        variable ? `GRAPHCRED_${variable}` : '',
+        field ?? '',
+        fallback ?? '',
+      ]),
+      ['key of the file store', '', 'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE', '', 'generated'],
+      ['token for check', '', '', 'TG_API_TOKEN', ''],
+      ['no colours', '--no-color', 'NO_COLOR', '', ''],
+      ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', '', ''],
+    ],
+  },
+  formatting: {
+    title: 'Output formats',
+    intro: 'stdout is the result and nothing else; notes, warnings and questions go to stderr.',
+    head: ['-o', 'for', 'shape'],
+    rows: () => FORMATS,
+  },
+};
+
+/** A topic as it is read in a terminal. */
+export function topicText(name: string): string {
+  const { title, intro, head, rows } = TOPICS[name] as Topic;
+  return `${title}\n\n${intro}\n\n${table(
+    head.map((cell) => cell.toUpperCase()),
+    rows(),
+  )}\n`;
+}
+
+/** A topic as a page of Markdown. */
+export function topicPage(name: string): string {
+  const { title, intro, head, rows } = TOPICS[name] as Topic;
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replace(/\|/g, '\\|')).join(' | ')} |`;
+  const rule = `|${head.map(() => '---|').join('')}`;
+  return `# ${title}\n\n${intro}\n\n${[line(head), rule, ...rows().map(line)].join('\n')}\n`;
+}
