@@ -1,0 +1,64 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+let folder: string;
+const root = process.cwd();
+const npm = (args: string[], cwd: string) =>
+  execFileSync('npm', args, {
+    cwd,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, npm_config_audit: 'false', npm_config_fund: 'false' },
+  });
+const node = (...args: string[]) => execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
+
+beforeAll(() => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-package-'));
+  const [packed] = JSON.parse(
+    npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder], root),
+  );
+  fs.writeFileSync(path.join(folder, 'package.json'), '{"private":true}');
+  npm(['install', '--ignore-scripts', '--prefer-offline', `./${packed.filename}`], folder);
+}, 180_000);
+afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+test('installs in an empty folder and runs as a command', () => {
+  const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
+  expect(
+    execFileSync(path.join(folder, 'node_modules/.bin/graphcred'), ['--version'], { encoding: 'utf8' }),
+  ).toBe(`${version}\n`);
+});
+
+test.each([
+  ['require', "const { GraphConnection, GraphException } = require('graphcred');", '.cjs'],
+  ['import', "import { GraphConnection, GraphException } from 'graphcred';", '.mjs'],
+])('is a library for %s', (_kind, line, extension) => {
+  const file = path.join(folder, `use${extension}`);
+  fs.writeFileSync(
+    file,
+    `${line}\nnew GraphConnection().dropSecret([]).catch((e) => console.log(e instanceof GraphException, e.code));\n`,
+  );
+  expect(node(file)).toBe('true USAGE\n');
+});
+
+test.each(['.cts', '.mts'])('has types for %s', (extension) => {
+  const file = path.join(folder, `use${extension}`);
+  const text =
+    "import { GraphConnection, GraphException } from 'graphcred';\nexport const made: Promise<string> = new GraphConnection({ graph: 'demo' }).createSecret('a');\nexport const wrong = (e: GraphException): string => e.code;\n";
+  fs.writeFileSync(file, text);
+  const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
+  expect(node(tsc, '--noEmit', '--strict', '--module', 'nodenext', file)).toBe('');
+  fs.writeFileSync(file, text.replace('Promise<string>', 'Promise<number>'));
+  expect(() => node(tsc, '--noEmit', '--strict', '--module', 'nodenext', file)).toThrow();
+});
+
+test('holds no sources, tests or maps, and passes publint and attw', () => {
+  const files = fs.readdirSync(path.join(folder, 'node_modules/graphcred'), { recursive: true }).map(String);
+  expect(files.filter((file) => /\.map$|^(src|test|bench|docs)\b/.test(file))).toEqual([]);
+  const bin = (name: string) => path.join(root, 'node_modules/.bin', name);
+  execFileSync(bin('publint'), ['--strict'], { cwd: root, stdio: 'pipe' });
+  execFileSync(bin('attw'), ['--pack', root], { cwd: root, stdio: 'pipe' });
+}, 120_000);
