@@ -1,4 +1,5 @@
 import type { Run } from './call.js';
+import * as tokenGet from './commands/token/get.js';
 import {
   BEHAVIOUR,
   COMMON,
@@ -71,7 +72,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       { name: 'min-ttl', value: 'duration', help: 'least life a held token must have left' },
       { name: 'fresh', help: 'a token minted after this call began, never an older one' },
     ],
-    load: () => import('./commands/token/get.js'),
+    // The one command that is loaded with the program: it stands in loops.
+    load: async () => tokenGet,
   },
   {
     path: 'token refresh',

@@ -161,7 +161,7 @@ async function savedSources(
 /** The last resort: a person, if there is one. Asked when the value is needed, not before. */
 async function prompted(session: Session, purpose: Purpose, excluded: boolean): Promise<Credential> {
   const { settings, call, target } = session;
-  const ask = mayAsk(call.ctx, settings);
+  const ask = () => mayAsk(call.ctx, settings);
   const missing = (what: string, ways: string) =>
     new GraphException(
       'INPUT_REQUIRED',
@@ -172,14 +172,14 @@ async function prompted(session: Session, purpose: Purpose, excluded: boolean): 
     purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
   let username = session.username;
   if (username === undefined) {
-    if (!ask) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${secretToo}`);
+    if (!ask()) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${secretToo}`);
     if (excluded)
       call.report.note('the credential in the config file was made for another host and is not used');
     username = await askText(`User name at ${target.host}`);
   }
   let answer: Promise<Sensitive> | undefined;
   const value = async () => {
-    if (!ask)
+    if (!ask())
       throw missing('A password', `give --password-stdin, --password-file or GRAPHCRED_PASSWORD${secretToo}`);
     answer ??= askHidden(`Password of ${username} at ${target.host}`);
     return answer;

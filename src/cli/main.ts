@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import { GraphException } from '../core/errors.js';
 import { refuseCredentials } from './argv.js';
 import type { Call, Flags } from './call.js';
@@ -112,11 +111,16 @@ function realContext(): Context {
     argv: process.argv.slice(2),
     env: process.env,
     cwd: process.cwd(),
-    home: process.env.HOME || os.homedir(),
+    home: process.env.HOME || process.getBuiltinModule('node:os').homedir(),
     platform: process.platform,
     uid: process.getuid?.(),
     pid: process.pid,
-    stdin: { isTTY: isTerminal(0), read: readStdin },
+    stdin: {
+      get isTTY() {
+        return isTerminal(0);
+      },
+      read: readStdin,
+    },
     stdout: output(1),
     stderr: output(2),
     now: Date.now,
@@ -130,8 +134,20 @@ function realContext(): Context {
 }
 
 function isTerminal(fd: number): boolean {
-  // Not process.stdout.isTTY: making that stream costs as much as reading a token.
-  return process.getBuiltinModule('node:tty').isatty(fd);
+  // Not process.stdout.isTTY: making that stream costs as much as reading a token, and so does node:tty.
+  try {
+    const stat = fs.fstatSync(fd);
+    if (!stat.isCharacterDevice() || isNullDevice(stat.rdev)) return false;
+    return process.getBuiltinModule('node:tty').isatty(fd);
+  } catch {
+    // A descriptor that was closed is nobody's terminal.
+    return false;
+  }
+}
+
+/** `/dev/null` and its kin, where a script's stdin so often comes from: major number 1 on Linux. */
+function isNullDevice(rdev: number): boolean {
+  return process.platform === 'linux' && rdev >> 8 === 1;
 }
 
 function output(fd: number): Output {

@@ -26,8 +26,15 @@ export function parseCommandLine(ctx: Context, version: string): Chosen | undefi
     .version(version, '--version', 'print the version')
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ writeOut: (text) => ctx.stdout.write(text), writeErr: () => {} })
-    .configureHelp({ helpWidth: ctx.stdout.columns ?? 100, showGlobalOptions: false })
+    .configureOutput({
+      writeOut: (text) => ctx.stdout.write(text),
+      writeErr: () => {},
+      // commander's own answers would make both streams of the process, which costs more than the help.
+      getOutHelpWidth: () => ctx.stdout.columns ?? 100,
+      getErrHelpWidth: () => 100,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
     .helpCommand('help [command]', 'help for a command, or on: exit-codes, environment, formatting')
     .addHelpText('after', FOOTER);
   const groups = new Map<string, Command>();
@@ -35,7 +42,7 @@ export function parseCommandLine(ctx: Context, version: string): Chosen | undefi
     const words = spec.path.split(' ');
     const leaf = words.pop() as string;
     const parent = words.length === 0 ? program : group(program, groups, words[0] as string);
-    addLeaf(parent, leaf, spec, (args, flags) => {
+    addLeaf(parent, leaf, spec, isTyped(spec, ctx.argv), (args, flags) => {
       chosen = { spec, args, flags };
     });
   }
@@ -56,6 +63,10 @@ First steps:
   graphcred token get                    a token, from the keychain or freshly minted
 `;
 
+function isTyped({ path }: CommandSpec, argv: readonly string[]): boolean {
+  return path.split(' ').every((word, at) => argv[at] === word);
+}
+
 function group(program: Command, groups: Map<string, Command>, name: string): Command {
   const known = groups.get(name);
   if (known) return known;
@@ -74,6 +85,7 @@ function addLeaf(
   parent: Command,
   name: string,
   spec: CommandSpec,
+  typed: boolean,
   choose: (args: string[], flags: Flags) => void,
 ): void {
   const command = parent.command(name).description(spec.summary);
@@ -81,7 +93,8 @@ function addLeaf(
     const shown = `${argument}${variadic ? '...' : ''}`;
     command.addArgument(new Argument(required ? `<${shown}>` : `[${shown}]`));
   }
-  for (const option of spec.options) command.addOption(commanderOption(option));
+  // Options of the commands that were not typed cost time and are never looked at.
+  if (typed) for (const option of spec.options) command.addOption(commanderOption(option));
   if (spec.passThrough) command.passThroughOptions();
   if (!spec.args) command.allowExcessArguments(false);
   const notes = spec.notes ? `\n${spec.notes}\n` : '';
