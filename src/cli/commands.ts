@@ -1,9 +1,10 @@
 import type { Run } from './call.js';
-import * as tokenGet from './commands/token/get.js';
+import { run as tokenGet } from './commands/token/get.js';
 import {
   BEHAVIOUR,
   COMMON,
   LIFETIME,
+  MIN_TTL,
   type OptionSpec,
   OUTPUT,
   TOKEN_OUTPUT,
@@ -69,11 +70,11 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...COMMON,
       ...TOKEN_OUTPUT,
       LIFETIME,
-      { name: 'min-ttl', value: 'duration', help: 'least life a held token must have left' },
+      MIN_TTL,
       { name: 'fresh', help: 'a token minted after this call began, never an older one' },
     ],
     // The one command that is loaded with the program: it stands in loops.
-    load: async () => tokenGet,
+    load: async () => ({ run: tokenGet }),
   },
   {
     path: 'token refresh',
@@ -117,10 +118,37 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...LISTING,
       LIFETIME,
-      { name: 'min-ttl', value: 'duration', help: 'least life a held token must have left' },
+      MIN_TTL,
       { name: 'revoke', help: 'mint a token for this run alone, and revoke it at the end' },
     ],
     load: () => import('./commands/exec.js'),
+  },
+  {
+    path: 'api',
+    summary: 'send one request to the server, with the token, and print what it answers',
+    examples: [
+      "graphcred api '/graph/demo/vertices/Person?limit=2'",
+      'graphcred api /graph/demo -d @vertices.json',
+      'graphcred api --service /gsql/v1/version',
+    ],
+    args: [{ name: 'path', required: true }],
+    notes:
+      'The answer is printed as it came. A server that says no is exit 3 (404), 4 (token or login refused) or 8.',
+    options: [
+      ...LISTING,
+      LIFETIME,
+      MIN_TTL,
+      { name: 'method', short: 'X', value: 'method', help: 'GET, or POST with -d' },
+      {
+        name: 'data',
+        short: 'd',
+        value: 'body',
+        help: 'what to send: the text itself, @FILE, or - for stdin',
+      },
+      { name: 'include', short: 'i', help: 'print status and headers first' },
+      { name: 'service', help: 'the service server, with user name and password' },
+    ],
+    load: () => import('./commands/api.js'),
   },
   {
     path: 'login',

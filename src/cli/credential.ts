@@ -203,8 +203,15 @@ function mismatch({ target, settings }: Session): GraphException {
   );
 }
 
-/** Settings of a file nobody vouched for count only together with a credential that the same file brings. */
-async function refuseUntrusted(session: Session, credential: Credential): Promise<void> {
+/**
+ * Settings of a file nobody vouched for count only together with a credential that the same file brings.
+ * @param credential what is about to be sent; a token from elsewhere is `{ literal: false }`
+ * @throws GraphException CONFIG_UNTRUSTED
+ */
+export async function refuseUntrusted(
+  session: Session,
+  credential: Pick<Credential, 'literal'>,
+): Promise<void> {
   const { settings, target, call } = session;
   if (credential.literal) return;
   const keys = (Object.keys(settings.all) as ConfigKey[]).filter((key) => settings.all[key][0]?.untrusted);

@@ -33,8 +33,9 @@ test('a hundred callers at once on an empty file store mint once and get the sam
 test('when the one that mints is killed, the others finish with one more mint', async () => {
   const home = temporaryHome();
   const { sandbox, env, mints } = await sandboxFor(home);
-  sandbox.addFault(parseFault('route=POST /requesttoken,nth=1,action=delay,ms=60000'));
+  sandbox.addFault(parseFault('route=POST /requesttoken,nth=1,action=delay,ms=3000'));
   const argv = ['token', 'get', '--store', 'file', '--server-version', '3'];
+  // Slow enough to be killed in the middle; should it be killed before it has sent anything, the next one is slow.
   const holder = start(argv, env);
   const lock = /token-[0-9a-f]+\.lock$/;
   const folder = path.join(home, '.local/state/graphcred');

@@ -1,19 +1,20 @@
 import { GraphException } from '../../../core/errors.js';
-import { Sensitive } from '../../../core/sensitive.js';
 import { heldTokens } from '../../../tokens/held.js';
 import type { Call } from '../../call.js';
 import { connect } from '../../connect.js';
-import { findCredential } from '../../credential.js';
+import { findCredential, refuseUntrusted } from '../../credential.js';
 import { openSession, type Session } from '../../session.js';
 import { chooseStore } from '../../stores.js';
 import { tokenFromStdin } from '../../token-stdin.js';
+import { tokenFromVariable } from '../../token-variable.js';
 
 /** `graphcred token check` */
 export async function run(call: Call): Promise<number> {
   const { report } = call;
   const session = await openSession(call);
   const { store } = await chooseStore(session, { needed: true });
-  const given = (await tokenFromStdin(call)) ?? fromVariable(session);
+  const given = (await tokenFromStdin(call)) ?? tokenFromVariable(session);
+  if (given) await refuseUntrusted(session, { literal: false });
   const record = given ? undefined : await heldRecord(session, store);
   const token = given ?? (record && (await store.read(record)));
   if (!token) {
@@ -33,11 +34,6 @@ export async function run(call: Call): Promise<number> {
       ? 'it is forgotten here; get a new one: graphcred token get'
       : 'get a new one: graphcred token get',
   });
-}
-
-function fromVariable({ call }: Session): Sensitive | undefined {
-  const value = call.flags.profile === undefined ? call.ctx.env.TG_API_TOKEN : undefined;
-  return value ? new Sensitive(value) : undefined;
 }
 
 async function heldRecord(session: Session, store: Parameters<typeof heldTokens>[0]) {
