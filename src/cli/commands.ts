@@ -60,6 +60,22 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./commands/secret/drop.js'),
   },
   {
+    path: 'secret rotate',
+    summary: 'a new value under the same alias, never a moment without a working secret',
+    examples: ['graphcred secret rotate ci', 'graphcred secret rotate ci -p prod -o json'],
+    args: [{ name: 'alias', required: true }],
+    notes: 'If it is stopped on the way, run it again: it goes on from where it was.',
+    options: LISTING,
+    load: () => import('./commands/secret/rotate.js'),
+  },
+  {
+    path: 'secret prune',
+    summary: 'drop generated secrets (AUTO_GENERATED_ALIAS_*), never one that is saved here',
+    examples: ['graphcred secret prune --dry-run', 'graphcred secret prune --yes'],
+    options: [...LISTING, { name: 'dry-run', help: 'only list what would be dropped' }, YES],
+    load: () => import('./commands/secret/prune.js'),
+  },
+  {
     path: 'token get',
     summary: 'print a token: a held one while it lives, else a new one',
     examples: [

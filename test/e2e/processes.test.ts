@@ -198,11 +198,13 @@ const skip = keyringSkipReason();
 if (skip !== undefined) console.log(`keychain tests of the command are skipped: ${skip}`);
 
 describe.skipIf(skip !== undefined)('with the real keychain', () => {
-  test('thirty at once mint once; the token is found again, deleted, and in no file', async () => {
+  test('a hundred at once mint once; the token is found again, deleted, and in no file', async () => {
     await withKeyring({ state: 'unlocked' }, async (keyring) => {
       const { env, mints } = await sandboxFor(keyring.home);
       const all = { ...keyring.env, ...env } as Record<string, string>;
-      const results = await Promise.all(Array.from({ length: 30 }, () => start(['token', 'get'], all).ended));
+      const results = await Promise.all(
+        Array.from({ length: 100 }, () => start(['token', 'get'], all).ended),
+      );
       expect(new Set(results.map(({ status, stderr }) => `${status} ${stderr}`))).toEqual(new Set(['0 ']));
       expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
       expect(mints()).toBe(1);
