@@ -257,7 +257,7 @@ export const COMMANDS: readonly CommandSpec[] = [
 ];
 
 export const GROUPS: Readonly<Record<string, string>> = {
-  secret: 'create, list and drop secrets',
+  secret: 'create, list, rotate and drop secrets',
   config: 'look at settings, and trust a config file',
   token: 'mint, refresh and delete tokens',
 };

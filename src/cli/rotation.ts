@@ -17,12 +17,7 @@ import { saveSecret } from './saved.js';
 const PROOF_SECONDS = 300;
 
 /** Gives `alias` a new value, going on from the step in the journal. */
-export async function rotate(
-  login: LoggedIn,
-  journal: Journal,
-  alias: string,
-  next: string,
-): Promise<void> {
+export async function rotate(login: LoggedIn, journal: Journal, alias: string, next: string): Promise<void> {
   const { session, credential, store, version } = login;
   const { report } = session.call;
   const username = credential.username;
