@@ -1,0 +1,195 @@
+import fs from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { parseFault } from '../../src/sandbox/args.js';
+import { bench, cli, temporaryHome } from '../helpers/cli.js';
+
+const PEOPLE = '/graph/demo/vertices/Person?limit=2';
+
+interface Token {
+  token: string;
+}
+
+describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
+  const prefix = serverVersion.startsWith('4') ? '/restpp' : '';
+  test('prints the answer as it came, mints once and then uses the held token', async () => {
+    const { run, requests } = await bench({ serverVersion });
+    const first = await run(['api', PEOPLE]);
+    expect({ status: first.status, results: JSON.parse(first.stdout).results.length }).toEqual({
+      status: 0,
+      results: 2,
+    });
+    requests();
+    expect((await run(['api', PEOPLE])).stdout).toBe(first.stdout);
+    expect(requests()).toEqual([`GET ${prefix}/graph/demo/vertices/Person`]);
+  });
+
+  test('a held token the server no longer takes is replaced, once', async () => {
+    let ahead = 0;
+    const { run, json, requests } = await bench({ serverVersion, now: () => Date.now() + ahead });
+    const { token } = await json<Token>('token get');
+    // On 4.x two tokens of one second are the same token.
+    ahead = 1000;
+    await run('token delete --token-stdin --store none', { stdin: token });
+    requests();
+    expect(await run('api /echo')).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('Hello GSQL'),
+    });
+    expect(requests().filter((line) => line.endsWith('/echo'))).toHaveLength(2);
+    expect((await json<Token>('token get')).token).not.toBe(token);
+  });
+
+  test('a fresh token that is refused is exit 4, and nothing is sent again', async () => {
+    const { run, sandbox, requests } = await bench({ serverVersion });
+    sandbox.addFault(
+      parseFault(
+        `route=${prefix}/echo,action=status,status=401,body={"error":true,"code":"REST-10019","message":"no"}`,
+      ),
+    );
+    expect(await run('api /echo')).toMatchObject({ status: 4, stderr: expect.stringContaining('token') });
+    expect(requests().filter((line) => line.endsWith('/echo'))).toHaveLength(1);
+  });
+
+  test('refusals keep their body on stdout: 404 is 3, others 8, also with status 200', async () => {
+    const { run, sandbox } = await bench({ serverVersion });
+    const missing = await run('api /graph/demo/vertices/Nothing');
+    expect(missing).toMatchObject({ status: 3, stderr: expect.stringContaining('404') });
+    expect(JSON.parse(missing.stdout).code).toBe('REST-30000');
+    const bad = await run('api /graph/demo/vertices/Person?limit=x -o json');
+    expect(bad.status).toBe(8);
+    expect(JSON.parse(bad.stdout).code).toBe('REST-30001');
+    expect(JSON.parse(bad.stderr).error).toMatchObject({ code: 'SERVER_ERROR', exitCode: 8 });
+    const no = '{"error":true,"message":"no","code":"REST-1"}';
+    sandbox.addFault(parseFault(`route=${prefix}/echo,action=status,status=200,body=${no}`));
+    expect(await run('api /echo')).toMatchObject({ status: 8, stdout: `${no}\n` });
+  });
+});
+
+test('-i shows status and headers, and no cookie', async () => {
+  const { run } = await bench();
+  const { stdout } = await run('api -i --service /api/ping');
+  expect(stdout).toMatch(/^HTTP\/1\.1 200\n(?:[a-z-]+: .*\n)+\n\{.*\n$/);
+  expect(stdout).not.toMatch(/cookie/i);
+});
+
+test('--service logs in with user name and password, on both generations', async () => {
+  const old = await bench({ serverVersion: '3.10.1' });
+  expect(await old.run('api --service /api/ping')).toMatchObject({ status: 0, stderr: '' });
+  const { run, requests } = await bench({ serverVersion: '4.1.2' });
+  const secrets = await run('api --service /gsql/v1/secrets');
+  expect(secrets).toMatchObject({ status: 0, stderr: '' });
+  expect(requests().at(-1)).toBe('GET /gsql/v1/secrets');
+  const wrong = await run('api --service /gsql/v1/secrets', { env: { GRAPHCRED_PASSWORD: 'wrong' } });
+  expect(wrong).toMatchObject({ status: 4, stdout: '' });
+});
+
+test('-d sends text, a file or stdin as it is, by POST unless -X says otherwise', async () => {
+  const seen: string[] = [];
+  const server = http.createServer(async (request, response) => {
+    let body = '';
+    for await (const part of request.setEncoding('utf8')) body += part;
+    seen.push(`${request.method} ${request.headers.authorization} ${body}`);
+    response.end('{"error":false}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => new Promise((resolve) => server.close(() => resolve())));
+  const home = temporaryHome();
+  const { port } = server.address() as AddressInfo;
+  const env = {
+    GRAPHCRED_REST_URL: `http://127.0.0.1:${port}`,
+    GRAPHCRED_SERVER_VERSION: '3',
+    TG_API_TOKEN: 'abc123',
+  };
+  fs.writeFileSync(path.join(home, 'body.json'), '{"a":"ü"}\n');
+  const api = (argv: readonly string[], stdin = '') => cli(home, ['api', '/x', ...argv], { env, stdin });
+  const done = { status: 0, stdout: '{"error":false}\n', stderr: '' };
+  expect(await api(['-d', '{"a":1}'])).toEqual(done);
+  expect(await api(['-d', '@body.json'])).toEqual(done);
+  expect(await api(['-d', '-'], 'a\r\nb')).toEqual(done);
+  expect(await api(['-X', 'put', '-d', ''])).toEqual(done);
+  expect(await api(['-X', 'DELETE'])).toEqual(done);
+  expect(await api([], 'not read')).toEqual(done);
+  const login = 'Bearer abc123';
+  expect(seen.splice(0)).toEqual([
+    `POST ${login} {"a":1}`,
+    `POST ${login} {"a":"ü"}\n`,
+    `POST ${login} a\r\nb`,
+    `PUT ${login} `,
+    `DELETE ${login} `,
+    `GET ${login} `,
+  ]);
+  fs.writeFileSync(path.join(home, 'bytes'), Buffer.from([0xff, 0xfe]));
+  for (const argv of [
+    ['-d', '@missing'],
+    ['-d', '@bytes'],
+    ['-d', '-', '--password-stdin'],
+  ])
+    expect(await api(argv)).toMatchObject({ status: 2, stdout: '' });
+  const large = await api(['-d', '-'], 'x'.repeat(1_000_001));
+  expect(large).toMatchObject({ status: 2, stderr: expect.stringContaining('-d @FILE') });
+  expect(seen).toEqual([]);
+});
+
+test.each([
+  'api http://example.com/echo',
+  'api //example.com/echo',
+  'api echo',
+  'api /gsql/v1/drop-all --service',
+  'api /gsql/v1/tokens?clear=true -X DELETE --service',
+  'api /echo -X TRACE',
+])('%s is refused before anything is sent', async (line) => {
+  const { run, requests } = await bench();
+  expect(await run(line)).toMatchObject({ status: 2, stdout: '' });
+  expect(requests()).toEqual([]);
+});
+
+describe('TG_API_TOKEN', () => {
+  test('goes instead of a held one, and a refusal of it mints nothing', async () => {
+    const { run, json, requests } = await bench();
+    const { token } = await json<Token>('token get --store none');
+    requests();
+    expect((await run('api /echo --server-version 3', { env: { TG_API_TOKEN: token } })).status).toBe(0);
+    expect(requests()).toEqual(['GET /echo']);
+    const wrong = { TG_API_TOKEN: `${token.slice(1)}x` };
+    expect(await run('api /echo --server-version 3', { env: wrong })).toMatchObject({ status: 4 });
+    expect(requests()).toEqual(['GET /echo']);
+    expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
+  });
+
+  test.each(['api /echo', 'token check'])(
+    '%s does not take it where an untrusted file says',
+    async (line) => {
+      const { run, json, requests, sandbox, home } = await bench();
+      const { token } = await json<Token>('token get --store none');
+      requests();
+      const folder = path.join(home, 'project');
+      fs.mkdirSync(folder);
+      const profile = {
+        gsqlUrl: sandbox.gsqlUrl,
+        restUrl: sandbox.restUrl,
+        username: 'tigergraph',
+        password: 'tigergraph',
+      };
+      fs.writeFileSync(
+        path.join(folder, '.graphcredrc.json'),
+        JSON.stringify({ profiles: { default: profile } }),
+      );
+      const env = {
+        TG_API_TOKEN: token,
+        GRAPHCRED_REST_URL: '',
+        GRAPHCRED_GSQL_URL: '',
+        GRAPHCRED_USERNAME: '',
+        GRAPHCRED_PASSWORD: '',
+      };
+      expect(await run(line, { cwd: folder, env })).toMatchObject({
+        status: 5,
+        stdout: '',
+        stderr: expect.stringContaining('config trust'),
+      });
+      expect(requests()).toEqual([]);
+    },
+  );
+});
