@@ -16,6 +16,8 @@ export interface ArgumentSpec {
   readonly name: string;
   readonly required?: boolean;
   readonly variadic?: boolean;
+  /** For completion. */
+  readonly choices?: readonly string[];
 }
 
 export interface CommandSpec {
@@ -215,6 +217,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: ['graphcred config path'],
     options: LISTING,
     load: () => import('./commands/config/path.js'),
+  },
+  {
+    path: 'completion',
+    summary: 'print the completion script of a shell',
+    examples: ['source <(graphcred completion bash)', 'graphcred completion fish'],
+    args: [{ name: 'shell', required: true, choices: ['bash', 'zsh', 'fish', 'powershell'] }],
+    options: [],
+    load: () => import('./commands/completion.js'),
   },
   {
     path: 'sandbox',

@@ -29,3 +29,6 @@ export interface Output {
 
 /** The word that makes this program its own helper process; nobody types it. */
 export const KEYCHAIN_CHILD = '__keychain';
+
+/** The word by which the shells' completion scripts ask what could be typed next; nobody types it. */
+export const COMPLETE = '__complete';

@@ -3,7 +3,7 @@ import { GraphException } from '../core/errors.js';
 import { refuseCredentials } from './argv.js';
 import type { Call, Flags } from './call.js';
 import { COMMANDS, type CommandSpec } from './commands.js';
-import { type Context, KEYCHAIN_CHILD, type Output } from './context.js';
+import { COMPLETE, type Context, KEYCHAIN_CHILD, type Output } from './context.js';
 import { parseQuickly } from './fast.js';
 import { createReport, type Report } from './output.js';
 
@@ -19,6 +19,10 @@ export async function main(ctx: Context): Promise<number> {
     refuseCredentials(ctx.argv);
     if (ctx.argv.length === 1 && ctx.argv[0] === '--version') {
       ctx.stdout.write(`${VERSION}\n`);
+      return 0;
+    }
+    if (ctx.argv[0] === COMPLETE) {
+      await (await import('./complete.js')).complete(ctx, ctx.argv.slice(1));
       return 0;
     }
     const chosen = await choose(ctx);

@@ -1,0 +1,61 @@
+import { GraphException } from '../../core/errors.js';
+import type { Call } from '../call.js';
+import { COMPLETE } from '../context.js';
+
+// Each script asks the program itself what could come next, so none of them goes out of date.
+const SCRIPTS: Readonly<Record<string, string>> = {
+  bash: `# graphcred completion for bash; add to ~/.bashrc: source <(graphcred completion bash)
+_graphcred() {
+  local IFS=$'\\n'
+  local words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
+  COMPREPLY=($(compgen -W "$(graphcred ${COMPLETE} "\${words[@]}" 2>/dev/null)" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _graphcred graphcred
+`,
+  zsh: `#compdef graphcred
+# graphcred completion for zsh; add to ~/.zshrc after compinit: source <(graphcred completion zsh)
+_graphcred() {
+  local -a found
+  found=("\${(@f)$(graphcred ${COMPLETE} "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  found=(\${found:#})
+  if (( $#found )); then compadd -a found; else _files; fi
+}
+if [ "$funcstack[1]" = "_graphcred" ]; then _graphcred "$@"; else compdef _graphcred graphcred; fi
+`,
+  fish: `# graphcred completion for fish; save as ~/.config/fish/completions/graphcred.fish
+function __graphcred_complete
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    set -l found (graphcred ${COMPLETE} $words[2..-1] "$current" 2>/dev/null)
+    if test (count $found) -gt 0
+        printf '%s\\n' $found
+    else
+        __fish_complete_path "$current"
+    end
+end
+complete -c graphcred -f -a '(__graphcred_complete)'
+`,
+  powershell: `# graphcred completion for PowerShell; add to $PROFILE: graphcred completion powershell | Out-String | Invoke-Expression
+Register-ArgumentCompleter -Native -CommandName graphcred -ScriptBlock {
+  param($wordToComplete, $commandAst, $cursorPosition)
+  $words = @($commandAst.CommandElements | Select-Object -Skip 1 |
+    Where-Object { $_.Extent.EndOffset -lt $cursorPosition } | ForEach-Object { $_.ToString() })
+  # An empty last word is written as a quoted pair of quotes, which every version passes on.
+  $last = if ($wordToComplete -eq '') { if ($PSVersionTable.PSVersion -ge [version]'7.3') { '' } else { '""' } } else { $wordToComplete }
+  graphcred ${COMPLETE} @words $last 2>$null | ForEach-Object {
+    [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_)
+  }
+}
+`,
+};
+
+/** `graphcred completion` */
+export async function run({ args, ctx }: Call): Promise<undefined> {
+  const script = Object.entries(SCRIPTS).find(([shell]) => shell === args[0])?.[1];
+  if (script === undefined) {
+    throw new GraphException('USAGE', 'There is no completion for this shell.', {
+      hint: `choose one of: ${Object.keys(SCRIPTS).join(', ')}`,
+    });
+  }
+  ctx.stdout.write(script);
+}
