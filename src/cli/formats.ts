@@ -60,10 +60,15 @@ export function toGitlab({ ctx, flags, report }: Call, token: string): void {
   if (/[\r\n]/.test(token))
     throw new GraphException('BAD_RESPONSE', 'This token cannot stand in a dotenv file.');
   const file = path.resolve(ctx.cwd, flags.dotenv as string);
-  const temporary = `${file}.${ctx.pid}.tmp`;
+  const temporary = `${file}.${randomBytes(8).toString('hex')}.tmp`;
   written(file, () => {
-    fs.writeFileSync(temporary, `TG_API_TOKEN=${token}\n`, { mode: 0o600, flag: 'wx' });
-    fs.renameSync(temporary, file);
+    try {
+      fs.writeFileSync(temporary, `TG_API_TOKEN=${token}\n`, { mode: 0o600, flag: 'wx' });
+      fs.renameSync(temporary, file);
+    } catch (error) {
+      fs.rmSync(temporary, { force: true });
+      throw error;
+    }
   });
   report.note(`wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`);
 }

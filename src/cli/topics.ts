@@ -51,7 +51,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
         fallback ?? '',
       ]),
       ['key of the file store', '', 'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE', '', 'generated'],
-      ['token for check', '', '', 'TG_API_TOKEN', ''],
+      ['token for api and token check', '', '', 'TG_API_TOKEN', 'the held one'],
       ['no colours', '--no-color', 'NO_COLOR', '', ''],
       ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', '', ''],
     ],

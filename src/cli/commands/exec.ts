@@ -33,8 +33,8 @@ export async function run(call: Call): Promise<number> {
     }
   } catch (error) {
     // Bad options of exec itself are the person's; anything else would look like the command's own status.
-    if (!(error instanceof GraphException) || error.code === 'USAGE') throw error;
-    report.error(error, FAILED);
+    if (error instanceof GraphException && error.code === 'USAGE') throw error;
+    report.error(named(error), FAILED);
     return FAILED;
   }
   try {
@@ -44,6 +44,16 @@ export async function run(call: Call): Promise<number> {
   }
 }
 
+function named(error: unknown): GraphException {
+  if (error instanceof GraphException) return error;
+  const { name } = error instanceof Error ? error : new Error();
+  // Closing a prompt is no bug. Of anything else only the kind is told: its text may quote what it worked on.
+  if (name === 'ExitPromptError') return new GraphException('CANCELLED', 'Cancelled.');
+  return new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
+    hint: 'please report it, with the command you typed',
+  });
+}
+
 function environment({ call, graph, target }: Session, held: HeldToken): Record<string, string | undefined> {
   const env: Record<string, string | undefined> = {};
   for (const [name, value] of Object.entries(call.ctx.env)) if (!STRIPPED.test(name)) env[name] = value;
@@ -51,7 +61,8 @@ function environment({ call, graph, target }: Session, held: HeldToken): Record<
     ...env,
     TG_API_TOKEN: held.token.reveal(),
     TG_HOST: target.host,
-    ...(graph !== undefined && { TG_GRAPHNAME: graph }),
+    // Also when there is none: with --profile typed, a graph left in the environment belongs to another database.
+    TG_GRAPHNAME: graph,
     TG_RESTPP_PORT: portOf(held.restUrl),
     TG_GS_PORT: portOf(target.gsqlUrl),
     GRAPHCRED_EXEC: '1',
@@ -108,9 +119,11 @@ async function runChild(
       );
       resolve(status);
     };
+    const { stdin, stdout, stderr } = call.ctx;
+    const onTerminal = stdin.isTTY || stdout.isTTY || stderr.isTTY;
     const pass = (signal: NodeJS.Signals) => {
-      // Ctrl-C reaches the whole foreground group by itself; passing it on would send it twice.
-      if (signal !== 'SIGINT' || !call.ctx.stdin.isTTY) child.kill(signal);
+      // Ctrl-C and Ctrl-\ reach the whole foreground group by themselves; passing them on would send them twice.
+      if (!onTerminal || (signal !== 'SIGINT' && signal !== 'SIGQUIT')) child.kill(signal);
     };
     try {
       child = spawn(command, rest, { stdio: 'inherit', env: env as NodeJS.ProcessEnv, cwd: call.ctx.cwd });
