@@ -327,78 +327,86 @@ describe.skipIf(noKeychain !== undefined)('a keychain that only the helper proce
   });
 });
 
-describe.skipIf(displaySkipReason() !== undefined)('the keychain, locked, with a display', () => {
-  /** A keyring that holds the entry, and was locked afterwards. */
-  async function withLocked(work: (keyring: Keyring) => Promise<void>): Promise<void> {
-    await withKeyring({ display: true }, async (keyring) => {
-      expect((await attempt(keyring, [WRITE])).results).toEqual([{ value: true }]);
-      await keyring.lock();
-      await work(keyring);
-    });
-  }
-
-  it.each([
-    ['reading', READ],
-    ['writing', WRITE],
-    ['removing', REMOVE],
-  ])('%s asks for the prompt, and ends when nobody answers it', async (_what, step) => {
-    await withLocked(async (keyring) => {
-      const ended = await attempt(keyring, [step], { mayPrompt: true, promptMs: 2_500 });
-      expect(ended.results).toEqual([locked]);
-      expect(ended).toMatchObject({
-        status: 0,
-        stderr: "the OS keychain is locked: answer the desktop's prompt (waiting up to 2.5 s)\n",
+// On a busy machine the desktop's own prompter sometimes never shows its window; that is not what is tested here.
+describe.skipIf(displaySkipReason() !== undefined)(
+  'the keychain, locked, with a display',
+  { retry: 2 },
+  () => {
+    /** A keyring that holds the entry, and was locked afterwards. */
+    async function withLocked(work: (keyring: Keyring) => Promise<void>): Promise<void> {
+      await withKeyring({ display: true }, async (keyring) => {
+        expect((await attempt(keyring, [WRITE])).results).toEqual([{ value: true }]);
+        await keyring.lock();
+        await work(keyring);
       });
-      expect(ended.ms).toBeGreaterThan(2_500);
-      expect(ended.ms).toBeLessThan(2_500 + AT_ONCE_MS);
-      expect(driversIn(keyring)).toEqual([]);
-      expect(programsIn(keyring)).toContain('gcr-prompter');
-    });
-  });
+    }
 
-  it.skipIf(typingSkipReason() !== undefined).each([
-    ['reading', READ, { value: 'the value' }],
-    ['writing', WRITE, { value: true }],
-    ['removing', REMOVE, { value: true }],
-  ])('%s goes on when the prompt is answered', async (_what, step, result) => {
-    await withLocked(async (keyring) => {
-      const running = attempt(keyring, [step], { mayPrompt: true });
-      await typeIntoPrompt(keyring, KEYRING_PASSWORD);
-      const ended = await running;
-      expect(ended.results).toEqual([result]);
-      expect(ended.status).toBe(0);
+    it.each([
+      ['reading', READ],
+      ['writing', WRITE],
+      ['removing', REMOVE],
+    ])('%s asks for the prompt, and ends when nobody answers it', async (_what, step) => {
+      await withLocked(async (keyring) => {
+        const ended = await attempt(keyring, [step], { mayPrompt: true, promptMs: 2_500 });
+        expect(ended.results).toEqual([locked]);
+        expect(ended).toMatchObject({
+          status: 0,
+          stderr: "the OS keychain is locked: answer the desktop's prompt (waiting up to 2.5 s)\n",
+        });
+        expect(ended.ms).toBeGreaterThan(2_500);
+        expect(ended.ms).toBeLessThan(2_500 + AT_ONCE_MS);
+        expect(driversIn(keyring)).toEqual([]);
+        expect(programsIn(keyring)).toContain('gcr-prompter');
+      });
     });
-  });
 
-  it.skipIf(typingSkipReason() !== undefined)('is still locked when the prompt is turned down', async () => {
-    await withLocked(async (keyring) => {
-      const running = attempt(keyring, [READ], { mayPrompt: true });
-      await typeIntoPrompt(keyring, undefined);
-      expect((await running).results).toEqual([locked]);
+    it.skipIf(typingSkipReason() !== undefined).each([
+      ['reading', READ, { value: 'the value' }],
+      ['writing', WRITE, { value: true }],
+      ['removing', REMOVE, { value: true }],
+    ])('%s goes on when the prompt is answered', async (_what, step, result) => {
+      await withLocked(async (keyring) => {
+        const running = attempt(keyring, [step], { mayPrompt: true });
+        await typeIntoPrompt(keyring, KEYRING_PASSWORD);
+        const ended = await running;
+        expect(ended.results).toEqual([result]);
+        expect(ended.status).toBe(0);
+      });
     });
-  });
 
-  it('does not wait when there is no terminal', async () => {
-    await withLocked(async (keyring) => {
-      const ended = await attempt(keyring, ALL);
-      expect(ended.results).toEqual(failing(locked));
-      expect(ended.ms).toBeLessThan(AT_ONCE_MS);
-      expect(programsIn(keyring)).not.toContain('gcr-prompter');
-    });
-  });
+    it.skipIf(typingSkipReason() !== undefined)(
+      'is still locked when the prompt is turned down',
+      async () => {
+        await withLocked(async (keyring) => {
+          const running = attempt(keyring, [READ], { mayPrompt: true });
+          await typeIntoPrompt(keyring, undefined);
+          expect((await running).results).toEqual([locked]);
+        });
+      },
+    );
 
-  it('the helper process ends with the program that started it', async () => {
-    await withLocked(async (keyring) => {
-      const running = attempt(keyring, [READ], { mayPrompt: true });
-      await expect.poll(() => programsIn(keyring), { timeout: 10_000 }).toContain('gcr-prompter');
-      const [program, helper, ...others] = driversIn(keyring).sort((a, b) => a - b);
-      expect([typeof helper, others]).toEqual(['number', []]);
-      process.kill(program!, 'SIGKILL');
-      expect(await running).toMatchObject({ signal: 'SIGKILL' });
-      await expect.poll(() => driversIn(keyring), { timeout: 10_000 }).toEqual([]);
+    it('does not wait when there is no terminal', async () => {
+      await withLocked(async (keyring) => {
+        const ended = await attempt(keyring, ALL);
+        expect(ended.results).toEqual(failing(locked));
+        expect(ended.ms).toBeLessThan(AT_ONCE_MS);
+        expect(programsIn(keyring)).not.toContain('gcr-prompter');
+      });
     });
-  });
-});
+
+    it('the helper process ends with the program that started it', async () => {
+      await withLocked(async (keyring) => {
+        const running = attempt(keyring, [READ], { mayPrompt: true });
+        await expect.poll(() => programsIn(keyring), { timeout: 10_000 }).toContain('gcr-prompter');
+        const [program, helper, ...others] = driversIn(keyring).sort((a, b) => a - b);
+        expect([typeof helper, others]).toEqual(['number', []]);
+        process.kill(program!, 'SIGKILL');
+        expect(await running).toMatchObject({ signal: 'SIGKILL' });
+        await expect.poll(() => driversIn(keyring), { timeout: 10_000 }).toEqual([]);
+      });
+    });
+  },
+);
 
 describe.skipIf(noKeychain !== undefined || mountSkipReason() !== undefined)('the keychain, without', () => {
   it('libsecret: names the package to install', async () => {

@@ -125,16 +125,18 @@ async function runChild(
       // Ctrl-C and Ctrl-\ reach the whole foreground group by themselves; passing them on would send them twice.
       if (!onTerminal || (signal !== 'SIGINT' && signal !== 'SIGQUIT')) child.kill(signal);
     };
-    try {
-      child = spawn(command, rest, { stdio: 'inherit', env: env as NodeJS.ProcessEnv, cwd: call.ctx.cwd });
-    } catch {
-      fail(126, 'could not be started');
-      return;
-    }
+    // Before the command starts: a signal in between would end graphcred alone and leave the command behind.
     for (const signal of SIGNALS) process.on(signal, pass);
     const done = () => {
       for (const signal of SIGNALS) process.off(signal, pass);
     };
+    try {
+      child = spawn(command, rest, { stdio: 'inherit', env: env as NodeJS.ProcessEnv, cwd: call.ctx.cwd });
+    } catch {
+      done();
+      fail(126, 'could not be started');
+      return;
+    }
     child.on('error', (error: NodeJS.ErrnoException) => {
       done();
       if (error.code === 'ENOENT') fail(127, 'was not found');

@@ -112,9 +112,10 @@ function runBeside(
     GRAPHCRED_PASSWORD: sandbox.password,
   };
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: 'inherit', env, cwd: ctx.cwd });
+    // Before the command starts: a signal in between would leave it behind.
     const pass = (signal: NodeJS.Signals) => child.kill(signal);
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, pass);
+    const child = spawn(command, args, { stdio: 'inherit', env, cwd: ctx.cwd });
     child.on('error', (error: NodeJS.ErrnoException) => {
       const missing = error.code === 'ENOENT';
       const why = missing ? 'was not found' : 'could not be started';
