@@ -1,0 +1,108 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Call } from '../../src/cli/call.js';
+import { assignment, toGithub, toGitlab } from '../../src/cli/formats.js';
+import { bench, temporaryHome } from '../helpers/cli.js';
+
+/** As much of a call as a format looks at. */
+function fakeCall(home: string, flags: Record<string, string | true>) {
+  const printed: string[] = [];
+  const env = { GITHUB_OUTPUT: path.join(home, 'output'), GITHUB_ENV: path.join(home, 'env') };
+  const call = {
+    ctx: { env, cwd: home },
+    flags,
+    report: { result: (text: string) => printed.push(text), note: () => {} },
+  } as unknown as Call;
+  return { call, printed, env };
+}
+
+test('the mask holds no line break, and a value cannot end its own heredoc', () => {
+  const { call, printed, env } = fakeCall(temporaryHome(), { export: true });
+  const hostile = 'a%0Ab\r\nEOF\nPATH=/evil';
+  toGithub(call, hostile, '2026-01-01T00:00:00Z');
+  expect(printed).toEqual(['::add-mask::a%250Ab%0D%0AEOF%0APATH=/evil']);
+  for (const [file, names] of [
+    [env.GITHUB_OUTPUT, ['token', 'expires-at']],
+    [env.GITHUB_ENV, ['TG_API_TOKEN']],
+  ] as const) {
+    let rest = fs.readFileSync(file, 'utf8');
+    const found: string[] = [];
+    while (rest !== '') {
+      const [head, name, end] = /^([\w-]+)<<(\S+)\n/.exec(rest) ?? [];
+      expect(end).toMatch(/^graphcred_[0-9a-f]{32}$/);
+      found.push(name as string);
+      const close = rest.indexOf(`\n${end}\n`);
+      if (name !== 'expires-at') expect(rest.slice(head?.length, close)).toBe(hostile);
+      rest = rest.slice(close + (end as string).length + 2);
+    }
+    expect(found).toEqual(names);
+    expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  }
+});
+
+test('a dotenv file that cannot be put in its place leaves no token behind', () => {
+  const home = temporaryHome();
+  fs.mkdirSync(path.join(home, 'taken', 'inside'), { recursive: true });
+  const { call } = fakeCall(home, { dotenv: 'taken' });
+  expect(() => toGitlab(call, 'abc')).toThrow(/cannot be written/);
+  expect(fs.readdirSync(home)).toEqual(['taken']);
+  const { call: inNowhere } = fakeCall(home, { dotenv: 'nowhere/at/all.env' });
+  expect(() => toGitlab(inNowhere, 'abc')).toThrow(/cannot be written/);
+  const { call: twoLines } = fakeCall(home, { dotenv: 'out.env' });
+  expect(() => toGitlab(twoLines, 'abc\nPATH=/evil')).toThrow(/dotenv/);
+  expect(fs.readdirSync(home)).toEqual(['taken']);
+});
+
+test('a dotenv file replaces a link instead of following it', async () => {
+  const { run, home } = await bench();
+  fs.writeFileSync(path.join(home, 'mine'), 'precious');
+  fs.symlinkSync('mine', path.join(home, 'out.env'));
+  expect((await run('token get -o gitlab --dotenv out.env')).status).toBe(0);
+  expect(fs.readFileSync(path.join(home, 'mine'), 'utf8')).toBe('precious');
+  expect(fs.lstatSync(path.join(home, 'out.env')).isFile()).toBe(true);
+});
+
+test('fish and PowerShell quoting by their documentation (not run here)', () => {
+  expect(assignment('X', "a'b\\c$d", 'fish')).toBe("set -gx X 'a\\'b\\\\c$d'");
+  expect(assignment('X', "a'b‘c`$d", 'powershell')).toBe("$env:X = 'a''b‘‘c`$d'");
+});
+
+describe('token refresh', () => {
+  test('prints in the same formats as token get', async () => {
+    const { run, home } = await bench({ serverVersion: '3.10.1' });
+    const got = (await run('token get --lifetime 1h')).stdout.trim();
+    const line = 'token refresh --lifetime 2h';
+    expect((await run(`${line} -o header`)).stdout).toMatch(/^Authorization: Bearer \S+\n$/);
+    const { stdout } = await run(`${line} -o env`);
+    expect(execFileSync('sh', ['-c', `${stdout} printf %s "$TG_API_TOKEN"`], { encoding: 'utf8' })).toBe(got);
+    expect((await run(`${line} -o gitlab --dotenv out.env`)).stdout).toBe('');
+    expect(fs.readFileSync(path.join(home, 'out.env'), 'utf8')).toBe(`TG_API_TOKEN=${got}\n`);
+  });
+
+  test('asks for what a format needs before it sends anything', async () => {
+    const { run, requests } = await bench({ serverVersion: '3.10.1' });
+    await run('token get');
+    requests();
+    for (const more of ['-o github', '-o gitlab'])
+      expect(await run(`token refresh ${more}`)).toMatchObject({ status: 2, stdout: '' });
+    expect(requests()).toEqual([]);
+  });
+});
+
+test.each([
+  ['text', /^\S+\n$/],
+  ['json', /^\{"schemaVersion":1,.*\}\n$/],
+  ['env', /^export TG_API_TOKEN='\S+'\n$/],
+  ['header', /^Authorization: Bearer \S+\n$/],
+])('-o %s holds only the result, with -v, a warning pending and a broken record', async (format, shape) => {
+  const { run, home } = await bench();
+  await run('token get');
+  const folder = path.join(home, '.local/state/graphcred');
+  for (const name of fs.readdirSync(folder).filter((file) => /^token-.*\.json$/.test(file)))
+    fs.writeFileSync(path.join(folder, name), '{"v":1,', { mode: 0o600 });
+  const result = await run(`token get -v --insecure -o ${format}`);
+  expect(result).toMatchObject({ status: 0, stdout: expect.stringMatching(shape) });
+  expect(result.stderr).toContain('--insecure');
+});
