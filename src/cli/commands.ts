@@ -219,6 +219,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./commands/config/path.js'),
   },
   {
+    path: 'doctor',
+    summary: 'check settings, network, server, credential and store, one by one',
+    examples: ['graphcred doctor', 'graphcred doctor -p prod -o json'],
+    notes: 'It asks no question, changes nothing, and shows no credential: safe to paste into a ticket.',
+    options: LISTING,
+    load: () => import('./commands/doctor.js'),
+  },
+  {
     path: 'completion',
     summary: 'print the completion script of a shell',
     examples: ['source <(graphcred completion bash)', 'graphcred completion fish'],

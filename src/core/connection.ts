@@ -263,6 +263,13 @@ export class GraphConnection {
     await this.#send({ server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' });
   }
 
+  /** The service server's clock (`Date` header), Unix seconds; undefined if it does not tell. Asked without a credential. */
+  async serverTimeUnix(): Promise<number | undefined> {
+    const request = { server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' } as const;
+    const { headers, timeUnix } = await this.#send(request);
+    return Number.isFinite(Date.parse(headers.date ?? '')) ? timeUnix : undefined;
+  }
+
   /**
    * One call to the REST server with the connection's token. Any status comes back as it is, except those that
    * refuse the token (AUTH_FAILED, PERMISSION_DENIED), redirects, and servers that are not up.

@@ -1,0 +1,35 @@
+import { type Check, fail, ok } from './check.js';
+
+/** Whether the name of a host can be turned into an address. */
+export async function resolveName(host: string): Promise<Check> {
+  const { lookup } = process.getBuiltinModule('node:dns').promises;
+  try {
+    const { address } = await lookup(host);
+    return ok(address === host ? `${host} is an address` : `${host} is ${address}`);
+  } catch {
+    return fail(
+      'NETWORK',
+      `there is no host ${host}`,
+      'check the name: --host, GRAPHCRED_HOST, or the profile',
+    );
+  }
+}
+
+/** Whether anything listens at a port. Sends nothing. */
+export function knock(base: string, timeoutMs: number): Promise<Check> {
+  const url = new URL(base);
+  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const { connect } = process.getBuiltinModule('node:net');
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: timeoutMs });
+    const end = (check: Check) => {
+      socket.destroy();
+      resolve(check);
+    };
+    const fix = 'check the port and the firewall, and that the server is running';
+    socket.once('connect', () => end(ok(`port ${port} is open`)));
+    socket.once('timeout', () => end(fail('TIMEOUT', `port ${port} of ${host} does not answer`, fix)));
+    socket.once('error', () => end(fail('NETWORK', `port ${port} of ${host} refuses connections`, fix)));
+  });
+}

@@ -1,0 +1,127 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { bench, type RunOptions } from '../helpers/cli.js';
+
+const IDS =
+  'config config-mode dns service-port rest-port tls proxy version rest-auth credential graph clock store';
+
+interface Finding {
+  id: string;
+  verdict: string;
+  cause: string;
+  fix: string;
+}
+
+async function ready(options: Parameters<typeof bench>[0] = {}) {
+  const made = await bench(options);
+  const file = path.join(made.home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, '{"lifetime":"1h"}', { mode: 0o600 });
+  return {
+    ...made,
+    file,
+    examine: async (more?: RunOptions) => {
+      const { status, stdout, stderr } = await made.run('doctor -o json', more);
+      expect(stdout + stderr).not.toContain('hunter2');
+      const { checks } = JSON.parse(stdout) as { checks: Finding[] };
+      return {
+        status,
+        checks,
+        verdicts: Object.fromEntries(checks.map(({ id, verdict }) => [id, verdict])),
+        failing: checks.filter(({ verdict }) => verdict === 'fail').map(({ id }) => id),
+      };
+    },
+  };
+}
+
+describe.each(['3.2.0', '3.10.1', '4.1.2'])('doctor on %s', (serverVersion) => {
+  test('all is well, and one request carries a credential', async () => {
+    const { examine, run, requests } = await ready({ serverVersion });
+    requests();
+    const { status, checks } = await examine();
+    expect(checks.map(({ id }) => id).join(' ')).toBe(IDS);
+    expect(checks.filter(({ verdict }) => verdict !== 'ok' && verdict !== 'skipped')).toEqual([]);
+    expect(status).toBe(0);
+    const withLogin = requests().filter((line) => /gsql\/file|\/gsql\/v1\/secrets/.test(line));
+    expect(withLogin).toHaveLength(1);
+    const text = await run('doctor');
+    expect(text.stdout.trim().split('\n')).toHaveLength(13);
+  });
+
+  test('what is broken is what fails', async () => {
+    const { examine, sandbox } = await ready({ serverVersion });
+    const well = (await examine()).verdicts;
+    const wrong = await examine({ env: { GRAPHCRED_PASSWORD: 'hunter2-no' } });
+    expect(wrong).toMatchObject({ status: 4, failing: ['credential'] });
+    expect({ ...wrong.verdicts, credential: 'ok', graph: well.graph }).toEqual(well);
+    sandbox.addFault({ action: 'clock', seconds: 600 });
+    await examine();
+    const late = await examine();
+    expect(late.status).toBe(0);
+    expect(late.verdicts).toEqual({ ...well, clock: 'warn' });
+  });
+});
+
+test('REST authentication off', async () => {
+  const { examine } = await ready({ restAuth: 'off' });
+  expect(await examine()).toMatchObject({ status: 8, failing: ['rest-auth'] });
+});
+
+test('an unknown graph on 3.x', async () => {
+  const { examine } = await ready();
+  const { checks, failing } = await examine({ env: { GRAPHCRED_GRAPH: 'nowhere' } });
+  expect(failing, JSON.stringify(checks)).toEqual(['graph']);
+});
+
+test('ports that are closed, and a name that does not exist', async () => {
+  const { examine } = await ready();
+  const closed = 'http://127.0.0.1:1';
+  const service = await examine({ env: { GRAPHCRED_GSQL_URL: closed } });
+  expect(service).toMatchObject({ status: 7, failing: ['service-port'] });
+  expect(service.verdicts).toMatchObject({ version: 'skipped', credential: 'skipped', store: 'ok' });
+  const rest = await examine({ env: { GRAPHCRED_REST_URL: closed } });
+  expect(rest).toMatchObject({ status: 7, failing: ['rest-port'] });
+  expect(rest.verdicts).toMatchObject({ 'rest-auth': 'skipped', credential: 'ok' });
+  const name = await examine({ env: { GRAPHCRED_GSQL_URL: 'http://nowhere.invalid:14240' } });
+  expect(name).toMatchObject({ status: 7, failing: ['dns'] });
+});
+
+test('a proxy that is not one shows no password', async () => {
+  const { examine } = await ready();
+  const proxied = await examine({
+    env: { GRAPHCRED_GSQL_URL: 'http://graph.invalid', HTTP_PROXY: 'http://u:hunter2@127.0.0.1:1' },
+  });
+  expect(proxied.status).toBe(7);
+  expect(proxied.failing).toEqual(['proxy']);
+});
+
+test('config file: broken, readable by all, writable by all with a credential in it', async () => {
+  const { examine, file } = await ready();
+  fs.chmodSync(file, 0o622);
+  expect((await examine()).verdicts['config-mode']).toBe('warn');
+  fs.writeFileSync(file, '{"password":"hunter2"}');
+  const open = await examine();
+  expect(open).toMatchObject({ status: 5, failing: ['config-mode'] });
+  fs.chmodSync(file, 0o600);
+  fs.writeFileSync(file, '{"password": hunter2');
+  const broken = await examine();
+  expect(broken).toMatchObject({ status: 5, failing: ['config'] });
+  expect(broken.verdicts.version).toBe('skipped');
+});
+
+test('a store that cannot be used', async () => {
+  const { examine, home } = await ready();
+  fs.rmSync(path.join(home, '.local'), { recursive: true, force: true });
+  fs.writeFileSync(path.join(home, '.local'), 'in the way');
+  const { status, failing, verdicts } = await examine();
+  expect({ status, failing }).toEqual({ status: 6, failing: ['store'] });
+  expect(verdicts.credential).toBe('ok');
+  expect((await examine({ env: { GRAPHCRED_STORE: 'none' } })).verdicts.store).toBe('warn');
+});
+
+test('a server that is no such server', async () => {
+  const { examine, sandbox } = await ready();
+  sandbox.addFault({ action: 'html', route: '/gsql*' });
+  expect(await examine()).toMatchObject({ status: 8, failing: ['version'] });
+});
