@@ -58,6 +58,12 @@ async function helpFor(ctx: Context, words: readonly string[]): Promise<undefine
     ctx.stdout.write(topicText(name));
     return;
   }
+  const asked = words.join(' ');
+  if (!COMMANDS.some(({ path }) => path === asked || path.startsWith(`${asked} `))) {
+    throw new GraphException('USAGE', 'There is no help of this name.', {
+      hint: `a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
+    });
+  }
   const { parseCommandLine } = await import('./program.js');
   parseCommandLine({ ...ctx, argv: [...words, '--help'] }, VERSION);
 }
