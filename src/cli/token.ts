@@ -8,6 +8,8 @@ import { chooseStore } from './stores.js';
 
 /** Where the tokens of a session come from, for a call that may need more than one. */
 export interface TokenSource {
+  /** Whether anything may be written down on this machine. */
+  readonly keeps: boolean;
   /** Held, or minted once and kept. */
   obtain(options?: { fresh: boolean }): Promise<HeldToken>;
   /** Forgets a held token here. One that another process has put in its place meanwhile stays. */
@@ -28,7 +30,9 @@ export async function tokenSource(session: Session): Promise<TokenSource> {
     settingText(settings, 'minTtl') === undefined ? defaultMinTtl(lifetime) : seconds(settings, 'minTtl');
   const { gsqlUrl, restUrl } = target;
   const base = { gsqlUrl, restUrl, graph: session.graph, principal: credential.principal };
+  const keeps = store.name !== 'none';
   return {
+    keeps,
     obtain: ({ fresh } = { fresh: false }) =>
       acquireToken(
         {
@@ -46,7 +50,7 @@ export async function tokenSource(session: Session): Promise<TokenSource> {
           warn: report.warn,
           mint: async () => {
             const { mintFor } = await import('./mint.js');
-            return mintFor(session, credential, store.name !== 'none');
+            return mintFor(session, credential, keeps);
           },
         },
       ),

@@ -68,6 +68,14 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
   });
 });
 
+test('with --store none nothing is written down', async () => {
+  const { run, json, home } = await bench();
+  const { token } = await json<Token>('token get --store none');
+  for (const env of [{}, { TG_API_TOKEN: token }])
+    expect((await run('api /echo --store none', { env })).status).toBe(0);
+  expect(fs.readdirSync(home)).toEqual([]);
+});
+
 test('-i shows status and headers, and no cookie', async () => {
   const { run } = await bench();
   const { stdout } = await run('api -i --service /api/ping');

@@ -45,18 +45,19 @@ async function atRest(session: Session, ask: Ask): Promise<RawReply> {
   const given = tokenFromVariable(session);
   if (given) {
     await refuseUntrusted(session, { literal: false });
-    return askWith(session, given, ask);
+    const { store } = await chooseStore(session);
+    return askWith(session, given, store.name !== 'none', ask);
   }
   const source = await tokenSource(session);
   const held = await source.obtain();
   try {
-    return await askWith(session, held.token, ask);
+    return await askWith(session, held.token, source.keeps, ask);
   } catch (error) {
     if (held.source !== 'store' || !(error instanceof GraphException) || !isWornOut(error)) throw error;
     // The server turned the call away at the door, so nothing has happened yet and it may be sent again.
     session.call.report.detail('the server no longer takes the held token; it is forgotten here');
     await source.forget(held.token);
-    return askWith(session, (await source.obtain()).token, ask);
+    return askWith(session, (await source.obtain()).token, source.keeps, ask);
   }
 }
 
@@ -64,8 +65,8 @@ function isWornOut({ code, serverCode }: GraphException): boolean {
   return code === 'AUTH_FAILED' && WORN_OUT.has(serverCode ?? '');
 }
 
-async function askWith(session: Session, token: Sensitive, ask: Ask): Promise<RawReply> {
-  const { connection } = await connect(session, undefined, true);
+async function askWith(session: Session, token: Sensitive, keeps: boolean, ask: Ask): Promise<RawReply> {
+  const { connection } = await connect(session, undefined, keeps);
   connection.apiToken = token;
   return ask(connection, 'rest');
 }
