@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
@@ -28,3 +30,12 @@ test.each([['bogus'], ['token', 'bogus'], ['hunter2'], ['toString']])(
     expect(stderr).not.toMatch(/bogus|hunter2|toString/);
   },
 );
+
+test('scripts/docs.mjs writes the pages that are in docs/', () => {
+  const folder = temporaryHome();
+  execFileSync(process.execPath, ['scripts/docs.mjs', folder], { stdio: 'pipe' });
+  const pages = fs.readdirSync(folder);
+  expect(pages.sort()).toEqual(['environment.md', 'exit-codes.md', 'formatting.md']);
+  for (const page of pages)
+    expect(fs.readFileSync(`${folder}/${page}`, 'utf8')).toBe(fs.readFileSync(`docs/${page}`, 'utf8'));
+});
