@@ -5,7 +5,7 @@ import type { Store, StoreRecord } from '../../../store/store.js';
 import { heldOnHost, heldTokens } from '../../../tokens/held.js';
 import type { Call } from '../../call.js';
 import { connect, secretOf } from '../../connect.js';
-import { findCredential } from '../../credential.js';
+import { findCredential, refuseUntrusted } from '../../credential.js';
 import { openSession } from '../../session.js';
 import { chooseStore } from '../../stores.js';
 import { tokenFromStdin } from '../../token-stdin.js';
@@ -19,6 +19,8 @@ export async function run(call: Call): Promise<number> {
   const { gsqlUrl, restUrl } = session.target;
   const { principal } = credential;
   const given = await tokenFromStdin(call);
+  // The caller's token, not the file's: it goes to no host that only the file vouches for.
+  if (given) await refuseUntrusted(session, { literal: false });
   const held =
     flags.all === true && !given
       ? heldOnHost(store, gsqlUrl, principal)

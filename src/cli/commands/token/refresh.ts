@@ -5,7 +5,7 @@ import { identityKey } from '../../../tokens/identity.js';
 import { renewToken } from '../../../tokens/mint.js';
 import type { Call } from '../../call.js';
 import { connect, secretOf } from '../../connect.js';
-import { findCredential } from '../../credential.js';
+import { findCredential, refuseUntrusted } from '../../credential.js';
 import { openSession } from '../../session.js';
 import { chooseStore } from '../../stores.js';
 import { checkOutput, printToken } from '../../token-output.js';
@@ -22,6 +22,8 @@ export async function run(call: Call): Promise<undefined> {
   const { graph, lifetime, target } = session;
   const base = { gsqlUrl, restUrl, graph, principal: credential.principal };
   const given = await tokenFromStdin(call);
+  // The caller's token, not the file's: it goes to no host that only the file vouches for.
+  if (given) await refuseUntrusted(session, { literal: false });
   const record = given ? undefined : heldTokens(store, base)[0];
   // The version decides before anything else: 4.x has no refresh, held token or not.
   const { connection, version } = await connect(session, undefined, store.name !== 'none');
