@@ -132,6 +132,14 @@ function usage(error: CommanderError, argv: readonly string[]): GraphException {
   const hint = `see: graphcred ${commandWords(argv)}--help`;
   const near = /\(Did you mean (one of )?([^?]+)\?\)/.exec(error.message)?.[2];
   const did = near ? `did you mean ${near}? ` : '';
+  const group = argv[0] !== undefined && Object.hasOwn(GROUPS, argv[0]) ? argv[0] : undefined;
+  // A group is a command to commander, so it complains of the words behind the wrong one.
+  if (group !== undefined && /^[^-]/.test(argv[1] ?? '') && !COMMANDS.some((spec) => isTyped(spec, argv))) {
+    const leaves = COMMANDS.filter(({ path }) => path.startsWith(`${group} `)).map(({ path }) => path);
+    return new GraphException('USAGE', 'There is no such command.', {
+      hint: `choose one of: ${leaves.join(', ')}`,
+    });
+  }
   switch (error.code) {
     case 'commander.unknownCommand':
       return new GraphException('USAGE', 'There is no such command.', { hint: `${did}${hint}` });

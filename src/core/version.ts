@@ -15,7 +15,9 @@ export function parseVersionOption(text: string): ServerVersion | undefined {
   if (text === '3') return { generation: 'B', version: '3' };
   if (text === '4') return { generation: 'C', version: '4' };
   if (!/^\d{1,3}\.\d{1,3}(?:\.\d{1,5})?$/.test(text)) {
-    throw new GraphException('USAGE', 'The server version must be auto, 3, 4, or a number like 3.10.1.');
+    throw new GraphException('USAGE', 'The server version must be auto, 3, 4, or a number like 3.10.1.', {
+      hint: SAY_IT,
+    });
   }
   return generationOf(text);
 }

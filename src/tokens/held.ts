@@ -9,10 +9,16 @@ export function heldTokens(store: Store, identity: Omit<Identity, 'lifetime'>): 
   );
 }
 
-/** Tokens of a principal on one service server, on any graph. */
-export function heldOnHost(store: Store, gsqlUrl: string, principal: string): StoreRecord[] {
+/** Tokens of a principal on one pair of servers, on any graph. */
+export function heldOnHost(
+  store: Store,
+  { gsqlUrl, restUrl, principal }: Omit<Identity, 'lifetime' | 'graph'>,
+): StoreRecord[] {
   const fits = ({ kind, info }: StoreRecord) =>
-    kind === 'token' && info.gsqlUrl === gsqlUrl && info.principal === principal;
+    kind === 'token' &&
+    info.gsqlUrl === gsqlUrl &&
+    info.restSetting === (restUrl ?? null) &&
+    info.principal === principal;
   return lastFirst(store.list().filter(fits));
 }
 

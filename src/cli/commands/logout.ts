@@ -17,13 +17,23 @@ export async function run(call: Call): Promise<number> {
       hint: 'see: graphcred token list',
     });
   }
-  if (flags.revoke === true) await revoke(session, store, mine);
-  for (const record of mine) await store.remove(record.key);
-  const tokens = mine.filter(({ kind }) => kind === 'token').length;
-  if (report.json) report.document({ forgotten: mine.length, tokens, revoked: flags.revoke === true });
+  // Revoking tells the REST server the token, and one made for another address is not this server's to know.
+  const elsewhere = (record: StoreRecord) =>
+    flags.revoke === true &&
+    record.kind === 'token' &&
+    record.info.restSetting !== (session.target.restUrl ?? null);
+  const gone = mine.filter((record) => !elsewhere(record));
+  if (gone.length < mine.length)
+    report.warn(
+      `tokens of another REST address stay held; log out with that address too: ${mine.length - gone.length}`,
+    );
+  if (flags.revoke === true) await revoke(session, store, gone);
+  for (const record of gone) await store.remove(record.key);
+  const tokens = gone.filter(({ kind }) => kind === 'token').length;
+  if (report.json) report.document({ forgotten: gone.length, tokens, revoked: flags.revoke === true });
   else
     report.result(
-      `Forgot ${tokens} tokens and ${mine.length - tokens} saved credentials of ${session.target.host}.`,
+      `Forgot ${tokens} tokens and ${gone.length - tokens} saved credentials of ${session.target.host}.`,
     );
   return 0;
 }

@@ -66,6 +66,8 @@ function tell(
 ): number {
   const { report, flags } = call;
   const forgiven = flags['ignore-missing'] === true;
+  // Nothing is known of any alias: there is no result, and none is printed.
+  if (failed && dropped.length + missing.length === 0) throw failed.error;
   if (report.json) report.document({ dropped, missing, dryRun: false });
   else if (dropped.length > 0) report.result(`Dropped: ${dropped.map(printable).join(', ')}`);
   if (failed) {

@@ -23,7 +23,7 @@ export async function run(call: Call): Promise<number> {
   if (given) await refuseUntrusted(session, { literal: false });
   const held =
     flags.all === true && !given
-      ? heldOnHost(store, gsqlUrl, principal)
+      ? heldOnHost(store, { gsqlUrl, restUrl, principal })
       : heldTokens(store, { gsqlUrl, restUrl, graph: session.graph, principal });
   // A token named on stdin may be one of those held; then the entry goes with it.
   const victims = await Promise.all(

@@ -1,0 +1,188 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { COMMANDS, type CommandSpec } from '../../src/cli/commands.js';
+import type { Context } from '../../src/cli/context.js';
+import { parseQuickly } from '../../src/cli/fast.js';
+import { parseCommandLine } from '../../src/cli/program.js';
+import { bench, cli, temporaryHome } from '../helpers/cli.js';
+
+describe('the two readers of a command line', () => {
+  const hot = COMMANDS.find(({ path }) => path === 'token get') as CommandSpec;
+  const nobody = { isTTY: false, columns: undefined, write: () => {} };
+  const slowly = (argv: readonly string[]) => {
+    const ctx = { argv: ['token', 'get', ...argv], stdout: nobody, stderr: nobody } as unknown as Context;
+    const { args, flags } = parseCommandLine(ctx, '0') ?? { args: undefined, flags: undefined };
+    return { args, flags };
+  };
+
+  test.each([
+    [[], {}],
+    [['-o', 'json'], { output: 'json' }],
+    [['-ojson'], { output: 'json' }],
+    [['--output=env', '--shell', 'fish'], { output: 'env', shell: 'fish' }],
+    [['-p', 'prod', '--fresh', '-qv'], { profile: 'prod', fresh: true, quiet: true, verbose: true }],
+    [['-qp', 'prod'], { quiet: true, profile: 'prod' }],
+    [['--graph', 'a', '--graph', 'b'], { graph: 'b' }],
+    [['--graph='], { graph: '' }],
+    [['--graph', ''], { graph: '' }],
+    [['--host=http://a=b'], { host: 'http://a=b' }],
+    [['--no-input', '--no-color'], { 'no-input': true, 'no-color': true }],
+    [
+      ['--min-ttl', '5m', '--rest-port', '1', '--secret-stdin', '--insecure'],
+      { 'min-ttl': '5m', 'rest-port': '1', 'secret-stdin': true, insecure: true },
+    ],
+  ])('agree on %j', (argv, flags) => {
+    expect(parseQuickly(hot, argv)).toEqual({ args: [], flags });
+    expect(slowly(argv)).toEqual({ args: [], flags });
+  });
+
+  test.each([
+    [['--help']],
+    [['-h']],
+    [['word']],
+    [['--bogus']],
+    [['--fresh=yes']],
+    [['--no-fresh']],
+    [['-o', 'xml']],
+    [['--graph']],
+    [['--graph', '--fresh']],
+    [['--gra', 'x']],
+  ])('%j is left to commander', (argv) => {
+    expect(parseQuickly(hot, argv)).toBeUndefined();
+  });
+
+  test('agree on whatever the quick one takes', () => {
+    const words = hot.options.flatMap(({ name, short, value, choices }) => {
+      const shown = choices?.[0] ?? 'x';
+      const long = value === undefined ? [`--${name}`, `--${name}=x`] : [`--${name}`, `--${name}=${shown}`];
+      return short ? [...long, `-${short}`, `-${short}${shown}`, `-${short}=${shown}`] : long;
+    });
+    const word = fc.constantFrom(...words, 'json', 'x', '', '-', '--', '-1', '--no-', '-vq', '-h', 'a b');
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 5 }), (argv) => {
+        const quick = parseQuickly(hot, argv);
+        if (quick) expect(slowly(argv)).toEqual({ args: quick.args, flags: { ...quick.flags } });
+      }),
+      { numRuns: 1500 },
+    );
+  });
+});
+
+describe('a credential on the command line', () => {
+  const SECRET = 'abcdefghijklmnop0123456789abcdef';
+
+  test.each([
+    [['token', 'get', '--password=hunter2'], '--password-stdin'],
+    [['token', 'get', '--password', 'hunter2'], '--password-stdin'],
+    [['secret', 'list', '--secret', 'hunter2'], '--secret-stdin'],
+    [['token', 'delete', '--token=hunter2'], '--token-stdin'],
+    [['--token', 'hunter2', 'token', 'delete'], '--token-stdin'],
+    [['no-such-command', '--secret=hunter2'], '--secret-stdin'],
+    [['secret', 'create', SECRET], 'secret list'],
+    [['secret', 'drop', 'ok', SECRET], 'secret list'],
+    [['exec', '--password=hunter2', '--', 'true'], '--password-stdin'],
+  ])('%j is refused, not repeated, and nothing is sent', async (argv, way) => {
+    const { run, requests } = await bench();
+    for (const more of [[], ['-o', 'json']]) {
+      const at = argv.indexOf('--');
+      const line = at === -1 ? [...argv, ...more] : argv.toSpliced(at, 0, ...more);
+      const { status, stdout, stderr } = await run(line);
+      expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+      expect(stderr).not.toMatch(/hunter2|abcdefghijklmnop/);
+      const told = more.length === 0 ? stderr : JSON.parse(stderr).error.hint;
+      expect(told).toContain(way);
+    }
+    expect(requests()).toEqual([]);
+  });
+});
+
+describe('wrong words', () => {
+  test.each([
+    [['hunter2'], /There is no such command/],
+    [['token', 'hunter2'], /There is no such command[\s\S]*token get, token refresh/],
+    [['token'], /needs one more word/],
+    [['token', 'get', 'hunter2'], /more words than/],
+    [['token', 'get', '--pass=hunter2'], /no option --pass here/],
+    [['token', 'get', '-xhunter2'], /no option -x here/],
+    [['token', 'get', '--shell=hunter2'], /--shell does not take this value/],
+    [['token', 'gte', '--graph', 'hunter2'], /There is no such command/],
+    [['token', 'get', '--store', 'hunter2'], /--store does not take this value/],
+    [['token', 'get', '--graph'], /--graph needs a value/],
+    [['secret', 'drop'], /alias is missing/],
+    [['secret', 'list', '--fresh'], /no option --fresh here/],
+    [['constructor'], /There is no such command/],
+    [['__proto__', 'toString'], /There is no such command/],
+    [['token', 'get', '--lifetime', 'hunter2'], /--lifetime/],
+    [['token', 'get', '--rest-port', 'hunter2'], /--rest-port/],
+    [['token', 'get', '--server-version', 'hunter2'], /server version/],
+    [['token', 'get', '--gsql-url', 'http://me:hunter2@127.0.0.1:1'], /--gsql-url/],
+    [['token', 'get', '--host', 'http://me:hunter2@127.0.0.1'], /--host/],
+  ])('%j get one line and a hint, without what was typed', async (argv, message) => {
+    const { run, requests } = await bench();
+    const text = await run(argv);
+    expect(text).toMatchObject({ status: 2, stdout: '' });
+    expect(text.stderr).toMatch(/^graphcred: [^\n]+\nhint: [^\n]+\n$/);
+    expect(text.stderr).toMatch(message);
+    expect(text.stderr).not.toContain('hunter2');
+    // Where it can stand before the mistake, `-o json` must count all the same.
+    const json = await run([...argv.slice(0, 2), '-o', 'json', ...argv.slice(2)]);
+    expect(json).toMatchObject({ status: 2, stdout: '' });
+    const { error, ...rest } = JSON.parse(json.stderr);
+    expect(rest).toEqual({});
+    expect(error).toEqual({
+      code: 'USAGE',
+      message: expect.any(String),
+      hint: expect.any(String),
+      exitCode: 2,
+      retryable: false,
+    });
+    expect(json.stderr).not.toContain('hunter2');
+    expect(requests()).toEqual([]);
+  });
+
+  test.each(['-o json', '-ojson', '--output json', '--output=json'])(
+    '%s before or behind a mistake makes the error JSON',
+    async (format) => {
+      const home = temporaryHome();
+      for (const line of [`token get ${format} --bogus`, `token get --bogus ${format}`]) {
+        const { status, stderr } = await cli(home, line.split(' '));
+        expect({ status, code: JSON.parse(stderr).error.code }).toEqual({ status: 2, code: 'USAGE' });
+      }
+      const byVariable = await cli(home, ['--bogus'], { env: { GRAPHCRED_OUTPUT: 'json' } });
+      expect(JSON.parse(byVariable.stderr).error.exitCode).toBe(2);
+    },
+  );
+});
+
+describe('lengths of time', () => {
+  test.each([
+    ['90', 90],
+    ['90s', 90],
+    ['15m', 900],
+    ['12h', 43_200],
+    ['30d', 2_592_000],
+    ['1w', 604_800],
+  ])('--lifetime %s is %i seconds on the wire', async (text, seconds) => {
+    const { run, json, sandbox } = await bench({ serverVersion: '3.2.0' });
+    const { secret } = await json<{ secret: string }>('secret create ci');
+    expect(await json(`token get --lifetime ${text}`)).toMatchObject({ lifetimeSeconds: seconds });
+    expect(await run(`token get --fresh --secret-stdin --lifetime ${text}`, { stdin: secret })).toMatchObject(
+      {
+        status: 0,
+      },
+    );
+    const sent = sandbox.requests.map(({ query }) => query.lifetime).filter((value) => value !== undefined);
+    expect(sent).toContain(String(seconds));
+  });
+
+  test('without one, thirty days are asked for', async () => {
+    const { json } = await bench();
+    expect(await json('token get')).toMatchObject({ lifetimeSeconds: 2_592_000 });
+  });
+
+  test.each(['0', '-5', '1.5h', '15M', '1h30m', '', 'forever', '9999999999w'])('%j is none', async (text) => {
+    const { run, requests } = await bench();
+    expect(await run(['token', 'get', `--lifetime=${text}`])).toMatchObject({ status: 2, stdout: '' });
+    expect(requests()).toEqual([]);
+  });
+});

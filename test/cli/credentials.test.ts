@@ -1,0 +1,238 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type Bench, bench, cli } from '../helpers/cli.js';
+
+/** A config file named on the command line, and so trusted. */
+function config(home: string, content: unknown): string {
+  const file = path.join(home, 'own.json');
+  fs.writeFileSync(file, JSON.stringify(content), { mode: 0o600 });
+  return file;
+}
+
+/** A folder under the home as somebody else may have filled it. */
+function cloned(home: string, content: unknown): string {
+  const folder = path.join(home, 'cloned');
+  fs.mkdirSync(folder, { recursive: true });
+  fs.writeFileSync(path.join(folder, '.graphcredrc.json'), JSON.stringify(content), { mode: 0o600 });
+  return folder;
+}
+
+const urls = ({ sandbox }: Bench) => ({ restUrl: sandbox.restUrl, gsqlUrl: sandbox.gsqlUrl });
+const code = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) as string).error.code;
+const KEPT = { GRAPHCRED_STORE: 'file' };
+
+describe('where a credential comes from', () => {
+  test('stdin, a file, a variable, the other tools’ variable, a profile: nearest first', async () => {
+    const b = await bench();
+    const { secret } = await b.json<{ secret: string }>('secret create ci');
+    const wrong = 'z'.repeat(31);
+    const file = path.join(b.home, 'secret.txt');
+    const own = { ...urls(b), graph: 'demo' };
+    const env = (extra: Record<string, string>) => ({ GRAPHCRED_STORE: 'none', ...extra });
+    const get = async (argv: string[], extra: Record<string, string>, stdin = '') => {
+      const profile = config(b.home, { profiles: { p: { ...own, secret: extra.profile ?? wrong } } });
+      const { profile: _, ...rest } = extra;
+      const result = await cli(b.home, ['token', 'get', '--config', profile, ...argv], {
+        env: env({ GRAPHCRED_PROFILE: 'p', ...rest }),
+        stdin,
+      });
+      expect(result.stderr).not.toContain(wrong);
+      return result.status;
+    };
+    fs.writeFileSync(file, `${secret}\r\n`);
+    expect(await get(['--secret-stdin'], { GRAPHCRED_SECRET: wrong }, `${secret}\n`)).toBe(0);
+    expect(await get(['--secret-file', 'secret.txt'], { GRAPHCRED_SECRET: wrong })).toBe(0);
+    expect(await get([], { GRAPHCRED_SECRET_FILE: file, TG_SECRET: wrong })).toBe(0);
+    expect(await get([], { GRAPHCRED_SECRET: secret, TG_SECRET: wrong })).toBe(0);
+    expect(await get([], { TG_SECRET: secret })).toBe(0);
+    expect(await get([], { profile: secret })).toBe(0);
+    expect(await get([], {})).toBe(4);
+    expect(await get([], { TG_SECRET: wrong, profile: secret })).toBe(4);
+    // A profile that was typed leaves no room for the other tools' variables.
+    expect(await get(['-p', 'p'], { TG_SECRET: wrong, profile: secret })).toBe(0);
+  });
+
+  test.each([
+    [['--secret-stdin'], '', /nothing in stdin \(--secret-stdin\)/],
+    [['--secret-stdin'], 'two\nlines\n', /more than one line in stdin/],
+    [['--secret-file', 'nowhere'], '', /file named by --secret-file cannot be read/],
+    [['--password-stdin', '--secret-stdin'], 'x', /Only one value can come from stdin/],
+  ])('%j with %j is exit 2 and nothing is sent', async (argv, stdin, message) => {
+    const { run, requests } = await bench();
+    const { status, stdout, stderr } = await run(['token', 'get', ...argv], { stdin });
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/two|lines\b.*lines/);
+    expect(requests()).toEqual([]);
+  });
+
+  test('a command gives the secret without a shell, and does not run for a held token', async () => {
+    const b = await bench();
+    const { secret } = await b.json<{ secret: string }>('secret create ci');
+    const log = path.join(b.home, 'log');
+    const script = path.join(b.home, 'give.mjs');
+    fs.writeFileSync(
+      script,
+      `import fs from 'node:fs';
+       fs.appendFileSync(${JSON.stringify(log)}, process.argv[2] + '\\n');
+       console.log(${JSON.stringify(secret)});`,
+    );
+    const command = [process.execPath, script, '$HOME; touch pwned'];
+    const file = config(b.home, { profiles: { p: { ...urls(b), graph: 'demo', secretCommand: command } } });
+    const argv = ['token', 'get', '--config', file, '-p', 'p'];
+    const first = await cli(b.home, argv, { env: KEPT });
+    expect(first).toMatchObject({ status: 0, stderr: '' });
+    expect((await cli(b.home, argv, { env: KEPT })).stdout).toBe(first.stdout);
+    expect(fs.readFileSync(log, 'utf8')).toBe('$HOME; touch pwned\n');
+    expect(fs.existsSync(path.join(b.home, 'pwned'))).toBe(false);
+  });
+
+  test('a command that fails is named, and its words are redacted', async () => {
+    const b = await bench();
+    const words = 'no access with token hunter2hunter2hunter2 today';
+    const command = ['sh', '-c', `echo '${words}' >&2; exit 3`];
+    const file = config(b.home, { profiles: { p: { ...urls(b), secretCommand: command } } });
+    const result = await cli(b.home, ['token', 'get', '--config', file, '-p', 'p'], { env: KEPT });
+    expect(result).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/sh ended with status 3/),
+    });
+    expect(result.stderr).toContain('today');
+    expect(result.stderr).not.toContain('hunter2');
+    expect(b.requests()).toEqual([]);
+  });
+
+  test('a saved secret counts for its own user and its own host alone', async () => {
+    const b = await bench();
+    expect((await b.run('secret create ci --save')).status).toBe(0);
+    const { GRAPHCRED_PASSWORD: _, GRAPHCRED_USERNAME: __, ...bare } = b.env;
+    expect((await cli(b.home, ['token', 'get', '--fresh'], { env: bare })).status).toBe(0);
+    expect((await cli(b.home, ['token', 'get', '-u', 'tigergraph', '--fresh'], { env: bare })).status).toBe(
+      0,
+    );
+    expect((await cli(b.home, ['token', 'get', '-u', 'other', '--fresh'], { env: bare })).status).toBe(2);
+    const other = await bench();
+    const there = {
+      ...bare,
+      GRAPHCRED_REST_URL: other.sandbox.restUrl,
+      GRAPHCRED_GSQL_URL: other.sandbox.gsqlUrl,
+    };
+    expect((await cli(b.home, ['token', 'get'], { env: there })).status).toBe(2);
+    expect(other.requests()).toEqual([]);
+  });
+});
+
+describe('where a credential may go', () => {
+  test.each(['3.10.1', '4.1.2'])(
+    'to no host that a flag or a variable leads to instead (%s)',
+    async (serverVersion) => {
+      const home = await bench({ serverVersion });
+      const away = await bench({ serverVersion });
+      const literal = { ...urls(home), graph: 'demo', username: 'tigergraph', password: 'tigergraph' };
+      const file = config(home.home, { profiles: { p: literal } });
+      const at = (line: string) => [...line.split(' '), '--config', file, '-o', 'json'];
+      const there = { GRAPHCRED_REST_URL: away.sandbox.restUrl, GRAPHCRED_GSQL_URL: away.sandbox.gsqlUrl };
+      for (const line of ['token get', 'secret list', 'secret create x', 'token refresh', 'status']) {
+        for (const env of [
+          there,
+          { GRAPHCRED_GSQL_URL: away.sandbox.gsqlUrl },
+          { GRAPHCRED_REST_URL: away.sandbox.restUrl },
+        ]) {
+          const { status, stderr } = await cli(home.home, [...at(line), '-p', 'p'], {
+            env: { ...KEPT, ...env },
+          });
+          expect({ line, status, code: code(stderr) }).toEqual({ line, status: 5, code: 'HOST_MISMATCH' });
+          expect(stderr).not.toContain('"tigergraph"');
+        }
+      }
+      expect([...home.requests(), ...away.requests()]).toEqual([]);
+      expect((await cli(home.home, [...at('token get'), '-p', 'p'], { env: KEPT })).status).toBe(0);
+      // With a credential from elsewhere the other host is fine.
+      const given = { ...KEPT, ...there, GRAPHCRED_PASSWORD: 'tigergraph' };
+      expect((await cli(home.home, [...at('token get'), '-p', 'p'], { env: given })).status).toBe(0);
+      expect(away.requests().length).toBeGreaterThan(0);
+    },
+  );
+
+  test('a profile is not led away by the variables of other tools', async () => {
+    const b = await bench();
+    const literal = { ...urls(b), graph: 'demo', username: 'tigergraph', password: 'tigergraph' };
+    const file = config(b.home, { profiles: { p: literal } });
+    const env = { ...KEPT, TG_HOST: 'http://198.51.100.1', TG_GRAPHNAME: 'other', TG_PASSWORD: 'wrong' };
+    const result = await cli(b.home, ['token', 'get', '-v', '-o', 'json', '--config', file, '-p', 'p'], {
+      env,
+    });
+    expect(JSON.parse(result.stdout)).toMatchObject({ graph: 'demo', host: 'http://127.0.0.1' });
+    expect(result.stderr).toContain('TG_HOST is ignored because --profile was given');
+    expect(result.stderr).not.toContain('wrong');
+  });
+
+  test.each(['token delete', 'token refresh', 'token check'])(
+    '%s --token-stdin sends no token where an untrusted file says, whatever credential that file brings',
+    async (line) => {
+      const b = await bench();
+      const own = { ...urls(b), graph: 'demo', username: 'tigergraph', password: 'tigergraph' };
+      const cwd = cloned(b.home, { profiles: { default: own } });
+      const { status, stdout, stderr } = await cli(
+        b.home,
+        [...line.split(' '), '--token-stdin', '-o', 'json'],
+        {
+          cwd,
+          env: KEPT,
+          stdin: 'canarycanarycanarycanarycanary12\n',
+        },
+      );
+      expect({ status, stdout, code: code(stderr) }).toEqual({
+        status: 5,
+        stdout: '',
+        code: 'CONFIG_UNTRUSTED',
+      });
+      expect(b.requests()).toEqual([]);
+    },
+  );
+
+  test.each(['token delete --all', 'logout --revoke'])(
+    '%s shows no held token to another REST address',
+    async (line) => {
+      const b = await bench();
+      const evil = await bench();
+      const { token } = await b.json<{ token: string }>('token get');
+      b.requests();
+      const own = { gsqlUrl: b.sandbox.gsqlUrl, restUrl: evil.sandbox.restUrl };
+      const cwd = cloned(b.home, {
+        profiles: { default: { ...own, graph: 'demo', username: 'tigergraph', password: 'tigergraph' } },
+      });
+      await cli(b.home, line.split(' '), { cwd, env: KEPT });
+      expect(evil.requests()).toEqual([]);
+      expect(await b.json('token get')).toMatchObject({ token, source: 'store' });
+    },
+  );
+});
+
+describe('config files', () => {
+  test.each([
+    ['.graphcredrc', 'profiles:\n  default: { graph: here }\n'],
+    ['.graphcredrc', '{"profiles":{"default":{"graph":"here"}}}'],
+    ['.graphcredrc.json', '{"profiles":{"default":{"graph":"here"}}}'],
+    ['.graphcredrc.yaml', 'profiles:\n  default:\n    graph: here\n'],
+    ['.graphcredrc.yml', 'graph: here\n'],
+    ['.config/graphcred/config.json', '{"graph":"here"}'],
+    ['.config/graphcred/config.yaml', 'graph: here\n'],
+    ['.config/graphcred/config.yml', 'graph: here\n'],
+  ])('%s holding %j', async (name, text) => {
+    const { home } = await bench();
+    const file = path.join(home, name);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, text, { mode: 0o600 });
+    const below = path.join(home, 'a', 'b');
+    fs.mkdirSync(below, { recursive: true });
+    const { stdout } = await cli(home, ['config', 'show', '-o', 'json'], { cwd: below });
+    const shown = JSON.parse(stdout);
+    expect(shown).toMatchObject({ schemaVersion: 1, file, trusted: true });
+    expect(shown.settings.find((setting: { name: string }) => setting.name === 'graph')).toMatchObject({
+      value: 'here',
+    });
+  });
+});

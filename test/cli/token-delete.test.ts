@@ -1,0 +1,219 @@
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseFault } from '../../src/sandbox/args.js';
+import { bench, cli } from '../helpers/cli.js';
+
+interface Token {
+  token: string;
+  expiresAtUnix: number;
+}
+
+const errorOf = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) as string).error;
+
+/** A port on which nobody listens. */
+async function closedPort(): Promise<number> {
+  const server = net.createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as net.AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+function everyFile(home: string): Record<string, string> {
+  const entries = fs.readdirSync(home, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => path.join(parentPath, name));
+  return Object.fromEntries(files.map((file) => [file, fs.readFileSync(file, 'latin1')]));
+}
+
+describe.each(['3.2.0', '3.10.1', '4.1.2'])('token delete on %s', (serverVersion) => {
+  test('takes all lifetimes of the identity, and with --all every graph', async () => {
+    const { run, json } = await bench({ serverVersion, graphs: ['demo', 'other'] });
+    for (const lifetime of ['1h', '2h']) await run(`token get --lifetime ${lifetime}`);
+    await run('token get --graph other');
+    expect(await json('token delete')).toEqual({ schemaVersion: 1, deleted: 2, missing: 0 });
+    expect(await json('token get --graph other')).toMatchObject({ source: 'store' });
+    await run('token get');
+    expect(await json('token delete --all')).toEqual({ schemaVersion: 1, deleted: 2, missing: 0 });
+    expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
+  });
+
+  test('a token from stdin is deleted alone, and its entry goes with it', async () => {
+    const { run, json } = await bench({ serverVersion });
+    const { token } = await json<Token>('token get --lifetime 1h');
+    const other = await json<Token>('token get --lifetime 2h');
+    expect((await run('token delete --token-stdin', { stdin: `${token}\n` })).stdout).toBe(
+      'Deleted 1 token.\n',
+    );
+    expect(await json('token get --lifetime 2h')).toMatchObject({ token: other.token, source: 'store' });
+    expect(await json('token list')).toMatchObject({ tokens: [{ expiresAtUnix: other.expiresAtUnix }] });
+    const again = await run('token delete --token-stdin -o json', { stdin: token });
+    expect(again).toMatchObject({ status: 3, stdout: '{"schemaVersion":1,"deleted":0,"missing":1}\n' });
+    expect(errorOf(again.stderr)).toMatchObject({ code: 'NOT_FOUND', exitCode: 3 });
+    expect(again.stderr).not.toContain(token);
+    const forgiven = await run('token delete --token-stdin --skip-missing -o json', { stdin: token });
+    expect(forgiven).toEqual({
+      status: 0,
+      stdout: '{"schemaVersion":1,"deleted":0,"missing":1}\n',
+      stderr: '',
+    });
+  });
+
+  test('a held token the server does not know is missing, and forgotten', async () => {
+    const { run, json } = await bench({ serverVersion });
+    const { token } = await json<Token>('token get');
+    await run('token delete --token-stdin --store none', { stdin: token });
+    expect(await run('token delete -o json')).toMatchObject({
+      status: 3,
+      stdout: '{"schemaVersion":1,"deleted":0,"missing":1}\n',
+    });
+    expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
+  });
+});
+
+describe.each(['3.10.1', '4.1.2'])('what goes wrong on %s', (serverVersion) => {
+  test('nobody listens: exit 7, worth another try, and nothing here has changed', async () => {
+    const { home, env, run, sandbox } = await bench({ serverVersion });
+    await run('token get');
+    const before = everyFile(home);
+    const port = await closedPort();
+    const away = serverVersion.startsWith('4') ? `http://127.0.0.1:${port}/restpp` : sandbox.restUrl;
+    for (const line of [
+      'token get',
+      'secret list',
+      'secret create x',
+      'secret drop x',
+      'token check --token-stdin',
+    ]) {
+      const { status, stdout, stderr } = await cli(home, [...line.split(' '), '-o', 'json'], {
+        env: { ...env, GRAPHCRED_GSQL_URL: `http://127.0.0.1:${port}`, GRAPHCRED_REST_URL: away },
+        stdin: 'x'.repeat(31),
+      });
+      expect({ line, status, stdout }).toEqual({ line, status: 7, stdout: '' });
+      expect(errorOf(stderr)).toEqual({
+        code: 'NETWORK',
+        message: expect.stringContaining(String(port)),
+        hint: expect.any(String),
+        exitCode: 7,
+        retryable: true,
+      });
+    }
+    const { [Object.keys(before)[0] ?? '']: _, ...rest } = before;
+    expect(everyFile(home)).toMatchObject(rest);
+  });
+
+  test('a wrong password or secret is tried once, and what is held stays', async () => {
+    const { run, json, requests } = await bench({ serverVersion });
+    const { token } = await json<Token>('token get');
+    requests();
+    const wrong = { env: { GRAPHCRED_PASSWORD: 'hunter2' } };
+    const lines = ['token get --fresh', 'secret list', 'secret create x', 'secret drop x'];
+    for (const line of lines) {
+      const { status, stdout, stderr } = await run(`${line} -o json`, wrong);
+      expect({ line, status, stdout, code: errorOf(stderr).code }).toEqual({
+        line,
+        status: 4,
+        stdout: '',
+        code: 'AUTH_FAILED',
+      });
+      expect(stderr).not.toContain('hunter2');
+      expect({ line, requests: requests().length }).toEqual({ line, requests: 1 });
+    }
+    const secret = await run('token get --secret-stdin -o json', { stdin: 'canary-secret-that-is-none' });
+    expect({ status: secret.status, stdout: secret.stdout }).toEqual({ status: 4, stdout: '' });
+    expect(secret.stderr).not.toContain('canary');
+    expect(requests()).toHaveLength(1);
+    expect(await json('token get')).toMatchObject({ token, source: 'store' });
+  });
+
+  test('a store that cannot be written to: --save creates nothing, token get prints all the same', async () => {
+    const { home, run, json, requests } = await bench({ serverVersion });
+    fs.mkdirSync(path.join(home, '.local'), { recursive: true });
+    fs.writeFileSync(path.join(home, '.local', 'state'), 'in the way');
+    const saved = await run('secret create x --save -o json');
+    expect({ status: saved.status, stdout: saved.stdout }).toEqual({ status: 6, stdout: '' });
+    expect(errorOf(saved.stderr)).toMatchObject({ code: 'STORE_UNAVAILABLE', exitCode: 6 });
+    expect(requests().filter((request) => !/version/.test(request))).toEqual([]);
+    expect(await json('secret list')).toMatchObject({ secrets: [] });
+    const got = await run('token get');
+    expect(got).toMatchObject({ status: 0, stdout: expect.stringMatching(/^\S+\n$/) });
+    expect(got.stderr).toContain('graphcred: warning: ');
+  });
+
+  test('--save with a store that keeps nothing is exit 2, and nothing is created', async () => {
+    const { run, json } = await bench({ serverVersion });
+    expect(await run('secret create x --save --store none')).toMatchObject({ status: 2, stdout: '' });
+    expect(await json('secret list')).toMatchObject({ secrets: [] });
+  });
+
+  test('a drop cut off in the middle says what was done', async () => {
+    const { run, json, sandbox } = await bench({ serverVersion });
+    for (const alias of ['one', 'two', 'three']) await run(`secret create ${alias}`);
+    const route = serverVersion.startsWith('4') ? '/gsql/v1/secrets*' : '/gsqlserver/gsql/file';
+    const method = serverVersion.startsWith('4') ? 'DELETE ' : '';
+    sandbox.addFault(parseFault(`route=${method}${route},nth=2,action=drop-before`));
+    const { status, stdout, stderr } = await run('secret drop one two three -o json');
+    const { dropped, missing } = JSON.parse(stdout);
+    expect({ status, missing }).toEqual({ status: 10, missing: [] });
+    expect(errorOf(stderr).code).toBe('PARTIAL');
+    const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
+    const left = ['one', 'three', 'two'].filter((alias) => !dropped.includes(alias));
+    expect(dropped.length).toBeGreaterThan(0);
+    expect(secrets.map(({ alias }) => alias)).toEqual(left);
+  });
+});
+
+test('4.x: a mint by password says that the server makes a secret for it; one from a secret does not', async () => {
+  const { run, json } = await bench({ serverVersion: '4.1.2' });
+  const { secret } = await json<{ secret: string }>('secret create ci');
+  const note = /^graphcred: the server made a secret.*secret create NAME --save\n$/;
+  expect((await run('token get')).stderr).toMatch(note);
+  expect((await run('token get --fresh -q')).stderr).toBe('');
+  expect((await run('token get --fresh --secret-stdin', { stdin: secret })).stderr).toBe('');
+  const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
+  expect(secrets.length).toBeGreaterThan(1);
+});
+
+test('a token from stdin is refreshed and kept; one the server does not know leaves everything as it was', async () => {
+  const { run, json, home } = await bench();
+  const { token } = await json<Token>('token get --lifetime 1h --store none');
+  const refreshed = await run('token refresh --token-stdin --lifetime 2h -o json', { stdin: `${token}\n` });
+  expect(JSON.parse(refreshed.stdout)).toMatchObject({ token, lifetimeSeconds: 7200, source: 'server' });
+  expect(await json('token get --lifetime 2h')).toMatchObject({ token, source: 'store' });
+  const before = everyFile(home);
+  const unknown = await run('token refresh --token-stdin -o json', {
+    stdin: 'canarycanarycanarycanarycanary12',
+  });
+  expect({ stdout: unknown.stdout, failed: unknown.status }).toEqual({ stdout: '', failed: 3 });
+  expect(unknown.stderr).not.toContain('canary');
+  expect(everyFile(home)).toEqual(before);
+});
+
+test('a refresh by 4.x of a held token or of one from stdin is exit 8, and leaves it alone', async () => {
+  const { run, json, requests } = await bench({ serverVersion: '4.1.2' });
+  const { token } = await json<Token>('token get');
+  requests();
+  for (const [line, stdin] of [
+    ['token refresh -o json', ''],
+    ['token refresh --token-stdin -o json', token],
+  ] as const) {
+    const { status, stdout, stderr } = await run(line, { stdin });
+    expect({ status, stdout, error: errorOf(stderr) }).toMatchObject({
+      status: 8,
+      stdout: '',
+      error: { code: 'UNSUPPORTED', hint: expect.stringContaining('graphcred token get --fresh') },
+    });
+  }
+  expect(requests()).toEqual([]);
+  expect(await json('token get')).toMatchObject({ token, source: 'store' });
+});
+
+test('--store none keeps nothing at all', async () => {
+  const { run, home } = await bench();
+  await run('token get --store none');
+  expect(everyFile(home)).toEqual({});
+  expect((await run('token delete --store none')).status).toBe(3);
+});
