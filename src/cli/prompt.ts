@@ -31,7 +31,8 @@ export async function askText(message: string, suggestion?: string): Promise<str
 export async function askHidden(message: string): Promise<Sensitive> {
   const prompt = await ask();
   const { answer } = await prompt([
-    { type: 'password', name: 'answer', message, mask: false, validate: notEmpty },
+    // Without toggleMask a key would show what was typed.
+    { type: 'password', name: 'answer', message, mask: false, toggleMask: false, validate: notEmpty },
   ]);
   return new Sensitive(String(answer));
 }

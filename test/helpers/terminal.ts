@@ -1,0 +1,148 @@
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import xterm from '@xterm/headless';
+import { onTestFinished } from 'vitest';
+import { BIN } from './process.js';
+
+const DRIVER = path.resolve('test/helpers/terminal.py');
+
+/** A program to make terminals with; undefined on a machine that has none, where these tests cannot run. */
+export const python = (process.env.PATH ?? '')
+  .split(':')
+  .map((folder) => path.join(folder, 'python3'))
+  .find((file) => fs.existsSync(file));
+if (!python) console.log('skipped: there is no python3 to make a terminal with');
+
+export interface TerminalOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd?: string;
+  readonly columns?: number;
+  /** Only stdin and stderr are the terminal, as in `$(graphcred token get)`. */
+  readonly pipe?: boolean;
+  /** Something else than graphcred: the program and its words. */
+  readonly command?: readonly string[];
+}
+
+export interface Ended {
+  /** Minus the signal's number when one killed it. */
+  readonly status: number;
+  /** What went into the pipe, if there is one. */
+  readonly stdout: string;
+  /** All a person has seen, scrolled back to the beginning. */
+  readonly screen: string;
+  /** Every byte the program wrote to the terminal. */
+  readonly bytes: string;
+  /** Echo, line mode and keys are as they were; undefined once the terminal is closed. */
+  readonly restored: boolean | undefined;
+  readonly cursorShown: boolean;
+}
+
+export interface Terminal {
+  /** Resolves when the screen shows it; rejects when the program ends before. */
+  see(text: string | RegExp): Promise<void>;
+  type(keys: string): void;
+  resize(columns: number): void;
+  signal(name: NodeJS.Signals): void;
+  /** Closes the window. */
+  close(): void;
+  screen(): string;
+  bytes(): string;
+  readonly ended: Promise<Ended>;
+}
+
+/** Keys as terminals send them. */
+export const KEYS = { enter: '\r', up: '\x1b[A', down: '\x1b[B', ctrlC: '\x03', ctrlD: '\x04' } as const;
+
+/** Starts graphcred on a terminal of its own, whose screen is drawn by a real terminal emulator. */
+export function onTerminal(argv: readonly string[], options: TerminalOptions): Terminal {
+  const { env, cwd, columns = 100, pipe = false, command = [process.execPath, BIN] } = options;
+  const rows = 40;
+  const settings = JSON.stringify({ columns, rows, pipe });
+  const child = spawn(python ?? 'python3', [DRIVER, settings, ...command, ...argv], {
+    env: { PATH: process.env.PATH, TERM: 'xterm', ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+    ...(cwd !== undefined && { cwd }),
+  });
+  // The driver ends its program when its own stdin ends.
+  onTestFinished(() => {
+    child.stdin.destroy();
+  });
+  child.stdin.on('error', () => {});
+  const emulator = new xterm.Terminal({ cols: columns, rows, scrollback: 5000, allowProposedApi: true });
+  let bytes = '';
+  let stdout = '';
+  let over = false;
+  let watchers: (() => void)[] = [];
+  const changed = () => {
+    for (const watcher of watchers) watcher();
+  };
+  const screen = () => {
+    const { active } = emulator.buffer;
+    const lines = Array.from({ length: active.length }, (_, at) =>
+      active.getLine(at)?.translateToString(true),
+    );
+    return lines.join('\n').trimEnd();
+  };
+  const send = (what: object) => child.stdin.write(`${JSON.stringify(what)}\n`);
+
+  const ended = new Promise<Ended>((resolve, reject) => {
+    let unread = '';
+    let drawn = Promise.resolve();
+    const hear = (line: string) => {
+      const said = JSON.parse(line) as { end?: string; text?: string; ended?: number; restored?: boolean };
+      const part = Buffer.from(said.text ?? '', 'base64');
+      if (said.end === 'stdout') stdout += part.toString('utf8');
+      else if (said.end === 'screen') {
+        bytes += part.toString('latin1');
+        drawn = drawn.then(() => new Promise<void>((then) => emulator.write(part, then))).then(changed);
+      } else {
+        void drawn.then(() => {
+          over = true;
+          changed();
+          resolve({
+            status: said.ended ?? -1,
+            stdout,
+            screen: screen(),
+            bytes: Buffer.from(bytes, 'latin1').toString('utf8'),
+            restored: said.restored ?? undefined,
+            cursorShown: bytes.lastIndexOf('\x1b[?25h') >= bytes.lastIndexOf('\x1b[?25l'),
+          });
+        });
+      }
+    };
+    child.once('error', reject);
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      unread += text;
+      const lines = unread.split('\n');
+      unread = lines.pop() ?? '';
+      lines.forEach(hear);
+    });
+  });
+
+  return {
+    ended,
+    screen,
+    bytes: () => bytes,
+    see: (text) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const shown = screen();
+          const found = typeof text === 'string' ? shown.includes(text) : text.test(shown);
+          if (!found && !over) return;
+          watchers = watchers.filter((watcher) => watcher !== look);
+          if (found) resolve();
+          else reject(new Error(`it ended without showing ${text}; the screen was:\n${shown}`));
+        };
+        watchers.push(look);
+        look();
+      }),
+    type: (keys) => send({ type: keys }),
+    resize: (wide) => {
+      emulator.resize(wide, rows);
+      send({ resize: [wide, rows] });
+    },
+    signal: (name) => send({ signal: name }),
+    close: () => send({ close: true }),
+  };
+}
