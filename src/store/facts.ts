@@ -11,6 +11,8 @@ export interface ServerFacts {
   lifetimeUnit?: 's' | 'ms';
 }
 
+const VERSION = /^[34](?:\.\d{1,3}(?:\.\d{1,5})?)?$/;
+
 /** Empty when nothing is known. Never throws. */
 export function readFacts(stateDir: string, serviceUrl: string): ServerFacts {
   const checked = readChecked(fileOf(stateDir, serviceUrl));
@@ -19,7 +21,7 @@ export function readFacts(stateDir: string, serviceUrl: string): ServerFacts {
     const { v, url, version, versionAtUnix, lifetimeUnit } = JSON.parse(checked.text);
     if (v !== 1 || url !== serviceUrl) return {};
     return {
-      ...(typeof version === 'string' && Number.isFinite(versionAtUnix) && { version, versionAtUnix }),
+      ...(VERSION.test(version) && Number.isFinite(versionAtUnix) && { version, versionAtUnix }),
       ...((lifetimeUnit === 's' || lifetimeUnit === 'ms') && { lifetimeUnit }),
     };
   } catch {

@@ -95,8 +95,8 @@ function parseEntry(text: string): Entry | string {
     KINDS.some((known) => known === kind) &&
     typeof key === 'string' &&
     (store === 'keychain' || store === 'file') &&
-    Number.isFinite(createdAtUnix) &&
-    (expiresAtUnix === undefined || Number.isFinite(expiresAtUnix)) &&
+    isTime(createdAtUnix) &&
+    (expiresAtUnix === undefined || isTime(expiresAtUnix)) &&
     isInfo(info) &&
     (sealed === undefined || typeof sealed === 'string');
   if (!valid) return 'it is not a record of graphcred';
@@ -110,6 +110,11 @@ function parseEntry(text: string): Entry | string {
     info,
   } as StoreRecord;
   return sealed === undefined ? { record } : { record, sealed };
+}
+
+/** Seconds from 1970 to the end of the year 9999: what can be shown as a date. */
+function isTime(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && value < 253_402_300_800;
 }
 
 function isInfo(info: unknown): boolean {

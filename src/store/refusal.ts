@@ -1,25 +1,27 @@
-import { type ErrorCode, GraphException } from '../core/errors.js';
+import { GraphException } from '../core/errors.js';
 import { readChecked, stageFile } from './files.js';
 
 /** Leaves the holder's refusal beside the lock, for those who wait. Call before `release()`. Never throws. */
-export function writeRefusal(file: string, refusal: GraphException): void {
+export function writeRefusal(file: string, refusal: GraphException, nowMs: number): void {
   const { code, message, hint, serverCode, serverText, status } = refusal;
   try {
-    const text = JSON.stringify({ at: Date.now(), code, message, hint, serverCode, serverText, status });
+    const text = JSON.stringify({ at: nowMs, code, message, hint, serverCode, serverText, status });
     stageFile(file, `${text}\n`).commit();
   } catch {
     // Those who wait then ask the server themselves.
   }
 }
 
-/** The refusal written at or after `sinceMs` (the `Date.now()` noted before waiting), if there is one. */
-export function readRefusal(file: string, sinceMs: number): GraphException | undefined {
+/** The refusal written between `sinceMs`, noted before waiting, and now, if there is one. */
+export function readRefusal(file: string, sinceMs: number, nowMs: number): GraphException | undefined {
   const checked = readChecked(file);
   if (!checked || 'refused' in checked) return undefined;
   try {
     const { at, code, message, hint, serverCode, serverText, status } = JSON.parse(checked.text);
-    if (typeof code !== 'string' || typeof message !== 'string' || !(at >= sinceMs)) return undefined;
-    return new GraphException(code as ErrorCode, message, {
+    if (code !== 'AUTH_FAILED' && code !== 'PERMISSION_DENIED') return undefined;
+    // One from the future was written before the clock was set back: it is old, and would be believed for hours.
+    if (typeof message !== 'string' || !(at >= sinceMs && at <= nowMs)) return undefined;
+    return new GraphException(code, message, {
       ...(typeof hint === 'string' && { hint }),
       ...(typeof serverCode === 'string' && { serverCode }),
       ...(typeof serverText === 'string' && { serverText }),

@@ -88,9 +88,9 @@ async function mintOnce(
   const held = await readHeld(key, options, deps);
   if (held) return held;
   const refused = entryPath(options.stateDir, 'token', key, 'refused');
-  const refusal = readRefusal(refused, since);
+  const refusal = readRefusal(refused, since, deps.now());
   if (refusal) throw refusal;
-  const minted = await mintNoting(deps, (error) => writeRefusal(refused, error));
+  const minted = await mintNoting(deps, (error) => writeRefusal(refused, error, deps.now()));
   await keep(key, minted, options, deps);
   return { ...minted, source: 'server' };
 }

@@ -73,26 +73,40 @@ describe('a refusal', () => {
   it('reaches those who were waiting when it was met, and only those', () => {
     const file = entryPath(dir, 'token', 'demo', 'refused');
     const before = Date.now();
-    expect(readRefusal(file, before)).toBeUndefined();
-    writeRefusal(file, refusal);
+    expect(readRefusal(file, before, Date.now())).toBeUndefined();
+    writeRefusal(file, refusal, Date.now());
     const { code, message, hint, serverCode, serverText, status } = refusal;
-    expect(readRefusal(file, before)).toBeInstanceOf(GraphException);
-    expect(readRefusal(file, before)).toMatchObject({ code, message, hint, serverCode, serverText, status });
-    expect(readRefusal(file, Date.now() + 1)).toBeUndefined();
+    expect(readRefusal(file, before, Date.now())).toBeInstanceOf(GraphException);
+    expect(readRefusal(file, before, Date.now())).toMatchObject({
+      code,
+      message,
+      hint,
+      serverCode,
+      serverText,
+      status,
+    });
+    expect(readRefusal(file, Date.now() + 1, Date.now() + 2)).toBeUndefined();
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('from before the clock was set back is none', () => {
+    const file = entryPath(dir, 'token', 'demo', 'refused');
+    const now = Date.now();
+    writeRefusal(file, refusal, now + 3 * 3_600_000);
+    expect(readRefusal(file, now, now + 5_000)).toBeUndefined();
   });
 
   it.each(['', '{}', 'null', '{"at":99999999999999}'])('that reads %j is none', (text) => {
     const file = entryPath(dir, 'token', 'demo', 'refused');
     fs.writeFileSync(file, text, { mode: 0o600 });
-    expect(readRefusal(file, 0)).toBeUndefined();
+    expect(readRefusal(file, 0, Date.now())).toBeUndefined();
   });
 
   it('that cannot be written down does no harm', () => {
     fs.writeFileSync(path.join(dir, 'file'), '');
     const file = entryPath(path.join(dir, 'file'), 'token', 'demo', 'refused');
-    writeRefusal(file, refusal);
-    expect(readRefusal(file, 0)).toBeUndefined();
+    writeRefusal(file, refusal, Date.now());
+    expect(readRefusal(file, 0, Date.now())).toBeUndefined();
   });
 });
 

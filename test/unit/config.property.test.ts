@@ -1,0 +1,237 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { checkAlias, isPlainAlias } from '../../src/cli/alias.js';
+import { parseDuration } from '../../src/config/duration.js';
+import { parseConfig } from '../../src/config/parse.js';
+import { CONFIG_KEYS, checkConfig } from '../../src/config/schema.js';
+import { createSecretStatement, dropSecretStatement, inGraph } from '../../src/core/gsql-text.js';
+import { GraphException } from '../../src/index.js';
+import { PROPERTY_MS, RUNS } from '../helpers/property.js';
+
+/** What was thrown, which must be a refusal with one of these codes; undefined when nothing was. */
+async function refusal(work: () => unknown, ...codes: string[]): Promise<GraphException | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    expect(codes).toContain(error.code);
+    return error;
+  }
+}
+
+describe('durations', () => {
+  const UNITS = { '': 1, s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+  const HUNDRED_YEARS = 100 * 365 * 86_400;
+
+  test('a number with a unit is so many seconds, up to a hundred years', async () => {
+    const number = fc.oneof(fc.nat(1000), fc.nat(2 ** 31 - 1), fc.constantFrom(0, HUNDRED_YEARS));
+    const unit = fc.constantFrom(...(Object.keys(UNITS) as (keyof typeof UNITS)[]));
+    await fc.assert(
+      fc.asyncProperty(number, unit, async (count, letter) => {
+        const seconds = count * UNITS[letter];
+        const read = () => parseDuration(`${count}${letter}`, 'lifetime');
+        if (seconds <= HUNDRED_YEARS) expect(read()).toBe(seconds);
+        else expect(await refusal(read, 'USAGE')).toBeDefined();
+      }),
+      RUNS,
+    );
+  });
+
+  test('any other text is a refusal, never a number that is not one', async () => {
+    const almost = fc.stringMatching(/^[-+ ]?[0-9]{0,14}[.,eE]?[0-9]{0,3} ?[smhdwy]{0,2}$/);
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(almost, fc.string({ unit: 'binary' })), async (text) => {
+        let seconds = Number.NaN;
+        const refused = await refusal(() => {
+          seconds = parseDuration(text, 'lifetime');
+        }, 'USAGE');
+        if (refused) return;
+        expect(text).toMatch(/^[0-9]+[smhdw]?$/);
+        expect(Number.isInteger(seconds) && seconds >= 0 && seconds <= HUNDRED_YEARS).toBe(true);
+      }),
+      RUNS,
+    );
+  });
+});
+
+describe('aliases', () => {
+  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_'];
+  const plain = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/);
+
+  test('are taken when they begin with a letter or _ and go on with those and digits, 128 at most', async () => {
+    const digits = [...'0123456789'];
+    const near = fc
+      .tuple(plain, fc.string({ unit: 'binary', maxLength: 2 }), fc.nat(128))
+      .map(([alias, other, at]) => alias.slice(0, at) + other + alias.slice(at));
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(plain, near, fc.string({ unit: 'binary' })), async (alias) => {
+        const [first = '', ...rest] = alias;
+        const good =
+          alias.length <= 128 &&
+          letters.includes(first) &&
+          rest.every((character) => letters.includes(character) || digits.includes(character));
+        expect(isPlainAlias(alias)).toBe(good);
+        expect((await refusal(() => checkAlias(alias), 'USAGE')) === undefined).toBe(good);
+      }),
+      RUNS,
+    );
+  });
+
+  test('whatever is named, one statement stays one statement', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(plain, fc.string({ unit: 'binary' })),
+        fc.string({ unit: 'binary' }),
+        async (alias, graph) => {
+          const parts: string[] = [];
+          await refusal(() => parts.push(dropSecretStatement(alias)), 'USAGE');
+          await refusal(
+            () => parts.push(inGraph(graph, 'SHOW SECRET').replace('\nSHOW SECRET', '')),
+            'USAGE',
+          );
+          if (isPlainAlias(alias)) parts.push(createSecretStatement(alias));
+          for (const part of parts) {
+            expect(part).toMatch(/^(DROP SECRET|CREATE SECRET|USE GRAPH) \S+$/u);
+            expect(part).not.toMatch(/[;'"`\\#\p{Cc}\p{Cf}]|\/\/|\/\*/u);
+          }
+        },
+      ),
+      RUNS,
+    );
+  });
+});
+
+describe('config files', () => {
+  const CANARY = 'canaryPassw0rd';
+  const word = fc.stringMatching(/^[A-Za-z0-9_./ :#{}&*!|>'"%@`,=-]{1,20}$/);
+  const valueFor = {
+    text: fc.oneof(word, fc.nat()),
+    url: word,
+    duration: fc.oneof(word, fc.nat()),
+    port: fc.oneof(fc.nat(65_535), fc.nat(65_535).map(String)),
+    boolean: fc.boolean(),
+    list: fc.array(word, { minLength: 1, maxLength: 4 }),
+  };
+  const settings = fc.record(
+    Object.fromEntries(Object.entries(CONFIG_KEYS).map(([key, kind]) => [key, valueFor[kind]])),
+    { requiredKeys: [] },
+  );
+  const name = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,20}$/);
+
+  /** `tls.ca` is written `tls: { ca: … }`. */
+  function nested(flat: Record<string, unknown>): Record<string, unknown> {
+    const tls: Record<string, unknown> = {};
+    const written: Record<string, unknown> = {};
+    for (const [key, value] of Object.entries(flat)) {
+      if (key.startsWith('tls.')) tls[key.slice(4)] = value;
+      else written[key] = value;
+    }
+    return Object.keys(tls).length > 0 ? { ...written, tls } : written;
+  }
+
+  const asText = (flat: Record<string, unknown>) =>
+    Object.fromEntries(
+      Object.entries(flat).map(([key, value]) => [key, Array.isArray(value) ? value : String(value)]),
+    );
+
+  test(
+    'say in JSON and in YAML what was written into them',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(settings, fc.dictionary(name, settings), async (top, profiles) => {
+          const entries = Object.entries(profiles);
+          const data = {
+            ...nested(top),
+            profiles: Object.fromEntries(entries.map(([key, flat]) => [key, nested(flat)])),
+          };
+          const text = JSON.stringify(data, null, 2);
+          // Every JSON text is YAML too; a comment in front keeps it from being read as JSON.
+          const forms = [
+            ['/x/.graphcredrc.json', text],
+            ['/x/.graphcredrc.yaml', `# a comment\n${text}`],
+          ] as const;
+          for (const [file, written] of forms) {
+            const read = checkConfig(file, await parseConfig(file, written), written);
+            expect(read.top).toEqual(asText(top));
+            expect(new Map(read.profiles)).toEqual(
+              new Map(entries.map(([key, flat]) => [key, asText(flat)])),
+            );
+          }
+        }),
+        RUNS,
+      );
+    },
+    PROPERTY_MS,
+  );
+
+  test(
+    'of any content are read or refused, and no refusal repeats what stands in them',
+    async () => {
+      const broken = fc
+        .tuple(settings, fc.string({ unit: 'binary', maxLength: 4 }), fc.nat(400), fc.nat(3))
+        .map(([top, noise, at, cut]) => {
+          const text = JSON.stringify({ password: CANARY, ...nested(top) }, null, 2);
+          return text.slice(0, at) + noise + text.slice(at + cut);
+        });
+      const yaml = fc
+        .array(
+          fc.oneof(
+            fc.constantFrom(
+              'profiles:',
+              '  dev:',
+              `  password: ${CANARY}`,
+              '- ',
+              '&a *a',
+              '<<: *a',
+              '!!js/function',
+              '? ',
+              '|',
+              '{',
+              ']',
+            ),
+            word,
+            fc.string({ unit: 'binary', maxLength: 8 }),
+          ),
+          { maxLength: 12 },
+        )
+        .map((lines) => lines.join('\n'));
+      const file = fc.constantFrom('/x/.graphcredrc', '/x/.graphcredrc.json', '/x/.graphcredrc.yaml');
+      await fc.assert(
+        fc.asyncProperty(file, fc.oneof(broken, yaml, fc.string({ unit: 'binary' })), async (path, text) => {
+          const refused = await refusal(async () => {
+            checkConfig(path, await parseConfig(path, text), text);
+          }, 'CONFIG_INVALID');
+          expect(`${refused?.message} ${refused?.hint}`).not.toContain(CANARY);
+          expect(Object.keys(Object.prototype)).toEqual([]);
+        }),
+        RUNS,
+      );
+    },
+    PROPERTY_MS,
+  );
+
+  test('of any shape are read or refused', async () => {
+    const key = fc.oneof(
+      fc.constantFrom(
+        ...Object.keys(CONFIG_KEYS),
+        'profiles',
+        'tls',
+        'defaultProfile',
+        '__proto__',
+        'constructor',
+      ),
+      fc.string(),
+    );
+    const shape = fc.letrec((tie) => ({
+      value: fc.oneof({ depthSize: 'small' }, fc.jsonValue(), tie('table')),
+      table: fc.dictionary(key, tie('value')),
+    }));
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(shape.table, fc.jsonValue()), async (data) => {
+        await refusal(() => checkConfig('/x/.graphcredrc', data, JSON.stringify(data)), 'CONFIG_INVALID');
+      }),
+      RUNS,
+    );
+  });
+});

@@ -1,0 +1,288 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { GraphException } from '../../src/index.js';
+import { readFacts, rememberFacts } from '../../src/store/facts.js';
+import { fileStore } from '../../src/store/file.js';
+import { openJournal } from '../../src/store/journal.js';
+import { readEntry, stageEntry } from '../../src/store/records.js';
+import { readRefusal, writeRefusal } from '../../src/store/refusal.js';
+import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
+import { cli } from '../helpers/cli.js';
+import { PROPERTY_MS, RUNS } from '../helpers/property.js';
+
+let home: string;
+let stateDir: string;
+beforeEach(() => {
+  home = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-records-'));
+  stateDir = path.join(home, '.local/state/graphcred');
+});
+afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
+
+const STORE_KEY = Buffer.alloc(32, 7).toString('base64');
+
+function open(warnings: string[] = []) {
+  const keychain: StoreOptions['keychain'] = {
+    platform: process.platform,
+    env: {},
+    mayPrompt: false,
+    child: { command: process.execPath, args: ['-e', '0'] },
+    notify: () => {},
+  };
+  const storeKey = new Sensitive(STORE_KEY);
+  return fileStore({ stateDir, configDir: home, storeKey, keychain, warn: (text) => warnings.push(text) });
+}
+
+const text = fc.string({ unit: 'binary' });
+const time = fc.integer({ min: 0, max: 253_402_300_799 });
+const infoValue = fc.oneof(text, fc.constant(null), fc.double({ noNaN: true, noDefaultInfinity: true }));
+const record = fc
+  .record({
+    kind: fc.constantFrom('token', 'secret', 'password'),
+    // Halves of surrogate pairs too: a key is whatever the settings say.
+    key: fc.oneof(
+      text,
+      fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((n) => String.fromCharCode(n)) }),
+    ),
+    createdAtUnix: time,
+    expiresAtUnix: fc.option(time, { nil: undefined }),
+    info: fc.dictionary(text, infoValue),
+  })
+  .map(({ expiresAtUnix, ...rest }): StoreRecord => {
+    const whole = { v: 1, store: 'file', ...rest, ...(expiresAtUnix !== undefined && { expiresAtUnix }) };
+    return whole as StoreRecord;
+  });
+
+const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
+const onlyFile = () =>
+  path.join(stateDir, fs.readdirSync(stateDir).find((name) => name.endsWith('.json')) as string);
+
+function empty(): void {
+  fs.rmSync(stateDir, { recursive: true, force: true });
+}
+
+/** One byte changed, the rest cut off, bytes put in, a piece doubled, or something else altogether. */
+const damage = fc.oneof(
+  fc.tuple(fc.constant('flip'), fc.nat(), fc.integer({ min: 1, max: 255 })),
+  fc.tuple(fc.constant('cut'), fc.nat(), fc.constant(0)),
+  fc.tuple(fc.constant('double'), fc.nat(), fc.integer({ min: 1, max: 40 })),
+  fc.tuple(fc.constant('remove'), fc.nat(), fc.integer({ min: 1, max: 40 })),
+  fc.tuple(fc.uint8Array({ maxLength: 60 }), fc.nat(), fc.constant(0)),
+);
+
+function damaged(
+  bytes: Buffer,
+  [how, where, amount]: readonly [string | Uint8Array, number, number],
+): Buffer {
+  const at = where % (bytes.length + 1);
+  const [before, after] = [bytes.subarray(0, at), bytes.subarray(at)];
+  if (how === 'flip') {
+    const changed = Buffer.from(bytes);
+    changed[at % bytes.length]! ^= amount;
+    return changed;
+  }
+  if (how === 'cut') return before;
+  if (how === 'double') return Buffer.concat([before, after.subarray(0, amount), after]);
+  if (how === 'remove') return Buffer.concat([before, after.subarray(amount)]);
+  return Buffer.concat([before, how as Uint8Array, after]);
+}
+
+describe('a record', () => {
+  test(
+    'says what was written, whatever that was',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(record, text, async (one, value) => {
+          empty();
+          const warnings: string[] = [];
+          await open(warnings).write(one, new Sensitive(value));
+          const store = open(warnings);
+          const found = store.find(one.key)!;
+          expect(plain(found)).toEqual(plain(one));
+          expect((await store.read(found))?.reveal()).toBe(value);
+          expect(store.list().map(plain)).toEqual([plain(one)]);
+          if (value.length > 3)
+            expect(fs.readFileSync(onlyFile(), 'utf8').includes(value)).toBe(
+              JSON.stringify(one).includes(value),
+            );
+          expect(await store.remove(one.key)).toBe(true);
+          expect(warnings).toEqual([]);
+        }),
+        RUNS,
+      );
+    },
+    PROPERTY_MS,
+  );
+
+  test(
+    'that was damaged is absent, or still gives the very value; never another, never a crash',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          record,
+          text,
+          fc.array(damage, { minLength: 1, maxLength: 3 }),
+          async (one, value, harm) => {
+            empty();
+            await open().write(one, new Sensitive(value));
+            const file = onlyFile();
+            fs.writeFileSync(file, harm.reduce(damaged, fs.readFileSync(file)));
+            const store = open();
+            const found = store.find(one.key);
+            const read = found && (await store.read(found));
+            if (read) expect(read.reveal()).toBe(value);
+            for (const listed of store.list()) await store.read(listed);
+            await store.write(one, new Sensitive('new'));
+            expect((await store.read(store.find(one.key)!))?.reveal()).toBe('new');
+          },
+        ),
+        RUNS,
+      );
+    },
+    PROPERTY_MS,
+  );
+
+  test(
+    'whose fields hold anything at all never stops a command',
+    async () => {
+      const token: StoreRecord = {
+        v: 1,
+        kind: 'token',
+        key: 'k',
+        store: 'keychain',
+        createdAtUnix: 1,
+        expiresAtUnix: 2,
+        info: { host: 'h', restUrl: 'r', gsqlUrl: 'g', graph: null, principal: 'user:u', lifetime: 5 },
+      };
+      const field = fc.constantFrom(
+        'v',
+        'kind',
+        'key',
+        'store',
+        'createdAtUnix',
+        'expiresAtUnix',
+        'info',
+        'sealed',
+      );
+      const anything = fc.oneof(
+        fc.jsonValue(),
+        fc.double({ noNaN: true }),
+        fc.constantFrom(-1e300, 1e300, 2 ** 53),
+      );
+      await fc.assert(
+        fc.asyncProperty(field, anything, async (name, value) => {
+          empty();
+          stageEntry(stateDir, { record: token }).commit();
+          const file = onlyFile();
+          fs.writeFileSync(file, JSON.stringify({ ...token, [name]: value }));
+          for (const format of ['text', 'json']) {
+            const { status, stderr } = await cli(home, ['token', 'list', '-o', format]);
+            const told = stderr.replace(
+              /^graphcred: (warning: .* passed over|this machine holds no token).*\n/gm,
+              '',
+            );
+            expect({ status, told }).toEqual({ status: 0, told: '' });
+          }
+        }),
+        { numRuns: Math.ceil(RUNS.numRuns / 4) },
+      );
+    },
+    PROPERTY_MS,
+  );
+
+  test(
+    'of a newer version is absent, is told of, and stays as it is',
+    () => {
+      fc.assert(
+        fc.property(
+          record,
+          fc.integer({ min: 2, max: 1000 }),
+          fc.dictionary(text, fc.jsonValue()),
+          (one, v, more) => {
+            empty();
+            stageEntry(stateDir, { record: one }).commit();
+            const file = onlyFile();
+            const newer = JSON.stringify({ ...more, ...one, v });
+            fs.writeFileSync(file, newer);
+            const warnings: string[] = [];
+            expect(readEntry(stateDir, one.key, (warning) => warnings.push(warning))).toBeUndefined();
+            expect(open().list()).toEqual([]);
+            expect(warnings).toEqual([expect.stringContaining('a newer graphcred wrote it')]);
+            expect(fs.readFileSync(file, 'utf8')).toBe(newer);
+          },
+        ),
+        RUNS,
+      );
+    },
+    PROPERTY_MS,
+  );
+});
+
+describe('the small files', () => {
+  const URL = 'http://127.0.0.1:14240';
+
+  test(
+    'about servers: damaged ones say nothing, or something that can be used',
+    async () => {
+      const version = fc.oneof(fc.constantFrom('3.10.1', '4.1.2', '3', '4'), text);
+      const unit = fc.constantFrom('s', 'ms');
+      await fc.assert(
+        fc.property(version, unit, fc.array(damage, { maxLength: 2 }), (said, lifetimeUnit, harm) => {
+          empty();
+          rememberFacts(stateDir, URL, { version: said, versionAtUnix: 1, lifetimeUnit });
+          const file = onlyFile();
+          fs.writeFileSync(file, harm.reduce(damaged, fs.readFileSync(file)));
+          const facts = readFacts(stateDir, URL);
+          if (facts.version !== undefined) expect(facts.version).toMatch(/^[34](\.\d+){0,2}$/);
+          if (facts.lifetimeUnit !== undefined) expect(['s', 'ms']).toContain(facts.lifetimeUnit);
+          rememberFacts(stateDir, URL, { version: '3.10.1', versionAtUnix: 2 });
+          expect(readFacts(stateDir, URL).version).toBe('3.10.1');
+        }),
+        RUNS,
+      );
+    },
+    PROPERTY_MS,
+  );
+
+  test(
+    'of a rotation: a damaged one says nothing, or the step that was written',
+    async () => {
+      await fc.assert(
+        fc.property(text, text, fc.array(damage, { maxLength: 2 }), (key, step, harm) => {
+          empty();
+          const journal = openJournal(stateDir, 'rotate', key);
+          journal.write(step);
+          expect(journal.read()).toBe(step);
+          const file = onlyFile();
+          fs.writeFileSync(file, harm.reduce(damaged, fs.readFileSync(file)));
+          expect(typeof (openJournal(stateDir, 'rotate', key).read() ?? '')).toBe('string');
+        }),
+        RUNS,
+      );
+    },
+    PROPERTY_MS,
+  );
+
+  test(
+    'of a refusal: what was written, and a damaged one says nothing or is a refusal',
+    async () => {
+      fs.mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+      const file = path.join(stateDir, 'token-x.refused');
+      await fc.assert(
+        fc.property(text, fc.option(text), fc.array(damage, { maxLength: 2 }), (message, hint, harm) => {
+          const refusal = new GraphException('AUTH_FAILED', message, hint === null ? {} : { hint });
+          writeRefusal(file, refusal, 5);
+          expect(readRefusal(file, 0, 5)).toMatchObject({ code: 'AUTH_FAILED', message, hint: refusal.hint });
+          fs.writeFileSync(file, harm.reduce(damaged, fs.readFileSync(file)));
+          const read = readRefusal(file, 0, 5);
+          if (read) expect(['AUTH_FAILED', 'PERMISSION_DENIED']).toContain(read.code);
+        }),
+        RUNS,
+      );
+    },
+    PROPERTY_MS,
+  );
+});

@@ -1,0 +1,234 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseCreated, parseDropped, parseSecretList } from '../../src/core/gsql-text.js';
+import type { HttpReply, HttpRequest } from '../../src/core/http.js';
+import type { IssuedToken, Protocol, Session } from '../../src/core/protocol.js';
+import { protocolV3 } from '../../src/core/protocol-v3.js';
+import { protocolV4 } from '../../src/core/protocol-v4.js';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { detectVersion } from '../../src/core/version.js';
+import { GraphException } from '../../src/index.js';
+import { PROPERTY_MS, RUNS } from '../helpers/property.js';
+
+const CANARIES = {
+  password: 'canary-password-91f3',
+  secret: 'canary0secret0canary0secret0cana',
+  token: 'canary1token1canary1token1canary',
+};
+const REQUEST: HttpRequest = {
+  server: 'service',
+  base: 'http://127.0.0.1:14240',
+  method: 'POST',
+  path: '/gsqlserver/gsql/file',
+};
+const NOW = 1_700_000_000;
+const replyOf = (body: string, status = 200): HttpReply => ({ status, headers: {}, body, timeUnix: NOW });
+
+/** The refusal, else what came back. Anything else that is thrown fails the test. */
+async function outcome<T>(work: () => T | Promise<T>): Promise<{ value: T } | { refused: GraphException }> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    return { refused: error };
+  }
+}
+
+describe('GSQL texts', () => {
+  const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,20}$/);
+  const value = fc.stringMatching(/^[a-z0-9]{32}$/);
+  const entry = fc.record({ alias: name, graph: name, value, tokens: fc.array(value, { maxLength: 2 }) });
+  const layout = fc.record({
+    indent: fc.constantFrom('', '  ', '    ', '\t'),
+    crlf: fc.boolean(),
+    code: fc.boolean(),
+  });
+
+  test('a list is read whole, whatever its layout, and every value is masked', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(entry, { maxLength: 6 }),
+        fc.boolean(),
+        layout,
+        async (secrets, whole, look) => {
+          const masked = (text: string) => `${text.slice(0, 3)}****${text.slice(-3)}`;
+          const lines = [
+            "Using graph 'demo'",
+            ...secrets.flatMap((one) => [
+              `${look.indent}- Secret: ${whole ? one.value : masked(one.value)}`,
+              `${look.indent}  - Alias: ${one.alias}`,
+              `${look.indent}  - GraphName: ${one.graph}`,
+              ...one.tokens.map((token) => `${look.indent}  - Token: ${token}`),
+            ]),
+            '__GSQL__COOKIES__,{"auth":"Basic Zm9vOmJhcg=="}',
+            ...(look.code ? ['__GSQL__RETURN__CODE__,0'] : []),
+          ];
+          expect(parseSecretList(REQUEST, replyOf(lines.join(look.crlf ? '\r\n' : '\n')))).toEqual(
+            secrets.map((one) => ({ alias: one.alias, graph: one.graph, masked: masked(one.value) })),
+          );
+        },
+      ),
+      RUNS,
+    );
+  });
+
+  const line = fc.oneof(
+    value.map((text) => `- Secret: ${text}`),
+    name.map((text) => `  - Alias: ${text}`),
+    value.map((text) => `The secret: ${text} has been created for user "tigergraph".`),
+    fc.constantFrom(
+      '- Secret:',
+      '  - GraphName: ',
+      'Successfully dropped secrets: [a].',
+      'Failed to drop secrets: [a].',
+      'Semantic Check Fails: no such alias',
+      "Using graph 'demo'",
+      '__GSQL__RETURN__CODE__,212',
+      '__GSQL__RETURN__CODE__,0',
+      '<html>',
+    ),
+    fc.string({ unit: 'binary' }),
+  );
+  const text = fc.array(line, { maxLength: 8 }).map((lines) => lines.join('\n'));
+
+  test('of any content are understood or refused; no list shows a whole value', async () => {
+    await fc.assert(
+      fc.asyncProperty(text, fc.constantFrom(200, 200, 400, 401, 403, 404, 500), async (body, status) => {
+        const reply = replyOf(body, status);
+        const list = await outcome(() => parseSecretList(REQUEST, reply));
+        if ('value' in list) {
+          for (const { alias, masked } of list.value) {
+            expect(masked).toMatch(/^[\x21-\x7e]{0,4}\*{4}[\x21-\x7e]{0,4}$|\*{4}/);
+            expect(masked.length).toBeLessThanOrEqual(12);
+            expect(alias).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
+          }
+        }
+        const created = await outcome(() => parseCreated(REQUEST, reply));
+        if ('value' in created) {
+          expect(created.value.reveal()).toMatch(/^[\x21-\x7e]+$/);
+          expect(body).toContain(`The secret: ${created.value.reveal()}`);
+        }
+        const dropped = await outcome(() => parseDropped(REQUEST, reply));
+        if ('value' in dropped && dropped.value === undefined) expect(body).toMatch(/successfully dropped/i);
+      }),
+      RUNS,
+    );
+  });
+});
+
+describe('answers to calls', () => {
+  const jwt = fc
+    .oneof(
+      fc.jsonValue(),
+      fc.record({ exp: fc.oneof(fc.double(), fc.integer()), iat: fc.integer() }, { requiredKeys: [] }),
+    )
+    .map(
+      (claims) =>
+        `eyJhbGciOiJFUzI1NiJ9.${Buffer.from(JSON.stringify(claims) ?? '').toString('base64url')}.c2ln`,
+    );
+  const known = {
+    error: fc.oneof(fc.boolean(), fc.constantFrom('true', 'false', '', 'maybe'), fc.jsonValue()),
+    code: fc.oneof(fc.constantFrom('REST-0000', 'REST-3300', 'REST-10016', 'REST-1000', ''), fc.jsonValue()),
+    message: fc.oneof(fc.constant(`bad ${Object.values(CANARIES).join(' ')}`), fc.jsonValue()),
+    token: fc.oneof(fc.stringMatching(/^[a-z0-9]{32}$/), jwt, fc.jsonValue()),
+    expiration: fc.oneof(fc.integer(), fc.double(), fc.constant('2027-01-01 00:00:00'), fc.jsonValue()),
+  };
+  const result = fc.oneof(
+    fc.record({ alias: fc.string(), value: fc.string(), token: known.token }, { requiredKeys: [] }),
+    fc.jsonValue(),
+  );
+  const fields = fc.record(
+    { ...known, results: fc.oneof(result, fc.array(result, { maxLength: 3 })) },
+    { requiredKeys: [] },
+  );
+  const body = fc.oneof(
+    fields.map((value) => JSON.stringify(value)),
+    fields.map((value) => JSON.stringify(value, null, 1).replaceAll(' ', '\u0001')),
+    fc.json(),
+    fc.string({ unit: 'binary' }),
+    fc.constant('<html><body>Bad Gateway</body></html>'),
+  );
+  const status = fc.constantFrom(200, 200, 200, 200, 201, 400, 401, 403, 404, 409, 429, 500);
+  const replies = fc.array(fc.tuple(body, status), { minLength: 1, maxLength: 4 });
+
+  function session(version: Session['version'], answers: readonly (readonly [string, number])[]): Session {
+    let next = 0;
+    return {
+      version,
+      serviceUrl: 'http://127.0.0.1:14240',
+      restUrl: 'http://127.0.0.1:9000',
+      graph: 'demo',
+      username: 'user',
+      password: new Sensitive(CANARIES.password),
+      secret: undefined,
+      token: () => new Sensitive(CANARIES.token),
+      send: async () => {
+        const [text, code] = answers[next++ % answers.length]!;
+        return replyOf(text, code);
+      },
+    };
+  }
+
+  const secret = new Sensitive(CANARIES.secret);
+  const token = new Sensitive(CANARIES.token);
+  const CALLS: Record<string, (protocol: Protocol) => Promise<unknown>> = {
+    listSecrets: (protocol) => protocol.listSecrets(),
+    createSecret: (protocol) => protocol.createSecret('a', true),
+    createGenerated: (protocol) => protocol.createSecret('', true),
+    dropSecret: (protocol) => protocol.dropSecret('a'),
+    mintToken: (protocol) => protocol.mintToken({ secret, lifetime: 3600, lifetimeUnit: 's' }),
+    refreshToken: async (protocol) => protocol.refreshToken?.({ token, secret, lifetime: 3600 }),
+    deleteToken: (protocol) => protocol.deleteToken(token, secret),
+    checkToken: (protocol) => protocol.checkToken(token),
+  };
+
+  test.each([
+    ['3.2.0', 'A'],
+    ['3.10.1', 'B'],
+    ['4.1.2', 'C'],
+  ] as const)(
+    'of %s are understood or refused, and no refusal repeats a credential',
+    async (version, generation) => {
+      const make = generation === 'C' ? protocolV4 : protocolV3;
+      await fc.assert(
+        fc.asyncProperty(fc.constantFrom(...Object.keys(CALLS)), replies, async (name, answers) => {
+          const protocol = make(session({ generation, version }, answers));
+          const came = await outcome(() => CALLS[name]!(protocol));
+          if ('refused' in came) {
+            const { message, hint, serverText, serverCode } = came.refused;
+            for (const canary of Object.values(CANARIES))
+              expect(JSON.stringify([message, hint, serverText, serverCode])).not.toContain(canary);
+            return;
+          }
+          const issued = came.value as IssuedToken | undefined;
+          if (!['mintToken', 'refreshToken'].includes(name) || issued === undefined) return;
+          expect(issued.token.reveal()).toMatch(/^[\x21-\x7e]+$/);
+          expect(Number.isInteger(issued.expiresAtUnix)).toBe(true);
+          expect(issued.expiresAtUnix).toBeGreaterThanOrEqual(0);
+          expect(issued.expiresAtUnix).toBeLessThanOrEqual(253_402_300_799);
+          expect(issued.grantedSeconds).toBeGreaterThanOrEqual(0);
+          expect(protocol.tokenTuple(issued)[0]).toBe(issued.token.reveal());
+        }),
+        RUNS,
+      );
+    },
+    PROPERTY_MS,
+  );
+
+  test('to the question for the version are a version or a refusal', async () => {
+    const said = fc.oneof(
+      body,
+      fc.stringMatching(/^GSQL version: v?[0-9]{0,4}\.[0-9]{0,4}(\.[0-9]{0,6})?$/),
+      fc.string().map((text) => `GSQL version: ${text}`),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(said, status), { minLength: 2, maxLength: 2 }), async (answers) => {
+        const { send } = session({ generation: 'B', version: '3' }, answers);
+        const came = await outcome(() => detectVersion('http://127.0.0.1:14240', send));
+        if ('value' in came) expect(came.value.version).toMatch(/^0{0,2}[34](\.\d+){0,2}$/);
+        else expect(came.refused.code).toBe('UNSUPPORTED');
+      }),
+      RUNS,
+    );
+  });
+});
