@@ -1,0 +1,247 @@
+// What a call of graphcred costs beside the start of Node itself; see docs/performance.md.
+//   npm run bench                       the table, and docs/performance.{md,svg} with --write
+//   npm run bench -- --gate             exits 1 when a row is more than 10 % beyond its goal
+//   --rounds N  --margin PERCENT  --node PATH  --bin FILE  --out FOLDER (bench.json and bench.md)
+// Needs python3 (wait4) and a built graphcred. Every row is the median of its ratios to `node -e 0` of the same round.
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { buildEager } from './eager.mjs';
+import { markdown, svg } from './report.mjs';
+import { ghHome, makeHome, startKeychain, startServer, talker } from './world.mjs';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const { values: options } = parseArgs({
+  options: {
+    gate: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '20' },
+    margin: { type: 'string', default: '10' },
+    node: { type: 'string', default: process.execPath },
+    bin: { type: 'string', default: path.join(root, 'bin/graphcred.js') },
+    out: { type: 'string' },
+  },
+});
+const rounds = Number(options.rounds);
+const margin = 1 + Number(options.margin) / 100;
+const { node, bin } = options;
+const AT_ONCE = 50;
+
+/** Goals: times `node -e 0`, and MB of peak memory above its. */
+const GOALS = {
+  version: { ratio: 1.35 },
+  help: { ratio: 1.5 },
+  'warm-file': { ratio: 1.5, extraMb: 5 },
+  'warm-keychain': { ratio: 2.1 },
+  cold: { ratio: 2.5, extraMb: 11 },
+};
+const AT_ONCE_GOAL = 1.6;
+const GH_GOAL = 0.8;
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-bench-'));
+// Nothing of the person's own settings: NODE_EXTRA_CA_CERTS alone triples the start of Node 20.
+const base = { PATH: process.env.PATH, LANG: 'C.UTF-8' };
+const running = [];
+let failed = false;
+try {
+  failed = await bench();
+} finally {
+  for (const one of running) one.stop?.();
+  fs.rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+}
+process.exitCode = failed ? 1 : 0;
+
+async function bench() {
+  const meter = keep(talker('python3', [path.join(root, 'bench/measure.py')]));
+  const { commands, skipped, versions } = await prepare(meter);
+  const floor = commands[0];
+  const samples = new Map(commands.map(({ id }) => [id, []]));
+  // Two rounds for the disk cache; they do not count.
+  for (let round = -2; round < rounds; round++) {
+    for (const command of shuffled(commands)) {
+      const sample = await measure(meter, command);
+      if (round >= 0) samples.get(command.id).push(sample);
+    }
+  }
+  const base0 = samples.get(floor.id);
+  const rows = commands.map(({ id, label }) => {
+    const own = samples.get(id);
+    const ratio = (of, to) => median(of.map((sample, round) => sample.cpu / to[round].cpu));
+    const goal = GOALS[id];
+    return {
+      id,
+      label,
+      cpuMs: median(own.map(({ cpu }) => cpu)),
+      wallMs: median(own.map(({ wall }) => wall)),
+      rssMb: median(own.map(({ rss }) => rss)),
+      extraMb: median(own.map(({ rss }, round) => rss - base0[round].rss)),
+      ratio: ratio(own, base0),
+      ...(goal && { goal: goal.ratio }),
+      ...(goal?.extraMb && { goalExtraMb: goal.extraMb }),
+    };
+  });
+  const extras = [await atOnce(meter, floor, commands)];
+  if (samples.has('gh')) {
+    const ratio = median(samples.get('warm-file').map(({ cpu }, i) => cpu / samples.get('gh')[i].cpu));
+    extras.push({
+      id: 'gh',
+      label: 'warm `token get`, file store, against `gh auth token`',
+      ratio,
+      goal: GH_GOAL,
+    });
+  }
+  const result = { machine: machine(versions), rounds, rows, extras, skipped };
+  const text = markdown(result);
+  process.stdout.write(text);
+  if (options.out) {
+    fs.mkdirSync(options.out, { recursive: true });
+    fs.writeFileSync(path.join(options.out, 'bench.json'), `${JSON.stringify(result, null, 2)}\n`);
+    fs.writeFileSync(path.join(options.out, 'bench.md'), text);
+  }
+  if (options.write) writeDocs(result, text);
+  return options.gate && beyond(result);
+}
+
+/** The rows, after one call of each that prepares what the next ones find. The first row is the floor. */
+async function prepare(meter) {
+  const env = { ...base, HOME: folder };
+  const [three, four] = await Promise.all(
+    ['3.10.1', '4.1.2'].map((version) => startServer(node, bin, version, env).then(keep)),
+  );
+  const eager = await buildEager(folder);
+  const skipped = [];
+  const commands = [{ id: 'node', label: '`node -e 0`', argv: [node, '-e', '0'], env, cwd: folder }];
+  const add = (id, label, argv, own, cwd, script = bin) =>
+    commands.push({ id, label, argv: [node, script, ...argv], env: own, cwd, prints: true });
+  const home = (name, server, format = 'json') => {
+    const dir = path.join(folder, name);
+    return [{ ...base, HOME: dir, GRAPHCRED_STORE: 'file' }, makeHome(dir, server, format)];
+  };
+  const file = home('file', three);
+  const v4 = home('v4', four);
+  add('version', '`--version`', ['--version'], ...file);
+  add('help', '`--help`', ['--help'], ...file);
+  add('warm-file', 'warm `token get`, file store', ['token', 'get'], ...file);
+
+  const keychain = await startKeychain(path.join(folder, 'keychain'), base);
+  if (keychain.reason) skipped.push(`keychain: ${keychain.reason}`);
+  else {
+    keep(keychain);
+    const cwd = makeHome(path.join(folder, 'keychain'), three, 'json');
+    const own = { ...keychain.env, GRAPHCRED_STORE: 'keychain' };
+    add('warm-keychain', 'warm `token get`, keychain', ['token', 'get'], own, cwd);
+  }
+  const once = ['token', 'get', '--server-version', '4', '--fresh', '--store', 'none'];
+  add('cold', 'cold `token get --server-version 4`, one call, plain HTTP', once, ...v4);
+  add(
+    'warm-yaml',
+    'warm `token get`, file store, settings in YAML',
+    ['token', 'get'],
+    ...home('yaml', three, 'yaml'),
+  );
+  add('eager-version', 'eager build: `--version`', ['--version'], ...file, eager);
+  add('eager-warm', 'eager build: warm `token get`, file store', ['token', 'get'], ...file, eager);
+  add('eager-cold', 'eager build: cold `token get`', once, ...v4, eager);
+
+  const gh = ghHome(folder, base);
+  if (gh.reason) skipped.push(`\`gh auth token\`: ${gh.reason}`);
+  else
+    commands.push({
+      id: 'gh',
+      label: '`gh auth token`',
+      argv: ['gh', 'auth', 'token'],
+      env: gh.env,
+      cwd: folder,
+      prints: true,
+    });
+  for (const command of commands) await measure(meter, command);
+  return { commands, skipped, versions: gh.version ? [gh.version] : [] };
+}
+
+async function measure(meter, { label, argv, env, cwd, prints }) {
+  const sample = await meter.ask({ argv, env, cwd });
+  if (sample.status !== 0 || (prints && sample.out === 0))
+    throw new Error(`${label} failed: ${sample.status}`);
+  return sample;
+}
+
+/** Wall time of fifty at once: the one row in which waiting for each other counts. */
+async function atOnce(meter, floor, commands) {
+  const warm = commands.find(({ id }) => id === 'warm-file');
+  const ratios = [];
+  for (let round = 0; round < Math.max(5, rounds / 2); round++) {
+    const wall = new Map();
+    for (const { id, argv, env, cwd } of shuffled([floor, warm])) {
+      const { wall: ms, status } = await meter.ask({ argv, env, cwd, times: AT_ONCE });
+      if (status !== 0) throw new Error(`one of ${AT_ONCE} at once failed: ${status}`);
+      wall.set(id, ms);
+    }
+    ratios.push(wall.get(warm.id) / wall.get(floor.id));
+  }
+  const label = `${AT_ONCE} warm \`token get\` at once, wall, against ${AT_ONCE} × \`node -e 0\``;
+  return { id: 'at-once', label, ratio: median(ratios), goal: AT_ONCE_GOAL };
+}
+
+function beyond({ rows, extras }) {
+  const slips = [...rows, ...extras].flatMap(({ label, ratio, goal, extraMb, goalExtraMb }) => [
+    ...(ratio > goal * margin ? [`${label}: ${ratio.toFixed(2)} × instead of ${goal} ×`] : []),
+    ...(extraMb > goalExtraMb * margin
+      ? [`${label}: +${extraMb.toFixed(1)} MB instead of +${goalExtraMb} MB`]
+      : []),
+  ]);
+  for (const slip of slips) console.error(`beyond its goal and ${options.margin} %: ${slip}`);
+  return slips.length > 0;
+}
+
+function machine(versions) {
+  const { node: version } = JSON.parse(
+    execFileSync(node, ['-p', 'JSON.stringify(process.versions)'], { env: base, encoding: 'utf8' }),
+  );
+  const cpus = os.cpus();
+  const { version: own } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
+  return {
+    node: version,
+    graphcred: own,
+    cpu: `${cpus.length} × ${cpus[0].model.trim()}`,
+    memoryGib: Math.round(os.totalmem() / 2 ** 30),
+    system: `${os.type()} ${os.release()} ${os.arch()}`,
+    others: versions,
+  };
+}
+
+/** Puts the table between the marks of docs/performance.md, one place for each major version of Node. */
+function writeDocs(result, text) {
+  const major = result.machine.node.split('.')[0];
+  const file = path.join(root, 'docs/performance.md');
+  const before = fs.readFileSync(file, 'utf8');
+  const place = new RegExp(`(<!-- bench ${major} -->\n)[^]*?(<!-- end -->)`);
+  if (!place.test(before)) throw new Error(`docs/performance.md has no place for Node ${major}`);
+  fs.writeFileSync(
+    file,
+    before.replace(place, (_, head, tail) => `${head}${text}${tail}`),
+  );
+  if (major === '20') fs.writeFileSync(path.join(root, 'docs/performance.svg'), svg(result));
+}
+
+function keep(one) {
+  running.push(one);
+  return one;
+}
+
+function shuffled(list) {
+  const copy = [...list];
+  for (let i = copy.length - 1; i > 0; i--) {
+    const j = Math.floor(Math.random() * (i + 1));
+    [copy[i], copy[j]] = [copy[j], copy[i]];
+  }
+  return copy;
+}
+
+function median(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
