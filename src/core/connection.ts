@@ -302,7 +302,7 @@ export class GraphConnection {
       hide: [this.#token, this.#password, this.#secret],
       maxBytes: RAW_MAX_BYTES,
     };
-    return checkRawReply(request, await this.#send(request));
+    return checkRawReply(request, await this.#send(request), options);
   }
 
   async #send(request: HttpRequest): Promise<HttpReply> {

@@ -1,4 +1,5 @@
 import type { Endpoints } from './endpoints.js';
+import type { GraphException } from './errors.js';
 import type { ProxyOptions, RequestEvent, TlsOptions } from './http.js';
 import type { Sensitive } from './sensitive.js';
 
@@ -76,6 +77,8 @@ export interface DropResult {
 
 export interface RawOptions {
   readonly body?: string | undefined;
+  /** Return an answer that refuses the credential, with the error in `refusal`, instead of throwing it. */
+  readonly keepRefusal?: boolean | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -83,4 +86,6 @@ export interface RawReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Why the server did not take the credential; only with `keepRefusal`. */
+  readonly refusal?: GraphException;
 }

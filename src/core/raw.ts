@@ -1,8 +1,10 @@
 import { notAnEnvelope, readEnvelope } from './envelope.js';
 import { GraphException } from './errors.js';
+import { credentialsOf } from './failures.js';
 import type { HttpReply, HttpRequest } from './http.js';
 import type { RawOptions, RawReply } from './options.js';
 import { refusal } from './refusal.js';
+import { withoutCredentials } from './server-text.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 /** Set by the connection itself, or able to change where the request ends. */
@@ -91,17 +93,26 @@ function decodeFully(text: string): string {
   throw new GraphException('USAGE', 'The path is encoded too many times.');
 }
 
-/** The answer for the caller; throws when it refuses the credential. */
-export function checkRawReply(request: HttpRequest, reply: HttpReply): RawReply {
-  const envelope = reply.body.length <= LONGEST_REFUSAL ? readEnvelope(reply) : undefined;
-  const refusedByStatus = reply.status === 401 || reply.status === 403;
-  if (envelope?.refused && (refusedByStatus || TOKEN_CODES.has(envelope.code))) {
-    throw refusal(request, { status: reply.status, code: envelope.code, message: envelope.message });
-  }
-  if (refusedByStatus) throw notAnEnvelope(request, reply);
+/** The answer for the caller; one that refuses the credential is thrown unless it is to be kept. */
+export function checkRawReply(request: HttpRequest, reply: HttpReply, options: RawOptions): RawReply {
+  const { status, headers } = reply;
   // The service server puts the login into its session cookie and the cookie into its texts.
   const body = reply.body.includes('__GSQL__COOKIES__')
     ? reply.body.replace(/^__GSQL__COOKIES__.*\r?\n?/gm, '')
     : reply.body;
-  return { status: reply.status, headers: reply.headers, body };
+  const refused = refusalOf(request, reply);
+  if (refused === undefined) return { status, headers, body };
+  if (!options.keepRefusal) throw refused;
+  // Servers quote the token they do not like, and refusals are what people show each other.
+  return { status, headers, body: withoutCredentials(body, credentialsOf(request)), refusal: refused };
+}
+
+function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | undefined {
+  const envelope = reply.body.length <= LONGEST_REFUSAL ? readEnvelope(reply) : undefined;
+  const byStatus = reply.status === 401 || reply.status === 403;
+  if (envelope?.refused && (byStatus || TOKEN_CODES.has(envelope.code))) {
+    const { code, message } = envelope;
+    return refusal(request, { status: reply.status, code, message });
+  }
+  return byStatus ? notAnEnvelope(request, reply) : undefined;
 }

@@ -19,17 +19,23 @@ const RAW_CREDENTIAL = /\b(?=[a-z]*\d)[a-z0-9]{32}\b/gu;
  * control and direction characters, and without credentials (those named, and all that look like one).
  */
 export function showable(text: string, hide: readonly (Sensitive | undefined)[] = []): string {
-  let shown = text.slice(0, 20 * MAX_SHOWN);
+  let shown = withoutCredentials(text.slice(0, 20 * MAX_SHOWN), hide);
+  shown = shown.replace(TERMINAL, '').replace(INVISIBLE, ' ').trim();
+  shown = shown.replace(JWT, '[redacted]').replace(RAW_CREDENTIAL, '[redacted]');
+  return shown.length > MAX_SHOWN ? `${[...shown].slice(0, MAX_SHOWN - 1).join('')}…` : shown;
+}
+
+/** The text without these credentials, however the server wrote them. */
+export function withoutCredentials(text: string, hide: readonly (Sensitive | undefined)[]): string {
+  let rest = text;
   for (const credential of hide) {
     const value = credential?.reveal() ?? '';
     if (value.length < SHORTEST_HIDDEN) continue;
     for (const written of [value, encodeURIComponent(value), JSON.stringify(value).slice(1, -1)]) {
-      shown = shown.replaceAll(written, '[redacted]');
+      rest = rest.replaceAll(written, '[redacted]');
     }
   }
-  shown = shown.replace(TERMINAL, '').replace(INVISIBLE, ' ').trim();
-  shown = shown.replace(JWT, '[redacted]').replace(RAW_CREDENTIAL, '[redacted]');
-  return shown.length > MAX_SHOWN ? `${[...shown].slice(0, MAX_SHOWN - 1).join('')}…` : shown;
+  return rest;
 }
 
 /** First three characters, `****`, last three; nothing but `****` of a value under 12 characters. */

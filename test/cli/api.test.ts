@@ -53,6 +53,25 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
     expect(requests().filter((line) => line.endsWith('/echo'))).toHaveLength(1);
   });
 
+  test.each([
+    [401, 'REST-10016', 'AUTH_FAILED'],
+    [403, 'REST-10018', 'PERMISSION_DENIED'],
+    [200, 'REST-10016', 'AUTH_FAILED'],
+  ])('a token refused with %i %s: the answer on stdout, the error on stderr, exit 4', async (...given) => {
+    const [status, serverCode, code] = given;
+    const { run, json, sandbox } = await bench({ serverVersion });
+    const { token } = await json<Token>('token get --store none');
+    const body = `{"error":true,"code":"${serverCode}","message":"no ${token} here"}`;
+    sandbox.addFault(parseFault(`route=${prefix}/echo,action=status,status=${status},body=${body}`));
+    const result = await run('api /echo -i -o json', { env: { TG_API_TOKEN: token } });
+    expect(result.status).toBe(4);
+    expect(result.stdout).toMatch(new RegExp(`^HTTP/1\\.1 ${status}\n`));
+    // The very token is cut out, for refusals are what people paste.
+    expect(result.stdout.endsWith(`\n\n${body.replace(token, '[redacted]')}\n`)).toBe(true);
+    expect(JSON.parse(result.stderr).error).toMatchObject({ code, exitCode: 4 });
+    expect(result.stderr).not.toContain(token);
+  });
+
   test('refusals keep their body on stdout: 404 is 3, others 8, also with status 200', async () => {
     const { run, sandbox } = await bench({ serverVersion });
     const missing = await run('api /graph/demo/vertices/Nothing');
@@ -83,6 +102,17 @@ test('-i shows status and headers, and no cookie', async () => {
   expect(stdout).not.toMatch(/cookie/i);
 });
 
+test('a terminal is told nothing it would obey; a pipe gets the bytes as they came', async () => {
+  const { run, sandbox } = await bench();
+  const body = '<h1>\u001b]0;owned\u0007 \u009b31m\u202e\r\n\tü</h1>';
+  sandbox.addFault(parseFault(`route=/echo,action=status,status=403,body=${body}`));
+  expect(await run('api /echo')).toMatchObject({ status: 4, stdout: `${body}\n` });
+  expect(await run('api /echo', { terminal: true })).toMatchObject({
+    status: 4,
+    stdout: '<h1>\\u001b]0;owned\\u0007 \\u009b31m\\u202e\n\tü</h1>\n',
+  });
+});
+
 test('--service logs in with user name and password, on both generations', async () => {
   const old = await bench({ serverVersion: '3.10.1' });
   expect(await old.run('api --service /api/ping')).toMatchObject({ status: 0, stderr: '' });
@@ -91,7 +121,9 @@ test('--service logs in with user name and password, on both generations', async
   expect(secrets).toMatchObject({ status: 0, stderr: '' });
   expect(requests().at(-1)).toBe('GET /gsql/v1/secrets');
   const wrong = await run('api --service /gsql/v1/secrets', { env: { GRAPHCRED_PASSWORD: 'wrong' } });
-  expect(wrong).toMatchObject({ status: 4, stdout: '' });
+  expect(wrong).toMatchObject({ status: 4, stderr: expect.stringContaining('refused the login') });
+  expect(JSON.parse(wrong.stdout)).toMatchObject({ error: true });
+  expect(wrong.stdout).not.toMatch(/wrong/);
 });
 
 test('-d sends text, a file or stdin as it is, by POST unless -X says otherwise', async () => {

@@ -17,6 +17,8 @@ export interface RunOptions {
   cwd?: string;
   stdin?: string;
   now?: () => number;
+  /** Its stdout is a terminal. */
+  terminal?: boolean;
 }
 
 /** A home of its own, removed at the end of the test. */
@@ -30,7 +32,7 @@ export function temporaryHome(): string {
 export async function cli(home: string, argv: readonly string[], options: RunOptions = {}): Promise<Result> {
   const written = { stdout: '', stderr: '' };
   const output = (name: 'stdout' | 'stderr') => ({
-    isTTY: false,
+    isTTY: name === 'stdout' && options.terminal === true,
     columns: undefined,
     write: (text: string) => {
       written[name] += text;

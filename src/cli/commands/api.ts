@@ -24,7 +24,7 @@ export async function run(call: Call): Promise<undefined> {
   const body = await bodyOf(call);
   const method = (flags.method as string | undefined) ?? (body === undefined ? 'GET' : 'POST');
   const ask = (connection: GraphConnection, server: 'rest' | 'service') =>
-    connection[server](method, route, { body });
+    connection[server](method, route, { body, keepRefusal: true });
   // What is never sent is refused before a token is minted for it.
   const { checkRawCall } = await import('../../core/raw.js');
   checkRawCall('rest', session.target.gsqlUrl, method, route, {});
@@ -50,19 +50,16 @@ async function atRest(session: Session, ask: Ask): Promise<RawReply> {
   }
   const source = await tokenSource(session);
   const held = await source.obtain();
-  try {
-    return await askWith(session, held.token, source.keeps, ask);
-  } catch (error) {
-    if (held.source !== 'store' || !(error instanceof GraphException) || !isWornOut(error)) throw error;
-    // The server turned the call away at the door, so nothing has happened yet and it may be sent again.
-    session.call.report.detail('the server no longer takes the held token; it is forgotten here');
-    await source.forget(held.token);
-    return askWith(session, (await source.obtain()).token, source.keeps, ask);
-  }
+  const reply = await askWith(session, held.token, source.keeps, ask);
+  if (held.source !== 'store' || !isWornOut(reply)) return reply;
+  // The server turned the call away at the door, so nothing has happened yet and it may be sent again.
+  session.call.report.detail('the server no longer takes the held token; it is forgotten here');
+  await source.forget(held.token);
+  return askWith(session, (await source.obtain()).token, source.keeps, ask);
 }
 
-function isWornOut({ code, serverCode }: GraphException): boolean {
-  return code === 'AUTH_FAILED' && WORN_OUT.has(serverCode ?? '');
+function isWornOut({ refusal }: RawReply): boolean {
+  return refusal?.code === 'AUTH_FAILED' && WORN_OUT.has(refusal.serverCode ?? '');
 }
 
 async function askWith(session: Session, token: Sensitive, keeps: boolean, ask: Ask): Promise<RawReply> {
@@ -99,15 +96,27 @@ async function bodyOf({ ctx, flags }: Call): Promise<string | undefined> {
 }
 
 /** The body as it came. A refusal in it is an error all the same: servers say no with status 200 as well. */
-function print({ ctx, report, flags }: Call, { status, headers, body }: RawReply): void {
+function print({ ctx, report, flags }: Call, { status, headers, body, refusal }: RawReply): void {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
-  if (flags.include === true) ctx.stdout.write(`HTTP/1.1 ${status}\n${lines.join('')}\n`);
-  if (body !== '') report.result(body);
+  const shown = (text: string) => (ctx.stdout.isTTY ? disarmed(text) : text);
+  if (flags.include === true) ctx.stdout.write(shown(`HTTP/1.1 ${status}\n${lines.join('')}\n`));
+  if (body !== '') report.result(shown(body));
+  if (refusal) throw refusal;
   if (status < 400 && !saysNo(body)) return;
   const hint = 'the answer is on stdout';
   if (status === 404)
     throw new GraphException('NOT_FOUND', 'There is no such thing here (HTTP 404).', { hint });
   throw new GraphException('SERVER_ERROR', `The server refused the call (HTTP ${status}).`, { hint, status });
+}
+
+/** What a terminal would obey, spelt out as JSON spells it; a pipe gets what the server sent. */
+function disarmed(text: string): string {
+  return text
+    .replace(/\r\n/g, '\n')
+    .replace(
+      /[^\P{Cc}\n\t]|[\u2028-\u202e\u2066-\u2069]/gu,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
 }
 
 function saysNo(body: string): boolean {
