@@ -180,8 +180,13 @@ function writeAll(fd: number, text: string): void {
       rest = rest.subarray(fs.writeSync(fd, rest));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code === 'EPIPE') return;
-      if (code !== 'EAGAIN') throw error;
+      // Nobody can be told that standard error takes nothing.
+      if (code === 'EPIPE' || (code !== 'EAGAIN' && fd === 2)) return;
+      if (code !== 'EAGAIN') {
+        throw new GraphException('USAGE', `The result cannot be written to standard output (${code}).`, {
+          hint: 'if it goes to a file, look at the room on that disk',
+        });
+      }
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
   }

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { refuseValue } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
+import { stageFile } from '../store/files.js';
 import { openStore } from '../store/open.js';
 import type { Store, StoreName } from '../store/store.js';
 import { KEYCHAIN_CHILD } from './context.js';
@@ -74,13 +75,9 @@ export function requireKeeping(store: Store, what: string): void {
   });
 }
 
-/** Writes down the store for the calls to come that name none. */
+/** Writes down the store for the calls to come that name none. Throws STORE_UNAVAILABLE. */
 export function recordStore(configDir: string, name: StoreName): void {
-  fs.mkdirSync(configDir, { recursive: true, mode: 0o700 });
-  const file = path.join(configDir, 'store');
-  const temporary = `${file}.${process.pid}.tmp`;
-  fs.writeFileSync(temporary, `${name}\n`, { mode: 0o600 });
-  fs.renameSync(temporary, file);
+  stageFile(path.join(configDir, 'store'), `${name}\n`).commit();
 }
 
 /** Moves saved secrets to another store. Tokens are dropped: they are minted anew where they are needed. */
@@ -97,7 +94,12 @@ export async function moveTo(place: Place, name: StoreName): Promise<void> {
           .catch(() => place.call.report.warn(`a token stays behind in the ${from} store`));
         continue;
       }
-      const value = await source.read(record);
+      const value = await source.read(record).catch((error) => {
+        if (!(error instanceof GraphException)) throw error;
+        place.call.report.warn(
+          `a saved ${record.kind} stays behind in the ${from} store: ${error.message} (${record.key})`,
+        );
+      });
       if (value) await target.write({ ...record, store: name }, value);
     }
   }

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { GraphException } from '../core/errors.js';
 import type { ConfigLocation } from './find.js';
 import type { ConfigKey } from './schema.js';
 
@@ -41,15 +42,26 @@ export function isTrusted(facts: TrustFacts): boolean {
   return readApproval(facts.location.path, facts.configDir) === fingerprint(facts.bytes);
 }
 
-/** Remembers that a file is trusted for its present content. */
+/** Remembers that a file is trusted for its present content. Throws CONFIG_INVALID when that cannot be written down. */
 export function approve(file: string, bytes: Buffer, configDir: string): void {
   const approval = approvalFile(file, configDir);
-  fs.mkdirSync(path.dirname(approval), { recursive: true, mode: 0o700 });
   const temporary = `${approval}.${process.pid}.tmp`;
-  fs.writeFileSync(temporary, `${JSON.stringify({ v: 1, path: file, sha256: fingerprint(bytes) })}\n`, {
-    mode: 0o600,
-  });
-  fs.renameSync(temporary, approval);
+  const text = `${JSON.stringify({ v: 1, path: file, sha256: fingerprint(bytes) })}\n`;
+  try {
+    fs.mkdirSync(path.dirname(approval), { recursive: true, mode: 0o700 });
+    fs.writeFileSync(temporary, text, { mode: 0o600 });
+    fs.renameSync(temporary, approval);
+  } catch (error) {
+    try {
+      fs.unlinkSync(temporary);
+    } catch {
+      // It was never made.
+    }
+    const { code } = error as NodeJS.ErrnoException;
+    throw new GraphException('CONFIG_INVALID', `${approval} cannot be written (${code}).`, {
+      hint: 'look at the owner and mode of its folder, and at the room on the disk',
+    });
+  }
 }
 
 function ownedAndClosed(stat: fs.Stats, uid: number | undefined): boolean {

@@ -34,10 +34,15 @@ export function writeProfile(configDir: string, name: string, profile: ProfileTo
     fs.mkdirSync(configDir, { recursive: true, mode: 0o700 });
     fs.writeFileSync(temporary, `${JSON.stringify(next, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
     fs.renameSync(temporary, file);
-  } catch {
-    fs.rmSync(temporary, { force: true });
-    throw new GraphException('CONFIG_INVALID', `${file} cannot be written.`, {
-      hint: 'look at the owner and mode of its folder',
+  } catch (error) {
+    try {
+      fs.unlinkSync(temporary);
+    } catch {
+      // It was never made.
+    }
+    const { code } = error as NodeJS.ErrnoException;
+    throw new GraphException('CONFIG_INVALID', `${file} cannot be written (${code}).`, {
+      hint: 'look at the owner and mode of its folder, and at the room on the disk',
     });
   }
   return file;

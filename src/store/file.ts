@@ -46,7 +46,7 @@ export function fileStore(options: StoreOptions): Store {
       const kept: StoreRecord = { ...record, store: 'file' };
       const before = readEntry(stateDir, record.key, () => {});
       stageEntry(stateDir, { record: kept, sealed: seal(key, kept, value) }).commit();
-      (await import('./sweep.js')).sweep(stateDir);
+      (await import('./sweep.js')).sweep(options);
       if (before?.record.store === 'keychain') {
         const { forgetKeychainValue } = await import('./keychain.js');
         await forgetKeychainValue(options, record.key);

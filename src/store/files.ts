@@ -82,10 +82,11 @@ export function temporaryName(file: string): string {
 export function createFile(file: string, text: string): void {
   const fd = fs.openSync(file, 'wx', 0o600);
   try {
-    fs.writeSync(fd, text);
+    // Not writeSync: on a disk that is nearly full it writes a part and calls that a success.
+    fs.writeFileSync(fd, text);
     fs.fsyncSync(fd);
   } catch (error) {
-    fs.rmSync(file, { force: true });
+    removeQuietly(file);
     throw error;
   } finally {
     fs.closeSync(fd);
@@ -115,14 +116,34 @@ export function stageFile(file: string, text: string): Staged {
   return {
     commit() {
       try {
-        fs.renameSync(temporary, file);
+        rename(temporary, file, text);
       } catch (error) {
-        fs.rmSync(temporary, { force: true });
+        removeQuietly(temporary);
         throw cannotWrite(dir, error);
       }
     },
     discard() {
-      fs.rmSync(temporary, { force: true });
+      removeQuietly(temporary);
     },
   };
+}
+
+/** For what is in the way of nobody: its failure must not hide why it has to go. */
+function removeQuietly(file: string): void {
+  try {
+    fs.unlinkSync(file);
+  } catch {
+    // It is gone already, or `sweep` gets it.
+  }
+}
+
+function rename(temporary: string, file: string, text: string): void {
+  try {
+    fs.renameSync(temporary, file);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+    // Another machine or container that shares this folder took it for left behind.
+    createFile(temporary, text);
+    fs.renameSync(temporary, file);
+  }
 }

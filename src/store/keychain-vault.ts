@@ -52,6 +52,8 @@ async function perform(operation: Operation, options: KeychainOptions, probe: Pr
   // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever; so the bus is
   // asked first, and libsecret only when it can answer at once.
   const state = await probe();
+  // What is written was made just now and exists nowhere else, so this process must live to show it.
+  if (state === 'unlocked' && operation.op === 'set') return inChild(operation, options, false);
   if (state === 'unlocked') return inThisProcess(operation, options);
   if (state === 'locked') return throughPrompt(operation, options, probe);
   throw new GraphException('STORE_UNAVAILABLE', ABSENT[state], { hint: OTHER_STORE });

@@ -44,7 +44,7 @@ export function keychainStore(options: StoreOptions): Store {
       } finally {
         staged.discard();
       }
-      (await import('./sweep.js')).sweep(stateDir);
+      (await import('./sweep.js')).sweep(options);
     },
 
     async remove(key) {

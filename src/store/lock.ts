@@ -90,7 +90,7 @@ function prepare(file: string): { take(): Lock | undefined; cleanUp(): void } {
       throw cannotWrite(dir, error);
     }
   };
-  orRefuse(() => fs.writeFileSync(temporary, content, { flag: 'wx', mode: 0o600 }));
+  orRefuse(() => fill(temporary, content));
   return {
     take: () => orRefuse(take),
     cleanUp: () => fs.rmSync(temporary, { force: true }),
@@ -140,6 +140,16 @@ function readChain(file: string): Link[] {
   }
 }
 
+/** Makes a file that must not exist yet. On a full disk none is left: an empty one would keep others waiting. */
+function fill(file: string, content: string): void {
+  try {
+    fs.writeFileSync(file, content, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') fs.rmSync(file, { force: true });
+    throw error;
+  }
+}
+
 /** Makes the file unless it exists. Its content is in place at once, where hard links are possible. */
 function create(target: string, temporary: string, content: string): boolean {
   try {
@@ -149,7 +159,7 @@ function create(target: string, temporary: string, content: string): boolean {
     if (errnoOf(error) === 'EEXIST') return false;
   }
   try {
-    fs.writeFileSync(target, content, { flag: 'wx', mode: 0o600 });
+    fill(target, content);
     return true;
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false;

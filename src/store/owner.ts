@@ -14,7 +14,9 @@ export function markOf(place: string): string {
 }
 
 /** Whether the process of that mark may still be alive, seen from this place, given the age of the file it left. */
-export function isAlive(mark: string | undefined, ageMs: number, here: string): boolean {
+export function isAlive(mark: string | undefined, age: number, here: string): boolean {
+  // A file from the future was left before the clock was set back. It would stay young for as long as that.
+  const ageMs = Math.abs(age);
   if (mark === undefined) return ageMs < UNFINISHED_LIMIT_MS;
   const [place, pidText, start] = mark.split('/');
   if (place !== here) return ageMs < FOREIGN_LIMIT_MS;

@@ -1,26 +1,44 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { errnoOf } from './files.js';
 import { tryLock } from './lock.js';
 
 const TEMPORARY_MS = 10 * 60_000;
 const LOCK_MS = 60 * 60_000;
 
+/** The number of the process that made it, then perhaps something random. */
+const TEMPORARY_NAME = /\.(\d+)(?:\.[a-z0-9]+)?\.tmp$/;
+
 /**
  * Clears away what killed processes left behind: temporary files, locks of dead owners, links of locks long
  * given back, refusals nobody waits for any more. Called now and then by those who write; never throws.
  */
-export function sweep(stateDir: string): void {
+export function sweep({ stateDir, configDir }: { stateDir: string; configDir: string }): void {
+  for (const dir of [stateDir, configDir]) {
+    for (const name of namesIn(dir)) {
+      try {
+        sweepOne(dir, name);
+      } catch {
+        // Left for the next time.
+      }
+    }
+  }
+}
+
+function namesIn(dir: string): string[] {
   try {
-    for (const name of fs.readdirSync(stateDir)) sweepOne(stateDir, name);
+    return fs.readdirSync(dir);
   } catch {
-    // Left for the next time.
+    return [];
   }
 }
 
 function sweepOne(dir: string, name: string): void {
   const file = path.join(dir, name);
-  if (name.endsWith('.tmp')) {
-    if (age(file) > TEMPORARY_MS) fs.rmSync(file, { force: true });
+  const temporary = TEMPORARY_NAME.exec(name);
+  if (temporary) {
+    // Should it belong to a process of another machine or container, that one writes it once more (stageFile).
+    if (isDead(Number(temporary[1])) || age(file) > TEMPORARY_MS) fs.rmSync(file, { force: true });
   } else if (name.endsWith('.refused')) {
     if (age(file) > LOCK_MS) fs.rmSync(file, { force: true });
   } else if (name.endsWith('.lock')) {
@@ -33,9 +51,19 @@ function sweepOne(dir: string, name: string): void {
   }
 }
 
+function isDead(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return errnoOf(error) === 'ESRCH';
+  }
+}
+
+/** In ms. What seems to come from the future is as old as the clock was set back, or older. */
 function age(file: string): number {
   try {
-    return Date.now() - fs.statSync(file).mtimeMs;
+    return Math.abs(Date.now() - fs.statSync(file).mtimeMs);
   } catch {
     return 0;
   }

@@ -5,6 +5,9 @@ import type { Store, StoreRecord } from '../store/store.js';
 import { hasEnoughLife } from './expiry.js';
 import { type Identity, identityKey } from './identity.js';
 
+/** Seconds by which clocks are put right every day without anybody noticing. */
+const CLOCK_SLACK = 10;
+
 /** A token with all that is known of it. */
 export interface HeldToken {
   readonly token: Sensitive;
@@ -85,7 +88,11 @@ async function mintOnce(
     import('../store/records.js'),
   ]);
   // Somebody else may have minted, or been refused, while this process waited.
-  const held = await readHeld(key, options, deps);
+  const held = await readHeld(key, options, deps).catch((error) => {
+    // The store has gone since it was checked: keeping the new token will fail too, and say so.
+    if (options.insist || !isStoreFailure(error)) throw error;
+    return undefined;
+  });
   if (held) return held;
   const refused = entryPath(options.stateDir, 'token', key, 'refused');
   const refusal = readRefusal(refused, since, deps.now());
@@ -118,9 +125,13 @@ async function readHeld(
 ): Promise<HeldToken | undefined> {
   const record = deps.store.find(key);
   if (record?.kind !== 'token' || record.expiresAtUnix === undefined) return undefined;
-  if (!hasEnoughLife(record.expiresAtUnix, options.minTtl, deps.now())) return undefined;
-  if (options.freshSince !== undefined && !(Number(record.info.mintedAtMs) >= options.freshSince))
-    return undefined;
+  const now = deps.now();
+  if (!hasEnoughLife(record.expiresAtUnix, options.minTtl, now)) return undefined;
+  // From the future: the clock was set back since, and the end of its life is as far off as the clock was.
+  if (record.createdAtUnix > now / 1000 + CLOCK_SLACK) return undefined;
+  const { freshSince } = options;
+  const mintedAt = Number(record.info.mintedAtMs);
+  if (freshSince !== undefined && !(mintedAt >= freshSince && mintedAt <= now)) return undefined;
   const token = await deps.store.read(record);
   return token && fromRecord(record, token);
 }
@@ -136,16 +147,16 @@ export function fromRecord(record: StoreRecord, token: Sensitive): HeldToken {
   };
 }
 
-/** Writes a token down. A store that fails costs a warning, never the token. */
+/** Writes a token down; whether that was possible. A store that fails costs a warning, never the token. */
 export async function keep(
   key: string,
   minted: Omit<HeldToken, 'source'>,
   options: Pick<AcquireOptions, 'identity' | 'host'>,
   deps: Pick<AcquireDeps, 'store' | 'now' | 'warn'>,
-): Promise<void> {
+): Promise<boolean> {
   const { identity, host } = options;
   const { store } = deps;
-  if (store.name === 'none') return;
+  if (store.name === 'none') return false;
   const now = deps.now();
   const record: StoreRecord = {
     v: 1,
@@ -169,9 +180,12 @@ export async function keep(
   };
   try {
     await store.write(record, minted.token);
+    return true;
   } catch (error) {
-    if (!isStoreFailure(error)) throw error;
-    deps.warn(`${error.message}; the token is not kept${error.hint ? ` (${error.hint})` : ''}`);
+    const [why, hint] =
+      error instanceof GraphException ? [error.message, error.hint] : [`the ${store.name} store failed`];
+    deps.warn(`${why}; the token is not kept${hint ? ` (${hint})` : ''}`);
+    return false;
   }
 }
 

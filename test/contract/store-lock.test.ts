@@ -89,8 +89,8 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
     fs.rmSync(path.join(dir, 'endless.witness'), { force: true });
     const old = new Date(Date.now() - 2 * 3600_000);
     for (const name of fs.readdirSync(dir)) fs.utimesSync(path.join(dir, name), old, old);
-    sweep(dir);
-    sweep(dir);
+    sweep({ stateDir: dir, configDir: dir });
+    sweep({ stateDir: dir, configDir: dir });
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 

@@ -133,6 +133,17 @@ describe('the file store', () => {
     expect(await readBack()).toBe('the value');
   });
 
+  it('writes the record once more when its temporary file was cleared away by another machine', async () => {
+    const rename = fs.renameSync;
+    vi.spyOn(fs, 'renameSync').mockImplementationOnce((from, to) => {
+      fs.rmSync(from);
+      rename(from, to);
+    });
+    await open().write(RECORD, VALUE);
+    expect(await readBack()).toBe('the value');
+    expect(fs.readdirSync(stateDir)).toHaveLength(1);
+  });
+
   it('closes a folder that others could look into', async () => {
     fs.mkdirSync(stateDir, { mode: 0o755 });
     fs.chmodSync(stateDir, 0o755);

@@ -147,6 +147,26 @@ describe('a lock', () => {
     expect(tryLock(file)).toBeDefined();
   });
 
+  it('does not stay young for ever when the clock is set back', () => {
+    const threeHoursAhead = -3 * 3_600_000;
+    fs.writeFileSync(file, '');
+    forge(() => '', threeHoursAhead);
+    expect(tryLock(file)).toBeDefined();
+    fs.rmSync(file);
+    tryLock(file);
+    forge((content) => content.replace(/ .*\//, ' elsewhere:boot:1/1/'), threeHoursAhead);
+    expect(tryLock(file)).toBeDefined();
+  });
+
+  it('that cannot be written for want of room leaves nothing behind', () => {
+    vi.spyOn(fs, 'writeFileSync').mockImplementationOnce((target) => {
+      fs.closeSync(fs.openSync(target as string, 'wx'));
+      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+    });
+    expect(() => tryLock(file)).toThrow('the disk is full');
+    expect(fs.readdirSync(dir)).toEqual([]);
+  });
+
   it('cannot be had where nothing can be written', async () => {
     const inTheWay = path.join(dir, 'file');
     fs.writeFileSync(inTheWay, '');
@@ -165,8 +185,15 @@ describe('sweeping', () => {
   };
 
   it('clears away what is old and nobody’s, and nothing else', () => {
-    put('token-1.json.1.abc.tmp', hours(1));
-    put('token-1.json.2.abc.tmp', hours(0));
+    const living = process.pid;
+    put(`token-1.json.${living}.abc.tmp`, hours(1));
+    put(`token-2.json.${living}.abc.tmp`, hours(0));
+    // No process can have that number.
+    put('token-3.json.4194999.abc.tmp', hours(0));
+    put('config.json.4194999.tmp', hours(0));
+    put('config.tmp', hours(9000));
+    put(`token-4.json.${living}.abc.tmp`, hours(-3));
+    put('token-4.refused', hours(-3));
     put('token-1.refused', hours(2));
     put('token-2.refused', hours(0));
     put('token-1.json', hours(9000));
@@ -176,11 +203,12 @@ describe('sweeping', () => {
     put('somebody-else', hours(9000));
     tryLock(file);
     fs.utimesSync(file, hours(2), hours(2));
-    sweep(dir);
+    sweep({ stateDir: dir, configDir: path.join(dir, 'missing') });
     expect(fs.readdirSync(dir).sort()).toEqual([
+      'config.tmp',
       'somebody-else',
       'token-1.json',
-      'token-1.json.2.abc.tmp',
+      `token-2.json.${living}.abc.tmp`,
       'token-2.refused',
       'token-5.lock.abc-def',
       'token-x.lock',
@@ -188,7 +216,7 @@ describe('sweeping', () => {
   });
 
   it('does nothing where there is no folder', () => {
-    sweep(path.join(dir, 'missing'));
+    sweep({ stateDir: path.join(dir, 'missing'), configDir: path.join(dir, 'missing') });
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 });

@@ -115,8 +115,8 @@ async function offerSecret(
   try {
     await saveSecret(session, store, { alias, username: credential.username, value: new Sensitive(made) });
   } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
     call.report.result(made);
+    if (!(error instanceof GraphException)) throw error;
     throw new GraphException(error.code, `The secret was made, but it could not be saved: ${error.message}`, {
       hint: 'keep the value that was printed: it is never shown again',
     });

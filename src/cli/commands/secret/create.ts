@@ -21,8 +21,8 @@ export async function run(call: Call): Promise<number | undefined> {
   try {
     await saveSecret(session, store, { alias, username: credential.username, value: new Sensitive(secret) });
   } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
     show(call, alias, secret);
+    if (!(error instanceof GraphException)) throw error;
     throw new GraphException(error.code, `The secret was made, but it could not be saved: ${error.message}`, {
       hint: 'keep the value that was printed: it is never shown again',
     });

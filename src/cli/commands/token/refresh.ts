@@ -1,4 +1,5 @@
 import { GraphException } from '../../../core/errors.js';
+import type { Store, StoreRecord } from '../../../store/store.js';
 import { type HeldToken, keep } from '../../../tokens/acquire.js';
 import { heldTokens } from '../../../tokens/held.js';
 import { identityKey } from '../../../tokens/identity.js';
@@ -41,13 +42,23 @@ export async function run(call: Call): Promise<undefined> {
     { now: ctx.now, warn: report.warn },
   );
   const identity = { ...base, lifetime };
-  await keep(
+  const kept = await keep(
     identityKey(identity),
     renewed,
     { identity, host: target.host },
     { store, now: ctx.now, warn: report.warn },
   );
   // It is one token still: under its old lifetime it must not be found, or it would be deleted twice.
-  if (record && record.key !== identityKey(identity)) await store.remove(record.key);
+  if (kept && record && record.key !== identityKey(identity)) await forget(store, record, report.warn);
   await printToken(session, { ...renewed, source: 'server' } satisfies HeldToken);
+}
+
+/** By now the server has renewed the token: whatever goes wrong here must not cost it. */
+async function forget(store: Store, { key }: StoreRecord, warn: (text: string) => void): Promise<void> {
+  try {
+    await store.remove(key);
+  } catch (error) {
+    const why = error instanceof GraphException ? error.message : `the ${store.name} store failed`;
+    warn(`${why}; the token also stays held under its old lifetime`);
+  }
 }

@@ -1,0 +1,241 @@
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { parseFault } from '../../src/sandbox/args.js';
+import { stageEntry } from '../../src/store/records.js';
+import { bench } from '../helpers/cli.js';
+import { foldersOf } from '../helpers/storm.js';
+
+afterEach(() => vi.restoreAllMocks());
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+describe('what a killed process leaves', () => {
+  test('a trial entry is nobody’s credential, and the next save removes it', async () => {
+    const { run, home, env } = await bench();
+    const remove = fs.rmSync;
+    // As if it were killed between writing the trial entry and removing it.
+    vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
+      if (/secret-[0-9a-f]+\.json$/.test(String(file))) throw new Error('killed');
+      remove(file, options);
+    });
+    expect((await run('secret create ci --save')).status).not.toBe(0);
+    vi.restoreAllMocks();
+    const secrets = () =>
+      fs.readdirSync(foldersOf(home).stateDir).filter((name) => name.startsWith('secret-'));
+    expect(secrets()).toHaveLength(1);
+    const nobody = { env: { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' } };
+    expect(env.GRAPHCRED_STORE).toBe('file');
+    expect((await run('token get', nobody)).status).toBe(2);
+    expect((await run('secret create other --save')).status).toBe(0);
+    expect(secrets()).toHaveLength(1);
+    expect((await run('token get', nobody)).status).toBe(0);
+  });
+});
+
+describe('a clock that is set', () => {
+  test.each([
+    ['ahead by hours, then right', 5 * HOUR],
+    ['ahead by ten years, then right', 3650 * DAY],
+  ])('%s: the token held from then is not believed', async (_what, ahead) => {
+    const { run, sandbox, json } = await bench();
+    const first = await run('token get', { now: () => Date.now() + ahead });
+    const second = await json<{ token: string; source: string; expiresAtUnix: number }>('token get');
+    expect(second.source).toBe('server');
+    expect(`${second.token}\n`).not.toBe(first.stdout);
+    expect(second.expiresAtUnix).toBeLessThan(Date.now() / 1000 + 31 * 86_400);
+    expect((await json<{ source: string }>('token get')).source).toBe('store');
+    expect(sandbox.unknownRoutes).toEqual([]);
+  });
+
+  test('back by hours, then right: held if it still has life by then, else minted anew', async () => {
+    const { run, json } = await bench();
+    await run('token get --lifetime 1h', { now: () => Date.now() - 2 * HOUR });
+    expect((await json<{ source: string }>('token get --lifetime 1h')).source).toBe('server');
+    await run('token get --lifetime 12h', { now: () => Date.now() - 2 * HOUR });
+    expect((await json<{ source: string }>('token get --lifetime 12h')).source).toBe('store');
+  });
+
+  test('by a few seconds, as happens every day, costs no new token', async () => {
+    const { run, json } = await bench();
+    await run('token get', { now: () => Date.now() + 5_000 });
+    expect((await json<{ source: string }>('token get')).source).toBe('store');
+  });
+
+  test('ahead, then right: --fresh does not take a token from before', async () => {
+    const { run, json } = await bench();
+    await run('token get', { now: () => Date.now() + 5_000 });
+    expect((await json<{ source: string }>('token get --fresh')).source).toBe('server');
+  });
+
+  test('ahead, then right: a refusal from then is not given to those who come now', async () => {
+    const { run } = await bench();
+    const wrong = { env: { GRAPHCRED_PASSWORD: 'wrong' } };
+    expect((await run('token get', { ...wrong, now: () => Date.now() + 3 * HOUR })).status).toBe(4);
+    expect((await run('token get')).status).toBe(0);
+  });
+});
+
+describe('the server’s clock', () => {
+  // Ahead and behind, by hours, and as far as 2038 and beyond.
+  const OFFSETS = [-5 * 3600, 5 * 3600, 13 * 365 * 86_400, 40 * 365 * 86_400];
+
+  test.each(
+    ['3.2.0', '3.10.1', '4.1.2'].flatMap((version) => OFFSETS.map((offset) => [version, offset] as const)),
+  )(
+    'of %s, off by %i s: the token is held for as long as it lives, by our clock',
+    async (serverVersion, seconds) => {
+      const { json, sandbox } = await bench({ serverVersion });
+      sandbox.addFault(parseFault(`action=clock,seconds=${seconds}`));
+      const now = Date.now() / 1000;
+      const minted = await json<{ expiresAtUnix: number }>('token get --lifetime 1h');
+      expect(Math.abs(minted.expiresAtUnix - now - 3600)).toBeLessThan(60);
+      const source = async (at: number) =>
+        (await json<{ source: string }>('token get --lifetime 1h', { now: () => at * 1000 })).source;
+      expect(await source(now + 3000)).toBe('store');
+      expect(await source(now + 3700)).toBe('server');
+    },
+  );
+});
+
+describe('the year 2038', () => {
+  const END_OF_32_BITS = 2 ** 31;
+
+  test.each(['3.2.0', '3.10.1', '4.1.2'])(
+    'on %s a life that crosses it counts to its end',
+    async (serverVersion) => {
+      const { json, sandbox, run } = await bench({ serverVersion });
+      const start = END_OF_32_BITS - 600;
+      sandbox.addFault(parseFault(`action=clock,seconds=${Math.round(start - Date.now() / 1000)}`));
+      const at = (unix: number) => ({ now: () => unix * 1000 });
+      const minted = await json<{ expiresAtUnix: number; expiresAt: string; source: string }>(
+        'token get --lifetime 1h',
+        at(start),
+      );
+      expect(Math.abs(minted.expiresAtUnix - start - 3600)).toBeLessThan(60);
+      expect(minted.expiresAt).toMatch(/^2038-01-19T04:0\d:\d\dZ$/);
+      expect(await json('token get --lifetime 1h', at(END_OF_32_BITS + 1800))).toMatchObject({
+        source: 'store',
+      });
+      expect(await json('token get --lifetime 1h', at(END_OF_32_BITS + 3600))).toMatchObject({
+        source: 'server',
+      });
+      const list = await run('token list -o json', at(END_OF_32_BITS - 60));
+      expect(JSON.parse(list.stdout).tokens[0].secondsLeft).toBeGreaterThan(0);
+    },
+  );
+});
+
+describe('other zones', () => {
+  // Two that are far away, one with half an hour, one in which the clock goes back and forth twice a year.
+  test.each(['Pacific/Kiritimati', 'Pacific/Pago_Pago', 'Asia/Kolkata', 'Europe/Berlin'])(
+    'here %s: the end of a life is the same moment',
+    async (zone) => {
+      const before = process.env.TZ;
+      process.env.TZ = zone;
+      try {
+        for (const serverVersion of ['3.10.1', '4.1.2']) {
+          const { json } = await bench({ serverVersion });
+          // The hour that Berlin lives twice.
+          const now = Date.UTC(2026, 9, 25, 0, 30) / 1000;
+          const at = (unix: number) => ({ now: () => unix * 1000 });
+          const minted = await json<{ expiresAtUnix: number; expiresAt: string }>(
+            'token get --lifetime 1h',
+            at(now),
+          );
+          expect(Math.abs(minted.expiresAtUnix - now - 3600)).toBeLessThan(60);
+          expect(Date.parse(minted.expiresAt) / 1000).toBe(minted.expiresAtUnix);
+          expect(await json('token get --lifetime 1h', at(now + 1800))).toMatchObject({ source: 'store' });
+          expect(await json('token get --lifetime 1h', at(now + 3700))).toMatchObject({ source: 'server' });
+        }
+      } finally {
+        if (before === undefined) delete process.env.TZ;
+        else process.env.TZ = before;
+      }
+    },
+  );
+});
+
+describe('a store that fails', () => {
+  test('after a refresh costs a warning, not the token', async () => {
+    const { run, json } = await bench();
+    await run('token get --lifetime 1h');
+    const remove = fs.rmSync;
+    vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
+      if (/token-[0-9a-f]+\.json$/.test(String(file))) throw Object.assign(new Error('EIO'), { code: 'EIO' });
+      remove(file, options);
+    });
+    const renewed = await run('token refresh --lifetime 2h');
+    expect(renewed).toMatchObject({ status: 0, stderr: expect.stringContaining('old lifetime') });
+    expect(renewed.stdout).toMatch(/^[a-z0-9]{32}\n$/);
+    vi.restoreAllMocks();
+    expect(await json('token get --lifetime 2h')).toMatchObject({ source: 'store' });
+  });
+
+  test('in a way nobody thought of: the token and the secret are printed all the same', async () => {
+    const { run } = await bench();
+    const seal = crypto.createCipheriv;
+    let rounds = 0;
+    const fail = (from: number) => {
+      rounds = 0;
+      vi.spyOn(crypto, 'createCipheriv').mockImplementation(((...args: Parameters<typeof seal>) => {
+        if (++rounds >= from) throw new TypeError('nobody thought of this');
+        return seal(...args);
+      }) as typeof seal);
+    };
+    fail(1);
+    const got = await run('token get');
+    expect(got).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
+    expect(got.stderr).toContain('the token is not kept');
+    // The trial entry can be written, the secret cannot.
+    fail(2);
+    const made = await run('secret create ci --save');
+    expect(made).toMatchObject({ status: 1, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
+  });
+
+  test('at login, when the choice of it cannot be written down: a clear refusal', async () => {
+    const { run, home } = await bench();
+    fs.mkdirSync(path.join(foldersOf(home).configDir, 'store', 'in the way'), { recursive: true });
+    const refused = await run('login --store file -o json');
+    expect(refused.status).toBe(6);
+    expect(refused.stderr).toContain('STORE_UNAVAILABLE');
+  });
+
+  test('that is gone keeps nobody from choosing another one', async () => {
+    const { run, home, sandbox } = await bench();
+    stageEntry(foldersOf(home).stateDir, {
+      record: {
+        v: 1,
+        kind: 'secret',
+        key: 'secret old of tigergraph for graph demo, at nowhere',
+        store: 'keychain',
+        createdAtUnix: 1,
+        info: { host: 'h', gsqlUrl: 'http://elsewhere', graph: 'demo', username: 'tigergraph', alias: 'old' },
+      },
+    }).commit();
+    // No session bus in this environment, so no keychain.
+    const done = await run('login --store file', { env: { GRAPHCRED_STORE: '' } });
+    expect(done).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('stays behind in the keychain store'),
+    });
+    expect((await run('token get', { env: { GRAPHCRED_STORE: '' } })).stderr).toBe('');
+    expect(sandbox.unknownRoutes).toEqual([]);
+  });
+
+  test('a config folder in which nothing can be written is a clear refusal', async () => {
+    const { run, home } = await bench();
+    const { configDir } = foldersOf(home);
+    fs.writeFileSync(path.join(home, '.graphcredrc'), 'profiles: { default: { graph: demo } }\n');
+    fs.mkdirSync(path.dirname(configDir), { recursive: true });
+    fs.writeFileSync(configDir, 'a file');
+    for (const line of ['config trust .graphcredrc', 'login']) {
+      const refused = await run(`${line} -o json`);
+      expect(refused.status, line).toBe(5);
+      expect(refused.stderr, line).toContain('CONFIG_INVALID');
+    }
+    expect((await run('token get')).status).toBe(0);
+  });
+});
