@@ -9,6 +9,7 @@ import type { Sensitive } from '../core/sensitive.js';
 import type { Credential } from '../credentials/resolve.js';
 import { readFacts, rememberFacts } from '../store/facts.js';
 import { type Session, seconds } from './session.js';
+import { createSpinner, type Spinner } from './spinner.js';
 
 const DAY_SECONDS = 86_400;
 
@@ -37,6 +38,7 @@ export async function connect(
   const now = ctx.now() / 1000;
   const recent = facts.versionAtUnix !== undefined && Math.abs(now - facts.versionAtUnix) < DAY_SECONDS;
   const known = recent ? facts.version : undefined;
+  const spinner = createSpinner(call);
   const { HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy } = ctx.env;
   const connection = new GraphConnection({
     ...target.endpoints,
@@ -58,10 +60,13 @@ export async function connect(
       https: HTTPS_PROXY || https_proxy,
       noProxy: NO_PROXY || no_proxy,
     },
-    onRequest: ({ method, path: route, status, ms }) =>
-      report.detail(`${method} ${route} ${status ?? 'no answer'} ${Math.round(ms)} ms`),
+    onStart: () => spinner.start(`waiting for ${target.host}`),
+    onRequest: ({ method, path: route, status, ms }) => {
+      spinner.stop();
+      report.detail(`${method} ${route} ${status ?? 'no answer'} ${Math.round(ms)} ms`);
+    },
   });
-  await waitUntilUp(session, connection);
+  await waitUntilUp(session, connection, spinner);
   const version = await connection.findVersion();
   if (serverVersion === 'auto' && known === undefined && keeps) {
     rememberFacts(stateDir, target.gsqlUrl, { version: version.version, versionAtUnix: Math.floor(now) });
@@ -70,9 +75,10 @@ export async function connect(
 }
 
 /** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. */
-async function waitUntilUp(session: Session, connection: GraphConnection): Promise<void> {
+async function waitUntilUp(session: Session, connection: GraphConnection, spinner: Spinner): Promise<void> {
   const { ctx, report } = session.call;
-  const until = ctx.now() + seconds(session.settings, 'wait') * 1000;
+  const wait = seconds(session.settings, 'wait');
+  const until = ctx.now() + wait * 1000;
   for (let pause = 500; until > ctx.now(); pause = Math.min(pause * 1.5, 5000)) {
     try {
       return await connection.ping();
@@ -81,7 +87,9 @@ async function waitUntilUp(session: Session, connection: GraphConnection): Promi
         error instanceof GraphException && ['SERVER_UNAVAILABLE', 'NETWORK', 'TIMEOUT'].includes(error.code);
       if (!passing) return;
       report.detail('the server is not up yet; waiting');
+      spinner.start(`waiting for ${session.target.host} to be up`, wait);
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(pause, until - ctx.now()))));
+      spinner.stop();
     }
   }
 }

@@ -55,7 +55,7 @@ async function helpFor(ctx: Context, words: readonly string[]): Promise<undefine
   const { TOPICS, topicText } = await import('./topics.js');
   const [name = ''] = words;
   if (Object.hasOwn(TOPICS, name)) {
-    ctx.stdout.write(topicText(name));
+    ctx.stdout.write(topicText(name, ctx.stdout.columns));
     return;
   }
   const asked = words.join(' ');

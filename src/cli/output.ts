@@ -7,6 +7,8 @@ export interface Report {
   json: boolean;
   quiet: boolean;
   verbose: boolean;
+  /** Called before every line, to take a passing one off the terminal. */
+  clear(): void;
   /** Writes the result, exactly once and whole. */
   result(text: string): void;
   document(data: Record<string, unknown>): void;
@@ -17,13 +19,22 @@ export interface Report {
 }
 
 export function createReport(ctx: Context): Report {
-  const say = (text: string) => ctx.stderr.write(`graphcred: ${printable(text)}\n`);
+  const tell = (text: string) => {
+    report.clear();
+    ctx.stderr.write(`${text}\n`);
+  };
+  const print = (text: string) => {
+    report.clear();
+    ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+  };
+  const say = (text: string) => tell(`graphcred: ${printable(text)}`);
   const report: Report = {
     json: false,
     quiet: false,
     verbose: false,
-    result: (text) => ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`),
-    document: (data) => ctx.stdout.write(`${JSON.stringify({ schemaVersion: 1, ...data })}\n`),
+    clear: () => {},
+    result: print,
+    document: (data) => print(JSON.stringify({ schemaVersion: 1, ...data })),
     note: (text) => {
       if (!report.quiet) say(text);
     },
@@ -35,11 +46,11 @@ export function createReport(ctx: Context): Report {
       if (report.json) {
         const { code, message, hint } = error;
         const body = { code, message: printable(message), hint: printable(hint ?? ''), exitCode: status };
-        ctx.stderr.write(`${JSON.stringify({ error: { ...body, retryable: isRetryable(error) } })}\n`);
+        tell(JSON.stringify({ error: { ...body, retryable: isRetryable(error) } }));
         return;
       }
       say(error.message);
-      if (error.hint) ctx.stderr.write(`hint: ${printable(error.hint)}\n`);
+      if (error.hint) tell(`hint: ${printable(error.hint)}`);
     },
   };
   return report;

@@ -20,10 +20,20 @@ async function ask() {
   return createPromptModule({ input: process.stdin, output: process.stderr });
 }
 
-export async function askText(message: string, suggestion?: string): Promise<string> {
+interface TextOptions {
+  readonly suggestion?: string;
+  /** Says what is wrong with the answer, which is then asked for again. */
+  readonly refuse?: (text: string) => string | undefined;
+}
+
+export async function askText(message: string, { suggestion, refuse }: TextOptions = {}): Promise<string> {
   const prompt = await ask();
+  const validate = (text: string) => {
+    const filled = notEmpty(text);
+    return filled === true ? (refuse?.(text.trim()) ?? true) : filled;
+  };
   const { answer } = await prompt([
-    { type: 'input', name: 'answer', message, default: suggestion, validate: notEmpty },
+    { type: 'input', name: 'answer', message, default: suggestion, validate },
   ]);
   return String(answer).trim();
 }
@@ -41,6 +51,15 @@ export async function askYes(message: string): Promise<boolean> {
   const prompt = await ask();
   const { answer } = await prompt([{ type: 'confirm', name: 'answer', message, default: false }]);
   return answer === true;
+}
+
+export async function askChoice<V extends string>(
+  message: string,
+  choices: readonly { readonly name: string; readonly value: V }[],
+): Promise<V> {
+  const prompt = await ask();
+  const { answer } = await prompt([{ type: 'select', name: 'answer', message, choices: [...choices] }]);
+  return answer as V;
 }
 
 function notEmpty(value: string): true | string {

@@ -1,6 +1,6 @@
 import { SETTINGS } from '../config/settings.js';
 import { EXITS } from './exit.js';
-import { table } from './table.js';
+import { table, wrapped } from './table.js';
 
 const FORMATS = [
   ['text', 'all commands', 'for people; token get prints the bare token'],
@@ -24,6 +24,8 @@ interface Topic {
   readonly intro: string;
   readonly head: readonly string[];
   readonly rows: () => readonly (readonly string[])[];
+  /** The columns with long cells, which are broken into lines where a terminal is narrow. */
+  readonly long: readonly number[];
 }
 
 /** Help topics. The pages in docs/ of the same name are made from them. */
@@ -32,6 +34,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     title: 'Exit codes',
     intro: 'With -o json an error is one object on stderr; error.code is one of these names.',
     head: ['exit', 'codes', 'meaning', 'retry'],
+    long: [1, 2],
     rows: () =>
       EXITS.map(({ status, codes, meaning, retry }) => [String(status), codes.join(', '), meaning, retry]),
   },
@@ -40,6 +43,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     intro:
       'Nearest first: flag, GRAPHCRED_*, TG_* (ignored when --profile is typed), profile, config file, default.',
     head: ['setting', 'flag', 'variable', "field's variable", 'default'],
+    long: [2, 0],
     rows: () => [
       ['profile', '--profile', 'GRAPHCRED_PROFILE', '', 'default'],
       ['config file', '--config', 'GRAPHCRED_CONFIG', '', 'found upwards'],
@@ -60,16 +64,18 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     title: 'Output formats',
     intro: 'stdout is the result and nothing else; notes, warnings and questions go to stderr.',
     head: ['-o', 'for', 'shape'],
+    long: [2, 1],
     rows: () => FORMATS,
   },
 };
 
 /** A topic as it is read in a terminal. */
-export function topicText(name: string): string {
-  const { title, intro, head, rows } = TOPICS[name] as Topic;
-  return `${title}\n\n${intro}\n\n${table(
+export function topicText(name: string, width: number | undefined): string {
+  const { title, intro, head, rows, long } = TOPICS[name] as Topic;
+  return `${title}\n\n${wrapped(intro, width ?? Number.POSITIVE_INFINITY).join('\n')}\n\n${table(
     head.map((cell) => cell.toUpperCase()),
     rows(),
+    { width, giving: long, wrap: true },
   )}\n`;
 }
 

@@ -8,3 +8,8 @@ export function inWords(seconds: number): string {
   for (const [name, size] of units) if (seconds >= 2 * size) return `${Math.floor(seconds / size)}${name}`;
   return `${Math.max(0, Math.floor(seconds))}s`;
 }
+
+/** `1 token`, `2 tokens` */
+export function counted(count: number, one: string): string {
+  return `${count} ${one}${count === 1 ? '' : 's'}`;
+}

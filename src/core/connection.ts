@@ -72,6 +72,7 @@ export class GraphConnection {
       proxy: options.proxy,
       userAgent: options.userAgent ?? 'graphcred',
       signal: options.signal,
+      onStart: options.onStart,
       onRequest: options.onRequest,
     };
   }

@@ -93,7 +93,9 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   const doubt = ambiguous ? ' The request may have taken effect all the same.' : '';
   const state = asleep ? 'is asleep or starting' : 'is not available';
   return new GraphException('SERVER_UNAVAILABLE', `The server ${state} (HTTP ${status}).${doubt}`, {
-    hint: 'Try again in a minute, or let --wait do that.',
+    hint: asleep
+      ? 'It may take a few minutes to start. Wait for it with --wait 3m.'
+      : 'Try again in a minute, or wait for it with --wait 3m.',
     status,
     serverText: isHtml(reply) ? '' : showable(reply.body, credentialsOf(request)),
     ambiguous,

@@ -39,6 +39,7 @@ export interface Wire {
   readonly proxy: ProxyOptions | undefined;
   readonly userAgent: string;
   readonly signal: AbortSignal | undefined;
+  readonly onStart: (() => void) | undefined;
   readonly onRequest: ((event: RequestEvent) => void) | undefined;
 }
 
@@ -81,6 +82,7 @@ export async function send(wire: Wire, request: HttpRequest): Promise<HttpReply>
   const path = pathOf(request);
   const startedAt = Date.now();
   let status: number | undefined;
+  wire.onStart?.();
   try {
     const reply = await ask(wire, request);
     status = reply.status;

@@ -21,6 +21,8 @@ export interface ConnectionOptions extends Endpoints {
   readonly proxy?: ProxyOptions | undefined;
   readonly userAgent?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Called when a request sets out. */
+  readonly onStart?: (() => void) | undefined;
   /** Told of every request when it has ended. */
   readonly onRequest?: ((event: RequestEvent) => void) | undefined;
 }

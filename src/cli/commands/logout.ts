@@ -5,6 +5,7 @@ import { connect, secretOf } from '../connect.js';
 import { findCredential } from '../credential.js';
 import { openSession, type Session } from '../session.js';
 import { chooseStore } from '../stores.js';
+import { counted } from '../words.js';
 
 /** `graphcred logout` */
 export async function run(call: Call): Promise<number> {
@@ -33,7 +34,7 @@ export async function run(call: Call): Promise<number> {
   if (report.json) report.document({ forgotten: gone.length, tokens, revoked: flags.revoke === true });
   else
     report.result(
-      `Forgot ${tokens} tokens and ${gone.length - tokens} saved credentials of ${session.target.host}.`,
+      `Forgot ${counted(tokens, 'token')} and ${counted(gone.length - tokens, 'saved credential')} of ${session.target.host}.`,
     );
   return 0;
 }

@@ -11,6 +11,7 @@ import { exitStatus } from '../exit.js';
 import { printable, times } from '../output.js';
 import { openSession, openSettings, type Session } from '../session.js';
 import { chooseStore } from '../stores.js';
+import { shorten } from '../table.js';
 import { inWords } from '../words.js';
 
 type State = 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
@@ -43,7 +44,10 @@ export async function run(call: Call): Promise<number> {
   } else {
     const paint = await colours(ctx, flags['no-color'] === true);
     const now = ctx.now() / 1000;
-    report.result(all.map((status) => describe(status, paint, now)).join('\n\n') || 'There are no profiles.');
+    report.result(
+      all.map((status) => describe(status, paint, now, ctx.stdout.columns)).join('\n\n') ||
+        'There are no profiles.',
+    );
   }
   for (const { error } of all) if (error) report.error(error);
   const ends = new Set(all.map(statusOf));
@@ -117,24 +121,34 @@ function asDocument({
   return { profile, host, serverVersion, restAuth, token: { state, ...ends } };
 }
 
-function describe(status: Status, paint: Awaited<ReturnType<typeof colours>>, now: number): string {
+function describe(
+  status: Status,
+  paint: Awaited<ReturnType<typeof colours>>,
+  now: number,
+  width: number | undefined,
+): string {
   const { profile, host, serverVersion, restAuth, state, record } = status;
   const tone = state === 'valid' ? paint.good : state === 'unverified' ? paint.warn : paint.bad;
+  const alive = record && (state === 'valid' || state === 'unverified');
+  const token = `  token     ${state}`;
+  const left = alive ? `  ${life(record, now, (width ?? Number.POSITIVE_INFINITY) - token.length - 2)}` : '';
   const lines = [
-    paint.bold(profile),
-    `  host      ${printable(host)}`,
-    `  server    ${printable(serverVersion ?? 'unknown')}, REST authentication ${restAuth}`,
-    `  token     ${tone(state)}${record && (state === 'valid' || state === 'unverified') ? `  ${life(record, now)}` : ''}`,
+    paint.bold(shorten(printable(profile), width)),
+    shorten(`  host      ${printable(host)}`, width),
+    shorten(`  server    ${printable(serverVersion ?? 'unknown')}, REST authentication ${restAuth}`, width),
+    `  token     ${tone(state)}${left}`,
   ];
   return lines.join('\n');
 }
 
 const BAR = 20;
 
-/** How much of its life is left, as a bar and in words. */
-function life(record: StoreRecord, now: number): string {
+/** How much of its life is left, in words, and as a bar where there is room for one. */
+function life(record: StoreRecord, now: number, width: number): string {
   const left = Math.max(0, (record.expiresAtUnix ?? 0) - now);
   const part = Math.min(1, left / Math.max(1, Number(record.info.lifetime)));
+  const words = `${inWords(left)} left`;
+  if (width < words.length + BAR + 3) return words;
   const full = Math.round(part * BAR);
-  return `[${'#'.repeat(full)}${'-'.repeat(BAR - full)}] ${inWords(left)} left`;
+  return `[${'#'.repeat(full)}${'-'.repeat(BAR - full)}] ${words}`;
 }

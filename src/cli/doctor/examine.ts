@@ -12,6 +12,7 @@ import type { Call } from '../call.js';
 import { connect } from '../connect.js';
 import { findCredential } from '../credential.js';
 import { openSession, placesOf, type Session } from '../session.js';
+import { createSpinner } from '../spinner.js';
 import { chooseStore } from '../stores.js';
 import { type Check, type CheckId, fail, failed, IDS, ok, skipped, warn } from './check.js';
 import { knock, resolveName } from './reach.js';
@@ -140,11 +141,17 @@ async function lookAtNetwork(session: Session, found: Found): Promise<void> {
     );
     return;
   }
-  found.dns = await resolveName(url.hostname.replace(/^\[|\]$/g, ''));
-  if (found.dns.verdict === 'fail') return;
-  const timeoutMs = Math.min(session.timeoutMs, KNOCK_MS);
-  found['service-port'] = await knock(target.gsqlUrl, timeoutMs);
-  if (target.restUrl !== undefined) found['rest-port'] = await knock(target.restUrl, timeoutMs);
+  const spinner = createSpinner(session.call);
+  spinner.start(`waiting for ${target.host}`);
+  try {
+    found.dns = await resolveName(url.hostname.replace(/^\[|\]$/g, ''));
+    if (found.dns.verdict === 'fail') return;
+    const timeoutMs = Math.min(session.timeoutMs, KNOCK_MS);
+    found['service-port'] = await knock(target.gsqlUrl, timeoutMs);
+    if (target.restUrl !== undefined) found['rest-port'] = await knock(target.restUrl, timeoutMs);
+  } finally {
+    spinner.stop();
+  }
 }
 
 interface Asked {

@@ -28,7 +28,11 @@ export async function run(call: Call): Promise<undefined> {
     source,
     shadowed.map((other) => `${other.value} (${other.source})`).join(', ') || '-',
   ]);
-  call.report.result(`config file: ${where}\n${table(['SETTING', 'VALUE', 'SOURCE', 'SHADOWED'], lines)}`);
+  const shownTable = table(['SETTING', 'VALUE', 'SOURCE', 'SHADOWED'], lines, {
+    width: call.ctx.stdout.columns,
+    giving: [3, 2, 1],
+  });
+  call.report.result(`config file: ${where}\n${shownTable}`);
 }
 
 interface Shown {

@@ -24,6 +24,7 @@ export async function run(call: Call): Promise<undefined> {
     table(
       ['ALIAS', 'SECRET', 'GRAPH'],
       secrets.map(({ alias, masked, graph }) => [alias, masked, graph ?? '-']),
+      { width: call.ctx.stdout.columns, giving: [2, 0] },
     ),
   );
 }

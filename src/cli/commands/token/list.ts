@@ -33,7 +33,12 @@ export async function run(call: Call): Promise<undefined> {
     `${inWords(now - createdAtUnix)} ago`,
     expiresAtUnix > now ? `${inWords(expiresAtUnix - now)} left` : 'expired',
   ]);
-  call.report.result(table(['HOST', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'], rows));
+  call.report.result(
+    table(['HOST', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'], rows, {
+      width: call.ctx.stdout.columns,
+      giving: [2, 1, 0],
+    }),
+  );
 }
 
 function asDocument(

@@ -1,0 +1,133 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Context } from '../../src/cli/context.js';
+import { createReport } from '../../src/cli/output.js';
+import { createSpinner } from '../../src/cli/spinner.js';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'], now: 1_700_000_000_000 });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const TEXT = 'waiting for http://127.0.0.1';
+
+function onScreen({ isTTY = true, columns = 80, env = {} as Record<string, string>, flags = {} } = {}) {
+  let written = '';
+  const stream = {
+    isTTY,
+    columns,
+    write: (text: string) => {
+      written += text;
+    },
+  };
+  const ctx = { env, stderr: stream, stdout: stream } as unknown as Context;
+  const report = createReport(ctx);
+  Object.assign(report, flags);
+  const spinner = createSpinner({ ctx, report });
+  return {
+    report,
+    spinner,
+    /** What was written since the last call. */
+    news: () => {
+      const news = written;
+      written = '';
+      return news;
+    },
+  };
+}
+
+test('nothing is drawn within 300 ms, and nothing is left to erase', () => {
+  const { spinner, news } = onScreen();
+  spinner.start(TEXT);
+  vi.advanceTimersByTime(299);
+  spinner.stop();
+  vi.advanceTimersByTime(1000);
+  expect(news()).toBe('');
+});
+
+test('after 300 ms it turns, after 2 s it tells the time, and stopping takes it away', () => {
+  const { spinner, news } = onScreen();
+  spinner.start(TEXT);
+  vi.advanceTimersByTime(300);
+  expect(news()).toBe(`\r- ${TEXT}\x1b[K`);
+  vi.advanceTimersByTime(200);
+  expect(news()).toBe(`\r\\ ${TEXT}\x1b[K\r| ${TEXT}\x1b[K`);
+  vi.advanceTimersByTime(1500);
+  expect(news().endsWith(` ${TEXT} 2s\x1b[K`)).toBe(true);
+  spinner.stop();
+  expect(news()).toBe('\r\x1b[K');
+  vi.advanceTimersByTime(1000);
+  expect(news()).toBe('');
+});
+
+test('it tells of how long the time is, when that is known', () => {
+  const { spinner, news } = onScreen();
+  spinner.start(TEXT, 180);
+  vi.advanceTimersByTime(5000);
+  expect(news()).toContain(`${TEXT} 5s of 3m`);
+});
+
+test('waits that follow each other at once count as one', () => {
+  const { spinner, news } = onScreen();
+  for (let n = 0; n < 3; n++) {
+    spinner.start(TEXT);
+    vi.advanceTimersByTime(120);
+    expect(news().includes(TEXT)).toBe(n === 2);
+    spinner.stop();
+  }
+  // Somebody was asked something meanwhile: that was no waiting for the server.
+  vi.advanceTimersByTime(5000);
+  news();
+  spinner.start(TEXT);
+  vi.advanceTimersByTime(299);
+  expect(news()).toBe('');
+});
+
+test('it makes way for whatever else is written, then goes on', () => {
+  const { report, spinner, news } = onScreen();
+  report.verbose = true;
+  spinner.start(TEXT);
+  vi.advanceTimersByTime(300);
+  news();
+  report.detail('one');
+  expect(news()).toBe('\r\x1b[Kgraphcred: one\n');
+  vi.advanceTimersByTime(100);
+  expect(news()).toContain(TEXT);
+  report.result('two');
+  expect(news()).toBe('\r\x1b[Ktwo\n');
+});
+
+test('the line is never so long that it wraps', () => {
+  const { spinner, news } = onScreen({ columns: 12 });
+  spinner.start(TEXT);
+  vi.advanceTimersByTime(300);
+  expect(news()).toBe('\r- waiting f\x1b[K');
+});
+
+test.each([
+  ['stderr is no terminal', { isTTY: false }],
+  ['-q', { flags: { quiet: true } }],
+  ['-o json', { flags: { json: true } }],
+  ['CI', { env: { CI: 'true' } }],
+  ['TERM=dumb', { env: { TERM: 'dumb' } }],
+])('nothing is drawn with %s', (_, situation) => {
+  const { spinner, news } = onScreen(situation);
+  spinner.start(TEXT);
+  vi.advanceTimersByTime(60_000);
+  spinner.stop();
+  expect(news()).toBe('');
+});
+
+test('no handler of a signal stays behind', () => {
+  const count = () => process.listenerCount('SIGINT') + process.listenerCount('SIGTERM');
+  const before = count();
+  const { spinner } = onScreen();
+  spinner.start(TEXT);
+  vi.advanceTimersByTime(400);
+  expect(count()).toBe(before + 2);
+  spinner.start(TEXT);
+  vi.advanceTimersByTime(400);
+  spinner.stop();
+  expect(count()).toBe(before);
+});

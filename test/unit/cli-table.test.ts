@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import { shorten, table } from '../../src/cli/table.js';
+
+const HEAD = ['HOST', 'PRINCIPAL', 'LIFE'];
+const ROWS = [
+  ['https://graph.example.com', 'secret:0123456789abcdef', '30d left'],
+  ['http://127.0.0.1', 'user:alice', 'expired'],
+];
+
+describe('a table', () => {
+  test('is as wide as its cells where no width is given: nothing is cut in a pipe', () => {
+    expect(table(HEAD, ROWS)).toBe(
+      [
+        'HOST                       PRINCIPAL                LIFE',
+        'https://graph.example.com  secret:0123456789abcdef  30d left',
+        'http://127.0.0.1           user:alice               expired',
+      ].join('\n'),
+    );
+  });
+
+  test('stays as it is where there is room', () => {
+    expect(table(HEAD, ROWS, { width: 60, giving: [1, 0] })).toBe(table(HEAD, ROWS));
+  });
+
+  test('the first column to give way is shortened to its heading before the next one gives anything', () => {
+    const text = table(HEAD, ROWS, { width: 45, giving: [1, 0] });
+    expect(text).toBe(
+      [
+        'HOST                      PRINCIPAL  LIFE',
+        'https://graph.example.c…  secret:0…  30d left',
+        'http://127.0.0.1          user:ali…  expired',
+      ].join('\n'),
+    );
+  });
+
+  test('a column that does not give way is whole, however narrow the terminal', () => {
+    const text = table(HEAD, ROWS, { width: 10, giving: [1, 0] });
+    expect(text).toContain('30d left');
+    expect(text.split('\n')[1]).toBe('https…  secret:0…  30d left');
+  });
+
+  test('long cells go on in the next line between words, where they are asked to', () => {
+    const text = table(['EXIT', 'MEANING'], [['2', 'bad flags, or a value missing']], {
+      width: 20,
+      giving: [1],
+      wrap: true,
+    });
+    expect(text).toBe(['EXIT  MEANING', '2     bad flags, or', '      a value', '      missing'].join('\n'));
+  });
+
+  test('no word is broken, however narrow the terminal', () => {
+    const text = table(['EXIT', 'CODES'], [['5', 'CONFIG_UNTRUSTED']], {
+      width: 10,
+      giving: [1],
+      wrap: true,
+    });
+    expect(text).toContain('CONFIG_UNTRUSTED');
+  });
+
+  test('wide and combining characters take the columns a terminal gives them', () => {
+    const text = table(
+      ['ALIAS', 'GRAPH'],
+      [
+        ['図書', 'a'],
+        ['e\u0301te\u0301', 'b'],
+        ['😀', 'c'],
+      ],
+    );
+    expect(text).toBe(['ALIAS  GRAPH', '図書   a', 'e\u0301te\u0301    b', '😀     c'].join('\n'));
+  });
+
+  test('what would steer the terminal is taken out of the cells', () => {
+    expect(table(['A'], [['x\x1b[2Jy\nz']])).toBe('A\nx [2Jy z');
+  });
+});
+
+test.each([
+  ['graph', 5, 'graph'],
+  ['graph', 4, 'gra…'],
+  ['図書館', 5, '図書…'],
+  ['図書館', 4, '図…'],
+  ['graph', undefined, 'graph'],
+])('%s in %s columns is %s', (text, width, short) => {
+  expect(shorten(text, width)).toBe(short);
+});
