@@ -170,17 +170,18 @@ async function prompted(session: Session, purpose: Purpose, excluded: boolean): 
     );
   const secretToo =
     purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
+  const notToken = call.ctx.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN is no login here' : '';
   let username = session.username;
   if (username === undefined) {
-    if (!ask()) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${secretToo}`);
+    if (!ask()) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${secretToo}${notToken}`);
     if (excluded)
       call.report.note('the credential in the config file was made for another host and is not used');
     username = await askText(`User name at ${target.host}`);
   }
   let answer: Promise<Sensitive> | undefined;
   const value = async () => {
-    if (!ask())
-      throw missing('A password', `give --password-stdin, --password-file or GRAPHCRED_PASSWORD${secretToo}`);
+    const ways = `give --password-stdin, --password-file or GRAPHCRED_PASSWORD${secretToo}${notToken}`;
+    if (!ask()) throw missing('A password', ways);
     answer ??= askHidden(`Password of ${username} at ${target.host}`);
     return answer;
   };

@@ -15,7 +15,10 @@ const ENABLE_REST_AUTH =
   'An administrator turns it on with: gadmin config set RESTPP.Factory.EnableAuth true && ' +
   'gadmin config apply -y && gadmin restart restpp nginx gui gsql -y';
 
-const LOGIN_HINT = 'Check user name and password, or the secret.';
+const LOGIN_HINT =
+  'Check user name and password, or the secret. After some wrong tries the server makes the user wait.';
+
+const FROM_SECRET = 'A secret is no token; mint one from it: graphcred token get --secret-stdin';
 
 type Verdict = [code: ErrorCode, message: string, hint?: string];
 
@@ -38,6 +41,9 @@ export function refusal(request: HttpRequest, refused: Refused): GraphException 
 function judge(request: HttpRequest, { status, code }: Refused, text: string): Verdict | undefined {
   const bySecret = request.authorization === undefined && /token/.test(request.path);
   const credential = bySecret ? 'The server refused the secret.' : 'The server refused the login.';
+  const secretHint = hasSecretValue(request)
+    ? 'It may have been dropped: graphcred secret list'
+    : 'Its value is 32 letters and digits, shown when it is made: this may be its alias instead.';
   if (isRestAuthOff(code, text)) {
     return ['REST_AUTH_DISABLED', 'REST authentication is not enabled on this server.', ENABLE_REST_AUTH];
   }
@@ -72,10 +78,16 @@ function judge(request: HttpRequest, { status, code }: Refused, text: string): V
     code === 'REST-1004' ||
     /\bgraph\b.*(?:not found|does(?: not|n't) exist|could not be found)/i.test(text)
   ) {
-    return ['NOT_FOUND', `There is no such graph, or it is hidden from this user: ${text}`, 'Check --graph.'];
+    // What GSQL advises after that is for its own shell.
+    const said = text.replace(/ No graph is in use\. Please run .*/, '');
+    return [
+      'NOT_FOUND',
+      `There is no such graph, or it is hidden from this user: ${said}`,
+      'Check --graph: it takes the name of a graph, not the alias of a secret.',
+    ];
   }
   if (/wrong password|invalid user ?name or password|authentication failed/i.test(text)) {
-    return ['AUTH_FAILED', credential, LOGIN_HINT];
+    return ['AUTH_FAILED', credential, bySecret ? secretHint : LOGIN_HINT];
   }
   if (
     bySecret &&
@@ -83,7 +95,7 @@ function judge(request: HttpRequest, { status, code }: Refused, text: string): V
       text,
     )
   ) {
-    return ['AUTH_FAILED', credential, 'It may have been dropped: graphcred secret list'];
+    return ['AUTH_FAILED', credential, secretHint];
   }
   if (/\bpermission|\bprivilege|\bdenied\b|(?:does not|do not|don't) have\b|not authorized/i.test(text)) {
     return [
@@ -104,6 +116,11 @@ function judge(request: HttpRequest, { status, code }: Refused, text: string): V
   return undefined;
 }
 
+/** Some servers take secrets of any form; those they make themselves look like this. */
+function hasSecretValue({ hide }: HttpRequest): boolean {
+  return (hide ?? []).some((credential) => /^[a-z0-9]{32}$/.test(credential?.reveal() ?? ''));
+}
+
 /** Port 9000 has no /requesttoken while REST authentication is off; 4.x, if at all, says so in words. */
 function isRestAuthOff(code: string, text: string): boolean {
   if (/\brest(?:pp)?\b.{0,40}\bauth\w*\b.{0,40}\b(?:disabled|off|not (?:enabled|on))\b/i.test(text))
@@ -114,8 +131,8 @@ function isRestAuthOff(code: string, text: string): boolean {
 
 function badToken(text: string): Verdict {
   const hint = /not in correct format/i.test(text)
-    ? 'This server takes tokens it made itself (4.x: JWTs), not secrets: graphcred token get --fresh'
-    : 'Get a new one with: graphcred token get --fresh';
+    ? `This server takes tokens it made itself (4.x: JWTs), not secrets: graphcred token get --fresh. ${FROM_SECRET}`
+    : `Get a new one with: graphcred token get --fresh. ${FROM_SECRET}`;
   return [
     'AUTH_FAILED',
     /''/.test(text) ? 'The server wants a token.' : 'The server refused the token.',

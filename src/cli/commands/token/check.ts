@@ -32,7 +32,7 @@ export async function run(call: Call): Promise<number> {
   throw new GraphException('AUTH_FAILED', 'The server does not accept the token.', {
     hint: record
       ? 'it is forgotten here; get a new one: graphcred token get'
-      : 'get a new one: graphcred token get',
+      : 'get a new one: graphcred token get; a secret is no token, mint one from it: graphcred token get --secret-stdin',
   });
 }
 

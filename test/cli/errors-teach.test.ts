@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest';
+import { type Bench, bench, type RunOptions } from '../helpers/cli.js';
+
+interface Told {
+  code: string;
+  message: string;
+  hint: string;
+  exitCode: number;
+}
+
+/** What a command line is refused with. */
+async function refusal({ run }: Bench, line: string, options?: RunOptions): Promise<Told> {
+  const { stderr } = await run(`${line} --store none -o json`, options);
+  return JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error;
+}
+
+const SERVERS = ['3.2.0', '3.10.1', '4.1.2'];
+const NO_PASSWORD = { GRAPHCRED_PASSWORD: '' };
+const FROM_SECRET = /a secret is no token.*graphcred token get --secret-stdin/i;
+
+async function withSecret(serverVersion: string): Promise<{ at: Bench; secret: string }> {
+  const at = await bench({ serverVersion });
+  return { at, secret: (await at.run('secret create ci')).stdout.trim() };
+}
+
+describe.each(SERVERS)('on %s', (serverVersion) => {
+  const is4 = serverVersion.startsWith('4');
+
+  test('an alias in the place of a graph is told apart from it', async () => {
+    const { at } = await withSecret(serverVersion);
+    const line = is4 ? 'token get' : 'secret list';
+    const { code, message, hint } = await refusal(at, line, { env: { GRAPHCRED_GRAPH: 'ci' } });
+    expect(code).toBe('NOT_FOUND');
+    expect(message).toMatch(/^There is no such graph.*\bci\b/);
+    expect(message).not.toContain('USE GRAPH');
+    expect(hint).toContain('the name of a graph, not the alias of a secret');
+  });
+
+  test('an alias in the place of a secret is told apart from it', async () => {
+    const { at } = await withSecret(serverVersion);
+    const env = { ...NO_PASSWORD, GRAPHCRED_SECRET: 'ci' };
+    const alias = await refusal(at, 'token get', { env });
+    expect(alias).toMatchObject({ code: 'AUTH_FAILED', message: 'The server refused the secret.' });
+    expect(alias.hint).toContain('this may be its alias');
+    const gone = await refusal(at, 'token get', { env: { ...env, GRAPHCRED_SECRET: 'ab12'.repeat(8) } });
+    expect(gone).toMatchObject({ code: 'AUTH_FAILED', message: 'The server refused the secret.' });
+    expect(gone.hint).toBe('It may have been dropped: graphcred secret list');
+  });
+
+  test('a graph in the place of an alias is no secret of that name', async () => {
+    const { at } = await withSecret(serverVersion);
+    const { code, message, hint } = await refusal(at, 'secret drop demo');
+    expect({ code, message }).toEqual({ code: 'NOT_FOUND', message: 'No such secret: demo.' });
+    expect(hint).toContain('graphcred secret list');
+  });
+
+  test('REST authentication that is off gives the command that turns it on', async () => {
+    const at = await bench({ serverVersion, restAuth: 'off' });
+    const { code, exitCode, hint } = await refusal(at, 'token get');
+    expect({ code, exitCode }).toEqual({ code: 'REST_AUTH_DISABLED', exitCode: 8 });
+    expect(hint).toContain(
+      'gadmin config set RESTPP.Factory.EnableAuth true && gadmin config apply -y && gadmin restart restpp',
+    );
+  });
+
+  test.each(['secret list', 'api --service /gsql/v1/version'])(
+    'a token is no login for %s: exit 2 before anything is sent, and it says so',
+    async (line) => {
+      const { at, secret } = await withSecret(serverVersion);
+      const env = { ...NO_PASSWORD, TG_API_TOKEN: secret };
+      at.requests();
+      const { code, exitCode, hint } = await refusal(at, line, { env });
+      expect({ code, exitCode }).toEqual({ code: 'INPUT_REQUIRED', exitCode: 2 });
+      expect(hint).toContain('GRAPHCRED_PASSWORD');
+      expect(hint).toContain('TG_API_TOKEN is no login here');
+      expect(hint).not.toContain(secret);
+      expect(at.requests()).toEqual([]);
+    },
+  );
+
+  test('a secret used as a token: how to mint one from it', async () => {
+    const { at, secret } = await withSecret(serverVersion);
+    const env = { TG_API_TOKEN: secret };
+    for (const line of ['api /echo', 'token check']) {
+      const { code, exitCode, hint } = await refusal(at, line, { env });
+      expect({ code, exitCode }).toEqual({ code: 'AUTH_FAILED', exitCode: 4 });
+      expect(hint).toMatch(FROM_SECRET);
+    }
+    const minted = await at.run('token get --secret-stdin --store none', { stdin: `${secret}\n` });
+    expect(minted).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  test('a workspace that sleeps: --wait 3m', async () => {
+    const at = await bench({ serverVersion, faults: [{ action: 'sleeping' }] });
+    const { code, exitCode, hint } = await refusal(at, 'token get');
+    expect({ code, exitCode }).toEqual({ code: 'SERVER_UNAVAILABLE', exitCode: 7 });
+    expect(hint).toContain('--wait 3m');
+  });
+
+  test('a workspace that starts is waited for with --wait 3m', async () => {
+    const at = await bench({ serverVersion, faults: [{ action: 'starting', times: 1 }] });
+    expect(await at.run('token get --store none --wait 3m')).toMatchObject({ status: 0 });
+  });
+
+  test('wrong passwords, one after the other: the server’s lock is foretold, and told where the server tells it', async () => {
+    const at = await bench({ serverVersion });
+    const wrong = () => refusal(at, 'secret list', { env: { GRAPHCRED_PASSWORD: 'wrong' } });
+    const first = await wrong();
+    expect(first).toMatchObject({
+      code: 'AUTH_FAILED',
+      exitCode: 4,
+      message: 'The server refused the login.',
+    });
+    expect(first.hint).toContain('After some wrong tries the server makes the user wait');
+    let last = first;
+    for (let n = 0; n < 5; n++) last = await wrong();
+    expect(last).toMatchObject({ code: 'AUTH_FAILED', exitCode: 4 });
+    if (is4) {
+      expect(last.message).toBe('Too many failed logins: the server makes this user wait.');
+      expect(last.hint).toMatch(/re-login after \d+ seconds/);
+    }
+  });
+});
+
+test.each(['3.2.0', '3.10.1'])(
+  'a secret is no login for secret commands on %s, which is said plainly',
+  async (serverVersion) => {
+    const { at, secret } = await withSecret(serverVersion);
+    const { code, message, hint } = await refusal(at, 'secret list', {
+      env: { ...NO_PASSWORD, GRAPHCRED_SECRET: secret },
+    });
+    expect(code).toBe('USAGE');
+    expect(message).toBe('This needs a user name and password: 3.x servers take nothing else here.');
+    expect(hint).toContain('GRAPHCRED_PASSWORD');
+  },
+);
