@@ -256,7 +256,9 @@ export class GraphConnection {
     const protocol = await this.#open();
     const reply = await this.#send({ server: 'rest', base: protocol.restUrl, method: 'GET', path: '/echo' });
     if (reply.status === 401 || reply.status === 403 || reply.body.includes('REST-10016')) return 'on';
-    return reply.status === 200 ? 'off' : 'unknown';
+    // Any web server answers 200 to something; only the echo itself says that no token is wanted.
+    const { readEnvelope } = await import('./envelope.js');
+    return reply.status === 200 && readEnvelope(reply)?.refused === false ? 'off' : 'unknown';
   }
 
   /** Resolves once the service server answers at all; SERVER_UNAVAILABLE while it sleeps or starts. */

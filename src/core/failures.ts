@@ -78,6 +78,12 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
       status,
     });
   }
+  if (status === 429) {
+    return new GraphException('SERVER_UNAVAILABLE', 'The server asks for fewer requests (HTTP 429).', {
+      hint: 'Try again in a minute.',
+      status,
+    });
+  }
   if (status === 400 && /plain HTTP request was sent to HTTPS port/i.test(reply.body)) {
     return new GraphException('TLS', `${new URL(request.base).host} speaks TLS only.`, {
       hint: 'Use https:// in place of http://.',

@@ -46,6 +46,8 @@ interface Output {
   readonly lines: readonly string[];
   /** Of the shell; undefined when the server sent none. */
   readonly returnCode: number | undefined;
+  /** The text ends in the middle of a line, so more lines may be missing as well. */
+  readonly cutOff: boolean;
 }
 
 /** The lines of an answer. Throws what the status or a JSON answer in place of the text says. */
@@ -62,6 +64,7 @@ function readOutput(request: HttpRequest, reply: HttpReply): Output {
   return {
     lines: all.filter((line) => line.trim() !== '' && !line.startsWith('__GSQL__')),
     returnCode: code === undefined ? undefined : Number(code),
+    cutOff: code === undefined && !/^(?:__GSQL__.*)?$/.test(all.at(-1) ?? ''),
   };
 }
 
@@ -91,6 +94,7 @@ export function parseSecretList(request: HttpRequest, reply: HttpReply): Secret[
     else if (key === 'GraphName' && current !== undefined) current.graph = withoutControls(value);
   }
   const wrong = complaint(request, reply, output);
+  if (output.cutOff && wrong === undefined) throw badResponse(request, reply, 'the list is cut off');
   if (wrong !== undefined && (found.length === 0 || output.returnCode)) throw wrong;
   const known =
     found.length > 0 ||
@@ -105,8 +109,9 @@ export function parseSecretList(request: HttpRequest, reply: HttpReply): Secret[
 export function parseCreated(request: HttpRequest, reply: HttpReply): Sensitive {
   const output = readOutput(request, reply);
   for (const line of output.lines) {
-    const value = /\bThe secret: ([\x21-\x7e]{1,1024})(?:\s|$)/.exec(line)?.[1];
-    if (value !== undefined) return new Sensitive(value);
+    const [, value, end] = /\bThe secret: ([\x21-\x7e]{1,1024})(\s|$)/.exec(line) ?? [];
+    // Half a value that is saved as a whole one is worse than none.
+    if (value !== undefined && !(end === '' && output.cutOff)) return new Sensitive(value);
   }
   throw (
     complaint(request, reply, output) ??

@@ -1,4 +1,4 @@
-import { expectFields, notAnEnvelope, readEnvelope } from './envelope.js';
+import { badResponse, expectFields, notAnEnvelope, readEnvelope } from './envelope.js';
 import { GraphException } from './errors.js';
 import { credentialsOf } from './failures.js';
 import { gsqlSecrets } from './gsql-secrets.js';
@@ -46,7 +46,11 @@ export function protocolV3(session: Session): Protocol {
       readOnly: statement === SHOW_SECRET,
       hide: hidden(session),
     };
-    return { request, reply: await session.send(request) };
+    const reply = await session.send(request);
+    // The statement chooses a graph, and the server repeats that before all else.
+    if (reply.status === 200 && reply.body.trim() === '')
+      throw badResponse(request, reply, 'the answer is empty');
+    return { request, reply };
   };
 
   /** A secret is its own login; without one it is user name and password. */

@@ -85,7 +85,8 @@ export function protocolV4(session: Session): Protocol {
     const { code, message } = envelope;
     // A refused login says nothing about the token.
     const ofLogin = (reply.status === 401 || reply.status === 403) && !/\btoken\b/i.test(message);
-    if (ofLogin || reply.status >= 500) throw refusal(request, { status: reply.status, code, message });
+    const ofServer = reply.status >= 500 || /re-?login after|license expired/i.test(message);
+    if (ofLogin || ofServer) throw refusal(request, { status: reply.status, code, message });
     return { accepted: false, reason: showable(message, credentialsOf(request)) };
   };
 

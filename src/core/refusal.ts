@@ -110,9 +110,6 @@ function judge(request: HttpRequest, { status, code }: Refused, text: string): V
   if (status === 403) {
     return ['PERMISSION_DENIED', 'This user may not do that.', 'Ask an administrator for the privilege.'];
   }
-  if (status === 429) {
-    return ['SERVER_UNAVAILABLE', 'The server asks for fewer requests (HTTP 429).', 'Try again in a minute.'];
-  }
   return undefined;
 }
 

@@ -15,6 +15,8 @@ export interface RequestLogEntry {
   readonly login: 'none' | 'basic' | 'bearer' | 'gsql-secret' | 'other';
   /** The names of the fields of a JSON body. */
   readonly fields: readonly string[];
+  /** What a GSQL text does to secrets, for example `DROP SECRET`; without aliases. */
+  readonly statements: readonly string[];
   /** 0 when the connection was dropped without an answer. */
   readonly status: number;
   readonly milliseconds: number;
@@ -49,7 +51,7 @@ const LOGINS = new Set(['basic', 'bearer', 'gsql-secret']);
 export function describe(
   call: Call,
   state: State,
-): Pick<RequestLogEntry, 'path' | 'query' | 'login' | 'fields'> {
+): Pick<RequestLogEntry, 'path' | 'query' | 'login' | 'fields' | 'statements'> {
   const scheme = call.headers.authorization?.trim().split(/\s/, 1)[0]?.toLowerCase();
   const query: Record<string, string> = {};
   for (const [name, value] of call.query) {
@@ -66,7 +68,14 @@ export function describe(
     login:
       scheme === undefined || scheme === '' ? 'none' : LOGINS.has(scheme) ? (scheme as 'basic') : 'other',
     fields: Object.keys(body ?? {}).filter((name) => PLAIN_FIELDS.has(name)),
+    statements: /\/(?:file|command|statements)$/.test(call.path) ? statementsIn(call.body) : [],
   };
+}
+
+function statementsIn(text: string): string[] {
+  // Form-encoded on 3.x, plain on 4.x.
+  const found = text.matchAll(/(CREATE|SHOW|DROP)(?:\s|\+|%20|%0A)+SECRET(?![a-z_])/gi);
+  return [...found].map(([, verb]) => `${verb?.toUpperCase()} SECRET`);
 }
 
 /** A secret or token may stand where an alias should: `DELETE /gsql/v1/secrets/{secret}`. */

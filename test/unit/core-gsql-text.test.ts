@@ -153,3 +153,24 @@ describe('statements', () => {
     expect(refusalOf(() => inGraph(graph, 'SHOW SECRET')).code).toBe('USAGE');
   });
 });
+
+describe('an answer that is cut off', () => {
+  const LIST = "Using graph 'g'\n    - Secret: s00****001\n      - Alias: first\n      - GraphName: g\n";
+
+  test('is no list, wherever a line is cut', () => {
+    for (let length = 1; length < LIST.length - 1; length++) {
+      const cut = LIST.slice(0, length);
+      if (cut.endsWith('\n')) continue;
+      expect(refusalOf(() => parseSecretList(request, reply(cut))).code).toBe('BAD_RESPONSE');
+    }
+    expect(parseSecretList(request, reply(`${LIST}__GSQL__COOK`))).toHaveLength(1);
+  });
+
+  test('holds no secret value', () => {
+    expect(refusalOf(() => parseCreated(request, reply('The secret: s00000')))).toMatchObject({
+      code: 'BAD_RESPONSE',
+      ambiguous: true,
+    });
+    expect(parseCreated(request, reply('The secret: s00000\n')).reveal()).toBe('s00000');
+  });
+});

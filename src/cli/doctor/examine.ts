@@ -3,6 +3,7 @@ import path from 'node:path';
 import { findConfig } from '../../config/find.js';
 import { isOn } from '../../config/settings.js';
 import type { GraphConnection } from '../../core/connection.js';
+import { readEnvelope } from '../../core/envelope.js';
 import { GraphException } from '../../core/errors.js';
 import type { ServerVersion } from '../../core/protocol.js';
 import { proxyFor } from '../../core/proxy.js';
@@ -269,7 +270,7 @@ async function lookAtLogin(
       false,
     );
     if (is3) await connection.listSecrets();
-    else await connection.service('GET', '/gsql/v1/secrets');
+    else await askForSecrets(connection);
     found.credential = ok(`${name} is accepted (${credential.label})`);
     if (is3) found.graph = ok(String(session.graph));
   } catch (error) {
@@ -279,6 +280,17 @@ async function lookAtLogin(
       found.graph = check;
     } else found.credential = check;
   }
+}
+
+/** Not as a list: early 4.x has none at this path, and statements would be a second request. */
+async function askForSecrets(connection: GraphConnection): Promise<void> {
+  const { status, headers, body } = await connection.service('GET', '/gsql/v1/secrets');
+  if (status === 404 || readEnvelope({ status, headers, body, timeUnix: 0 })?.refused === false) return;
+  throw new GraphException(
+    'BAD_RESPONSE',
+    `the server answers neither yes nor no to the login (HTTP ${status})`,
+    { hint: 'check the addresses: --gsql-url, and look into the log of the server' },
+  );
 }
 
 function nothingKept(): never {
