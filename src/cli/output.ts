@@ -28,6 +28,7 @@ export function createReport(ctx: Context): Report {
     ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
   };
   const say = (text: string) => tell(`graphcred: ${printable(text)}`);
+  const warned = new Set<string>();
   const report: Report = {
     json: false,
     quiet: false,
@@ -38,7 +39,11 @@ export function createReport(ctx: Context): Report {
     note: (text) => {
       if (!report.quiet) say(text);
     },
-    warn: (text) => say(`warning: ${text}`),
+    warn: (text) => {
+      // A command may look at the same thing more than once.
+      if (!warned.has(text)) say(`warning: ${text}`);
+      warned.add(text);
+    },
     detail: (text) => {
       if (report.verbose) say(text);
     },

@@ -1,0 +1,31 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/**
+ * A server in front of another one. When `route` fits `METHOD /path body`, `during` happens after the other server
+ * has answered and before the caller hears of it: the moment at which a new token or secret exists nowhere else.
+ */
+export async function gate(target: string, route: RegExp, during: () => Promise<unknown>): Promise<string> {
+  const server = http.createServer(async (request, response) => {
+    let body = '';
+    for await (const part of request.setEncoding('utf8')) body += part;
+    const { authorization, 'content-type': type } = request.headers;
+    const reply = await fetch(target + request.url, {
+      method: request.method ?? 'GET',
+      headers: { ...(authorization && { authorization }), ...(type && { 'content-type': type }) },
+      ...(body !== '' && { body }),
+    });
+    const answer = await reply.text();
+    if (route.test(`${request.method} ${request.url} ${decodeURIComponent(body.replaceAll('+', ' '))}`))
+      await during();
+    response.writeHead(reply.status, { 'content-type': reply.headers.get('content-type') ?? 'text/plain' });
+    response.end(answer);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

@@ -1,0 +1,25 @@
+import { run as runProgram } from './driver.js';
+import { BIN, sandboxFor } from './process.js';
+
+/** A sandbox, the built command on the file store, and the server's own opinion of what the command printed. */
+export async function scene(home: string) {
+  const { sandbox, env, mints } = await sandboxFor(home);
+  const all: Record<string, string> = { PATH: process.env.PATH ?? '', ...env, GRAPHCRED_STORE: 'file' };
+  const accepted = async (token: string) => {
+    const reply = await fetch(`${sandbox.restUrl}/echo`, {
+      headers: { authorization: `Bearer ${token.trim()}` },
+    });
+    return reply.status === 200;
+  };
+  /** Whether the server takes this secret. */
+  const mintsFrom = async (secret: string) => {
+    const reply = await fetch(`${sandbox.restUrl}/requesttoken`, {
+      method: 'POST',
+      body: JSON.stringify({ secret: secret.trim(), lifetime: '60' }),
+    });
+    return ((await reply.json()) as { error: boolean }).error === false;
+  };
+  const run = (line: string, prefix: readonly string[] = [], more: Record<string, string> = {}) =>
+    runProgram([...prefix, process.execPath, BIN, ...line.split(' ')], { ...all, ...more });
+  return { sandbox, env: all, accepted, mintsFrom, mints, run };
+}
