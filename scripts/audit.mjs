@@ -1,0 +1,27 @@
+// Asks the registry for known faults of what users install: `node scripts/audit.mjs`. Not every registry offers that:
+// then it says so and goes on. A fault that is high or critical fails.
+import { spawnSync } from 'node:child_process';
+
+const { stdout, error } = spawnSync('npm', ['audit', '--omit=dev', '--json'], {
+  encoding: 'utf8',
+  timeout: 120_000,
+});
+let answer = {};
+try {
+  answer = JSON.parse(stdout);
+} catch {
+  // Told below.
+}
+const counts = answer.metadata?.vulnerabilities;
+if (counts === undefined) {
+  const why = answer.message ?? answer.error?.summary ?? error?.message ?? 'npm gave no answer';
+  // Without the registry's address, which is nobody's business in a log.
+  const words = String(why).replace(/https?:\/\/\S+/g, '…');
+  console.log(`audit: not done, because this registry does not offer it: ${words}`);
+} else {
+  const { high = 0, critical = 0, total = 0 } = counts;
+  for (const [name, { severity }] of Object.entries(answer.vulnerabilities ?? {}))
+    console.log(`audit: ${name}: ${severity}`);
+  console.log(`audit: ${total} known faults, ${high + critical} of them high or critical`);
+  if (high + critical > 0) process.exit(1);
+}

@@ -1,0 +1,85 @@
+// Looks at what comes with graphcred: `node scripts/licences.mjs [FOLDER]`. By package-lock.json and node_modules,
+// every package that users install has a licence that asks for no more than its notice; every package has a checksum;
+// none runs a script when it is installed but those named below, and graphcred itself runs none.
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ALLOWED = new Set([
+  '0BSD',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'BlueOak-1.0.0',
+  'CC0-1.0',
+  'ISC',
+  'MIT',
+  'MIT-0',
+  'Python-2.0',
+  'Unlicense',
+]);
+/** The keychain's native module: its script looks for a prebuilt binary, and the package works without running it. */
+const MAY_RUN_SCRIPTS = new Set(['@github/keytar']);
+const INSTALL_SCRIPTS = [
+  'preinstall',
+  'install',
+  'postinstall',
+  'prepublish',
+  'preprepare',
+  'prepare',
+  'postprepare',
+];
+
+const root = process.argv[2] ?? path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const read = (file) => JSON.parse(fs.readFileSync(path.join(root, file), 'utf8'));
+const problems = [];
+const found = new Map();
+
+/** `MIT`, `(MIT OR GPL-3.0)` (one of them will do), `MIT AND ISC` (both must). Nothing else is understood. */
+function isAllowed(licence) {
+  const inner = licence.trim().replace(/^\((.*)\)$/, '$1');
+  if (/ OR /.test(inner)) return inner.split(' OR ').some(isAllowed);
+  if (/ AND /.test(inner)) return inner.split(' AND ').every(isAllowed);
+  return ALLOWED.has(inner);
+}
+
+/** As the installed package says it; a package for another system is not installed, so the lockfile has to do. */
+function licenceOf(place, locked) {
+  const installed = fs.existsSync(path.join(root, place, 'package.json'))
+    ? read(`${place}/package.json`)
+    : undefined;
+  if (!installed) return locked.license ?? 'unknown';
+  const said = installed.license ?? installed.licenses?.map(({ type }) => type).join(' OR ');
+  return typeof said === 'object' ? (said.type ?? 'unknown') : (said ?? 'unknown');
+}
+
+const { packages } = read('package-lock.json');
+let other = 0;
+for (const [place, locked] of Object.entries(packages)) {
+  if (place === '' || locked.link) continue;
+  const name = locked.name ?? place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length);
+  const what = `${name} ${locked.version}`;
+  const installed = fs.existsSync(path.join(root, place));
+  // npm leaves out the checksums of tools for other systems, which nobody installs here.
+  const forElsewhere = locked.dev === true && locked.optional === true && !installed;
+  if (!locked.integrity && forElsewhere) other++;
+  else if (!/^sha512-/.test(locked.integrity ?? ''))
+    problems.push(`${what} has no checksum in package-lock.json`);
+  if (locked.hasInstallScript && !MAY_RUN_SCRIPTS.has(name))
+    problems.push(`${what} runs a script when it is installed`);
+  if (locked.dev) continue;
+  const licence = licenceOf(place, locked);
+  found.set(licence, (found.get(licence) ?? 0) + 1);
+  if (!isAllowed(licence))
+    problems.push(`${what} has the licence ${licence}, which is not one of those allowed`);
+}
+for (const script of INSTALL_SCRIPTS) {
+  if (read('package.json').scripts?.[script]) problems.push(`graphcred itself has a script ${script}`);
+}
+
+for (const problem of problems) console.error(`licences: ${problem}`);
+if (problems.length > 0) process.exit(1);
+const list = [...found].sort(([, a], [, b]) => b - a).map(([licence, count]) => `${licence} ${count}`);
+console.log(
+  `licences of what users install: ${list.join(', ')}; ${other} tools for other systems have no checksum`,
+);

@@ -1,0 +1,40 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { temporaryHome } from '../helpers/cli.js';
+
+/** The script with an npm that answers so. */
+function audit(answer: string) {
+  const folder = temporaryHome();
+  fs.writeFileSync(path.join(folder, 'answer'), answer);
+  fs.writeFileSync(path.join(folder, 'npm'), `#!/bin/sh\ncat '${folder}/answer'\nexit 1\n`, { mode: 0o755 });
+  const env = { PATH: `${folder}:${process.env.PATH}` };
+  return spawnSync(process.execPath, ['scripts/audit.mjs'], { encoding: 'utf8', env });
+}
+
+const found = (counts: Record<string, number>) =>
+  audit(JSON.stringify({ vulnerabilities: { a: { severity: 'x' } }, metadata: { vulnerabilities: counts } }));
+
+test('fails on what is high or critical, and on nothing less', () => {
+  expect(found({ low: 3, moderate: 2, high: 0, critical: 0, total: 5 }).status).toBe(0);
+  expect(found({ high: 1, critical: 0, total: 1 }).status).toBe(1);
+  const { status, stdout } = found({ high: 0, critical: 2, total: 2 });
+  expect({ status, stdout }).toEqual({
+    status: 1,
+    stdout: 'audit: a: x\naudit: 2 known faults, 2 of them high or critical\n',
+  });
+});
+
+test('says why it could not be done, without the registry’s address, and goes on', () => {
+  const answer =
+    '{"message":"405 Method Not Allowed - POST https://registry.example/-/npm/v1/x","statusCode":405}';
+  expect(audit(answer)).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^audit: not done, because .*405 Method Not Allowed - POST …\n$/),
+  });
+  expect(audit('not JSON')).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('npm gave no answer'),
+  });
+});
