@@ -1,2 +1,2 @@
 #!/usr/bin/env node
-require('../dist/cli/main.cjs').run();
+require('../dist/cli/hot.cjs').run();

@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const dist = path.join(root, 'dist');
+/** `node scripts/build.mjs FOLDER` builds somewhere else. */
+const dist = path.resolve(process.argv[2] ?? path.join(root, 'dist'));
 const require = createRequire(import.meta.url);
 const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
 
@@ -38,9 +39,31 @@ const lazyChildProcess = {
   },
 };
 
+/** What `import` of a built-in module becomes in CommonJS copies its hundred names one by one; this takes it as it is. */
+const plainBuiltins = {
+  name: 'plain-builtins',
+  transform(code, id) {
+    if (!id.startsWith(path.join(root, 'src')) || !code.includes("from 'node:")) return null;
+    const taken = "const $1 = process.getBuiltinModule('$2');";
+    return { code: code.replace(/^import (\w+) from '(node:[^']+)';/gm, taken), map: null };
+  },
+};
+
+/** rolldown's own helpers are a file too, and the hot path calls none of them. */
+const lazyRuntime = {
+  name: 'lazy-runtime',
+  renderChunk(code, chunk) {
+    if (chunk.name !== 'hot') return null;
+    const eager = /^const (\w+) = (require\("\.\/rolldown-runtime[^"]*"\));$/m;
+    if (!eager.test(code))
+      this.error('the runtime helpers have changed: look at lazy-runtime in scripts/build.mjs');
+    return code.replace(eager, 'const $1 = { get __toESM() { return $2.__toESM; } };');
+  },
+};
+
 /** Modules that `main.ts` and a warm `token get` load without `await import()`. */
 const HOT = [
-  'core/errors core/sensitive core/endpoints',
+  'cli/main core/errors core/sensitive core/endpoints',
   'config/duration config/find config/parse config/schema config/settings config/trust',
   'credentials/resolve',
   'tokens/acquire tokens/expiry tokens/identity',
@@ -55,13 +78,14 @@ const isHot = (id) => HOT.includes(id);
 const cli = await rolldown({
   ...shared,
   input: { main: path.join(root, 'src/cli/main.ts') },
-  plugins: [lazyChildProcess],
+  plugins: [lazyChildProcess, plainBuiltins, lazyRuntime],
 });
 await cli.write({
   dir: path.join(dist, 'cli'),
   format: 'cjs',
   exports: 'named',
   minify: true,
+  minifyInternalExports: false,
   codeSplitting: {
     groups: [
       // What a warm `token get` needs, in one file: each file more costs a quarter of a millisecond.
@@ -69,7 +93,7 @@ await cli.write({
     ],
   },
   entryFileNames: '[name].cjs',
-  chunkFileNames: '[name]-[hash].cjs',
+  chunkFileNames: ({ name }) => (name === 'hot' ? 'hot.cjs' : '[name]-[hash].cjs'),
 });
 await cli.close();
 
@@ -92,7 +116,7 @@ await library.close();
 const types = path.join(dist, 'types');
 execFileSync(
   process.execPath,
-  [require.resolve('typescript/bin/tsc'), '-p', path.join(root, 'tsconfig.lib.json')],
+  [require.resolve('typescript/bin/tsc'), '-p', path.join(root, 'tsconfig.lib.json'), '--outDir', types],
   {
     stdio: 'inherit',
   },

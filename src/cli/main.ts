@@ -4,6 +4,7 @@ import { refuseCredentials } from './argv.js';
 import type { Call, Flags } from './call.js';
 import { COMMANDS, type CommandSpec } from './commands.js';
 import { COMPLETE, type Context, KEYCHAIN_CHILD, type Output } from './context.js';
+import { exitStatus } from './exit.js';
 import { parseQuickly } from './fast.js';
 import { createReport, type Report } from './output.js';
 
@@ -68,8 +69,7 @@ async function helpFor(ctx: Context, words: readonly string[]): Promise<undefine
   parseCommandLine({ ...ctx, argv: [...words, '--help'] }, VERSION);
 }
 
-async function fail(error: unknown, report: Report): Promise<number> {
-  const { exitStatus } = await import('./exit.js');
+function fail(error: unknown, report: Report): number {
   if (error instanceof GraphException) {
     report.error(error);
     return exitStatus(error.code);
@@ -111,8 +111,8 @@ export async function run(): Promise<void> {
     const { runKeychainChild } = await import('../store/keychain-child.js');
     return runKeychainChild(process.stdin, process.stdout);
   }
-  const status = await main(realContext());
-  process.exitCode = status;
+  // Everything is written by now (see writeAll), and whatever is still open here is of no use to anyone.
+  process.exit(await main(realContext()));
 }
 
 function realContext(): Context {

@@ -1,6 +1,7 @@
 import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import type { Lock } from '../store/lock.js';
+import { entryPath } from '../store/records.js';
 import type { Store, StoreRecord } from '../store/store.js';
 import { hasEnoughLife } from './expiry.js';
 import { type Identity, identityKey } from './identity.js';
@@ -69,10 +70,7 @@ export async function acquireToken(options: AcquireOptions, deps: AcquireDeps): 
 }
 
 async function takeTurn(key: string, options: AcquireOptions): Promise<Lock> {
-  const [{ acquireLock }, { entryPath }] = await Promise.all([
-    import('../store/lock.js'),
-    import('../store/records.js'),
-  ]);
+  const { acquireLock } = await import('../store/lock.js');
   return acquireLock(entryPath(options.stateDir, 'token', key, 'lock'), { waitMs: options.waitMs });
 }
 
@@ -83,10 +81,7 @@ async function mintOnce(
   options: AcquireOptions,
   deps: AcquireDeps,
 ): Promise<HeldToken> {
-  const [{ readRefusal, writeRefusal }, { entryPath }] = await Promise.all([
-    import('../store/refusal.js'),
-    import('../store/records.js'),
-  ]);
+  const { readRefusal, writeRefusal } = await import('../store/refusal.js');
   // Somebody else may have minted, or been refused, while this process waited.
   const held = await readHeld(key, options, deps).catch((error) => {
     // The store has gone since it was checked: keeping the new token will fail too, and say so.

@@ -18,10 +18,8 @@ describe('the two readers of a command line', () => {
   test.each([
     [[], {}],
     [['-o', 'json'], { output: 'json' }],
-    [['-ojson'], { output: 'json' }],
     [['--output=env', '--shell', 'fish'], { output: 'env', shell: 'fish' }],
-    [['-p', 'prod', '--fresh', '-qv'], { profile: 'prod', fresh: true, quiet: true, verbose: true }],
-    [['-qp', 'prod'], { quiet: true, profile: 'prod' }],
+    [['-p', 'prod', '--fresh', '-q', '-v'], { profile: 'prod', fresh: true, quiet: true, verbose: true }],
     [['--graph', 'a', '--graph', 'b'], { graph: 'b' }],
     [['--graph='], { graph: '' }],
     [['--graph', ''], { graph: '' }],
@@ -47,6 +45,10 @@ describe('the two readers of a command line', () => {
     [['--graph']],
     [['--graph', '--fresh']],
     [['--gra', 'x']],
+    [['-ojson']],
+    [['-qv']],
+    [['-qp', 'prod']],
+    [['-undefined']],
   ])('%j is left to commander', (argv) => {
     expect(parseQuickly(hot, argv)).toBeUndefined();
   });

@@ -6,6 +6,7 @@ import type { Call } from '../call.js';
 import { connect, secretOf } from '../connect.js';
 import { findCredential } from '../credential.js';
 import { openSession, type Session } from '../session.js';
+import { chooseStore } from '../stores.js';
 import { obtainToken } from '../token.js';
 
 /** Failed before the command ran; the cause is in `error.code`. */
@@ -78,7 +79,6 @@ function portOf(address: string): string {
 async function mintForThisCall(session: Session): Promise<{ held: HeldToken; revoke: () => Promise<void> }> {
   const { report } = session.call;
   const { mintFor } = await import('../mint.js');
-  const { chooseStore } = await import('../stores.js');
   const credential = await findCredential(
     session,
     'mint',
