@@ -5,17 +5,22 @@ import { mintToken } from '../tokens/mint.js';
 import { connect, secretOf } from './connect.js';
 import { requireGraph, type Session } from './session.js';
 
-/** Asks the server for a token. The only file on the way to a token that loads HTTP code. */
+/**
+ * Asks the server for a token. The only file on the way to a token that loads HTTP code.
+ * @param apart the token is to be revoked, so it must be nobody else's as well
+ */
 export async function mintFor(
   session: Session,
   credential: Credential,
   keeps: boolean,
+  apart = false,
 ): Promise<Omit<HeldToken, 'source'>> {
-  const { call, target, stateDir, lifetime } = session;
+  const { call, target, stateDir } = session;
   const { ctx, report } = call;
   const { connection, version } = await connect(session, credential, keeps);
   const secret = await secretOf(credential);
   if (version.generation !== 'C' && credential.kind === 'password') requireGraph(session);
+  const lifetime = apart && version.generation === 'C' ? unlike(session.lifetime) : session.lifetime;
   const minted = await mintToken(
     { connection, version, secret, lifetime, lifetimeUnit: readFacts(stateDir, target.gsqlUrl).lifetimeUnit },
     {
@@ -32,4 +37,14 @@ export async function mintFor(
     );
   }
   return minted;
+}
+
+/**
+ * 4.x makes one and the same token for all who ask in one second for the same lifetime. A little less, by
+ * chance, keeps a token apart from those held and, nearly always, from those of other runs.
+ */
+function unlike(lifetime: number): number {
+  if (lifetime < 2) return lifetime;
+  const spread = Math.min(600, Math.ceil(lifetime / 10));
+  return lifetime - 1 - Math.floor(Math.random() * spread);
 }

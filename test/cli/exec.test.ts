@@ -207,6 +207,26 @@ describe('--revoke', () => {
     },
   );
 
+  test.each([
+    ['1h', 3600],
+    ['9', 9],
+  ])('in one second of a 4.x it gets another token than the one held for %s', async (lifetime, seconds) => {
+    const at = Date.now();
+    const { env, sandbox } = await sandboxFor(temporaryHome(), { serverVersion: '4.1.2', now: () => at });
+    const words = ['-q', '--store', 'file', '--lifetime', lifetime];
+    const held = (await start(['token', 'get', ...words], env).ended).stdout.trim();
+    const run = await start(['exec', '--revoke', ...words, '--', 'printenv', 'TG_API_TOKEN'], env).ended;
+    expect(run.status).toBe(0);
+    const token = run.stdout.trim();
+    const { iat, exp } = JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString());
+    const life = exp - iat - 5;
+    expect(life).toBeLessThan(seconds);
+    expect(life).toBeGreaterThanOrEqual(seconds * 0.9 - 1);
+    const ask = async (bearer: string) =>
+      (await fetch(`${sandbox.restUrl}/echo`, { headers: { authorization: `Bearer ${bearer}` } })).status;
+    expect([await ask(token), await ask(held)]).toEqual([403, 200]);
+  });
+
   test('a revocation that fails is a warning; the status is still the command’s', async () => {
     const { env, sandbox } = await sandboxFor(temporaryHome());
     const running = exec(env, '--revoke', '--', process.execPath, '-e', COUNTER);

@@ -84,7 +84,7 @@ async function mintForThisCall(session: Session): Promise<{ held: HeldToken; rev
     'mint',
     async () => (await chooseStore(session, { needed: true })).store,
   );
-  const minted = await mintFor(session, credential, false);
+  const minted = await mintFor(session, credential, false, true);
   const held: HeldToken = { ...minted, source: 'server' };
   const revoke = async () => {
     try {
