@@ -10,6 +10,7 @@ import {
   resolveCredential,
 } from '../credentials/resolve.js';
 import type { Store, StoreRecord } from '../store/store.js';
+import { withoutCredentials } from './context.js';
 import { askHidden, askText, askYes, mayAsk } from './prompt.js';
 import type { Session } from './session.js';
 
@@ -110,7 +111,8 @@ function sourceOf(
         read: async () =>
           (await import('../credentials/sources.js')).fromCommand(command, label, {
             cwd: ctx.cwd,
-            env: ctx.env,
+            env: withoutCredentials(ctx.env),
+            say: session.call.report.note,
           }),
       };
     }

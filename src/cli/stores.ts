@@ -6,7 +6,7 @@ import { Sensitive } from '../core/sensitive.js';
 import { stageFile } from '../store/files.js';
 import { openStore } from '../store/open.js';
 import type { Store, StoreName } from '../store/store.js';
-import { KEYCHAIN_CHILD } from './context.js';
+import { KEYCHAIN_CHILD, withoutCredentials } from './context.js';
 import { inCi } from './prompt.js';
 import type { Session } from './session.js';
 
@@ -48,7 +48,7 @@ export function open(
     storeKeyFile: GRAPHCRED_STORE_KEY_FILE || undefined,
     keychain: {
       platform: ctx.platform,
-      env: ctx.env,
+      env: withoutCredentials(ctx.env),
       mayPrompt: worthAPrompt && desktop && ctx.stdin.isTTY && ctx.stderr.isTTY && !inCi(ctx.env),
       child: { command: ctx.self.command, args: [...ctx.self.args, KEYCHAIN_CHILD] },
       notify: (message) => report.warn(message),

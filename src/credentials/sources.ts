@@ -6,6 +6,7 @@ import { Sensitive } from '../core/sensitive.js';
 
 const MAX_BYTES = 64 * 1024;
 const COMMAND_MS = 30_000;
+const DEADLY = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** One trailing line end is the editor's, not the credential's. */
 function trimmed(text: string, from: string): Sensitive {
@@ -43,47 +44,60 @@ export function fromFile(file: string, label: string): Sensitive {
 
 /**
  * Runs a program that prints a credential, without a shell, for at most 30 seconds.
- * @param say receives its stderr, redacted, when it fails
- * @throws GraphException INPUT_REQUIRED
+ * @param options `say` receives what it wrote to stderr, redacted, when it succeeds
+ * @throws GraphException INPUT_REQUIRED, with those words, when it does not; USAGE
  */
 export async function fromCommand(
   command: readonly string[],
   label: string,
-  options: { cwd: string; env: Readonly<Record<string, string | undefined>>; timeoutMs?: number },
+  options: {
+    cwd: string;
+    env: Readonly<Record<string, string | undefined>>;
+    say(words: string): void;
+  },
 ): Promise<Sensitive> {
   const { spawn } = await import('node:child_process');
   const [program, ...args] = command as [string, ...string[]];
   const name = path.basename(program);
-  const failed = (what: string, stderr = '') => {
-    const words = redact(stderr);
-    return new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
+  const failed = (what: string, words = '') =>
+    new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
       hint: `run it by hand to see what it says: ${name} …`,
     });
-  };
-  const child = spawn(program, args, {
-    cwd: options.cwd,
-    env: options.env as NodeJS.ProcessEnv,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  });
-  const outcome = await collect(child, options.timeoutMs ?? COMMAND_MS);
-  if (outcome.error) throw failed(outcome.error.code === 'ENOENT' ? 'was not found' : 'could not be started');
-  if (outcome.late) throw failed('gave no answer in 30 seconds and was stopped');
-  if (outcome.status !== 0) throw failed(`ended with status ${outcome.status ?? 'unknown'}`, outcome.stderr);
-  return trimmed(outcome.stdout, `the output of ${name} (${label})`);
+  let child: ChildProcess;
+  try {
+    child = spawn(program, args, {
+      cwd: options.cwd,
+      env: options.env as NodeJS.ProcessEnv,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+  } catch {
+    throw failed('could not be started');
+  }
+  const outcome = await collect(child);
+  const { error, stopped, status, signal, stdout } = outcome;
+  if (error) throw failed(error.code === 'ENOENT' ? 'was not found' : 'could not be started');
+  const words = redact(outcome.stderr, stdout.split(/\r?\n/));
+  if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
+  if (status !== 0) throw failed(signal ? `was killed by ${signal}` : `ended with status ${status}`, words);
+  const value = trimmed(stdout, `the output of ${name} (${label})`);
+  if (words !== '') options.say(`${name}: ${words}`);
+  return value;
 }
 
 interface Outcome {
   status: number | null;
+  signal: NodeJS.Signals | null;
   stdout: string;
   stderr: string;
-  late: boolean;
+  /** Why it was not left to end by itself. */
+  stopped?: string;
   error?: NodeJS.ErrnoException;
 }
 
-function collect(child: ChildProcess, timeoutMs: number): Promise<Outcome> {
+function collect(child: ChildProcess): Promise<Outcome> {
   return new Promise((resolve) => {
-    const outcome: Outcome = { status: null, stdout: '', stderr: '', late: false };
+    const outcome: Outcome = { status: null, signal: null, stdout: '', stderr: '' };
     const kill = () => {
       try {
         // The whole group: a helper of the helper may hold the pipe open.
@@ -92,36 +106,54 @@ function collect(child: ChildProcess, timeoutMs: number): Promise<Outcome> {
         child.kill('SIGKILL');
       }
     };
-    const timer = setTimeout(() => {
-      outcome.late = true;
+    const stop = (why: string) => {
+      outcome.stopped ??= why;
       kill();
+      // What left the group may hold them open.
       child.stdout?.destroy();
       child.stderr?.destroy();
-    }, timeoutMs);
+    };
+    const timer = setTimeout(() => stop('gave no answer in 30 seconds'), COMMAND_MS);
+    // In a group of its own it does not hear Ctrl-C, and would go on without us.
+    const dieWithIt = (signal: NodeJS.Signals) => {
+      kill();
+      done();
+      process.kill(process.pid, signal);
+    };
+    for (const signal of DEADLY) process.on(signal, dieWithIt);
+    const done = () => {
+      clearTimeout(timer);
+      for (const signal of DEADLY) process.off(signal, dieWithIt);
+    };
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       outcome.stdout += text;
-      if (outcome.stdout.length > MAX_BYTES) kill();
+      if (outcome.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       outcome.stderr = (outcome.stderr + text).slice(0, 2000);
     });
     child.on('error', (error) => {
-      clearTimeout(timer);
+      done();
       resolve({ ...outcome, error });
     });
-    child.on('close', (status) => {
-      clearTimeout(timer);
-      resolve({ ...outcome, status });
+    child.on('close', (status, signal) => {
+      done();
+      resolve({ ...outcome, status, signal });
     });
   });
 }
 
-/** Leaves plain words and hides everything long enough to be a credential. */
-export function redact(text: string): string {
-  return text
+/**
+ * Leaves plain words and hides everything long enough to be a credential.
+ * @param values hidden too, unless they are as short as a word
+ */
+export function redact(text: string, values: readonly string[] = []): string {
+  let rest = text;
+  for (const value of values) if (value.length > 3) rest = rest.replaceAll(value, '[redacted]');
+  return rest
+    .replace(/\S*[A-Za-z0-9+/=_~-]{16,}\S*/g, '[redacted]')
+    .replace(/((?:password|secret|token|key)["']?\s*[:=]\s*)\S+/gi, '$1[redacted]')
     .replace(/\s+/g, ' ')
     .trim()
-    .slice(0, 300)
-    .replace(/\S*[A-Za-z0-9+/=_~-]{16,}\S*/g, '[redacted]')
-    .replace(/((?:password|secret|token|key)["']?\s*[:=]\s*)\S+/gi, '$1[redacted]');
+    .slice(0, 300);
 }

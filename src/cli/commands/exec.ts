@@ -4,6 +4,7 @@ import { GraphException } from '../../core/errors.js';
 import type { HeldToken } from '../../tokens/acquire.js';
 import type { Call } from '../call.js';
 import { connect, secretOf } from '../connect.js';
+import { withoutCredentials } from '../context.js';
 import { findCredential } from '../credential.js';
 import { openSession, type Session } from '../session.js';
 import { chooseStore } from '../stores.js';
@@ -12,8 +13,6 @@ import { obtainToken } from '../token.js';
 /** Failed before the command ran; the cause is in `error.code`. */
 const FAILED = 125;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
-/** Ours, and what the same values are called elsewhere: the child gets a token and nothing it could mint with. */
-const STRIPPED = /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY)|TG_(PASSWORD|SECRET|JWT_TOKEN)$)/;
 
 /** `graphcred exec` */
 export async function run(call: Call): Promise<number> {
@@ -56,10 +55,8 @@ function named(error: unknown): GraphException {
 }
 
 function environment({ call, graph, target }: Session, held: HeldToken): Record<string, string | undefined> {
-  const env: Record<string, string | undefined> = {};
-  for (const [name, value] of Object.entries(call.ctx.env)) if (!STRIPPED.test(name)) env[name] = value;
   return {
-    ...env,
+    ...withoutCredentials(call.ctx.env),
     TG_API_TOKEN: held.token.reveal(),
     TG_HOST: target.host,
     // Also when there is none: with --profile typed, a graph left in the environment belongs to another database.

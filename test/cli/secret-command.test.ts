@@ -1,0 +1,182 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { bench, cli, type Result, temporaryHome } from '../helpers/cli.js';
+import { start } from '../helpers/process.js';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const VALUE = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
+
+/** Where nothing listens: a command that gives a credential is one that gets as far as this. */
+function profile(home: string, secretCommand: unknown): string {
+  const file = path.join(home, 'own.json');
+  const settings = { gsqlUrl: 'http://127.0.0.1:9', restUrl: 'http://127.0.0.1:9', serverVersion: '3' };
+  fs.writeFileSync(file, JSON.stringify({ profiles: { default: { ...settings, secretCommand } } }), {
+    mode: 0o600,
+  });
+  return file;
+}
+
+function get(home: string, command: unknown, env: Record<string, string> = {}): Promise<Result> {
+  const argv = ['token', 'get', '--store', 'none', '-o', 'json', '--config', profile(home, command)];
+  return cli(home, argv, { env });
+}
+
+const errorOf = ({ stderr }: Result) => JSON.parse(stderr.trim().split('\n').at(-1) as string).error;
+/** The credential was taken, and the next thing was to send it. */
+const TAKEN = { code: 'NETWORK' };
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    // A zombie has ended; nobody here collects it.
+    return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+test.each([
+  ['one newline is cut off', `${VALUE}\n`],
+  ['and the one of Windows', `${VALUE}\r\n`],
+  ['nothing where there is none', VALUE],
+  ['but no blanks', ` ${VALUE} \n`],
+])('%s', async (_, printed) => {
+  const b = await bench({
+    secrets: [{ alias: 'ci', value: printed.trim(), user: 'tigergraph', graph: 'demo' }],
+  });
+  const secretCommand = ['printf', '%s', printed];
+  const file = path.join(b.home, 'own.json');
+  const { GRAPHCRED_PASSWORD: _password, ...env } = b.env;
+  const { restUrl, gsqlUrl } = b.sandbox;
+  fs.writeFileSync(file, JSON.stringify({ secretCommand, restUrl, gsqlUrl }), { mode: 0o600 });
+  const urls = { GRAPHCRED_REST_URL: '', GRAPHCRED_GSQL_URL: '' };
+  const result = await cli(b.home, ['token', 'get', '--config', file], { env: { ...env, ...urls } });
+  expect(result.status).toBe(printed.startsWith(' ') ? 4 : 0);
+});
+
+describe('what no credential comes out of', () => {
+  test.each([
+    [['graphcred-no-such-program'], /graphcred-no-such-program was not found/],
+    [['/etc/passwd'], /passwd could not be started/],
+    [['true'], /nothing in the output of true/],
+    [['printf', 'ab12\ncd34'], /more than one line in the output of printf/],
+    [['sh', '-c', 'kill -9 $$'], /sh was killed by SIGKILL/],
+    [['sh', '-c', 'exit 7'], /sh ended with status 7/],
+    [['a\0b'], /could not be started/],
+    [['sh', '-c', 'yes'], /sh printed more than 64 KB and was stopped/],
+  ])('%j is exit 2', async (command, message) => {
+    const result = await get(temporaryHome(), command);
+    expect(result).toMatchObject({ status: 2, stdout: '' });
+    expect(errorOf(result).message).toMatch(message);
+    // Words and values of the command stay out of it.
+    expect(errorOf(result).message).not.toMatch(/ab12|cd34|kill/);
+  });
+
+  test.each([[''], ['vault kv get x'], [[]], [['vault', 3]], [{}]])(
+    '%j is no list of words: exit 5',
+    async (command) => {
+      expect(errorOf(await get(temporaryHome(), command))).toMatchObject({ code: 'CONFIG_INVALID' });
+    },
+  );
+});
+
+describe('its stderr', () => {
+  const say = (words: string, then: string) => ['sh', '-c', `printf '%s' '${words}' >&2; ${then}`];
+
+  test.each(['exit 1', `echo ${VALUE}`])('is shown on one line and redacted: %s', async (then) => {
+    const words = `no\u001b[31m luck\nwith ${VALUE} password=abc`;
+    const { stdout, stderr } = await get(temporaryHome(), say(words, then));
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(/sh[^\n]*: no ?\[31m luck with \[redacted\] password=\[redacted\]/);
+    expect(stderr).not.toContain('\u001b');
+  });
+
+  test('does not give away a value too short to be known for one', async () => {
+    const result = await get(temporaryHome(), ['sh', '-c', 'set -x; echo hunter']);
+    expect(errorOf(result)).toMatchObject(TAKEN);
+    expect(result.stderr).toMatch(/sh: \+ echo \[redacted\]/);
+  });
+
+  test('a long one is cut, and not in the middle of a credential', async () => {
+    const words = `${'x '.repeat(145)}${VALUE} end`;
+    expect((await get(temporaryHome(), say(words, 'exit 1'))).stderr).not.toContain(VALUE.slice(0, 5));
+  });
+});
+
+test('it finds none of our credentials in its environment', async () => {
+  const home = temporaryHome();
+  const log = path.join(home, 'log');
+  const env = {
+    GRAPHCRED_STORE_KEY: VALUE,
+    GRAPHCRED_SECRET_FILE: '',
+    TG_JWT_TOKEN: VALUE,
+    TG_API_TOKEN: VALUE,
+    VAULT_ADDR: 'https://vault.example',
+  };
+  await get(home, ['sh', '-c', `env > '${log}'; echo x`], env);
+  const seen = fs.readFileSync(log, 'utf8');
+  expect(seen).toContain('VAULT_ADDR=');
+  expect(seen).not.toContain(VALUE);
+});
+
+describe('one that hangs', () => {
+  /** Starts a helper of its own, writes both numbers down, and never ends. */
+  const hang = (log: string) => [
+    'sh',
+    '-c',
+    `sleep 1000 & echo "$$ $!" > '${log}.tmp'; mv '${log}.tmp' '${log}'; wait`,
+  ];
+  const pidsIn = (log: string) =>
+    fs.readFileSync(log, 'utf8').trim().split(' ').map(Number) as [number, number];
+
+  test('is stopped with its helpers after 30 seconds, and not before', async () => {
+    const home = temporaryHome();
+    const log = path.join(home, 'pids');
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const running = get(home, hang(log));
+    await until(() => fs.existsSync(log));
+    const pids = pidsIn(log);
+    vi.advanceTimersByTime(29_999);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(pids.map(isRunning)).toEqual([true, true]);
+    vi.advanceTimersByTime(1);
+    const result = await running;
+    expect(result).toMatchObject({ status: 2, stdout: '' });
+    expect(errorOf(result).message).toMatch(/sh gave no answer in 30 seconds and was stopped/);
+    await until(() => !pids.some(isRunning));
+  });
+
+  test('and a helper that left its group holds nothing up', async () => {
+    const home = temporaryHome();
+    const log = path.join(home, 'pid');
+    const command = ['sh', '-c', `setsid sleep 1000 & echo $! > '${log}'; wait`];
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const running = get(home, command);
+    await until(() => fs.existsSync(log) && fs.readFileSync(log, 'utf8').endsWith('\n'));
+    const pid = Number(fs.readFileSync(log, 'utf8'));
+    // Not before it has left: until then it belongs to the group that is killed.
+    await until(() => /sleep/.test(fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8')));
+    vi.advanceTimersByTime(30_000);
+    expect(await running).toMatchObject({ status: 2 });
+    process.kill(pid, 'SIGKILL');
+  });
+
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('ends with graphcred on %s', async (signal) => {
+    const home = temporaryHome();
+    const log = path.join(home, 'pids');
+    const argv = ['token', 'get', '--store', 'none', '--config', profile(home, hang(log))];
+    const running = start(argv, { HOME: home });
+    await until(() => fs.existsSync(log));
+    running.child.kill(signal);
+    expect(await running.ended).toMatchObject({ signal, stdout: '' });
+    const pids = pidsIn(log);
+    await until(() => !pids.some(isRunning));
+  });
+});
