@@ -63,18 +63,14 @@ export async function fromCommand(
     new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
       hint: `run it by hand to see what it says: ${name} …`,
     });
-  let child: ChildProcess;
-  try {
-    child = spawn(program, args, {
+  const outcome = await collect(() =>
+    spawn(program, args, {
       cwd: options.cwd,
       env: options.env as NodeJS.ProcessEnv,
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
-    });
-  } catch {
-    throw failed('could not be started');
-  }
-  const outcome = await collect(child);
+    }),
+  );
   const { error, stopped, status, signal, stdout } = outcome;
   if (error) throw failed(error.code === 'ENOENT' ? 'was not found' : 'could not be started');
   const words = redact(outcome.stderr, stdout.split(/\r?\n/));
@@ -95,36 +91,45 @@ interface Outcome {
   error?: NodeJS.ErrnoException;
 }
 
-function collect(child: ChildProcess): Promise<Outcome> {
+function collect(start: () => ChildProcess): Promise<Outcome> {
   return new Promise((resolve) => {
     const outcome: Outcome = { status: null, signal: null, stdout: '', stderr: '' };
+    let child: ChildProcess | undefined;
     const kill = () => {
       try {
         // The whole group: a helper of the helper may hold the pipe open.
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+        if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
       } catch {
-        child.kill('SIGKILL');
+        child?.kill('SIGKILL');
       }
     };
     const stop = (why: string) => {
       outcome.stopped ??= why;
       kill();
       // What left the group may hold them open.
-      child.stdout?.destroy();
-      child.stderr?.destroy();
+      child?.stdout?.destroy();
+      child?.stderr?.destroy();
     };
     const timer = setTimeout(() => stop('gave no answer in 30 seconds'), COMMAND_MS);
     // In a group of its own it does not hear Ctrl-C, and would go on without us.
     const dieWithIt = (signal: NodeJS.Signals) => {
       kill();
-      done();
+      done({});
       process.kill(process.pid, signal);
     };
+    // Before it starts: a signal in between would end graphcred alone.
     for (const signal of DEADLY) process.on(signal, dieWithIt);
-    const done = () => {
+    const done = (end: Partial<Outcome>) => {
       clearTimeout(timer);
       for (const signal of DEADLY) process.off(signal, dieWithIt);
+      resolve({ ...outcome, ...end });
     };
+    try {
+      child = start();
+    } catch (error) {
+      done({ error: error as Error });
+      return;
+    }
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       outcome.stdout += text;
       if (outcome.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
@@ -132,14 +137,8 @@ function collect(child: ChildProcess): Promise<Outcome> {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       outcome.stderr = (outcome.stderr + text).slice(0, 2000);
     });
-    child.on('error', (error) => {
-      done();
-      resolve({ ...outcome, error });
-    });
-    child.on('close', (status, signal) => {
-      done();
-      resolve({ ...outcome, status, signal });
-    });
+    child.on('error', (error) => done({ error }));
+    child.on('close', (status, signal) => done({ status, signal }));
   });
 }
 
