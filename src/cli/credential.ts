@@ -31,12 +31,15 @@ export async function findCredential(
   const { settings, target, username } = session;
   const said = usable(saidSources(session), purpose, session);
   const inFile = (source: CredentialSource) => source.level === 'profile' || source.level === 'top';
-  const bound = target.rerouted ? said.filter((source) => !inFile(source)) : said;
-  const excluded = bound.length < said.length;
+  const isElsewhere = (source: CredentialSource) =>
+    inFile(source) ? target.rerouted : source.level === 'field' && target.awayFromFields;
+  const bound = said.filter((source) => !isElsewhere(source));
+  const excluded = said.find(isElsewhere);
   // A saved secret is asked for only when nothing nearer answers: opening the store may cost a prompt.
   const sources = bound.length > 0 ? bound : savedSources(session, purpose, openStore);
   const found = await resolveCredential(await sources, purpose, username);
-  if (found === undefined && excluded && !mayAsk(session.call.ctx, settings)) throw mismatch(session);
+  if (found === undefined && excluded && !mayAsk(session.call.ctx, settings))
+    throw mismatch(session, excluded);
   const credential = found ?? (await prompted(session, purpose, excluded));
   await refuseUntrusted(session, credential);
   return credential;
@@ -161,7 +164,11 @@ async function savedSources(
 }
 
 /** The last resort: a person, if there is one. Asked when the value is needed, not before. */
-async function prompted(session: Session, purpose: Purpose, excluded: boolean): Promise<Credential> {
+async function prompted(
+  session: Session,
+  purpose: Purpose,
+  excluded: CredentialSource | undefined,
+): Promise<Credential> {
   const { settings, call, target } = session;
   const ask = () => mayAsk(call.ctx, settings);
   const missing = (what: string, ways: string) =>
@@ -177,7 +184,7 @@ async function prompted(session: Session, purpose: Purpose, excluded: boolean): 
   if (username === undefined) {
     if (!ask()) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${secretToo}${notToken}`);
     if (excluded)
-      call.report.note('the credential in the config file was made for another host and is not used');
+      call.report.note(`the credential in ${placeOf(session, excluded)} is for another host and is not used`);
     username = await askText(`User name at ${target.host}`);
   }
   let answer: Promise<Sensitive> | undefined;
@@ -198,12 +205,16 @@ async function prompted(session: Session, purpose: Purpose, excluded: boolean): 
   };
 }
 
-function mismatch({ target, settings }: Session): GraphException {
+function mismatch(session: Session, excluded: CredentialSource): GraphException {
   return new GraphException(
     'HOST_MISMATCH',
-    `The credential in ${settings.file?.path} was made for another host and is not sent to ${target.gsqlUrl}.`,
+    `The credential in ${placeOf(session, excluded)} is for another host and is not sent to ${session.target.gsqlUrl}.`,
     { hint: 'give the credential for this host: --password-stdin, --secret-stdin or GRAPHCRED_SECRET' },
   );
+}
+
+function placeOf({ settings }: Session, { level, label }: CredentialSource): string {
+  return level === 'field' ? label : `${settings.file?.path}`;
 }
 
 /**

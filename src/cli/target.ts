@@ -16,6 +16,8 @@ export interface Target {
   readonly host: string;
   /** A flag or variable leads somewhere else than the config file: the file's credentials stay out. */
   readonly rerouted: boolean;
+  /** A flag or variable of ours leads somewhere else than `TG_HOST` and its ports: the credentials beside them stay out. */
+  readonly awayFromFields: boolean;
 }
 
 export function targetOf(settings: Settings): Target {
@@ -29,7 +31,14 @@ export function targetOf(settings: Settings): Target {
     restUrl,
     host: `${protocol}//${hostname}`,
     rerouted: isRerouted(settings, gsqlUrl, restUrl),
+    awayFromFields: isAwayFromFields(settings, gsqlUrl, restUrl),
   };
+}
+
+/** The port in an address, also the one that goes without saying. */
+export function portOf(address: string): string {
+  const { port, protocol } = new URL(address);
+  return port || (protocol === 'https:' ? '443' : '80');
 }
 
 function isRerouted(settings: Settings, gsqlUrl: string, restUrl: string | undefined): boolean {
@@ -43,6 +52,22 @@ function isRerouted(settings: Settings, gsqlUrl: string, restUrl: string | undef
     // The file's own address is no address: whatever is in force now is another one.
     return true;
   }
+}
+
+function isAwayFromFields(settings: Settings, gsqlUrl: string, restUrl: string | undefined): boolean {
+  const field = (key: ConfigKey) =>
+    settings.all[key].find(({ level }) => level === 'field')?.value as string | undefined;
+  const host = field('host');
+  const differs = (url: string | undefined, port: string | undefined) => {
+    if (url === undefined) return false;
+    if (port !== undefined && Number(port) !== Number(portOf(url))) return true;
+    if (host === undefined) return false;
+    // What is no address leads nowhere.
+    if (!URL.canParse(host)) return true;
+    const [a, b] = [new URL(url), new URL(host)];
+    return a.protocol !== b.protocol || a.hostname !== b.hostname;
+  };
+  return differs(gsqlUrl, field('gsqlPort')) || differs(restUrl, field('restPort'));
 }
 
 /** The addresses said at this distance or farther. Of a URL and its parts the nearer one counts. */

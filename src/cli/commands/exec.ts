@@ -8,6 +8,7 @@ import { withoutCredentials } from '../context.js';
 import { findCredential } from '../credential.js';
 import { openSession, type Session } from '../session.js';
 import { chooseStore } from '../stores.js';
+import { portOf } from '../target.js';
 import { obtainToken } from '../token.js';
 
 /** Failed before the command ran; the cause is in `error.code`. */
@@ -65,11 +66,6 @@ function environment({ call, graph, target }: Session, held: HeldToken): Record<
     TG_GS_PORT: portOf(target.gsqlUrl),
     GRAPHCRED_EXEC: '1',
   };
-}
-
-function portOf(address: string): string {
-  const { port, protocol } = new URL(address);
-  return port || (protocol === 'https:' ? '443' : '80');
 }
 
 /** A token nobody else has: never from the store, never into it, and gone at the end. */
