@@ -22,7 +22,7 @@ const option = (name: string, help: string, value?: string, more: Partial<Option
 export const LIFETIME = option('lifetime', 'how long a new token lives: 90, 15m, 12h, 30d, 1w', 'duration');
 export const MIN_TTL = option('min-ttl', 'least life a held token must have left', 'duration');
 export const TOKEN_STDIN = option('token-stdin', 'read the token from stdin');
-export const YES = option('yes', 'do not ask before dropping');
+export const YES = option('yes', 'do not ask before dropping', undefined, { short: 'y' });
 const STORE = option('store', 'where tokens are kept, for this call only', 'store', {
   choices: ['keychain', 'file', 'none'],
 });

@@ -1,10 +1,9 @@
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import type { Journal } from '../store/journal.js';
-import type { StoreRecord } from '../store/store.js';
 import { connect } from './connect.js';
 import type { LoggedIn } from './login.js';
-import { saveSecret } from './saved.js';
+import { forgetSecret, savedUnder, saveSecret } from './saved.js';
 
 // The steps, each written down before it begins and safe to do twice:
 //   next    the secret <alias>_next is made, saved and proved
@@ -23,17 +22,7 @@ export async function rotate(login: LoggedIn, journal: Journal, alias: string, n
   const username = credential.username;
   let { connection } = login;
 
-  const isOurs = ({ info }: StoreRecord) =>
-    info.gsqlUrl === session.target.gsqlUrl && (username === undefined || info.username === username);
-  const savedOf = (name: string) =>
-    store
-      .list()
-      .filter((record) => {
-        const { graph, alias: saved } = record.info;
-        const sameGraph = version.generation === 'C' || graph === null || graph === session.graph;
-        return record.kind === 'secret' && saved === name && sameGraph && isOurs(record);
-      })
-      .sort((a, b) => b.createdAtUnix - a.createdAtUnix);
+  const savedOf = (name: string) => savedUnder(login, name);
 
   /** A dropped secret logs nobody in: where a secret is the login, it has to be one that lives. */
   const logInWith = async (value: Sensitive) => {
@@ -42,9 +31,11 @@ export async function rotate(login: LoggedIn, journal: Journal, alias: string, n
   };
 
   const drop = async (name: string) => {
-    for (const record of savedOf(name)) await store.remove(record.key);
+    await forgetSecret(login, name);
     const { failed } = await connection.dropSecrets([name]);
     if (failed) throw failed.error;
+    // Somebody who still had the value may have minted from it meanwhile.
+    await forgetSecret(login, name);
   };
 
   const prove = async (secret: Sensitive) => {
@@ -76,19 +67,11 @@ export async function rotate(login: LoggedIn, journal: Journal, alias: string, n
     return value;
   };
 
-  /** Tokens held here that were minted from the old value may end with it. */
-  const forgetTokens = async () => {
-    for (const record of store.list()) {
-      if (record.kind !== 'token' || record.info.gsqlUrl !== session.target.gsqlUrl) continue;
-      if (record.info.principal === `saved:${username}/${alias}`) await store.remove(record.key);
-    }
-  };
-
   const step = journal.read();
   const past = (name: string) => STEPS.indexOf(step ?? '') > STEPS.indexOf(name);
   if (step === undefined) {
     // Left over from another time: it must not be taken for the one about to be made.
-    for (const record of savedOf(next)) await store.remove(record.key);
+    await forgetSecret(login, next);
     journal.write('next');
   }
   if (!past('alias')) {
@@ -100,7 +83,6 @@ export async function rotate(login: LoggedIn, journal: Journal, alias: string, n
     if (!past('next')) journal.write('drop');
     if (!past('drop')) {
       await drop(alias);
-      await forgetTokens();
       journal.write('alias');
     }
     await logInWith(await ensure(alias));

@@ -1,5 +1,6 @@
 import { Sensitive } from '../core/sensitive.js';
 import type { Store, StoreRecord } from '../store/store.js';
+import type { LoggedIn } from './login.js';
 import type { Session } from './session.js';
 import { requireKeeping } from './stores.js';
 
@@ -44,4 +45,43 @@ export async function saveSecret(session: Session, store: Store, saved: SavedSec
     info: { host: target.host, gsqlUrl: target.gsqlUrl, graph: graph ?? null, username, alias },
   };
   await store.write(record, value);
+}
+
+type Owner = Pick<LoggedIn, 'session' | 'credential' | 'store' | 'version'>;
+
+/** Secrets saved here under this name for the server, user and graph of this call; the one saved last comes first. */
+export function savedUnder(owner: Owner, alias: string): StoreRecord[] {
+  const { username } = owner.credential;
+  return owner.store
+    .list()
+    .filter(({ kind, info }) => {
+      const isOurs = username === undefined || info.username === username;
+      return kind === 'secret' && info.alias === alias && isOurs && isHere(owner, info);
+    })
+    .sort((a, b) => b.createdAtUnix - a.createdAtUnix);
+}
+
+/**
+ * Forgets a secret that is about to go or has gone: what is saved of it, and the held tokens minted from that.
+ * @returns how many tokens were forgotten
+ */
+export async function forgetSecret(owner: Owner, alias: string): Promise<number> {
+  const { credential, store } = owner;
+  const { username } = credential;
+  const isMinted = (principal: string) =>
+    username === undefined
+      ? principal.startsWith('saved:') && principal.endsWith(`/${alias}`)
+      : principal === `saved:${username}/${alias}`;
+  for (const { key } of savedUnder(owner, alias)) await store.remove(key);
+  const tokens = store
+    .list()
+    .filter(({ kind, info }) => kind === 'token' && isMinted(String(info.principal)) && isHere(owner, info));
+  for (const { key } of tokens) await store.remove(key);
+  return tokens.length;
+}
+
+/** Made for this server, and on 3.x, where a secret belongs to a graph, for this one or for no graph in particular. */
+function isHere({ session, version }: Owner, info: StoreRecord['info']): boolean {
+  const anyGraph = version.generation === 'C' || info.graph === null;
+  return info.gsqlUrl === session.target.gsqlUrl && (anyGraph || info.graph === session.graph);
 }

@@ -38,3 +38,38 @@ test('a secret saved in another store than the one in force is spared as well', 
   const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
   expect(secrets.map((secret) => secret.alias)).toEqual([alias]);
 });
+
+test.each([
+  ['3.2.0', false],
+  ['3.10.1', false],
+  ['4.1.2', true],
+])('on %s -y is as good as --yes; that tokens live on is said: %s', async (serverVersion, said) => {
+  const { run, json, requests } = await bench({ serverVersion });
+  await run('secret create');
+  const dry = await run('secret prune --dry-run');
+  expect(dry).toMatchObject({ status: 0, stdout: expect.stringMatching(/^AUTO_GENERATED_ALIAS_\w+\n$/) });
+  expect(dry.stderr).not.toContain('live on');
+  const done = await run('secret prune -y');
+  expect(done).toMatchObject({ status: 0, stdout: `Dropped:\n${dry.stdout}` });
+  expect(done.stderr.includes('live on until they end')).toBe(said);
+  expect(await json('secret list')).toMatchObject({ secrets: [] });
+  requests();
+  const again = await run('secret prune -y');
+  expect(again).toMatchObject({ status: 0, stdout: '', stderr: expect.not.stringContaining('live on') });
+  // Nothing to drop, nothing sent but the question.
+  expect(requests()).toHaveLength(1);
+});
+
+test('litter whose drop fails half-way: what went is told, and the rest is there for the next run', async () => {
+  const { run, json, sandbox } = await bench({ serverVersion: '3.10.1' });
+  for (let made = 0; made < 3; made++) await run('secret create');
+  const { dropped: litter } = await json<{ dropped: string[] }>('secret prune --dry-run');
+  expect(litter).toHaveLength(3);
+  // The list, the first drop, then nothing any more.
+  sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file', nth: 3, times: 9 });
+  const half = await run('secret prune -y -o json');
+  expect(half.status).toBe(10);
+  expect(JSON.parse(half.stdout)).toMatchObject({ dropped: [litter[0]] });
+  await fetch(`${sandbox.gsqlUrl}/__sandbox/faults`, { method: 'DELETE' });
+  expect(await json('secret prune --dry-run')).toMatchObject({ dropped: litter.slice(1) });
+});

@@ -4,6 +4,7 @@ import type { Call } from '../../call.js';
 import { loggedIn } from '../../login.js';
 import { printable } from '../../output.js';
 import { askYes, mayAsk } from '../../prompt.js';
+import { forgetSecret } from '../../saved.js';
 
 /** `graphcred secret drop` */
 export async function run(call: Call): Promise<number | undefined> {
@@ -18,7 +19,8 @@ export async function run(call: Call): Promise<number | undefined> {
       },
     );
   }
-  const { session, connection, store } = await loggedIn(call);
+  const login = await loggedIn(call);
+  const { session, connection, version } = login;
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
   if (odd.length > 0) {
     const listed = new Set((await connection.listSecrets()).map(({ alias }) => alias));
@@ -39,16 +41,14 @@ export async function run(call: Call): Promise<number | undefined> {
     }
   }
   const { dropped, missing, failed } = await connection.dropSecrets(aliases);
-  for (const record of store.list()) {
-    const { gsqlUrl, alias, graph } = record.info;
-    const same =
-      record.kind === 'secret' &&
-      gsqlUrl === session.target.gsqlUrl &&
-      (graph === null || graph === (session.graph ?? null));
-    if (same && dropped.includes(String(alias)))
-      await store
-        .remove(record.key)
-        .catch(() => report.warn(`the saved value of ${alias} could not be removed`));
+  // What the server does not know any more is of no use here either.
+  for (const alias of [...dropped, ...missing]) {
+    const forgotten = await forgetSecret(login, alias).catch(() => {
+      report.warn(`what is kept here of ${printable(alias)} could not be removed`);
+      return 0;
+    });
+    if (forgotten > 0 && version.generation === 'C')
+      report.note(`tokens minted from ${printable(alias)} are forgotten here; they live on until they end`);
   }
   return tell(call, dropped, missing, failed);
 }

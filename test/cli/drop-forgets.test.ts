@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import { bench } from '../helpers/cli.js';
+
+/** Without the password a token can be minted from a saved secret alone. */
+const SAVED_ONLY = { env: { GRAPHCRED_PASSWORD: '' } };
+
+async function holdings(options: Parameters<typeof bench>[0] = {}) {
+  const made = await bench({
+    users: [
+      { name: 'tigergraph', password: 'tigergraph', role: 'superuser' },
+      { name: 'ann', password: 'ann-pw', role: 'admin' },
+    ],
+    graphs: ['demo', 'other'],
+    ...options,
+  });
+  const principals = async () => {
+    const { tokens } = await made.json<{ tokens: { principal: string; graph: string }[] }>('token list');
+    return tokens.map(({ principal, graph }) => `${principal} on ${graph}`).sort();
+  };
+  return { ...made, principals };
+}
+
+describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
+  test('forgets the saved value and the tokens minted from it, and nothing else', async () => {
+    const { run, principals } = await holdings({ serverVersion });
+    await run('secret create keep --save');
+    await run('token get', SAVED_ONLY);
+    await run('secret create ci --save');
+    await run('token get', SAVED_ONLY);
+    await run('token get --lifetime 1h', SAVED_ONLY);
+    await run('token get');
+    expect(await principals()).toEqual([
+      'saved:tigergraph/ci on demo',
+      'saved:tigergraph/ci on demo',
+      'saved:tigergraph/keep on demo',
+      'user:tigergraph on demo',
+    ]);
+    const dropped = await run('secret drop ci -o json');
+    expect(dropped).toMatchObject({
+      status: 0,
+      stdout: '{"schemaVersion":1,"dropped":["ci"],"missing":[],"dryRun":false}\n',
+    });
+    expect(dropped.stderr.includes('live on')).toBe(serverVersion.startsWith('4'));
+    expect(await principals()).toEqual(['saved:tigergraph/keep on demo', 'user:tigergraph on demo']);
+    // The one saved before it is used again, not a value the server no longer takes.
+    expect((await run('token get --fresh', SAVED_ONLY)).status).toBe(0);
+  });
+
+  test('of one that is gone already forgets what is kept of it', async () => {
+    const { run, sandbox, principals } = await holdings({ serverVersion });
+    await run('secret create ci --save');
+    await run('token get', SAVED_ONLY);
+    // Dropped from elsewhere: another machine, or a run that was killed before it forgot.
+    await run('secret drop ci', { env: { GRAPHCRED_STORE: 'none' } });
+    expect(await principals()).toHaveLength(1);
+    expect((await run('secret drop ci')).status).toBe(3);
+    expect(await principals()).toEqual([]);
+    expect((await run('token get', SAVED_ONLY)).status).toBe(2);
+    expect(sandbox.unknownRoutes).toEqual([]);
+  });
+
+  test('leaves what another user has under the same name', async () => {
+    const { run, principals } = await holdings({ serverVersion });
+    const ann = { env: { GRAPHCRED_USERNAME: 'ann', GRAPHCRED_PASSWORD: 'ann-pw' } };
+    expect((await run('secret create ci --save', ann)).status).toBe(0);
+    expect((await run('token get', { env: { ...ann.env, GRAPHCRED_PASSWORD: '' } })).status).toBe(0);
+    await run('secret create ci --save');
+    expect((await run('secret drop ci')).status).toBe(0);
+    expect(await principals()).toEqual(['saved:ann/ci on demo']);
+    expect((await run('token get --fresh', { env: { ...ann.env, GRAPHCRED_PASSWORD: '' } })).status).toBe(0);
+  });
+});
+
+test('on 3.x a secret of the same name on another graph stays, with its tokens', async () => {
+  const { run, principals } = await holdings();
+  const other = { env: { GRAPHCRED_GRAPH: 'other' } };
+  await run('secret create ci --save', other);
+  await run('token get', { env: { ...other.env, ...SAVED_ONLY.env } });
+  await run('secret create ci --save');
+  expect((await run('secret drop ci')).status).toBe(0);
+  expect(await principals()).toEqual(['saved:tigergraph/ci on other']);
+});
+
+test('on 4.x a secret belongs to no graph, so what is kept for any graph goes', async () => {
+  const { run, principals } = await holdings({ serverVersion: '4.1.2' });
+  await run('secret create ci --save', { env: { GRAPHCRED_GRAPH: 'other' } });
+  await run('token get', { env: { GRAPHCRED_GRAPH: 'other', ...SAVED_ONLY.env } });
+  expect((await run('secret drop ci')).status).toBe(0);
+  expect(await principals()).toEqual([]);
+});
