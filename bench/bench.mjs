@@ -9,8 +9,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { buildEager } from './eager.mjs';
 import { markdown, svg } from './report.mjs';
+import { buildEager, buildKeychainParts } from './variants.mjs';
 import { ghHome, makeHome, startKeychain, startServer, talker } from './world.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -133,6 +133,9 @@ async function prepare(meter) {
     const cwd = makeHome(path.join(folder, 'keychain'), three, 'json');
     const own = { ...keychain.env, GRAPHCRED_STORE: 'keychain' };
     add('warm-keychain', 'warm `token get`, keychain', ['token', 'get'], own, cwd);
+    const parts = await buildKeychainParts(folder);
+    add('probe', 'of that, the probe over D-Bus, as a script', [], own, cwd, parts.probe);
+    add('native', 'of that, the native module and one read, as a script', [], own, cwd, parts.native);
   }
   const once = ['token', 'get', '--server-version', '4', '--fresh', '--store', 'none'];
   add('cold', 'cold `token get --server-version 4`, one call, plain HTTP', once, ...v4);

@@ -1,0 +1,53 @@
+// Scripts to compare with.
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'rolldown';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+
+const importEverything = {
+  name: 'import-everything',
+  transform(code, id) {
+    if (!id.startsWith(path.join(root, 'src')) || !code.includes('import(')) return null;
+    const heads = [];
+    const body = code.replace(/\bimport\((['"][^'"]+['"])\)/g, (_, name) => {
+      heads.push(`import * as eager${heads.length} from ${name};`);
+      return `Promise.resolve(eager${heads.length - 1})`;
+    });
+    return { code: `${heads.join('\n')}\n${body}`, map: null };
+  },
+};
+
+/** graphcred as it would be without care for its start: every `import()` a static one, all in one file. */
+export async function buildEager(folder) {
+  const file = path.join(folder, 'eager.cjs');
+  await build({
+    input: path.join(root, 'src/cli/main.ts'),
+    platform: 'node',
+    external: ['keytar', 'typescript'],
+    plugins: [importEverything],
+    logLevel: 'silent',
+    output: { file, format: 'cjs', exports: 'named', footer: 'run();' },
+  });
+  return file;
+}
+
+/** The two parts of which a read from the keychain is made, each as a script of its own. */
+export async function buildKeychainParts(folder) {
+  const entry = path.join(folder, 'probe.mjs');
+  const source = JSON.stringify(path.join(root, 'src/store/dbus-probe.ts'));
+  fs.writeFileSync(
+    entry,
+    `import { probeKeychain } from ${source};\nprobeKeychain({ env: process.env }).then((state) => process.stdout.write(state));\n`,
+  );
+  const probe = path.join(folder, 'probe.cjs');
+  await build({ input: entry, platform: 'node', logLevel: 'silent', output: { file: probe, format: 'cjs' } });
+  const native = path.join(folder, 'native.cjs');
+  const keytar = JSON.stringify(path.join(root, 'node_modules/keytar'));
+  fs.writeFileSync(
+    native,
+    `require(${keytar}).getPassword('graphcred', 'nobody').then((found) => process.stdout.write(String(found)));\n`,
+  );
+  return { probe, native };
+}
