@@ -17,16 +17,24 @@ export function assignment(name: string, value: string, shell = 'sh'): string {
   }
 }
 
-/** @throws GraphException INPUT_REQUIRED, USAGE naming what is missing */
+/** @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written */
 export function requireFiles({ ctx, flags }: Call, output: 'github' | 'gitlab'): void {
-  if (output === 'gitlab' && flags.dotenv === undefined) {
-    throw new GraphException('INPUT_REQUIRED', '-o gitlab needs a file to write to.', {
-      hint: 'give --dotenv FILE',
-    });
+  if (output === 'gitlab') {
+    if (flags.dotenv === undefined) {
+      throw new GraphException('INPUT_REQUIRED', '-o gitlab needs a file to write to.', {
+        hint: 'give --dotenv FILE',
+      });
+    }
+    const file = path.resolve(ctx.cwd, flags.dotenv as string);
+    written(file, () => fs.accessSync(path.dirname(file), fs.constants.W_OK));
+    return;
   }
-  if (output !== 'github') return;
   for (const name of flags.export === true ? ['GITHUB_OUTPUT', 'GITHUB_ENV'] : ['GITHUB_OUTPUT']) {
-    if (ctx.env[name]) continue;
+    const file = ctx.env[name];
+    if (file) {
+      written(file, () => fs.appendFileSync(file, '', { mode: 0o600 }));
+      continue;
+    }
     throw new GraphException(
       'INPUT_REQUIRED',
       `-o github needs the variable ${name}, which GitHub Actions sets.`,

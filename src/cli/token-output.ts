@@ -1,9 +1,23 @@
+import { GraphException } from '../core/errors.js';
 import type { HeldToken } from '../tokens/acquire.js';
 import { isoSeconds, times } from './output.js';
 import { outputOf, type Session } from './session.js';
 
-/** Prints a token in the format asked for. */
+/**
+ * Prints a token in the format asked for.
+ * @throws GraphException USAGE when it cannot be written where it should go
+ */
 export async function printToken(session: Session, held: HeldToken): Promise<void> {
+  try {
+    await print(session, held);
+  } catch (error) {
+    if (!(error instanceof GraphException) || held.source === 'store') throw error;
+    const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
+    throw new GraphException(error.code, error.message, { hint });
+  }
+}
+
+async function print(session: Session, held: HeldToken): Promise<void> {
   const { call, settings, graph, target } = session;
   const { report, flags } = call;
   const token = held.token.reveal();

@@ -31,6 +31,7 @@ export function refusal(request: HttpRequest, refused: Refused): GraphException 
   const [code, message, hint] = judge(request, refused, text) ?? [
     'SERVER_ERROR',
     `The server refused ${what(request)} (HTTP ${refused.status})${text === '' ? '.' : `: ${text}`}`,
+    'See what else is amiss: graphcred doctor',
   ];
   const details: ErrorDetails = { status: refused.status, serverText: text };
   if (hint !== undefined) details.hint = hint;

@@ -33,9 +33,16 @@ export async function run(call: Call): Promise<number | undefined> {
 }
 
 function show({ report }: Call, alias: string, secret: string): undefined {
-  if (report.json) report.document({ alias, secret });
-  else {
-    report.note(`secret ${alias}: this is the only time its value is shown`);
-    report.result(secret);
+  try {
+    if (report.json) report.document({ alias, secret });
+    else {
+      report.note(`secret ${alias}: this is the only time its value is shown`);
+      report.result(secret);
+    }
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    throw new GraphException(error.code, error.message, {
+      hint: `the secret was made, and nobody knows its value: graphcred secret drop ${alias}`,
+    });
   }
 }
