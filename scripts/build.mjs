@@ -90,6 +90,10 @@ await cli.write({
     groups: [
       // What a warm `token get` needs, in one file: each file more costs a quarter of a millisecond.
       { name: 'hot', test: isHot },
+      {
+        name: 'keychain',
+        test: /store[\\/](keychain|keychain-vault|native|dbus-probe|dbus-message|split)\.ts$/,
+      },
     ],
   },
   entryFileNames: '[name].cjs',
