@@ -7,9 +7,9 @@ export interface Parsed {
 }
 
 /**
- * Reads flags without loading commander, for the command that stands in loops. Answers only for input that
- * is beyond doubt: whole names, one short option a word, values that do not begin with a dash. Anything else is `undefined` and goes to
- * commander, which also makes the error texts.
+ * Reads flags without loading commander, for the command that stands in loops. Answers only for input that is
+ * beyond doubt: whole names, one short option a word, values that do not begin with a dash. Anything else is
+ * `undefined` and goes to commander, which also makes the error texts.
  */
 export function parseQuickly(spec: CommandSpec, argv: readonly string[]): Parsed | undefined {
   const flags: Record<string, string | true> = {};
