@@ -231,7 +231,10 @@ export async function refuseUntrusted(
   const keys = (Object.keys(settings.all) as ConfigKey[]).filter((key) => settings.all[key][0]?.untrusted);
   if (keys.length === 0) return;
   const what = `${settings.file?.path} is not trusted, and it decides ${keys.join(', ')} (host: ${target.host}).`;
-  if (mayAsk(call.ctx, settings) && (await askYes(`${what} Use it for this call?`))) return;
+  if (mayAsk(call.ctx, settings)) {
+    call.report.warn(what);
+    if (await askYes('Use it for this call?')) return;
+  }
   throw new GraphException('CONFIG_UNTRUSTED', what, {
     hint: `read the file; if it is yours: graphcred config trust ${settings.file?.path}`,
   });

@@ -60,7 +60,7 @@ const FOOTER = `
 First steps:
   graphcred sandbox                      a database imitation to try things on
   graphcred secret create ci --save      make a secret and keep it
-  graphcred token get                    a token, from the keychain or freshly minted
+  graphcred token get                    a token, held or freshly minted
 `;
 
 function isTyped({ path }: CommandSpec, argv: readonly string[]): boolean {

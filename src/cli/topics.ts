@@ -63,7 +63,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   formatting: {
     title: 'Output formats',
     intro: 'stdout is the result and nothing else; notes, warnings and questions go to stderr.',
-    head: ['-o', 'for', 'shape'],
+    head: ['format', 'for', 'shape'],
     long: [2, 1],
     rows: () => FORMATS,
   },

@@ -72,7 +72,7 @@ function judge(request: HttpRequest, { status, code }: Refused, text: string): V
     return [
       'ALREADY_EXISTS',
       'A secret with this alias exists already.',
-      'Choose another alias, or rotate that one.',
+      'Choose another alias, or give that one a new value: graphcred secret rotate ALIAS',
     ];
   }
   if (

@@ -103,4 +103,68 @@ describe.skipIf(!python)('on a terminal', () => {
       stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/),
     });
   });
+
+  describe.each([
+    ['the password', ['secret', 'list'], 'Password of'],
+    ['secret drop', ['secret', 'drop', 'one', 'two'], 'Drop 2 secrets'],
+    ['secret prune', ['secret', 'prune'], 'Drop this secret?'],
+    ['exec, before the command runs', ['exec', '--', 'echo', 'ran'], 'Password of'],
+  ] as const)('at the question of %s', (_, argv, question) => {
+    async function asked() {
+      const { env, sandbox } = await sandboxFor(temporaryHome());
+      for (const alias of [['one'], ['two'], []])
+        expect((await start(['secret', 'create', ...alias, ...NOTHING_KEPT], env).ended).status).toBe(0);
+      const { GRAPHCRED_PASSWORD: _password, ...bare } = env;
+      const secrets = async () => {
+        const listed = await start(['secret', 'list', '-o', 'json', ...NOTHING_KEPT], env).ended;
+        return JSON.parse(listed.stdout).secrets.length as number;
+      };
+      const [first, second = '', ...rest] = argv;
+      const words = first === 'exec' ? [first, ...NOTHING_KEPT, second, ...rest] : [...argv, ...NOTHING_KEPT];
+      const terminal = onTerminal(words, { env: question === 'Password of' ? bare : env, pipe: true });
+      await terminal.see(question);
+      return { terminal, secrets, sandbox };
+    }
+
+    test.each([
+      ['Ctrl-C', KEYS.ctrlC],
+      ['Ctrl-D', KEYS.ctrlD],
+    ])('%s stops it, changes nothing, and gives the terminal back', async (__, key) => {
+      const { terminal, secrets } = await asked();
+      terminal.type(key);
+      const { status, stdout, screen, restored, cursorShown } = await terminal.ended;
+      // exec says 125 of whatever kept the command from running.
+      expect(status).toBe(argv[0] === 'exec' ? 125 : 130);
+      expect({ stdout, restored, cursorShown }).toEqual({ stdout: '', restored: true, cursorShown: true });
+      expect(screen).toContain('graphcred: Cancelled.');
+      expect(await secrets()).toBe(3);
+    });
+
+    test('a closed window ends it, and changes nothing', async () => {
+      const { terminal, secrets } = await asked();
+      terminal.close();
+      const { status, stdout } = await terminal.ended;
+      expect(status).not.toBe(0);
+      expect(stdout).toBe('');
+      expect(await secrets()).toBe(3);
+    });
+  });
+
+  test('a closed window ends a wait for the server', async () => {
+    const { env } = await sandboxFor(temporaryHome(), { faults: [{ action: 'delay', ms: 600_000 }] });
+    const terminal = onTerminal(['token', 'get', ...NOTHING_KEPT], { env });
+    await terminal.see('waiting for');
+    terminal.close();
+    expect((await terminal.ended).status).toBe(-1);
+  });
+
+  test('the names that prune would drop are shown under -q too', async () => {
+    const { env } = await sandboxFor(temporaryHome());
+    expect((await start(['secret', 'create', ...NOTHING_KEPT], env).ended).status).toBe(0);
+    const terminal = onTerminal(['secret', 'prune', '-q', ...NOTHING_KEPT], { env });
+    await terminal.see('Drop this secret?');
+    expect(terminal.screen()).toContain('AUTO_GENERATED_ALIAS_');
+    terminal.type('n\r');
+    expect(await terminal.ended).toMatchObject({ status: 130 });
+  });
 });

@@ -22,8 +22,10 @@ export async function run(call: Call): Promise<number> {
   );
   try {
     if (child) return await runBeside(sandbox, args, ctx);
+    // Whoever reads the line may stop the sandbox at once.
+    const stopped = ctx.stopped();
     report.result(sandbox.readyLine());
-    await ctx.stopped();
+    await stopped;
     return 0;
   } finally {
     await sandbox.close();

@@ -35,7 +35,8 @@ export async function run(call: Call): Promise<number | undefined> {
     return undefined;
   }
   if (flags.yes !== true) {
-    for (const alias of litter) report.note(alias);
+    // Also under -q: nobody can say yes to names that are not shown.
+    ctx.stderr.write(`${names}\n`);
     const what = litter.length === 1 ? 'this secret' : `these ${litter.length} secrets`;
     if (!(await askYes(`Drop ${what}?`))) throw new GraphException('CANCELLED', 'Nothing was dropped.');
   }

@@ -1,0 +1,286 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { SandboxOptions } from '../../src/sandbox/server.js';
+import { sandboxFor, start } from '../helpers/process.js';
+import { type Ended, KEYS, onTerminal, python } from '../helpers/terminal.js';
+
+/**
+ * What a person sees, command by command: each screen is a text file in screens/, drawn by a terminal emulator.
+ * After a change that is meant, `npx vitest run test/e2e/terminal-screens.test.ts -u` draws them anew; read the
+ * difference as a person would.
+ */
+const SCREENS = path.resolve('test/e2e/screens');
+
+/** The name of a home, wherever the end of a line falls in it. */
+const HOME = new RegExp(`${[...'graphcred-test-'].join('\\n?')}(?:\\n?\\w){6}`, 'g');
+
+/** The same screen whenever and wherever it is drawn. Every replacement is as long as what it replaces. */
+function constant(screen: string): string {
+  return screen
+    .replace(HOME, (name) => name.replace(/\w(?=(?:\n?\w){0,5}$)/g, 'X'))
+    .replace(/(127\.0\.0\.1:|port )\d{5}\b/g, '$100000')
+    .replace(/\b(?=[a-z]*\d)[a-z0-9]{32}\b/g, 'x'.repeat(32))
+    .replace(/\b[a-z0-9]{3}\*{4}[a-z0-9]{3}\b/g, 'xxx****xxx')
+    .replace(/(AUTO_GENERATED_ALIAS_)\w{7}/g, '$1xxxxxxx')
+    .replace(/\b\ds ago/g, '0s ago');
+}
+
+interface Film {
+  readonly name: string;
+  readonly argv: readonly string[];
+  /** What is waited for, and the keys that are pressed then. */
+  readonly steps?: readonly (readonly [see: string | RegExp, keys: string, shown?: string])[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly columns?: number;
+  readonly cwd?: string;
+}
+
+/** Runs it, and compares the screens at each question and at the end with the file. */
+async function film({ name, argv, steps = [], env, columns = 80, cwd }: Film): Promise<Ended> {
+  const terminal = onTerminal(argv, { env, columns, ...(cwd !== undefined && { cwd }) });
+  const shots = [`$ graphcred ${argv.join(' ')}`];
+  for (const [see, keys, shown = keys] of steps) {
+    await terminal.see(see);
+    shots.push(terminal.screen(), `<<< ${shown.replace('\r', ' Enter')}`);
+    terminal.type(keys);
+  }
+  const ended = await terminal.ended;
+  shots.push(ended.screen, `=== exit ${ended.status}`);
+  await expect(`${constant(shots.join('\n'))}\n`).toMatchFileSnapshot(path.join(SCREENS, `${name}.txt`));
+  expect(ended).toMatchObject({ restored: true, cursorShown: true });
+  return ended;
+}
+
+/** A home whose path is equally long everywhere, a sandbox, and a store that keeps. Lives end in 23 days. */
+async function world(options: SandboxOptions = {}) {
+  const home = fs.mkdtempSync('/tmp/graphcred-test-');
+  onTestFinished(() => fs.rmSync(home, { recursive: true, force: true }));
+  const { env: reach, sandbox } = await sandboxFor(home, options);
+  const env: Record<string, string> = { ...reach, GRAPHCRED_STORE: 'file', GRAPHCRED_LIFETIME: '2000000' };
+  const { GRAPHCRED_USERNAME: _, GRAPHCRED_PASSWORD: __, ...stranger } = env;
+  const run = async (...argv: string[]) => {
+    const ended = await start(argv, env).ended;
+    if (ended.status !== 0) throw new Error(ended.stderr);
+    return ended.stdout;
+  };
+  return { home, env, stranger, run, sandbox };
+}
+
+describe.skipIf(!python)('the screens of', () => {
+  test('login', async () => {
+    const { home, stranger } = await world();
+    const { GRAPHCRED_STORE: _, ...env } = stranger;
+    const ended = await film({
+      name: 'login',
+      argv: ['login'],
+      env,
+      steps: [
+        ['Name of the profile', '\r'],
+        ['User name', 'tigergraph\r'],
+        ['Password of', 'tigergraph\r', '(the password) Enter'],
+        ['Where to keep', KEYS.down, '(arrow down)'],
+        [/[❯>] nowhere/, `${KEYS.up}\r`, '(arrow up) Enter'],
+        ['Name of a secret', '\r'],
+      ],
+    });
+    expect(ended.status).toBe(0);
+    expect(fs.existsSync(path.join(home, '.config/graphcred/config.json'))).toBe(true);
+  });
+
+  test('login with a wrong password, and login that is stopped', async () => {
+    const { stranger: env } = await world();
+    const who = [
+      ['Name of the profile', '\r'],
+      ['User name', 'tigergraph\r'],
+    ] as const;
+    const wrong = ['Password of', 'hunter2\r', '(a wrong password) Enter'] as const;
+    const { bytes } = await film({ name: 'login-refused', argv: ['login'], env, steps: [...who, wrong] });
+    expect(bytes).not.toContain('hunter2');
+    const stop = ['Password of', KEYS.ctrlC, '(Ctrl-C)'] as const;
+    await film({ name: 'login-stopped', argv: ['login'], env, steps: [...who, stop] });
+  });
+
+  test('status, before and after a token is there, and where there is little room', async () => {
+    const { env, run } = await world();
+    await film({ name: 'status-none', argv: ['status'], env });
+    await run('token', 'get');
+    await film({ name: 'status', argv: ['status'], env });
+    await film({ name: 'status-narrow', argv: ['status'], env, columns: 34 });
+    await film({ name: 'status-offline', argv: ['status', '--offline'], env });
+  });
+
+  test('status of a server that is not there', async () => {
+    const { env, sandbox } = await world();
+    await sandbox.close();
+    await film({ name: 'status-unreachable', argv: ['status'], env });
+  });
+
+  test('logout, and logout again', async () => {
+    const { env, run } = await world();
+    await run('secret', 'create', 'ci', '--save');
+    await run('token', 'get');
+    await film({ name: 'logout', argv: ['logout', '--revoke'], env });
+    await film({ name: 'logout-again', argv: ['logout'], env });
+  });
+
+  test('secret create', async () => {
+    const { env } = await world();
+    await film({ name: 'secret-create', argv: ['secret', 'create', 'ci'], env });
+    await film({ name: 'secret-create-save', argv: ['secret', 'create', 'kept', '--save'], env });
+    await film({ name: 'secret-create-taken', argv: ['secret', 'create', 'ci'], env });
+  });
+
+  test('secret list, in a wide and in a narrow window', async () => {
+    const { env, run } = await world();
+    await film({ name: 'secret-list-empty', argv: ['secret', 'list'], env });
+    for (const alias of ['ci', 'nightly_load_of_the_whole_social_graph_from_the_warehouse'])
+      await run('secret', 'create', alias);
+    await film({ name: 'secret-list', argv: ['secret', 'list'], env });
+    await film({ name: 'secret-list-narrow', argv: ['secret', 'list'], env, columns: 44 });
+  });
+
+  test('secret drop, with a no and with a yes', async () => {
+    const { env, run } = await world();
+    for (const alias of ['ci', 'old']) await run('secret', 'create', alias);
+    const argv = ['secret', 'drop', 'ci', 'old'];
+    await film({ name: 'secret-drop-no', argv, env, steps: [['Drop 2', 'n\r']] });
+    await film({ name: 'secret-drop-yes', argv, env, steps: [['Drop 2', 'y\r']] });
+    await film({ name: 'secret-drop-missing', argv, env, steps: [['Drop 2', 'y\r']] });
+  });
+
+  test('secret prune and secret rotate', async () => {
+    const { env, run } = await world();
+    await run('secret', 'create', 'ci', '--save');
+    await run('secret', 'create');
+    await film({ name: 'secret-rotate', argv: ['secret', 'rotate', 'ci'], env });
+    await film({ name: 'secret-prune', argv: ['secret', 'prune'], env, steps: [['Drop this', 'y\r']] });
+    await film({ name: 'secret-prune-nothing', argv: ['secret', 'prune'], env });
+  });
+
+  test('token get, list, check, refresh and delete', async () => {
+    const { env } = await world();
+    await film({ name: 'token-list-empty', argv: ['token', 'list'], env });
+    await film({ name: 'token-get', argv: ['token', 'get'], env });
+    await film({ name: 'token-list', argv: ['token', 'list'], env });
+    await film({ name: 'token-list-narrow', argv: ['token', 'list'], env, columns: 60 });
+    await film({ name: 'token-check', argv: ['token', 'check'], env });
+    await film({ name: 'token-refresh', argv: ['token', 'refresh'], env });
+    await film({ name: 'token-delete', argv: ['token', 'delete'], env });
+    await film({ name: 'token-delete-again', argv: ['token', 'delete'], env });
+  });
+
+  test('token get for somebody unknown, and on a server without REST authentication', async () => {
+    const { stranger } = await world();
+    await film({
+      name: 'token-get-asked',
+      argv: ['token', 'get'],
+      env: stranger,
+      steps: [
+        ['User name', 'tigergraph\r'],
+        ['Password of', 'tigergraph\r', '(the password) Enter'],
+      ],
+    });
+    const { env } = await world({ restAuth: 'off' });
+    await film({ name: 'token-get-rest-auth-off', argv: ['token', 'get'], env });
+  });
+
+  test('config show and path, wide and narrow', async () => {
+    const { env, home } = await world();
+    const config = path.join(home, '.config', 'graphcred');
+    fs.mkdirSync(config, { recursive: true });
+    const profiles = { dev: { graph: 'social', username: 'alice', lifetime: '15m' } };
+    fs.writeFileSync(path.join(config, 'config.json'), JSON.stringify({ defaultProfile: 'dev', profiles }));
+    const { GRAPHCRED_STORE: _, ...shown } = env;
+    await film({ name: 'config-show', argv: ['config', 'show'], env: shown, columns: 100 });
+    await film({ name: 'config-show-narrow', argv: ['config', 'show'], env: shown, columns: 60 });
+    await film({ name: 'config-path', argv: ['config', 'path'], env: shown });
+  });
+
+  test('a config file that nobody vouched for: the question, and config trust', async () => {
+    const { home, env } = await world();
+    const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl, ...rest } = env;
+    const cwd = path.join(home, 'cloned');
+    fs.mkdirSync(cwd);
+    fs.writeFileSync(path.join(cwd, '.graphcredrc.json'), JSON.stringify({ restUrl, gsqlUrl }));
+    const question = 'Use it for this call?';
+    await film({
+      name: 'config-untrusted-no',
+      argv: ['token', 'get'],
+      env: rest,
+      cwd,
+      steps: [[question, 'n\r']],
+    });
+    await film({
+      name: 'config-untrusted-yes',
+      argv: ['token', 'get'],
+      env: rest,
+      cwd,
+      steps: [[question, 'y\r']],
+    });
+    await film({ name: 'config-trust', argv: ['config', 'trust'], env: rest, cwd });
+    const later = await film({ name: 'config-trusted', argv: ['token', 'get'], env: rest, cwd });
+    expect(later.status).toBe(0);
+  });
+
+  test('doctor, when all is well and when little is', async () => {
+    const { env, sandbox } = await world();
+    await film({ name: 'doctor', argv: ['doctor'], env, columns: 100 });
+    await sandbox.close();
+    await film({ name: 'doctor-unreachable', argv: ['doctor'], env, columns: 100 });
+  });
+
+  test('exec: the command has the terminal', async () => {
+    const { env } = await world();
+    const script = 'read -p "name? " name; echo "$name, $(stty size), token of $' + '{#TG_API_TOKEN}"';
+    const argv = ['exec', '--', 'bash', '-c', script];
+    const ended = await film({ name: 'exec', argv, env, steps: [['name?', 'alice\r']] });
+    expect(ended.screen).toContain('alice, 40 80, token of 32');
+    await film({ name: 'exec-not-found', argv: ['exec', '--', 'no-such-command'], env });
+  });
+
+  test('api', async () => {
+    const { env } = await world();
+    await film({ name: 'api', argv: ['api', '/echo'], env });
+    await film({ name: 'api-not-found', argv: ['api', '/no/such/path'], env });
+  });
+
+  test('completion, help and mistakes', async () => {
+    const { env } = await world();
+    await film({ name: 'completion', argv: ['completion', 'bash'], env });
+    await film({ name: 'help', argv: ['help'], env });
+    await film({ name: 'help-secret-drop', argv: ['help', 'secret', 'drop'], env });
+    await film({ name: 'help-exit-codes', argv: ['help', 'exit-codes'], env });
+    await film({ name: 'help-formatting', argv: ['help', 'formatting'], env, columns: 60 });
+    await film({ name: 'mistake-command', argv: ['token', 'gte'], env });
+    await film({ name: 'mistake-option', argv: ['token', 'get', '--lifetme', '15m'], env });
+  });
+
+  test('sandbox, until Ctrl-C', async () => {
+    const { env } = await world();
+    const argv = ['sandbox', '--rest-port', '0', '--gsql-port', '0'];
+    const ended = await film({
+      name: 'sandbox',
+      argv,
+      env,
+      steps: [['"graph":"demo"', KEYS.ctrlC, '(Ctrl-C)']],
+    });
+    expect(ended.status).toBe(0);
+  });
+});
+
+describe.skipIf(!python)('colours', () => {
+  const coloured = (text: string) => text.includes(`${String.fromCharCode(27)}[3`);
+
+  test.each([
+    ['on a terminal', true, [], {}],
+    ['with --no-color', false, ['--no-color'], {}],
+    ['with NO_COLOR', false, [], { NO_COLOR: '1' }],
+    ['on a dumb terminal', false, [], { TERM: 'dumb' }],
+  ] as const)('%s: %s', async (_, expected, flags, more) => {
+    const { env } = await world();
+    const { bytes, screen } = await onTerminal(['status', ...flags], { env: { ...env, ...more } }).ended;
+    expect(screen).toContain('token     none');
+    expect(coloured(bytes)).toBe(expected);
+  });
+});
