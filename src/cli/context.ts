@@ -15,6 +15,8 @@ export interface Context {
   now(): number;
   /** Milliseconds since 1970 at which this process started. */
   readonly startedAt: number;
+  /** What the standalone executable says below the version; the npm package says nothing. */
+  readonly build?: string;
   /** How to start this program again as a child: the command and its first arguments. */
   readonly self: { readonly command: string; readonly args: readonly string[] };
   /** Resolves on the first SIGINT or SIGTERM. */

@@ -71,3 +71,8 @@ export function isRetryable(error: GraphException): boolean {
   const status = exitStatus(error.code);
   return status === 7 || status === 9;
 }
+
+/** Whether it is inquirer's word for a question that was closed: by Ctrl-C, or as its input ended. */
+export function isClosedPrompt(error: unknown): boolean {
+  return /^(?:Exit|Abort)PromptError$/.test(String((error as { name?: unknown } | undefined)?.name));
+}

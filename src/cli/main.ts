@@ -4,7 +4,7 @@ import { refuseCredentials } from './argv.js';
 import type { Call, Flags } from './call.js';
 import { COMMANDS, type CommandSpec } from './commands.js';
 import { COMPLETE, type Context, KEYCHAIN_CHILD, type Output } from './context.js';
-import { exitStatus } from './exit.js';
+import { exitStatus, isClosedPrompt } from './exit.js';
 import { parseQuickly } from './fast.js';
 import { createReport, type Report } from './output.js';
 
@@ -19,7 +19,7 @@ export async function main(ctx: Context): Promise<number> {
   try {
     refuseCredentials(ctx.argv);
     if (ctx.argv.length === 1 && ctx.argv[0] === '--version') {
-      ctx.stdout.write(`${VERSION}\n`);
+      ctx.stdout.write(`${versionText(ctx)}\n`);
       return 0;
     }
     if (ctx.argv[0] === COMPLETE) {
@@ -48,7 +48,11 @@ async function choose(ctx: Context): Promise<Chosen | undefined> {
   const [word, ...rest] = ctx.argv;
   if (word === 'help' && rest.length > 0) return helpFor(ctx, rest);
   const { parseCommandLine } = await import('./program.js');
-  return parseCommandLine(ctx, VERSION);
+  return parseCommandLine(ctx, versionText(ctx));
+}
+
+function versionText({ build }: Context): string {
+  return build === undefined ? VERSION : `${VERSION}\n${build}`;
 }
 
 /** Help for a topic is printed here; for a command, `help token get` is `token get --help`. */
@@ -74,7 +78,7 @@ function fail(error: unknown, report: Report): number {
     report.error(error);
     return exitStatus(error.code);
   }
-  if ((error as { name?: unknown }).name === 'ExitPromptError') {
+  if (isClosedPrompt(error)) {
     report.error(new GraphException('CANCELLED', 'Cancelled.'));
     return exitStatus('CANCELLED');
   }
@@ -105,17 +109,17 @@ function asksForJson(ctx: Context): boolean {
   );
 }
 
-/** The bin. */
-export async function run(): Promise<void> {
+/** The bin. As a standalone executable, which is a program of its own and needs no script, it says so by `build`. */
+export async function run(build?: string): Promise<void> {
   if (process.argv[2] === KEYCHAIN_CHILD) {
     const { runKeychainChild } = await import('../store/keychain-child.js');
     return runKeychainChild(process.stdin, process.stdout);
   }
   // Everything is written by now (see writeAll), and whatever is still open here is of no use to anyone.
-  process.exit(await main(realContext()));
+  process.exit(await main(realContext(build)));
 }
 
-function realContext(): Context {
+function realContext(build: string | undefined): Context {
   const startedAt = Date.now() - process.uptime() * 1000;
   return {
     argv: process.argv.slice(2),
@@ -135,7 +139,8 @@ function realContext(): Context {
     stderr: output(2),
     now: Date.now,
     startedAt,
-    self: { command: process.execPath, args: [process.argv[1] as string] },
+    self: { command: process.execPath, args: build === undefined ? [process.argv[1] as string] : [] },
+    ...(build !== undefined && { build }),
     stopped: () =>
       new Promise((resolve) => {
         for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve);

@@ -17,7 +17,10 @@ export function inCi(env: Context['env']): boolean {
 // inquirer writes to stdout unless told otherwise, and stdout is for the result alone.
 async function ask() {
   const { createPromptModule } = await import('inquirer');
-  return createPromptModule({ input: process.stdin, output: process.stderr });
+  const closed = new AbortController();
+  // After Ctrl-D nothing is left to wait for. inquirer hears of that as Node exits; not every runtime tells it.
+  process.once('beforeExit', () => closed.abort());
+  return createPromptModule({ input: process.stdin, output: process.stderr, signal: closed.signal });
 }
 
 interface TextOptions {

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import type Keytar from 'keytar';
 import { GraphException } from '../core/errors.js';
 
@@ -20,7 +19,7 @@ export type Answer = string | boolean | undefined;
 
 /** Performs it in this process. May block a thread for as long as a prompt stays open. */
 export async function performNatively(operation: Operation): Promise<Answer> {
-  const keytar = loadKeytar();
+  const keytar = await loadKeytar();
   try {
     return await call(keytar, operation);
   } catch (error) {
@@ -45,11 +44,11 @@ async function call(keytar: typeof Keytar, operation: Operation): Promise<Answer
   }
 }
 
-function loadKeytar(): typeof Keytar {
+async function loadKeytar(): Promise<typeof Keytar> {
   try {
-    return createRequire(import.meta.url)('keytar');
+    return (await import('keytar')).default;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') {
+    if (/MODULE_NOT_FOUND$/.test(String((error as NodeJS.ErrnoException).code))) {
       throw new GraphException(
         'STORE_UNAVAILABLE',
         'the package keytar, which opens the OS keychain, is not installed',

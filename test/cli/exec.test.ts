@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
-import { BIN, type Running, sandboxFor, start } from '../helpers/process.js';
+import { COMMAND, type Running, sandboxFor, start } from '../helpers/process.js';
 
 const VARIABLES = '"$TG_HOST|$TG_GRAPHNAME|$TG_RESTPP_PORT|$TG_GS_PORT"';
 /** Counts each signal it gets, and ends with 40 + that number on SIGUSR2. */
@@ -59,7 +59,7 @@ describe('the environment of the command', () => {
 
   test('an exec inside an exec is noticed, and has a token of its own', async () => {
     const { env } = await sandboxFor(temporaryHome());
-    const inner = [process.execPath, BIN, 'exec', '--store', 'none', '--', 'true'];
+    const inner = [...COMMAND, 'exec', '--store', 'none', '--', 'true'];
     const again = { ...env, GRAPHCRED_EXEC: '1', TG_API_TOKEN: 'outer' };
     expect(await exec(again, '--', 'sh', '-c', 'test "$TG_API_TOKEN" != outer').ended).toMatchObject({
       status: 0,
@@ -139,7 +139,7 @@ describe('signals', () => {
   if (!terminal) console.log('Ctrl-C on a terminal is not tested: there is no python3 to make one');
   test.skipIf(!terminal)('Ctrl-C on a terminal reaches the command once', async () => {
     const { env } = await sandboxFor(temporaryHome());
-    const words = [process.execPath, BIN, 'exec', '--store', 'none', '--', process.execPath, '-e', COUNTER];
+    const words = [...COMMAND, 'exec', '--store', 'none', '--', process.execPath, '-e', COUNTER];
     const child = spawn('python3', ['-c', ON_A_TERMINAL, ...words], {
       env: { PATH: process.env.PATH, ...env },
       stdio: ['ignore', 'pipe', 'inherit'],

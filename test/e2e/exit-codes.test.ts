@@ -8,7 +8,7 @@ import { parseFault } from '../../src/sandbox/args.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
-import { BIN, sandboxFor, start } from '../helpers/process.js';
+import { COMMAND, sandboxFor, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 // What a case is run against: a sandbox, a home, and the environment that leads there.
@@ -412,7 +412,8 @@ async function run(
 }
 
 function plainly(argv: readonly string[], env: Record<string, string>, cwd: string): Promise<Ended> {
-  return collect(spawn(process.execPath, [BIN, ...argv], { env: { PATH: process.env.PATH, ...env }, cwd }));
+  const [command, ...first] = COMMAND;
+  return collect(spawn(command, [...first, ...argv], { env: { PATH: process.env.PATH, ...env }, cwd }));
 }
 
 function collect(child: ReturnType<typeof spawn>): Promise<Ended> {

@@ -6,7 +6,7 @@ import { temporaryHome } from '../helpers/cli.js';
 import { run as runProgram } from '../helpers/driver.js';
 import { gate } from '../helpers/gate.js';
 import { keyringSkipReason, mountSkipReason, processesOf, withKeyring } from '../helpers/keyring.js';
-import { BIN } from '../helpers/process.js';
+import { COMMAND } from '../helpers/process.js';
 import { scene } from '../helpers/scene.js';
 import { foldersOf } from '../helpers/storm.js';
 
@@ -42,7 +42,7 @@ describe('between the moment the server makes it and the moment it is kept', () 
       GRAPHCRED_GSQL_URL: await gate(made.sandbox.gsqlUrl, REQUESTS.create, once),
     };
     const run = (words: string) =>
-      runProgram([...(options.prefix ?? []), process.execPath, BIN, ...words.split(' ')], env);
+      runProgram([...(options.prefix ?? []), ...COMMAND, ...words.split(' ')], env);
     return { ...made, env, run, ended: () => run(line) };
   }
 
@@ -92,7 +92,7 @@ describe('between the moment the server makes it and the moment it is kept', () 
       fs.rmSync(stateDir);
       fs.renameSync(`${stateDir}.aside`, stateDir);
       const savedOnly = () =>
-        runProgram([process.execPath, BIN, 'token', 'get', '--fresh'], {
+        runProgram([...COMMAND, 'token', 'get', '--fresh'], {
           ...made.env,
           GRAPHCRED_PASSWORD: '',
         });

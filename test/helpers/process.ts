@@ -4,7 +4,18 @@ import { onTestFinished } from 'vitest';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import type { Result } from './cli.js';
 
+/** The command of the npm package, for what looks into Node itself; everything else starts COMMAND. */
 export const BIN = path.resolve('bin/graphcred.js');
+const EXECUTABLE = process.env.GRAPHCRED_BIN;
+
+/** How the command under test is started: the npm package's, or the executable that GRAPHCRED_BIN names. */
+export const COMMAND: readonly [string, ...string[]] = EXECUTABLE
+  ? [path.resolve(EXECUTABLE)]
+  : [process.execPath, BIN];
+
+/** For a test that looks into Node itself. */
+export const standaloneSkipReason = EXECUTABLE ? `${EXECUTABLE} does not run on Node` : undefined;
+if (standaloneSkipReason) console.log(`tests that look into Node are skipped: ${standaloneSkipReason}`);
 
 export interface Running {
   readonly child: ChildProcess;
@@ -17,7 +28,8 @@ export function start(
   env: Readonly<Record<string, string>>,
   input: string | 'open' = '',
 ): Running {
-  const child = spawn(process.execPath, [BIN, ...argv], {
+  const [command, ...first] = COMMAND;
+  const child = spawn(command, [...first, ...argv], {
     env: { PATH: process.env.PATH, ...env },
     stdio: 'pipe',
   });

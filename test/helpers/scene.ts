@@ -1,5 +1,5 @@
 import { run as runProgram } from './driver.js';
-import { BIN, sandboxFor } from './process.js';
+import { COMMAND, sandboxFor } from './process.js';
 
 /** A sandbox, the built command on the file store, and the server's own opinion of what the command printed. */
 export async function scene(home: string) {
@@ -20,6 +20,6 @@ export async function scene(home: string) {
     return ((await reply.json()) as { error: boolean }).error === false;
   };
   const run = (line: string, prefix: readonly string[] = [], more: Record<string, string> = {}) =>
-    runProgram([...prefix, process.execPath, BIN, ...line.split(' ')], { ...all, ...more });
+    runProgram([...prefix, ...COMMAND, ...line.split(' ')], { ...all, ...more });
   return { sandbox, env: all, accepted, mintsFrom, mints, run };
 }

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import xterm from '@xterm/headless';
 import { onTestFinished } from 'vitest';
-import { BIN } from './process.js';
+import { COMMAND } from './process.js';
 
 const DRIVER = path.resolve('test/helpers/terminal.py');
 
@@ -56,7 +56,7 @@ export const KEYS = { enter: '\r', up: '\x1b[A', down: '\x1b[B', ctrlC: '\x03', 
 
 /** Starts graphcred on a terminal of its own, whose screen is drawn by a real terminal emulator. */
 export function onTerminal(argv: readonly string[], options: TerminalOptions): Terminal {
-  const { env, cwd, columns = 100, pipe = false, command = [process.execPath, BIN] } = options;
+  const { env, cwd, columns = 100, pipe = false, command = COMMAND } = options;
   const rows = 40;
   const settings = JSON.stringify({ columns, rows, pipe });
   const child = spawn(python ?? 'python3', [DRIVER, settings, ...command, ...argv], {

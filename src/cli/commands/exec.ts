@@ -6,6 +6,7 @@ import type { Call } from '../call.js';
 import { connect, secretOf } from '../connect.js';
 import { withoutCredentials } from '../context.js';
 import { findCredential } from '../credential.js';
+import { isClosedPrompt } from '../exit.js';
 import { openSession, type Session } from '../session.js';
 import { chooseStore } from '../stores.js';
 import { portOf } from '../target.js';
@@ -49,7 +50,7 @@ function named(error: unknown): GraphException {
   if (error instanceof GraphException) return error;
   const { name } = error instanceof Error ? error : new Error();
   // Closing a prompt is no bug. Of anything else only the kind is told: its text may quote what it worked on.
-  if (name === 'ExitPromptError') return new GraphException('CANCELLED', 'Cancelled.');
+  if (isClosedPrompt(error)) return new GraphException('CANCELLED', 'Cancelled.');
   return new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
     hint: 'please report it, with the command you typed',
   });

@@ -1,0 +1,164 @@
+// Builds graphcred as one file that needs no Node: dist-standalone/graphcred-<target> and SHA256SUMS.
+//   npm run build:standalone [-- --target TARGET]...     TARGET as in RUNTIMES below; without one, this machine's
+// The runtime, bun, is about 50 MB, so it is no dependency: it is packed from the npm registry when it is needed,
+// checked against the sum below, and kept in node_modules/.cache. Exit 69 means that the registry has not got it.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const BUN = '1.4.5';
+
+/** For each target: its package @oven/bun-…, that package's sum, and keytar's folder of native modules. */
+const RUNTIMES = {
+  'linux-x64': [
+    'linux-x64',
+    'sha512-IWX9BELoGHAUtMonkeSaNaZwXzRk+oDw6Mk+HBFXd3KHYIBNBsIGRupMZPcgNoDbJpLu6gAJjIoIVPZtt1aJ1g==',
+    'linux-x64',
+  ],
+  'linux-arm64': [
+    'linux-aarch64',
+    'sha512-4BXmsSKnjOrlGWqZV4x/oWa7AVoR+B6lCXddMzOAXBIm3t50eslg9wb66gmtW1AamEQ1l1CDvmmruysEhqOWMg==',
+    'linux-arm64',
+  ],
+  'linux-x64-musl': [
+    'linux-x64-musl',
+    'sha512-10QoW/YfTgnURaGEaHpJCiXjLI2e5iTtfVDaA5JKcyUzaa1cq6cVUY9/Uq5XkYzvtRjHLRe9Oj/lTDIQcxy8HQ==',
+    'linuxmusl-x64',
+  ],
+  'linux-arm64-musl': [
+    'linux-aarch64-musl',
+    'sha512-XCNc+WvvMAdNNb+OWTogpy+N9wm62fkVeEVLb6how0RZhW5LPi6c7BlkeVCuWps7XjEl2saFpHFa20/1E+PAHg==',
+    'linuxmusl-arm64',
+  ],
+  'darwin-x64': [
+    'darwin-x64',
+    'sha512-qkLPMGHZM9NI6CeHTWwVezzmlo6cC4Ta7yUAjYIWXS366qQcOlcp75t2uZyiuVRBMPS0h9qE0tCcvCHGaFqjJg==',
+    'darwin-x64',
+  ],
+  'darwin-arm64': [
+    'darwin-aarch64',
+    'sha512-4MIFXHmctH2EhAxLXm2/qxNtv17dFtLJylvaOCsrgq6KSqHTs6eW5YSrJjRbJxYUJaR901fsN8JfZOa+CsWpWQ==',
+    'darwin-arm64',
+  ],
+  'windows-x64': [
+    'windows-x64',
+    'sha512-FNvply651vcE/GHgNWz6mZvhmkwBuu8Hw54oNzA+CQog+HW+542rXQmZqNHRkFxazD9L3xi+iTtvO3engAgJfw==',
+    'win32-x64',
+  ],
+};
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const cache = path.join(root, 'node_modules/.cache/graphcred-standalone');
+const out = path.join(root, 'dist-standalone');
+const here = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+const { values } = parseArgs({ options: { target: { type: 'string', multiple: true, default: [here] } } });
+
+for (const target of [here, ...values.target]) {
+  if (!Object.hasOwn(RUNTIMES, target)) {
+    throw new Error(`There is no target ${target}; choose from ${Object.keys(RUNTIMES).join(', ')}.`);
+  }
+}
+fs.mkdirSync(out, { recursive: true });
+for (const target of values.target) console.log(build(target));
+writeSums();
+
+function build(target) {
+  const [, , native] = RUNTIMES[target];
+  const stage = fs.mkdtempSync(path.join(ensure(cache), 'stage-'));
+  try {
+    // The very files of the npm package, so that what the tests say of them holds here too.
+    fs.cpSync(path.join(root, 'dist/cli'), path.join(stage, 'cli'), { recursive: true });
+    stageKeytar(path.join(stage, 'node_modules/keytar'), native);
+    const line = `standalone ${target}, bun ${BUN}`;
+    fs.writeFileSync(
+      path.join(stage, 'graphcred.cjs'),
+      `require('./cli/hot.cjs').run(${JSON.stringify(line)});\n`,
+    );
+    const name = `graphcred-${target}${target.startsWith('windows') ? '.exe' : ''}`;
+    const file = path.join(out, name);
+    const words = ['build', './graphcred.cjs', '--compile', '--bytecode', '--format=cjs', '--target=bun'];
+    // A file lying about in the working directory must not get settings, let alone code, into this program.
+    for (const source of ['dotenv', 'bunfig', 'tsconfig', 'package-json'])
+      words.push(`--no-compile-autoload-${source}`);
+    if (target !== here) words.push(`--compile-executable-path=${runtime(target)}`);
+    words.push(`--outfile=${file}`);
+    execFileSync(runtime(here), words, { cwd: stage, stdio: ['ignore', 'ignore', 'inherit'] });
+    fs.chmodSync(file, 0o755);
+    return `${path.relative(process.cwd(), file)}: ${Math.round(fs.statSync(file).size / 1e6)} MB`;
+  } finally {
+    fs.rmSync(stage, { recursive: true, force: true });
+  }
+}
+
+/** keytar looks for its native module by a name made while it runs, which no bundler can follow. */
+function stageKeytar(dir, native) {
+  const from = path.join(root, 'node_modules/keytar');
+  const text = fs.readFileSync(path.join(from, 'lib/keytar.js'), 'utf8');
+  const looksFor = 'var keytar = loadNativeAddon();';
+  if (!text.includes(looksFor))
+    throw new Error('keytar has changed: look at stageKeytar in scripts/standalone.mjs');
+  fs.mkdirSync(dir, { recursive: true });
+  const [, after] = text.split(looksFor);
+  fs.writeFileSync(path.join(dir, 'index.js'), `var keytar = require('./keytar.node');\n${after}`);
+  fs.writeFileSync(path.join(dir, 'package.json'), '{"name":"keytar","main":"index.js"}\n');
+  fs.copyFileSync(path.join(from, 'prebuilds', native, 'keytar.node'), path.join(dir, 'keytar.node'));
+}
+
+/** The file of the runtime for a target, fetched unless it is there. */
+function runtime(target) {
+  const [name, integrity] = RUNTIMES[target];
+  const dir = path.join(cache, `bun-${name}-${BUN}`);
+  const file = path.join(dir, `package/bin/bun${target.startsWith('windows') ? '.exe' : ''}`);
+  if (fs.existsSync(file)) return file;
+  const fresh = fs.mkdtempSync(path.join(ensure(cache), 'fetch-'));
+  try {
+    const tarball = path.join(fresh, pack(`@oven/bun-${name}@${BUN}`, fresh));
+    const sum = `sha512-${createHash('sha512').update(fs.readFileSync(tarball)).digest('base64')}`;
+    if (sum !== integrity) throw new Error(`@oven/bun-${name}@${BUN} is not what it was: ${sum}`);
+    execFileSync('tar', ['-xzf', path.basename(tarball)], { cwd: fresh });
+    fs.rmSync(tarball);
+    fs.renameSync(fresh, dir);
+  } finally {
+    fs.rmSync(fresh, { recursive: true, force: true });
+  }
+  return file;
+}
+
+function pack(spec, to) {
+  try {
+    const words = ['pack', '--json', '--prefer-offline', `--pack-destination=${to}`, spec];
+    const [{ filename }] = JSON.parse(
+      execFileSync('npm', words, {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+        shell: here.startsWith('windows'),
+      }),
+    );
+    return path.basename(filename);
+  } catch {
+    console.error(`The npm registry does not hand out ${spec}, the runtime of the standalone executable.`);
+    process.exit(69);
+  }
+}
+
+function ensure(dir) {
+  fs.mkdirSync(dir, { recursive: true });
+  return dir;
+}
+
+function writeSums() {
+  const lines = fs
+    .readdirSync(out)
+    .filter((name) => name !== 'SHA256SUMS')
+    .sort()
+    .map(
+      (name) =>
+        `${createHash('sha256')
+          .update(fs.readFileSync(path.join(out, name)))
+          .digest('hex')}  ${name}\n`,
+    );
+  fs.writeFileSync(path.join(out, 'SHA256SUMS'), lines.join(''));
+}

@@ -1,0 +1,46 @@
+// Runs the end-to-end tests on the standalone executable, on a machine that seems to have no Node:
+//   npm run test:standalone [-- words for vitest]
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const TESTS = ['test/e2e', 'test/cli/exec.test.ts', 'test/cli/token-list.test.ts'];
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-standalone-'));
+try {
+  // Far from any node_modules.
+  const bin = path.join(folder, 'graphcred');
+  fs.copyFileSync(path.join(root, `dist-standalone/graphcred-${process.platform}-${process.arch}`), bin);
+  const { status } = spawnSync(
+    process.execPath,
+    [
+      path.join(root, 'node_modules/vitest/vitest.mjs'),
+      'run',
+      ...TESTS,
+      '--exclude=test/e2e/{package,standalone,hot-path}.test.ts',
+      ...process.argv.slice(2),
+    ],
+    { cwd: root, stdio: 'inherit', env: { ...process.env, PATH: pathWithoutNode(), GRAPHCRED_BIN: bin } },
+  );
+  process.exitCode = status ?? 1;
+} finally {
+  fs.rmSync(folder, { recursive: true, force: true });
+}
+
+/** Links to every program on the PATH that is not Node or one of its companions. */
+function pathWithoutNode() {
+  const links = path.join(folder, 'bin');
+  fs.mkdirSync(links);
+  for (const dir of (process.env.PATH ?? '').split(path.delimiter)) {
+    for (const name of fs.existsSync(dir) ? fs.readdirSync(dir) : []) {
+      if (/^(node|nodejs|npm|npx|corepack|bun|bunx)$/.test(name) || fs.existsSync(path.join(links, name)))
+        continue;
+      fs.rmSync(path.join(links, name), { force: true });
+      fs.symlinkSync(path.join(dir, name), path.join(links, name));
+    }
+  }
+  return links;
+}
