@@ -1,0 +1,641 @@
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { defaultLoaders } from 'cosmiconfig';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { BIN } from '../helpers/process.js';
+
+// The pages name this address; here it is a sandbox. Nothing else of a recipe is changed.
+const ADDRESS = 'https://graph.example.com';
+const SECRET = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
+const VERSIONS = ['3.10.1', '4.1.2'];
+
+const onPath = (program: string) =>
+  (process.env.PATH ?? '').split(':').some((folder) => fs.existsSync(path.join(folder, program)));
+const lacking = ['bash', 'curl', 'jq', 'python3'].filter((program) => !onPath(program));
+if (lacking.length > 0) console.log(`recipes are skipped: not installed: ${lacking.join(', ')}`);
+const noPass = ['pass', 'gpg', 'gpg-agent'].filter((program) => !onPath(program));
+if (noPass.length > 0) console.log(`the recipe for pass is skipped: not installed: ${noPass.join(', ')}`);
+
+interface Block {
+  readonly heading: string;
+  readonly language: string;
+  readonly text: string;
+  /** Where the reader is told to put it. */
+  readonly file: string | undefined;
+}
+
+function blocksOf(page: string): Block[] {
+  const text = fs.readFileSync(path.join('docs', page), 'utf8');
+  const pattern = /^#+ (.+)$|(?:^<!-- file: (\S+) -->\n)?^```(\w+)\n([\s\S]*?)^```$/gm;
+  let heading = '';
+  return [...text.matchAll(pattern)].flatMap(([, title, file, language = '', body = '']) => {
+    if (title === undefined) return [{ heading, language, text: body, file }];
+    heading = title;
+    return [];
+  });
+}
+
+function block(page: string, heading: string, language: string, at = 0): string {
+  const found = blocksOf(page).filter((one) => one.heading === heading && one.language === language)[at];
+  if (found === undefined) throw new Error(`${page} has no ${language} block under ${heading}`);
+  return found.text;
+}
+
+interface Output {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface Machine {
+  readonly sandbox: Sandbox;
+  readonly home: string;
+  /** Where the recipe runs; `load.sh` lies there. */
+  readonly work: string;
+  /** What the pages tell the reader to set, and the stand-ins' own. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Runs a recipe with the address of the sandbox in it. */
+  run(words: readonly string[], script: string, env?: Record<string, string>): Promise<Output>;
+  /** Puts a block where the page says. */
+  put(file: string, text: string): void;
+  /** Puts a program on the PATH. */
+  program(name: string, script: string): void;
+  /** Environments in which `load.sh` ran, and the token each had. */
+  loads(): { env: string; token: string }[];
+  /** What the server says to a token now. */
+  ask(token: string): Promise<number>;
+}
+
+async function machine(serverVersion: string): Promise<Machine> {
+  const sandbox = await startSandbox({
+    serverVersion,
+    gsqlPort: 0,
+    ...(serverVersion.startsWith('3') && { restPort: 0 }),
+    graphs: ['social'],
+    secrets: [{ alias: 'ci', value: SECRET, user: 'tigergraph', graph: 'social' }],
+  });
+  onTestFinished(() => sandbox.close());
+  const home = temporaryHome();
+  const work = path.join(home, 'work');
+  const bin = path.join(home, 'bin');
+  const record = path.join(home, 'record');
+  for (const folder of [work, bin, record]) fs.mkdirSync(folder);
+  const program = (name: string, script: string) => {
+    fs.writeFileSync(path.join(bin, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  };
+  program('graphcred', `exec '${process.execPath}' '${BIN}' "$@"`);
+  // The real curl, which also writes down what the process list showed of it.
+  program('curl', `echo "$*" >> '${record}/argv'; PATH=\${PATH#*:} exec curl "$@"`);
+  fs.writeFileSync(
+    path.join(work, 'load.sh'),
+    `#!/bin/sh -e
+env > "$(mktemp '${record}/load-XXXXXX')"
+echo "Authorization: Bearer $TG_API_TOKEN" | curl --fail --silent --show-error -H @- '${sandbox.gsqlUrl}/restpp/echo'
+echo loaded
+`,
+    { mode: 0o755 },
+  );
+  const secretFile = path.join(home, 'graph-secret');
+  fs.writeFileSync(secretFile, `${SECRET}\n`, { mode: 0o600 });
+  const local = (text: string) => text.replaceAll(ADDRESS, sandbox.gsqlUrl);
+  const run: Machine['run'] = async (words, script, env = {}) => {
+    const file = path.join(home, 'recipe');
+    fs.writeFileSync(file, local(script));
+    const [shell = 'sh', ...rest] = words;
+    const output = await spawned(shell, [...rest, file], work, {
+      PATH: `${bin}:${process.env.PATH}`,
+      HOME: home,
+      XDG_RUNTIME_DIR: home,
+      ...env,
+    });
+    const argv = path.join(record, 'argv');
+    if (fs.existsSync(argv)) expectNoCredential(fs.readFileSync(argv, 'utf8'));
+    return output;
+  };
+  return {
+    sandbox,
+    home,
+    work,
+    env: {
+      GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
+      GRAPHCRED_REST_URL: `${sandbox.gsqlUrl}/restpp`,
+      GRAPHCRED_GRAPH: 'social',
+      GRAPHCRED_SECRET_FILE: secretFile,
+      GRAPHCRED_STORE: 'file',
+    },
+    run,
+    put: (file, text) => {
+      const at = file.startsWith('~/') ? path.join(home, file.slice(2)) : path.join(work, file);
+      fs.mkdirSync(path.dirname(at), { recursive: true });
+      fs.writeFileSync(at, local(text), { mode: 0o600 });
+    },
+    program,
+    loads: () =>
+      fs
+        .readdirSync(record)
+        .filter((name) => name.startsWith('load-'))
+        .map((name) => {
+          const env = fs.readFileSync(path.join(record, name), 'utf8');
+          return { env, token: /^TG_API_TOKEN=(.+)$/m.exec(env)?.[1] ?? '' };
+        }),
+    ask: async (token) =>
+      (await fetch(`${sandbox.restUrl}/echo`, { headers: { authorization: `Bearer ${token}` } })).status,
+  };
+}
+
+function spawned(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  env: Record<string, string>,
+): Promise<Output> {
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  }
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (status) => resolve({ status: status ?? -1, ...output }));
+  });
+}
+
+/** Not the secret, and nothing that has the form of a token or of a secret. */
+function expectNoCredential(text: string): void {
+  expect(text).not.toMatch(/eyJ[\w-]{8,}\.|\b(?=[a-z]*\d)[a-z0-9]{32}\b/);
+  expect(text).not.toContain(SECRET);
+}
+
+function expectDone({ status, stdout, stderr }: Output, pattern: RegExp = /./): void {
+  expect({ status, stdout, stderr }).toMatchObject({ status: 0, stdout: expect.stringMatching(pattern) });
+  expectNoCredential(stdout + stderr);
+}
+
+const ECHO = /Hello GSQL/;
+const SHELLS = [
+  ['sh', '-eux'],
+  ['bash', '-eux', '-o', 'pipefail'],
+];
+
+test('every page is linked from the README, and every link of theirs leads somewhere', () => {
+  const readme = fs.readFileSync('README.md', 'utf8');
+  const pages = fs.readdirSync('docs/ci').map((name) => `ci/${name}`);
+  expect(pages.sort()).toEqual(['ci/github-actions.md', 'ci/gitlab.md', 'ci/jenkins.md', 'ci/shell.md']);
+  for (const page of [...pages, 'with-other-tools.md']) {
+    expect(readme).toContain(`](docs/${page})`);
+    const text = fs.readFileSync(path.join('docs', page), 'utf8');
+    for (const [, link = ''] of text.matchAll(/\]\(([^)#]+)\)/g))
+      expect(fs.existsSync(path.join('docs', path.dirname(page), link)), `${page}: ${link}`).toBe(true);
+  }
+});
+
+type Check = (machine: Machine, output: Output) => void | Promise<void>;
+const loaded: Check = ({ loads }, output) => {
+  expectDone(output, /loaded/);
+  expect(loads()).toHaveLength(1);
+  expect(loads()[0]?.env).not.toMatch(
+    /^(GRAPHCRED_SECRET|GRAPHCRED_PASSWORD|GRAPHCRED_STORE_KEY|TG_SECRET)/m,
+  );
+};
+
+const SHELL_PAGE: Record<string, Check[]> = {
+  'Shell scripts and cron': [(_, output) => expectDone(output, /^20\d\d-.*Z$/m)],
+  'One request': [
+    ({ work }, output) => {
+      expectDone(output, /^$/);
+      expect(JSON.parse(fs.readFileSync(path.join(work, 'people.json'), 'utf8')).results).toHaveLength(2);
+    },
+    (_, output) => expectDone(output, ECHO),
+  ],
+  'One command': [
+    async (machine, output) => {
+      await loaded(machine, output);
+      const [load] = machine.loads();
+      expect(await machine.ask(load?.token as string)).toBe(403);
+    },
+  ],
+  'Many requests': [
+    ({ work, sandbox }, output) => {
+      expectDone(output, /^$/);
+      for (const kind of ['Person', 'City'])
+        expect(JSON.parse(fs.readFileSync(path.join(work, `${kind}.json`), 'utf8')).results).toHaveLength(3);
+      const mints = sandbox.requests.filter(({ path: route }) => /\/(requesttoken|tokens)$/.test(route));
+      expect(mints).toHaveLength(1);
+    },
+  ],
+  'When something is wrong': [(_, output) => expectDone(output, ECHO)],
+  cron: [
+    async (machine, output) => {
+      await loaded(machine, output);
+      expect(fs.statSync(path.join(machine.home, 'graphcred.key')).mode & 0o777).toBe(0o600);
+      // The key it made opens what it stored.
+      const again = await machine.run(['sh', '-eux'], block('ci/shell.md', 'cron', 'sh'), machine.env);
+      expectDone(again, /loaded/);
+      const tokens = machine.loads().map(({ token }) => token);
+      expect(tokens).toHaveLength(2);
+      expect(new Set(tokens).size).toBe(1);
+    },
+  ],
+  'If it must be a variable': [
+    (_, output) => expectDone(output, /The server accepts the token[\s\S]*loaded/),
+  ],
+};
+
+describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
+  describe.each(SHELLS)('shell.md by %s', (...shell) => {
+    const blocks = blocksOf('ci/shell.md');
+    test('has a check for each block', () => {
+      const known = Object.entries(SHELL_PAGE).flatMap(([heading, checks]) => checks.map(() => heading));
+      expect(blocks.map(({ heading }) => heading)).toEqual(known);
+      expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(['sh']));
+    });
+    test.each(Object.keys(SHELL_PAGE))('%s', async (heading) => {
+      for (const [at, check] of (SHELL_PAGE[heading] as Check[]).entries()) {
+        const one = await machine(serverVersion);
+        await check(one, await one.run(shell, block('ci/shell.md', heading, 'sh', at), one.env));
+      }
+    });
+  });
+
+  test('shell.md: a server that is not there is worth another try, a wrong secret is not', async () => {
+    const one = await machine(serverVersion);
+    const script = block('ci/shell.md', 'When something is wrong', 'sh').replace('--wait 2m', '--wait 0');
+    const nowhere = {
+      ...one.env,
+      GRAPHCRED_GSQL_URL: 'http://127.0.0.1:9',
+      GRAPHCRED_REST_URL: 'http://127.0.0.1:9',
+    };
+    expectDone(await one.run(['sh', '-eux'], script, nowhere), /^try again later$/m);
+    fs.writeFileSync(path.join(one.home, 'graph-secret'), 'no-such-secret\n');
+    expectDone(await one.run(['sh', '-eux'], script, one.env), /^needs a person \(exit 4\)$/m);
+  });
+
+  describe('github-actions.md, steps by bash -e -o pipefail', () => {
+    const jobs = blocksOf('ci/github-actions.md');
+
+    test('one step, one command', async () => {
+      const one = await machine(serverVersion);
+      const { log } = await githubJob(one, jobs[0]?.text as string);
+      expect(log).toContain('loaded');
+      expect(await one.ask(one.loads()[0]?.token as string)).toBe(403);
+      expect(one.loads()[0]?.env).not.toMatch(/GRAPHCRED_SECRET/);
+    });
+
+    test('a token for some steps: masked first, then an output, then revoked', async () => {
+      const one = await machine(serverVersion);
+      const { log, masks, outputs, variables } = await githubJob(one, jobs[1]?.text as string);
+      const { token, 'expires-at': expiresAt } = outputs.graph as Record<string, string>;
+      expect(masks).toContain(token);
+      expect(Date.parse(expiresAt as string) - Date.now()).toBeGreaterThan(600_000);
+      expect(log).toContain(`a token until ${expiresAt}`);
+      expect(log).toMatch(ECHO);
+      expect(variables).toEqual({});
+      expect(await one.ask(token as string)).toBe(403);
+    });
+
+    test('a token for all steps that follow', async () => {
+      const one = await machine(serverVersion);
+      const { log, masks, variables } = await githubJob(one, jobs[2]?.text as string);
+      expect(Object.keys(variables)).toEqual(['TG_API_TOKEN']);
+      expect(masks).toContain(variables.TG_API_TOKEN);
+      expect(one.loads().map(({ token }) => token)).toEqual([variables.TG_API_TOKEN]);
+      expect(log).toMatch(/loaded[\s\S]*"results"/);
+      expect(jobs).toHaveLength(3);
+    });
+  });
+
+  describe('gitlab.md', () => {
+    const pages = blocksOf('ci/gitlab.md').map(({ text }) => text);
+    const runners = [
+      ['bash', '-e', '-o', 'pipefail'],
+      ['sh', '-e'],
+    ];
+
+    test.each(runners)('one job, one command, by %s', async (...shell) => {
+      for (const kind of ['GRAPHCRED_SECRET_FILE', 'GRAPHCRED_SECRET']) {
+        const one = await machine(serverVersion);
+        const value = kind === 'GRAPHCRED_SECRET' ? SECRET : (one.env.GRAPHCRED_SECRET_FILE as string);
+        expect((await gitlabJobs(one, pages[0] as string, shell, { [kind]: value })).load).toContain(
+          'loaded',
+        );
+        expect(await one.ask(one.loads()[0]?.token as string)).toBe(403);
+      }
+    });
+
+    test.each(runners)('several requests, by %s', async (...shell) => {
+      const one = await machine(serverVersion);
+      const { GRAPHCRED_SECRET_FILE = '' } = one.env;
+      const logs = await gitlabJobs(one, pages[1] as string, shell, { GRAPHCRED_SECRET_FILE });
+      expect(logs.query).toMatch(ECHO);
+      expect(fs.readFileSync(path.join(one.work, 'people.json'), 'utf8')).toContain('"results"');
+    });
+
+    test.each(runners)('a token for later jobs, by %s', async (...shell) => {
+      const one = await machine(serverVersion);
+      const { GRAPHCRED_SECRET_FILE = '' } = one.env;
+      const logs = await gitlabJobs(one, pages[2] as string, shell, { GRAPHCRED_SECRET_FILE });
+      expect(logs.use).toMatch(/The server accepts the token[\s\S]*loaded/);
+      expect(fs.statSync(path.join(one.work, 'token.env')).mode & 0o777).toBe(0o600);
+      expect(pages).toHaveLength(3);
+    });
+  });
+
+  describe('jenkins.md, by sh -xe', () => {
+    const [pipeline = '', variable = ''] = blocksOf('ci/jenkins.md').map(({ text }) => text);
+    const steps = (text: string) =>
+      [...text.matchAll(/\bsh '''([\s\S]*?)'''/g)].map(([, script = '']) => script);
+    const ask = async (one: Machine, script: string) => {
+      const environment = [...pipeline.matchAll(/^ {4}(\w+) = '([^']*)'$/gm)].map(([, name, value = '']) => [
+        name,
+        value.replaceAll(ADDRESS, one.sandbox.gsqlUrl),
+      ]);
+      const [, bound = ''] = /variable: '(\w+)'/.exec(pipeline) ?? [];
+      const { GRAPHCRED_SECRET_FILE = '' } = one.env;
+      return one.run(['sh', '-xe'], script, {
+        CI: 'true',
+        ...Object.fromEntries(environment),
+        [bound]: GRAPHCRED_SECRET_FILE,
+      });
+    };
+
+    test('the pipeline', async () => {
+      const one = await machine(serverVersion);
+      const [load = '', question = '', ...more] = steps(pipeline);
+      expect(more).toEqual([]);
+      expectDone(await ask(one, load), /loaded/);
+      expect(await one.ask(one.loads()[0]?.token as string)).toBe(403);
+      expectDone(await ask(one, question), ECHO);
+      expect(fs.readFileSync(path.join(one.work, 'people.json'), 'utf8')).toContain('"results"');
+      expect(fs.existsSync(path.join(one.home, '.local'))).toBe(false);
+    });
+
+    test('a token in a variable', async () => {
+      const one = await machine(serverVersion);
+      expectDone(await ask(one, steps(variable)[0] as string), /loaded/);
+    });
+  });
+
+  test('the blocks for scripts and for CI in the README', async () => {
+    const one = await machine(serverVersion);
+    one.put('~/.config/graphcred/config.yaml', PROFILE_PROD);
+    const script = await one.run(['sh', '-eux'], block('../README.md', 'For a script', 'sh'), {
+      GRAPHCRED_STORE: 'none',
+    });
+    expectDone(script, ECHO);
+    const { GRAPHCRED_SECRET_FILE: FILE_FROM_THE_CI_SETTINGS = '' } = one.env;
+    const job = { CI: 'true', FILE_FROM_THE_CI_SETTINGS };
+    await loaded(one, await one.run(['sh', '-eux'], block('../README.md', 'For a CI job', 'sh'), job));
+    expect(await one.ask(one.loads()[0]?.token as string)).toBe(403);
+  });
+
+  describe('with-other-tools.md', () => {
+    const PAGE = 'with-other-tools.md';
+    const shell = ['sh', '-eux'];
+    const putFiles = (one: Machine, heading: string) => {
+      for (const { file, text } of blocksOf(PAGE).filter((some) => some.heading === heading))
+        if (file !== undefined) one.put(file, text);
+    };
+    /** With no settings but those of the page's own config file. */
+    const bare = (one: Machine, env: Record<string, string> = {}) => ({
+      GRAPHCRED_STORE: 'file',
+      LOAD_URL: `${one.sandbox.gsqlUrl}/restpp/echo`,
+      ...env,
+    });
+
+    test('has no block that is not run here', () => {
+      const all = blocksOf(PAGE).map(({ heading, language, file }) => `${heading}: ${file ?? language}`);
+      expect(all).toEqual([
+        'curl: sh',
+        'pyTigerGraph: load.py',
+        'pyTigerGraph: sh',
+        'pyTigerGraph: renew.py',
+        'pyTigerGraph: sh',
+        'JDBC: java',
+        'The MCP server, and everything else that reads `.env`: .env',
+        'The MCP server, and everything else that reads `.env`: sh',
+        'The MCP server, and everything else that reads `.env`: sh',
+        'Vault: ~/.config/graphcred/config.yaml',
+        'Vault: sh',
+        'pass: ~/.config/graphcred/config.yaml',
+        'pass: sh',
+      ]);
+    });
+
+    test('curl', async () => {
+      const one = await machine(serverVersion);
+      expectDone(await one.run(shell, block(PAGE, 'curl', 'sh'), one.env), ECHO);
+    });
+
+    test('pyTigerGraph, with a small stand-in for that module that sends what it is given', async () => {
+      const one = await machine(serverVersion);
+      putFiles(one, 'pyTigerGraph');
+      one.put('pyTigerGraph.py', STAND_IN_FOR_PYTIGERGRAPH);
+      // Where the REST server is: this module has no way to say a path before it.
+      const env = { ...one.env, GRAPHCRED_REST_URL: one.sandbox.restUrl };
+      expectDone(await one.run(shell, block(PAGE, 'pyTigerGraph', 'sh'), env), /v_id/);
+      expectDone(await one.run(shell, block(PAGE, 'pyTigerGraph', 'sh', 1), env), /^True$/m);
+    });
+
+    test('JDBC: not run, for there is no driver here; what its snippet reads is set by exec', async () => {
+      const one = await machine(serverVersion);
+      const names = [...block(PAGE, 'JDBC', 'java').matchAll(/getenv\("(\w+)"\)/g)].map(([, name]) => name);
+      expect(names).toEqual(['TG_API_TOKEN', 'TG_GRAPHNAME', 'TG_HOST', 'TG_GS_PORT']);
+      const script = `graphcred exec -- sh -c '${names.map((name) => `test -n "$${name}"`).join(' && ')} && echo set'`;
+      expectDone(await one.run(shell, script, one.env), /^set$/m);
+      const address = `graphcred exec -- sh -c 'echo "$TG_HOST:$TG_GS_PORT"'`;
+      expect((await one.run(['sh', '-e'], address, one.env)).stdout.trim()).toBe(one.sandbox.gsqlUrl);
+    });
+
+    test('the MCP server, with a stand-in that reads .env as it does; and graphcred reads it too', async () => {
+      const one = await machine(serverVersion);
+      const heading = 'The MCP server, and everything else that reads `.env`';
+      const { hostname, port } = new URL(one.sandbox.gsqlUrl);
+      const dotenv = block(PAGE, heading, 'ini').replace(ADDRESS, `http://${hostname}`);
+      fs.writeFileSync(path.join(one.work, '.env'), `${dotenv}TG_GS_PORT=${port}\n`);
+      one.program('tigergraph-mcp', STAND_IN_FOR_MCP);
+      const { GRAPHCRED_SECRET_FILE = '' } = one.env;
+      const served = await one.run(shell, block(PAGE, heading, 'sh'), one.env);
+      expectDone(served, new RegExp(`^http://${hostname} social token$`, 'm'));
+      const shown = await one.run(shell, block(PAGE, heading, 'sh', 1), bare(one, { GRAPHCRED_SECRET_FILE }));
+      expectDone(shown, new RegExp(`^host +http://${hostname} +TG_HOST`, 'm'));
+      expect(shown.stdout).toMatch(/^graph +social +TG_GRAPHNAME/m);
+    });
+
+    test('Vault, with a stand-in for the program that knows one path', async () => {
+      const one = await machine(serverVersion);
+      putFiles(one, 'Vault');
+      one.program(
+        'vault',
+        `[ "$*" = "kv get -field=secret kv/graph/prod" ] || { echo "No value found at $4" >&2; exit 2; }
+         printf %s '${SECRET}'`,
+      );
+      await loaded(one, await one.run(shell, block(PAGE, 'Vault', 'sh'), bare(one)));
+    });
+
+    test.skipIf(noPass.length > 0)('pass, with a key and a store of its own', async () => {
+      const one = await machine(serverVersion);
+      putFiles(one, 'pass');
+      const GNUPGHOME = path.join(one.home, 'gnupg');
+      const env = bare(one, { GNUPGHOME });
+      fs.mkdirSync(GNUPGHOME, { mode: 0o700 });
+      onTestFinished(async () => {
+        await one.run(['sh'], 'gpgconf --kill all', env);
+      });
+      const prepared = await one.run(['sh', '-e'], PREPARE_PASS, env);
+      expect(prepared.status, prepared.stderr).toBe(0);
+      await loaded(one, await one.run(shell, block(PAGE, 'pass', 'sh'), env));
+    });
+  });
+});
+
+const PROFILE_PROD = `
+profiles:
+  prod: { gsqlUrl: "${ADDRESS}", restUrl: "${ADDRESS}/restpp", graph: social, secretFile: ../../graph-secret }
+`;
+
+const STAND_IN_FOR_PYTIGERGRAPH = `
+import json
+import urllib.request
+
+
+class TigerGraphConnection:
+    def __init__(self, host, graphname, restppPort, gsPort, apiToken):
+        # As the real one does: behind the service server when both ports are the same.
+        self.rest = f"{host}:{restppPort}" + ("/restpp" if restppPort == gsPort else "")
+        self.graph = graphname
+        self.token = apiToken
+
+    def getVertices(self, kind, limit):
+        url = f"{self.rest}/graph/{self.graph}/vertices/{kind}?limit={limit}"
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {self.token}"})
+        with urllib.request.urlopen(request) as reply:
+            return json.load(reply)["results"]
+`;
+
+/** Takes from the file only what the environment does not say. */
+const STAND_IN_FOR_MCP = `
+while IFS='=' read -r name value; do
+  eval "[ -n \\"\\\${$name+x}\\" ] || export $name=\\$value"
+done < .env
+echo "$TG_HOST $TG_GRAPHNAME \${TG_API_TOKEN:+token}\${TG_PASSWORD+ password}\${TG_SECRET+ secret}"
+`;
+
+const PREPARE_PASS = `
+gpg --batch --quiet --passphrase '' --quick-generate-key 'recipes <recipes@example.com>' default default never
+pass init recipes@example.com
+pass insert --echo graph/prod < "$HOME/graph-secret"
+`;
+
+interface Workflow {
+  readonly jobs: Record<string, { env: Record<string, string>; steps: Step[] }>;
+}
+interface Step {
+  readonly id?: string;
+  readonly run: string;
+  readonly env?: Record<string, string>;
+}
+
+/** What GitHub's runner does with the steps of the one job: expressions, files of variables, masks. */
+async function githubJob(one: Machine, text: string) {
+  const { jobs } = defaultLoaders['.yaml']('workflow.yml', text) as Workflow;
+  const [job] = Object.values(jobs);
+  const masks = [SECRET];
+  const outputs: Record<string, Record<string, string>> = {};
+  const variables: Record<string, string> = {};
+  let log = '';
+  for (const [at, { id = `step${at}`, run, env }] of (job?.steps ?? []).entries()) {
+    const files = {
+      GITHUB_OUTPUT: path.join(one.home, `output${at}`),
+      GITHUB_ENV: path.join(one.home, `env${at}`),
+    };
+    for (const file of Object.values(files)) fs.writeFileSync(file, '');
+    const filled = (value: string) =>
+      value
+        .replaceAll(ADDRESS, one.sandbox.gsqlUrl)
+        .replace(/\$\{\{ secrets\.GRAPH_SECRET \}\}/g, SECRET)
+        .replace(
+          /\$\{\{ steps\.([\w-]+)\.outputs\.([\w-]+) \}\}/g,
+          (_, step, name) => outputs[step]?.[name] ?? '',
+        );
+    const said = Object.entries({ ...job?.env, ...env }).map(([name, value]) => [name, filled(value)]);
+    // -x is not GitHub's own, but people switch it on.
+    const { status, stdout, stderr } = await one.run(
+      ['bash', '--noprofile', '--norc', '-ex', '-o', 'pipefail'],
+      filled(run),
+      {
+        CI: 'true',
+        GITHUB_ACTIONS: 'true',
+        ...files,
+        ...variables,
+        ...Object.fromEntries(said),
+      },
+    );
+    let shown = '';
+    for (const line of `${stdout}${stderr}`.split('\n')) {
+      const mask = /^::add-mask::(.+)$/.exec(line)?.[1];
+      if (mask === undefined)
+        shown += `${masks.reduce((rest, value) => rest.replaceAll(value, '***'), line)}\n`;
+      else masks.push(mask);
+    }
+    expect({ status, shown }).toMatchObject({ status: 0 });
+    expectNoCredential(shown);
+    log += shown;
+    outputs[id] = readPairs(files.GITHUB_OUTPUT);
+    Object.assign(variables, readPairs(files.GITHUB_ENV));
+  }
+  return { log, masks, outputs, variables };
+}
+
+/** The form with a delimiter, the only one that is safe for any value. */
+function readPairs(file: string): Record<string, string> {
+  const text = fs.readFileSync(file, 'utf8');
+  const pattern = /([\w-]+)<<(\S+)\n([\s\S]*?)\n\2\n/g;
+  expect(text.replace(pattern, '')).toBe('');
+  return Object.fromEntries([...text.matchAll(pattern)].map(([, name, , value]) => [name, value]));
+}
+
+interface GitlabJob {
+  readonly variables: Record<string, string>;
+  readonly script: string[];
+  readonly needs?: string[];
+  readonly artifacts?: { reports: { dotenv: string } };
+}
+
+/** Runs the jobs in order, each with what the jobs it needs have left in their dotenv reports; gives their logs. */
+async function gitlabJobs(
+  one: Machine,
+  text: string,
+  shell: readonly string[],
+  settings: Record<string, string>,
+): Promise<Record<string, string>> {
+  const jobs = defaultLoaders['.yaml']('.gitlab-ci.yml', text) as Record<string, GitlabJob>;
+  const logs: Record<string, string> = {};
+  const reports: Record<string, Record<string, string>> = {};
+  for (const [name, { variables, script, needs = [], artifacts }] of Object.entries(jobs)) {
+    const filled = Object.entries(variables).map(([key, value]) => [
+      key,
+      value.replaceAll(ADDRESS, one.sandbox.gsqlUrl),
+    ]);
+    const output = await one.run(shell, script.join('\n'), {
+      CI: 'true',
+      GITLAB_CI: 'true',
+      ...settings,
+      ...Object.fromEntries(filled),
+      ...Object.assign({}, ...needs.map((need) => reports[need])),
+    });
+    expect(output).toMatchObject({ status: 0 });
+    expectNoCredential(output.stdout + output.stderr);
+    logs[name] = output.stdout;
+    if (artifacts) {
+      const lines = fs.readFileSync(path.join(one.work, artifacts.reports.dotenv), 'utf8').trim().split('\n');
+      reports[name] = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)));
+      expect(Object.keys(reports[name] as object)).toEqual(['TG_API_TOKEN']);
+    }
+  }
+  return logs;
+}
