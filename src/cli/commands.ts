@@ -42,6 +42,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     path: 'secret list',
     summary: 'masked secrets, sorted by alias',
     examples: ['graphcred secret list --graph demo', 'graphcred secret list -p prod -o json'],
+    notes: 'The server itself never shows the whole value again.',
     options: LISTING,
     load: () => import('./commands/secret/list.js'),
   },
@@ -50,6 +51,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'create a secret; its value is shown this once',
     examples: ['graphcred secret create ci --graph demo', 'graphcred secret create ci --save'],
     args: [{ name: 'alias' }],
+    notes: 'It needs a user name and a password. Without an alias the server makes one up.',
     options: [...LISTING, { name: 'save', help: 'keep the value in the store and print no value' }],
     load: () => import('./commands/secret/create.js'),
   },
@@ -84,6 +86,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       'curl -H "Authorization: Bearer $(graphcred token get)" http://127.0.0.1:9000/echo',
       'graphcred token get -p prod --lifetime 15m -o json',
     ],
+    notes:
+      'Without a held token it needs a secret, or user name and password, and keeps the new token in the store.',
     options: [
       ...COMMON,
       ...TOKEN_OUTPUT,
@@ -98,6 +102,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     path: 'token refresh',
     summary: 'give the held token a new lifetime, counted from now (3.x)',
     examples: ['graphcred token refresh --lifetime 12h'],
+    notes: 'Servers of version 4.x cannot do this; there: graphcred token get --fresh',
     options: [...COMMON, ...TOKEN_OUTPUT, LIFETIME, TOKEN_STDIN],
     load: () => import('./commands/token/refresh.js'),
   },
@@ -133,6 +138,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: ['graphcred exec -- python3 load.py', 'graphcred exec --revoke --lifetime 15m -- ./nightly.sh'],
     args: [{ name: 'command', required: true, variadic: true }],
     passThrough: true,
+    notes:
+      'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on.',
     options: [
       ...LISTING,
       LIFETIME,
@@ -164,7 +171,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         help: 'what to send: the text itself, @FILE, or - for stdin',
       },
       { name: 'include', short: 'i', help: 'print status and headers first' },
-      { name: 'service', help: 'the service server, with user name and password' },
+      { name: 'service', help: 'ask the service server, with user name and password' },
     ],
     load: () => import('./commands/api.js'),
   },
@@ -175,6 +182,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'graphcred login',
       'graphcred login -p prod --host https://graph.example.com --graph social -u alice',
     ],
+    notes: 'On a terminal it asks for what is missing. The password is never kept.',
     options: LISTING,
     load: () => import('./commands/login.js'),
   },
@@ -208,6 +216,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'believe a config file until its content changes',
     examples: ['graphcred config trust', 'graphcred config trust ./.graphcredrc'],
     args: [{ name: 'file' }],
+    notes:
+      'A config file in a project folder may not send your credentials anywhere until you have approved it.',
     options: LISTING,
     load: () => import('./commands/config/trust.js'),
   },
@@ -275,7 +285,7 @@ export const COMMANDS: readonly CommandSpec[] = [
 ];
 
 export const GROUPS: Readonly<Record<string, string>> = {
-  secret: 'create, list, rotate and drop secrets',
+  secret: 'create, list, rotate and drop secrets: long-lived, for making tokens',
   config: 'look at settings, and trust a config file',
-  token: 'mint, refresh and delete tokens',
+  token: 'get, refresh and delete tokens: short-lived, for the REST server',
 };

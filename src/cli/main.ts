@@ -65,8 +65,9 @@ async function helpFor(ctx: Context, words: readonly string[]): Promise<undefine
   }
   const asked = words.join(' ');
   if (!COMMANDS.some(({ path }) => path === asked || path.startsWith(`${asked} `))) {
+    const { didYouMean } = await import('./nearest.js');
     throw new GraphException('USAGE', 'There is no help of this name.', {
-      hint: `a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
+      hint: `${didYouMean(words)}a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
     });
   }
   const { parseCommandLine } = await import('./program.js');

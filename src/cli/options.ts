@@ -19,8 +19,16 @@ const option = (name: string, help: string, value?: string, more: Partial<Option
   ...more,
 });
 
-export const LIFETIME = option('lifetime', 'how long a new token lives: 90, 15m, 12h, 30d, 1w', 'duration');
-export const MIN_TTL = option('min-ttl', 'least life a held token must have left', 'duration');
+export const LIFETIME = option(
+  'lifetime',
+  'how long a new token lives: 90 (seconds), 15m, 12h, 30d (default), 1w',
+  'duration',
+);
+export const MIN_TTL = option(
+  'min-ttl',
+  'a held token with less life left than this is replaced',
+  'duration',
+);
 export const TOKEN_STDIN = option('token-stdin', 'read the token from stdin');
 export const YES = option('yes', 'do not ask before dropping', undefined, { short: 'y' });
 const STORE = option('store', 'where tokens are kept, for this call only', 'store', {
@@ -30,21 +38,21 @@ const OUTPUT_HELP = 'how the result is printed';
 
 /** Which server, which graph, which files. */
 export const TARGET: readonly OptionSpec[] = [
-  option('profile', 'settings of this profile', 'name', { short: 'p' }),
+  option('profile', 'use the settings of this profile', 'name', { short: 'p' }),
   option('config', 'use this config file', 'file'),
-  option('host', 'server, as a URL without port', 'url'),
-  option('rest-port', 'port of the REST server', 'port'),
-  option('gsql-port', 'port of the service server', 'port'),
-  option('rest-url', 'REST server, as a URL with port', 'url'),
-  option('gsql-url', 'service server, as a URL with port', 'url'),
+  option('host', 'server, as a URL without port: https://graph.example.com', 'url'),
+  option('rest-port', 'port of the REST server (9000)', 'port'),
+  option('gsql-port', 'port of the service server (14240)', 'port'),
+  option('rest-url', 'REST server, as a URL with port; instead of host and port', 'url'),
+  option('gsql-url', 'service server, as a URL with port; instead of host and port', 'url'),
   option('graph', 'graph to work on', 'name'),
-  option('server-version', 'auto, 3, 4, or a version such as 3.10.1', 'version'),
-  option('timeout', 'longest time for the whole call', 'duration'),
-  option('wait', 'how long to wait for a server that is still starting', 'duration'),
-  option('ca', 'certificate authority, PEM', 'file'),
+  option('server-version', 'auto (default), 3, 4, or a version such as 3.10.1', 'version'),
+  option('timeout', 'give up when the whole call takes longer (30s)', 'duration'),
+  option('wait', 'how long to wait for a server that is asleep or starting (0)', 'duration'),
+  option('ca', 'believe servers with a certificate of this authority, PEM', 'file'),
   option('cert', 'client certificate, PEM', 'file'),
   option('key', 'key of the client certificate, PEM', 'file'),
-  option('insecure', 'accept any server certificate'),
+  option('insecure', 'accept any server certificate: others may read along'),
 ];
 
 /** Who asks. */
@@ -58,9 +66,9 @@ export const CREDENTIALS: readonly OptionSpec[] = [
 
 export const BEHAVIOUR: readonly OptionSpec[] = [
   option('no-input', 'never ask a question'),
-  option('quiet', 'print no notes', undefined, { short: 'q' }),
-  option('verbose', 'say what is being done', undefined, { short: 'v' }),
-  option('no-color', 'no colours'),
+  option('quiet', 'print no notes; warnings and errors stay', undefined, { short: 'q' }),
+  option('verbose', 'say on stderr what is being done', undefined, { short: 'v' }),
+  option('no-color', 'print no colours'),
 ];
 
 export const OUTPUT: OptionSpec = option('output', OUTPUT_HELP, 'format', {

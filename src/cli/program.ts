@@ -3,7 +3,8 @@ import { GraphException } from '../core/errors.js';
 import type { Flags } from './call.js';
 import { COMMANDS, type CommandSpec, GROUPS } from './commands.js';
 import type { Context } from './context.js';
-import type { OptionSpec } from './options.js';
+import { didYouMean } from './nearest.js';
+import { BEHAVIOUR, CREDENTIALS, type OptionSpec, STORE, TARGET } from './options.js';
 
 export interface Chosen {
   readonly spec: CommandSpec;
@@ -36,7 +37,7 @@ export function parseCommandLine(ctx: Context, version: string): Chosen | undefi
       getErrHasColors: () => false,
     })
     .helpCommand('help [command]', 'help for a command, or on: exit-codes, environment, formatting')
-    .addHelpText('after', FOOTER);
+    .addHelpText('before', FIRST_STEPS);
   const groups = new Map<string, Command>();
   for (const spec of COMMANDS) {
     const words = spec.path.split(' ');
@@ -56,12 +57,20 @@ export function parseCommandLine(ctx: Context, version: string): Chosen | undefi
   return chosen;
 }
 
-const FOOTER = `
-First steps:
-  graphcred sandbox                      a database imitation to try things on
+const FIRST_STEPS = `First steps:
+  graphcred sandbox                      an imitation of the database, to try things on
+  graphcred login                        say where your database is and who you are
   graphcred secret create ci --save      make a secret and keep it
   graphcred token get                    a token, held or freshly minted
 `;
+
+/** Where an option stands in help; those that belong to the command alone come first. */
+const HEADINGS: readonly (readonly [string, readonly OptionSpec[]])[] = [
+  ['Server and graph:', TARGET],
+  ['Credentials and store:', [...CREDENTIALS, STORE]],
+  ['Behaviour:', BEHAVIOUR],
+];
+const headingOf = (option: OptionSpec) => HEADINGS.findIndex(([, options]) => options.includes(option));
 
 function isTyped({ path }: CommandSpec, argv: readonly string[]): boolean {
   return path.split(' ').every((word, at) => argv[at] === word);
@@ -70,16 +79,24 @@ function isTyped({ path }: CommandSpec, argv: readonly string[]): boolean {
 function group(program: Command, groups: Map<string, Command>, name: string): Command {
   const known = groups.get(name);
   if (known) return known;
-  const made = program.command(name).description(GROUPS[name] ?? '');
+  const made = program
+    .command(name)
+    .description(GROUPS[name] ?? '')
+    .addHelpText('before', examplesText(leavesOf(name).map(({ examples }) => examples[0] as string)));
   // Without this a group named alone prints help as an error of its own.
   made.action(() => {
     throw new GraphException('USAGE', `graphcred ${name} needs one more word.`, {
-      hint: `see: graphcred ${name} --help`,
+      hint: `choose one of: ${pathsOf(leavesOf(name))}; see: graphcred ${name} --help`,
     });
   });
   groups.set(name, made);
   return made;
 }
+
+const leavesOf = (group: string) => COMMANDS.filter(({ path }) => path.startsWith(`${group} `));
+const pathsOf = (specs: readonly CommandSpec[]) => specs.map(({ path }) => path).join(', ');
+const examplesText = (lines: readonly string[]) =>
+  `Examples:\n${lines.map((line) => `  ${line}`).join('\n')}\n`;
 
 function addLeaf(
   parent: Command,
@@ -94,14 +111,14 @@ function addLeaf(
     command.addArgument(new Argument(required ? `<${shown}>` : `[${shown}]`));
   }
   // Options of the commands that were not typed cost time and are never looked at.
-  if (typed) for (const option of spec.options) command.addOption(commanderOption(option));
+  if (typed) {
+    for (const option of spec.options.toSorted((one, other) => headingOf(one) - headingOf(other)))
+      command.addOption(commanderOption(option).helpGroup(HEADINGS[headingOf(option)]?.[0] ?? 'Options:'));
+  }
   if (spec.passThrough) command.passThroughOptions();
   if (!spec.args) command.allowExcessArguments(false);
   const notes = spec.notes ? `\n${spec.notes}\n` : '';
-  command.addHelpText(
-    'before',
-    `Examples:\n${spec.examples.map((line) => `  ${line}`).join('\n')}\n${notes}`,
-  );
+  command.addHelpText('before', `${examplesText(spec.examples)}${notes}`);
   command.action(() => choose(command.args, flagsOf(command, spec)));
 }
 
@@ -130,23 +147,23 @@ function flagsOf(command: Command, spec: CommandSpec): Flags {
 /** commander's own words, with what was typed left out: it may be a credential. */
 function usage(error: CommanderError, argv: readonly string[]): GraphException {
   const hint = `see: graphcred ${commandWords(argv)}--help`;
-  const near = /\(Did you mean (one of )?([^?]+)\?\)/.exec(error.message)?.[2];
-  const did = near ? `did you mean ${near}? ` : '';
   const group = argv[0] !== undefined && Object.hasOwn(GROUPS, argv[0]) ? argv[0] : undefined;
   // A group is a command to commander, so it complains of the words behind the wrong one.
   if (group !== undefined && /^[^-]/.test(argv[1] ?? '') && !COMMANDS.some((spec) => isTyped(spec, argv))) {
-    const leaves = COMMANDS.filter(({ path }) => path.startsWith(`${group} `)).map(({ path }) => path);
     return new GraphException('USAGE', 'There is no such command.', {
-      hint: `choose one of: ${leaves.join(', ')}`,
+      hint: `${didYouMean(argv)}choose one of: ${pathsOf(leavesOf(group))}`,
     });
   }
   switch (error.code) {
     case 'commander.unknownCommand':
-      return new GraphException('USAGE', 'There is no such command.', { hint: `${did}${hint}` });
-    case 'commander.unknownOption':
+      return new GraphException('USAGE', 'There is no such command.', { hint: `${didYouMean(argv)}${hint}` });
+    case 'commander.unknownOption': {
+      const near = /\(Did you mean (?:one of )?([^?]+)\?\)/.exec(error.message)?.[1];
+      const did = near ? `did you mean ${near}? ` : '';
       return new GraphException('USAGE', `There is no option ${flagName(error.message)} here.`, {
         hint: `${did}${hint}`,
       });
+    }
     case 'commander.optionMissingArgument':
       return new GraphException('USAGE', `The option ${flagName(error.message)} needs a value.`, { hint });
     case 'commander.missingArgument': {

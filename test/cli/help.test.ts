@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.js';
+import { COMMANDS, GROUPS } from '../../src/cli/commands.js';
 import { TOPICS, topicPage } from '../../src/cli/topics.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 
@@ -27,6 +27,75 @@ test.each(COMMANDS.map(({ path }) => path))(
     });
     expect(await cli(home, [...words, '-h'])).toEqual(help);
     expect(await cli(home, ['help', ...words])).toEqual(help);
+  },
+);
+
+test.each([[], ...Object.keys(GROUPS).map((name) => [name])])(
+  'help for graphcred %s begins with what to type',
+  async (...words) => {
+    const { status, stdout } = await cli(temporaryHome(), [...words, '--help']);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^(Examples|First steps):\n {2}.*graphcred/);
+    for (const { path } of COMMANDS.filter(
+      (spec) => words.length > 0 && spec.path.startsWith(`${words[0]} `),
+    ))
+      expect(stdout.split('Usage:')[0]).toContain(`graphcred ${path}`);
+  },
+);
+
+test('every example is a command line that graphcred understands', () => {
+  const lines = COMMANDS.flatMap(({ path, examples }) => examples.map((line) => ({ path, line })));
+  for (const { path, line } of lines) {
+    const [, words = ''] = /graphcred ([^)'|]*)/.exec(line.replace(/'(\/[^']*)'/, '$1')) ?? [];
+    const [own = ''] = words.split(' -- ');
+    const spec = COMMANDS.find((one) => `${own} `.startsWith(`${one.path} `));
+    expect({ line, path: spec?.path }).toEqual({ line, path });
+    const flags = own.split(' ').filter((word) => word.startsWith('-'));
+    const known = spec?.options.flatMap(({ name, short }) => [`--${name}`, `-${short}`]) ?? [];
+    expect(known).toEqual(expect.arrayContaining(flags));
+  }
+});
+
+test('options of the command alone come first, those of all commands under headings', async () => {
+  const { stdout } = await cli(temporaryHome(), ['token', 'get', '--help']);
+  const places = [
+    'Options:',
+    '--min-ttl',
+    'Server and graph:',
+    '--host',
+    'Credentials and store:',
+    '--store',
+  ];
+  expect(places.map((text) => stdout.indexOf(text))).toEqual(
+    places.map((text) => stdout.indexOf(text)).toSorted((one, other) => one - other),
+  );
+  expect(stdout).not.toContain('undefined');
+});
+
+test.each([
+  ['tokn get', 'token get'],
+  ['token gte', 'token get'],
+  ['token create', 'token get'],
+  ['get token', 'token get'],
+  ['secret delete x', 'secret drop'],
+  ['rotate x', 'secret rotate'],
+  ['list', 'secret list or token list'],
+  ['logn', 'login'],
+  ['SECRET', 'secret'],
+  ['help tokn', 'token'],
+  ['help secret lst', 'secret list'],
+])('%s: did you mean %s', async (line, meant) => {
+  const { status, stderr } = await cli(temporaryHome(), line.split(' '));
+  expect(status).toBe(2);
+  expect(stderr).toContain(`hint: did you mean ${meant}? `);
+});
+
+test.each(['frobnicate', 'x y', 'toString', '__proto__', 'token'])(
+  '%s is like nothing, so nothing is guessed',
+  async (line) => {
+    const { status, stderr } = await cli(temporaryHome(), line.split(' '));
+    expect(status).toBe(2);
+    expect(stderr).not.toContain('did you mean');
   },
 );
 
