@@ -4,21 +4,30 @@ import { onTestFinished } from 'vitest';
 
 /**
  * A server in front of another one. When `route` fits `METHOD /path body`, `during` happens after the other server
- * has answered and before the caller hears of it: the moment at which a new token or secret exists nowhere else.
+ * has answered and before the caller hears of it: the moment at which a new token or secret exists nowhere else;
+ * `before` happens before the other server is asked.
  */
-export async function gate(target: string, route: RegExp, during: () => Promise<unknown>): Promise<string> {
+export async function gate(
+  target: string,
+  route: RegExp,
+  during: () => Promise<unknown>,
+  before?: () => Promise<unknown>,
+): Promise<string> {
   const server = http.createServer(async (request, response) => {
     let body = '';
     for await (const part of request.setEncoding('utf8')) body += part;
     const { authorization, 'content-type': type } = request.headers;
+    const fits = route.test(
+      `${request.method} ${request.url} ${decodeURIComponent(body.replaceAll('+', ' '))}`,
+    );
+    if (fits) await before?.();
     const reply = await fetch(target + request.url, {
       method: request.method ?? 'GET',
       headers: { ...(authorization && { authorization }), ...(type && { 'content-type': type }) },
       ...(body !== '' && { body }),
     });
     const answer = await reply.text();
-    if (route.test(`${request.method} ${request.url} ${decodeURIComponent(body.replaceAll('+', ' '))}`))
-      await during();
+    if (fits) await during();
     response.writeHead(reply.status, { 'content-type': reply.headers.get('content-type') ?? 'text/plain' });
     response.end(answer);
   });
