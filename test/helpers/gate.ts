@@ -11,7 +11,7 @@ export async function gate(
   target: string,
   route: RegExp,
   during: () => Promise<unknown>,
-  before?: () => Promise<unknown>,
+  before?: (request: http.IncomingMessage) => Promise<unknown>,
 ): Promise<string> {
   const server = http.createServer(async (request, response) => {
     let body = '';
@@ -20,7 +20,7 @@ export async function gate(
     const fits = route.test(
       `${request.method} ${request.url} ${decodeURIComponent(body.replaceAll('+', ' '))}`,
     );
-    if (fits) await before?.();
+    if (fits) await before?.(request);
     const reply = await fetch(target + request.url, {
       method: request.method ?? 'GET',
       headers: { ...(authorization && { authorization }), ...(type && { 'content-type': type }) },

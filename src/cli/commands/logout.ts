@@ -45,6 +45,7 @@ function belongs({ info }: StoreRecord, { target, username }: Session): boolean 
   if (info.username !== undefined) return info.username === username;
   // A token minted from a secret of unknown owner goes too: staying logged in by accident is worse.
   const principal = String(info.principal);
+  if (principal.startsWith('saved:')) return principal.startsWith(`saved:${username}/`);
   return !principal.startsWith('user:') || principal === `user:${username}`;
 }
 
