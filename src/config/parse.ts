@@ -12,9 +12,9 @@ export async function parseConfig(file: string, text: string): Promise<unknown> 
   if (json || text.trimStart().startsWith('{')) {
     try {
       return JSON.parse(text);
-    } catch (error) {
+    } catch {
       // `{a: b}` without quotes is YAML; only a file that calls itself JSON has to be JSON.
-      if (json) throw invalid(file, jsonLine(text, error), 'JSON');
+      if (json) throw invalid(file, (await import('./json-fault.js')).jsonFaultLine(text), 'JSON');
     }
   }
   const { defaultLoadersSync } = await import('cosmiconfig');
@@ -32,18 +32,7 @@ function invalid(file: string, line: number | undefined, format: string): GraphE
   });
 }
 
-function jsonLine(text: string, error: unknown): number | undefined {
-  const message = error instanceof Error ? error.message : '';
-  const position = /at position (\d+)/.exec(message);
-  if (position) return lineAt(text, Number(position[1]));
-  return /end of JSON/.test(message) ? lineAt(text, text.length) : undefined;
-}
-
 function yamlLine(error: unknown): number | undefined {
   const line = (error as { mark?: { line?: unknown } } | undefined)?.mark?.line;
   return typeof line === 'number' ? line + 1 : undefined;
-}
-
-function lineAt(text: string, offset: number): number {
-  return text.slice(0, offset).split('\n').length;
 }

@@ -163,9 +163,9 @@ function directRoute(call: Exchange): RequestOptions {
   };
 }
 
-/** Codes OpenSSL and Node use for certificates and handshakes. */
+/** Codes OpenSSL, BoringSSL and Node use for certificates and handshakes. */
 const TLS_CODE =
-  /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(?:CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH|EPROTO)/;
+  /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL|ERR_BORINGSSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(?:CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH|EPROTO)/;
 
 function classify(error: unknown): [FailureKind, string] {
   const { code } = error as NodeJS.ErrnoException;
