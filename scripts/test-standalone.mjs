@@ -20,7 +20,7 @@ try {
       path.join(root, 'node_modules/vitest/vitest.mjs'),
       'run',
       ...TESTS,
-      '--exclude=test/e2e/{package,standalone,hot-path}.test.ts',
+      '--exclude=test/e2e/{package,build,standalone,hot-path}.test.ts',
       ...process.argv.slice(2),
     ],
     { cwd: root, stdio: 'inherit', env: { ...process.env, PATH: pathWithoutNode(), GRAPHCRED_BIN: bin } },

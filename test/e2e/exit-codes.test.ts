@@ -8,7 +8,7 @@ import { parseFault } from '../../src/sandbox/args.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
-import { COMMAND, sandboxFor, start } from '../helpers/process.js';
+import { COMMAND, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 // What a case is run against: a sandbox, a home, and the environment that leads there.
@@ -345,7 +345,9 @@ test('every row of the table of exit statuses, and every code in it, has a case'
 const noKeyring = keyringSkipReason();
 if (noKeyring) console.log(`the case STORE_LOCKED is skipped: ${noKeyring}`);
 for (const one of CASES) {
-  const skip = (one.keyring && noKeyring) || (one.typed && !python);
+  // The bug is put in through Node's own options.
+  const bug = one.code === 'INTERNAL' && standaloneSkipReason;
+  const skip = bug || (one.keyring && noKeyring) || (one.typed && !python);
   test.skipIf(skip)(`${one.status} ${one.code ?? ''} ${one.argv.join(' ')}`, async () => {
     for (const json of [false, true]) expect(await outcome(one, json)).toEqual(expected(one, json));
   });
@@ -404,7 +406,8 @@ async function run(
       ? await plainly(argv, env2, folder)
       : await typedAt(argv, env2, folder, one.typed);
   const mask = (text: string) => {
-    let masked = text;
+    // What OpenSSL calls the one, BoringSSL in the standalone executable calls the other.
+    let masked = text.replace('UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'DEPTH_ZERO_SELF_SIGNED_CERT');
     for (const [real, name] of place.shown) masked = masked.replaceAll(real, name);
     return masked;
   };
