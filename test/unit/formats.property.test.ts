@@ -4,6 +4,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { assignment } from '../../src/cli/formats.js';
+import { temporaryHome } from '../helpers/cli.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 
 interface Shell {
@@ -21,7 +22,7 @@ const SHELLS: readonly Shell[] = [
   { program: 'ksh' },
   { program: 'busybox', args: ['sh'] },
   { program: 'fish', args: ['--no-config'], syntax: 'fish' },
-  { program: 'pwsh', args: ['-NoProfile', '-Command', '-'], syntax: 'powershell' },
+  { program: 'pwsh', args: ['-NoProfile', '-File'], syntax: 'powershell' },
 ];
 
 const isThere = ({ program }: Shell) =>
@@ -52,6 +53,8 @@ describe.each(SHELLS)('$program $args', (shell) => {
   test.skipIf(!there)(
     'gets back every value that was written as an assignment',
     () => {
+      // PowerShell insists on the ending, and takes a file for UTF-8 only with the mark in front.
+      const file = path.join(temporaryHome(), 'script.ps1');
       const show =
         shell.syntax === 'powershell'
           ? '[Console]::Out.Write($env:TG_API_TOKEN + "`0")'
@@ -61,8 +64,8 @@ describe.each(SHELLS)('$program $args', (shell) => {
           const script = values
             .map((text) => `${assignment('TG_API_TOKEN', text, shell.syntax)}\n${show}\n`)
             .join('');
-          const { stdout, stderr, status } = spawnSync(shell.program, shell.args ?? [], {
-            input: script,
+          fs.writeFileSync(file, shell.syntax === 'powershell' ? `\ufeff${script}` : script);
+          const { stdout, stderr, status } = spawnSync(shell.program, [...(shell.args ?? []), file], {
             encoding: 'utf8',
             env: { PATH: process.env.PATH, LANG: 'C.UTF-8', HOME: '/nonexistent' },
           });
