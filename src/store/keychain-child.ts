@@ -1,5 +1,5 @@
 import { GraphException } from '../core/errors.js';
-import type { ChildReply } from './keychain-parent.js';
+import { type ChildReply, READY } from './keychain-parent.js';
 import { type Operation, performNatively } from './native.js';
 
 /**
@@ -11,6 +11,7 @@ export async function runKeychainChild(
   input: NodeJS.ReadableStream,
   output: NodeJS.WritableStream,
 ): Promise<void> {
+  output.write(READY);
   const operation = await readRequest(input);
   let reply: ChildReply;
   try {

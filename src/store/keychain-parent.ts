@@ -12,7 +12,13 @@ export type ChildReply =
       readonly hint?: string;
     };
 
+/** What the child writes first: it has started, and from here on it is the keychain that takes time. */
+export const READY = '\n';
+/** How much longer than for the keychain's answer the child's start is waited for: a busy machine is no silence. */
+const START_FACTOR = 3;
+
 export interface Limit {
+  /** From the moment the child is ready. */
   readonly ms: number;
   /** Whether it is a person who is being waited for. */
   readonly prompting: boolean;
@@ -40,9 +46,10 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
       settle();
     };
     const refuse = (error: GraphException) => end(() => reject(error));
-    const timer = setTimeout(() => {
-      refuse(limit.prompting ? locked() : noAnswer(`within ${limit.ms / 1000} s`));
-    }, limit.ms);
+    const waitFor = (ms: number) =>
+      setTimeout(() => refuse(limit.prompting ? locked() : noAnswer(`within ${ms / 1000} s`)), ms);
+    let timer = waitFor(limit.prompting ? limit.ms : limit.ms * START_FACTOR);
+    let ready = false;
     child.on('error', (error: NodeJS.ErrnoException) => {
       refuse(noAnswer(`because its helper process did not start (${error.code ?? 'unknown error'})`));
     });
@@ -51,6 +58,12 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
     });
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       reply += text;
+      if (!ready && reply.startsWith(READY)) {
+        ready = true;
+        reply = reply.slice(READY.length);
+        clearTimeout(timer);
+        timer = waitFor(limit.ms);
+      }
       if (!reply.endsWith('\n')) return;
       const parsed = parseReply(reply);
       if (parsed?.ok) end(() => resolve(parsed.answer));

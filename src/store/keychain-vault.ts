@@ -1,6 +1,6 @@
 import { GraphException } from '../core/errors.js';
 import { type KeychainState, probeKeychain } from './dbus-probe.js';
-import { type Answer, locked, type Operation, OTHER_STORE, performNatively } from './native.js';
+import { type Answer, loadKeytar, locked, type Operation, OTHER_STORE, performNatively } from './native.js';
 import type { Vault } from './split.js';
 import type { KeychainOptions } from './store.js';
 
@@ -31,6 +31,13 @@ export function keychainVault(options: KeychainOptions): Vault {
     return next;
   };
   return {
+    async check() {
+      // A hundred processes may do this in the same moment, before one of them does the work: so no more is asked of
+      // the keychain than whether it is there, where that can be asked.
+      if (options.platform === 'linux' && (await probe()) === 'unlocked') await loadKeytar();
+      // Asking for what is not there goes the whole way.
+      else await run({ op: 'get', account: 'graphcred' });
+    },
     async get(account) {
       const value = await run({ op: 'get', account });
       return typeof value === 'string' ? value : undefined;

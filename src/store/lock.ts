@@ -26,8 +26,19 @@ export interface Lock {
 const SHORTEST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 50;
 
-/** Waits for the lock. Throws LOCK_TIMEOUT, STORE_UNAVAILABLE (folder cannot be written), or the signal's reason. */
-export async function acquireLock(file: string, options: LockOptions): Promise<Lock> {
+/**
+ * Waits for the lock. Throws LOCK_TIMEOUT, STORE_UNAVAILABLE (folder cannot be written), or the signal's reason.
+ * With `answered`, which is asked after each pause: undefined as soon as it says that the lock is needed no more.
+ */
+export async function acquireLock(file: string, options: LockOptions): Promise<Lock>;
+export async function acquireLock(
+  file: string,
+  options: LockOptions & { readonly answered: () => boolean },
+): Promise<Lock | undefined>;
+export async function acquireLock(
+  file: string,
+  options: LockOptions & { readonly answered?: () => boolean },
+): Promise<Lock | undefined> {
   const deadline = performance.now() + options.waitMs;
   const attempt = prepare(file);
   try {
@@ -39,6 +50,7 @@ export async function acquireLock(file: string, options: LockOptions): Promise<L
       if (left <= 0) throw timedOut(file, options.waitMs);
       // Jitter, or those who wait would all come back at the same instant.
       await sleep(Math.min(left, pause * (0.5 + Math.random() / 2)), options.signal);
+      if (options.answered?.()) return undefined;
     }
   } finally {
     attempt.cleanUp();

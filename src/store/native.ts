@@ -44,7 +44,8 @@ async function call(keytar: typeof Keytar, operation: Operation): Promise<Answer
   }
 }
 
-async function loadKeytar(): Promise<typeof Keytar> {
+/** Throws STORE_UNAVAILABLE when the module, or the library it opens the keychain with, is missing. */
+export async function loadKeytar(): Promise<typeof Keytar> {
   try {
     return (await import('keytar')).default;
   } catch (error) {

@@ -5,6 +5,8 @@ export interface Vault {
   get(account: string): Promise<string | undefined>;
   set(account: string, value: string): Promise<void>;
   delete(account: string): Promise<boolean>;
+  /** Throws what the next of them would throw if the keychain cannot be used now. */
+  check(): Promise<void>;
 }
 
 /** Windows holds 2,560 bytes an entry. */
@@ -31,6 +33,8 @@ export function splittingVault(vault: Vault): Vault {
   }
 
   return {
+    check: () => vault.check(),
+
     async get(account) {
       const value = await vault.get(account);
       const header = parseHeader(value);

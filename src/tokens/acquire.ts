@@ -50,28 +50,66 @@ export async function acquireToken(options: AcquireOptions, deps: AcquireDeps): 
   const { store } = deps;
   if (store.name === 'none') return { ...(await deps.mint()), source: 'server' };
   const since = deps.now();
-  let lock: Lock;
+  let turn: Lock | HeldToken;
   try {
     const held = await readHeld(key, options, deps);
     if (held) return held;
     // Whoever cannot keep what it mints has nothing to wait for either.
     await store.check();
-    lock = await takeTurn(key, options);
+    turn = await takeTurn(key, since, options, deps);
   } catch (error) {
     if (options.insist || !isStoreFailure(error)) throw error;
     deps.warn(`${error.message}; the token is not kept${error.hint ? ` (${error.hint})` : ''}`);
     return { ...(await deps.mint()), source: 'server' };
   }
+  if ('token' in turn) return turn;
   try {
     return await mintOnce(key, since, options, deps);
   } finally {
-    lock.release();
+    turn.release();
   }
 }
 
-async function takeTurn(key: string, options: AcquireOptions): Promise<Lock> {
-  const { acquireLock } = await import('../store/lock.js');
-  return acquireLock(entryPath(options.stateDir, 'token', key, 'lock'), { waitMs: options.waitMs });
+/** The lock; or what another process got meanwhile, for which a hundred who wait need not take turns. */
+async function takeTurn(
+  key: string,
+  since: number,
+  options: AcquireOptions,
+  deps: AcquireDeps,
+): Promise<Lock | HeldToken> {
+  const [{ acquireLock }, { readRefusal }] = await Promise.all([
+    import('../store/lock.js'),
+    import('../store/refusal.js'),
+  ]);
+  const { stateDir, waitMs } = options;
+  const file = entryPath(stateDir, 'token', key, 'lock');
+  const refused = entryPath(stateDir, 'token', key, 'refused');
+  // But at the keychain they do: a hundred at once would each wait so long that they took it for silent.
+  const answered = () =>
+    (deps.store.name === 'file' && findHeld(key, options, deps) !== undefined) ||
+    readRefusal(refused, since, deps.now()) !== undefined;
+  const lock = await acquireLock(file, { waitMs, answered });
+  // A record whose value cannot be had is no answer: then it is this one's turn all the same.
+  return lock ?? (await theirAnswer(key, since, options, deps)) ?? acquireLock(file, { waitMs });
+}
+
+/** What somebody else got while this process waited: a token, or a refusal, which is thrown. */
+async function theirAnswer(
+  key: string,
+  since: number,
+  options: AcquireOptions,
+  deps: AcquireDeps,
+): Promise<HeldToken | undefined> {
+  const { readRefusal } = await import('../store/refusal.js');
+  const held = await readHeld(key, options, deps).catch((error) => {
+    // The store has gone since it was checked: keeping the new token will fail too, and say so.
+    if (options.insist || !isStoreFailure(error)) throw error;
+    return undefined;
+  });
+  if (held) return held;
+  const refusal = readRefusal(entryPath(options.stateDir, 'token', key, 'refused'), since, deps.now());
+  if (refusal) throw refusal;
+  return undefined;
 }
 
 /** The part under the lock. */
@@ -81,17 +119,10 @@ async function mintOnce(
   options: AcquireOptions,
   deps: AcquireDeps,
 ): Promise<HeldToken> {
-  const { readRefusal, writeRefusal } = await import('../store/refusal.js');
-  // Somebody else may have minted, or been refused, while this process waited.
-  const held = await readHeld(key, options, deps).catch((error) => {
-    // The store has gone since it was checked: keeping the new token will fail too, and say so.
-    if (options.insist || !isStoreFailure(error)) throw error;
-    return undefined;
-  });
-  if (held) return held;
+  const theirs = await theirAnswer(key, since, options, deps);
+  if (theirs) return theirs;
   const refused = entryPath(options.stateDir, 'token', key, 'refused');
-  const refusal = readRefusal(refused, since, deps.now());
-  if (refusal) throw refusal;
+  const { writeRefusal } = await import('../store/refusal.js');
   const minted = await mintNoting(deps, (error) => writeRefusal(refused, error, deps.now()));
   await keep(key, minted, options, deps);
   return { ...minted, source: 'server' };
@@ -113,11 +144,8 @@ async function mintNoting(
   }
 }
 
-async function readHeld(
-  key: string,
-  options: AcquireOptions,
-  deps: AcquireDeps,
-): Promise<HeldToken | undefined> {
+/** The record of a token that will do. */
+function findHeld(key: string, options: AcquireOptions, deps: AcquireDeps): StoreRecord | undefined {
   const record = deps.store.find(key);
   if (record?.kind !== 'token' || record.expiresAtUnix === undefined) return undefined;
   const now = deps.now();
@@ -126,8 +154,16 @@ async function readHeld(
   if (record.createdAtUnix > now / 1000 + CLOCK_SLACK) return undefined;
   const { freshSince } = options;
   const mintedAt = Number(record.info.mintedAtMs);
-  if (freshSince !== undefined && !(mintedAt >= freshSince && mintedAt <= now)) return undefined;
-  const token = await deps.store.read(record);
+  return freshSince === undefined || (mintedAt >= freshSince && mintedAt <= now) ? record : undefined;
+}
+
+async function readHeld(
+  key: string,
+  options: AcquireOptions,
+  deps: AcquireDeps,
+): Promise<HeldToken | undefined> {
+  const record = findHeld(key, options, deps);
+  const token = record && (await deps.store.read(record));
   return token && fromRecord(record, token);
 }
 

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
+import { tryLock } from '../../src/store/lock.js';
 import { stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 import { foldersOf } from '../helpers/storm.js';
@@ -33,6 +34,24 @@ describe('what a killed process leaves', () => {
     expect(secrets()).toHaveLength(1);
     expect((await run('token get', nobody)).status).toBe(0);
   });
+});
+
+test('a token that another process has put there is taken while that one still has the lock', async () => {
+  const { run, home, json } = await bench();
+  const first = await json<{ token: string }>('token get');
+  const { stateDir } = foldersOf(home);
+  const [record] = fs.readdirSync(stateDir).filter((name) => /^token-.*\.json$/.test(name));
+  const file = path.join(stateDir, record as string);
+  fs.renameSync(file, `${file}.aside`);
+  const lock = tryLock(file.replace('.json', '.lock'));
+  const waiting = run('token get -o json');
+  // It has seen that there is none, and waits.
+  await expect
+    .poll(() => fs.readdirSync(stateDir).some((name) => /\.lock\..*\.tmp$/.test(name)), { timeout: 10_000 })
+    .toBe(true);
+  fs.renameSync(`${file}.aside`, file);
+  expect(JSON.parse((await waiting).stdout)).toMatchObject({ token: first.token, source: 'store' });
+  lock?.release();
 });
 
 describe('a clock that is set', () => {

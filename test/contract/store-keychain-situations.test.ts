@@ -294,8 +294,9 @@ describe.skipIf(noKeychain !== undefined)('a keychain that only the helper proce
     ['crashes', ['sh', '-c', 'kill -SEGV $$'], 'because its helper process ended early (SIGSEGV)'],
     ['ends early', ['sh', '-c', 'exit 3'], 'because its helper process ended early (status 3)'],
     ['talks nonsense', ['sh', '-c', 'echo hello; exec sleep 60'], 'in a way that can be understood'],
-    ['never answers', ['sleep', '60'], 'within 0.5 s'],
-    ['leaves somebody behind who holds its output', ['sh', '-c', 'sleep 7 & exit 3'], 'within 0.5 s'],
+    ['never starts', ['sleep', '60'], 'within 1.5 s'],
+    ['never answers', ['sh', '-c', 'echo; exec sleep 60'], 'within 0.5 s'],
+    ['leaves somebody behind who holds its output', ['sh', '-c', 'sleep 7 & exit 3'], 'within 1.5 s'],
   ])('when the helper %s, is given up', async (_what, child, how) => {
     const { remove, ...world } = makeHome();
     try {

@@ -13,6 +13,7 @@ function smallVault(entries = new Map<string, string>(), failAfter = Number.POSI
     if (++changes > failAfter) throw new Error('the keychain stopped working');
   };
   const vault: Vault = {
+    check: async () => {},
     get: async (account) => entries.get(account),
     async set(account, value) {
       change();

@@ -18,7 +18,7 @@ function filesUnder(folder: string): string[] {
 test('a hundred callers at once on an empty file store mint once and get the same token', async () => {
   const home = temporaryHome();
   const { env, mints } = await sandboxFor(home);
-  const argv = ['token', 'get', '--store', 'file'];
+  const argv = ['token', 'get', '--store', 'file', '--timeout', '5m'];
   const results = await Promise.all(Array.from({ length: 100 }, () => start(argv, env).ended));
   expect(new Set(results.map(({ status, stderr }) => `${status} ${stderr}`))).toEqual(new Set(['0 ']));
   expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
@@ -203,7 +203,7 @@ describe.skipIf(skip !== undefined)('with the real keychain', () => {
       const { env, mints } = await sandboxFor(keyring.home);
       const all = { ...keyring.env, ...env } as Record<string, string>;
       const results = await Promise.all(
-        Array.from({ length: 100 }, () => start(['token', 'get'], all).ended),
+        Array.from({ length: 100 }, () => start(['token', 'get', '--timeout', '5m'], all).ended),
       );
       expect(new Set(results.map(({ status, stderr }) => `${status} ${stderr}`))).toEqual(new Set(['0 ']));
       expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);

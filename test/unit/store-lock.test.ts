@@ -104,6 +104,16 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
   });
 
+  it('is waited for no longer once there is an answer without it', async () => {
+    const holder = tryLock(file);
+    let asked = 0;
+    const answered = () => ++asked === 3;
+    expect(await acquireLock(file, { waitMs: 60_000, answered })).toBeUndefined();
+    expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
+    holder?.release();
+    expect(await acquireLock(file, { waitMs: 60_000, answered: () => true })).toBeDefined();
+  });
+
   it('stops waiting when told to', async () => {
     tryLock(file);
     const stop = new AbortController();
