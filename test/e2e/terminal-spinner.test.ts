@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Fault } from '../../src/sandbox/faults.js';
-import { temporaryHome } from '../helpers/cli.js';
+import { bench, temporaryHome } from '../helpers/cli.js';
 import { COMMAND, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
@@ -106,6 +106,16 @@ describe.skipIf(!python)('while a server takes its time', () => {
     expect(screen).toMatch(/^fail +service-port +port \d+ of 127\.0\.0\.1 does not answer/m);
     expect(screen).not.toContain('waiting');
   });
+});
+
+test('when the answer is there, it is over: nothing draws any more, and no signal is listened for', async () => {
+  const { run } = await bench({ faults: [SLOW] });
+  const listeners = () => process.listenerCount('SIGINT') + process.listenerCount('SIGTERM');
+  const before = listeners();
+  const { status, stderr } = await run('secret list --store none', { stderrTerminal: true });
+  expect(status).toBe(0);
+  expect(stderr).toMatch(/waiting for http:\/\/127\.0\.0\.1.*\r.*graphcred: there are no secrets.*\n$/s);
+  expect(listeners()).toBe(before);
 });
 
 test.skipIf(standaloneSkipReason)(

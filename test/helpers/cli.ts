@@ -19,6 +19,8 @@ export interface RunOptions {
   now?: () => number;
   /** Its stdout is a terminal. */
   terminal?: boolean;
+  /** Its stderr is one; nobody sits at it, so nothing is asked. */
+  stderrTerminal?: boolean;
 }
 
 /** A home of its own, removed at the end of the test. */
@@ -32,7 +34,7 @@ export function temporaryHome(): string {
 export async function cli(home: string, argv: readonly string[], options: RunOptions = {}): Promise<Result> {
   const written = { stdout: '', stderr: '' };
   const output = (name: 'stdout' | 'stderr') => ({
-    isTTY: name === 'stdout' && options.terminal === true,
+    isTTY: (name === 'stdout' ? options.terminal : options.stderrTerminal) === true,
     columns: undefined,
     write: (text: string) => {
       written[name] += text;
