@@ -1,9 +1,11 @@
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 import { COMMAND, type Running, sandboxFor, start } from '../helpers/process.js';
+import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 const VARIABLES = '"$TG_HOST|$TG_GRAPHNAME|$TG_RESTPP_PORT|$TG_GS_PORT"';
 /** Counts each signal it gets, and ends with 40 + that number on SIGUSR2. */
@@ -18,6 +20,33 @@ const COUNTER = `
 
 function exec(env: Record<string, string>, ...argv: string[]): Running {
   return start(['exec', '--store', 'none', ...argv], env);
+}
+
+interface Slow {
+  readonly env: Record<string, string>;
+  /** The request that is not answered has arrived. */
+  readonly asked: Promise<void>;
+}
+
+/** A REST server that never answers this method, and to any other gives a token. */
+async function slowServer(home: string, method: string): Promise<Slow> {
+  let arrived = () => {};
+  const asked = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  const server = http.createServer((request, response) => {
+    if (request.method === method) return arrived();
+    const expiration = Math.floor(Date.now() / 1000) + 3600;
+    response.end(JSON.stringify({ error: false, code: 'REST-0000', token: 'a1'.repeat(16), expiration }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const where = { GRAPHCRED_REST_URL: url, GRAPHCRED_GSQL_URL: url, GRAPHCRED_SERVER_VERSION: '3' };
+  return { env: { HOME: home, GRAPHCRED_SECRET: 'x', GRAPHCRED_LIFETIME: '1h', ...where }, asked };
 }
 
 /** The text a process has written once it matches. */
@@ -135,55 +164,115 @@ describe('signals', () => {
     expect((await running.ended).signal).toBe('SIGKILL');
   });
 
-  const terminal = hasPython();
-  if (!terminal) console.log('Ctrl-C on a terminal is not tested: there is no python3 to make one');
-  test.skipIf(!terminal)('Ctrl-C on a terminal reaches the command once', async () => {
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    '%s while the token is minted ends graphcred, and nothing runs',
+    async (signal) => {
+      const home = temporaryHome();
+      const { env, asked } = await slowServer(home, 'POST');
+      const marker = path.join(home, 'ran');
+      const running = exec(env, '--', 'touch', marker);
+      await asked;
+      running.child.kill(signal);
+      expect(await running.ended).toMatchObject({ signal, stdout: '', stderr: '' });
+      expect(fs.existsSync(marker)).toBe(false);
+    },
+  );
+});
+
+describe.skipIf(!python)('on a terminal', () => {
+  const onOne = (env: Record<string, string>, ...argv: string[]) =>
+    onTerminal(['exec', '--store', 'none', ...argv], { env });
+
+  test.each([
+    ['Ctrl-C', KEYS.ctrlC, 'SIGINT'],
+    ['Ctrl-\\', '\x1c', 'SIGQUIT'],
+  ])('%s reaches the command once', async (_, key, signal) => {
     const { env } = await sandboxFor(temporaryHome());
-    const words = [...COMMAND, 'exec', '--store', 'none', '--', process.execPath, '-e', COUNTER];
-    const child = spawn('python3', ['-c', ON_A_TERMINAL, ...words], {
-      env: { PATH: process.env.PATH, ...env },
-      stdio: ['ignore', 'pipe', 'inherit'],
+    const terminal = onOne(env, '--', process.execPath, '-e', COUNTER);
+    await terminal.see(/ready \d+/);
+    terminal.type(key);
+    await terminal.see(signal);
+    // Another signal, so that a second one of the first would have to stand before its answer.
+    terminal.signal('SIGTERM');
+    await terminal.see('SIGTERM');
+    terminal.signal('SIGUSR2');
+    const { status, screen } = await terminal.ended;
+    expect({ status, signals: screen.match(/SIG\w+/g) }).toEqual({
+      status: 42,
+      signals: [signal, 'SIGTERM'],
     });
-    let text = '';
-    child.stdout.setEncoding('utf8').on('data', (part: string) => {
-      text += part;
-    });
-    const status = await new Promise((resolve) => child.once('close', resolve));
-    expect({ status, signals: text.match(/SIG\w+/g) }).toEqual({ status: 41, signals: ['SIGINT'] });
+  });
+
+  test('it is the command’s: all three ends, its size, what is typed', async () => {
+    const { env } = await sandboxFor(temporaryHome());
+    const script =
+      'test -t 0 && test -t 1 && test -t 2 && stty size; read line; echo "got $line"; stty size; exit 5';
+    const terminal = onOne(env, '--', 'sh', '-c', script);
+    await terminal.see(/40 100/);
+    terminal.resize(70);
+    terminal.type('words\r');
+    const { status, screen, restored } = await terminal.ended;
+    expect({ status, restored }).toEqual({ status: 5, restored: true });
+    expect(screen).toMatch(/got words\n40 70/);
+  });
+
+  test('Ctrl-Z stops both, and fg goes on with both', async () => {
+    const { env } = await sandboxFor(temporaryHome());
+    const command = ['/bin/bash', '--norc', '--noprofile', '-i'];
+    const terminal = onTerminal([], { env, command });
+    await terminal.see(/[#$]$/m);
+    const script = 'echo up; read x; echo "got $x"; exit 6';
+    terminal.type(`${COMMAND.join(' ')} exec --store none -- sh -c '${script}'\r`);
+    await terminal.see(/^up$/m);
+    terminal.type('\x1a');
+    await terminal.see(/Stopped/);
+    terminal.type('fg\r');
+    await terminal.see(/fg\n.*exec/);
+    terminal.type('words\r');
+    await terminal.see(/^got words$/m);
+    terminal.type('echo "status $?"; exit\r');
+    await terminal.see(/^status 6$/m);
+    expect((await terminal.ended).status).toBe(0);
+  });
+
+  test('closing the window hangs up on the command, and graphcred ends with it', async () => {
+    const home = temporaryHome();
+    const { env } = await sandboxFor(home);
+    const marker = path.join(home, 'hung-up');
+    const script = `trap 'echo yes > ${marker}; exit 9' HUP; echo "ready"; while :; do sleep 0.05; done`;
+    const terminal = onOne(env, '--', 'sh', '-c', script);
+    await terminal.see('ready');
+    terminal.close();
+    expect((await terminal.ended).status).toBe(-1);
+    expect(fs.existsSync(marker)).toBe(true);
+  });
+
+  const LOOP = 'echo "<$TG_API_TOKEN>"; while :; do sleep 0.05; done';
+
+  test('Ctrl-C ends the command, and --revoke is done all the same', async () => {
+    const { env, sandbox } = await sandboxFor(temporaryHome());
+    const terminal = onOne(env, '--revoke', '--', 'sh', '-c', LOOP);
+    await terminal.see(/<\w+>/);
+    const token = /<(\w+)>/.exec(terminal.screen())?.[1] as string;
+    terminal.type(KEYS.ctrlC);
+    expect((await terminal.ended).status).toBe(130);
+    expect(await ask(sandbox.restUrl, token)).toBe(403);
+  });
+
+  test('a second Ctrl-C does not wait for a slow server', async () => {
+    const { env, asked } = await slowServer(temporaryHome(), 'DELETE');
+    const terminal = onOne(env, '--revoke', '--', 'sh', '-c', LOOP);
+    await terminal.see(/<\w+>/);
+    terminal.type(KEYS.ctrlC);
+    await asked;
+    terminal.type(KEYS.ctrlC);
+    expect((await terminal.ended).status).toBe(-2);
   });
 });
 
-/** Runs a program on a new terminal, types Ctrl-C when it is ready, and ends it by SIGUSR2 when it answered. */
-const ON_A_TERMINAL = `
-import os, pty, re, signal, sys, time
-pid, fd = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[1], sys.argv[1:])
-text, typed, ended = '', False, False
-while True:
-    try:
-        part = os.read(fd, 4096).decode()
-    except OSError:
-        break
-    if not part:
-        break
-    text += part
-    sys.stdout.write(part)
-    ready = re.search(r'ready (\\d+)', text)
-    if ready and not typed:
-        typed = True
-        os.write(fd, b'\\x03')
-    if typed and 'SIGINT' in text and not ended:
-        ended = True
-        # Time for a second one, if there is a second one.
-        time.sleep(0.5)
-        os.kill(int(ready.group(1)), signal.SIGUSR2)
-sys.stdout.flush()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-`;
-
-function hasPython(): boolean {
-  return (process.env.PATH ?? '').split(':').some((folder) => fs.existsSync(path.join(folder, 'python3')));
+/** What the server says to a token now. */
+async function ask(restUrl: string, token: string): Promise<number> {
+  return (await fetch(`${restUrl}/echo`, { headers: { authorization: `Bearer ${token.trim()}` } })).status;
 }
 
 describe('--revoke', () => {
@@ -198,10 +287,8 @@ describe('--revoke', () => {
       expect(run.status).toBe(3);
       expect(run.stdout).not.toBe(held.stdout);
       expect(run.stderr.includes('block list of 20')).toBe(serverVersion.startsWith('4'));
-      const ask = async (token: string) =>
-        (await fetch(`${sandbox.restUrl}/echo`, { headers: { authorization: `Bearer ${token.trim()}` } }))
-          .status;
-      expect([await ask(run.stdout), await ask(held.stdout)]).toEqual([403, 200]);
+      const { restUrl } = sandbox;
+      expect([await ask(restUrl, run.stdout), await ask(restUrl, held.stdout)]).toEqual([403, 200]);
       const list = await start(['token', 'list', '--store', 'file', '-o', 'json'], env).ended;
       expect(JSON.parse(list.stdout).tokens).toHaveLength(1);
     },
@@ -222,9 +309,16 @@ describe('--revoke', () => {
     const life = exp - iat - 5;
     expect(life).toBeLessThan(seconds);
     expect(life).toBeGreaterThanOrEqual(seconds * 0.9 - 1);
-    const ask = async (bearer: string) =>
-      (await fetch(`${sandbox.restUrl}/echo`, { headers: { authorization: `Bearer ${bearer}` } })).status;
-    expect([await ask(token), await ask(held)]).toEqual([403, 200]);
+    expect([await ask(sandbox.restUrl, token), await ask(sandbox.restUrl, held)]).toEqual([403, 200]);
+  });
+
+  test('a command that is ended by a signal has its token revoked as well', async () => {
+    const { env, sandbox } = await sandboxFor(temporaryHome());
+    const running = exec(env, '--revoke', '--', 'sh', '-c', 'echo "$TG_API_TOKEN"; exec sleep 1000');
+    const token = await until(running, /\n/);
+    running.child.kill('SIGTERM');
+    expect((await running.ended).status).toBe(143);
+    expect(await ask(sandbox.restUrl, token)).toBe(403);
   });
 
   test('a revocation that fails is a warning; the status is still the command’s', async () => {

@@ -39,10 +39,13 @@ export async function run(call: Call): Promise<number> {
     report.error(named(error), FAILED);
     return FAILED;
   }
+  const terminals = [ctx.stdin, ctx.stdout, ctx.stderr].filter(({ isTTY }) => isTTY);
   try {
     return await runChild(args, env, call);
   } finally {
     await revoke?.();
+    // On a window that was closed meanwhile Node would abort, and leave its memory to whoever reads core files.
+    if (terminals.some(({ isTTY }) => !isTTY)) process.kill(process.pid, 'SIGHUP');
   }
 }
 
