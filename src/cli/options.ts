@@ -37,7 +37,7 @@ const STORE = option('store', 'where tokens are kept, for this call only', 'stor
 const OUTPUT_HELP = 'how the result is printed';
 
 /** Which server, which graph, which files. */
-export const TARGET: readonly OptionSpec[] = [
+const TARGET: readonly OptionSpec[] = [
   option('profile', 'use the settings of this profile', 'name', { short: 'p' }),
   option('config', 'use this config file', 'file'),
   option('host', 'server, as a URL without port: https://graph.example.com', 'url'),
@@ -56,7 +56,7 @@ export const TARGET: readonly OptionSpec[] = [
 ];
 
 /** Who asks. */
-export const CREDENTIALS: readonly OptionSpec[] = [
+const CREDENTIALS: readonly OptionSpec[] = [
   option('username', 'user name', 'name', { short: 'u' }),
   option('password-stdin', 'read the password from stdin'),
   option('password-file', 'read the password from a file', 'file'),
@@ -87,5 +87,10 @@ export const TOKEN_OUTPUT: readonly OptionSpec[] = [
   option('dotenv', 'with -o gitlab: the file to write', 'file'),
 ];
 
-export const COMMON: readonly OptionSpec[] = [...TARGET, ...CREDENTIALS, STORE, ...BEHAVIOUR];
-export { STORE };
+/** What commands have in common, by the headings under which help and the man page show it. */
+export const HEADINGS: readonly (readonly [heading: string, options: readonly OptionSpec[]])[] = [
+  ['Server and graph', TARGET],
+  ['Credentials and store', [...CREDENTIALS, STORE]],
+  ['Behaviour', BEHAVIOUR],
+];
+export const COMMON: readonly OptionSpec[] = HEADINGS.flatMap(([, options]) => options);

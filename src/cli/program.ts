@@ -4,7 +4,7 @@ import type { Flags } from './call.js';
 import { COMMANDS, type CommandSpec, GROUPS } from './commands.js';
 import type { Context } from './context.js';
 import { didYouMean } from './nearest.js';
-import { BEHAVIOUR, CREDENTIALS, type OptionSpec, STORE, TARGET } from './options.js';
+import { HEADINGS, type OptionSpec } from './options.js';
 
 export interface Chosen {
   readonly spec: CommandSpec;
@@ -64,12 +64,7 @@ const FIRST_STEPS = `First steps:
   graphcred token get                    a token, held or freshly minted
 `;
 
-/** Where an option stands in help; those that belong to the command alone come first. */
-const HEADINGS: readonly (readonly [string, readonly OptionSpec[]])[] = [
-  ['Server and graph:', TARGET],
-  ['Credentials and store:', [...CREDENTIALS, STORE]],
-  ['Behaviour:', BEHAVIOUR],
-];
+/** Those that belong to the command alone come first. */
 const headingOf = (option: OptionSpec) => HEADINGS.findIndex(([, options]) => options.includes(option));
 
 function isTyped({ path }: CommandSpec, argv: readonly string[]): boolean {
@@ -113,7 +108,9 @@ function addLeaf(
   // Options of the commands that were not typed cost time and are never looked at.
   if (typed) {
     for (const option of spec.options.toSorted((one, other) => headingOf(one) - headingOf(other)))
-      command.addOption(commanderOption(option).helpGroup(HEADINGS[headingOf(option)]?.[0] ?? 'Options:'));
+      command.addOption(
+        commanderOption(option).helpGroup(`${HEADINGS[headingOf(option)]?.[0] ?? 'Options'}:`),
+      );
   }
   if (spec.passThrough) command.passThroughOptions();
   if (!spec.args) command.allowExcessArguments(false);

@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import path from 'node:path';
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
@@ -34,8 +35,56 @@ test.each([['bogus'], ['token', 'bogus'], ['hunter2'], ['toString']])(
 test('scripts/docs.mjs writes the pages that are in docs/', () => {
   const folder = temporaryHome();
   execFileSync(process.execPath, ['scripts/docs.mjs', folder], { stdio: 'pipe' });
-  const pages = fs.readdirSync(folder);
-  expect(pages.sort()).toEqual(['environment.md', 'exit-codes.md', 'formatting.md']);
-  for (const page of pages)
-    expect(fs.readFileSync(`${folder}/${page}`, 'utf8')).toBe(fs.readFileSync(`docs/${page}`, 'utf8'));
+  const pages = fs.readdirSync(folder, { recursive: true, withFileTypes: true });
+  const files = pages.filter((page) => page.isFile());
+  expect(files.map(({ name }) => name).sort()).toEqual([
+    'environment.md',
+    'exit-codes.md',
+    'formatting.md',
+    'graphcred.1',
+  ]);
+  for (const { parentPath, name } of files) {
+    const file = path.join(parentPath, name);
+    const committed = path.join('docs', path.relative(folder, file));
+    expect(fs.readFileSync(file, 'utf8')).toBe(fs.readFileSync(committed, 'utf8'));
+  }
 });
+
+const PAGE = 'docs/man/graphcred.1';
+
+/** Programs that read manual pages and complain about them, here or there. */
+const READERS = [
+  ['groff', '-man', '-Tutf8', '-ww', PAGE],
+  ['man', '--warnings', '-l', PAGE],
+  ['mandoc', '-Tlint', PAGE],
+].filter(([program = '']) => {
+  const there = spawnSync(program, ['-h']).error === undefined;
+  if (!there) console.log(`skipped: ${program} is not installed, so it has not read the manual page`);
+  return there;
+});
+
+test('the manual page gives no reader of such pages anything to complain about', () => {
+  for (const [program = '', ...args] of READERS) {
+    const { status, stdout, stderr } = spawnSync(program, args, {
+      encoding: 'utf8',
+      env: { ...process.env, MANPAGER: 'cat', LC_ALL: 'C.UTF-8' },
+    });
+    const complaints = program === 'mandoc' ? stdout + stderr : stderr;
+    expect({ program, status, complaints }).toEqual({ program, status: 0, complaints: '' });
+  }
+});
+
+test.skipIf(!READERS.some(([program]) => program === 'groff'))(
+  'what the manual page shows can be typed as it stands',
+  () => {
+    const shown = execFileSync('groff', ['-man', '-Tutf8', '-rLL=200n', '-P-cbou', PAGE], {
+      encoding: 'utf8',
+    });
+    for (const { examples, options } of COMMANDS) {
+      for (const line of examples) expect(shown).toContain(` ${line}\n`);
+      for (const { name } of options) expect(shown).toContain(`--${name}`);
+    }
+    for (const section of ['EXAMPLES', 'ENVIRONMENT', 'FILES', 'EXIT STATUS', 'SEE ALSO'])
+      expect(shown).toContain(`\n${section}\n`);
+  },
+);
