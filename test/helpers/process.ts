@@ -27,11 +27,13 @@ export function start(
   argv: readonly string[],
   env: Readonly<Record<string, string>>,
   input: string | 'open' = '',
+  cwd?: string,
 ): Running {
   const [command, ...first] = COMMAND;
   const child = spawn(command, [...first, ...argv], {
     env: { PATH: process.env.PATH, ...env },
     stdio: 'pipe',
+    ...(cwd !== undefined && { cwd }),
   });
   let stdout = '';
   let stderr = '';

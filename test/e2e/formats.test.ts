@@ -1,0 +1,367 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.js';
+import type { SandboxOptions } from '../../src/sandbox/server.js';
+import { cli, temporaryHome } from '../helpers/cli.js';
+import { sandboxFor, start } from '../helpers/process.js';
+
+/** Thirty days are over: a token minted then is held and has ended. */
+const LONG_AGO = 40 * 86_400_000;
+
+/**
+ * A machine on which all is not well: a record that is broken, an expired token, a config file with keys that
+ * are passed over, and a server that is reached without encryption.
+ */
+async function rough(options: SandboxOptions = {}) {
+  const home = temporaryHome();
+  const { sandbox, env } = await sandboxFor(home, options);
+  const folder = path.join(home, 'project');
+  const state = path.join(home, '.local/state/graphcred');
+  fs.mkdirSync(folder);
+  fs.writeFileSync(path.join(folder, '.graphcredrc.json'), '{"secretCommand":["false"],"profiles":{"p":{}}}');
+  const all: Record<string, string> = {
+    ...env,
+    GRAPHCRED_STORE: 'file',
+    // Loopback all the same, but nothing that can be relied on to be.
+    GRAPHCRED_GSQL_URL: sandbox.gsqlUrl.replace('127.0.0.1', '0.0.0.0'),
+    GRAPHCRED_REST_URL: sandbox.restUrl.replace('127.0.0.1', '0.0.0.0'),
+    GITHUB_OUTPUT: path.join(home, 'github-output'),
+    GITHUB_ENV: path.join(home, 'github-env'),
+  };
+  const argv = ['token', 'get', '--lifetime', '30d'];
+  const old = await cli(home, argv, { env: all, cwd: folder, now: () => Date.now() - LONG_AGO });
+  expect(old.status, old.stderr).toBe(0);
+  fs.writeFileSync(path.join(state, `token-${'f'.repeat(28)}.json`), '{"v":1,', { mode: 0o600 });
+  return { home, folder, sandbox, env: all };
+}
+
+type Rough = Awaited<ReturnType<typeof rough>>;
+
+async function print({ env, folder }: Rough, argv: readonly string[], more: Record<string, string> = {}) {
+  return start(argv, { ...env, ...more }, '', folder).ended;
+}
+
+const MACHINE = ['schemaVersion'];
+const TOKEN = [
+  ...MACHINE,
+  'token',
+  'expiresAt',
+  'expiresAtUnix',
+  'lifetimeSeconds',
+  'source',
+  'serverVersion',
+  'graph',
+  'host',
+];
+const HELD = [
+  'host',
+  'restUrl',
+  'gsqlUrl',
+  'graph',
+  'principal',
+  'store',
+  'createdAt',
+  'createdAtUnix',
+  'expiresAt',
+  'expiresAtUnix',
+  'secondsLeft',
+];
+const STATUS = ['profile', 'host', 'serverVersion', 'restAuth', 'token'];
+const DROPPED = [...MACHINE, 'dropped', 'missing', 'dryRun'];
+
+interface Line {
+  readonly argv: readonly string[];
+  readonly status?: number;
+  /** The whole of stdout as text. */
+  readonly text: RegExp;
+  /** Keys of the document, and of the entries of its list. */
+  readonly keys?: readonly string[];
+  readonly each?: readonly [list: string, keys: readonly string[]];
+}
+
+const words = (line: string) => line.split(' ');
+
+/** In an order in which each can do its work. */
+const LINES: readonly Line[] = [
+  { argv: words('secret create ci'), text: /^[a-z0-9]{32}\n$/, keys: [...MACHINE, 'alias', 'secret'] },
+  {
+    argv: words('secret create kept --save'),
+    text: /^Secret kept is saved in the file store\.\n$/,
+    keys: [...MACHINE, 'alias', 'saved'],
+  },
+  {
+    argv: words('secret list'),
+    text: /^ALIAS +SECRET +GRAPH\n(?:\w+ +\w{3}\*{4}\w{3} +demo\n)+$/,
+    keys: [...MACHINE, 'secrets'],
+    each: ['secrets', ['alias', 'masked', 'graph']],
+  },
+  {
+    argv: words('secret rotate kept'),
+    text: /^Secret kept has a new value, saved in the file store\.\n$/,
+    keys: [...MACHINE, 'alias', 'saved'],
+  },
+  { argv: words('secret drop ci'), text: /^Dropped: ci\n$/, keys: DROPPED },
+  { argv: words('secret prune --yes'), text: /^$/, keys: DROPPED },
+  { argv: words('token get'), text: /^\S+\n$/, keys: TOKEN },
+  { argv: words('token get --fresh'), text: /^\S+\n$/, keys: TOKEN },
+  { argv: words('token refresh'), text: /^\S+\n$/, keys: TOKEN },
+  {
+    argv: words('token list'),
+    text: /^HOST +GRAPH +PRINCIPAL +STORE +MADE +LIFE\n(?:http:.+(?:left|expired)\n)+$/,
+    keys: [...MACHINE, 'tokens'],
+    each: ['tokens', HELD],
+  },
+  { argv: words('token check'), text: /^The server accepts the token\.\n$/, keys: [...MACHINE, 'accepted'] },
+  { argv: words('api /echo'), text: /^\{.*\}\n$/ },
+  { argv: words('exec -- printf %s result'), text: /^result$/ },
+  { argv: words('status'), text: /^default\n(?: {2}\w+ +[^\n]+\n)+$/, keys: [...MACHINE, ...STATUS] },
+  {
+    argv: words('status --all-profiles'),
+    text: /^p\n(?: {2}\w+ +[^\n]+\n)+$/,
+    keys: [...MACHINE, 'profiles'],
+    each: ['profiles', STATUS],
+  },
+  {
+    argv: words('config show'),
+    text: /^config file: .*\(not trusted\)\nSETTING +VALUE +SOURCE +SHADOWED\n(?:\w[\w.]* +\S[\s\S]*\n)+$/,
+    keys: [...MACHINE, 'file', 'trusted', 'settings'],
+    each: ['settings', ['name', 'value', 'source', 'shadowed']],
+  },
+  { argv: words('config path'), text: /^\/.*\.graphcredrc\.json\n$/, keys: [...MACHINE, 'file', 'trusted'] },
+  {
+    argv: words('doctor'),
+    text: /^(?:(?:ok|warn|fail|skipped) +\S+ +\S.*\n)+$/,
+    keys: [...MACHINE, 'checks'],
+    each: ['checks', ['id', 'verdict', 'cause', 'fix']],
+  },
+  { argv: words('token delete'), text: /^Deleted \d tokens?\.\n$/, keys: [...MACHINE, 'deleted', 'missing'] },
+  {
+    argv: words('login -p mine'),
+    text: /^Logged in to .*\n$/,
+    keys: [...MACHINE, 'profile', 'file', 'host', 'saved'],
+  },
+  {
+    argv: words('logout'),
+    text: /^Forgot \d+ tokens and 1 saved credentials? of .*\n$/,
+    keys: [...MACHINE, 'forgotten', 'tokens', 'revoked'],
+  },
+  {
+    argv: words('config trust'),
+    text: /^Trusted until its content changes: .*\n$/,
+    keys: [...MACHINE, 'file', 'trusted'],
+  },
+  { argv: words('completion bash'), text: /^#[\s\S]*complete [\s\S]*\n$/ },
+  { argv: words('sandbox --rest-port 0 --gsql-port 0 -- printf %s result'), text: /^result$/ },
+];
+
+test('every command is printed below', () => {
+  for (const { path: command } of COMMANDS)
+    expect(
+      LINES.some(({ argv }) => argv.join(' ').startsWith(command)),
+      command,
+    ).toBe(true);
+});
+
+describe.each(['-v', '-q'])('with %s, warnings pending and a broken record', (talk) => {
+  test.each(['text', 'json', 'json by variable'])(
+    'as %s every command prints its result and no more',
+    async (format) => {
+      const place = await rough({ serverVersion: '3.10.1' });
+      for (const { argv, status = 0, text, keys, each } of LINES) {
+        const takes = COMMANDS.find(({ path: command }) => argv.join(' ').startsWith(command))?.options ?? [];
+        const own = takes.some(({ name }) => name === 'output');
+        const asJson = format === 'json' && own ? ['-o', 'json'] : [];
+        const end = argv.indexOf('--') === -1 ? argv.length : argv.indexOf('--');
+        const quiet = takes.some(({ name }) => name === 'verbose') ? [talk] : [];
+        const line = argv.toSpliced(end, 0, ...asJson, ...quiet);
+        const more: Record<string, string> =
+          format === 'json by variable' ? { GRAPHCRED_OUTPUT: 'json' } : {};
+        const result = await print(place, line, more);
+        expect({ line, ...result }).toMatchObject({ status, signal: null });
+        if (format === 'text' || keys === undefined) expect(result.stdout, line.join(' ')).toMatch(text);
+        else {
+          const document = JSON.parse(result.stdout);
+          expect({ line, keys: Object.keys(document) }).toEqual({ line, keys });
+          expect(result.stdout).toBe(`${JSON.stringify(document)}\n`);
+          if (each) {
+            const [list, wanted] = each;
+            expect(document[list].length, line.join(' ')).toBeGreaterThan(0);
+            for (const entry of document[list]) expect(Object.keys(entry)).toEqual(wanted);
+          }
+        }
+        // Something was there to be said, or this proves nothing.
+        if (argv[0] === 'token' || argv[0] === 'secret')
+          expect(result.stderr).toMatch(/^graphcred: warning: .*not trusted.*\n/);
+        if (argv[0] === 'token' && argv[1] === 'list')
+          expect(result.stderr).toContain('is passed over: it is not JSON');
+      }
+    },
+  );
+});
+
+/** A server may put anything visible into a token. */
+const HOSTILE = `a'b"$(touch\${IFS}pwned)\`touch\${IFS}pwned\`;#%0A::set-output\\n{}&|<>!*?~`;
+
+describe.each([
+  ['token get', '3.10.1'],
+  ['token refresh', '3.10.1'],
+  ['token get', '4.1.2'],
+])('a hostile token of %s on %s', (line, serverVersion) => {
+  const reply = (token: string) =>
+    JSON.stringify({
+      code: 'REST-0000',
+      error: false,
+      message: 'Generate new token successfully.',
+      token,
+      expiration: Math.floor(Date.now() / 1000) + 2_592_000,
+      results: { token },
+    });
+  const route = serverVersion.startsWith('4') ? '/gsql/v1/tokens' : '/requesttoken';
+  const argv = words(`${line} -v`);
+
+  const shells = ['sh', 'dash', 'bash', 'zsh', 'busybox'].filter(installed);
+
+  test('is the same in every format, and nothing in it is run', async () => {
+    const made = await rough({ serverVersion });
+    const token = HOSTILE;
+    // It is minted, and held from then on.
+    made.sandbox.addFault({ action: 'status', status: 200, body: reply(token), route });
+    expect((await print(made, words('token get'))).stdout).toBe(`${token}\n`);
+    expect((await print(made, argv)).stdout).toBe(`${token}\n`);
+    const get = async (...more: string[]) => {
+      const result = await print(made, [...argv, ...more]);
+      expect({ more, ...result }).toMatchObject({ status: 0 });
+      return result.stdout;
+    };
+    expect(JSON.parse(await get('-o', 'json')).token).toBe(token);
+    expect(await get('-o', 'header')).toBe(`Authorization: Bearer ${token}\n`);
+    const assignment = await get('-o', 'env');
+    const cwd = temporaryHome();
+    for (const shell of shells) {
+      const program = shell === 'busybox' ? ['busybox', 'sh'] : [shell];
+      const [command = '', ...first] = program;
+      const script = `eval "$1"; printf %s "$TG_API_TOKEN"; "$2" -e 'process.stdout.write(process.env.TG_API_TOKEN)'`;
+      const got = execFileSync(command, [...first, '-c', script, shell, assignment, process.execPath], {
+        encoding: 'utf8',
+        cwd,
+      });
+      expect({ shell, got }).toEqual({ shell, got: `${token}${token}` });
+    }
+    const fish = await get('-o', 'env', '--shell', 'fish');
+    if (installed('fish')) {
+      const script = `${fish}; printf %s "$TG_API_TOKEN"`;
+      expect(execFileSync('fish', ['-c', script], { encoding: 'utf8', cwd })).toBe(token);
+    }
+    if (installed('pwsh')) {
+      const script = `${await get('-o', 'env', '--shell', 'powershell')}; [Console]::Write($env:TG_API_TOKEN)`;
+      expect(execFileSync('pwsh', ['-NoProfile', '-c', script], { encoding: 'utf8', cwd })).toBe(token);
+    }
+    expect(fs.readdirSync(cwd)).toEqual([]);
+
+    const mask = token.replaceAll('%', '%25');
+    expect(await get('-o', 'github', '--export')).toBe(`::add-mask::${mask}\n`);
+    const expires = JSON.parse(await get('-o', 'json')).expiresAt;
+    expect(actionsFile(`${made.home}/github-output`)).toEqual({ token, 'expires-at': expires });
+    expect(actionsFile(`${made.home}/github-env`)).toEqual({ TG_API_TOKEN: token });
+    expect(await get('-o', 'gitlab', '--dotenv', 'out.env')).toBe('');
+    expect(fs.readFileSync(path.join(made.folder, 'out.env'), 'utf8')).toBe(`TG_API_TOKEN=${token}\n`);
+    expect(fs.statSync(path.join(made.folder, 'out.env')).mode & 0o777).toBe(0o600);
+  });
+});
+
+/** Reads the file as the runner of GitHub Actions does: `name<<delimiter`, lines, the delimiter. */
+function actionsFile(file: string): Record<string, string> {
+  const lines = fs.readFileSync(file, 'utf8').split('\n');
+  const found: Record<string, string> = {};
+  while (lines.length > 1) {
+    const [name = '', delimiter = ''] = (lines.shift() as string).split('<<');
+    expect(delimiter).not.toBe('');
+    const end = lines.indexOf(delimiter);
+    expect(end).toBeGreaterThanOrEqual(0);
+    found[name] = lines
+      .splice(0, end + 1)
+      .slice(0, -1)
+      .join('\n');
+  }
+  return found;
+}
+
+for (const shell of ['fish', 'zsh', 'pwsh', 'busybox'])
+  if (!installed(shell)) console.log(`${shell} is not installed: its reading of -o env is not tested`);
+
+function installed(program: string): boolean {
+  return (process.env.PATH ?? '').split(':').some((folder) => fs.existsSync(path.join(folder, program)));
+}
+
+const NAMES = [
+  `it's "quoted"`,
+  '$(touch pwned)',
+  '`touch pwned`;rm',
+  'line\nbreak\r\u2028x',
+  '\u001b[31mred\u0007',
+  'grüße 図 🦆',
+  '--output=json',
+  '-o',
+  '__proto__',
+  '$HOME%0A\\',
+];
+
+/** What a terminal might obey, but for the line breaks of a table. */
+const CONTROL = /(?!\n)[\p{Cc}\u2028\u2029]/u;
+
+describe('names that somebody else has chosen', () => {
+  // One by one on 3.x, and the worst of them on 4.x as well.
+  const on3 = NAMES.map((name) => [name, '3.10.1'] as const);
+  test.each([...on3, [NAMES.join(''), '4.1.2'] as const])(
+    '%j as graph and user on %s',
+    async (name, serverVersion) => {
+      const made = await rough({
+        serverVersion,
+        graphs: ['demo', name],
+        users: [
+          { name: 'tigergraph', password: 'tigergraph', role: 'superuser' },
+          { name, password: 'x', role: 'superuser' },
+        ],
+      });
+      const more = { GRAPHCRED_GRAPH: name, GRAPHCRED_USERNAME: name, GRAPHCRED_PASSWORD: 'x' };
+      const json = async (line: string) => {
+        const { stdout, stderr } = await print(made, words(`${line} -v -o json`), more);
+        expect({ line, stderr, stdout }).toMatchObject({ stdout: expect.stringMatching(/^\{[^\n]*\}\n$/) });
+        return JSON.parse(stdout);
+      };
+      expect(await json('token get')).toMatchObject({ graph: name });
+      const { tokens } = await json('token list');
+      expect(tokens).toContainEqual(expect.objectContaining({ graph: name, principal: `user:${name}` }));
+      expect(await json('status')).toMatchObject({ token: { state: 'valid' } });
+      const { settings } = await json('config show');
+      expect(settings).toContainEqual(expect.objectContaining({ name: 'username', value: name }));
+      // For people: one line a record, and nothing that a terminal would obey.
+      const list = (await print(made, words('token list'), more)).stdout;
+      expect(list.split('\n')).toHaveLength(tokens.length + 2);
+      const shown = await print(made, words('config show'), more);
+      for (const text of [list, shown.stdout, shown.stderr]) expect(text).not.toMatch(CONTROL);
+      const script = 'process.stdout.write(process.env.TG_GRAPHNAME)';
+      const child = await print(made, ['exec', '--', process.execPath, '-e', script], more);
+      expect(child).toMatchObject({ status: 0, stdout: name });
+    },
+  );
+});
+
+test('aliases that somebody else has chosen', async () => {
+  const value = 'canary0123456789canary0123456789';
+  const made = await rough({
+    serverVersion: '4.1.2',
+    secrets: NAMES.map((alias) => ({ alias, value, user: 'tigergraph', graph: 'demo' })),
+  });
+  const { stdout } = await print(made, words('secret list -v -o json'));
+  const { secrets } = JSON.parse(stdout) as { secrets: { alias: string; masked: string }[] };
+  expect(secrets.map(({ alias }) => alias).filter((alias) => !alias.startsWith('AUTO_'))).toEqual(
+    NAMES.map((name) => name.replace(/\p{Cc}/gu, '')).sort(),
+  );
+  expect(stdout).not.toContain(value);
+  const text = (await print(made, words('secret list'))).stdout;
+  expect(text.split('\n')).toHaveLength(secrets.length + 2);
+  expect(text).not.toMatch(CONTROL);
+});
