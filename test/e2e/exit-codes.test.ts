@@ -148,7 +148,7 @@ const CASES: readonly Case[] = [
       without('GRAPHCRED_PASSWORD')(place);
       file('mine.json', '{"gsqlUrl":"https://graph.example.com:14240","password":"p"}')(place);
     },
-    message: 'The credential in <folder>/mine.json was made for another host and is not sent to <gsql>.',
+    message: 'The credential in <folder>/mine.json is for another host and is not sent to <gsql>.',
     hint: 'give the credential for this host: --password-stdin, --secret-stdin or GRAPHCRED_SECRET',
   },
   {
@@ -228,7 +228,7 @@ const CASES: readonly Case[] = [
       ],
     },
     message: 'A secret with this alias exists already.',
-    hint: 'Choose another alias, or rotate that one.',
+    hint: 'Choose another alias, or give that one a new value: graphcred secret rotate ALIAS',
   },
   {
     status: 8,

@@ -1,0 +1,284 @@
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { temporaryHome } from '../helpers/cli.js';
+import { BIN, sandboxFor } from '../helpers/process.js';
+
+interface Ended {
+  status: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** A line of shell in which `graphcred` is the built command. */
+async function shell(script: string, env: Readonly<Record<string, string>>, cwd: string): Promise<Ended> {
+  const graphcred = `graphcred() { "${process.execPath}" "${BIN}" "$@"; }`;
+  const child = spawn('bash', ['-c', `set -o pipefail; ${graphcred}; ${script}`], {
+    env: { PATH: process.env.PATH, ...env },
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const ended = { status: -1, stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      ended[name] += text;
+    });
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (status) => resolve({ ...ended, status: status ?? -1 }));
+  });
+}
+
+async function scene() {
+  const home = temporaryHome();
+  const { sandbox, env, mints } = await sandboxFor(home);
+  const all: Record<string, string> = { ...env, GRAPHCRED_STORE: 'file' };
+  const run = (script: string, more: Record<string, string> = {}) => shell(script, { ...all, ...more }, home);
+  return { home, sandbox, env: all, run, mints };
+}
+
+/** Everything that prints, in an order in which each can do its work. */
+const PRINTING = [
+  '--help',
+  '--version',
+  'help exit-codes',
+  'token get --help',
+  'completion bash',
+  'secret create ci',
+  'secret create kept --save',
+  'secret list',
+  'secret list -o json',
+  'secret rotate kept',
+  'secret drop ci',
+  'token get',
+  'token get -o json',
+  'token get --fresh -o env',
+  'token refresh -o header',
+  'token list',
+  'token check',
+  'api /echo',
+  'api /echo -i',
+  'status',
+  'status -o json',
+  'config show',
+  'doctor',
+  'token delete',
+  'login -p mine',
+  'config path',
+  'logout',
+  'exec --store none -- echo out',
+  'sandbox --rest-port 0 --gsql-port 0 -- echo out',
+  '__complete sec',
+];
+
+const talks = (line: string) => !/^(?:--|help|__|completion|sandbox|exec)|--help$/.test(line);
+
+describe('a reader that leaves', () => {
+  test.each(['head -c1 >/dev/null', 'true'])(
+    'before the end is no error and no noise: | %s',
+    async (reader) => {
+      const { run } = await scene();
+      for (const line of PRINTING) {
+        const quiet = talks(line) ? ' -q' : '';
+        const script = `graphcred ${line}${quiet} | ${reader}; exit "\${PIPESTATUS[0]}"`;
+        const { status, stderr } = await run(script);
+        // A command behind ours that prints into nowhere is killed, and that is what is told.
+        const own = /^(exec|sandbox)/.test(line) ? [0, 1, 141] : [0];
+        expect(own, line).toContain(status);
+        expect({ line, stderr: stderr.replace(/^(?:sh|echo): .*\n/gm, '') }).toEqual({ line, stderr: '' });
+      }
+    },
+  );
+
+  test('costs no token: it is kept, and the next call prints it', async () => {
+    const { run, mints } = await scene();
+    expect(await run('graphcred token get | true')).toEqual({ status: 0, stdout: '', stderr: '' });
+    const { status, stdout } = await run('graphcred token get -o json');
+    expect({ status, source: JSON.parse(stdout).source }).toEqual({ status: 0, source: 'store' });
+    expect(mints()).toBe(1);
+  });
+});
+
+/** Takes what comes in small pieces with a rest after each, so that the pipe is full most of the time. */
+const SLOW = `
+  const fs = require('node:fs');
+  const wait = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+  const part = Buffer.alloc(Number(process.argv[1]));
+  for (let read; (read = fs.readSync(0, part)) > 0; wait()) fs.writeSync(1, part.subarray(0, read));
+`;
+
+/** Runs it with a reader that is slow and keeps what it read in a file. */
+async function slowly(line: string, env: Record<string, string>, cwd: string, piece = 7001): Promise<string> {
+  const reader = path.join(cwd, 'slow.cjs');
+  fs.writeFileSync(reader, SLOW.replace('process.argv[1]', 'process.argv[2]'));
+  const result = await shell(
+    `graphcred ${line} | "${process.execPath}" "${reader}" ${piece} > out`,
+    env,
+    cwd,
+  );
+  expect({ line, ...result }).toEqual({ line, status: 0, stdout: '', stderr: '' });
+  return fs.readFileSync(path.join(cwd, 'out'), 'utf8');
+}
+
+describe('large output through a slow reader is whole, byte for byte', () => {
+  test('an answer of 5 MB', async () => {
+    const big = JSON.stringify({ rows: Array.from({ length: 60_000 }, (_, i) => `${i} ${'ü'.repeat(38)}`) });
+    expect(Buffer.byteLength(big)).toBeGreaterThan(5_000_000);
+    const server = http.createServer((_, response) => response.end(big)).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { home, env } = await scene();
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const own = {
+      ...env,
+      GRAPHCRED_REST_URL: address,
+      TG_API_TOKEN: 'canary',
+      GRAPHCRED_SERVER_VERSION: '3',
+    };
+    expect(await slowly('api /all', own, home, 65_536)).toBe(`${big}\n`);
+  });
+
+  test.each(['3.10.1', '4.1.2'])('2,000 secrets of %s', async (serverVersion) => {
+    const home = temporaryHome();
+    const aliases = Array.from(
+      { length: 2000 },
+      (_, i) => `alias_${String(i).padStart(4, '0')}_${'x'.repeat(90)}`,
+    );
+    const { env } = await sandboxFor(home, {
+      serverVersion,
+      secrets: aliases.map((alias) => ({
+        alias,
+        value: 'canary0123456789canary0123456789',
+        user: 'tigergraph',
+        graph: 'demo',
+      })),
+    });
+    const all = { ...env, GRAPHCRED_STORE: 'none' };
+    const graph = serverVersion.startsWith('4') ? null : 'demo';
+    const document = {
+      schemaVersion: 1,
+      secrets: aliases.map((alias) => ({ alias, masked: 'can****789', graph })),
+    };
+    expect(await slowly('secret list -o json', all, home)).toBe(`${JSON.stringify(document)}\n`);
+    const text = (await slowly('secret list', all, home)).split('\n');
+    expect(text).toHaveLength(2002);
+    expect(text[2000]).toBe(`${aliases[1999]}  can****789  ${graph ?? '-'}`);
+    expect(text[2001]).toBe('');
+  });
+
+  test('500 tokens', async () => {
+    const { home, env, run } = await scene();
+    expect((await run('graphcred token get')).status).toBe(0);
+    const folder = path.join(home, '.local/state/graphcred');
+    const [name = ''] = fs.readdirSync(folder).filter((file) => /^token-.*\.json$/.test(file));
+    const record = JSON.parse(fs.readFileSync(path.join(folder, name), 'utf8'));
+    const { entryPath } = await import('../../src/store/records.js');
+    for (let i = 0; i < 499; i++) {
+      const key = `token ${i} of the test`;
+      const info = { ...record.info, graph: `graph_${String(i).padStart(3, '0')}_${'y'.repeat(100)}` };
+      fs.writeFileSync(entryPath(folder, 'token', key, 'json'), JSON.stringify({ ...record, key, info }), {
+        mode: 0o600,
+      });
+    }
+    const text = (await slowly('token list', env, home)).split('\n');
+    expect(text).toHaveLength(502);
+    expect(text.at(-1)).toBe('');
+    const printed = await slowly('token list -o json', env, home);
+    const document = JSON.parse(printed);
+    expect(document.tokens).toHaveLength(500);
+    expect(printed).toBe(`${JSON.stringify(document)}\n`);
+  });
+});
+
+const full = fs.existsSync('/dev/full');
+if (!full) console.log('there is no /dev/full here: output that cannot be written is not tested');
+
+const LOST = /^graphcred: The result cannot be written to standard output \(ENOSPC\)\.\nhint: [^\n]+\n$/;
+
+describe.skipIf(!full)('a stdout that takes nothing', () => {
+  test('is exit 2, one line and a hint, for every command that prints', async () => {
+    const { run } = await scene();
+    for (const line of PRINTING.filter((one) => !/^(?:exec|sandbox|__complete)/.test(one))) {
+      const result = await run(`graphcred ${line}${talks(line) ? ' -q' : ''} >/dev/full`);
+      expect({ line, ...result }).toMatchObject({ line, status: 2, stdout: '' });
+      if (line.endsWith('-o json')) {
+        const { error } = JSON.parse(result.stderr);
+        expect(error).toMatchObject({ code: 'USAGE', exitCode: 2, retryable: false });
+      } else expect({ line, stderr: result.stderr }).toEqual({ line, stderr: expect.stringMatching(LOST) });
+    }
+  });
+
+  test('a token that could not be printed is kept; where nothing is kept, it is said', async () => {
+    const { run, mints } = await scene();
+    const lost = await run('graphcred token get >/dev/full');
+    expect(lost.status).toBe(2);
+    expect(lost.stderr).toMatch(
+      /hint: a token was made and lives until \S+Z; if a store keeps it, graphcred token get/,
+    );
+    const again = await run('graphcred token get -o json');
+    expect(JSON.parse(again.stdout).source).toBe('store');
+    expect(mints()).toBe(1);
+    // A held one is still held.
+    expect((await run('graphcred token get >/dev/full')).stderr).toMatch(LOST);
+    const unkept = await run('graphcred token get --store none >/dev/full');
+    expect(unkept.stderr).toMatch(/a token was made and lives until/);
+  });
+
+  test('a secret that could not be printed is named, so that it can be dropped', async () => {
+    const { run } = await scene();
+    const { status, stderr } = await run('graphcred secret create ci -q >/dev/full');
+    expect({ status, stderr }).toEqual({
+      status: 2,
+      stderr: expect.stringMatching(/hint: the secret was made, .*graphcred secret drop ci\n$/),
+    });
+    expect((await run('graphcred secret drop ci')).stdout).toBe('Dropped: ci\n');
+  });
+
+  test.each(['github', 'gitlab'])(
+    'a file of -o %s that cannot be written is known before a token is minted',
+    async (format) => {
+      const { run, home, mints } = await scene();
+      const more = format === 'github' ? '' : ' --dotenv nowhere/out.env';
+      const env = { GITHUB_OUTPUT: path.join(home, 'nowhere/output') };
+      const { status, stdout, stderr } = await run(`graphcred token get -o ${format}${more}`, env);
+      expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+      expect(stderr).toMatch(/^graphcred: \S+ cannot be written\.\nhint: /);
+      expect(mints()).toBe(0);
+    },
+  );
+});
+
+describe('a stdout that is closed', () => {
+  test('is like /dev/null: the command does its work, and a token is kept', async () => {
+    const { run, mints } = await scene();
+    expect(await run('graphcred token get >&-')).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(JSON.parse((await run('graphcred token get -o json')).stdout).source).toBe('store');
+    expect(mints()).toBe(1);
+    // Nothing the command opens takes the place of the closed descriptor: no file gets the result.
+    const { stdout } = await run('graphcred token get; grep -rlF "$(graphcred token get)" . || true');
+    expect(stdout.trim().split('\n')).toHaveLength(1);
+  });
+
+  test.each(['0<&-', '>&-', '2>&-', '0<&- >&- 2>&-'])('%s: a fault still has its status', async (closed) => {
+    const { run } = await scene();
+    const { status } = await run(`graphcred token get ${closed}`, { GRAPHCRED_PASSWORD: 'wrong' });
+    expect(status).toBe(4);
+  });
+});
+
+describe('a stderr that takes nothing', () => {
+  test.each([...(full ? ['2>/dev/full'] : []), '2>&-', '2> >(true)'])('%s hides no result', async (where) => {
+    const { run } = await scene();
+    const first = await run(`graphcred token get -v --insecure ${where}`);
+    expect(first).toMatchObject({ status: 0, stdout: expect.stringMatching(/^\S+\n$/) });
+    expect(await run(`graphcred secret list -v -o json ${where}`)).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^\{"schemaVersion":1,.*\}\n$/),
+    });
+    expect((await run(`graphcred secret drop nobody ${where}`)).status).toBe(3);
+  });
+});
