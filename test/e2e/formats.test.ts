@@ -250,13 +250,14 @@ describe.each([
       expect({ shell, got }).toEqual({ shell, got: `${token}${token}` });
     }
     const fish = await get('-o', 'env', '--shell', 'fish');
-    if (installed('fish')) {
+    const [fishPath, pwsh] = [installed('fish'), installed('pwsh')];
+    if (fishPath) {
       const script = `${fish}; printf %s "$TG_API_TOKEN"`;
-      expect(execFileSync('fish', ['-c', script], { encoding: 'utf8', cwd })).toBe(token);
+      expect(execFileSync(fishPath, ['-c', script], { encoding: 'utf8', cwd })).toBe(token);
     }
-    if (installed('pwsh')) {
+    if (pwsh) {
       const script = `${await get('-o', 'env', '--shell', 'powershell')}; [Console]::Write($env:TG_API_TOKEN)`;
-      expect(execFileSync('pwsh', ['-NoProfile', '-c', script], { encoding: 'utf8', cwd })).toBe(token);
+      expect(execFileSync(pwsh, ['-NoProfile', '-c', script], { encoding: 'utf8', cwd })).toBe(token);
     }
     expect(fs.readdirSync(cwd)).toEqual([]);
 
@@ -291,8 +292,10 @@ function actionsFile(file: string): Record<string, string> {
 for (const shell of ['fish', 'zsh', 'pwsh', 'busybox'])
   if (!installed(shell)) console.log(`${shell} is not installed: its reading of -o env is not tested`);
 
-function installed(program: string): boolean {
-  return (process.env.PATH ?? '').split(':').some((folder) => fs.existsSync(path.join(folder, program)));
+/** Where a program is, if it is. */
+function installed(program: string): string | undefined {
+  const found = (process.env.PATH ?? '').split(':').map((folder) => path.join(folder, program));
+  return found.find((file) => fs.existsSync(file));
 }
 
 const NAMES = [
