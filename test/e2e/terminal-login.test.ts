@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
+import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
 import { sandboxFor, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python, type Terminal } from '../helpers/terminal.js';
 
@@ -197,3 +198,29 @@ describe.skipIf(!python)('login on a terminal', () => {
     });
   });
 });
+
+const noKeyring = keyringSkipReason();
+if (noKeyring) console.log(`skipped: login with a keychain at hand (${noKeyring})`);
+
+test.skipIf(!python || noKeyring)(
+  'with a keychain login asks nothing about stores, and keeps the secret there',
+  async () => {
+    await withKeyring({ state: 'unlocked' }, async (keyring) => {
+      const { env: reach } = await sandboxFor(keyring.home);
+      const { GRAPHCRED_USERNAME: _, GRAPHCRED_PASSWORD: __, GRAPHCRED_GRAPH: ___, ...bare } = reach;
+      const env = { ...bare, ...keyring.env };
+      const terminal = onTerminal(['login'], { env });
+      await answer(terminal, QUESTIONS);
+      const { status, screen } = await terminal.ended;
+      expect(status).toBe(0);
+      expect(screen).toContain('graphcred is kept');
+      expect(screen).not.toContain('Where to keep');
+      const later = await start(['token', 'get'], { ...keyring.env }).ended;
+      expect(later).toMatchObject({
+        status: 0,
+        stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/),
+        stderr: '',
+      });
+    });
+  },
+);
