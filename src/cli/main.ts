@@ -13,8 +13,7 @@ declare const __VERSION__: string;
 export const VERSION: string = typeof __VERSION__ === 'string' ? __VERSION__ : '0.0.0-source';
 
 /** Runs one command line and returns the exit status. Everything it touches comes in through `ctx`. */
-export async function main(ctx: Context): Promise<number> {
-  const report = createReport(ctx);
+export async function main(ctx: Context, report = createReport(ctx)): Promise<number> {
   report.json = asksForJson(ctx);
   try {
     refuseCredentials(ctx.argv);
@@ -84,14 +83,15 @@ function fail(error: unknown, report: Report): number {
     return exitStatus('CANCELLED');
   }
   // Only the kind of error and where it was raised: its text may quote what it was working on.
-  const { name, stack } = error instanceof Error ? error : new Error();
+  const { name, message, stack } = error instanceof Error ? error : new Error();
   report.error(
     new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
       hint: 'please report it, with the command you typed and the lines that -v prints',
     }),
   );
   for (const line of stack
-    ?.split('\n')
+    ?.slice(stack.indexOf(message) + message.length)
+    .split('\n')
     .filter((text) => /^\s+at /.test(text))
     .slice(0, 8) ?? [])
     report.detail(line.trim());
@@ -116,8 +116,12 @@ export async function run(build?: string): Promise<void> {
     const { runKeychainChild } = await import('../store/keychain-child.js');
     return runKeychainChild(process.stdin, process.stdout);
   }
+  const ctx = realContext(build);
+  const report = createReport(ctx);
+  // What no command could catch. Node would print the text of the error, and the line of code beside it.
+  process.on('uncaughtException', (error) => process.exit(fail(error, report)));
   // Everything is written by now (see writeAll), and whatever is still open here is of no use to anyone.
-  process.exit(await main(realContext(build)));
+  process.exit(await main(ctx, report));
 }
 
 function realContext(build: string | undefined): Context {

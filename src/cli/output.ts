@@ -35,7 +35,7 @@ export function createReport(ctx: Context): Report {
     verbose: false,
     clear: () => {},
     result: print,
-    document: (data) => print(JSON.stringify({ schemaVersion: 1, ...data })),
+    document: (data) => print(speltOut(JSON.stringify({ schemaVersion: 1, ...data }))),
     note: (text) => {
       if (!report.quiet) say(text);
     },
@@ -73,6 +73,13 @@ export function isoSeconds(unix: number): string {
 
 /** One line, without anything a terminal would obey: server text and file names are not ours. */
 export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, ' ').trim();
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
+}
+
+/** What a terminal would obey, and what turns a line around, as JSON spells it: in JSON that means the same. */
+export function speltOut(text: string): string {
+  const spell = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return text.replace(/[^\P{Cc}\n\t]|[\p{Cf}\u2028\u2029]/gu, (character) =>
+    character.split('').map(spell).join(''),
+  );
 }

@@ -19,8 +19,10 @@ const RAW_CREDENTIAL = /\b(?=[a-z]*\d)[a-z0-9]{32}\b/gu;
  * control and direction characters, and without credentials (those named, and all that look like one).
  */
 export function showable(text: string, hide: readonly (Sensitive | undefined)[] = []): string {
-  let shown = withoutCredentials(text.slice(0, 20 * MAX_SHOWN), hide);
+  // Before the cut, which might halve one, and again when nothing stands between its letters any more.
+  let shown = withoutCredentials(text, hide).slice(0, 20 * MAX_SHOWN);
   shown = shown.replace(TERMINAL, '').replace(INVISIBLE, ' ').trim();
+  shown = withoutCredentials(shown, hide);
   shown = shown.replace(JWT, '[redacted]').replace(RAW_CREDENTIAL, '[redacted]');
   return shown.length > MAX_SHOWN ? `${[...shown].slice(0, MAX_SHOWN - 1).join('')}…` : shown;
 }

@@ -7,6 +7,7 @@ import type { Sensitive } from '../../core/sensitive.js';
 import type { Call } from '../call.js';
 import { connect } from '../connect.js';
 import { findCredential, refuseUntrusted } from '../credential.js';
+import { speltOut } from '../output.js';
 import { openSession, type Session } from '../session.js';
 import { chooseStore } from '../stores.js';
 import { tokenSource } from '../token.js';
@@ -98,7 +99,8 @@ async function bodyOf({ ctx, flags }: Call): Promise<string | undefined> {
 /** The body as it came. A refusal in it is an error all the same: servers say no with status 200 as well. */
 function print({ ctx, report, flags }: Call, { status, headers, body, refusal }: RawReply): void {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
-  const shown = (text: string) => (ctx.stdout.isTTY ? disarmed(text) : text);
+  // A pipe gets what the server sent.
+  const shown = (text: string) => (ctx.stdout.isTTY ? speltOut(text.replace(/\r\n/g, '\n')) : text);
   if (flags.include === true) ctx.stdout.write(shown(`HTTP/1.1 ${status}\n${lines.join('')}\n`));
   if (body !== '') report.result(shown(body));
   if (refusal) throw refusal;
@@ -107,16 +109,6 @@ function print({ ctx, report, flags }: Call, { status, headers, body, refusal }:
   if (status === 404)
     throw new GraphException('NOT_FOUND', 'There is no such thing here (HTTP 404).', { hint });
   throw new GraphException('SERVER_ERROR', `The server refused the call (HTTP ${status}).`, { hint, status });
-}
-
-/** What a terminal would obey, spelt out as JSON spells it; a pipe gets what the server sent. */
-function disarmed(text: string): string {
-  return text
-    .replace(/\r\n/g, '\n')
-    .replace(
-      /[^\P{Cc}\n\t]|[\u2028-\u202e\u2066-\u2069]/gu,
-      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-    );
 }
 
 function saysNo(body: string): boolean {

@@ -1,0 +1,619 @@
+// Known values are put where credentials go, every command is run as a process, and afterwards they are looked for
+// everywhere else: in both streams, in every file, in the command line and environment of every process.
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { inspect } from 'node:util';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.js';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { GraphConnection } from '../../src/index.js';
+import { startSandbox } from '../../src/sandbox/server.js';
+import { openStore } from '../../src/store/open.js';
+import { filesBelow, spotted } from '../helpers/canary.js';
+import { keyringSkipReason, processesOf, withKeyring } from '../helpers/keyring.js';
+import { BIN, start } from '../helpers/process.js';
+
+// Blanks, quotes and a backslash, so that it looks different in every writing; above all no word of it is a common one.
+const PASSWORD = 'Kanarie "zang\\vogel" /+=& 7431';
+const SECRET = 'kan4r1e0secret0value0of0the0user';
+const WRONG = 'Valse "kanarie" 9 \\ fluit';
+const STORE_KEY = Buffer.from('kanarie-van-32-tekens-precies-!!').toString('base64');
+
+beforeAll(() => {
+  execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: 'pipe' });
+}, 120_000);
+
+/** A place where a credential is meant to be, by the section of the contract that puts it there. */
+interface Allowed {
+  readonly place: RegExp;
+  readonly what: RegExp;
+  readonly section: string;
+}
+
+const TOKEN_SHOWN: Allowed = { place: /^stdout$/, what: /^token/, section: '2: token get prints the token' };
+const SECRET_SHOWN: Allowed = {
+  place: /^stdout$/,
+  what: /^secret/,
+  section: '2: the value is shown this once',
+};
+const TOKEN_OF_CHILD: Allowed = {
+  place: /^environment of exec-child$/,
+  what: /^token/,
+  section: '8: the child gets TG_API_TOKEN',
+};
+const file = (name: string, section: string): Allowed => ({
+  place: new RegExp(`^file ${name}$`),
+  what: /^token/,
+  section,
+});
+const TYPED: Allowed = {
+  place: /^argv of graphcred$/,
+  what: /./,
+  section: '2: typed by the user, and refused',
+};
+
+interface Case {
+  readonly argv: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  readonly exit?: number;
+  readonly allowed?: readonly Allowed[];
+}
+
+interface Place {
+  readonly root: string;
+  readonly version: string;
+  /** Part of names, so that text and JSON do not meet. */
+  readonly mark: string;
+  readonly held: () => Promise<string>;
+}
+
+const is4 = (version: string) => version.startsWith('4');
+const given = (root: string, name: string) => path.join(root, 'given', name);
+/** No password in the environment: the credential comes another way. */
+const BARE = { GRAPHCRED_PASSWORD: '' };
+
+/** In the order in which they are run: each finds what those before it left. */
+const CASES: Record<string, (place: Place) => Case[] | Promise<Case[]>> = {
+  'secret create': ({ mark }) => [
+    { argv: [`shown_${mark}`], allowed: [SECRET_SHOWN] },
+    { argv: [`kept_${mark}`, '--save'] },
+    { argv: [`kept_${mark}`, '--save'], exit: 8 },
+    { argv: ['not an alias'], exit: 2 },
+    { argv: [`none_${mark}`, '--save', '--store', 'none'], exit: 2 },
+  ],
+  'secret list': () => [
+    { argv: [] },
+    { argv: ['--password-stdin'], env: BARE, stdin: `${PASSWORD}\n` },
+    { argv: [], env: { GRAPHCRED_PASSWORD: WRONG }, exit: 4 },
+  ],
+  'token get': ({ root }) => [
+    { argv: [], allowed: [TOKEN_SHOWN] },
+    { argv: [], allowed: [TOKEN_SHOWN] },
+    { argv: ['--secret-stdin'], env: BARE, stdin: SECRET, allowed: [TOKEN_SHOWN] },
+    { argv: ['--secret-file', given(root, 'secret.txt')], env: BARE, allowed: [TOKEN_SHOWN] },
+    {
+      argv: [],
+      env: { ...BARE, GRAPHCRED_SECRET: SECRET, GRAPHCRED_LIFETIME: '2h' },
+      allowed: [TOKEN_SHOWN],
+    },
+    // In a profile: literally, by a command that prints it, and by one that complains.
+    { argv: ['--config', given(root, 'literal.json')], env: BARE, allowed: [TOKEN_SHOWN] },
+    {
+      argv: ['--config', given(root, 'command.json'), '--lifetime', '3h'],
+      env: BARE,
+      allowed: [TOKEN_SHOWN],
+    },
+    { argv: ['--config', given(root, 'failing.json'), '--lifetime', '3h'], env: BARE, exit: 2 },
+    { argv: ['--config', given(root, 'broken.json')], exit: 5 },
+    { argv: ['--config', given(root, 'broken.yaml')], exit: 5 },
+    { argv: ['-o', 'env'], allowed: [TOKEN_SHOWN] },
+    { argv: ['-o', 'header'], allowed: [TOKEN_SHOWN] },
+    {
+      argv: ['-o', 'github', '--export'],
+      env: {
+        GITHUB_OUTPUT: path.join(root, 'cwd/github-output'),
+        GITHUB_ENV: path.join(root, 'cwd/github-env'),
+      },
+      allowed: [TOKEN_SHOWN, file('cwd/github-(output|env)', '6: github')],
+    },
+    {
+      argv: ['-o', 'gitlab', '--dotenv', path.join(root, 'cwd/gitlab.env')],
+      allowed: [file('cwd/gitlab\\.env', '6: gitlab')],
+    },
+    { argv: ['--lifetime', '4h'], env: { GRAPHCRED_PASSWORD: WRONG }, exit: 4 },
+    { argv: [`--token=${SECRET}`], exit: 2, allowed: [TYPED] },
+    { argv: ['--password', PASSWORD], exit: 2, allowed: [TYPED] },
+    { argv: [SECRET], exit: 2, allowed: [TYPED] },
+    { argv: [`--lifetime=${SECRET}`], exit: 2, allowed: [TYPED] },
+    { argv: [`--what=${SECRET}`], exit: 2, allowed: [TYPED] },
+  ],
+  'token refresh': ({ version }) => [
+    is4(version) ? { argv: [], exit: 8 } : { argv: ['--lifetime', '12h'], allowed: [TOKEN_SHOWN] },
+  ],
+  'token list': () => [{ argv: [] }],
+  'token check': async ({ held }) => [
+    { argv: [] },
+    { argv: ['--token-stdin'], stdin: await held() },
+    { argv: ['--token-stdin'], stdin: SECRET, exit: 4 },
+  ],
+  exec: ({ root }) => [
+    { argv: ['--', 'sh', given(root, 'exec-child.sh')], allowed: [TOKEN_OF_CHILD] },
+    { argv: ['--revoke', '--', 'sh', given(root, 'exec-child.sh')], allowed: [TOKEN_OF_CHILD] },
+    { argv: ['--', given(root, 'no-such-program')], exit: 127 },
+    { argv: ['--lifetime', '5h', '--', 'true'], env: { GRAPHCRED_PASSWORD: WRONG }, exit: 125 },
+  ],
+  api: ({ version }) => [
+    { argv: ['/graph/demo/vertices/Person?limit=1'] },
+    { argv: ['/echo', '-i'] },
+    { argv: ['--service', is4(version) ? '/gsql/v1/auth/simple' : '/gsqlserver/gsql/simpleauth'] },
+    { argv: ['/echo'], env: { TG_API_TOKEN: SECRET }, exit: 4 },
+    { argv: ['/graph/nowhere/vertices/Person'], exit: 3 },
+  ],
+  status: ({ root }) => [
+    { argv: [] },
+    { argv: ['--offline'] },
+    { argv: ['--all-profiles', '--config', given(root, 'literal.json')] },
+  ],
+  doctor: () => [{ argv: [] }, { argv: [], env: { GRAPHCRED_PASSWORD: WRONG }, exit: 4 }],
+  'config show': ({ root }) => [
+    { argv: [] },
+    { argv: ['--config', given(root, 'literal.json')], env: { GRAPHCRED_SECRET: SECRET } },
+    { argv: ['--config', given(root, 'broken.json')], exit: 5 },
+  ],
+  'config trust': ({ root }) => [{ argv: [given(root, 'literal.json')] }],
+  // By the second time round there is one: `login` has written it.
+  'config path': ({ root, mark }) => [
+    { argv: [], exit: mark === 'text' ? 3 : 0 },
+    { argv: ['--config', given(root, 'literal.json')] },
+  ],
+  completion: () => [{ argv: ['bash'] }],
+  'secret rotate': ({ mark }) => [{ argv: [`kept_${mark}`] }, { argv: ['nowhere'], exit: 3 }],
+  login: ({ mark }) => [
+    { argv: ['-p', `by_password_${mark}`] },
+    { argv: ['-p', `by_secret_${mark}`, '--secret-stdin'], env: BARE, stdin: SECRET },
+    { argv: ['-p', `wrong_${mark}`], env: { GRAPHCRED_PASSWORD: WRONG }, exit: 4 },
+  ],
+  'secret prune': () => [{ argv: ['--dry-run'] }, { argv: ['--yes'] }],
+  'secret drop': ({ mark }) => [{ argv: [`shown_${mark}`] }, { argv: [`shown_${mark}`], exit: 3 }],
+  'token delete': async ({ held }) => [
+    { argv: ['--token-stdin'], stdin: await held() },
+    { argv: ['--skip-missing'] },
+    { argv: ['--token-stdin', '--skip-missing'], stdin: SECRET },
+  ],
+  logout: () => [{ argv: ['--revoke'] }, { argv: [], exit: 3 }],
+  sandbox: ({ root, version }) => [
+    {
+      argv: [
+        ...['--server-version', version, '--secret', `seeded:${SECRET}:tigergraph:demo`],
+        ...['--', 'sh', given(root, 'sandbox-child.sh')],
+      ],
+      allowed: [
+        { place: /^argv of graphcred$/, what: /^secret/, section: '2, Sandbox: its own option --secret' },
+        {
+          place: /^environment of a child$/,
+          what: /^store key$/,
+          section: '2, Sandbox: the command runs in the environment of the user, with some variables set',
+        },
+      ],
+    },
+  ],
+};
+
+test('every command has a case', () => {
+  expect(Object.keys(CASES).sort()).toEqual(COMMANDS.map(({ path: words }) => words).sort());
+});
+
+const PRELOAD = `
+const fs = require('node:fs');
+const crash = process.env.CANARY_CRASH;
+fs.writeFileSync(process.env.CANARY_TRACE + '/' + process.pid + '.json', JSON.stringify({
+  ppid: process.ppid,
+  argv: fs.readFileSync('/proc/self/cmdline', 'utf8'),
+  environment: fs.readFileSync('/proc/self/environ', 'utf8'),
+}));
+if (crash) {
+  const error = new RangeError('boom\\n    at ' + ${JSON.stringify(PASSWORD)} + '\\n    at ${SECRET}');
+  error.cause = { password: ${JSON.stringify(PASSWORD)} };
+  const burst = () => {
+    if (crash === 'at once') throw error;
+    if (crash === 'in a promise') Promise.reject(error);
+    else process.nextTick(() => { throw error; });
+  };
+  // Where a statement is written on 3.x, and where the body of a mint is.
+  const { encodeURIComponent } = globalThis;
+  globalThis.encodeURIComponent = (text) => { burst(); return encodeURIComponent(text); };
+  const { stringify } = JSON;
+  JSON.stringify = (value, ...more) => { if (value?.lifetime) burst(); return stringify(value, ...more); };
+}
+`;
+
+/** Folders, scripts and config files of a user who keeps credentials in all the ways there are. */
+function prepare({ restUrl, gsqlUrl }: { restUrl: string; gsqlUrl: string }): {
+  root: string;
+  env: Record<string, string>;
+} {
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-canary-'));
+  onTestFinished(() => fs.rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
+  for (const name of ['home', 'tmp', 'cwd', 'given', 'trace', 'config', 'state', 'cache', 'run'])
+    fs.mkdirSync(path.join(root, name), { mode: 0o700 });
+  const write = (name: string, text: string) => fs.writeFileSync(given(root, name), text, { mode: 0o600 });
+  const profile = (more: object) =>
+    JSON.stringify({ profiles: { default: { restUrl, gsqlUrl, graph: 'demo', username: 'ada', ...more } } });
+  const dump = (name: string) => `cat /proc/$$/environ > '${root}/trace/${name}.environment'\n`;
+  write('secret.txt', `${SECRET}\n`);
+  write('literal.json', profile({ secret: SECRET }));
+  write('command.json', profile({ secretCommand: ['sh', given(root, 'secret-command.sh')] }));
+  write('failing.json', profile({ secretCommand: ['sh', given(root, 'failing.sh')] }));
+  write('broken.json', `{"profiles":{"default":{"username":"ada","password":${JSON.stringify(PASSWORD)} oh`);
+  write('broken.yaml', `profiles:\n  default:\n    password: '${PASSWORD}\n  : : ${SECRET}: [`);
+  write('secret-command.sh', `${dump('secret-command')}cat '${given(root, 'secret.txt')}'\n`);
+  write('failing.sh', `${dump('secret-command')}echo "no access with ${SECRET}" >&2\nexit 1\n`);
+  write('exec-child.sh', dump('exec-child'));
+  write(
+    'sandbox-child.sh',
+    `exec '${process.execPath}' '${BIN}' token get --store none -q --secret-file '${given(root, 'secret.txt')}' > /dev/null\n`,
+  );
+  write('preload.cjs', PRELOAD);
+  const env = {
+    HOME: path.join(root, 'home'),
+    TMPDIR: path.join(root, 'tmp'),
+    XDG_CONFIG_HOME: path.join(root, 'config'),
+    XDG_STATE_HOME: path.join(root, 'state'),
+    XDG_CACHE_HOME: path.join(root, 'cache'),
+    XDG_RUNTIME_DIR: path.join(root, 'run'),
+    NODE_OPTIONS: `--require ${given(root, 'preload.cjs')}`,
+    CANARY_TRACE: path.join(root, 'trace'),
+    GRAPHCRED_REST_URL: restUrl,
+    GRAPHCRED_GSQL_URL: gsqlUrl,
+    GRAPHCRED_GRAPH: 'demo',
+    GRAPHCRED_USERNAME: 'ada',
+    GRAPHCRED_PASSWORD: PASSWORD,
+    GRAPHCRED_STORE: 'file',
+    GRAPHCRED_STORE_KEY: STORE_KEY,
+  };
+  return { root, env };
+}
+
+interface Trace {
+  readonly ppid: number;
+  readonly argv: string;
+  readonly environment: string;
+}
+
+/** Runs one command line and names every place where a credential turned up that has no business there. */
+async function leaksOf(
+  { root, env }: ReturnType<typeof prepare>,
+  argv: readonly string[],
+  { stdin, env: more, exit = 0, allowed = [] }: Omit<Case, 'argv'>,
+  canaries: () => Promise<Map<string, string>>,
+): Promise<string[]> {
+  for (const folder of ['trace', 'cwd'])
+    for (const name of fs.readdirSync(path.join(root, folder))) fs.rmSync(path.join(root, folder, name));
+  const { child, ended } = start(argv, { ...env, ...more }, stdin ?? '', path.join(root, 'cwd'));
+  // Programs that are no Node show their command line only while they run.
+  const lines = new Set<string>();
+  const look = setInterval(() => {
+    for (const pid of processesOf(env.HOME as string)) {
+      try {
+        const line = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+        // Between its birth and its start a child has the command line of its parent.
+        if (!line.endsWith(`${argv.join('\0')}\0`)) lines.add(line);
+      } catch {
+        // It ended meanwhile.
+      }
+    }
+  }, 40);
+  const { status, stdout, stderr } = await ended;
+  clearInterval(look);
+  const seen: [place: string, text: string][] = [
+    ['stdout', stdout],
+    ['stderr', stderr],
+    ...[...lines].map((line): [string, string] => ['argv of a child', line]),
+  ];
+  for (const { file: name, text } of filesBelow(root)) {
+    if (name.startsWith('given/')) continue;
+    const traced = /^trace\/(.+)\.environment$/.exec(name)?.[1];
+    if (traced !== undefined) seen.push([`environment of ${traced}`, text]);
+    else if (name.startsWith('trace/')) {
+      const { ppid, argv: line, environment } = JSON.parse(text) as Trace;
+      const own = name === `trace/${child.pid}.json`;
+      seen.push([own ? 'argv of graphcred' : 'argv of a child', line]);
+      // What the user put into the environment is there; what counts is that nobody else gets it.
+      if (!own && ppid === child.pid) seen.push(['environment of a child', environment]);
+    } else seen.push([`file ${name}`, text]);
+  }
+  const names = await canaries();
+  const told = argv
+    .slice(0, 6)
+    .map((word) => (spotted(word, names).length > 0 ? '<canary>' : word))
+    .join(' ');
+  const leaks = seen.flatMap(([place, text]) =>
+    spotted(text, names)
+      .filter((what) => !allowed.some((one) => one.place.test(place) && one.what.test(what)))
+      .map((what) => `${told}: ${what} in ${place}`),
+  );
+  if (status !== exit) leaks.push(`${told}: exit ${status}, not ${exit}: ${stderr}`);
+  return leaks;
+}
+
+/** A server that knows the canaries, and a user who has put them wherever they may be. */
+async function sandboxAndPlace(serverVersion: string) {
+  const stateFile = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-canary-server-')), 'state');
+  onTestFinished(() => fs.rmSync(path.dirname(stateFile), { recursive: true, force: true }));
+  const sandbox = await startSandbox({
+    serverVersion,
+    gsqlPort: 0,
+    ...(!is4(serverVersion) && { restPort: 0 }),
+    stateFile,
+    users: [{ name: 'ada', password: PASSWORD, role: 'superuser' }],
+    secrets: [{ alias: 'seeded', value: SECRET, user: 'ada', graph: 'demo' }],
+  });
+  onTestFinished(() => sandbox.close());
+  return { place: prepare(sandbox), stateFile };
+}
+
+function commandLine(words: string, argv: readonly string[], json: boolean): string[] | undefined {
+  const { options } = COMMANDS.find((spec) => spec.path === words) ?? { options: [] };
+  const has = (name: string) => options.some((option) => option.name === name);
+  if (json && (!has('output') || argv.includes('-o'))) return undefined;
+  return [...words.split(' '), ...(has('verbose') ? ['-v'] : []), ...(json ? ['-o', 'json'] : []), ...argv];
+}
+
+describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
+  test('no command leaves a credential anywhere, doing well or failing', async () => {
+    const { place, stateFile } = await sandboxAndPlace(version);
+    const canaries = new Map([
+      [PASSWORD, 'password'],
+      [WRONG, 'wrong password'],
+      [SECRET, 'secret'],
+      [STORE_KEY, 'store key'],
+    ]);
+    const held = async () => {
+      const store = await openStore('file', {
+        stateDir: path.join(place.root, 'state/graphcred'),
+        configDir: path.join(place.root, 'config/graphcred'),
+        storeKey: new Sensitive(STORE_KEY),
+        warn: () => {},
+        keychain: undefined as never,
+      });
+      const kept = store
+        .list()
+        .map(async (record) => [(await store.read(record))?.reveal(), record.kind] as const);
+      return (await Promise.all(kept)).filter((entry): entry is [string, 'token'] => entry[0] !== undefined);
+    };
+    /** All that the server has given out until now. */
+    const known = async () => {
+      const { secrets, tokens } = JSON.parse(fs.readFileSync(stateFile, 'utf8'));
+      for (const { value } of secrets) if (!canaries.has(value)) canaries.set(value, 'secret');
+      for (const token of tokens) canaries.set(token.value ?? token[0] ?? token, 'token');
+      for (const [value, kind] of await held()) if (!canaries.has(value)) canaries.set(value, kind);
+      return canaries;
+    };
+    const leaks: string[] = [];
+    let runs = 0;
+    for (const json of version === '3.2.0' ? [false] : [false, true]) {
+      const mark = json ? 'json' : 'text';
+      const token = async () => (await held()).find(([, kind]) => kind === 'token')?.[0] ?? '';
+      for (const [words, cases] of Object.entries(CASES)) {
+        for (const { argv, ...more } of await cases({ root: place.root, version, mark, held: token })) {
+          const line = commandLine(words, argv, json);
+          if (line === undefined) continue;
+          leaks.push(...(await leaksOf(place, line, more, known)));
+          runs++;
+        }
+      }
+    }
+    expect(leaks).toEqual([]);
+    expect(runs).toBeGreaterThan(version === '3.2.0' ? 50 : 100);
+    expect(canaries.size).toBeGreaterThan(10);
+  }, 600_000);
+});
+
+/** Runs the cases of one command where the server is one that means no good. */
+async function echoing(): Promise<{ restUrl: string; gsqlUrl: string }> {
+  const server = createServer((request: IncomingMessage, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text) => {
+      body += text;
+    });
+    request.on('end', () => {
+      const { authorization = '' } = request.headers;
+      const [, word = ''] = authorization.split(' ');
+      const login = Buffer.from(word, 'base64').toString();
+      const decoded = decodeURIComponent(body.replaceAll('+', ' '));
+      const said = [request.url, decodeURIComponent(request.url ?? ''), authorization, login, body, decoded];
+      // Each letter in a colour of its own: a terminal shows the words all the same.
+      const coloured = [...login].join('\u001b[0m');
+      const statuses = [200, 400, 401, 403, 404, 500, 503];
+      const status = statuses[asked++ % statuses.length] ?? 400;
+      const message = `${said.join(' ')} ${coloured}`;
+      response.setHeader('x-said', encodeURI(said.join(' ')).slice(0, 2000));
+      response.writeHead(status).end(asked % 2 === 0 ? message : JSON.stringify({ error: true, message }));
+    });
+  });
+  let asked = 0;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { restUrl: url, gsqlUrl: url };
+}
+
+test.each(['3.2.0', '3.10.1', '4.1.2'])(
+  '%s: a server that repeats all it is told makes nobody else repeat it',
+  async (version) => {
+    const place = prepare(await echoing());
+    const canaries = new Map([
+      [PASSWORD, 'password'],
+      [SECRET, 'secret'],
+      [STORE_KEY, 'store key'],
+    ]);
+    const lines = [
+      ['secret', 'list'],
+      ['secret', 'create', 'a'],
+      ['secret', 'create', 'a', '--save'],
+      ['secret', 'drop', 'a', 'b'],
+      ['secret', 'rotate', 'a'],
+      ['secret', 'prune', '--yes'],
+      ['token', 'get'],
+      ['token', 'get', '--secret-file', given(place.root, 'secret.txt')],
+      ['token', 'refresh', '--token-stdin'],
+      ['token', 'delete', '--token-stdin'],
+      ['token', 'check', '--token-stdin'],
+      ['exec', '--', 'true'],
+      ['login', '--secret-file', given(place.root, 'secret.txt')],
+      ['status'],
+      ['doctor'],
+    ];
+    const leaks: string[] = [];
+    for (const line of lines)
+      for (const more of [['-v'], ['-v', '-o', 'json'], ['-v', '--server-version', 'auto']]) {
+        const words = line[0] === 'exec' ? ['exec', ...more, ...line.slice(1)] : [...line, ...more];
+        const env = { GRAPHCRED_SERVER_VERSION: version };
+        const stdin = line.includes('--token-stdin') ? SECRET : '';
+        leaks.push(...(await leaksOf(place, words, { env, stdin, exit: -2 }, async () => canaries)));
+      }
+    expect(leaks.filter((leak) => !/: exit (?:3|4|7|8|125), not -2/.test(leak))).toEqual([]);
+  },
+  600_000,
+);
+
+describe('a crash', () => {
+  test.each(['at once', 'later', 'in a promise'])(
+    '%s tells where, and nothing of what was worked on',
+    async (when) => {
+      const place = prepare({ restUrl: 'http://127.0.0.1:1', gsqlUrl: 'http://127.0.0.1:1' });
+      const canaries = async () =>
+        new Map([
+          [PASSWORD, 'password'],
+          [SECRET, 'secret'],
+          [STORE_KEY, 'store key'],
+        ]);
+      const env = { CANARY_CRASH: when, GRAPHCRED_SERVER_VERSION: '3.10.1' };
+      for (const more of [[], ['-v'], ['-o', 'json']])
+        for (const line of [
+          ['secret', 'list'],
+          ['token', 'get', '--lifetime', '2h'],
+        ]) {
+          expect(await leaksOf(place, [...line, ...more], { env, exit: 1 }, canaries)).toEqual([]);
+        }
+    },
+  );
+});
+
+describe('what a debugger or a logger prints', () => {
+  const connection = new GraphConnection({
+    host: 'http://127.0.0.1',
+    username: 'ada',
+    password: PASSWORD,
+    secret: SECRET,
+    apiToken: 'kan4r1e0token0value0of0the0user0',
+  });
+  const canaries = new Map([
+    [PASSWORD, 'password'],
+    [SECRET, 'secret'],
+    ['kan4r1e0token0value0of0the0user0', 'token'],
+  ]);
+  const printed = (value: unknown): string =>
+    [
+      inspect(value),
+      inspect(value, { depth: Number.POSITIVE_INFINITY, showHidden: true }),
+      inspect({ nested: [value] }, { depth: Number.POSITIVE_INFINITY }),
+      JSON.stringify(value),
+      JSON.stringify({ value }),
+      String(value),
+      `${value}`,
+      Object.entries(value as object).join(),
+    ].join('\n');
+
+  test.each([
+    ['a Sensitive', new Sensitive(PASSWORD)],
+    ['a connection', connection],
+    ['an error with one as its cause', new Error('x', { cause: new Sensitive(PASSWORD) })],
+  ])('of %s holds no credential', (_name, value) => {
+    expect(spotted(printed(value), canaries)).toEqual([]);
+    expect(() => structuredClone(value)).not.toThrow(PASSWORD);
+  });
+
+  test('of the errors of a connection holds none', async () => {
+    const { restUrl, gsqlUrl } = await echoing();
+    for (const serverVersion of ['3.2.0', '3.10.1', '4.1.2']) {
+      const asked = new GraphConnection({
+        restUrl,
+        gsqlUrl,
+        graph: 'demo',
+        username: 'ada',
+        password: PASSWORD,
+        apiToken: 'kan4r1e0token0value0of0the0user0',
+        serverVersion,
+      });
+      const calls = [
+        () => asked.getSecrets(),
+        () => asked.createSecret('a'),
+        () => asked.dropSecret('a'),
+        () => asked.getToken(),
+        () => asked.getToken({ secret: SECRET }),
+        () => asked.refreshToken({ secret: SECRET }),
+        () => asked.deleteToken(SECRET),
+        () => asked.checkToken(),
+        () => asked.rest('GET', '/echo'),
+      ];
+      for (const call of calls)
+        for (let again = 0; again < 7; again++) {
+          const error = await call().then(
+            () => undefined,
+            (reason: unknown) => reason,
+          );
+          if (error !== undefined) expect(spotted(printed(error), canaries)).toEqual([]);
+        }
+    }
+  });
+});
+
+const noKeyring = keyringSkipReason();
+test.skipIf(noKeyring !== undefined)(
+  'the helper that speaks to the keychain gets no credential but by its pipe',
+  async () => {
+    await withKeyring({}, async (keyring) => {
+      const { place, stateFile } = await sandboxAndPlace('3.10.1');
+      const env = {
+        ...place.env,
+        GRAPHCRED_STORE: 'keychain',
+        DBUS_SESSION_BUS_ADDRESS: keyring.env.DBUS_SESSION_BUS_ADDRESS as string,
+      };
+      const tokens = new Map([
+        [PASSWORD, 'password'],
+        [SECRET, 'secret'],
+        [STORE_KEY, 'store key'],
+      ]);
+      let helpers = 0;
+      for (const argv of [
+        ['token', 'get', '-v'],
+        ['token', 'get', '-v'],
+        ['secret', 'create', 'a', '--save', '-v'],
+        ['token', 'list', '-v'],
+        ['logout', '--revoke', '-v'],
+      ]) {
+        const shown: Allowed[] = argv[1] === 'get' ? [TOKEN_SHOWN] : [];
+        const leaks = await leaksOf({ ...place, env }, argv, { allowed: shown }, async () => {
+          const { secrets, tokens: minted } = JSON.parse(fs.readFileSync(stateFile, 'utf8'));
+          for (const { value } of secrets) if (!tokens.has(value)) tokens.set(value, 'secret');
+          for (const { value } of minted) tokens.set(value, 'token');
+          return tokens;
+        });
+        expect(leaks).toEqual([]);
+        helpers +=
+          fs.readdirSync(path.join(place.root, 'trace')).filter((name) => name.endsWith('.json')).length - 1;
+      }
+      expect(helpers).toBeGreaterThan(2);
+      expect(tokens.size).toBeGreaterThan(4);
+    });
+  },
+);

@@ -1,0 +1,45 @@
+// Looking for credentials where none may be.
+import fs from 'node:fs';
+import path from 'node:path';
+
+/** Every way the value may be written that a reader could turn back without effort. */
+export function writings(value: string): string[] {
+  const bytes = Buffer.from(value);
+  const found = new Set([
+    value,
+    encodeURIComponent(value),
+    encodeURIComponent(value).replaceAll('%20', '+'),
+    String(new URLSearchParams([['', value]])).slice(1),
+    JSON.stringify(value).slice(1, -1),
+    JSON.stringify(JSON.stringify(value)).slice(3, -3),
+    bytes.toString('hex'),
+  ]);
+  // Inside a longer text base64 looks in three ways; what the neighbours have a part in is left out.
+  for (let offset = 0; offset < 3; offset++) {
+    const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
+    const own = text.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6));
+    found.add(own).add(own.replaceAll('+', '-').replaceAll('/', '_'));
+  }
+  return [...found];
+}
+
+/** The names of the credentials found in the text. */
+export function spotted(text: string, canaries: ReadonlyMap<string, string>): string[] {
+  const names: string[] = [];
+  for (const [value, name] of canaries)
+    if (writings(value).some((form) => text.includes(form))) names.push(name);
+  return names;
+}
+
+/** Every file below, with its content byte by byte. */
+export function* filesBelow(folder: string): Generator<{ file: string; text: string }> {
+  for (const entry of fs.readdirSync(folder, { withFileTypes: true, recursive: true })) {
+    if (!entry.isFile()) continue;
+    const file = path.join(entry.parentPath, entry.name);
+    try {
+      yield { file: path.relative(folder, file), text: fs.readFileSync(file, 'latin1') };
+    } catch {
+      // It went away meanwhile.
+    }
+  }
+}
