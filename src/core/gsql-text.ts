@@ -144,5 +144,5 @@ export function masked(value: string): string {
 
 /** Names come from the server and are shown on terminals. */
 export function withoutControls(name: string): string {
-  return name.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '');
+  return name.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '');
 }

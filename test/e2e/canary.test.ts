@@ -1,13 +1,12 @@
 // Known values are put where credentials go, every command is run as a process, and afterwards they are looked for
 // everywhere else: in both streams, in every file, in the command line and environment of every process.
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { inspect } from 'node:util';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { GraphConnection } from '../../src/index.js';
@@ -22,10 +21,6 @@ const PASSWORD = 'Kanarie "zang\\vogel" /+=& 7431';
 const SECRET = 'kan4r1e0secret0value0of0the0user';
 const WRONG = 'Valse "kanarie" 9 \\ fluit';
 const STORE_KEY = Buffer.from('kanarie-van-32-tekens-precies-!!').toString('base64');
-
-beforeAll(() => {
-  execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: 'pipe' });
-}, 120_000);
 
 /** A place where a credential is meant to be, by the section of the contract that puts it there. */
 interface Allowed {

@@ -3,6 +3,7 @@ import { Sensitive } from '../../../core/sensitive.js';
 import { checkAlias } from '../../alias.js';
 import type { Call } from '../../call.js';
 import { loggedIn } from '../../login.js';
+import { printable } from '../../output.js';
 import { saveSecret, tryStore } from '../../saved.js';
 
 /** `graphcred secret create` */
@@ -28,7 +29,7 @@ export async function run(call: Call): Promise<number | undefined> {
     });
   }
   if (report.json) report.document({ alias, saved: true });
-  else report.result(`Secret ${alias} is saved in the ${store.name} store.`);
+  else report.result(`Secret ${printable(alias)} is saved in the ${store.name} store.`);
   return undefined;
 }
 
