@@ -247,6 +247,21 @@ describe.skipIf(!python)('on a terminal', () => {
     expect(fs.existsSync(marker)).toBe(true);
   });
 
+  test('a command under nohup outlives the window, and its token is revoked when it ends', async () => {
+    const home = temporaryHome();
+    const { env, sandbox } = await sandboxFor(home);
+    // While the window is there, the third end is a terminal.
+    const script = 'echo "<$TG_API_TOKEN>" >&3; while [ -t 3 ]; do sleep 0.05; done; echo yes > done';
+    const words = ['--revoke', '--', 'sh', '-c', `exec 3>&1; exec nohup sh -c '${script}'`];
+    const terminal = onTerminal(['exec', '--store', 'none', ...words], { env, cwd: home });
+    await terminal.see(/<\w+>/);
+    const token = /<(\w+)>/.exec(terminal.screen())?.[1] as string;
+    terminal.close();
+    await terminal.ended;
+    expect(fs.existsSync(path.join(home, 'done'))).toBe(true);
+    expect(await ask(sandbox.restUrl, token)).toBe(403);
+  });
+
   const LOOP = 'echo "<$TG_API_TOKEN>"; while :; do sleep 0.05; done';
 
   test('Ctrl-C ends the command, and --revoke is done all the same', async () => {
