@@ -49,12 +49,7 @@ export async function connect(
     serverVersion,
     knownVersion: known,
     timeoutMs: session.timeoutMs,
-    tls: {
-      ca: pem(session, 'tls.ca'),
-      cert: pem(session, 'tls.cert'),
-      key: pem(session, 'tls.key'),
-      insecure: isOn(settings, 'tls.insecure'),
-    },
+    tls: readTls(session),
     proxy: {
       http: HTTP_PROXY || http_proxy,
       https: HTTPS_PROXY || https_proxy,
@@ -92,6 +87,16 @@ async function waitUntilUp(session: Session, connection: GraphConnection, spinne
       spinner.stop();
     }
   }
+}
+
+/** The certificates that the settings name. Throws USAGE or CONFIG_INVALID for a file that cannot be read. */
+export function readTls(session: Session) {
+  return {
+    ca: pem(session, 'tls.ca'),
+    cert: pem(session, 'tls.cert'),
+    key: pem(session, 'tls.key'),
+    insecure: isOn(session.settings, 'tls.insecure'),
+  };
 }
 
 function pem(session: Session, key: ConfigKey): string | undefined {

@@ -115,12 +115,16 @@ export function requireGraph(session: Session): void {
 
 function warnOfReaders(settings: Settings, { ctx, report }: Call): void {
   const { file } = settings;
-  if (!file || ctx.uid === undefined || (file.stat.mode & 0o044) === 0) return;
-  const literal = (['password', 'secret'] as const).some((key) =>
-    settings.all[key].some(({ level }) => level === 'profile' || level === 'top'),
-  );
-  if (literal)
+  if (file && othersCanReadCredential(settings, ctx.uid))
     report.warn(`${file.path} holds a credential and other users can read it: chmod 600 ${file.path}`);
+}
+
+/** Whether the profile in force holds a credential in plain sight of other users of this machine. */
+export function othersCanReadCredential({ file, all }: Settings, uid: number | undefined): boolean {
+  if (!file || uid === undefined || (file.stat.mode & 0o044) === 0) return false;
+  return (['password', 'secret'] as const).some((key) =>
+    all[key].some(({ level }) => level === 'profile' || level === 'top'),
+  );
 }
 
 function isLoopback(hostname: string): boolean {

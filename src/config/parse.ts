@@ -6,7 +6,9 @@ import { GraphException } from '../core/errors.js';
  * @throws GraphException CONFIG_INVALID naming file and line. The parser's own words are dropped, since they
  * quote the text around the fault, and that may be a password.
  */
-export async function parseConfig(file: string, text: string): Promise<unknown> {
+export async function parseConfig(file: string, content: string): Promise<unknown> {
+  // Editors on Windows begin a file with a mark that is no part of it.
+  const text = content.replace(/^\ufeff/, '');
   if (text.trim() === '') return {};
   const json = file.endsWith('.json');
   if (json || text.trimStart().startsWith('{')) {

@@ -28,6 +28,9 @@ export interface Check {
   readonly code?: ErrorCode;
 }
 
+/** What is known so far. */
+export type Found = Partial<Record<CheckId, Check>>;
+
 export const ok = (cause: string): Check => ({ verdict: 'ok', cause, fix: '' });
 export const skipped = (cause: string): Check => ({ verdict: 'skipped', cause, fix: '' });
 export const warn = (cause: string, fix: string): Check => ({ verdict: 'warn', cause, fix });

@@ -6,7 +6,15 @@ export async function resolveName(host: string): Promise<Check> {
   try {
     const { address } = await lookup(host);
     return ok(address === host ? `${host} is an address` : `${host} is ${address}`);
-  } catch {
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Anything else says nothing of the name, only of this machine.
+    if (code !== 'ENOTFOUND')
+      return fail(
+        'NETWORK',
+        `the name ${host} cannot be looked up (${code})`,
+        'check the network and the name servers of this machine',
+      );
     return fail(
       'NETWORK',
       `there is no host ${host}`,
@@ -30,6 +38,9 @@ export function knock(base: string, timeoutMs: number): Promise<Check> {
     const fix = 'check the port and the firewall, and that the server is running';
     socket.once('connect', () => end(ok(`port ${port} is open`)));
     socket.once('timeout', () => end(fail('TIMEOUT', `port ${port} of ${host} does not answer`, fix)));
-    socket.once('error', () => end(fail('NETWORK', `port ${port} of ${host} refuses connections`, fix)));
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => {
+      const how = code === 'ECONNREFUSED' ? 'refuses connections' : `cannot be reached (${code})`;
+      end(fail('NETWORK', `port ${port} of ${host} ${how}`, fix));
+    });
   });
 }

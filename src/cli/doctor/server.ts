@@ -1,0 +1,208 @@
+import path from 'node:path';
+import { isOn } from '../../config/settings.js';
+import type { GraphConnection } from '../../core/connection.js';
+import { readEnvelope } from '../../core/envelope.js';
+import { GraphException } from '../../core/errors.js';
+import type { ServerVersion } from '../../core/protocol.js';
+import { proxyFor } from '../../core/proxy.js';
+import type { Credential } from '../../credentials/resolve.js';
+import type { Store } from '../../store/store.js';
+import { connect, readTls } from '../connect.js';
+import { findCredential } from '../credential.js';
+import type { Session } from '../session.js';
+import { createSpinner } from '../spinner.js';
+import { type Check, type CheckId, type Found, fail, failed, ok, skipped, warn } from './check.js';
+import { knock, resolveName } from './reach.js';
+
+const KNOCK_MS = 5000;
+/** Less is within what clocks and networks do by themselves. */
+const SKEW_SECONDS = 30;
+const TRUSTED = ok('the certificate is trusted');
+
+/** Name, ports and proxy. Sends nothing. */
+export async function lookAtNetwork(session: Session, found: Found): Promise<void> {
+  const { target } = session;
+  const { HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy } = session.call.ctx.env;
+  const url = new URL(target.gsqlUrl);
+  try {
+    const via = proxyFor(url, {
+      http: HTTP_PROXY || http_proxy,
+      https: HTTPS_PROXY || https_proxy,
+      noProxy: NO_PROXY || no_proxy,
+    });
+    if (via) {
+      // Whether the way through it is open shows when the server is asked.
+      found.proxy = ok(`requests go through ${via.host}`);
+      for (const id of ['dns', 'service-port', 'rest-port'] as const)
+        found[id] = skipped(`the proxy ${via.host} sees to it`);
+      return;
+    }
+    found.proxy = ok('none is used for this host');
+  } catch {
+    found.proxy = fail(
+      'NETWORK',
+      'the address of the proxy is not a URL',
+      'correct HTTP_PROXY and HTTPS_PROXY',
+    );
+    return;
+  }
+  const spinner = createSpinner(session.call);
+  spinner.start(`waiting for ${target.host}`);
+  try {
+    found.dns = await resolveName(url.hostname.replace(/^\[|\]$/g, ''));
+    if (found.dns.verdict === 'fail') return;
+    const timeoutMs = Math.min(session.timeoutMs, KNOCK_MS);
+    found['service-port'] = await knock(target.gsqlUrl, timeoutMs);
+    if (target.restUrl !== undefined) found['rest-port'] = await knock(target.restUrl, timeoutMs);
+  } finally {
+    spinner.stop();
+  }
+}
+
+interface Asked {
+  readonly connection: GraphConnection;
+  readonly version: ServerVersion;
+}
+
+/** Version, certificate, clock and REST authentication, asked without a credential. */
+export async function lookAtServer(session: Session, found: Found): Promise<Asked | undefined> {
+  const { target, settings, call, timeoutMs } = session;
+  for (const id of ['proxy', 'dns', 'service-port'] as const)
+    if (found[id]?.verdict === 'fail') return undefined;
+  const secure = target.gsqlUrl.startsWith('https:');
+  const loopback = /^http:\/\/(localhost|127\.|\[::1\])/.test(target.gsqlUrl);
+  if (!secure && loopback) found.tls = skipped('http, on this machine only');
+  else if (!secure)
+    found.tls = warn('http: credentials can be read on the way', 'use https if the server offers it');
+  else if (isOn(settings, 'tls.insecure'))
+    found.tls = warn(
+      'certificates are not checked',
+      'name the authority with --ca FILE instead of --insecure',
+    );
+  const blame = (error: unknown, otherwise: CheckId) => {
+    const check = failed(error);
+    const passing = check.code === 'NETWORK' || check.code === 'TIMEOUT';
+    // Without a look at the name itself, all requests go through the proxy.
+    if (passing && found.dns?.verdict === 'skipped') {
+      const fix = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
+      found.proxy = { ...check, cause: `${found.proxy?.cause}, and no answer comes back`, fix };
+      return;
+    }
+    const id = check.code === 'TLS' ? 'tls' : otherwise;
+    found[id] = check;
+    // Whatever else is wrong: it came through the encryption.
+    if (secure && id !== 'tls' && !passing) found.tls ??= TRUSTED;
+  };
+  try {
+    readTls(session);
+  } catch (error) {
+    found.tls = failed(error);
+    return undefined;
+  }
+  try {
+    // A folder without anything remembered: the version is asked anew.
+    const forgetful = { ...session, stateDir: path.join(session.stateDir, 'doctor') };
+    const { connection, version } = await connect(forgetful, undefined, false);
+    const serverTime = await connection.serverTimeUnix();
+    if (secure) found.tls ??= TRUSTED;
+    found.version = ok(version.version);
+    found.clock = judgeClock(serverTime, call.ctx.now());
+    const { restUrl } = await connection.baseUrls();
+    found['rest-port'] ??= await knock(restUrl, Math.min(timeoutMs, KNOCK_MS));
+    if (found['rest-port'].verdict === 'fail')
+      found['rest-auth'] = skipped('the REST server cannot be reached');
+    else {
+      try {
+        found['rest-auth'] = judgeRestAuth(await connection.restAuthentication());
+      } catch (error) {
+        blame(error, 'rest-auth');
+      }
+    }
+    return { connection, version };
+  } catch (error) {
+    blame(error, 'version');
+    return undefined;
+  }
+}
+
+function judgeRestAuth(state: 'on' | 'off' | 'unknown'): Check {
+  if (state === 'on') return ok('on');
+  if (state === 'unknown')
+    return warn('the REST server does not tell', 'check the address of the REST server: --rest-url');
+  return fail(
+    'REST_AUTH_DISABLED',
+    'off: the server gives out no tokens, and wants none',
+    'turn it on: gadmin config set RESTPP.Factory.EnableAuth true; gadmin config apply -y; gadmin restart restpp nginx gui gsql -y',
+  );
+}
+
+function judgeClock(serverTime: number | undefined, nowMs: number): Check {
+  if (serverTime === undefined) return skipped('the server does not tell its time');
+  const ahead = Math.round(serverTime - nowMs / 1000);
+  if (Math.abs(ahead) <= SKEW_SECONDS) return ok('the clocks agree');
+  const way = ahead > 0 ? 'ahead' : 'behind';
+  return warn(`the server's clock is ${Math.abs(ahead)} s ${way}`, 'set both clocks by NTP');
+}
+
+/** One request, the only one that carries a credential. */
+export async function lookAtLogin(
+  session: Session,
+  { version }: Asked,
+  store: Store | undefined,
+  found: Found,
+): Promise<void> {
+  const is3 = version.generation !== 'C';
+  found.graph = is3
+    ? skipped('not asked for')
+    : skipped('4.x looks at the graph only when a token is minted');
+  if (is3 && session.graph === undefined) {
+    found.graph = warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
+    found.credential = skipped('without a graph nothing harmless can be asked');
+    return;
+  }
+  let credential: Credential | undefined;
+  try {
+    credential = await findCredential(session, 'login', async () => store ?? nothingKept());
+    await credential.value();
+  } catch (error) {
+    const check = failed(error);
+    const notGiven = check.code === 'INPUT_REQUIRED' && (!credential || credential.level === 'prompt');
+    found.credential = notGiven ? warn(`no login could be tried: ${check.cause}`, check.fix) : check;
+    return;
+  }
+  const name = credential.kind === 'secret' ? 'the secret' : `the password of ${credential.username}`;
+  try {
+    const { connection } = await connect(
+      { ...session, stateDir: path.join(session.stateDir, 'doctor') },
+      credential,
+      false,
+    );
+    if (is3) await connection.listSecrets();
+    else await askForSecrets(connection);
+    found.credential = ok(`${name} is accepted (${credential.label})`);
+    if (is3) found.graph = ok(String(session.graph));
+  } catch (error) {
+    const check = failed(error);
+    if (is3 && check.code === 'NOT_FOUND') {
+      found.credential = ok(`${name} is accepted (${credential.label})`);
+      found.graph = check;
+    } else found.credential = check;
+  }
+}
+
+/** Not as a list: early 4.x has none at this path, and statements would be a second request. */
+async function askForSecrets(connection: GraphConnection): Promise<void> {
+  const { status, headers, body } = await connection.service('GET', '/gsql/v1/secrets');
+  if (status === 404 || readEnvelope({ status, headers, body, timeUnix: 0 })?.refused === false) return;
+  throw new GraphException(
+    'BAD_RESPONSE',
+    `the server answers neither yes nor no to the login (HTTP ${status})`,
+    { hint: 'check the addresses: --gsql-url, and look into the log of the server' },
+  );
+}
+
+function nothingKept(): never {
+  throw new GraphException('INPUT_REQUIRED', 'The store cannot be opened.', {
+    hint: 'give a user name and a password: --username, --password-stdin',
+  });
+}
