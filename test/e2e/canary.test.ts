@@ -14,7 +14,7 @@ import { startSandbox } from '../../src/sandbox/server.js';
 import { openStore } from '../../src/store/open.js';
 import { filesBelow, spotted } from '../helpers/canary.js';
 import { keyringSkipReason, processesOf, withKeyring } from '../helpers/keyring.js';
-import { BIN, start } from '../helpers/process.js';
+import { BIN, standaloneSkipReason, start } from '../helpers/process.js';
 
 // Blanks, quotes and a backslash, so that it looks different in every writing; above all no word of it is a common one.
 const PASSWORD = 'Kanarie "zang\\vogel" /+=& 7431';
@@ -480,7 +480,8 @@ test.each(['3.2.0', '3.10.1', '4.1.2'])(
   600_000,
 );
 
-describe('a crash', () => {
+// The bursts are put in by a file that Node loads first.
+describe.skipIf(standaloneSkipReason !== undefined)('a crash', () => {
   test.each(['at once', 'later', 'in a promise'])(
     '%s tells where, and nothing of what was worked on',
     async (when) => {
@@ -572,7 +573,7 @@ describe('what a debugger or a logger prints', () => {
   });
 });
 
-const noKeyring = keyringSkipReason();
+const noKeyring = keyringSkipReason() ?? standaloneSkipReason;
 test.skipIf(noKeyring !== undefined)(
   'the helper that speaks to the keychain gets no credential but by its pipe',
   async () => {

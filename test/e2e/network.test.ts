@@ -1,0 +1,257 @@
+// The built command through a proxy, with certificates, over IPv6 and past redirects. The same for the library, and the
+// finer points, stand in test/contract/core-transport.test.ts.
+import fs from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import { createServer as createHttps } from 'node:https';
+import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { generate } from 'selfsigned';
+import { expect, onTestFinished, test } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { start } from '../helpers/process.js';
+
+const NAME = 'db.example.test';
+
+async function certificate(name: string): Promise<{ cert: string; key: string }> {
+  const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
+    keySize: 2048,
+    extensions: [
+      { name: 'basicConstraints', cA: true },
+      { name: 'subjectAltName', altNames: [{ type: 2, value: name }] },
+    ],
+  });
+  return { cert, key };
+}
+
+async function listening(server: Server): Promise<number> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A proxy that leads everything to one local port, and keeps what it could read. */
+async function proxyTo(
+  port: number,
+): Promise<{ url: string; asked: string[]; logins: unknown[]; read: () => string }> {
+  const asked: string[] = [];
+  const logins: unknown[] = [];
+  let bytes = '';
+  const proxy = createServer((request: IncomingMessage, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    response.writeHead(502).end();
+  });
+  proxy.on('connect', (request: IncomingMessage, socket: Socket) => {
+    asked.push(`CONNECT ${request.url}`);
+    logins.push(request.headers['proxy-authorization']);
+    const onward = connect(port, '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      socket.on('data', (data) => {
+        bytes += data.toString('latin1');
+      });
+      onward.pipe(socket).pipe(onward);
+    });
+    onward.on('error', () => socket.destroy());
+    socket.on('error', () => onward.destroy());
+  });
+  return { url: `127.0.0.1:${await listening(proxy)}`, asked, logins, read: () => bytes };
+}
+
+async function secureSandbox(serverVersion: string): Promise<{ sandbox: Sandbox; ca: string; port: number }> {
+  const tls = await certificate(NAME);
+  const sandbox = await startSandbox({
+    serverVersion,
+    tls,
+    gsqlPort: 0,
+    ...(serverVersion.startsWith('3') && { restPort: 0 }),
+  });
+  onTestFinished(() => sandbox.close());
+  return { sandbox, ca: file(tls.cert), port: Number(new URL(sandbox.gsqlUrl).port) };
+}
+
+function file(text: string): string {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-network-'));
+  onTestFinished(() => fs.rmSync(folder, { recursive: true, force: true }));
+  fs.writeFileSync(path.join(folder, 'pem'), text, { mode: 0o600 });
+  return path.join(folder, 'pem');
+}
+
+const user = {
+  GRAPHCRED_GRAPH: 'demo',
+  GRAPHCRED_USERNAME: 'tigergraph',
+  GRAPHCRED_PASSWORD: 'tigergraph',
+  GRAPHCRED_STORE: 'file',
+};
+
+async function run(argv: readonly string[], env: Record<string, string>) {
+  return start(argv, { HOME: temporaryHome(), ...user, ...env }).ended;
+}
+
+test.each(['3.10.1', '4.1.2'])(
+  '%s: everything on port 443 and behind /restpp, through a proxy that learns nothing',
+  async (version) => {
+    const { sandbox, ca, port } = await secureSandbox(version);
+    const proxy = await proxyTo(port);
+    const env = {
+      GRAPHCRED_HOST: `https://${NAME}`,
+      GRAPHCRED_REST_PORT: '443',
+      GRAPHCRED_GSQL_PORT: '443',
+      GRAPHCRED_CA: ca,
+      HTTPS_PROXY: `http://ada:p%40ss@${proxy.url}`,
+    };
+    const home = temporaryHome();
+    const call = (...argv: string[]) => start(argv, { HOME: home, ...user, ...env }).ended;
+    const minted = await call('token', 'get', '-v');
+    expect(minted).toMatchObject({ status: 0, stdout: expect.stringMatching(/^\S+\n$/) });
+    expect(await call('token', 'check')).toMatchObject({ status: 0 });
+    expect(await call('secret', 'list')).toMatchObject({ status: 0 });
+    expect(await call('api', '/echo')).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('Hello GSQL'),
+    });
+    expect(new Set(proxy.asked)).toEqual(new Set([`CONNECT ${NAME}:443`]));
+    expect(new Set(proxy.logins)).toEqual(new Set([`Basic ${Buffer.from('ada:p@ss').toString('base64')}`]));
+    expect(sandbox.requests.map((request) => request.path)).toContain('/restpp/echo');
+    expect(sandbox.requests.every(({ server }) => server === 'gsql')).toBe(true);
+    for (const credential of [minted.stdout.trim(), 'tigergraph', 'Basic', 'Bearer'])
+      expect(proxy.read()).not.toContain(credential);
+    expect(minted.stderr).not.toMatch(/p@ss|p%40ss/);
+
+    // The name is checked against the host that was meant, also with an authority that is trusted.
+    const other = { ...env, GRAPHCRED_HOST: 'https://other.example.test' };
+    const refused = await run(['token', 'get', '-o', 'json'], other);
+    expect(refused).toMatchObject({ status: 7, stdout: '' });
+    expect(JSON.parse(refused.stderr).error).toMatchObject({
+      code: 'TLS',
+      message: expect.stringContaining('another name'),
+    });
+    expect((await run(['token', 'get', '-o', 'json'], { ...env, GRAPHCRED_CA: '' })).stderr).toContain(
+      '"TLS"',
+    );
+
+    // Exempt hosts are not told to the proxy, and a name that nobody knows is then just that.
+    const before = proxy.asked.length;
+    const exempt = await run(['token', 'get', '--timeout', '20'], { ...env, NO_PROXY: '.example.test' });
+    expect(exempt.status).toBe(7);
+    expect(proxy.asked.length).toBe(before);
+  },
+);
+
+test('the lower-case variable counts too, and --insecure takes any certificate, with a warning each time', async () => {
+  const { ca: _, port } = await secureSandbox('3.10.1');
+  const proxy = await proxyTo(port);
+  const env = {
+    GRAPHCRED_GSQL_URL: 'https://other.example.test',
+    GRAPHCRED_REST_URL: 'https://other.example.test/restpp',
+    https_proxy: proxy.url,
+  };
+  for (let again = 0; again < 2; again++)
+    expect(await run(['token', 'get', '--insecure'], env)).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('warning: server certificates are not checked'),
+    });
+  expect(proxy.asked[0]).toBe('CONNECT other.example.test:443');
+});
+
+test('an http server is asked through HTTP_PROXY by its whole address; a proxy that fails is exit 7', async () => {
+  const proxy = await proxyTo(1);
+  const env = { GRAPHCRED_HOST: `http://${NAME}`, HTTP_PROXY: `http://${proxy.url}` };
+  expect(await run(['secret', 'list', '--server-version', '3.10.1'], env)).toMatchObject({
+    status: 7,
+    stderr: expect.stringContaining('without encryption'),
+  });
+  expect(proxy.asked).toEqual([`POST http://${NAME}:14240/gsqlserver/gsql/file`]);
+});
+
+test('a private authority and a client certificate', async () => {
+  const own = await certificate('localhost');
+  const client = await certificate('client');
+  const token = 't'.repeat(32);
+  const options = { ...own, ca: client.cert, requestCert: true, rejectUnauthorized: true };
+  const port = await listening(
+    createHttps(options, (_request, response) => response.end(JSON.stringify({ error: false, token }))),
+  );
+  const url = `https://localhost:${port}`;
+  const env = { GRAPHCRED_REST_URL: url, GRAPHCRED_GSQL_URL: url, GRAPHCRED_SERVER_VERSION: '3.10.1' };
+  const mint = ['token', 'get'];
+  const withCa = [...mint, '--ca', file(own.cert)];
+  expect(await run(mint, env)).toMatchObject({ status: 7, stderr: expect.stringContaining('--ca') });
+  expect(await run(withCa, env)).toMatchObject({ status: 7, stdout: '' });
+  const shown = [...withCa, '--cert', file(client.cert), '--key', file(client.key)];
+  expect(await run(shown, env)).toMatchObject({ status: 0, stdout: `${token}\n` });
+  // The certificate is for localhost, and 127.0.0.1 is another name.
+  const byAddress = { ...env, GRAPHCRED_REST_URL: url.replace('localhost', '127.0.0.1') };
+  expect(await run(shown, byAddress)).toMatchObject({
+    status: 7,
+    stderr: expect.stringContaining('another name'),
+  });
+});
+
+test('no redirect is followed, whatever is asked', async () => {
+  const followed: unknown[] = [];
+  const elsewhere = await listening(
+    createServer((request, response) => {
+      followed.push(request.headers.authorization ?? request.url);
+      response.end('{"error":false,"token":"abcdefgh"}');
+    }),
+  );
+  const port = await listening(
+    createServer((request, response) => {
+      response.writeHead(307, { location: `http://127.0.0.1:${elsewhere}${request.url}` }).end();
+    }),
+  );
+  const url = `http://127.0.0.1:${port}`;
+  for (const version of ['3.2.0', '3.10.1', '4.1.2']) {
+    const env = { GRAPHCRED_REST_URL: url, GRAPHCRED_GSQL_URL: url, GRAPHCRED_SERVER_VERSION: version };
+    for (const argv of [
+      ['token', 'get'],
+      ['secret', 'list'],
+      ['secret', 'create', 'a'],
+      ['api', '--service', '/x'],
+    ])
+      expect(await run(argv, env)).toMatchObject({
+        status: 8,
+        stdout: '',
+        stderr: expect.stringContaining('redirect'),
+      });
+  }
+  const auto = { GRAPHCRED_REST_URL: url, GRAPHCRED_GSQL_URL: url };
+  expect(await run(['token', 'get'], auto)).toMatchObject({ status: 8 });
+  expect(followed).toEqual([]);
+});
+
+const noIPv6 = Object.values(os.networkInterfaces()).some((all) =>
+  all?.some(({ address }) => address === '::1'),
+)
+  ? undefined
+  : 'this machine has no address ::1';
+if (noIPv6) console.warn(`the IPv6 test is skipped: ${noIPv6}`);
+test.skipIf(noIPv6 !== undefined)('an IPv6 address, in brackets', async () => {
+  const sandbox = await startSandbox({ host: '::1', gsqlPort: 0, restPort: 0 });
+  onTestFinished(() => sandbox.close());
+  const [rest, gsql] = [new URL(sandbox.restUrl).port, new URL(sandbox.gsqlUrl).port];
+  const argv = [
+    'token',
+    'get',
+    '--host',
+    'http://[::1]',
+    '--rest-port',
+    rest,
+    '--gsql-port',
+    gsql,
+    '-o',
+    'json',
+  ];
+  const { status, stdout, stderr } = await run(argv, {});
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(JSON.parse(stdout).host).toBe('http://[::1]');
+});
