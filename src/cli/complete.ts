@@ -11,14 +11,21 @@ import { placesOf } from './session.js';
 /** Whatever a shell might read as more than a word is not offered to it. */
 const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
 
+/** Said in place of candidates where the shell should offer its files. No candidate can be this: see PLAIN. */
+const A_FILE = [':file'];
+
 /**
- * What the last of the words could become, one candidate a line; none where a file or a free value is meant.
+ * What the last of the words could become, one candidate a line; `:file` where a file is meant; nothing where a free
+ * value is.
  * Reads the config file and the records of saved secrets; never asks a server, the keychain or a person.
  */
 export async function complete(ctx: Context, words: readonly string[]): Promise<void> {
   let found: readonly string[] = [];
   try {
-    found = await candidates(ctx, words.slice(0, -1), words.at(-1) ?? '');
+    // bash cuts `--output=json` into three words.
+    const last = words.at(-1) ?? '';
+    const before = words.slice(0, -1).filter((word) => word !== '=');
+    found = await candidates(ctx, before, last === '=' ? '' : last);
   } catch {
     // A config file that cannot be read is told by the commands; here it would only spoil the line being typed.
   }
@@ -28,23 +35,26 @@ export async function complete(ctx: Context, words: readonly string[]): Promise<
 async function candidates(ctx: Context, before: readonly string[], word: string): Promise<string[]> {
   const begins = (options: Iterable<string>) =>
     [...new Set(options)].filter((one) => one.startsWith(word)).sort();
-  if (before.includes('--')) return [];
+  if (before.includes('--')) return A_FILE;
   const spec = COMMANDS.find(({ path }) => path.split(' ').every((part, at) => before[at] === part));
   if (spec === undefined) return begins(namesAfter(before));
   const [name, value] = split(word);
   if (value !== undefined) {
-    const values = await valuesOf(ctx, spec, before, optionNamed(spec, name));
-    return begins(values.map((one) => `${name}=${one}`));
+    const named = optionNamed(spec, name);
+    if (named?.value === 'file') return A_FILE;
+    return begins((await valuesOf(ctx, spec, before, named)).map((one) => `${name}=${one}`));
   }
   const option = optionNamed(spec, before.at(-1) ?? '');
+  if (option?.value === 'file') return A_FILE;
   if (option?.value !== undefined) return begins(await valuesOf(ctx, spec, before, option));
-  if (word.startsWith('-')) {
+  const [argument] = spec.args ?? [];
+  if (word.startsWith('-') || argument === undefined) {
     const open = spec.options.filter((one) => one.repeat || !before.includes(`--${one.name}`));
     return begins([...open.map((one) => `--${one.name}`), '--help']);
   }
-  const [argument] = spec.args ?? [];
-  if (argument?.choices) return begins(argument.choices);
-  return argument?.name === 'alias' ? begins(savedAliases(ctx, spec)) : [];
+  if (argument.choices) return begins(argument.choices);
+  if (argument.name === 'alias') return begins(savedAliases(ctx, spec));
+  return argument.name === 'path' ? [] : A_FILE;
 }
 
 /** The words that make up commands. */

@@ -7,10 +7,13 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `# graphcred completion for bash; add to ~/.bashrc: source <(graphcred completion bash)
 _graphcred() {
   local IFS=$'\\n'
-  local words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
-  COMPREPLY=($(compgen -W "$(graphcred ${COMPLETE} "\${words[@]}" 2>/dev/null)" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  local words=("\${COMP_WORDS[@]:1:COMP_CWORD}") last="\${COMP_WORDS[COMP_CWORD]}" found
+  COMPREPLY=()
+  found=$(graphcred ${COMPLETE} "\${words[@]}" 2>/dev/null)
+  if [ "$found" = :file ]; then compopt -o default 2>/dev/null
+  else COMPREPLY=($(compgen -W "$found" -- "\${last#=}")); fi
 }
-complete -o default -F _graphcred graphcred
+complete -F _graphcred graphcred
 `,
   zsh: `#compdef graphcred
 # graphcred completion for zsh; add to ~/.zshrc after compinit: source <(graphcred completion zsh)
@@ -18,7 +21,12 @@ _graphcred() {
   local -a found
   found=("\${(@f)$(graphcred ${COMPLETE} "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
   found=(\${found:#})
-  if (( $#found )); then compadd -a found; else _files; fi
+  if [[ "$found" == :file ]]; then
+    compset -P '--*='
+    _files
+  else
+    compadd -a found
+  fi
 }
 if [ "$funcstack[1]" = "_graphcred" ]; then _graphcred "$@"; else compdef _graphcred graphcred; fi
 `,
@@ -27,10 +35,10 @@ function __graphcred_complete
     set -l words (commandline -opc)
     set -l current (commandline -ct)
     set -l found (graphcred ${COMPLETE} $words[2..-1] "$current" 2>/dev/null)
-    if test (count $found) -gt 0
-        printf '%s\\n' $found
-    else
+    if test "$found" = :file
         __fish_complete_path "$current"
+    else
+        printf '%s\\n' $found
     end
 end
 complete -c graphcred -f -a '(__graphcred_complete)'
@@ -42,7 +50,8 @@ Register-ArgumentCompleter -Native -CommandName graphcred -ScriptBlock {
     Where-Object { $_.Extent.EndOffset -lt $cursorPosition } | ForEach-Object { $_.ToString() })
   # An empty last word is written as a quoted pair of quotes, which every version passes on.
   $last = if ($wordToComplete -eq '') { if ($PSVersionTable.PSVersion -ge [version]'7.3') { '' } else { '""' } } else { $wordToComplete }
-  graphcred ${COMPLETE} @words $last 2>$null | ForEach-Object {
+  # With no answer PowerShell offers files.
+  graphcred ${COMPLETE} @words $last 2>$null | Where-Object { $_ -ne ':file' } | ForEach-Object {
     [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_)
   }
 }
