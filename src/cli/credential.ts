@@ -56,12 +56,6 @@ function usable(sources: CredentialSource[], purpose: Purpose, { settings }: Ses
 function saidSources(session: Session): CredentialSource[] {
   const { call, settings } = session;
   const { flags, ctx } = call;
-  const stdin = ['password-stdin', 'secret-stdin', 'token-stdin'].filter((flag) => flags[flag] === true);
-  if (stdin.length > 1) {
-    throw new GraphException('USAGE', `Only one value can come from stdin, not ${stdin.length}.`, {
-      hint: `keep one of: ${stdin.map((flag) => `--${flag}`).join(', ')}`,
-    });
-  }
   const sources: CredentialSource[] = [];
   for (const level of LEVELS) {
     for (const kind of KINDS) {

@@ -69,6 +69,7 @@ export function placesOf({ ctx }: Call): { configDir: string; stateDir: string }
 export async function openSettings(call: Call, options: { newProfile?: boolean } = {}) {
   const { ctx, flags, report } = call;
   const { configDir, stateDir } = placesOf(call);
+  refuseTwoFromStdin(call);
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
   const { env, cwd, home, uid } = ctx;
@@ -82,6 +83,16 @@ export async function openSettings(call: Call, options: { newProfile?: boolean }
   }
   warnOfReaders(settings, call);
   return { settings, configDir, stateDir };
+}
+
+/** Whether they are read or not: whoever gives two means something that cannot be. */
+function refuseTwoFromStdin({ flags }: Call): void {
+  const named = ['password-stdin', 'secret-stdin', 'token-stdin'].filter((flag) => flags[flag] === true);
+  const stdin = [...(flags.data === '-' ? ['-d -'] : []), ...named.map((flag) => `--${flag}`)];
+  if (stdin.length < 2) return;
+  throw new GraphException('USAGE', `Only one value can come from stdin, not ${stdin.length}.`, {
+    hint: `keep one of: ${stdin.join(', ')}`,
+  });
 }
 
 /** The format asked for. A format of tokens, set for all commands, is text where no token is printed. */

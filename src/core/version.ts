@@ -41,8 +41,9 @@ function generationOf(version: string): ServerVersion {
  */
 export async function detectVersion(
   serviceUrl: string,
-  send: (request: HttpRequest) => Promise<HttpReply>,
+  ask: (request: HttpRequest) => Promise<HttpReply>,
 ): Promise<ServerVersion> {
+  const send = (request: HttpRequest) => ask(request).catch(sayIt);
   const there = { server: 'service', base: serviceUrl } as const;
   const newer = await send({ ...there, method: 'GET', path: '/gsql/v1/version' });
   if (newer.status === 200) {
@@ -68,6 +69,19 @@ export async function detectVersion(
     `${serviceUrl} does not tell its version (HTTP ${newer.status}, then HTTP ${older.status}).`,
     { hint: SAY_IT, status: older.status, serverText: isHtml(older) ? '' : showable(older.body) },
   );
+}
+
+/** A server that answers elsewhere only may be used all the same by who knows what it is. */
+function sayIt(error: unknown): never {
+  if (!(error instanceof GraphException) || error.code === 'CANCELLED' || error.code === 'TLS') throw error;
+  const { code, message, hint = '', serverCode, serverText, status, ambiguous } = error;
+  throw new GraphException(code, message, {
+    hint: `${hint} If you know its version, give it: --server-version (serverVersion).`.trim(),
+    ...(serverCode !== undefined && { serverCode }),
+    ...(serverText !== undefined && { serverText }),
+    ...(status !== undefined && { status }),
+    ambiguous,
+  });
 }
 
 function versionIn(text: string): string | undefined {

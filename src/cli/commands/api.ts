@@ -73,12 +73,6 @@ async function askWith(session: Session, token: Sensitive, keeps: boolean, ask: 
 async function bodyOf({ ctx, flags }: Call): Promise<string | undefined> {
   const data = flags.data as string | undefined;
   if (data === '-') {
-    const other = ['password-stdin', 'secret-stdin'].find((flag) => flags[flag] === true);
-    if (other) {
-      throw new GraphException('USAGE', 'Only one value can come from stdin, not 2.', {
-        hint: `keep one of: -d -, --${other}`,
-      });
-    }
     const text = await ctx.stdin.read();
     if (Buffer.byteLength(text) <= MOST_FROM_STDIN) return text;
     throw new GraphException('USAGE', 'There is more than 1 MB on stdin.', {

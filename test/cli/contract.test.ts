@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.js';
+import { bench } from '../helpers/cli.js';
+
+// Promises of the contract that belong to no single command.
+
+const STDIN = ['--password-stdin', '--secret-stdin', '--token-stdin', '-d -'];
+
+test('two values from stdin are refused by every command that could take both, whatever it would read', async () => {
+  const { run, requests } = await bench();
+  const words: Record<string, string> = {
+    'secret create': 'ci',
+    'secret drop': 'ci',
+    'secret rotate': 'ci',
+    exec: '-- true',
+    api: '/echo',
+  };
+  const done = new Set<string>();
+  for (const { path, options } of COMMANDS) {
+    if (path === 'config trust') continue; // It reads no settings at all.
+    const takes = STDIN.filter((flag) =>
+      options.some(({ name }) => `--${name}` === flag || (name === 'data' && flag === '-d -')),
+    );
+    for (const [at, first] of takes.entries())
+      for (const second of takes.slice(at + 1)) {
+        const line = `${path} ${first} ${second} ${words[path] ?? ''}`.trim();
+        const { status, stdout, stderr } = await run(line, { stdin: 'value' });
+        done.add(path);
+        if (path === 'doctor') expect({ line, status }).toEqual({ line, status: 2 });
+        else
+          expect({ line, status, stdout, stderr }).toEqual({
+            line,
+            status: 2,
+            stdout: '',
+            stderr: expect.stringMatching(
+              /^graphcred: Only one value can come from stdin, not 2\.\nhint: keep one of: /,
+            ),
+          });
+      }
+  }
+  expect(done.size).toBeGreaterThan(15);
+  expect(requests()).toEqual([]);
+});
+
+test('token get says under -v that it does not look at TG_API_TOKEN', async () => {
+  const { run } = await bench();
+  const env = { TG_API_TOKEN: 'canary' };
+  const loud = await run('token get -v', { env });
+  expect(loud.stderr).toMatch(/^graphcred: TG_API_TOKEN is set; token get does not look at it$/m);
+  expect(loud.stdout).not.toContain('canary');
+  expect((await run('token get', { env })).stderr).toBe('');
+  expect((await run('token get -v')).stderr).not.toContain('TG_API_TOKEN');
+});
+
+test.each([
+  ['cannot be reached', 'http://127.0.0.1:1', 7],
+  ['is asleep', 'action=sleeping', 7],
+  ['sends somewhere else', 'action=status,status=302,header=Location: http://127.0.0.1:1/', 8],
+  ['answers nonsense', 'action=html', 8],
+])('a service server that %s: the version can be given', async (_what, fault, status) => {
+  const { run, sandbox } = await bench();
+  const { parseFault } = await import('../../src/sandbox/args.js');
+  const env: Record<string, string> = {};
+  if (fault.startsWith('http')) env.GRAPHCRED_GSQL_URL = fault;
+  else
+    for (const route of ['/gsql/v1/version', '/gsqlserver/gsql/version'])
+      sandbox.addFault({ ...parseFault(fault), route });
+  const refused = await run('token get --store none', { env });
+  expect({ ...refused }).toEqual({
+    status,
+    stdout: '',
+    stderr: expect.stringMatching(/\nhint: .*--server-version/),
+  });
+  // And when it is, the service server is not needed.
+  expect(await run('token get --store none --server-version 3', { env })).toMatchObject({ status: 0 });
+});
