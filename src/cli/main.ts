@@ -129,7 +129,9 @@ function realContext(build: string | undefined): Context {
   return {
     argv: process.argv.slice(2),
     env: process.env,
-    cwd: process.cwd(),
+    get cwd() {
+      return workingFolder();
+    },
     home: process.env.HOME || process.getBuiltinModule('node:os').homedir(),
     platform: process.platform,
     uid: process.getuid?.(),
@@ -151,6 +153,17 @@ function realContext(build: string | undefined): Context {
         for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve);
       }),
   };
+}
+
+/** @throws GraphException USAGE when it has been removed under the shell that is in it */
+function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    throw new GraphException('USAGE', 'The folder this was started in is gone.', {
+      hint: 'go to one that exists, then run the command again: cd',
+    });
+  }
 }
 
 function isTerminal(fd: number): boolean {

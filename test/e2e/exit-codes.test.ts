@@ -72,10 +72,10 @@ const CASES: readonly Case[] = [
   {
     status: 1,
     code: 'INTERNAL',
-    argv: ['config', 'show'],
+    argv: GET,
     // A bug as it would be: something of the platform throws what nobody expects, with a credential in its text.
     before: (place) => {
-      file('bug.cjs', 'Array.prototype.flatMap = () => { throw new TypeError("canary"); };')(place);
+      file('bug.cjs', 'String.prototype.toLowerCase = () => { throw new TypeError("canary"); };')(place);
       set({ NODE_OPTIONS: `--require ${path.join(place.folder, 'bug.cjs')}` })(place);
     },
     message: 'graphcred ran into a bug (TypeError).',

@@ -3,8 +3,9 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
 import { temporaryHome } from '../helpers/cli.js';
+import { run } from '../helpers/driver.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
-import { sandboxFor, start } from '../helpers/process.js';
+import { BIN, sandboxFor, start } from '../helpers/process.js';
 
 const COMMANDS = ['token get', 'secret list', 'token delete', 'status', 'secret create'];
 
@@ -227,4 +228,17 @@ test('a reader that leaves early is no error', async () => {
   const running = start(['token', 'get', '--store', 'none'], env);
   running.child.stdout?.destroy();
   expect(await running.ended).toMatchObject({ status: 0, stderr: '' });
+});
+
+test('a working folder that is gone is exit 2 and one line', async () => {
+  const home = temporaryHome();
+  const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"';
+  for (const [words, status, stderr] of [
+    [['token', 'list'], 2, /^graphcred: The folder this was started in is gone\.\nhint: [^\n]+\n$/],
+    [['--version'], 0, /^$/],
+  ] as const) {
+    const command = ['sh', '-c', `cd "$HOME" && ${script}`, 'sh', process.execPath, BIN, ...words];
+    const ended = await run(command, { PATH: process.env.PATH ?? '', HOME: home });
+    expect(ended).toMatchObject({ status, stderr: expect.stringMatching(stderr) });
+  }
 });
