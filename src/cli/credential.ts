@@ -45,6 +45,11 @@ export async function findCredential(
   return credential;
 }
 
+/** Whether the config file in force brings the credential that this call would use. Reads none. */
+export function fileBringsCredential(session: Session, purpose: Purpose): boolean {
+  return usable(saidSources(session), purpose, session)[0]?.literal ?? false;
+}
+
 /** A login is a password; a secret only where there is no password anywhere and the server may be a 4.x. */
 function usable(sources: CredentialSource[], purpose: Purpose, { settings }: Session): CredentialSource[] {
   if (purpose === 'mint') return sources;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cli, type Result, temporaryHome } from '../helpers/cli.js';
 import { gate } from '../helpers/gate.js';
 import { type Keyring, keyringSkipReason, startKeyring } from '../helpers/keyring.js';
-import { sandboxFor, start } from '../helpers/process.js';
+import { sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 import { DEEP } from '../helpers/property.js';
 import { randomFrom, seedFor } from '../helpers/storm.js';
 
@@ -84,7 +84,10 @@ async function stage({ serverVersion, store, login }: Variant, keyring?: Keyring
       const { status, stderr } = await start(['secret', 'rotate', alias], { ...rotating, ...killer(0) })
         .ended;
       expect(status, stderr).toBe(0);
-      return { calls: sandbox.requests.length - seen, writes: Number(/writes: (\d+)/.exec(stderr)?.[1]) };
+      return {
+        calls: sandbox.requests.length - seen,
+        writes: Number(/writes: (\d+)/.exec(stderr)?.[1] ?? 0),
+      };
     },
 
     /** A rotation that is killed at that moment; or comes to its end, should that be first. */
@@ -219,7 +222,8 @@ describe.each<Variant>([
       const made = await stage(variant);
       const moments = everyMoment(await made.count('counted'));
       await made.drop('counted');
-      expect(moments.length).toBeGreaterThan(30);
+      // Only Node lets itself be told to count its changes on the disk.
+      expect(moments.length).toBeGreaterThan(standaloneSkipReason ? 15 : 30);
       const { unfinished } = await killAtEach(made, moments);
       // Most of the moments lie between the first note of the rotation and the last.
       expect(unfinished).toBeGreaterThan(moments.length / 3);

@@ -6,7 +6,7 @@ import { heldTokens } from '../../tokens/held.js';
 import type { Call } from '../call.js';
 import { colours } from '../colour.js';
 import { connect } from '../connect.js';
-import { findCredential } from '../credential.js';
+import { findCredential, refuseUntrusted } from '../credential.js';
 import { exitStatus } from '../exit.js';
 import { printable, times } from '../output.js';
 import { openSession, openSettings, type Session } from '../session.js';
@@ -71,6 +71,8 @@ async function look(call: Call): Promise<Status> {
     const expired = record !== undefined && (record.expiresAtUnix ?? 0) <= nowUnix;
     const unasked: State = record === undefined ? 'none' : expired ? 'expired' : 'unverified';
     if (call.flags.offline === true) return { ...unknown, state: unasked, record, error: undefined };
+    // Without one nothing vouches for where an untrusted file leads.
+    if (credential === undefined) await refuseUntrusted(session, { literal: false });
     try {
       const { connection, version } = await connect(session, undefined, store.name !== 'none');
       const restAuth = await connection.restAuthentication();

@@ -4,6 +4,7 @@ import { findConfig } from '../../config/find.js';
 import { GraphException } from '../../core/errors.js';
 import type { Store } from '../../store/store.js';
 import type { Call } from '../call.js';
+import { fileBringsCredential, refuseUntrusted } from '../credential.js';
 import { openSession, othersCanReadCredential, placesOf, type Session } from '../session.js';
 import { chooseStore } from '../stores.js';
 import { type Check, type Found, failed, ok, skipped, warn } from './check.js';
@@ -48,6 +49,17 @@ export async function openQuietly(call: Call, found: Found): Promise<Session | u
       found['config-mode'] = judgeMode(mode, configFile);
     }
     return undefined;
+  }
+}
+
+/** Whether anything may be asked of the servers: a file that nobody vouched for does not decide which. */
+export async function isVouchedFor(session: Session, found: Found): Promise<boolean> {
+  try {
+    await refuseUntrusted(session, { literal: fileBringsCredential(session, 'login') });
+    return true;
+  } catch (error) {
+    found.config = failed(error);
+    return false;
   }
 }
 

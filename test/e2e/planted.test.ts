@@ -1,0 +1,313 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.js';
+import { bench, cli } from '../helpers/cli.js';
+import { start } from '../helpers/process.js';
+
+// A folder that was cloned or unpacked, full of files that somebody else wrote. Whatever is typed in it: nothing there is
+// run, nothing there is written, and no host that only such a file names hears of it.
+
+const SECRET_LOOKALIKE = 'canary0123456789canary0123456789';
+
+/** One line or more for each command there is; the check that none is missing is below. */
+const LINES: Record<string, readonly string[]> = {
+  'secret list': ['secret list'],
+  'secret create': ['secret create fresh', 'secret create kept --save'],
+  'secret drop': ['secret drop fresh --yes'],
+  'secret rotate': ['secret rotate ci'],
+  'secret prune': ['secret prune --dry-run', 'secret prune --yes'],
+  'token get': ['token get', 'token get --fresh', 'token get --store none', 'token get --wait 1'],
+  'token refresh': ['token refresh', 'token refresh --token-stdin'],
+  'token delete': [
+    'token delete',
+    'token delete --all',
+    'token delete --token-stdin',
+    'token delete --skip-missing',
+  ],
+  'token list': ['token list'],
+  'token check': ['token check', 'token check --token-stdin'],
+  exec: ['exec -- true', 'exec --revoke -- true'],
+  api: ['api /echo', 'api /gsql/v1/version --service', 'api /echo -X POST -d {}'],
+  login: ['login', 'login -p fresh'],
+  logout: ['logout', 'logout --revoke'],
+  status: ['status', 'status --all-profiles', 'status --offline'],
+  'config show': ['config show'],
+  'config trust': [],
+  'config path': ['config path'],
+  doctor: ['doctor'],
+  completion: ['completion bash', '__complete bash 3 graphcred -p '],
+  sandbox: ['sandbox -q -- true'],
+};
+
+test('every command is tried', () => {
+  expect(Object.keys(LINES).sort()).toEqual(COMMANDS.map(({ path: name }) => name).sort());
+});
+
+/** Ways to be run or read by a careless search for settings. Each leaves a mark when it is run. */
+function plantPrograms(folder: string, mark: string, evilUrl: string): void {
+  const cjs = `require('node:fs').writeFileSync(${JSON.stringify(mark)}, 'ran'); module.exports = { gsqlUrl: '${evilUrl}' };\n`;
+  const esm = `import fs from 'node:fs'; fs.writeFileSync(${JSON.stringify(mark)}, 'ran'); export default { gsqlUrl: '${evilUrl}' };\n`;
+  const data = JSON.stringify({
+    host: evilUrl,
+    gsqlUrl: evilUrl,
+    restUrl: evilUrl,
+    graphcred: { gsqlUrl: evilUrl },
+  });
+  const files: Record<string, string> = {
+    'package.json': JSON.stringify({
+      name: 'planted',
+      main: 'index.js',
+      graphcred: { gsqlUrl: evilUrl, restUrl: evilUrl },
+    }),
+    'package.yaml': `graphcred:\n  gsqlUrl: ${evilUrl}\n`,
+    '.env': `GRAPHCRED_GSQL_URL=${evilUrl}\nGRAPHCRED_REST_URL=${evilUrl}\nTG_HOST=${evilUrl}\n`,
+    'graphcred.json': data,
+    'config.json': data,
+    'index.js': cjs,
+  };
+  for (const base of [
+    '.graphcredrc',
+    'graphcred.config',
+    '.config/graphcredrc',
+    '.config/config',
+    '.config/graphcred/config',
+  ]) {
+    Object.assign(files, {
+      [`${base}.js`]: cjs,
+      [`${base}.cjs`]: cjs,
+      [`${base}.mjs`]: esm,
+      [`${base}.ts`]: esm,
+    });
+    if (base !== '.graphcredrc')
+      Object.assign(files, { [`${base}.json`]: data, [`${base}.yaml`]: data, [`${base}.yml`]: data });
+  }
+  files['.config/graphcredrc'] = data;
+  for (const name of ['cosmiconfig', 'keytar', 'typescript', 'commander', 'js-yaml'])
+    files[`node_modules/${name}/index.js`] = cjs;
+  for (const [name, text] of Object.entries(files)) {
+    const file = path.join(folder, name);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, text, { mode: 0o755 });
+  }
+}
+
+/** Names, kinds, modes, times of change and content of everything in a folder. */
+function photograph(folder: string): string[] {
+  return (fs.readdirSync(folder, { recursive: true }) as string[]).sort().map((name) => {
+    const file = path.join(folder, name);
+    const stat = fs.lstatSync(file);
+    return `${name} ${stat.mode} ${stat.mtimeMs} ${stat.isFile() ? fs.readFileSync(file, 'utf8') : ''}`;
+  });
+}
+
+/** A user with a token held and a secret saved for the own server, and the attacker's server. */
+async function victim(serverVersion: string) {
+  const own = await bench({ serverVersion });
+  const evil = await bench({ serverVersion });
+  await own.run('token get');
+  await own.run('secret create ci --save');
+  const saved = { GRAPHCRED_PASSWORD: '' };
+  await own.run('token get', { env: saved });
+  const project = path.join(own.home, 'cloned');
+  const cwd = path.join(project, 'deep', 'deeper');
+  fs.mkdirSync(cwd, { recursive: true });
+  return { own, evil, project, cwd, mark: path.join(own.home, 'ran') };
+}
+
+type Victim = Awaited<ReturnType<typeof victim>>;
+
+/** What the user has in the environment. None of these says where the server is; the last one says a part of it. */
+function environments({ own }: Victim): Record<string, Record<string, string>> {
+  const store = { GRAPHCRED_STORE: 'file' };
+  return {
+    'nothing but what is held and saved': store,
+    'only the user name': { ...store, GRAPHCRED_USERNAME: own.sandbox.username },
+    'user name and password': {
+      ...store,
+      GRAPHCRED_USERNAME: own.sandbox.username,
+      GRAPHCRED_PASSWORD: own.sandbox.password,
+      GRAPHCRED_GRAPH: 'demo',
+    },
+    'a secret': { ...store, GRAPHCRED_SECRET: SECRET_LOOKALIKE, GRAPHCRED_GRAPH: 'demo' },
+    'names and passwords of the field, and a token': {
+      ...store,
+      TG_USERNAME: own.sandbox.username,
+      TG_PASSWORD: own.sandbox.password,
+      TG_SECRET: SECRET_LOOKALIKE,
+      TG_GRAPHNAME: 'demo',
+      TG_API_TOKEN: SECRET_LOOKALIKE,
+    },
+  };
+}
+
+/** Ways for a data file to lead to the attacker's server. */
+function lures({ evil, own }: Victim): Record<string, Record<string, unknown>> {
+  const { gsqlUrl, restUrl } = evil.sandbox;
+  const { port, hostname } = new URL(gsqlUrl);
+  const username = own.sandbox.username;
+  const away = { gsqlUrl, restUrl, graph: 'demo', username };
+  return {
+    'URLs at the top': away,
+    'host and ports': {
+      host: `http://${hostname}`,
+      gsqlPort: Number(port),
+      restPort: Number(new URL(restUrl).port),
+      graph: 'demo',
+    },
+    'a profile that it makes the default': { defaultProfile: 'p', profiles: { p: away } },
+    'a credential of its own in another profile': {
+      ...away,
+      profiles: { other: { ...away, password: 'of-the-attacker' } },
+    },
+    'settings that weaken': {
+      ...away,
+      tls: { insecure: true },
+      store: 'none',
+      secretCommand: ['touch', 'ran'],
+      passwordFile: '/etc/hostname',
+      serverVersion: '4',
+    },
+  };
+}
+
+function withoutTrace(made: Victim, before: string[], where: string): void {
+  expect(fs.existsSync(made.mark), `${where}: a planted program ran`).toBe(false);
+  expect(photograph(made.project), where).toEqual(before);
+  expect(made.evil.requests(), where).toEqual([]);
+}
+
+/** The command line as words. */
+const words = (line: string) => line.split(' ');
+
+describe.each(['3.10.1', '4.1.2'])('in a folder of somebody else, on %s', (serverVersion) => {
+  test('programs are never run: each command does what it does elsewhere', async () => {
+    const made = await victim(serverVersion);
+    for (const folder of [made.cwd, made.project])
+      plantPrograms(folder, made.mark, made.evil.sandbox.gsqlUrl);
+    const before = photograph(made.project);
+    for (const line of Object.values(LINES).flat()) {
+      const elsewhere = fs.mkdtempSync(path.join(made.own.home, 'elsewhere-'));
+      const options = { env: made.own.env, stdin: `${SECRET_LOOKALIKE}\n` };
+      const there = await cli(made.own.home, words(line), { ...options, cwd: elsewhere });
+      const here = await cli(made.own.home, words(line), { ...options, cwd: made.cwd });
+      withoutTrace(made, before, line);
+      // What it makes or drops is made or dropped by then.
+      if (!/create|drop|delete|logout|refresh/.test(line))
+        expect({ line, status: here.status }).toEqual({ line, status: there.status });
+    }
+    // In processes of their own, in which nothing is loaded yet.
+    for (const line of ['token get', 'config show', 'doctor', 'login', 'exec -- true']) {
+      const { status, stderr } = await start(
+        line.split(' '),
+        { ...made.own.env, HOME: made.own.home },
+        '',
+        made.cwd,
+      ).ended;
+      expect({ line, status, stderr }).toMatchObject({ line, status: 0 });
+      withoutTrace(made, before, line);
+    }
+  });
+
+  test.each(['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'])(
+    '%s leads no request to its host, here or from a folder above',
+    async (name) => {
+      const made = await victim(serverVersion);
+      for (const [index, [lure, content]] of Object.entries(lures(made)).entries()) {
+        const folder = index % 2 === 0 ? made.cwd : made.project;
+        const file = path.join(folder, name);
+        fs.writeFileSync(file, JSON.stringify(content, null, 1));
+        const before = photograph(made.project);
+        for (const [what, env] of Object.entries(environments(made)))
+          for (const line of Object.values(LINES).flat()) {
+            // That one does ask the other profile's host, with nothing but that profile's own credential.
+            if (line === 'status --all-profiles' && lure.includes('another profile')) continue;
+            const { stdout, stderr } = await cli(made.own.home, words(line), {
+              cwd: made.cwd,
+              env,
+              stdin: `${SECRET_LOOKALIKE}\n`,
+            });
+            withoutTrace(made, before, `${line} with ${what}, lured by ${lure}`);
+            expect(stdout + stderr, line).not.toContain(SECRET_LOOKALIKE);
+          }
+        fs.rmSync(file);
+      }
+      // What was held and saved is still there, and works.
+      expect((await made.own.run('token get', { env: { GRAPHCRED_PASSWORD: '' } })).status).toBe(0);
+      expect(made.own.sandbox.unknownRoutes).toEqual([]);
+    },
+  );
+
+  test('a part of the address from such a file is no better', async () => {
+    const made = await victim(serverVersion);
+    const { gsqlUrl, restUrl } = made.own.sandbox;
+    const { GRAPHCRED_REST_URL: _rest, GRAPHCRED_GSQL_URL: _gsql, ...login } = made.own.env;
+    const halves = [
+      [{ restUrl: made.evil.sandbox.restUrl }, { GRAPHCRED_GSQL_URL: gsqlUrl }],
+      [{ gsqlUrl: made.evil.sandbox.gsqlUrl }, { GRAPHCRED_REST_URL: restUrl }],
+      [
+        { restPort: Number(new URL(made.evil.sandbox.restUrl).port) },
+        { GRAPHCRED_HOST: 'http://127.0.0.1', GRAPHCRED_GSQL_PORT: new URL(gsqlUrl).port },
+      ],
+      [
+        { gsqlPort: Number(new URL(made.evil.sandbox.gsqlUrl).port) },
+        { TG_HOST: 'http://127.0.0.1', TG_RESTPP_PORT: new URL(restUrl).port },
+      ],
+    ] as const;
+    for (const [content, env] of halves) {
+      const file = path.join(made.cwd, '.graphcredrc.json');
+      fs.writeFileSync(file, JSON.stringify(content));
+      const before = photograph(made.project);
+      for (const line of Object.values(LINES).flat())
+        for (const more of [{}, { TG_API_TOKEN: SECRET_LOOKALIKE }, { GRAPHCRED_PASSWORD: '' }]) {
+          const options = {
+            cwd: made.cwd,
+            env: { ...login, ...env, ...more },
+            stdin: `${SECRET_LOOKALIKE}\n`,
+          };
+          await cli(made.own.home, words(line), options);
+          withoutTrace(made, before, `${line} with ${JSON.stringify(content)} and ${Object.keys(more)}`);
+        }
+    }
+  });
+
+  test('a credential of its own takes nobody else’s with it', async () => {
+    const made = await victim(serverVersion);
+    const { sandbox } = made.evil;
+    const file = path.join(made.cwd, '.graphcredrc.json');
+    const own = {
+      gsqlUrl: sandbox.gsqlUrl,
+      restUrl: sandbox.restUrl,
+      graph: 'demo',
+      username: 'tigergraph',
+      password: 'tigergraph',
+    };
+    fs.writeFileSync(file, JSON.stringify(own), { mode: 0o600 });
+    const before = photograph(made.project);
+    // Each of these would send something of the user's, which the file did not bring.
+    const env = { GRAPHCRED_STORE: 'file' };
+    const attempts: [string, Record<string, string>][] = [
+      ['api /echo', { TG_API_TOKEN: SECRET_LOOKALIKE }],
+      ['token check', { TG_API_TOKEN: SECRET_LOOKALIKE }],
+      ['token check --token-stdin', {}],
+      ['token delete --token-stdin', {}],
+      ['token refresh --token-stdin', {}],
+      ['token get', { GRAPHCRED_PASSWORD: 'of-the-user' }],
+      ['token get', { GRAPHCRED_SECRET: SECRET_LOOKALIKE }],
+      ['token get --secret-stdin', {}],
+      ['secret list', { TG_PASSWORD: 'of-the-user' }],
+      ['doctor', { GRAPHCRED_PASSWORD: 'of-the-user' }],
+      ['status', { GRAPHCRED_SECRET: SECRET_LOOKALIKE }],
+    ];
+    for (const [line, more] of attempts) {
+      const options = { cwd: made.cwd, env: { ...env, ...more }, stdin: `${SECRET_LOOKALIKE}\n` };
+      const { status } = await cli(made.own.home, line.split(' '), options);
+      expect({ line, status }).toEqual({ line, status: 5 });
+      withoutTrace(made, before, `${line} with ${Object.keys(more)}`);
+    }
+    // The file's own credential may go where the file says, and doctor then looks at that server.
+    expect((await cli(made.own.home, ['token', 'get'], { cwd: made.cwd, env })).status).toBe(0);
+    expect((await cli(made.own.home, ['doctor'], { cwd: made.cwd, env })).status).toBe(0);
+    expect(made.evil.requests().length).toBeGreaterThan(0);
+  });
+});
