@@ -66,7 +66,9 @@ function append(file: string, pairs: readonly (readonly [string, string])[]): vo
 /** A dotenv report: GitLab reads it after the job and has no way to mask it while the job runs. */
 export function toGitlab({ ctx, flags, report }: Call, token: string): void {
   if (/[\r\n]/.test(token))
-    throw new GraphException('BAD_RESPONSE', 'This token cannot stand in a dotenv file.');
+    throw new GraphException('BAD_RESPONSE', 'This token cannot stand in a dotenv file.', {
+      hint: 'use another format, for example -o env',
+    });
   const file = path.resolve(ctx.cwd, flags.dotenv as string);
   const temporary = `${file}.${randomBytes(8).toString('hex')}.tmp`;
   written(file, () => {

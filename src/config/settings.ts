@@ -177,7 +177,9 @@ async function readConfig(location: ConfigLocation, input: SettingsInput) {
     try {
       stat = fs.fstatSync(fd);
       if (stat.size > 1_000_000)
-        throw new GraphException('CONFIG_INVALID', `${location.path} is too large to be a config file.`);
+        throw new GraphException('CONFIG_INVALID', `${location.path} is too large to be a config file.`, {
+          hint: 'name another one with --config',
+        });
       bytes = fs.readFileSync(fd);
     } finally {
       fs.closeSync(fd);

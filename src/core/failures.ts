@@ -38,6 +38,7 @@ export function describeFailure(request: HttpRequest, failure: unknown): GraphEx
         'BAD_RESPONSE',
         `${what(request)}: the answer is larger than is read (${reason}).`,
         {
+          hint: 'Ask for less of it at a time, if there is a way: limit, offset.',
           ambiguous,
         },
       );
@@ -68,6 +69,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
       'BAD_RESPONSE',
       `${what(request)}: the answer is compressed, which was not asked for.`,
       {
+        hint: 'Something between here and the server does that: check proxies, and the addresses.',
         status,
       },
     );

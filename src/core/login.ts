@@ -12,7 +12,9 @@ export function basicLogin(session: Session): Sensitive | undefined {
     });
   }
   if (username.includes(':')) {
-    throw new GraphException('USAGE', 'A user name cannot hold a colon.');
+    throw new GraphException('USAGE', 'A user name cannot hold a colon.', {
+      hint: 'Check --username (username).',
+    });
   }
   const login = Buffer.from(`${username}:${password.reveal()}`, 'utf8').toString('base64');
   return new Sensitive(`Basic ${login}`);
@@ -29,7 +31,9 @@ export function headerLogin(scheme: 'Bearer' | 'GSQL-Secret', credential: Sensit
   const value = credential.reveal();
   if (!/^[\x21-\x7e]+$/.test(value)) {
     const name = scheme === 'Bearer' ? 'token' : 'secret';
-    throw new GraphException('USAGE', `This ${name} holds blanks or letters that no ${name} has.`);
+    throw new GraphException('USAGE', `This ${name} holds blanks or letters that no ${name} has.`, {
+      hint: 'Check where it comes from: graphcred config show',
+    });
   }
   return new Sensitive(`${scheme} ${value}`);
 }

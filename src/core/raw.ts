@@ -37,17 +37,24 @@ export function checkRawCall(
   options: RawOptions,
 ): HttpRequest {
   const verb = method.toUpperCase();
-  if (!METHODS.has(verb)) throw new GraphException('USAGE', 'This HTTP method is not supported.');
+  if (!METHODS.has(verb))
+    throw new GraphException('USAGE', 'This HTTP method is not supported.', {
+      hint: `Choose one of: ${[...METHODS].join(', ')}.`,
+    });
   const target = resolveInside(base, path);
   refuseDangerous(verb, target);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(options.headers ?? {})) {
     const key = name.toLowerCase();
     if (!/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(key) || !/^[\t\x20-\x7e]*$/.test(value)) {
-      throw new GraphException('USAGE', 'A header holds characters that no header may have.');
+      throw new GraphException('USAGE', 'A header holds characters that no header may have.', {
+        hint: 'Keep to letters, digits and plain punctuation.',
+      });
     }
     if (OWN_HEADERS.has(key)) {
-      throw new GraphException('USAGE', `The header ${key} is set by graphcred itself.`);
+      throw new GraphException('USAGE', `The header ${key} is set by graphcred itself.`, {
+        hint: 'Leave it out.',
+      });
     }
     headers[key] = value;
   }
@@ -69,14 +76,22 @@ function resolveInside(base: string, path: string): URL {
   return target;
 }
 
+const NOT_HERE = 'An administrator who means it can use the tools of the database itself.';
+
 function refuseDangerous(method: string, target: URL): void {
   const path = decodeFully(target.pathname).toLowerCase();
   if (path.includes('drop-all')) {
-    throw new GraphException('USAGE', 'This call wipes the whole database, so graphcred does not send it.');
+    throw new GraphException('USAGE', 'This call wipes the whole database, so graphcred does not send it.', {
+      hint: NOT_HERE,
+    });
   }
   const query = decodeFully(target.search.replaceAll('+', ' ')).toLowerCase();
   if (method === 'DELETE' && /\/tokens\b/.test(path) && /[?&;\s]clear\b/.test(query)) {
-    throw new GraphException('USAGE', 'This call brings revoked tokens back, so graphcred does not send it.');
+    throw new GraphException(
+      'USAGE',
+      'This call brings revoked tokens back, so graphcred does not send it.',
+      { hint: NOT_HERE },
+    );
   }
 }
 
@@ -90,7 +105,9 @@ function decodeFully(text: string): string {
     if (decoded === current) return current;
     current = decoded;
   }
-  throw new GraphException('USAGE', 'The path is encoded too many times.');
+  throw new GraphException('USAGE', 'The path is encoded too many times.', {
+    hint: 'Write it as the server shall read it, encoded once.',
+  });
 }
 
 /** The answer for the caller; one that refuses the credential is thrown unless it is to be kept. */

@@ -74,3 +74,20 @@ test.each([
   // And when it is, the service server is not needed.
   expect(await run('token get --store none --server-version 3', { env })).toMatchObject({ status: 0 });
 });
+
+test.each([
+  ['api /echo -X BREW'],
+  ['api /gsql/v1/drop-all'],
+  ['api /gsql/v1/tokens?clear=true -X DELETE'],
+  [`api /${'%25'.repeat(1)}${'25'.repeat(9)}2f`],
+  ['secret list --username a:b'],
+])('%s is refused in one line, and a hint says what to do next', async (line) => {
+  const { run, requests } = await bench();
+  const { status, stdout, stderr } = await run(`${line} --server-version 3`);
+  expect({ status, stdout, stderr }).toEqual({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringMatching(/^graphcred: [^\n]+\nhint: [^\n]+\n$/),
+  });
+  expect(requests()).toEqual([]);
+});

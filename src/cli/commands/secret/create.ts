@@ -16,7 +16,10 @@ export async function run(call: Call): Promise<number | undefined> {
   // The value is shown once: a store that fails must fail before it exists.
   if (save) await tryStore(session, store);
   const [entry] = Object.entries(await connection.createSecret(wanted, { withAlias: true }));
-  if (!entry) throw new GraphException('BAD_RESPONSE', 'The server made a secret and did not show it.');
+  if (!entry)
+    throw new GraphException('BAD_RESPONSE', 'The server made a secret and did not show it.', {
+      hint: 'drop it and make another: graphcred secret list',
+    });
   const [alias, secret] = entry;
   if (!save) return show(call, alias, secret);
   try {
