@@ -71,7 +71,7 @@ const FIRST = [
   ['Say where your database is and who you are, and keep a secret for later:', 'graphcred login'],
   [
     'A token for a script; minted once, found again until it ends:',
-    'curl -H "Authorization: Bearer $(graphcred token get)" https://graph.example.com/restpp/echo',
+    'graphcred token get -o header | curl -H @- https://graph.example.com/restpp/echo',
   ],
   [
     'A token for one program alone, gone when it ends:',

@@ -83,7 +83,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     path: 'token get',
     summary: 'print a token: a held one while it lives, else a new one',
     examples: [
-      'curl -H "Authorization: Bearer $(graphcred token get)" http://127.0.0.1:9000/echo',
+      'graphcred token get -o header | curl -H @- http://127.0.0.1:9000/echo',
       'graphcred token get -p prod --lifetime 15m -o json',
     ],
     notes:

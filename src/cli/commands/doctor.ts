@@ -3,6 +3,10 @@ import { colours } from '../colour.js';
 import { examine } from '../doctor/examine.js';
 import { exitStatus } from '../exit.js';
 import { printable } from '../output.js';
+import { wrapped } from '../table.js';
+
+/** Columns before the words. */
+const INDENT = 7 + 2 + 12 + 2;
 
 /** `graphcred doctor` */
 export async function run(call: Call): Promise<number> {
@@ -15,7 +19,9 @@ export async function run(call: Call): Promise<number> {
     const tones = { ok: paint.good, warn: paint.warn, fail: paint.bad, skipped: paint.dim };
     const lines = checks.map(({ id, verdict, cause, fix }) => {
       const advice = fix === '' ? '' : ` -> ${fix}`;
-      return `${tones[verdict](verdict.padEnd(7))}  ${id.padEnd(12)}  ${printable(cause + advice)}`;
+      const room = Math.max(30, (ctx.stdout.columns ?? Number.POSITIVE_INFINITY) - INDENT);
+      const text = wrapped(printable(cause + advice), room).join(`\n${' '.repeat(INDENT)}`);
+      return `${tones[verdict](verdict.padEnd(7))}  ${id.padEnd(12)}  ${text}`;
     });
     report.result(lines.join('\n'));
   }

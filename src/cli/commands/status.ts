@@ -4,7 +4,7 @@ import { readFacts } from '../../store/facts.js';
 import type { StoreRecord } from '../../store/store.js';
 import { heldTokens } from '../../tokens/held.js';
 import type { Call } from '../call.js';
-import { colours } from '../colour.js';
+import { type Colours, colours } from '../colour.js';
 import { connect } from '../connect.js';
 import { findCredential, refuseUntrusted } from '../credential.js';
 import { exitStatus } from '../exit.js';
@@ -123,17 +123,14 @@ function asDocument({
   return { profile, host, serverVersion, restAuth, token: { state, ...ends } };
 }
 
-function describe(
-  status: Status,
-  paint: Awaited<ReturnType<typeof colours>>,
-  now: number,
-  width: number | undefined,
-): string {
+function describe(status: Status, paint: Colours, now: number, width: number | undefined): string {
   const { profile, host, serverVersion, restAuth, state, record } = status;
   const tone = state === 'valid' ? paint.good : state === 'unverified' ? paint.warn : paint.bad;
   const alive = record && (state === 'valid' || state === 'unverified');
   const token = `  token     ${state}`;
-  const left = alive ? `  ${life(record, now, (width ?? Number.POSITIVE_INFINITY) - token.length - 2)}` : '';
+  const left = alive
+    ? `  ${life(record, now, (width ?? Number.POSITIVE_INFINITY) - token.length - 2, paint)}`
+    : '';
   const lines = [
     paint.bold(shorten(printable(profile), width)),
     shorten(`  host      ${printable(host)}`, width),
@@ -146,11 +143,12 @@ function describe(
 const BAR = 20;
 
 /** How much of its life is left, in words, and as a bar where there is room for one. */
-function life(record: StoreRecord, now: number, width: number): string {
+function life(record: StoreRecord, now: number, width: number, paint: Colours): string {
   const left = Math.max(0, (record.expiresAtUnix ?? 0) - now);
   const part = Math.min(1, left / Math.max(1, Number(record.info.lifetime)));
   const words = `${inWords(left)} left`;
   if (width < words.length + BAR + 3) return words;
   const full = Math.round(part * BAR);
-  return `[${'#'.repeat(full)}${'-'.repeat(BAR - full)}] ${words}`;
+  const tone = part > 1 / 4 ? paint.good : part > 1 / 20 ? paint.warn : paint.bad;
+  return `[${tone('#'.repeat(full))}${paint.dim('-'.repeat(BAR - full))}] ${words}`;
 }

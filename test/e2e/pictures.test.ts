@@ -1,0 +1,31 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import { expect, test } from 'vitest';
+import { temporaryHome } from '../helpers/cli.js';
+import { python } from '../helpers/terminal.js';
+
+const PICTURES = ['demo.svg', 'doctor.svg', 'login.svg', 'status.svg'];
+
+test('the pictures in docs/pictures are all shown somewhere, and show nothing of the machine they were made on', () => {
+  expect(fs.readdirSync('docs/pictures').sort()).toEqual(PICTURES);
+  const pages = ['README.md', ...fs.readdirSync('docs').map((name) => `docs/${name}`)].filter((name) =>
+    name.endsWith('.md'),
+  );
+  const text = pages.map((page) => fs.readFileSync(page, 'utf8')).join('');
+  for (const name of PICTURES) {
+    expect(text).toContain(`pictures/${name})`);
+    const hosts = fs.readFileSync(`docs/pictures/${name}`, 'utf8').matchAll(/https?:\/\/([^\s/<:"]+)/g);
+    for (const [, host] of hosts) expect(host).toMatch(/^(127\.0\.0\.1|\w+\.example\.com|www\.w3\.org)$/);
+  }
+});
+
+test.skipIf(!python)('the pictures show what the program does; if that is meant, npm run pictures', () => {
+  const folder = temporaryHome();
+  execFileSync(process.execPath, ['scripts/pictures.mjs', folder], { stdio: 'pipe' });
+  expect(fs.readdirSync(folder).sort()).toEqual(PICTURES);
+  for (const name of PICTURES) {
+    expect(fs.readFileSync(`${folder}/${name}`, 'utf8')).toBe(
+      fs.readFileSync(`docs/pictures/${name}`, 'utf8'),
+    );
+  }
+});
