@@ -6,6 +6,7 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 import { BIN, sandboxFor } from '../helpers/process.js';
+import { python } from '../helpers/terminal.js';
 
 interface Ended {
   status: number;
@@ -140,6 +141,28 @@ describe('large output through a slow reader is whole, byte for byte', () => {
       GRAPHCRED_SERVER_VERSION: '3',
     };
     expect(await slowly('api /all', own, home, 65_536)).toBe(`${big}\n`);
+  });
+
+  test.skipIf(!python)('into a pipe that says "later" instead of waiting', async () => {
+    const home = temporaryHome();
+    const alias = (i: number) => `alias_${String(i).padStart(4, '0')}_${'x'.repeat(90)}`;
+    const value = 'canary0123456789canary0123456789';
+    const secrets = Array.from({ length: 2000 }, (_, i) => ({
+      alias: alias(i),
+      value,
+      user: 'tigergraph',
+      graph: 'demo',
+    }));
+    const { env } = await sandboxFor(home, { secrets });
+    const all = { ...env, GRAPHCRED_STORE: 'none' };
+    const whole = await slowly('secret list -o json', all, home);
+    expect(JSON.parse(whole).secrets).toHaveLength(2000);
+    const later = 'import os, sys; os.set_blocking(1, False); os.execv(sys.argv[1], sys.argv[1:])';
+    const line = `python3 -c '${later}' "${process.execPath}" "${BIN}" secret list -o json`;
+    const reader = `"${process.execPath}" "${path.join(home, 'slow.cjs')}" 7001`;
+    const result = await shell(`${line} | ${reader} > later`, all, home);
+    expect(result).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(fs.readFileSync(path.join(home, 'later'), 'utf8')).toBe(whole);
   });
 
   test.each(['3.10.1', '4.1.2'])('2,000 secrets of %s', async (serverVersion) => {
