@@ -1,5 +1,5 @@
 // Builds graphcred as one file that needs no Node: dist-standalone/graphcred-<target> and SHA256SUMS.
-//   npm run build:standalone [-- --target TARGET]...     TARGET as in RUNTIMES below; without one, this machine's
+//   npm run build:standalone [-- [--target TARGET]... [--out FOLDER]]     TARGET as in RUNTIMES below; else this machine's
 // The runtime, bun, is about 50 MB, so it is no dependency: it is packed from the npm registry when it is needed,
 // checked against the sum below, and kept in node_modules/.cache. Exit 69 means that the registry has not got it.
 import { execFileSync } from 'node:child_process';
@@ -52,9 +52,14 @@ const RUNTIMES = {
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const cache = path.join(root, 'node_modules/.cache/graphcred-standalone');
-const out = path.join(root, 'dist-standalone');
 const here = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
-const { values } = parseArgs({ options: { target: { type: 'string', multiple: true, default: [here] } } });
+const { values } = parseArgs({
+  options: {
+    target: { type: 'string', multiple: true, default: [here] },
+    out: { type: 'string', default: path.join(root, 'dist-standalone') },
+  },
+});
+const out = path.resolve(values.out);
 
 for (const target of [here, ...values.target]) {
   if (!Object.hasOwn(RUNTIMES, target)) {
@@ -152,7 +157,7 @@ function ensure(dir) {
 function writeSums() {
   const lines = fs
     .readdirSync(out)
-    .filter((name) => name !== 'SHA256SUMS')
+    .filter((name) => /^graphcred-[\w.-]+$/.test(name))
     .sort()
     .map(
       (name) =>

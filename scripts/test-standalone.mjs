@@ -1,5 +1,5 @@
 // Runs the end-to-end tests on the standalone executable, on a machine that seems to have no Node:
-//   npm run test:standalone [-- words for vitest]
+//   npm run test:standalone [-- words for vitest; files among them are run instead of all]
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -7,7 +7,9 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const TESTS = ['test/e2e', 'test/cli/exec.test.ts', 'test/cli/token-list.test.ts'];
+const words = process.argv.slice(2);
+const all = ['test/e2e', 'test/cli/exec.test.ts', 'test/cli/token-list.test.ts'];
+const tests = words.some((word) => word.startsWith('test/')) ? [] : all;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-standalone-'));
 try {
@@ -19,9 +21,9 @@ try {
     [
       path.join(root, 'node_modules/vitest/vitest.mjs'),
       'run',
-      ...TESTS,
-      '--exclude=test/e2e/{package,build,standalone,hot-path}.test.ts',
-      ...process.argv.slice(2),
+      ...tests,
+      '--exclude=test/e2e/{package,packaging,build,standalone,hot-path}.test.ts',
+      ...words,
     ],
     { cwd: root, stdio: 'inherit', env: { ...process.env, PATH: pathWithoutNode(), GRAPHCRED_BIN: bin } },
   );

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
-import { BIN, sandboxFor, start } from '../helpers/process.js';
+import { COMMAND, sandboxFor, start } from '../helpers/process.js';
 import { onTerminal, python } from '../helpers/terminal.js';
 
 async function offered(home: string, ...words: string[]): Promise<string[]> {
@@ -73,7 +73,7 @@ async function ready() {
   fs.mkdirSync(path.join(home, 'bin'));
   fs.writeFileSync(
     path.join(home, 'bin/graphcred'),
-    `#!/bin/sh\nexec '${process.execPath}' '${BIN}' "$@"\n`,
+    `#!/bin/sh\nexec ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"\n`,
     {
       mode: 0o755,
     },

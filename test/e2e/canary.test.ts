@@ -14,7 +14,7 @@ import { startSandbox } from '../../src/sandbox/server.js';
 import { openStore } from '../../src/store/open.js';
 import { filesBelow, spotted } from '../helpers/canary.js';
 import { keyringSkipReason, processesOf, withKeyring } from '../helpers/keyring.js';
-import { BIN, standaloneSkipReason, start } from '../helpers/process.js';
+import { COMMAND, standaloneSkipReason, start } from '../helpers/process.js';
 
 // Blanks, quotes and a backslash, so that it looks different in every writing; above all no word of it is a common one.
 const PASSWORD = 'Kanarie "zang\\vogel" /+=& 7431';
@@ -251,7 +251,7 @@ function prepare({ restUrl, gsqlUrl }: { restUrl: string; gsqlUrl: string }): {
   write('exec-child.sh', dump('exec-child'));
   write(
     'sandbox-child.sh',
-    `exec '${process.execPath}' '${BIN}' token get --store none -q --secret-file '${given(root, 'secret.txt')}' > /dev/null\n`,
+    `exec ${COMMAND.map((word) => `'${word}'`).join(' ')} token get --store none -q --secret-file '${given(root, 'secret.txt')}' > /dev/null\n`,
   );
   write('preload.cjs', PRELOAD);
   const env = {

@@ -1,20 +1,21 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { BIN, sandboxFor, start } from '../helpers/process.js';
+import { COMMAND, sandboxFor, start } from '../helpers/process.js';
 import { DEEP } from '../helpers/property.js';
 import { onTerminal, python } from '../helpers/terminal.js';
 
+const [command, ...first] = COMMAND;
+const begin = (argv: string[], options: SpawnOptions) => spawn(command, [...first, ...argv], options);
+
 /** Ways for a program to stand there with nobody to ask. */
 const WAYS: Readonly<Record<string, (argv: string[], env: Record<string, string>) => ChildProcess>> = {
-  'stdin closed': (argv, env) =>
-    spawn('sh', ['-c', 'exec "$@" <&-', 'sh', process.execPath, BIN, ...argv], { env }),
-  'stdin is /dev/null': (argv, env) =>
-    spawn(process.execPath, [BIN, ...argv], { env, stdio: ['ignore', 'pipe', 'pipe'] }),
-  'stdin is a pipe that says nothing': (argv, env) => spawn(process.execPath, [BIN, ...argv], { env }),
-  'no terminal at all': (argv, env) => spawn(process.execPath, [BIN, ...argv], { env, detached: true }),
-  'CI=true': (argv, env) => spawn(process.execPath, [BIN, ...argv], { env: { ...env, CI: 'true' } }),
+  'stdin closed': (argv, env) => spawn('sh', ['-c', 'exec "$@" <&-', 'sh', ...COMMAND, ...argv], { env }),
+  'stdin is /dev/null': (argv, env) => begin(argv, { env, stdio: ['ignore', 'pipe', 'pipe'] }),
+  'stdin is a pipe that says nothing': (argv, env) => begin(argv, { env }),
+  'no terminal at all': (argv, env) => begin(argv, { env, detached: true }),
+  'CI=true': (argv, env) => begin(argv, { env: { ...env, CI: 'true' } }),
 };
 
 interface Ended {

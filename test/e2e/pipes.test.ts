@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
-import { BIN, sandboxFor } from '../helpers/process.js';
+import { COMMAND, sandboxFor } from '../helpers/process.js';
 import { python } from '../helpers/terminal.js';
 
 interface Ended {
@@ -16,7 +16,7 @@ interface Ended {
 
 /** A line of shell in which `graphcred` is the built command. */
 async function shell(script: string, env: Readonly<Record<string, string>>, cwd: string): Promise<Ended> {
-  const graphcred = `graphcred() { "${process.execPath}" "${BIN}" "$@"; }`;
+  const graphcred = `graphcred() { ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"; }`;
   const child = spawn('bash', ['-c', `set -o pipefail; ${graphcred}; ${script}`], {
     env: { PATH: process.env.PATH, ...env },
     cwd,
@@ -158,7 +158,7 @@ describe('large output through a slow reader is whole, byte for byte', () => {
     const whole = await slowly('secret list -o json', all, home);
     expect(JSON.parse(whole).secrets).toHaveLength(2000);
     const later = 'import os, sys; os.set_blocking(1, False); os.execv(sys.argv[1], sys.argv[1:])';
-    const line = `python3 -c '${later}' "${process.execPath}" "${BIN}" secret list -o json`;
+    const line = `python3 -c '${later}' ${COMMAND.map((word) => `'${word}'`).join(' ')} secret list -o json`;
     const reader = `"${process.execPath}" "${path.join(home, 'slow.cjs')}" 7001`;
     const result = await shell(`${line} | ${reader} > later`, all, home);
     expect(result).toEqual({ status: 0, stdout: '', stderr: '' });

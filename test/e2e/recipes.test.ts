@@ -5,7 +5,7 @@ import { defaultLoaders } from 'cosmiconfig';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { BIN } from '../helpers/process.js';
+import { COMMAND } from '../helpers/process.js';
 
 // The pages name this address; here it is a sandbox. Nothing else of a recipe is changed.
 const ADDRESS = 'https://graph.example.com';
@@ -86,7 +86,7 @@ async function machine(serverVersion: string): Promise<Machine> {
   const program = (name: string, script: string) => {
     fs.writeFileSync(path.join(bin, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   };
-  program('graphcred', `exec '${process.execPath}' '${BIN}' "$@"`);
+  program('graphcred', `exec ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"`);
   // The real curl, which also writes down what the process list showed of it.
   program('curl', `echo "$*" >> '${record}/argv'; PATH=\${PATH#*:} exec curl "$@"`);
   fs.writeFileSync(

@@ -1,0 +1,89 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { validate } from 'dockerfile-utils';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEEP } from '../helpers/property.js';
+
+test('a linter has nothing to say of the Dockerfile', () => {
+  const text = fs.readFileSync('docs/container/Dockerfile', 'utf8');
+  expect(validate(text)).toEqual([]);
+  // That it has eyes at all.
+  expect(validate(text.replace('ENTRYPOINT', 'ENTRYPONT'))).not.toEqual([]);
+});
+
+/** Why the package cannot be tried here, which takes minutes and a Debian system made for it. */
+function problem(): string | undefined {
+  if (!DEEP) return 'only with GRAPHCRED_DEEP=1, since a Debian system is made for it';
+  if (process.getuid?.() !== 0) return 'only root can install packages';
+  const needed = ['debootstrap', 'dpkg-deb', 'unshare', 'chroot'];
+  const folders = (process.env.PATH ?? '').split(path.delimiter);
+  const absent = needed.filter((name) => !folders.some((dir) => fs.existsSync(path.join(dir, name))));
+  return absent.length > 0 ? `not installed: ${absent.join(', ')} (apt install debootstrap)` : undefined;
+}
+const unavailable = problem();
+if (unavailable !== undefined) console.log(`the Debian package is not tried: ${unavailable}`);
+
+const MINUTES = 60_000;
+
+describe.skipIf(unavailable !== undefined)('the Debian package on a bare system', () => {
+  let folder: string;
+  let root: string;
+  const output = (command: string, ...args: string[]) =>
+    execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  /** A shell in the bare system, as in a terminal of its own: a fresh environment, and /proc. */
+  const inside = (script: string) =>
+    output(
+      'unshare',
+      '-mpf',
+      'sh',
+      '-c',
+      'mount -t proc proc "$1/proc" && exec env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$1" sh -euc "$2"',
+      'sh',
+      root,
+      script,
+    );
+
+  beforeAll(() => {
+    folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-debian-'));
+    root = path.join(folder, 'root');
+    for (const script of ['standalone', 'package'])
+      execFileSync(process.execPath, [`scripts/${script}.mjs`, '--out', folder], { stdio: 'pipe' });
+    // The mirror that this machine gets its own packages from.
+    const [mirror] = output('apt-get', 'indextargets', '--format', '$(REPO_URI)').split('\n');
+    output('debootstrap', '--variant=minbase', 'bookworm', root, mirror as string);
+    const [deb] = fs.readdirSync(folder).filter((name) => name.endsWith('.deb'));
+    fs.copyFileSync(path.join(folder, deb as string), path.join(root, 'tmp/graphcred.deb'));
+  }, 20 * MINUTES);
+  afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+  test(
+    'installs, runs, and goes away without taking anything of the user along',
+    () => {
+      const before = inside('find / -xdev -not -path "/var/*" -not -path "/proc/*" | sort');
+      expect(before).not.toContain('node_modules');
+      inside('dpkg -i /tmp/graphcred.deb');
+      expect(inside('dpkg -V graphcred; dpkg -l graphcred | tail -1')).toMatch(/^ii +graphcred /);
+      expect(inside('graphcred --version')).toMatch(/^\d+\.\d+\.\d+.*\nstandalone linux-/);
+      const token = inside(
+        'graphcred sandbox --gsql-port 0 --rest-port 0 -- sh -c "graphcred token get --store file"',
+      );
+      expect(token).toMatch(/^[a-z0-9]{32}\n$/);
+      expect(inside('zcat /usr/share/man/man1/graphcred.1.gz')).toMatch(/^\.TH graphcred 1/im);
+      const completion = '/usr/share/bash-completion/completions/graphcred';
+      expect(inside(`bash -c '. ${completion}; complete -p graphcred'`)).toContain('_graphcred');
+      const kept =
+        'cd /root && find .config/graphcred .local/state/graphcred -type f -exec sha256sum {} + | sort';
+      const mine = inside(kept);
+      expect(mine.trim().split('\n').length).toBeGreaterThan(1);
+      inside('dpkg --purge graphcred');
+      expect(inside(kept)).toBe(mine);
+      const after = inside('find / -xdev -not -path "/var/*" -not -path "/proc/*" | sort');
+      const left = after.split('\n').filter((name) => !before.split('\n').includes(name));
+      expect(left.filter((name) => !/^\/root(\/|$)/.test(name))).toEqual([]);
+      expect(inside('dpkg -l | grep -c graphcred || true').trim()).toBe('0');
+    },
+    10 * MINUTES,
+  );
+});
