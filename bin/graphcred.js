@@ -1,2 +1,2 @@
 #!/usr/bin/env node
-require('../dist/cli/hot.cjs').run();
+require('../dist/cli/start.cjs').run();

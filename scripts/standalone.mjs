@@ -80,7 +80,7 @@ function build(target) {
     const line = `standalone ${target}, bun ${BUN}`;
     fs.writeFileSync(
       path.join(stage, 'graphcred.cjs'),
-      `require('./cli/hot.cjs').run(${JSON.stringify(line)});\n`,
+      `require('./cli/start.cjs').run(${JSON.stringify(line)});\n`,
     );
     const name = `graphcred-${target}${target.startsWith('windows') ? '.exe' : ''}`;
     const file = path.join(out, name);

@@ -1,16 +1,15 @@
 import type { Run } from './call.js';
-import { run as tokenGet } from './commands/token/get.js';
 import {
   BEHAVIOUR,
   COMMON,
   LIFETIME,
-  MIN_TTL,
   type OptionSpec,
   OUTPUT,
   TOKEN_OUTPUT,
   TOKEN_STDIN,
   YES,
 } from './options.js';
+import { TOKEN_GET } from './token-get.js';
 
 export interface ArgumentSpec {
   readonly name: string;
@@ -79,25 +78,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [...LISTING, { name: 'dry-run', help: 'only list what would be dropped' }, YES],
     load: () => import('./commands/secret/prune.js'),
   },
-  {
-    path: 'token get',
-    summary: 'print a token: a held one while it lives, else a new one',
-    examples: [
-      'graphcred token get -o header | curl -H @- http://127.0.0.1:9000/echo',
-      'graphcred token get -p prod --lifetime 15m -o json',
-    ],
-    notes:
-      'Without a held token it needs a secret, or user name and password, and keeps the new token in the store.',
-    options: [
-      ...COMMON,
-      ...TOKEN_OUTPUT,
-      LIFETIME,
-      MIN_TTL,
-      { name: 'fresh', help: 'a token minted after this call began, never an older one' },
-    ],
-    // The one command that is loaded with the program: it stands in loops.
-    load: async () => ({ run: tokenGet }),
-  },
+  TOKEN_GET,
   {
     path: 'token refresh',
     summary: 'give the held token a new lifetime, counted from now (3.x)',
@@ -143,7 +124,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...LISTING,
       LIFETIME,
-      MIN_TTL,
       { name: 'revoke', help: 'mint a token for this run alone, and revoke it at the end' },
     ],
     load: () => import('./commands/exec.js'),
@@ -162,7 +142,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...LISTING,
       LIFETIME,
-      MIN_TTL,
       { name: 'method', short: 'X', value: 'method', help: 'GET, or POST with -d' },
       {
         name: 'data',

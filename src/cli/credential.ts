@@ -11,7 +11,7 @@ import {
 } from '../credentials/resolve.js';
 import type { Store, StoreRecord } from '../store/store.js';
 import { withoutCredentials } from './context.js';
-import { askHidden, askText, askYes, mayAsk } from './prompt.js';
+import { mayAsk } from './may-ask.js';
 import type { Session } from './session.js';
 
 const LEVELS: readonly Level[] = ['flag', 'variable', 'field', 'profile', 'top'];
@@ -28,7 +28,7 @@ export async function findCredential(
   purpose: Purpose,
   openStore: () => Promise<Store>,
 ): Promise<Credential> {
-  const { settings, target, username } = session;
+  const { target, username } = session;
   const said = usable(saidSources(session), purpose, session);
   const inFile = (source: CredentialSource) => source.level === 'profile' || source.level === 'top';
   const isElsewhere = (source: CredentialSource) =>
@@ -36,11 +36,10 @@ export async function findCredential(
   const bound = said.filter((source) => !isElsewhere(source));
   const excluded = said.find(isElsewhere);
   // A saved secret is asked for only when nothing nearer answers: opening the store may cost a prompt.
-  const sources = bound.length > 0 ? bound : savedSources(session, purpose, openStore);
-  const found = await resolveCredential(await sources, purpose, username);
-  if (found === undefined && excluded && !mayAsk(session.call.ctx, settings))
-    throw mismatch(session, excluded);
-  const credential = found ?? (await prompted(session, purpose, excluded));
+  const sources = bound.length > 0 ? bound : savedSources(session, purpose, await openStore());
+  const credential =
+    (await resolveCredential(sources, purpose, username)) ??
+    (await (await import('./credential-prompt.js')).promptedCredential(session, purpose, excluded));
   await refuseUntrusted(session, credential);
   return credential;
 }
@@ -77,6 +76,38 @@ function saidSources(session: Session): CredentialSource[] {
     }
   }
   return sources;
+}
+
+function savedSources(session: Session, purpose: Purpose, store: Store): CredentialSource[] {
+  const fits = ({ kind, info }: StoreRecord) =>
+    (kind === 'secret' || kind === 'password') &&
+    info.gsqlUrl === session.target.gsqlUrl &&
+    (session.username === undefined || info.username === session.username) &&
+    (info.graph === null || session.graph === undefined || info.graph === session.graph);
+  const kept = store.list().filter(fits);
+  // The one saved last is the one meant; on equal times the order must still be the same in every process.
+  kept.sort((a, b) => b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1));
+  const sources = kept.map(
+    (record): CredentialSource => ({
+      kind: record.kind as 'secret' | 'password',
+      level: 'store',
+      label: `saved ${record.kind} ${record.info.alias ?? ''}`.trim(),
+      username: String(record.info.username),
+      ...(record.kind === 'secret' && { reference: `saved:${record.info.username}/${record.info.alias}` }),
+      read: async () => {
+        const value = await store.read(record);
+        if (value !== undefined) return value;
+        throw new GraphException(
+          'NOT_FOUND',
+          `The saved ${record.kind} is no longer in the ${store.name} store.`,
+          {
+            hint: 'save it again: graphcred secret create NAME --save',
+          },
+        );
+      },
+    }),
+  );
+  return usable(sources, purpose, session);
 }
 
 function sourceOf(
@@ -125,97 +156,6 @@ function expand(file: string, home: string): string {
   return file.startsWith('~/') ? path.join(home, file.slice(2)) : file;
 }
 
-async function savedSources(
-  session: Session,
-  purpose: Purpose,
-  openStore: () => Promise<Store>,
-): Promise<CredentialSource[]> {
-  const store = await openStore();
-  const fits = ({ kind, info }: StoreRecord) =>
-    (kind === 'secret' || kind === 'password') &&
-    info.gsqlUrl === session.target.gsqlUrl &&
-    (session.username === undefined || info.username === session.username) &&
-    (info.graph === null || session.graph === undefined || info.graph === session.graph);
-  const kept = store.list().filter(fits);
-  // The one saved last is the one meant; on equal times the order must still be the same in every process.
-  kept.sort((a, b) => b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1));
-  const sources = kept.map(
-    (record): CredentialSource => ({
-      kind: record.kind as 'secret' | 'password',
-      level: 'store',
-      label: `saved ${record.kind} ${record.info.alias ?? ''}`.trim(),
-      username: String(record.info.username),
-      ...(record.kind === 'secret' && { reference: `saved:${record.info.username}/${record.info.alias}` }),
-      read: async () => {
-        const value = await store.read(record);
-        if (value !== undefined) return value;
-        throw new GraphException(
-          'NOT_FOUND',
-          `The saved ${record.kind} is no longer in the ${store.name} store.`,
-          {
-            hint: 'save it again: graphcred secret create NAME --save',
-          },
-        );
-      },
-    }),
-  );
-  return usable(sources, purpose, session);
-}
-
-/** The last resort: a person, if there is one. Asked when the value is needed, not before. */
-async function prompted(
-  session: Session,
-  purpose: Purpose,
-  excluded: CredentialSource | undefined,
-): Promise<Credential> {
-  const { settings, call, target } = session;
-  const ask = () => mayAsk(call.ctx, settings);
-  const missing = (what: string, ways: string) =>
-    new GraphException(
-      'INPUT_REQUIRED',
-      `${what} is needed for ${target.gsqlUrl}, and there is no terminal to ask.`,
-      { hint: ways },
-    );
-  const secretToo =
-    purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
-  const notToken = call.ctx.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN is no login here' : '';
-  let username = session.username;
-  if (username === undefined) {
-    if (!ask()) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${secretToo}${notToken}`);
-    if (excluded)
-      call.report.note(`the credential in ${placeOf(session, excluded)} is for another host and is not used`);
-    username = await askText(`User name at ${target.host}`);
-  }
-  let answer: Promise<Sensitive> | undefined;
-  const value = async () => {
-    const ways = `give --password-stdin, --password-file or GRAPHCRED_PASSWORD${secretToo}${notToken}`;
-    if (!ask()) throw missing('A password', ways);
-    answer ??= askHidden(`Password of ${username} at ${target.host}`);
-    return answer;
-  };
-  return {
-    kind: 'password',
-    label: 'prompt',
-    level: 'prompt',
-    literal: false,
-    username,
-    principal: `user:${username}`,
-    value,
-  };
-}
-
-function mismatch(session: Session, excluded: CredentialSource): GraphException {
-  return new GraphException(
-    'HOST_MISMATCH',
-    `The credential in ${placeOf(session, excluded)} is for another host and is not sent to ${session.target.gsqlUrl}.`,
-    { hint: 'give the credential for this host: --password-stdin, --secret-stdin or GRAPHCRED_SECRET' },
-  );
-}
-
-function placeOf({ settings }: Session, { level, label }: CredentialSource): string {
-  return level === 'field' ? label : `${settings.file?.path}`;
-}
-
 /**
  * Settings of a file nobody vouched for count only together with a credential that the same file brings.
  * @param credential what is about to be sent; a token from elsewhere is `{ literal: false }`
@@ -232,6 +172,7 @@ export async function refuseUntrusted(
   const what = `${settings.file?.path} is not trusted, and it decides ${keys.join(', ')} (host: ${target.host}).`;
   if (mayAsk(call.ctx, settings)) {
     call.report.warn(what);
+    const { askYes } = await import('./prompt.js');
     if (await askYes('Use it for this call?')) return;
   }
   throw new GraphException('CONFIG_UNTRUSTED', what, {

@@ -2,11 +2,12 @@ import fs from 'node:fs';
 import { GraphException } from '../core/errors.js';
 import { refuseCredentials } from './argv.js';
 import type { Call, Flags } from './call.js';
-import { COMMANDS, type CommandSpec } from './commands.js';
+import type { CommandSpec } from './commands.js';
 import { COMPLETE, type Context, KEYCHAIN_CHILD, type Output } from './context.js';
 import { exitStatus, isClosedPrompt } from './exit.js';
 import { parseQuickly } from './fast.js';
 import { createReport, type Report } from './output.js';
+import { TOKEN_GET } from './token-get.js';
 
 declare const __VERSION__: string;
 /** Put in by the build; tests run the sources. */
@@ -41,36 +42,16 @@ interface Chosen {
 }
 
 async function choose(ctx: Context): Promise<Chosen | undefined> {
-  const hot = COMMANDS.find(({ path }) => path === `${ctx.argv[0]} ${ctx.argv[1]}`);
-  const quick = hot && !hot.args && parseQuickly(hot, ctx.argv.slice(2));
-  if (quick) return { spec: hot, ...quick };
-  const [word, ...rest] = ctx.argv;
-  if (word === 'help' && rest.length > 0) return helpFor(ctx, rest);
-  const { parseCommandLine } = await import('./program.js');
-  return parseCommandLine(ctx, versionText(ctx));
+  const [group, command, ...words] = ctx.argv;
+  const quick = `${group} ${command}` === TOKEN_GET.path && parseQuickly(TOKEN_GET, words);
+  if (quick) return { spec: TOKEN_GET, ...quick };
+  const program = await import('./program.js');
+  if (group === 'help' && command !== undefined) return program.helpFor(ctx, ctx.argv.slice(1), VERSION);
+  return program.parseCommandLine(ctx, versionText(ctx));
 }
 
 function versionText({ build }: Context): string {
   return build === undefined ? VERSION : `${VERSION}\n${build}`;
-}
-
-/** Help for a topic is printed here; for a command, `help token get` is `token get --help`. */
-async function helpFor(ctx: Context, words: readonly string[]): Promise<undefined> {
-  const { TOPICS, topicText } = await import('./topics.js');
-  const [name = ''] = words;
-  if (Object.hasOwn(TOPICS, name)) {
-    ctx.stdout.write(topicText(name, ctx.stdout.columns));
-    return;
-  }
-  const asked = words.join(' ');
-  if (!COMMANDS.some(({ path }) => path === asked || path.startsWith(`${asked} `))) {
-    const { didYouMean } = await import('./nearest.js');
-    throw new GraphException('USAGE', 'There is no help of this name.', {
-      hint: `${didYouMean(words)}a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
-    });
-  }
-  const { parseCommandLine } = await import('./program.js');
-  parseCommandLine({ ...ctx, argv: [...words, '--help'] }, VERSION);
 }
 
 function fail(error: unknown, report: Report): number {

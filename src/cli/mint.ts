@@ -1,6 +1,6 @@
 import type { Credential } from '../credentials/resolve.js';
 import { readFacts, rememberFacts } from '../store/facts.js';
-import type { HeldToken } from '../tokens/acquire.js';
+import type { HeldToken } from '../tokens/find.js';
 import { mintToken } from '../tokens/mint.js';
 import { connect, secretOf } from './connect.js';
 import { requireGraph, type Session } from './session.js';

@@ -190,3 +190,20 @@ function commandWords(argv: readonly string[]): string {
   if (spec) return `${spec.path} `;
   return argv[0] !== undefined && Object.hasOwn(GROUPS, argv[0]) ? `${argv[0]} ` : '';
 }
+
+/** Help for a topic; for a command, `help token get` is `token get --help`. */
+export async function helpFor(ctx: Context, words: readonly string[], version: string): Promise<undefined> {
+  const { TOPICS, topicText } = await import('./topics.js');
+  const [name = ''] = words;
+  if (Object.hasOwn(TOPICS, name)) {
+    ctx.stdout.write(topicText(name, ctx.stdout.columns));
+    return;
+  }
+  const asked = words.join(' ');
+  if (!COMMANDS.some(({ path }) => path === asked || path.startsWith(`${asked} `))) {
+    throw new GraphException('USAGE', 'There is no help of this name.', {
+      hint: `${didYouMean(words)}a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
+    });
+  }
+  parseCommandLine({ ...ctx, argv: [...words, '--help'] }, version);
+}

@@ -1,18 +1,4 @@
-import type { Settings } from '../config/settings.js';
-import { isOn } from '../config/settings.js';
 import { Sensitive } from '../core/sensitive.js';
-import type { Context } from './context.js';
-
-/** Whether a person is there to be asked: both ends a terminal, no CI, nobody said no. */
-export function mayAsk(ctx: Context, settings: Settings): boolean {
-  return ctx.stdin.isTTY && ctx.stderr.isTTY && !inCi(ctx.env) && !isOn(settings, 'noInput');
-}
-
-/** `CI` counts as set unless it is empty, `0` or `false`. */
-export function inCi(env: Context['env']): boolean {
-  const ci = env.CI?.toLowerCase();
-  return ci !== undefined && ci !== '' && ci !== '0' && ci !== 'false';
-}
 
 // inquirer writes to stdout unless told otherwise, and stdout is for the result alone.
 async function ask() {

@@ -1,5 +1,5 @@
 import type { Call } from './call.js';
-import { inCi } from './prompt.js';
+import { inCi } from './may-ask.js';
 import { inWords } from './words.js';
 
 /** What takes less is over before anybody wonders. */

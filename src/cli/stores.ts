@@ -3,11 +3,10 @@ import path from 'node:path';
 import { refuseValue } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
-import { stageFile } from '../store/files.js';
 import { openStore } from '../store/open.js';
 import type { Store, StoreName } from '../store/store.js';
 import { KEYCHAIN_CHILD, withoutCredentials } from './context.js';
-import { inCi } from './prompt.js';
+import { inCi } from './may-ask.js';
 import type { Session } from './session.js';
 
 const NAMES: readonly string[] = ['keychain', 'file', 'none'];
@@ -18,7 +17,7 @@ export interface ChosenStore {
   readonly named: boolean;
 }
 
-type Place = Pick<Session, 'call' | 'settings' | 'stateDir' | 'configDir'>;
+export type Place = Pick<Session, 'call' | 'settings' | 'stateDir' | 'configDir'>;
 
 /** The store of this call: flag, variable, config, the one `login` recorded, `none` in CI, else the keychain. */
 export async function chooseStore(place: Place, { needed = false } = {}): Promise<ChosenStore> {
@@ -48,7 +47,9 @@ export function open(
     storeKeyFile: GRAPHCRED_STORE_KEY_FILE || undefined,
     keychain: {
       platform: ctx.platform,
-      env: withoutCredentials(ctx.env),
+      get env() {
+        return withoutCredentials(ctx.env);
+      },
       mayPrompt: worthAPrompt && desktop && ctx.stdin.isTTY && ctx.stderr.isTTY && !inCi(ctx.env),
       child: { command: ctx.self.command, args: [...ctx.self.args, KEYCHAIN_CHILD] },
       notify: (message) => report.warn(message),
@@ -59,8 +60,10 @@ export function open(
 
 /** What `login` wrote down, if it did. */
 function recordedStore(configDir: string): string | undefined {
+  const file = path.join(configDir, 'store');
+  if (!fs.existsSync(file)) return undefined;
   try {
-    const name = fs.readFileSync(path.join(configDir, 'store'), 'utf8').trim();
+    const name = fs.readFileSync(file, 'utf8').trim();
     return NAMES.includes(name) ? name : undefined;
   } catch {
     return undefined;
@@ -73,34 +76,4 @@ export function requireKeeping(store: Store, what: string): void {
   throw new GraphException('USAGE', `${what} needs a store that keeps something; this one is none.`, {
     hint: 'choose one with --store keychain or --store file',
   });
-}
-
-/** Writes down the store for the calls to come that name none. Throws STORE_UNAVAILABLE. */
-export function recordStore(configDir: string, name: StoreName): void {
-  stageFile(path.join(configDir, 'store'), `${name}\n`).commit();
-}
-
-/** Moves saved secrets to another store. Tokens are dropped: they are minted anew where they are needed. */
-export async function moveTo(place: Place, name: StoreName): Promise<void> {
-  const target = await open(place, name, true);
-  if (name === 'none') return;
-  await target.check();
-  for (const from of (['keychain', 'file'] as const).filter((other) => other !== name)) {
-    const source = await open(place, from, true);
-    for (const record of source.list()) {
-      if (record.kind === 'token') {
-        await source
-          .remove(record.key)
-          .catch(() => place.call.report.warn(`a token stays behind in the ${from} store`));
-        continue;
-      }
-      const value = await source.read(record).catch((error) => {
-        if (!(error instanceof GraphException)) throw error;
-        place.call.report.warn(
-          `a saved ${record.kind} stays behind in the ${from} store: ${error.message} (${record.key})`,
-        );
-      });
-      if (value) await target.write({ ...record, store: name }, value);
-    }
-  }
 }

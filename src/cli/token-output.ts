@@ -1,5 +1,5 @@
 import { GraphException } from '../core/errors.js';
-import type { HeldToken } from '../tokens/acquire.js';
+import type { HeldToken } from '../tokens/find.js';
 import { isoSeconds, times } from './output.js';
 import { outputOf, type Session } from './session.js';
 

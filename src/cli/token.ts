@@ -1,7 +1,8 @@
 import { settingText } from '../config/settings.js';
 import type { Sensitive } from '../core/sensitive.js';
-import { acquireToken, type HeldToken } from '../tokens/acquire.js';
+import { acquireToken } from '../tokens/acquire.js';
 import { defaultMinTtl } from '../tokens/expiry.js';
+import type { HeldToken } from '../tokens/find.js';
 import { findCredential } from './credential.js';
 import { type Session, seconds } from './session.js';
 import { chooseStore } from './stores.js';

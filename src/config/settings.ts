@@ -170,7 +170,7 @@ export function refuseValue(settings: Settings, key: ConfigKey, problem: string,
 }
 
 async function readConfig(location: ConfigLocation, input: SettingsInput) {
-  let bytes: Buffer;
+  let source: string;
   let stat: fs.Stats;
   try {
     const fd = fs.openSync(location.path, 'r');
@@ -180,7 +180,7 @@ async function readConfig(location: ConfigLocation, input: SettingsInput) {
         throw new GraphException('CONFIG_INVALID', `${location.path} is too large to be a config file.`, {
           hint: 'name another one with --config',
         });
-      bytes = fs.readFileSync(fd);
+      source = fs.readFileSync(fd, 'utf8');
     } finally {
       fs.closeSync(fd);
     }
@@ -190,10 +190,9 @@ async function readConfig(location: ConfigLocation, input: SettingsInput) {
       hint: `look at its owner and mode: ls -l ${path.basename(location.path)}`,
     });
   }
-  const source = bytes.toString('utf8');
   const config = checkConfig(location.path, await parseConfig(location.path, source), source);
   checkLiterals(location.path, config, stat, input.uid);
-  const trusted = isTrusted({ location, bytes, stat, uid: input.uid, configDir: input.configDir });
+  const trusted = isTrusted({ location, text: source, stat, uid: input.uid, configDir: input.configDir });
   return { config, stat, trusted };
 }
 

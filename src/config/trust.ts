@@ -1,6 +1,5 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { GraphException } from '../core/errors.js';
 import type { ConfigLocation } from './find.js';
 import type { ConfigKey } from './schema.js';
 
@@ -27,8 +26,8 @@ export function trustOfKey(key: ConfigKey): 'free' | 'with-own-literal' | 'never
 
 export interface TrustFacts {
   location: ConfigLocation;
-  /** The very bytes that were parsed. */
-  bytes: Buffer;
+  /** The very text that was parsed. */
+  text: string;
   stat: fs.Stats;
   uid: number | undefined;
   configDir: string;
@@ -39,29 +38,7 @@ export function isTrusted(facts: TrustFacts): boolean {
   const { place } = facts.location;
   if (place === 'named' || place === 'user') return true;
   if (place === 'home' && ownedAndClosed(facts.stat, facts.uid)) return true;
-  return readApproval(facts.location.path, facts.configDir) === fingerprint(facts.bytes);
-}
-
-/** Remembers that a file is trusted for its present content. Throws CONFIG_INVALID when that cannot be written down. */
-export function approve(file: string, bytes: Buffer, configDir: string): void {
-  const approval = approvalFile(file, configDir);
-  const temporary = `${approval}.${process.pid}.tmp`;
-  const text = `${JSON.stringify({ v: 1, path: file, sha256: fingerprint(bytes) })}\n`;
-  try {
-    fs.mkdirSync(path.dirname(approval), { recursive: true, mode: 0o700 });
-    fs.writeFileSync(temporary, text, { mode: 0o600 });
-    fs.renameSync(temporary, approval);
-  } catch (error) {
-    try {
-      fs.unlinkSync(temporary);
-    } catch {
-      // It was never made.
-    }
-    const { code } = error as NodeJS.ErrnoException;
-    throw new GraphException('CONFIG_INVALID', `${approval} cannot be written (${code}).`, {
-      hint: 'look at the owner and mode of its folder, and at the room on the disk',
-    });
-  }
+  return readApproval(facts.location.path, facts.configDir) === fingerprint(facts.text);
 }
 
 function ownedAndClosed(stat: fs.Stats, uid: number | undefined): boolean {
@@ -81,10 +58,10 @@ function readApproval(file: string, configDir: string): string | undefined {
   }
 }
 
-function approvalFile(file: string, configDir: string): string {
-  return path.join(configDir, 'trusted', `${fingerprint(Buffer.from(file)).slice(0, 32)}.json`);
+export function approvalFile(file: string, configDir: string): string {
+  return path.join(configDir, 'trusted', `${fingerprint(file).slice(0, 32)}.json`);
 }
 
-function fingerprint(bytes: Buffer): string {
-  return process.getBuiltinModule('node:crypto').createHash('sha256').update(bytes).digest('hex');
+export function fingerprint(text: string): string {
+  return process.getBuiltinModule('node:crypto').createHash('sha256').update(text).digest('hex');
 }

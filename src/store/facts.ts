@@ -1,6 +1,7 @@
 import path from 'node:path';
-import { readChecked, stageFile } from './files.js';
+import { readChecked } from './files.js';
 import { hashOf } from './records.js';
+import { stageFile } from './write-files.js';
 
 /** What was learnt about a server and saves asking again. */
 export interface ServerFacts {

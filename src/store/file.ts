@@ -1,6 +1,6 @@
 import { Sensitive } from '../core/sensitive.js';
 import { loadKey } from './key.js';
-import { listEntries, readEntry, removeEntry, stageEntry } from './records.js';
+import { listEntries, readEntry } from './records.js';
 import type { Store, StoreOptions, StoreRecord } from './store.js';
 
 const IV_BYTES = 12;
@@ -43,6 +43,7 @@ export function fileStore(options: StoreOptions): Store {
 
     async write(record, value) {
       const key = await loadKey(options, 'create');
+      const { stageEntry } = await import('./write-records.js');
       const kept: StoreRecord = { ...record, store: 'file' };
       const before = readEntry(stateDir, record.key, () => {});
       stageEntry(stateDir, { record: kept, sealed: seal(key, kept, value) }).commit();
@@ -59,7 +60,7 @@ export function fileStore(options: StoreOptions): Store {
 
     async remove(key) {
       const record = find(key);
-      if (record) removeEntry(stateDir, record);
+      if (record) (await import('./write-records.js')).removeEntry(stateDir, record);
       return record !== undefined;
     },
 

@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { readChecked, stageFile } from './files.js';
+import { readChecked } from './files.js';
 import { hashOf } from './records.js';
+import { stageFile } from './write-files.js';
 
 /** What a long job has come to, so that the next run can go on from there. Never a credential. */
 export interface Journal {

@@ -1,14 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import {
-  cannotWrite,
-  createFile,
-  ensurePrivateFolder,
-  errnoOf,
-  readChecked,
-  temporaryName,
-} from './files.js';
+import { errnoOf, readChecked } from './files.js';
 import type { StoreOptions } from './store.js';
 
 type KeyOptions = Pick<StoreOptions, 'configDir' | 'storeKey' | 'storeKeyFile' | 'warn'>;
@@ -29,7 +22,12 @@ export async function loadKey(options: KeyOptions, mode: 'create' | 'existing'):
   const file = path.join(options.configDir, 'store.key');
   const existing = await readGeneratedKey(file);
   if (existing || mode === 'existing') return existing;
-  return generateKey(file);
+  (await import('./make-key.js')).makeKey(file);
+  const made = await readGeneratedKey(file);
+  if (made) return made;
+  throw new GraphException('STORE_UNAVAILABLE', `the key file ${file} vanished while it was being made`, {
+    hint: 'run the command again',
+  });
 }
 
 function decode(text: string, what: string): Buffer {
@@ -73,28 +71,4 @@ async function readGeneratedKey(file: string): Promise<Buffer | undefined> {
     if (checked.text !== '' || attempt === 20) return decode(checked.text, `the key file ${file}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-}
-
-/** Two processes may do this at once: the first one's key stands, and both use it. */
-async function generateKey(file: string): Promise<Buffer> {
-  ensurePrivateFolder(path.dirname(file));
-  const text = `${process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64')}\n`;
-  const temporary = temporaryName(file);
-  try {
-    createFile(temporary, text);
-    try {
-      fs.linkSync(temporary, file);
-    } catch (error) {
-      if (errnoOf(error) !== 'EEXIST') createFile(file, text);
-    } finally {
-      fs.rmSync(temporary, { force: true });
-    }
-  } catch (error) {
-    if (errnoOf(error) !== 'EEXIST') throw cannotWrite(path.dirname(file), error);
-  }
-  const key = await readGeneratedKey(file);
-  if (key) return key;
-  throw new GraphException('STORE_UNAVAILABLE', `the key file ${file} vanished while it was being made`, {
-    hint: 'run the command again',
-  });
 }

@@ -1,7 +1,7 @@
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { keychainVault } from './keychain-vault.js';
-import { listEntries, readEntry, removeEntry, stageEntry } from './records.js';
+import { listEntries, readEntry } from './records.js';
 import { splittingVault, type Vault } from './split.js';
 import type { KeychainOptions, Store, StoreOptions, StoreRecord } from './store.js';
 
@@ -37,6 +37,7 @@ export function keychainStore(options: StoreOptions): Store {
           },
         );
       }
+      const { stageEntry } = await import('./write-records.js');
       const staged = stageEntry(stateDir, { record: { ...record, store: 'keychain' } });
       try {
         await vault.set(record.key, text);
@@ -51,7 +52,7 @@ export function keychainStore(options: StoreOptions): Store {
       const record = find(key);
       if (!record) return false;
       await vault.delete(key);
-      removeEntry(stateDir, record);
+      (await import('./write-records.js')).removeEntry(stateDir, record);
       return true;
     },
 

@@ -1,8 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { cannotWrite, ensurePrivateFolder, errnoOf, temporaryName } from './files.js';
+import { errnoOf } from './files.js';
 import { isAlive, markOf, placeOf } from './owner.js';
+import { cannotWrite, ensurePrivateFolder, temporaryName } from './write-files.js';
 
 // How the lock works. The lock file is made with link(2), its content already in place: who makes it, has it.
 // The content names the owner and a number used once. When the owner of number N is dead, the lock passes to

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { readChecked, type Staged, stageFile } from './files.js';
+import { readChecked } from './files.js';
 import type { StoreRecord } from './store.js';
 
 /** A record as it lies on the disk. */
@@ -50,18 +50,6 @@ export function listEntries(stateDir: string, warn: (message: string) => void): 
       entries.push(entry);
   }
   return entries;
-}
-
-/** Writes the entry beside its place; `commit` replaces what was there. Throws STORE_UNAVAILABLE. */
-export function stageEntry(stateDir: string, { record, sealed }: Entry): Staged {
-  const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
-  const text = JSON.stringify({ v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed });
-  return stageFile(entryPath(stateDir, kind, key, 'json'), `${text}\n`);
-}
-
-/** Removes an entry's file; no error if it is gone already. */
-export function removeEntry(stateDir: string, record: StoreRecord): void {
-  fs.rmSync(entryPath(stateDir, record.kind, record.key, 'json'), { force: true });
 }
 
 function readEntryFile(file: string, warn: (message: string) => void): Entry | undefined {

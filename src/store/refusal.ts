@@ -1,5 +1,6 @@
 import { GraphException } from '../core/errors.js';
-import { readChecked, stageFile } from './files.js';
+import { readChecked } from './files.js';
+import { stageFile } from './write-files.js';
 
 /** Leaves the holder's refusal beside the lock, for those who wait. Call before `release()`. Never throws. */
 export function writeRefusal(file: string, refusal: GraphException, nowMs: number): void {

@@ -2,8 +2,8 @@ import type { GraphConnection } from '../core/connection.js';
 import type { MintedToken } from '../core/options.js';
 import type { ServerVersion } from '../core/protocol.js';
 import { Sensitive } from '../core/sensitive.js';
-import type { HeldToken } from './acquire.js';
 import { judgeLifetime } from './expiry.js';
+import type { HeldToken } from './find.js';
 
 export interface MintInput {
   readonly connection: GraphConnection;

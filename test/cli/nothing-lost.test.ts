@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
 import { tryLock } from '../../src/store/lock.js';
-import { stageEntry } from '../../src/store/records.js';
+import { stageEntry } from '../../src/store/write-records.js';
 import { bench } from '../helpers/cli.js';
 import { foldersOf } from '../helpers/storm.js';
 

@@ -8,9 +8,10 @@ import { GraphException } from '../../src/index.js';
 import { readFacts, rememberFacts } from '../../src/store/facts.js';
 import { fileStore } from '../../src/store/file.js';
 import { openJournal } from '../../src/store/journal.js';
-import { readEntry, stageEntry } from '../../src/store/records.js';
+import { readEntry } from '../../src/store/records.js';
 import { readRefusal, writeRefusal } from '../../src/store/refusal.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
+import { stageEntry } from '../../src/store/write-records.js';
 import { cli } from '../helpers/cli.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import os from 'node:os';
 import { GraphException } from '../../core/errors.js';
-import type { HeldToken } from '../../tokens/acquire.js';
+import type { HeldToken } from '../../tokens/find.js';
 import type { Call } from '../call.js';
 import { connect, secretOf } from '../connect.js';
 import { withoutCredentials } from '../context.js';

@@ -8,10 +8,12 @@ import { isPlainAlias } from '../alias.js';
 import type { Call } from '../call.js';
 import { type Connected, connect, secretOf } from '../connect.js';
 import { findCredential } from '../credential.js';
-import { askChoice, askText, mayAsk } from '../prompt.js';
+import { mayAsk } from '../may-ask.js';
+import { askChoice, askText } from '../prompt.js';
 import { saveSecret, tryStore } from '../saved.js';
 import { openSession, requireGraph, type Session } from '../session.js';
-import { chooseStore, moveTo, open, recordStore } from '../stores.js';
+import { moveTo, recordStore } from '../store-change.js';
+import { chooseStore, open } from '../stores.js';
 
 /** `graphcred login` */
 export async function run(call: Call): Promise<undefined> {

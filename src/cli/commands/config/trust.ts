@@ -1,9 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { approve } from '../../../config/approve.js';
 import { findConfig } from '../../../config/find.js';
 import { parseConfig } from '../../../config/parse.js';
 import { checkConfig } from '../../../config/schema.js';
-import { approve } from '../../../config/trust.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Call } from '../../call.js';
 import { placesOf } from '../../session.js';
@@ -19,18 +19,17 @@ export async function run(call: Call): Promise<undefined> {
       hint: 'name it: graphcred config trust FILE',
     });
   }
-  let bytes: Buffer;
+  let text: string;
   try {
-    bytes = fs.readFileSync(location.path);
+    text = fs.readFileSync(location.path, 'utf8');
   } catch {
     throw new GraphException('CONFIG_INVALID', `${location.path} cannot be read.`, {
       hint: 'look at its owner and mode',
     });
   }
   // Checked first, so that what is approved is something graphcred can use.
-  const text = bytes.toString('utf8');
   const { profiles } = checkConfig(location.path, await parseConfig(location.path, text), text);
-  approve(location.path, bytes, configDir);
+  approve(location.path, text, configDir);
   if (report.json) report.document({ file: location.path, trusted: true });
   else
     report.result(

@@ -2,8 +2,9 @@ import { GraphException } from '../../../core/errors.js';
 import { isPlainAlias } from '../../alias.js';
 import type { Call } from '../../call.js';
 import { loggedIn } from '../../login.js';
+import { mayAsk } from '../../may-ask.js';
 import { printable } from '../../output.js';
-import { askYes, mayAsk } from '../../prompt.js';
+import { askYes } from '../../prompt.js';
 import { forgetSecret } from '../../saved.js';
 
 /** `graphcred secret drop` */

@@ -4,8 +4,9 @@ import { listEntries } from '../../../store/records.js';
 import type { Call } from '../../call.js';
 import { secretOf } from '../../connect.js';
 import { type LoggedIn, loggedIn } from '../../login.js';
+import { mayAsk } from '../../may-ask.js';
 import { printable } from '../../output.js';
-import { askYes, mayAsk } from '../../prompt.js';
+import { askYes } from '../../prompt.js';
 
 /** Aliases that servers make up themselves. */
 const LITTER = /^AUTO_GENERATED_ALIAS_/;

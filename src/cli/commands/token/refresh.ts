@@ -1,9 +1,10 @@
 import { GraphException } from '../../../core/errors.js';
 import type { Store, StoreRecord } from '../../../store/store.js';
-import { type HeldToken, keep } from '../../../tokens/acquire.js';
+import type { HeldToken } from '../../../tokens/find.js';
 import { heldTokens } from '../../../tokens/held.js';
 import { identityKey } from '../../../tokens/identity.js';
 import { renewToken } from '../../../tokens/mint.js';
+import { keep } from '../../../tokens/mint-once.js';
 import type { Call } from '../../call.js';
 import { connect, secretOf } from '../../connect.js';
 import { findCredential, refuseUntrusted } from '../../credential.js';
