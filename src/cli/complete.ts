@@ -1,6 +1,5 @@
 import { findConfig } from '../config/find.js';
 import { parseConfig } from '../config/parse.js';
-import { checkConfig } from '../config/schema.js';
 import { listEntries } from '../store/records.js';
 import type { Call } from './call.js';
 import { COMMANDS, type CommandSpec, GROUPS } from './commands.js';
@@ -92,7 +91,7 @@ async function profiles(ctx: Context, spec: CommandSpec, before: readonly string
   const location = findConfig({ named, cwd, home, configDir: places(ctx, spec).configDir });
   if (location === undefined) return [];
   const text = process.getBuiltinModule('node:fs').readFileSync(location.path, 'utf8');
-  const config = checkConfig(location.path, await parseConfig(location.path, text), text);
+  const config = await parseConfig(location.path, text);
   return [...config.profiles.keys()].filter((name) => PLAIN.test(name));
 }
 

@@ -1,29 +1,50 @@
 import { GraphException } from '../core/errors.js';
+import { type ConfigFile, checkConfig } from './schema.js';
 
 /**
- * Reads the text of a config file as data. JSON needs no YAML parser; YAML goes through cosmiconfig's
+ * Reads and checks the text of a config file. JSON needs no YAML parser; YAML goes through cosmiconfig's
  * loader, and only its loader: building a cosmiconfig explorer would run a planted `.config/config.js`.
- * @throws GraphException CONFIG_INVALID naming file and line. The parser's own words are dropped, since they
+ * @throws GraphException CONFIG_INVALID naming file, key and line. The parser's own words are dropped, since they
  * quote the text around the fault, and that may be a password.
  */
-export async function parseConfig(file: string, content: string): Promise<unknown> {
+export async function parseConfig(file: string, content: string): Promise<ConfigFile> {
   // Editors on Windows begin a file with a mark that is no part of it.
   const text = content.replace(/^\ufeff/, '');
-  if (text.trim() === '') return {};
+  if (text.trim() === '') return checkConfig(file, {});
   const json = file.endsWith('.json');
   if (json || text.trimStart().startsWith('{')) {
+    let data: unknown;
     try {
-      return JSON.parse(text);
+      data = JSON.parse(text);
     } catch {
       // `{a: b}` without quotes is YAML; only a file that calls itself JSON has to be JSON.
       if (json) throw invalid(file, (await import('./json-fault.js')).jsonFaultLine(text), 'JSON');
     }
+    if (data !== undefined) return checked(file, data, text, JSON.parse);
   }
   const { defaultLoadersSync } = await import('cosmiconfig');
+  const parse = (yaml: string): unknown => defaultLoadersSync['.yaml'](file, yaml);
+  let data: unknown;
   try {
-    return defaultLoadersSync['.yaml'](file, text);
+    data = parse(text);
   } catch (error) {
     throw invalid(file, yamlLine(error), 'YAML');
+  }
+  return checked(file, data, text, parse);
+}
+
+async function checked(
+  file: string,
+  data: unknown,
+  text: string,
+  parse: (text: string) => unknown,
+): Promise<ConfigFile> {
+  try {
+    return checkConfig(file, data);
+  } catch {
+    // Only a file with a fault pays for the search of its line.
+    const { lineOfKey } = await import('./key-line.js');
+    return checkConfig(file, data, (path) => lineOfKey(text, path, parse));
   }
 }
 

@@ -45,98 +45,94 @@ const PROFILE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
 
 /**
  * Checks a parsed config file, key by key.
- * @throws GraphException CONFIG_INVALID naming file, key and, when `text` is given, the line
+ * @throws GraphException CONFIG_INVALID naming file, key and, when `lineOf` knows it, the line
  */
-export function checkConfig(file: string, data: unknown, text = ''): ConfigFile {
-  const fail: Fail = (key, problem, hint = 'correct the file; .graphcredrc.example shows every key') => {
-    const line = lineOf(text, key);
-    throw new GraphException(
-      'CONFIG_INVALID',
-      `${file}${line === undefined ? '' : `, line ${line}`}: ${key} ${problem}.`,
-      {
-        hint,
-      },
-    );
+export function checkConfig(
+  file: string,
+  data: unknown,
+  lineOf: (path: readonly string[]) => number | undefined = () => undefined,
+): ConfigFile {
+  const fail: Fail = (path, problem, hint = 'correct the file; .graphcredrc.example shows every key') => {
+    const line = lineOf(path);
+    const where = `${file}${line === undefined ? '' : `, line ${line}`}`;
+    const what = path.length === 0 ? 'the file' : path.map(shown).join('.');
+    throw new GraphException('CONFIG_INVALID', `${where}: ${what} ${problem}.`, { hint });
   };
   if (data === null || data === undefined) return { defaultProfile: undefined, top: {}, profiles: new Map() };
-  if (!isRecord(data)) return fail('the file', 'does not hold a table of settings');
+  if (!isTable(data)) return fail([], 'does not hold a table of settings');
   const { defaultProfile, profiles, ...rest } = data;
   if (defaultProfile !== undefined && (typeof defaultProfile !== 'string' || defaultProfile === '')) {
-    return fail('defaultProfile', 'is not the name of a profile');
+    return fail(['defaultProfile'], 'is not the name of a profile');
   }
-  if (profiles !== undefined && !isRecord(profiles)) return fail('profiles', 'is not a table of profiles');
+  if (profiles !== undefined && !isTable(profiles)) return fail(['profiles'], 'is not a table of profiles');
   const checked = new Map<string, ConfigValues>();
   for (const [name, value] of Object.entries(profiles ?? {})) {
-    const at = `profiles.${name}`;
+    const at = ['profiles', name];
     if (!PROFILE_NAME.test(name)) return fail(at, 'has a name with characters graphcred does not take');
-    if (!isRecord(value)) return fail(at, 'is not a table of settings');
-    checked.set(name, checkValues(value, `${at}.`, fail));
+    if (!isTable(value)) return fail(at, 'is not a table of settings');
+    checked.set(name, checkValues(value, at, fail));
   }
   return {
     defaultProfile: defaultProfile as string | undefined,
-    top: checkValues(rest, '', fail),
+    top: checkValues(rest, [], fail),
     profiles: checked,
   };
 }
 
-type Fail = (key: string, problem: string, hint?: string) => never;
+type Fail = (path: readonly string[], problem: string, hint?: string) => never;
 
-function checkValues(data: Record<string, unknown>, prefix: string, fail: Fail): ConfigValues {
+function checkValues(data: Record<string, unknown>, at: readonly string[], fail: Fail): ConfigValues {
   const values: ConfigValues = {};
   for (const [name, value] of Object.entries(data)) {
+    const path = [...at, name];
     if (name === 'tls') {
-      if (!isRecord(value)) fail(`${prefix}tls`, 'is not a table with ca, cert, key or insecure');
-      for (const [part, inner] of Object.entries(value as Record<string, unknown>)) {
-        take(values, `tls.${part}`, inner, prefix, fail);
+      if (!isTable(value)) return fail(path, 'is not a table with ca, cert, key or insecure');
+      for (const [part, inner] of Object.entries(value)) {
+        take(values, `tls.${part}`, inner, [...path, part], fail);
       }
     } else {
-      take(values, name, value, prefix, fail);
+      take(values, name, value, path, fail);
     }
   }
   return values;
 }
 
-function take(values: ConfigValues, key: string, value: unknown, prefix: string, fail: Fail): void {
+function take(values: ConfigValues, key: string, value: unknown, path: readonly string[], fail: Fail): void {
   if (!Object.hasOwn(CONFIG_KEYS, key)) {
     const near = Object.keys(CONFIG_KEYS).find((known) => known.toLowerCase() === key.toLowerCase());
-    fail(prefix + key, 'is not a setting graphcred knows', near && `did you mean ${near}?`);
+    fail(path, 'is not a setting graphcred knows', near && `did you mean ${near}?`);
   }
   const name = key as ConfigKey;
   const kind: Kind = CONFIG_KEYS[name];
   if (kind === 'list') {
     if (!Array.isArray(value) || value.length === 0 || !value.every((part) => typeof part === 'string')) {
-      fail(
-        prefix + key,
-        'is not a list of words',
-        `write a list: ${key}: [vault, kv, get, -field=secret, kv/graph]`,
-      );
+      fail(path, 'is not a list of words', `write a list: ${key}: [vault, kv, get, -field=secret, kv/graph]`);
     }
     values[name] = value as string[];
   } else if (kind === 'boolean') {
-    if (typeof value !== 'boolean') fail(prefix + key, 'is neither true nor false');
+    if (typeof value !== 'boolean') fail(path, 'is neither true nor false');
     values[name] = String(value);
   } else if (typeof value === 'string' || typeof value === 'number') {
-    if (value === '') fail(prefix + key, 'is empty', 'remove the key, or give it a value');
-    if (kind === 'port' && !/^\d+$/.test(String(value))) fail(prefix + key, 'is not a port number');
+    if (value === '') fail(path, 'is empty', 'remove the key, or give it a value');
+    if (kind === 'port' && !/^\d+$/.test(String(value))) fail(path, 'is not a port number');
     values[name] = String(value);
   } else {
-    fail(prefix + key, 'is not a piece of text');
+    fail(path, 'is not a piece of text');
   }
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Dates and bytes, which YAML has as well, are no tables. */
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** The line a key stands on: the first line after its parents that begins with its last part. */
-function lineOf(text: string, key: string): number | undefined {
-  const lines = text.split('\n');
-  let at = -1;
-  for (const part of key.split('.')) {
-    const pattern = new RegExp(`(^|[\\s{,])["']?${part.replace(/[^\w]/g, '\\$&')}["']?\\s*:`);
-    const next = lines.findIndex((line, index) => index >= Math.max(at, 0) && pattern.test(line));
-    if (next === -1) return undefined;
-    at = next;
-  }
-  return at === -1 ? undefined : at + 1;
+/** A plain name as it is; any other in quotes, with what cannot be seen spelt out. */
+function shown(name: string): string {
+  if (/^[\w-]{1,80}$/.test(name)) return name;
+  const short = name.length > 80 ? `${name.slice(0, 79)}…` : name;
+  return JSON.stringify(short).replace(/(?! )[\p{C}\p{Z}]/gu, (character) =>
+    Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
+      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
 }

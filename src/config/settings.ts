@@ -3,7 +3,7 @@ import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { type ConfigLocation, findConfig } from './find.js';
 import { parseConfig } from './parse.js';
-import { type ConfigFile, type ConfigKey, checkConfig } from './schema.js';
+import type { ConfigFile, ConfigKey } from './schema.js';
 import { isTrusted, trustOfKey } from './trust.js';
 
 /** Nearest first. `flag` … `top` are where a person can have said something; `default` is ours. */
@@ -190,7 +190,7 @@ async function readConfig(location: ConfigLocation, input: SettingsInput) {
       hint: `look at its owner and mode: ls -l ${path.basename(location.path)}`,
     });
   }
-  const config = checkConfig(location.path, await parseConfig(location.path, source), source);
+  const config = await parseConfig(location.path, source);
   checkLiterals(location.path, config, stat, input.uid);
   const trusted = isTrusted({ location, text: source, stat, uid: input.uid, configDir: input.configDir });
   return { config, stat, trusted };

@@ -25,8 +25,8 @@ export function writeProfile(configDir: string, name: string, profile: ProfileTo
   }
   const file = path.join(configDir, 'config.json');
   const data = readExisting(file);
-  const profiles = { ...(data.profiles as Record<string, object> | undefined) };
-  profiles[name] = { ...profiles[name], ...profile };
+  const others = data.profiles as Record<string, object> | undefined;
+  const profiles = { ...others, [name]: { ...others?.[name], ...profile } };
   const next = { ...(data.defaultProfile === undefined ? { defaultProfile: name } : {}), ...data, profiles };
   checkConfig(file, next);
   const temporary = `${file}.${process.pid}.tmp`;

@@ -3,7 +3,6 @@ import path from 'node:path';
 import { approve } from '../../../config/approve.js';
 import { findConfig } from '../../../config/find.js';
 import { parseConfig } from '../../../config/parse.js';
-import { checkConfig } from '../../../config/schema.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Call } from '../../call.js';
 import { placesOf } from '../../session.js';
@@ -28,7 +27,7 @@ export async function run(call: Call): Promise<undefined> {
     });
   }
   // Checked first, so that what is approved is something graphcred can use.
-  const { profiles } = checkConfig(location.path, await parseConfig(location.path, text), text);
+  const { profiles } = await parseConfig(location.path, text);
   approve(location.path, text, configDir);
   if (report.json) report.document({ file: location.path, trusted: true });
   else
