@@ -32,13 +32,13 @@ export async function promptedCredential(
     if (!ask()) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${secretToo}${notToken}`);
     if (excluded)
       call.report.note(`the credential in ${placeOf(session, excluded)} is for another host and is not used`);
-    username = await askText(`User name at ${target.host}`);
+    username = await askText(call, `User name at ${target.host}`);
   }
   let answer: Promise<Sensitive> | undefined;
   const value = async () => {
     const ways = `give --password-stdin, --password-file or GRAPHCRED_PASSWORD${secretToo}${notToken}`;
     if (!ask()) throw missing('A password', ways);
-    answer ??= askHidden(`Password of ${username} at ${target.host}`);
+    answer ??= askHidden(call, `Password of ${username} at ${target.host}`);
     return answer;
   };
   return {

@@ -173,7 +173,7 @@ export async function refuseUntrusted(
   if (mayAsk(call.ctx, settings)) {
     call.report.warn(what);
     const { askYes } = await import('./prompt.js');
-    if (await askYes('Use it for this call?')) return;
+    if (await askYes(call, 'Use it for this call?')) return;
   }
   throw new GraphException('CONFIG_UNTRUSTED', what, {
     hint: `read the file; if it is yours: graphcred config trust ${settings.file?.path}`,

@@ -1,12 +1,36 @@
 import { Sensitive } from '../core/sensitive.js';
+import type { Call } from './call.js';
+import { saysNoColour } from './colour.js';
+
+const same = (text: string) => text;
+/** What inquirer colours in the questions asked here, in no colour. */
+const PLAIN = {
+  prefix: '?',
+  spinner: { interval: 80, frames: ['?'] },
+  style: {
+    answer: same,
+    message: same,
+    error: (text: string) => `> ${text}`,
+    defaultAnswer: (text: string) => `(${text})`,
+    help: same,
+    highlight: same,
+    keysHelpTip: (keys: readonly (readonly [string, string])[]) =>
+      keys.map(([key, action]) => `${key} ${action}`).join(', '),
+  },
+};
 
 // inquirer writes to stdout unless told otherwise, and stdout is for the result alone.
-async function ask() {
+async function ask(call: Call) {
   const { createPromptModule } = await import('inquirer');
   const closed = new AbortController();
   // After Ctrl-D nothing is left to wait for. inquirer hears of that as Node exits; not every runtime tells it.
   process.once('beforeExit', () => closed.abort());
-  return createPromptModule({ input: process.stdin, output: process.stderr, signal: closed.signal });
+  const prompt = createPromptModule({
+    input: process.stdin,
+    output: process.stderr,
+    signal: closed.signal,
+  });
+  return { prompt, ...(saysNoColour(call) && { theme: PLAIN }) };
 }
 
 interface TextOptions {
@@ -15,39 +39,54 @@ interface TextOptions {
   readonly refuse?: (text: string) => string | undefined;
 }
 
-export async function askText(message: string, { suggestion, refuse }: TextOptions = {}): Promise<string> {
-  const prompt = await ask();
+export async function askText(
+  call: Call,
+  message: string,
+  { suggestion, refuse }: TextOptions = {},
+): Promise<string> {
+  const { prompt, ...look } = await ask(call);
   const validate = (text: string) => {
     const filled = notEmpty(text);
     return filled === true ? (refuse?.(text.trim()) ?? true) : filled;
   };
   const { answer } = await prompt([
-    { type: 'input', name: 'answer', message, default: suggestion, validate },
+    { type: 'input', name: 'answer', message, ...look, default: suggestion, validate },
   ]);
   return String(answer).trim();
 }
 
-export async function askHidden(message: string): Promise<Sensitive> {
-  const prompt = await ask();
+export async function askHidden(call: Call, message: string): Promise<Sensitive> {
+  const { prompt, ...look } = await ask(call);
   const { answer } = await prompt([
     // Without toggleMask a key would show what was typed.
-    { type: 'password', name: 'answer', message, mask: false, toggleMask: false, validate: notEmpty },
+    {
+      type: 'password',
+      name: 'answer',
+      message,
+      ...look,
+      mask: false,
+      toggleMask: false,
+      validate: notEmpty,
+    },
   ]);
   return new Sensitive(String(answer));
 }
 
-export async function askYes(message: string): Promise<boolean> {
-  const prompt = await ask();
-  const { answer } = await prompt([{ type: 'confirm', name: 'answer', message, default: false }]);
+export async function askYes(call: Call, message: string): Promise<boolean> {
+  const { prompt, ...look } = await ask(call);
+  const { answer } = await prompt([{ type: 'confirm', name: 'answer', message, ...look, default: false }]);
   return answer === true;
 }
 
 export async function askChoice<V extends string>(
+  call: Call,
   message: string,
   choices: readonly { readonly name: string; readonly value: V }[],
 ): Promise<V> {
-  const prompt = await ask();
-  const { answer } = await prompt([{ type: 'select', name: 'answer', message, choices: [...choices] }]);
+  const { prompt, ...look } = await ask(call);
+  const { answer } = await prompt([
+    { type: 'select', name: 'answer', message, ...look, choices: [...choices] },
+  ]);
   return answer as V;
 }
 

@@ -51,6 +51,26 @@ async function answer(terminal: Terminal, steps: readonly Step[]): Promise<void>
 }
 
 describe.skipIf(!python)('login on a terminal', () => {
+  test.each([
+    ['--no-color', ['--no-color'], {}, false],
+    ['NO_COLOR', [], { NO_COLOR: '1' }, false],
+    ['TERM=dumb', [], { TERM: 'dumb' }, false],
+    ['nobody said no', [], {}, true],
+  ] as const)('its questions are in colour or not: %s', async (_, flags, more, coloured) => {
+    const { env } = await somewhere();
+    const terminal = onTerminal(['login', ...flags], { env: { ...env, ...more } });
+    await answer(terminal, ALL.slice(0, 1));
+    await answer(terminal, [
+      ['Graph', '\r'],
+      ['Please type something', 'demo\r'],
+    ]);
+    await answer(terminal, ALL.slice(2));
+    const { status, bytes } = await terminal.ended;
+    expect(status).toBe(0);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what a colour begins with
+    expect(/\x1b\[[\d;:]*m/.test(bytes)).toBe(coloured);
+  });
+
   test('asks for all it needs, keeps a secret, and the next command needs nothing more', async () => {
     const { env, home, full } = await somewhere({ GRAPHCRED_STORE: 'file' });
     const terminal = onTerminal(['login'], { env });

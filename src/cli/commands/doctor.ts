@@ -10,12 +10,12 @@ const INDENT = 7 + 2 + 12 + 2;
 
 /** `graphcred doctor` */
 export async function run(call: Call): Promise<number> {
-  const { report, ctx, flags } = call;
+  const { report, ctx } = call;
   const checks = await examine(call);
   if (report.json) {
     report.document({ checks: checks.map(({ id, verdict, cause, fix }) => ({ id, verdict, cause, fix })) });
   } else {
-    const paint = await colours(ctx, flags['no-color'] === true);
+    const paint = await colours(call);
     const tones = { ok: paint.good, warn: paint.warn, fail: paint.bad, skipped: paint.dim };
     const lines = checks.map(({ id, verdict, cause, fix }) => {
       const advice = fix === '' ? '' : ` -> ${fix}`;

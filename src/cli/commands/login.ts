@@ -59,14 +59,14 @@ async function completed(call: Call): Promise<Session> {
   if (mayAsk(call.ctx, first.settings)) {
     const { settings } = first;
     if (flags.profile === undefined && settings.profile.source === 'default') {
-      flags = { ...flags, profile: await askText('Name of the profile', { suggestion: 'default' }) };
+      flags = { ...flags, profile: await askText(call, 'Name of the profile', { suggestion: 'default' }) };
     }
     if (!settings.all.host.some(({ level }) => level !== 'default') && !settings.all.gsqlUrl[0]) {
       const host = { suggestion: 'http://127.0.0.1', refuse: refuseHost };
-      flags = { ...flags, host: await askText('Host, as a URL', host) };
+      flags = { ...flags, host: await askText(call, 'Host, as a URL', host) };
     }
-    if (first.graph === undefined) flags = { ...flags, graph: await askText('Graph') };
-    if (first.username === undefined) flags = { ...flags, username: await askText('User name') };
+    if (first.graph === undefined) flags = { ...flags, graph: await askText(call, 'Graph') };
+    if (first.username === undefined) flags = { ...flags, username: await askText(call, 'User name') };
   }
   return openSession({ ...call, flags }, { newProfile: true });
 }
@@ -128,7 +128,7 @@ async function usableStore(
   } catch (error) {
     if (!(error instanceof GraphException) || !ask || settings.all.store[0] !== undefined) throw error;
     call.report.warn(error.message);
-    const instead = await askChoice<StoreName>('Where to keep secrets and tokens instead', [
+    const instead = await askChoice<StoreName>(call, 'Where to keep secrets and tokens instead', [
       { name: 'in encrypted files, the key beside them', value: 'file' },
       { name: 'nowhere: every command asks the server anew', value: 'none' },
     ]);
@@ -156,7 +156,10 @@ async function aliasToKeep(
     if (taken.has(text)) return 'There is a secret of this name already.';
     return isPlainAlias(text) ? undefined : 'Begin with a letter or _, then letters, digits and _.';
   };
-  const alias = await askText('Name of a secret to create and keep (- for none)', { suggestion, refuse });
+  const alias = await askText(call, 'Name of a secret to create and keep (- for none)', {
+    suggestion,
+    refuse,
+  });
   return alias === '-' ? undefined : alias;
 }
 

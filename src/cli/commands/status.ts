@@ -42,7 +42,7 @@ export async function run(call: Call): Promise<number> {
     const documents = all.map(asDocument);
     report.document(flags['all-profiles'] === true ? { profiles: documents } : (documents[0] ?? {}));
   } else {
-    const paint = await colours(ctx, flags['no-color'] === true);
+    const paint = await colours(call);
     const now = ctx.now() / 1000;
     report.result(
       all.map((status) => describe(status, paint, now, ctx.stdout.columns)).join('\n\n') ||

@@ -37,7 +37,7 @@ export async function run(call: Call): Promise<number | undefined> {
     }
   }
   if (aliases.length > 1 && flags.yes !== true && mayAsk(ctx, session.settings)) {
-    if (!(await askYes(`Drop ${aliases.length} secrets: ${aliases.map(printable).join(', ')}?`))) {
+    if (!(await askYes(call, `Drop ${aliases.length} secrets: ${aliases.map(printable).join(', ')}?`))) {
       throw new GraphException('CANCELLED', 'Nothing was dropped.');
     }
   }

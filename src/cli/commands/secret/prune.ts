@@ -39,7 +39,7 @@ export async function run(call: Call): Promise<number | undefined> {
     // Also under -q: nobody can say yes to names that are not shown.
     ctx.stderr.write(`${names}\n`);
     const what = litter.length === 1 ? 'this secret' : `these ${litter.length} secrets`;
-    if (!(await askYes(`Drop ${what}?`))) throw new GraphException('CANCELLED', 'Nothing was dropped.');
+    if (!(await askYes(call, `Drop ${what}?`))) throw new GraphException('CANCELLED', 'Nothing was dropped.');
   }
   const { dropped, missing, failed } = await connection.dropSecrets(litter);
   if (failed && dropped.length === 0) throw failed.error;
