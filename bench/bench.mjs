@@ -134,8 +134,8 @@ async function prepare(meter) {
     const own = { ...keychain.env, GRAPHCRED_STORE: 'keychain' };
     add('warm-keychain', 'warm `token get`, keychain', ['token', 'get'], own, cwd);
     const parts = await buildKeychainParts(folder);
-    add('probe', 'of that, the probe over D-Bus, as a script', [], own, cwd, parts.probe);
-    add('native', 'of that, the native module and one read, as a script', [], own, cwd, parts.native);
+    add('probe', 'of that, the question over D-Bus, as a script', [], own, cwd, parts.probe);
+    add('native', 'instead, the native module and one read, as a script', [], own, cwd, parts.native);
   }
   const once = ['token', 'get', '--server-version', '4', '--fresh', '--store', 'none'];
   add('cold', 'cold `token get --server-version 4`, one call, plain HTTP', once, ...v4);

@@ -53,13 +53,17 @@ const plainBuiltins = {
 const lazyRuntime = {
   name: 'lazy-runtime',
   renderChunk(code, chunk) {
-    if (!/^(start|hot)$/.test(chunk.name)) return null;
+    if (!/^(start|hot|keychain)$/.test(chunk.name)) return null;
     const lazy = code
       .replace(
         /^const (\w+) = (require\("\.\/rolldown-runtime[^"]*"\));$/m,
         'const $1 = { get __toESM() { return $2.__toESM; } };',
       )
-      .replace(/\w+\.__exportAll\(\{ run: \(\) => (\w+) \}\)/, '{ run: $1 }');
+      // What `import()` of a part of this file gives. Functions, which are there from the start.
+      .replace(
+        /[\w$]+\.__exportAll\(\{([^}]*)\}\)/g,
+        (_, names) => `({${names.replaceAll(': () => ', ': ')}})`,
+      );
     if (/= require\("\.\/rolldown-runtime|__exportAll/.test(lazy))
       this.error('the runtime helpers have changed: look at lazy-runtime in scripts/build.mjs');
     return lazy;

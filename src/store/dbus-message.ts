@@ -1,6 +1,12 @@
-// The little of the D-Bus wire format that the probe needs: calls whose arguments are strings, and replies
-// that hold one string or one boolean. Values are aligned to their size, counted from the message's start;
-// strings carry their length before and a zero byte after.
+// The little of the D-Bus wire format that graphcred needs. Values are aligned to their size, counted from the
+// message's start; strings carry their length before and a zero byte after.
+
+/** An argument by its D-Bus type: string, object path, variant that holds a string, table of strings. */
+export type Argument =
+  | { readonly s: string }
+  | { readonly o: string }
+  | { readonly v: string }
+  | { readonly 'a{ss}': Readonly<Record<string, string>> };
 
 export interface MethodCall {
   readonly serial: number;
@@ -8,7 +14,7 @@ export interface MethodCall {
   readonly path: string;
   readonly of: string;
   readonly name: string;
-  readonly args?: readonly string[];
+  readonly args?: readonly Argument[];
 }
 
 export interface Reply {
@@ -16,8 +22,20 @@ export interface Reply {
   readonly replyTo: number | undefined;
   /** The error's name, when it is one. */
   readonly error: string | undefined;
-  firstString(): string;
-  variantBoolean(): boolean;
+  /** What it answers, from the beginning. */
+  body(): Body;
+}
+
+/** Reads one value after the other. Throws on what is not there. */
+export interface Body {
+  uint32(): number;
+  /** An object path reads like a string. */
+  string(): string;
+  bytes(): Buffer;
+  signature(): string;
+  paths(): string[];
+  /** Structures begin at a multiple of 8. */
+  structure(): void;
 }
 
 const LITTLE_ENDIAN = 0x6c;
@@ -46,7 +64,7 @@ export function methodCall(call: MethodCall): Buffer {
   };
   const uint32 = (value: number) => {
     pad(4);
-    bytes.push(value & 255, (value >>> 8) & 255, (value >>> 16) & 255, value >>> 24);
+    bytes.push(...littleEndian(value));
   };
   const string = (value: string) => {
     const encoded = Buffer.from(value);
@@ -69,16 +87,38 @@ export function methodCall(call: MethodCall): Buffer {
   field(FIELD.interface, 's', call.of);
   field(FIELD.member, 's', call.name);
   field(FIELD.destination, 's', call.to);
-  if (args.length > 0) field(FIELD.signature, 'g', 's'.repeat(args.length));
+  if (args.length > 0) field(FIELD.signature, 'g', args.map((arg) => Object.keys(arg)[0]).join(''));
   const endOfFields = bytes.length;
   pad(8);
   const body = bytes.length;
-  for (const arg of args) string(arg);
+  for (const arg of args) {
+    if ('s' in arg) string(arg.s);
+    else if ('o' in arg) string(arg.o);
+    else if ('v' in arg) {
+      signature('s');
+      string(arg.v);
+    } else {
+      uint32(0); // length of the table, known at the end
+      const length = bytes.length - 4;
+      pad(8);
+      const start = bytes.length;
+      for (const [name, value] of Object.entries(arg['a{ss}'])) {
+        pad(8);
+        string(name);
+        string(value);
+      }
+      bytes.splice(length, 4, ...littleEndian(bytes.length - start));
+    }
+  }
 
   const message = Buffer.from(bytes);
   message.writeUInt32LE(message.length - body, 4);
   message.writeUInt32LE(endOfFields - FIXED_HEADER, 12);
   return message;
+}
+
+function littleEndian(value: number): number[] {
+  return [value & 255, (value >>> 8) & 255, (value >>> 16) & 255, value >>> 24];
 }
 
 /** Where the first message in the buffer ends; 0 while it is not complete. Throws on what is not D-Bus. */
@@ -115,14 +155,49 @@ export function parseMessage(message: Buffer): Reply {
       throw new Error('not a D-Bus message');
     }
   }
-  const body = bodyOf(message);
   return {
     replyTo,
     error: message[1] === ERROR ? (errorName ?? '') : undefined,
-    firstString: () => string(body),
-    variantBoolean() {
-      if (message.toString('latin1', body, body + 3) !== '\x01b\0') throw new Error('not a boolean');
-      return uint32(aligned(body + 3, 4)) !== 0;
+    body: () => readBody(message),
+  };
+}
+
+function readBody(message: Buffer): Body {
+  const read = reader(message);
+  let at = bodyOf(message);
+  const take = (length: number) => {
+    if (at + length > message.length) throw new Error('not a D-Bus message');
+    at += length;
+    return message.subarray(at - length, at);
+  };
+  const uint32 = () => {
+    at = aligned(at, 4) + 4;
+    return read(at - 4);
+  };
+  const bytes = () => take(uint32());
+  const string = () => {
+    const text = bytes().toString('utf8');
+    take(1);
+    return text;
+  };
+  return {
+    uint32,
+    bytes,
+    string,
+    signature() {
+      const text = take(take(1).readUInt8(0)).toString('latin1');
+      take(1);
+      return text;
+    },
+    paths() {
+      const length = uint32();
+      const end = at + length;
+      const found: string[] = [];
+      while (at < end) found.push(string());
+      return found;
+    },
+    structure() {
+      at = aligned(at, 8);
     },
   };
 }

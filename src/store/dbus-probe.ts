@@ -1,4 +1,4 @@
-import { endOfMessage, methodCall, parseMessage } from './dbus-message.js';
+import { type Argument, endOfMessage, methodCall, parseMessage, type Reply } from './dbus-message.js';
 
 /**
  * What the session bus says about the Secret Service. `silent`: something listens but does not answer.
@@ -19,25 +19,50 @@ export interface ProbeOptions {
   readonly limitMs?: number;
 }
 
+export interface KeychainAnswer {
+  readonly state: KeychainState;
+  /** The value asked for, where the bus gave it at once. Absent says nothing: it may be there all the same. */
+  readonly value?: string;
+}
+
 const SERVICE = 'org.freedesktop.secrets';
+const ROOT = '/org/freedesktop/secrets';
 const HELLO = 1;
 const READ_ALIAS = 2;
 const GET_LOCKED = 3;
+const OPEN_SESSION = 4;
+const SEARCH_ITEMS = 5;
+const GET_SECRET = 6;
 
 /** Asks, without ever causing a prompt. Leaves nothing open. Never rejects. */
-export async function probeKeychain({ env, limitMs = 3000 }: ProbeOptions): Promise<KeychainState> {
-  const deadline = uptimeMs() + limitMs;
-  const state = await probeBuses(env, deadline);
-  // A busy gnome-keyring gives this answer by mistake about once in a thousand times.
-  return state === 'no-default-collection' ? probeBuses(env, deadline) : state;
+export async function probeKeychain(options: ProbeOptions): Promise<KeychainState> {
+  return (await askKeychain(options)).state;
 }
 
-async function probeBuses(env: ProbeOptions['env'], deadline: number): Promise<KeychainState> {
+/**
+ * Asks for the state and, in the same breath, for the value of the one item with these attributes. Loading the native
+ * module and its libraries takes longer than all of this; it is left to those whom the bus gives no value.
+ */
+export async function askKeychain(
+  { env, limitMs = 3000 }: ProbeOptions,
+  item?: Readonly<Record<string, string>>,
+): Promise<KeychainAnswer> {
+  const deadline = uptimeMs() + limitMs;
+  const answer = await askBuses(env, deadline, item);
+  // A busy gnome-keyring gives this answer by mistake about once in a thousand times.
+  return answer.state === 'no-default-collection' ? askBuses(env, deadline, item) : answer;
+}
+
+async function askBuses(
+  env: ProbeOptions['env'],
+  deadline: number,
+  item: Readonly<Record<string, string>> | undefined,
+): Promise<KeychainAnswer> {
   for (const path of busPaths(env)) {
-    const state = await probeBus(path, deadline - uptimeMs());
-    if (state !== 'no-bus') return state;
+    const answer = await askBus(path, deadline - uptimeMs(), item);
+    if (answer.state !== 'no-bus') return answer;
   }
-  return 'no-bus';
+  return { state: 'no-bus' };
 }
 
 /** Socket paths of the session bus in the order of trying; abstract ones start with a zero byte. */
@@ -59,24 +84,74 @@ export function busPaths(env: ProbeOptions['env']): string[] {
   });
 }
 
-function probeBus(path: string, limitMs: number): Promise<KeychainState> {
+function askBus(
+  path: string,
+  limitMs: number,
+  item: Readonly<Record<string, string>> | undefined,
+): Promise<KeychainAnswer> {
   const net = process.getBuiltinModule('node:net');
   return new Promise((resolve) => {
     const socket = net.connect(path);
     let greeted = false;
     let received: Buffer = Buffer.alloc(0);
-    const finish = (state: KeychainState) => {
+    let state: KeychainState | undefined;
+    let session = '';
+    // Undefined until it is known; null when the bus gives none.
+    let value: string | null | undefined = item ? undefined : null;
+    const finish = (last: KeychainState) => {
       clearTimeout(timer);
       socket.destroy();
-      resolve(state);
+      resolve(last === 'unlocked' && typeof value === 'string' ? { state: last, value } : { state: last });
     };
-    const timer = setTimeout(finish, Math.max(limitMs, 0), 'silent');
-    socket.on('error', () => finish('no-bus'));
-    socket.on('close', () => finish('no-bus'));
+    // Whoever says that it is unlocked and then no more is left to the native module, which waits longer.
+    const timer = setTimeout(() => finish(state ?? 'silent'), Math.max(limitMs, 0));
+    const lost = () => finish(state ?? 'no-bus');
+    socket.on('error', lost);
+    socket.on('close', lost);
     socket.on('connect', () => {
       const uid = Buffer.from(String(process.geteuid?.() ?? 0)).toString('hex');
       socket.write(`\0AUTH EXTERNAL ${uid}\r\n`);
     });
+
+    const begin = () => {
+      const calls = [hello(), readDefaultAlias()];
+      if (item) calls.push(openSession(), searchItems(item));
+      socket.write(Buffer.concat([Buffer.from('BEGIN\r\n'), ...calls]));
+    };
+    const onState = (reply: Reply) => {
+      if (reply.replyTo === READ_ALIAS) {
+        if (reply.error !== undefined) return finish(stateOfError(reply.error));
+        const collection = reply.body().string();
+        if (collection === '/') return finish('no-default-collection');
+        socket.write(getLocked(collection));
+      } else if (reply.replyTo === GET_LOCKED) {
+        if (reply.error !== undefined) {
+          const failed = stateOfError(reply.error);
+          return finish(failed === 'silent' ? failed : 'no-default-collection');
+        }
+        const body = reply.body();
+        if (body.signature() !== 'b') throw new Error('not a boolean');
+        state = body.uint32() === 0 ? 'unlocked' : 'locked';
+      }
+    };
+    const onItem = (reply: Reply) => {
+      if (reply.error !== undefined) value = null;
+      else if (reply.replyTo === OPEN_SESSION) {
+        const body = reply.body();
+        if (body.signature() === 's') body.string();
+        session = body.string();
+      } else if (reply.replyTo === SEARCH_ITEMS) {
+        const [path, ...others] = reply.body().paths();
+        if (path === undefined || others.length > 0 || session === '') value = null;
+        else socket.write(getSecret(path, session));
+      } else if (reply.replyTo === GET_SECRET) {
+        const body = reply.body();
+        body.structure();
+        body.string();
+        // Parameters of a session that encrypts; a plain one has none.
+        value = body.bytes().length === 0 ? body.bytes().toString('utf8') : null;
+      }
+    };
     socket.on('data', (chunk) => {
       received = Buffer.concat([received, chunk]);
       if (!greeted) {
@@ -85,36 +160,22 @@ function probeBus(path: string, limitMs: number): Promise<KeychainState> {
         if (!received.toString('latin1', 0, end).startsWith('OK ')) return finish('no-bus');
         greeted = true;
         received = received.subarray(end + 2);
-        socket.write('BEGIN\r\n');
-        socket.write(hello());
-        socket.write(readDefaultAlias());
+        begin();
       }
       try {
         for (let end = endOfMessage(received); end > 0; end = endOfMessage(received)) {
           const reply = parseMessage(received.subarray(0, end));
           received = received.subarray(end);
-          if (reply.replyTo === READ_ALIAS) {
-            if (reply.error !== undefined) return finish(stateOfError(reply.error));
-            const collection = reply.firstString();
-            if (collection === '/') return finish('no-default-collection');
-            socket.write(getLocked(collection));
-          } else if (reply.replyTo === GET_LOCKED) {
-            if (reply.error === undefined) return finish(reply.variantBoolean() ? 'locked' : 'unlocked');
-            const state = stateOfError(reply.error);
-            return finish(state === 'silent' ? state : 'no-default-collection');
-          }
+          if (reply.replyTo === READ_ALIAS || reply.replyTo === GET_LOCKED) onState(reply);
+          else if (reply.replyTo !== undefined && reply.replyTo > GET_LOCKED) onItem(reply);
+          if (state === 'locked' || (state === 'unlocked' && value !== undefined)) return finish(state);
         }
       } catch {
-        // Not D-Bus, or broken: whoever it is will not keep our secrets.
-        finish('no-service');
+        // Not D-Bus, or broken: whoever it is will not keep our secrets. If the state is known, the native module may try.
+        finish(state ?? 'no-service');
       }
     });
   });
-}
-
-/** Not performance.now(), which loads a module of its own. */
-function uptimeMs(): number {
-  return process.uptime() * 1000;
 }
 
 function stateOfError(name: string): KeychainState {
@@ -126,24 +187,35 @@ function hello(): Buffer {
   return methodCall({ serial: HELLO, to: bus, path: '/org/freedesktop/DBus', of: bus, name: 'Hello' });
 }
 
+function call(serial: number, path: string, what: string, args: readonly Argument[]): Buffer {
+  const dot = what.lastIndexOf('.');
+  const [of, name] = [`org.freedesktop.${what.slice(0, dot)}`, what.slice(dot + 1)];
+  return methodCall({ serial, to: SERVICE, path, of, name, args });
+}
+
 function readDefaultAlias(): Buffer {
-  return methodCall({
-    serial: READ_ALIAS,
-    to: SERVICE,
-    path: '/org/freedesktop/secrets',
-    of: 'org.freedesktop.Secret.Service',
-    name: 'ReadAlias',
-    args: ['default'],
-  });
+  return call(READ_ALIAS, ROOT, 'Secret.Service.ReadAlias', [{ s: 'default' }]);
 }
 
 function getLocked(collection: string): Buffer {
-  return methodCall({
-    serial: GET_LOCKED,
-    to: SERVICE,
-    path: collection,
-    of: 'org.freedesktop.DBus.Properties',
-    name: 'Get',
-    args: ['org.freedesktop.Secret.Collection', 'Locked'],
-  });
+  const what = [{ s: 'org.freedesktop.Secret.Collection' }, { s: 'Locked' }];
+  return call(GET_LOCKED, collection, 'DBus.Properties.Get', what);
+}
+
+/** The bus is this user's own, so nothing is gained by encrypting on it; whoever can listen can also ask. */
+function openSession(): Buffer {
+  return call(OPEN_SESSION, ROOT, 'Secret.Service.OpenSession', [{ s: 'plain' }, { v: '' }]);
+}
+
+function searchItems(item: Readonly<Record<string, string>>): Buffer {
+  return call(SEARCH_ITEMS, ROOT, 'Secret.Service.SearchItems', [{ 'a{ss}': item }]);
+}
+
+function getSecret(item: string, session: string): Buffer {
+  return call(GET_SECRET, item, 'Secret.Item.GetSecret', [{ o: session }]);
+}
+
+/** Not performance.now(), which loads a module of its own. */
+function uptimeMs(): number {
+  return process.uptime() * 1000;
 }

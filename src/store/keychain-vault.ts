@@ -1,6 +1,14 @@
 import { GraphException } from '../core/errors.js';
-import { type KeychainState, probeKeychain } from './dbus-probe.js';
-import { type Answer, loadKeytar, locked, type Operation, OTHER_STORE, performNatively } from './native.js';
+import { askKeychain, type KeychainAnswer, type KeychainState } from './dbus-probe.js';
+import {
+  type Answer,
+  itemOf,
+  loadKeytar,
+  locked,
+  type Operation,
+  OTHER_STORE,
+  performNatively,
+} from './native.js';
 import type { Vault } from './split.js';
 import type { KeychainOptions } from './store.js';
 
@@ -17,11 +25,13 @@ const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, str
 
 /** The OS keychain as it is on this machine. One operation at a time, whatever the caller does. */
 export function keychainVault(options: KeychainOptions): Vault {
-  let known: KeychainState | undefined;
+  let silent = false;
   // Nobody waits twice for a keychain that does not answer.
-  const probe = async () => {
-    if (known !== 'silent') known = await probeKeychain(options);
-    return known;
+  const probe: Probe = async (account) => {
+    if (silent) return { state: 'silent' };
+    const answer = await askKeychain(options, account === undefined ? undefined : itemOf(account));
+    silent = answer.state === 'silent';
+    return answer;
   };
   let last: Promise<unknown> = Promise.resolve();
   // Each open call blocks a thread of Node's pool of four; with all four blocked, file reading stops too.
@@ -34,7 +44,7 @@ export function keychainVault(options: KeychainOptions): Vault {
     async check() {
       // A hundred processes may do this in the same moment, before one of them does the work: so no more is asked of
       // the keychain than whether it is there, where that can be asked.
-      if (options.platform === 'linux' && (await probe()) === 'unlocked') await loadKeytar();
+      if (options.platform === 'linux' && (await probe()).state === 'unlocked') await loadKeytar();
       // Asking for what is not there goes the whole way.
       else await run({ op: 'get', account: 'graphcred' });
     },
@@ -51,14 +61,16 @@ export function keychainVault(options: KeychainOptions): Vault {
   };
 }
 
-type Probe = () => Promise<KeychainState>;
+/** Asks for the value of an account too, where one is given. */
+type Probe = (account?: string) => Promise<KeychainAnswer>;
 
 async function perform(operation: Operation, options: KeychainOptions, probe: Probe): Promise<Answer> {
   if (options.platform === 'win32') return inChild(operation, options, false);
   if (options.platform === 'darwin') return onMacOs(operation, options);
   // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever; so the bus is
   // asked first, and libsecret only when it can answer at once.
-  const state = await probe();
+  const { state, value } = await probe(operation.op === 'get' ? operation.account : undefined);
+  if (value !== undefined) return value;
   // What is written was made just now and exists nowhere else, so this process must live to show it.
   if (state === 'unlocked' && operation.op === 'set') return inChild(operation, options, false);
   if (state === 'unlocked') return inThisProcess(operation, options);
@@ -89,7 +101,7 @@ async function throughPrompt(operation: Operation, options: KeychainOptions, pro
   const answer = await inChild(operation.op === 'delete' ? { op: 'get', account } : operation, options, true);
   if (answer !== undefined && operation.op !== 'delete') return answer;
   // A prompt that was turned down looks like an entry that is not there.
-  if ((await probe()) === 'locked') throw locked();
+  if ((await probe()).state === 'locked') throw locked();
   return operation.op === 'delete' ? inThisProcess(operation, options) : answer;
 }
 

@@ -7,6 +7,11 @@ import { GraphException } from '../core/errors.js';
 /** Entries are listed under this name in the desktop's keychain application. */
 const SERVICE = 'graphcred';
 
+/** What keytar on Linux finds an account's item by. */
+export function itemOf(account: string): Readonly<Record<string, string>> {
+  return { service: SERVICE, account };
+}
+
 export const OTHER_STORE = 'choose another store with: graphcred login --store file';
 
 /** One operation, as it goes to the native module or to the child process. */

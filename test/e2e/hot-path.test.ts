@@ -5,6 +5,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
+import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
 import { BIN, sandboxFor } from '../helpers/process.js';
 
 /** Loaded before the command: at the end it says what the command made Node load, built in and from files. */
@@ -35,17 +36,18 @@ async function loads(home: string, argv: readonly string[], env: Readonly<Record
   return { stdout, builtin: builtin as string[], files: names as string[] };
 }
 
-const HOT = ['bin/graphcred.js', 'dist/cli/hot.cjs'];
+const START = ['bin/graphcred.js', 'dist/cli/start.cjs'];
+const HOT = [...START, 'dist/cli/hot.cjs'];
 /** node:crypto, and what it loads itself. */
 const CRYPTO = ['crypto', 'stream', 'stream/promises', 'string_decoder', 'timers'];
 
 test('--version loads one file and nothing built in', async () => {
   const { builtin, files } = await loads(temporaryHome(), ['--version'], {});
-  expect(files).toEqual(HOT);
+  expect(files).toEqual(START);
   expect(builtin).toEqual([]);
 });
 
-test('token get on a token in a file loads one file, and node:crypto', async () => {
+test('token get on a token in a file loads two files, and node:crypto', async () => {
   const home = temporaryHome();
   const { env, mints } = await sandboxFor(home);
   const own = { ...env, GRAPHCRED_STORE: 'file' };
@@ -58,6 +60,24 @@ test('token get on a token in a file loads one file, and node:crypto', async () 
   expect(again.builtin).toContain('crypto');
   expect(CRYPTO).toEqual(expect.arrayContaining(again.builtin));
 });
+
+test.skipIf(keyringSkipReason() !== undefined)(
+  'token get on a token in an unlocked keychain asks the bus, and loads no native module',
+  async () => {
+    await withKeyring({ state: 'unlocked' }, async (keyring) => {
+      const { env, mints } = await sandboxFor(keyring.home);
+      const own = { ...keyring.env, ...env, GRAPHCRED_STORE: 'keychain' };
+      const first = await loads(keyring.home, ['token', 'get'], own);
+      expect(first.files).toContain('node_modules/keytar/lib/keytar.js');
+      const again = await loads(keyring.home, ['token', 'get'], own);
+      expect(again.stdout).toBe(first.stdout);
+      expect(mints()).toBe(1);
+      expect(again.files).toEqual([...HOT, 'dist/cli/keychain.cjs']);
+      expect(again.builtin).not.toContain('crypto');
+      expect(again.builtin).not.toContain('perf_hooks');
+    });
+  },
+);
 
 test('a cold token get loads neither a prompt, nor YAML, nor commander, nor the sandbox', async () => {
   const home = temporaryHome();
@@ -83,8 +103,10 @@ test('a cold token get loads neither a prompt, nor YAML, nor commander, nor the 
       "protocol-v4",
       "rolldown-runtime",
       "server-text",
+      "start",
       "version",
       "words",
+      "write-files",
     ]
   `);
   expect(builtin).not.toContain('undici');

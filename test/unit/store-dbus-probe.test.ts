@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { busPaths, probeKeychain } from '../../src/store/dbus-probe.js';
+import { askKeychain, busPaths, probeKeychain } from '../../src/store/dbus-probe.js';
 
 describe('where the session bus is', () => {
   it.each([
@@ -32,8 +32,16 @@ interface Script {
   readonly auth?: string;
   readonly alias?: (call: number) => Reply | undefined;
   readonly locked?: Reply | undefined;
+  readonly session?: Reply;
+  readonly found?: Reply;
+  readonly secret?: Reply;
 }
-type Reply = { readonly sig: 's' | 'v'; readonly body: string | boolean } | { readonly error: string };
+type Part = string | number | Buffer;
+type Reply =
+  | { readonly sig: 's' | 'v'; readonly body: string | boolean }
+  | { readonly error: string }
+  /** Strings and byte arrays with their length before them, and lengths; each at a multiple of 4. */
+  | { readonly parts: readonly Part[] };
 
 const UNLOCKED: Reply = { sig: 'v', body: false };
 const LOCKED: Reply = { sig: 'v', body: true };
@@ -108,7 +116,15 @@ async function fakeBus(where: string, script: Script, { bigEndian = false, slowl
           // A signal that answers nothing.
           send(encode(undefined, { sig: 's', body: ':1.7' }, bigEndian));
         } else {
-          const reply = call.includes('ReadAlias') ? script.alias?.(++seen.aliasCalls) : script.locked;
+          const reply = call.includes('ReadAlias')
+            ? script.alias?.(++seen.aliasCalls)
+            : call.includes('OpenSession')
+              ? script.session
+              : call.includes('SearchItems')
+                ? script.found
+                : call.includes('GetSecret')
+                  ? script.secret
+                  : script.locked;
           if (reply) send(encode(serial, reply, bigEndian));
         }
       }
@@ -132,14 +148,22 @@ function encode(replyTo: number | undefined, reply: Reply, bigEndian: boolean): 
   const isError = 'error' in reply;
   const body = isError
     ? string('what the service says about it')
-    : reply.sig === 's'
-      ? string(String(reply.body))
-      : Buffer.concat([Buffer.from([1, 0x62, 0, 0]), u32(reply.body ? 1 : 0)]);
+    : 'parts' in reply
+      ? reply.parts.reduce<Buffer>((before, part) => {
+          const gap = Buffer.alloc((4 - (before.length % 4)) % 4);
+          if (typeof part === 'number') return Buffer.concat([before, gap, u32(part)]);
+          if (typeof part === 'string') return Buffer.concat([before, gap, string(part)]);
+          return Buffer.concat([before, gap, u32(part.length), part]);
+        }, Buffer.alloc(0))
+      : reply.sig === 's'
+        ? string(String(reply.body))
+        : Buffer.concat([Buffer.from([1, 0x62, 0, 0]), u32(reply.body ? 1 : 0)]);
   const fields = [field(7, 's', string('org.freedesktop.DBus'))];
   if (replyTo === undefined) fields.push(field(3, 's', string('NameAcquired')));
   else fields.push(field(5, 'u', u32(replyTo)));
   if (isError) fields.push(field(4, 's', string(reply.error)));
-  fields.push(field(8, 'g', Buffer.from([1, isError ? 0x73 : reply.sig.charCodeAt(0), 0])));
+  const sig = 'sig' in reply ? reply.sig : 's';
+  fields.push(field(8, 'g', Buffer.from([1, sig.charCodeAt(0), 0])));
   const all = Buffer.concat(fields.map((one, i) => (i < fields.length - 1 ? padded(one) : one)));
   const type = replyTo === undefined ? 4 : isError ? 3 : 2;
   const start = Buffer.from([bigEndian ? 0x42 : 0x6c, type, 1, 1]);
@@ -276,6 +300,83 @@ describe('the probe', () => {
         expect(['no-bus', 'no-service', 'no-default-collection']).toContain(state);
       }),
       { numRuns: 300 },
+    );
+  });
+});
+
+describe('a value over the bus', () => {
+  const ITEM = '/org/freedesktop/secrets/collection/login/7';
+  const wanted = {
+    service: 'graphcred',
+    account: 'token of user:anna for any graph, 60s, at http://h:14240',
+  };
+  const value = 'tökén \u{1f511} of \n two lines';
+  // A variant of a string: its signature, then the string.
+  const variant = (0x73 << 8) | 1;
+  const session: Reply = { parts: [variant, '', '/session/1'] };
+  const paths = (...items: string[]) => {
+    const length = items.reduce((sum, item) => Math.ceil(sum / 4) * 4 + 4 + item.length + 1, 0);
+    return [length, ...items];
+  };
+  const found: Reply = { parts: [...paths(ITEM), ...paths()] };
+  const secret: Reply = { parts: ['/session/1', Buffer.alloc(0), Buffer.from(value), 'text/plain'] };
+  const whole: Script = { ...normal(UNLOCKED), session, found, secret };
+  const ask = async (script: Script, manner: Manner = {}) => {
+    const seen = await fakeBus(path.join(dir, 'bus'), script, manner);
+    return { answer: await askKeychain({ env: at(path.join(dir, 'bus')), limitMs: 2_000 }, wanted), seen };
+  };
+
+  it.each<[string, Manner]>([
+    ['at once', {}],
+    ['byte by byte', { slowly: true }],
+  ])('comes with the state, answered %s', async (_how, manner) => {
+    const { answer, seen } = await ask(whole, manner);
+    expect(answer).toEqual({ state: 'unlocked', value });
+    expect(seen.text).toContain(wanted.account);
+    expect(seen.text).toContain('plain');
+    await expect.poll(open).toBe(0);
+  });
+
+  it('does not come from a keychain that is locked', async () => {
+    expect((await ask({ ...whole, locked: LOCKED })).answer).toEqual({ state: 'locked' });
+  });
+
+  it.each<[string, Partial<Script>]>([
+    ['there is no such item', { found: { parts: [...paths(), ...paths()] } }],
+    ['the only item is locked', { found: { parts: [...paths(), ...paths(ITEM)] } }],
+    ['two items fit', { found: { parts: [...paths(ITEM, `${ITEM}8`), ...paths()] } }],
+    ['the item has gone', { secret: { error: 'org.freedesktop.Secret.Error.NoSuchObject' } }],
+    ['the session has to be encrypted', { session: { error: 'org.freedesktop.DBus.Error.NotSupported' } }],
+    [
+      'the value came encrypted',
+      { secret: { parts: ['/session/1', Buffer.from('iv'), Buffer.from('x'), 'text/plain'] } },
+    ],
+    ['searching fails', { found: { error: 'org.freedesktop.DBus.Error.Failed' } }],
+  ])('is left to the native module when %s', async (_what, part) => {
+    expect((await ask({ ...whole, ...part })).answer).toEqual({ state: 'unlocked' });
+  });
+
+  it('never keeps a call from ending, whatever the service says of it', async () => {
+    let parts: Part[] = [];
+    const bus: Script = { ...normal(UNLOCKED), session, found };
+    await fakeBus(path.join(dir, 'bus'), {
+      ...bus,
+      get secret(): Reply {
+        return { parts };
+      },
+    });
+    const part = fc.oneof(
+      fc.string({ maxLength: 9 }),
+      fc.nat({ max: 0xffff_ffff }),
+      fc.uint8Array({ maxLength: 9 }).map((bytes) => Buffer.from(bytes)),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(part, { maxLength: 6 }), async (random) => {
+        parts = random;
+        const env = at(path.join(dir, 'bus'));
+        expect((await askKeychain({ env, limitMs: 2_000 }, wanted)).state).toBe('unlocked');
+      }),
+      { numRuns: 200 },
     );
   });
 });
