@@ -10,7 +10,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { markdown, svg } from './report.mjs';
-import { buildEager, buildKeychainParts } from './variants.mjs';
+import { buildEager, buildKeychainParts, buildStandalone } from './variants.mjs';
 import { ghHome, makeHome, startKeychain, startServer, talker } from './world.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -37,6 +37,8 @@ const GOALS = {
   'warm-file': { ratio: 1.5, extraMb: 5 },
   'warm-keychain': { ratio: 2.1 },
   cold: { ratio: 2.5, extraMb: 11 },
+  'one-warm': { ratio: 0.75 },
+  'one-cold': { ratio: 0.9 },
 };
 const AT_ONCE_GOAL = 1.6;
 const GH_GOAL = 0.8;
@@ -114,8 +116,8 @@ async function prepare(meter) {
   const eager = await buildEager(folder);
   const skipped = [];
   const commands = [{ id: 'node', label: '`node -e 0`', argv: [node, '-e', '0'], env, cwd: folder }];
-  const add = (id, label, argv, own, cwd, script = bin) =>
-    commands.push({ id, label, argv: [node, script, ...argv], env: own, cwd, prints: true });
+  const add = (id, label, argv, own, cwd, command = [node, bin]) =>
+    commands.push({ id, label, argv: [...command, ...argv], env: own, cwd, prints: true });
   const home = (name, server, format = 'json') => {
     const dir = path.join(folder, name);
     return [{ ...base, HOME: dir, GRAPHCRED_STORE: 'file' }, makeHome(dir, server, format)];
@@ -134,8 +136,8 @@ async function prepare(meter) {
     const own = { ...keychain.env, GRAPHCRED_STORE: 'keychain' };
     add('warm-keychain', 'warm `token get`, keychain', ['token', 'get'], own, cwd);
     const parts = await buildKeychainParts(folder);
-    add('probe', 'of that, the question over D-Bus, as a script', [], own, cwd, parts.probe);
-    add('native', 'instead, the native module and one read, as a script', [], own, cwd, parts.native);
+    add('probe', 'of that, the question over D-Bus, as a script', [], own, cwd, [node, parts.probe]);
+    add('native', 'instead, the native module and one read, as a script', [], own, cwd, [node, parts.native]);
   }
   const once = ['token', 'get', '--server-version', '4', '--fresh', '--store', 'none'];
   add('cold', 'cold `token get --server-version 4`, one call, plain HTTP', once, ...v4);
@@ -145,9 +147,18 @@ async function prepare(meter) {
     ['token', 'get'],
     ...home('yaml', three, 'yaml'),
   );
-  add('eager-version', 'eager build: `--version`', ['--version'], ...file, eager);
-  add('eager-warm', 'eager build: warm `token get`, file store', ['token', 'get'], ...file, eager);
-  add('eager-cold', 'eager build: cold `token get`', once, ...v4, eager);
+  const eagerly = [node, eager];
+  add('eager-version', 'eager build: `--version`', ['--version'], ...file, eagerly);
+  add('eager-warm', 'eager build: warm `token get`, file store', ['token', 'get'], ...file, eagerly);
+  add('eager-cold', 'eager build: cold `token get`', once, ...v4, eagerly);
+
+  const one = buildStandalone(folder);
+  if (one.reason) skipped.push(`the standalone executable: ${one.reason}`);
+  else {
+    add('one-version', 'standalone: `--version`', ['--version'], ...file, [one.file]);
+    add('one-warm', 'standalone: warm `token get`, file store', ['token', 'get'], ...file, [one.file]);
+    add('one-cold', 'standalone: cold `token get`', once, ...v4, [one.file]);
+  }
 
   const gh = ghHome(folder, base);
   if (gh.reason) skipped.push(`\`gh auth token\`: ${gh.reason}`);

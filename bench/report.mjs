@@ -33,7 +33,14 @@ export function svg({ machine, rows }) {
   const bars = rows.map(({ label, ratio, goal, id }, index) => {
     const y = 44 + index * step;
     const name = label.replaceAll('`', '').replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-    const colour = id === 'node' ? '#8a8f98' : /^(eager|gh)/.test(id) ? '#d9a441' : '#2f6fde';
+    const colour =
+      id === 'node'
+        ? '#8a8f98'
+        : /^(eager|gh)/.test(id)
+          ? '#d9a441'
+          : id.startsWith('one')
+            ? '#2a9d6f'
+            : '#2f6fde';
     const long = ratio * scale;
     const tick =
       goal &&

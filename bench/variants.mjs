@@ -1,4 +1,5 @@
 // Scripts to compare with.
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -51,4 +52,14 @@ export async function buildKeychainParts(folder) {
     `require(${keytar}).getPassword('graphcred', 'nobody').then((found) => process.stdout.write(String(found)));\n`,
   );
   return { probe, native };
+}
+
+/** The executable that needs no Node, or why there is none. */
+export function buildStandalone(folder) {
+  const words = [path.join(root, 'scripts/standalone.mjs'), '--out', folder];
+  const { status, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8' });
+  const made = fs.readdirSync(folder).find((name) => /^graphcred-[\w-]+(\.exe)?$/.test(name));
+  if (status === 0 && made) return { file: path.join(folder, made) };
+  if (status === 69) return { reason: stderr.trim() };
+  throw new Error(`the standalone executable cannot be built: ${stderr}`);
 }
