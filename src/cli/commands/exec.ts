@@ -1,8 +1,7 @@
-import type { ChildProcess } from 'node:child_process';
-import os from 'node:os';
 import { GraphException } from '../../core/errors.js';
 import type { HeldToken } from '../../tokens/find.js';
 import type { Call } from '../call.js';
+import { runChild, watchWindow } from '../child.js';
 import { connect, secretOf } from '../connect.js';
 import { withoutCredentials } from '../context.js';
 import { findCredential } from '../credential.js';
@@ -14,7 +13,6 @@ import { obtainToken } from '../token.js';
 
 /** Failed before the command ran; the cause is in `error.code`. */
 const FAILED = 125;
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 
 /** `graphcred exec` */
 export async function run(call: Call): Promise<number> {
@@ -39,13 +37,14 @@ export async function run(call: Call): Promise<number> {
     report.error(named(error), FAILED);
     return FAILED;
   }
-  const terminals = [ctx.stdin, ctx.stdout, ctx.stderr].filter(({ isTTY }) => isTTY);
+  const endWithWindow = watchWindow(ctx);
   try {
-    return await runChild(args, env, call);
+    return await runChild(ctx, args, env);
+  } catch (error) {
+    return notStarted(call, error as NodeJS.ErrnoException);
   } finally {
     await revoke?.();
-    // On a window that was closed meanwhile Node would abort, and leave its memory to whoever reads core files.
-    if (terminals.some(({ isTTY }) => !isTTY)) process.kill(process.pid, 'SIGHUP');
+    endWithWindow();
   }
 }
 
@@ -97,51 +96,11 @@ async function mintForThisCall(session: Session): Promise<{ held: HeldToken; rev
   return { held, revoke };
 }
 
-async function runChild(
-  args: readonly string[],
-  env: Record<string, string | undefined>,
-  call: Call,
-): Promise<number> {
-  const { spawn } = await import('node:child_process');
-  const [command = '', ...rest] = args;
-  return new Promise((resolve) => {
-    let child: ChildProcess;
-    const fail = (status: number, what: string) => {
-      const hint = status === 127 ? 'check its name, and that it is on the PATH' : 'check its mode: ls -l';
-      call.report.error(
-        new GraphException(status === 127 ? 'NOT_FOUND' : 'USAGE', `The command ${what}: ${command}`, {
-          hint,
-        }),
-        status,
-      );
-      resolve(status);
-    };
-    const { stdin, stdout, stderr } = call.ctx;
-    const onTerminal = stdin.isTTY || stdout.isTTY || stderr.isTTY;
-    const pass = (signal: NodeJS.Signals) => {
-      // Ctrl-C and Ctrl-\ reach the whole foreground group by themselves; passing them on would send them twice.
-      if (!onTerminal || (signal !== 'SIGINT' && signal !== 'SIGQUIT')) child.kill(signal);
-    };
-    // Before the command starts: a signal in between would end graphcred alone and leave the command behind.
-    for (const signal of SIGNALS) process.on(signal, pass);
-    const done = () => {
-      for (const signal of SIGNALS) process.off(signal, pass);
-    };
-    try {
-      child = spawn(command, rest, { stdio: 'inherit', env: env as NodeJS.ProcessEnv, cwd: call.ctx.cwd });
-    } catch {
-      done();
-      fail(126, 'could not be started');
-      return;
-    }
-    child.on('error', (error: NodeJS.ErrnoException) => {
-      done();
-      if (error.code === 'ENOENT') fail(127, 'was not found');
-      else fail(126, 'could not be started');
-    });
-    child.on('exit', (status, signal) => {
-      done();
-      resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0));
-    });
-  });
+function notStarted({ args, report }: Call, error: NodeJS.ErrnoException): number {
+  const [status, what, code, hint] =
+    error.code === 'ENOENT'
+      ? ([127, 'was not found', 'NOT_FOUND', 'check its name, and that it is on the PATH'] as const)
+      : ([126, 'could not be started', 'USAGE', 'check its mode: ls -l'] as const);
+  report.error(new GraphException(code, `The command ${what}: ${args[0]}`, { hint }), status);
+  return status;
 }

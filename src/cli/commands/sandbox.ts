@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process';
-import os from 'node:os';
 import { GraphException } from '../../core/errors.js';
 import type { Sandbox, SandboxOptions } from '../../sandbox/server.js';
 import type { Call, Flags } from '../call.js';
+import { runChild, watchWindow } from '../child.js';
 import type { Context } from '../context.js';
 
 /** `graphcred sandbox` */
@@ -20,6 +19,7 @@ export async function run(call: Call): Promise<number> {
       ...(report.verbose && { log: (line) => ctx.stderr.write(`${line}\n`) }),
     }),
   );
+  const endWithWindow = watchWindow(ctx);
   try {
     if (child) return await runBeside(sandbox, args, ctx);
     // Whoever reads the line may stop the sandbox at once.
@@ -29,6 +29,7 @@ export async function run(call: Call): Promise<number> {
     return 0;
   } finally {
     await sandbox.close();
+    endWithWindow();
   }
 }
 
@@ -100,11 +101,7 @@ function port(flags: Flags, name: string): number | undefined {
 }
 
 /** Runs a command that finds the sandbox by its environment; its status is ours. */
-function runBeside(
-  sandbox: Sandbox,
-  [command = '', ...args]: readonly string[],
-  ctx: Context,
-): Promise<number> {
+async function runBeside(sandbox: Sandbox, command: readonly string[], ctx: Context): Promise<number> {
   const env = {
     ...ctx.env,
     GRAPHCRED_REST_URL: sandbox.restUrl,
@@ -113,23 +110,13 @@ function runBeside(
     GRAPHCRED_USERNAME: sandbox.username,
     GRAPHCRED_PASSWORD: sandbox.password,
   };
-  return new Promise((resolve, reject) => {
-    // Before the command starts: a signal in between would leave it behind.
-    const pass = (signal: NodeJS.Signals) => child.kill(signal);
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, pass);
-    const child = spawn(command, args, { stdio: 'inherit', env, cwd: ctx.cwd });
-    child.on('error', (error: NodeJS.ErrnoException) => {
-      const missing = error.code === 'ENOENT';
-      const why = missing ? 'was not found' : 'could not be started';
-      reject(
-        new GraphException(missing ? 'NOT_FOUND' : 'USAGE', `The command ${why}: ${command}`, {
-          hint: 'check its name after --',
-        }),
-      );
+  try {
+    return await runChild(ctx, command, env);
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const why = missing ? 'was not found' : 'could not be started';
+    throw new GraphException(missing ? 'NOT_FOUND' : 'USAGE', `The command ${why}: ${command[0]}`, {
+      hint: 'check its name after --',
     });
-    child.on('exit', (status, signal) => {
-      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(name, pass);
-      resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0));
-    });
-  });
+  }
 }

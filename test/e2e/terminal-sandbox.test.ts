@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { describe, expect, test } from 'vitest';
+import { temporaryHome } from '../helpers/cli.js';
+import { start } from '../helpers/process.js';
+import { KEYS, onTerminal, python } from '../helpers/terminal.js';
+
+describe.skipIf(!python)('a command beside a sandbox, on a terminal', () => {
+  /** `script` runs in a folder of its own, where it leaves its traces. */
+  function beside(script: string) {
+    const cwd = temporaryHome();
+    const words = ['sandbox', '--', 'sh', '-c', script];
+    const trace = () => fs.readFileSync(path.join(cwd, 'trace'), 'utf8');
+    return { cwd, trace, terminal: onTerminal(words, { env: { HOME: cwd }, cwd }) };
+  }
+  const LOOP = 'echo ready; while :; do sleep 0.05; done';
+
+  test('hears a window being closed, and graphcred ends by the same signal, leaving nothing', async () => {
+    const { cwd, terminal, trace } = beside(`trap 'echo HUP >> trace; exit 9' HUP; exec 2> errors; ${LOOP}`);
+    await terminal.see('ready');
+    terminal.close();
+    // A shell calls that 129; an abort would be -6.
+    expect((await terminal.ended).status).toBe(-1);
+    expect(trace()).toMatch(/^HUP\n/);
+    expect(fs.readdirSync(cwd).sort()).toEqual(['errors', 'trace']);
+  });
+
+  test('is ended by a window being closed when it does nothing about that', async () => {
+    const { cwd, terminal } = beside(`echo $$ > pid; ${LOOP}`);
+    await terminal.see('ready');
+    terminal.close();
+    expect((await terminal.ended).status).toBe(-1);
+    const pid = Number(fs.readFileSync(path.join(cwd, 'pid'), 'utf8'));
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  });
+
+  test('hears one Ctrl-C once, and a signal that graphcred alone was sent', async () => {
+    const { terminal } = beside(`trap 'echo INT' INT; trap 'echo TERM; exit 7' TERM; ${LOOP}`);
+    await terminal.see('ready');
+    terminal.type(KEYS.ctrlC);
+    await terminal.see('INT');
+    // A second one would have been passed on before this.
+    terminal.signal('SIGTERM');
+    const { status, screen, restored } = await terminal.ended;
+    expect({ status, restored }).toEqual({ status: 7, restored: true });
+    expect(screen.match(/INT|TERM/g)).toEqual(['INT', 'TERM']);
+  });
+});
+
+describe('a command beside a sandbox', () => {
+  const beside = (...words: string[]) => start(['sandbox', '--', ...words], { HOME: temporaryHome() });
+
+  test('finds the sandbox, and gives graphcred its status', async () => {
+    const script = 'echo "$GRAPHCRED_REST_URL $GRAPHCRED_GRAPH $GRAPHCRED_USERNAME"; exit 9';
+    const { status, stdout } = await beside('sh', '-c', script).ended;
+    expect(status).toBe(9);
+    expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+ demo tigergraph\n$/);
+  });
+
+  test.each(['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGUSR2'] as const)(
+    'is ended by %s, and graphcred with it',
+    async (signal) => {
+      const { child, ended } = beside('sh', '-c', 'echo ready; exec sleep 600');
+      await once(child.stdout as Readable, 'data');
+      child.kill(signal);
+      expect(await ended).toMatchObject({
+        status: 128 + os.constants.signals[signal],
+        signal: null,
+        stderr: '',
+      });
+    },
+  );
+
+  test('that is not there is exit 3', async () => {
+    const stderr = expect.stringContaining('The command was not found: no-such-program');
+    expect(await beside('no-such-program').ended).toMatchObject({ status: 3, stdout: '', stderr });
+  });
+});
