@@ -87,6 +87,13 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
   });
 });
 
+test.each([502, 503, 504])('%i never came from the server behind: an error alone, exit 7', async (status) => {
+  const { run, sandbox } = await bench();
+  sandbox.addFault(parseFault(`route=/echo,action=status,status=${status},body=<h1>gateway</h1>`));
+  const stderr = expect.stringContaining(`HTTP ${status}`);
+  expect(await run('api /echo -i')).toMatchObject({ status: 7, stdout: '', stderr });
+});
+
 test('with --store none nothing is written down', async () => {
   const { run, json, home } = await bench();
   const { token } = await json<Token>('token get --store none');
