@@ -37,8 +37,7 @@ export async function openSession(call: Call, options: { newProfile?: boolean } 
   if (timeoutMs < 1)
     refuseValue(settings, 'timeout', 'is too short', 'allow at least a second: --timeout 30');
   if (isOn(settings, 'tls.insecure')) report.warn('server certificates are not checked (--insecure)');
-  const { protocol, hostname } = new URL(target.gsqlUrl);
-  if (protocol === 'http:' && !isLoopback(hostname)) {
+  if (target.host.startsWith('http:') && !isLoopback(target.host.slice('http://'.length))) {
     report.warn(
       `${target.host} is reached without encryption: credentials can be read on the way. Use https if the server offers it`,
     );
