@@ -3,6 +3,7 @@ import {
   BEHAVIOUR,
   COMMON,
   LIFETIME,
+  MIN_TTL,
   type OptionSpec,
   OUTPUT,
   TOKEN_OUTPUT,
@@ -124,6 +125,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...LISTING,
       LIFETIME,
+      MIN_TTL,
       { name: 'revoke', help: 'mint a token for this run alone, and revoke it at the end' },
     ],
     load: () => import('./commands/exec.js'),
@@ -142,6 +144,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...LISTING,
       LIFETIME,
+      MIN_TTL,
       { name: 'method', short: 'X', value: 'method', help: 'GET, or POST with -d' },
       {
         name: 'data',
