@@ -13,6 +13,7 @@ export type {
   RawReply,
   RefreshTokenOptions,
   RenewOptions,
+  TimeLeft,
 } from './core/options.js';
 export type { Generation, Secret, ServerVersion, TokenCheck, TokenTuple } from './core/protocol.js';
 export { Sensitive } from './core/sensitive.js';

@@ -49,6 +49,7 @@ export async function connect(
     serverVersion,
     knownVersion: known,
     timeoutMs: session.timeoutMs,
+    timeLeft: session.timeLeft,
     tls: readTls(session),
     proxy: {
       http: HTTP_PROXY || http_proxy,
@@ -72,9 +73,13 @@ export async function connect(
 /** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. */
 async function waitUntilUp(session: Session, connection: GraphConnection, spinner: Spinner): Promise<void> {
   const { ctx, report } = session.call;
+  const { timeLeft } = session;
+  const { ms: left } = timeLeft;
   const wait = seconds(session.settings, 'wait');
   const until = ctx.now() + wait * 1000;
   for (let pause = 500; until > ctx.now(); pause = Math.min(pause * 1.5, 5000)) {
+    // Who waits for a server has asked for longer, and not for less afterwards.
+    timeLeft.ms = Number.POSITIVE_INFINITY;
     try {
       return await connection.ping();
     } catch (error) {
@@ -85,6 +90,8 @@ async function waitUntilUp(session: Session, connection: GraphConnection, spinne
       spinner.start(`waiting for ${session.target.host} to be up`, wait);
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(pause, until - ctx.now()))));
       spinner.stop();
+    } finally {
+      timeLeft.ms = left;
     }
   }
 }

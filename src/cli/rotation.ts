@@ -21,6 +21,8 @@ export async function rotate(login: LoggedIn, journal: Journal, alias: string, n
   const { report } = session.call;
   const username = credential.username;
   let { connection } = login;
+  // To stop between two steps helps nobody, so each of them has the whole time for itself.
+  session.timeLeft.ms = Number.POSITIVE_INFINITY;
 
   const savedOf = (name: string) => savedUnder(login, name);
 

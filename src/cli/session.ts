@@ -3,6 +3,7 @@ import { parseDuration } from '../config/duration.js';
 import type { ConfigKey } from '../config/schema.js';
 import { isOn, loadSettings, refuseValue, type Settings, settingText } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
+import type { TimeLeft } from '../core/options.js';
 import type { Call } from './call.js';
 import { type Target, targetOf } from './target.js';
 
@@ -16,6 +17,8 @@ export interface Session {
   /** Seconds. */
   readonly lifetime: number;
   readonly timeoutMs: number;
+  /** What all requests of the command may still take. Time that passes between them does not count. */
+  readonly timeLeft: TimeLeft;
   /** `$XDG_STATE_HOME/graphcred` */
   readonly stateDir: string;
   /** `$XDG_CONFIG_HOME/graphcred` */
@@ -50,6 +53,7 @@ export async function openSession(call: Call, options: { newProfile?: boolean } 
     username: settingText(settings, 'username'),
     lifetime,
     timeoutMs,
+    timeLeft: { ms: timeoutMs },
     stateDir,
     configDir,
   };

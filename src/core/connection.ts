@@ -1,6 +1,6 @@
 import { type Endpoints, restBaseUrl, serviceBaseUrl } from './endpoints.js';
 import { GraphException } from './errors.js';
-import type { HttpReply, HttpRequest, Wire } from './http.js';
+import type { HttpRequest, Wire } from './http.js';
 import type {
   ConnectionOptions,
   DeleteTokenOptions,
@@ -32,6 +32,8 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const RAW_MAX_BYTES = 64 * 1024 * 1024;
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
+type Send = Session['send'];
+
 /**
  * One database: its two servers, one user, one graph. Finds out by itself which version answers (once, and
  * without sending a credential). Every refusal is a GraphException.
@@ -48,7 +50,6 @@ export class GraphConnection {
   readonly #knownVersion: string | undefined;
   #token: Sensitive | undefined;
   #version: Promise<ServerVersion> | undefined;
-  #protocol: Promise<Protocol> | undefined;
 
   constructor(options: ConnectionOptions = {}) {
     const { host, restPort, gsqlPort, restUrl, gsqlUrl } = options;
@@ -68,6 +69,7 @@ export class GraphConnection {
     }
     this.#wire = {
       timeoutMs,
+      timeLeft: options.timeLeft,
       tls: options.tls ?? {},
       proxy: options.proxy,
       userAgent: options.userAgent ?? 'graphcred',
@@ -91,8 +93,12 @@ export class GraphConnection {
    * UNSUPPORTED or BAD_RESPONSE when the answer does not tell; `serverVersion` then says it instead.
    */
   findVersion(): Promise<ServerVersion> {
+    return this.#findVersion(this.#begin());
+  }
+
+  #findVersion(send: Send): Promise<ServerVersion> {
     if (this.#version === undefined) {
-      const found = this.#askVersion();
+      const found = this.#askVersion(send);
       this.#version = found;
       found.catch(() => {
         if (this.#version === found) this.#version = undefined;
@@ -101,12 +107,12 @@ export class GraphConnection {
     return this.#version;
   }
 
-  async #askVersion(): Promise<ServerVersion> {
+  async #askVersion(send: Send): Promise<ServerVersion> {
     const { detectVersion, parseVersionOption } = await import('./version.js');
     const said = parseVersionOption(this.#askedVersion);
     if (said !== undefined) return said;
     const known = this.#knownVersion === undefined ? undefined : parseVersionOption(this.#knownVersion);
-    return known ?? detectVersion(this.#serviceUrl, (request) => this.#send(request));
+    return known ?? detectVersion(this.#serviceUrl, send);
   }
 
   /** Both base URLs, as used. Asks for the version, on which the REST server's depends. */
@@ -253,8 +259,9 @@ export class GraphConnection {
 
   /** Whether the REST server wants a token; asked without one. */
   async restAuthentication(): Promise<'on' | 'off' | 'unknown'> {
-    const protocol = await this.#open();
-    const reply = await this.#send({ server: 'rest', base: protocol.restUrl, method: 'GET', path: '/echo' });
+    const send = this.#begin();
+    const protocol = await this.#open(send);
+    const reply = await send({ server: 'rest', base: protocol.restUrl, method: 'GET', path: '/echo' });
     if (reply.status === 401 || reply.status === 403 || reply.body.includes('REST-10016')) return 'on';
     // Any web server answers 200 to something; only the echo itself says that no token is wanted.
     const { readEnvelope } = await import('./envelope.js');
@@ -263,13 +270,13 @@ export class GraphConnection {
 
   /** Resolves once the service server answers at all; SERVER_UNAVAILABLE while it sleeps or starts. */
   async ping(): Promise<void> {
-    await this.#send({ server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' });
+    await this.#begin()({ server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' });
   }
 
   /** The service server's clock (`Date` header), Unix seconds; undefined if it does not tell. Asked without a credential. */
   async serverTimeUnix(): Promise<number | undefined> {
     const request = { server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' } as const;
-    const { headers, timeUnix } = await this.#send(request);
+    const { headers, timeUnix } = await this.#begin()(request);
     return Number.isFinite(Date.parse(headers.date ?? '')) ? timeUnix : undefined;
   }
 
@@ -279,18 +286,21 @@ export class GraphConnection {
    */
   async rest(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
     const { headerLogin } = await import('./login.js');
-    const protocol = await this.#open();
+    const send = this.#begin();
+    const protocol = await this.#open(send);
     const login = this.#token && headerLogin('Bearer', this.#token);
-    return this.#raw('rest', protocol.restUrl, login, method, path, options);
+    return this.#raw(send, 'rest', protocol.restUrl, login, method, path, options);
   }
 
   /** One call to the service server with the connection's login; statuses as in `rest()`. */
   async service(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
-    const protocol = await this.#open();
-    return this.#raw('service', this.#serviceUrl, protocol.serviceLogin(), method, path, options);
+    const send = this.#begin();
+    const protocol = await this.#open(send);
+    return this.#raw(send, 'service', this.#serviceUrl, protocol.serviceLogin(), method, path, options);
   }
 
   async #raw(
+    send: Send,
     server: 'rest' | 'service',
     base: string,
     authorization: Sensitive | undefined,
@@ -305,27 +315,20 @@ export class GraphConnection {
       hide: [this.#token, this.#password, this.#secret],
       maxBytes: RAW_MAX_BYTES,
     };
-    return checkRawReply(request, await this.#send(request), options);
+    return checkRawReply(request, await send(request), options);
   }
 
-  async #send(request: HttpRequest): Promise<HttpReply> {
-    const { send } = await import('./http.js');
-    return send(this.#wire, request);
+  /** Where a call begins: all it sends, the question for the version included, shares one time limit. */
+  #begin(): Send {
+    const until = performance.now() + this.#wire.timeoutMs;
+    return async (request) => {
+      const { send } = await import('./http.js');
+      return send(this.#wire, request, until);
+    };
   }
 
-  #open(): Promise<Protocol> {
-    if (this.#protocol === undefined) {
-      const opened = this.#load();
-      this.#protocol = opened;
-      opened.catch(() => {
-        if (this.#protocol === opened) this.#protocol = undefined;
-      });
-    }
-    return this.#protocol;
-  }
-
-  async #load(): Promise<Protocol> {
-    const version = await this.findVersion();
+  async #open(send = this.#begin()): Promise<Protocol> {
+    const version = await this.#findVersion(send);
     const session: Session = {
       version,
       serviceUrl: this.#serviceUrl,
@@ -335,7 +338,7 @@ export class GraphConnection {
       password: this.#password,
       secret: this.#secret,
       token: () => this.#token,
-      send: (request) => this.#send(request),
+      send,
     };
     switch (version.generation) {
       case 'A':

@@ -4,8 +4,23 @@ import { Sensitive } from './sensitive.js';
 import { showable } from './server-text.js';
 import { TransportFailure } from './transport.js';
 
-/** Why no answer came, in words. Made from method, path and address; nothing of the request is attached. */
-export function describeFailure(request: HttpRequest, failure: unknown): GraphException {
+const MORE_TIME = 'Try again, or allow more time with --timeout.';
+
+/** For a request that is not sent, because those before it have taken all the time there was. */
+export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphException {
+  const address = new URL(request.base).origin;
+  return new GraphException(
+    'TIMEOUT',
+    `${what(request)} to ${address} was not sent: the ${timeoutMs / 1000} s for the whole call are over.`,
+    { hint: MORE_TIME },
+  );
+}
+
+/**
+ * Why no answer came, in words. Made from method, path and address; nothing of the request is attached.
+ * @param timeoutMs the limit of the whole call, which is what a person can change
+ */
+export function describeFailure(request: HttpRequest, failure: unknown, timeoutMs: number): GraphException {
   if (!(failure instanceof TransportFailure)) {
     return new GraphException('INTERNAL', `${what(request)} could not be sent.`);
   }
@@ -17,11 +32,8 @@ export function describeFailure(request: HttpRequest, failure: unknown): GraphEx
     case 'timeout':
       return new GraphException(
         'TIMEOUT',
-        `${what(request)} to ${address} had no answer within ${reason}.${doubt}`,
-        {
-          hint: 'Try again, or allow more time with --timeout.',
-          ambiguous,
-        },
+        `${what(request)} to ${address} had no answer within ${timeoutMs / 1000} s.${doubt}`,
+        { hint: MORE_TIME, ambiguous },
       );
     case 'cancelled':
       return new GraphException('CANCELLED', `${what(request)} was cancelled.${doubt}`, { ambiguous });

@@ -1,5 +1,6 @@
 import { createFetch, type Fetch } from 'ofetch';
-import { describeFailure, pathOf, refuseTransfer } from './failures.js';
+import { describeFailure, pathOf, refuseTransfer, timeIsOver } from './failures.js';
+import type { TimeLeft } from './options.js';
 import type { Sensitive } from './sensitive.js';
 import { type Answer, exchange } from './transport.js';
 
@@ -33,8 +34,9 @@ export interface RequestEvent {
 
 /** How requests travel; the same for all requests of a connection. */
 export interface Wire {
-  /** For a whole call: connecting, sending, and the last byte of the answer. */
+  /** For all requests of a call together: connecting, sending, and the last byte of the answer. */
   readonly timeoutMs: number;
+  readonly timeLeft: TimeLeft | undefined;
   readonly tls: TlsOptions;
   readonly proxy: ProxyOptions | undefined;
   readonly userAgent: string;
@@ -77,25 +79,32 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
  * One request, one answer: never repeated, never redirected. Any status is an answer except redirects
  * (BAD_RESPONSE) and those of a server that is not up (SERVER_UNAVAILABLE). No answer is NETWORK, TIMEOUT, TLS
  * or CANCELLED, with `ambiguous` set if the server may have acted on the request all the same.
+ * @param until when the time of the call is over, as performance.now() counts; what is late already is not sent
  */
-export async function send(wire: Wire, request: HttpRequest): Promise<HttpReply> {
+export async function send(wire: Wire, request: HttpRequest, until: number): Promise<HttpReply> {
   const path = pathOf(request);
-  const startedAt = Date.now();
+  const startedAt = performance.now();
+  const { timeLeft } = wire;
+  const leftMs = Math.min(wire.timeoutMs, until - startedAt, timeLeft?.ms ?? Number.POSITIVE_INFINITY);
+  // Timers count whole milliseconds.
+  if (leftMs < 1) throw timeIsOver(request, wire.timeoutMs);
   let status: number | undefined;
   wire.onStart?.();
   try {
-    const reply = await ask(wire, request);
+    const reply = await ask(wire, request, leftMs);
     status = reply.status;
     const refusal = refuseTransfer(request, reply);
     if (refusal !== undefined) throw refusal;
     return reply;
   } finally {
     const { server, method } = request;
-    wire.onRequest?.({ server, method, path, status, ms: Date.now() - startedAt });
+    const ms = performance.now() - startedAt;
+    if (timeLeft) timeLeft.ms -= ms;
+    wire.onRequest?.({ server, method, path, status, ms: Math.round(ms) });
   }
 }
 
-async function ask(wire: Wire, request: HttpRequest): Promise<HttpReply> {
+async function ask(wire: Wire, request: HttpRequest, timeoutMs: number): Promise<HttpReply> {
   const headers: Record<string, string> = {
     accept: 'application/json, text/plain, */*',
     'user-agent': wire.userAgent,
@@ -119,7 +128,7 @@ async function ask(wire: Wire, request: HttpRequest): Promise<HttpReply> {
         method: init.method,
         headers: init.headers.all(),
         body: init.body,
-        timeoutMs: wire.timeoutMs,
+        timeoutMs,
         maxBytes: request.maxBytes ?? DEFAULT_MAX_BYTES,
         tls: wire.tls,
         detour,
@@ -140,7 +149,7 @@ async function ask(wire: Wire, request: HttpRequest): Promise<HttpReply> {
     });
   } catch (error) {
     // ofetch's error holds the request with its headers; only what the transport said is carried on.
-    throw describeFailure(request, (error as Error).cause);
+    throw describeFailure(request, (error as Error).cause, wire.timeoutMs);
   }
   return toReply(answer as unknown as Answer);
 }

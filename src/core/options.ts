@@ -15,8 +15,10 @@ export interface ConnectionOptions extends Endpoints {
   readonly serverVersion?: string | undefined;
   /** What an earlier detection found (`ServerVersion.version`); used while `serverVersion` is `auto`. */
   readonly knownVersion?: string | undefined;
-  /** For each request as a whole; 30 s when absent. */
+  /** For each call of a method as a whole, however many requests it takes; 30 s when absent. */
   readonly timeoutMs?: number | undefined;
+  /** For all calls of all connections that are given the same object, beside the limit of each. No limit when absent. */
+  readonly timeLeft?: TimeLeft | undefined;
   readonly tls?: TlsOptions | undefined;
   readonly proxy?: ProxyOptions | undefined;
   readonly userAgent?: string | undefined;
@@ -25,6 +27,11 @@ export interface ConnectionOptions extends Endpoints {
   readonly onStart?: (() => void) | undefined;
   /** Told of every request when it has ended. */
   readonly onRequest?: ((event: RequestEvent) => void) | undefined;
+}
+
+/** What requests may still take together, in milliseconds. Each one takes its time from it. */
+export interface TimeLeft {
+  ms: number;
 }
 
 export interface MintOptions {

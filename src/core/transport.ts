@@ -99,7 +99,7 @@ export function exchange(call: Exchange): Promise<Answer> {
       else fail(...classify(error));
     };
     const cancel = (): void => fail('cancelled', 'cancelled');
-    const timer = setTimeout(() => fail('timeout', `${call.timeoutMs / 1000} s`), call.timeoutMs);
+    const timer = setTimeout(() => fail('timeout', 'no answer'), call.timeoutMs);
     call.signal?.addEventListener('abort', cancel);
     if (call.signal?.aborted) {
       cancel();

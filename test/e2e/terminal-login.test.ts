@@ -71,6 +71,17 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(/\x1b\[[\d;:]*m/.test(bytes)).toBe(coloured);
   });
 
+  test('the secret is made in a time of its own, however long the server took for the login', async () => {
+    const slow = { GRAPHCRED_TIMEOUT: '1', GRAPHCRED_SERVER_VERSION: '3.10.1' };
+    const { env, sandbox } = await somewhere({ GRAPHCRED_STORE: 'file', ...slow });
+    sandbox.addFault({ action: 'delay', ms: 600 });
+    const terminal = onTerminal(['login'], { env });
+    await answer(terminal, QUESTIONS);
+    const { status, screen } = await terminal.ended;
+    expect(status).toBe(0);
+    expect(screen.replace(/\n/g, '')).toContain('Secret graphcred is kept.');
+  });
+
   test('asks for all it needs, keeps a secret, and the next command needs nothing more', async () => {
     const { env, home, full } = await somewhere({ GRAPHCRED_STORE: 'file' });
     const terminal = onTerminal(['login'], { env });

@@ -84,6 +84,8 @@ async function mintForThisCall(session: Session): Promise<{ held: HeldToken; rev
   const held: HeldToken = { ...minted, source: 'server' };
   const revoke = async () => {
     try {
+      // However long it took to get the token, giving it back has the whole time.
+      session.timeLeft.ms = session.timeoutMs;
       const { connection, version } = await connect(session, credential, false);
       await connection.deleteToken(await secretOf(credential), { token: held.token, skipNA: true });
       if (version.generation === 'C')

@@ -174,6 +174,8 @@ async function keep(
   let made: string | undefined;
   try {
     const own = credential.kind === 'secret' ? await credential.value() : undefined;
+    // What went before is long ago: a person was asked in between. A secret made too late would be lost.
+    session.timeLeft.ms = session.timeoutMs;
     if (!own) made = await connection.createSecret(alias);
     const value = own ?? new Sensitive(made ?? '');
     await saveSecret(session, store, { alias, username: credential.username, value });

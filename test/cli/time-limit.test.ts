@@ -1,0 +1,82 @@
+// --timeout holds for a command as a whole, as far as nobody waits for a person, a command or a sleeping server, and
+// nothing has to be brought to an end. What one call of the library does: test/contract/core-time-limit.test.ts.
+import { describe, expect, test } from 'vitest';
+import { bench } from '../helpers/cli.js';
+
+const LIMIT = 1000;
+const SHORT = { GRAPHCRED_TIMEOUT: '1' };
+const DAY_MS = 86_400_000;
+
+/** A secret is saved, a token is held, and every answer from now on takes so many milliseconds. */
+async function late(serverVersion: string, ms: number) {
+  const at = await bench({ serverVersion });
+  expect((await at.run('secret create ci --save')).status).toBe(0);
+  expect((await at.run('token get')).status).toBe(0);
+  at.requests();
+  at.sandbox.addFault({ action: 'delay', ms });
+  return at;
+}
+
+const LINES = [
+  'token get --store none',
+  'token get --fresh',
+  'token check',
+  'token delete',
+  'secret list',
+  'secret create ci2',
+  'secret drop ci',
+  'secret prune --yes',
+  'api /echo',
+  'api --service /gsql/v1/secrets',
+  'status',
+  'doctor',
+  'logout --revoke',
+  'exec --store none -- true',
+];
+
+describe.each(['3.2.0', '3.10.1', '4.1.2'])('%s', (serverVersion) => {
+  test('a command ends when the time is over, though each answer comes in time', async () => {
+    const ends = LINES.map(async (line) => {
+      const at = await late(serverVersion, 0.6 * LIMIT);
+      // The version is remembered for a day; then it is asked again.
+      const now = () => Date.now() + 2 * DAY_MS;
+      const started = performance.now();
+      const { status, stdout, stderr } = await at.run(line, { env: SHORT, now });
+      expect(performance.now() - started, line).toBeLessThan(3 * LIMIT);
+      expect(stdout + stderr, line).toMatch(/had no answer within 1 s|was not sent: the 1 s/);
+      expect(stdout + stderr, line).toContain('--timeout');
+      return [line, status];
+    });
+    const expected = LINES.map((line) => [line, line.startsWith('exec') ? 125 : 7]);
+    expect(await Promise.all(ends)).toEqual(expected);
+  });
+
+  test('secret rotate goes on to its end: each of its steps has the whole time', async () => {
+    const at = await late(serverVersion, 0.3 * LIMIT);
+    const done = await at.run('secret rotate ci', { env: SHORT });
+    expect(done).toMatchObject({ status: 0 });
+    expect(at.requests().length).toBeGreaterThan(5);
+    expect((await at.run('token get --fresh', { env: { GRAPHCRED_PASSWORD: '' } })).status).toBe(0);
+  });
+
+  test('exec: the command takes its time, and the token is revoked in a time of its own', async () => {
+    // Getting it and giving it back together take more than the limit; 4.x looks at a token before it deletes it.
+    const at = await late(serverVersion, serverVersion.startsWith('4') ? 800 : 1200);
+    const argv = ['exec', '--revoke', '--', 'sleep', '2.5'];
+    const done = await at.run(argv, { env: { GRAPHCRED_TIMEOUT: '2' } });
+    expect(done).toMatchObject({ status: 0 });
+    expect(done.stderr).not.toContain('could not be revoked');
+    expect(at.requests().at(-1)).toMatch(/^DELETE /);
+  });
+
+  test('--wait waits for longer, and the command has the whole time after it', async () => {
+    const at = await late(serverVersion, 0.4 * LIMIT);
+    at.sandbox.addFault({ action: 'starting', route: '/api/ping', nth: 1, times: 2 });
+    const started = performance.now();
+    const done = await at.run('token get --store none --wait 3m', { env: SHORT });
+    expect(done).toMatchObject({ status: 0 });
+    // It is up at the third question: the three minutes are for servers that are not.
+    expect(performance.now() - started).toBeLessThan(60_000);
+    expect(at.requests().filter((line) => line === 'GET /api/ping')).toHaveLength(3);
+  });
+});

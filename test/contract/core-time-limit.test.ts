@@ -1,0 +1,134 @@
+// The time limit holds for a call of the library as a whole: the question for the version, the request itself and what
+// follows it share it. Every answer here is late, but each one comes well within the limit.
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { ConnectionOptions, GraphConnection } from '../../src/index.js';
+import type { Sandbox } from '../../src/sandbox/server.js';
+import { connect, rawServer, refusalOf, SERVERS, sandbox } from './core-support.js';
+
+const LIMIT = 1000;
+/** Two answers are more than the limit, one is not. */
+const LATE = 600;
+
+async function lateSandbox(serverVersion: string, ms = LATE): Promise<Sandbox> {
+  return sandbox({ serverVersion, faults: [{ action: 'delay', ms }] });
+}
+
+/** The refusal of a call, and that it came in time; nobody but a very busy machine needs three times the limit. */
+async function lateRefusal(call: () => Promise<unknown>) {
+  const started = performance.now();
+  const refused = await refusalOf(call());
+  expect(performance.now() - started).toBeLessThan(3 * LIMIT);
+  return refused;
+}
+
+const CALLS: Record<string, (connection: GraphConnection) => Promise<unknown>> = {
+  getToken: (connection) => connection.getToken(),
+  mintToken: (connection) => connection.mintToken(),
+  getSecrets: (connection) => connection.getSecrets(),
+  createSecret: (connection) => connection.createSecret('ci'),
+  dropSecret: (connection) => connection.dropSecret('ci'),
+  deleteToken: (connection) => connection.deleteToken('', { token: 'a'.repeat(32) }),
+  checkToken: (connection) => connection.checkToken('a'.repeat(32)),
+  restAuthentication: (connection) => connection.restAuthentication(),
+  rest: (connection) => connection.rest('GET', '/echo'),
+  service: (connection) => connection.service('GET', '/gsql/v1/secrets'),
+};
+
+describe.each(SERVERS)('$serverVersion', ({ serverVersion }) => {
+  test('a call ends when the time is over, the question for the version included', async () => {
+    const to = await lateSandbox(serverVersion);
+    const ends = Object.entries(CALLS).map(async ([name, call]) => {
+      const { code, message, hint } = await lateRefusal(() => call(connect(to, { timeoutMs: LIMIT })));
+      return [name, code, / had no answer within 1 s\./.test(message), hint?.includes('--timeout')];
+    });
+    expect(await Promise.all(ends)).toEqual(Object.keys(CALLS).map((name) => [name, 'TIMEOUT', true, true]));
+  });
+
+  test('each call has the whole time for itself', async () => {
+    const to = await lateSandbox(serverVersion);
+    const connection = connect(to, { timeoutMs: LIMIT, serverVersion });
+    await connection.getToken();
+    await connection.getSecrets();
+  });
+});
+
+test('secrets are dropped until the time is over, and it is said how far that was', async () => {
+  const arrived: string[] = [];
+  const url = await rawServer(async (request, response) => {
+    let body = '';
+    for await (const part of request) body += part;
+    arrived.push(/\bci\d\b/.exec(body)?.[0] ?? '');
+    await pause(LATE);
+    response.end('{"error":false,"message":"","results":{}}');
+  });
+  const connection = at(url, { serverVersion: '4.1.2' });
+  const { dropped, missing, failed } = await connection.dropSecrets(['ci1', 'ci2', 'ci3']);
+  expect({ dropped, missing }).toEqual({ dropped: ['ci1'], missing: [] });
+  const message = expect.stringContaining('may have taken effect');
+  expect(failed).toMatchObject({ alias: 'ci2', error: { code: 'TIMEOUT', ambiguous: true, message } });
+  expect(arrived).toEqual(['ci1', 'ci2']);
+});
+
+test('a secret that was made is given out, even if there was no time to ask for its alias', async () => {
+  const arrived: string[] = [];
+  const value = 's3cret0000000000000000000000wxyz';
+  const url = await rawServer(async (request, response) => {
+    let body = '';
+    for await (const part of request) body += part;
+    const made = body.includes('CREATE');
+    arrived.push(made ? 'create' : 'list');
+    await pause(LIMIT * 0.4);
+    response.end(made ? `The secret: ${value} has been created for user "ada".\n` : "Using graph 'demo'\n");
+  });
+  const connection = at(url, { serverVersion: '3.10.1' });
+  expect(Object.values(await connection.createSecret('', { withAlias: true }))).toEqual([value]);
+  // A list is asked for twice where the first try fails, but not when there is no time left.
+  expect(arrived).toEqual(['list', 'create', 'list']);
+});
+
+describe('timeLeft, shared by several connections', () => {
+  test('is used up by their requests together', async () => {
+    const to = await lateSandbox('3.10.1');
+    const timeLeft = { ms: LIMIT };
+    const one = connect(to, { timeoutMs: LIMIT, timeLeft, serverVersion: '3.10.1' });
+    const other = connect(to, { timeoutMs: LIMIT, timeLeft, serverVersion: '3.10.1' });
+    await one.getToken();
+    expect(timeLeft.ms).toBeLessThanOrEqual(LIMIT - LATE + 5);
+    const refused = await lateRefusal(() => other.getToken());
+    expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: true });
+    expect(refused.message).toContain('may have taken effect');
+    expect(timeLeft.ms).toBeLessThan(5);
+  });
+
+  test.each([0, -1, 0.5])('%d ms: nothing is sent', async (ms) => {
+    let arrived = 0;
+    const url = await rawServer((_request, response) => {
+      arrived++;
+      response.end('{}');
+    });
+    const told: unknown[] = [];
+    const connection = at(url, {
+      serverVersion: '3.10.1',
+      timeLeft: { ms },
+      onStart: () => told.push('start'),
+      onRequest: (event) => told.push(event),
+    });
+    const refused = await refusalOf(connection.createSecret('ci'));
+    expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: false });
+    expect(refused.message).toMatch(/was not sent/);
+    expect({ arrived, told }).toEqual({ arrived: 0, told: [] });
+  });
+
+  test('the limit of each call holds all the same', async () => {
+    const to = await lateSandbox('3.10.1');
+    const timeLeft = { ms: Number.POSITIVE_INFINITY };
+    const connection = connect(to, { timeoutMs: LIMIT, timeLeft });
+    expect(await lateRefusal(() => connection.getToken())).toMatchObject({ code: 'TIMEOUT' });
+  });
+});
+
+function at(url: string, options: ConnectionOptions): GraphConnection {
+  const to = { restUrl: url, gsqlUrl: url } as Sandbox;
+  return connect(to, { username: 'ada', password: 'correct-horse', timeoutMs: LIMIT, ...options });
+}
