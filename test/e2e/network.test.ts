@@ -229,6 +229,21 @@ test('no redirect is followed, whatever is asked', async () => {
   expect(followed).toEqual([]);
 });
 
+// One command of each kind; the others stand in test/cli/time-limit.test.ts.
+test.each([
+  ['token', 'get'],
+  ['secret', 'list'],
+])('%s %s on a slow server ends when --timeout is over, whatever it still had to ask', async (...argv) => {
+  const sandbox = await startSandbox({ gsqlPort: 0, restPort: 0, faults: [{ action: 'delay', ms: 1200 }] });
+  onTestFinished(() => sandbox.close());
+  const env = { GRAPHCRED_REST_URL: sandbox.restUrl, GRAPHCRED_GSQL_URL: sandbox.gsqlUrl };
+  const started = performance.now();
+  const { status, stdout, stderr } = await run([...argv, '--timeout', '2', '-o', 'json'], env);
+  expect(performance.now() - started).toBeLessThan(6000);
+  expect({ status, stdout }).toEqual({ status: 7, stdout: '' });
+  expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'TIMEOUT', retryable: true } });
+});
+
 const noIPv6 = Object.values(os.networkInterfaces()).some((all) =>
   all?.some(({ address }) => address === '::1'),
 )
