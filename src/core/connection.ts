@@ -1,3 +1,4 @@
+import { uptimeMs } from './clock.js';
 import { type Endpoints, restBaseUrl, serviceBaseUrl } from './endpoints.js';
 import { GraphException } from './errors.js';
 import type { HttpRequest, Wire } from './http.js';
@@ -320,7 +321,7 @@ export class GraphConnection {
 
   /** Where a call begins: all it sends, the question for the version included, shares one time limit. */
   #begin(): Send {
-    const until = performance.now() + this.#wire.timeoutMs;
+    const until = uptimeMs() + this.#wire.timeoutMs;
     return async (request) => {
       const { send } = await import('./http.js');
       return send(this.#wire, request, until);

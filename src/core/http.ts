@@ -1,4 +1,5 @@
 import { createFetch, type Fetch } from 'ofetch';
+import { uptimeMs } from './clock.js';
 import { describeFailure, pathOf, refuseTransfer, timeIsOver } from './failures.js';
 import type { TimeLeft } from './options.js';
 import type { Sensitive } from './sensitive.js';
@@ -79,11 +80,11 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
  * One request, one answer: never repeated, never redirected. Any status is an answer except redirects
  * (BAD_RESPONSE) and those of a server that is not up (SERVER_UNAVAILABLE). No answer is NETWORK, TIMEOUT, TLS
  * or CANCELLED, with `ambiguous` set if the server may have acted on the request all the same.
- * @param until when the time of the call is over, as performance.now() counts; what is late already is not sent
+ * @param until when the time of the call is over, in ms as uptimeMs() counts; what is late already is not sent
  */
 export async function send(wire: Wire, request: HttpRequest, until: number): Promise<HttpReply> {
   const path = pathOf(request);
-  const startedAt = performance.now();
+  const startedAt = uptimeMs();
   const { timeLeft } = wire;
   const leftMs = Math.min(wire.timeoutMs, until - startedAt, timeLeft?.ms ?? Number.POSITIVE_INFINITY);
   // Timers count whole milliseconds.
@@ -98,7 +99,7 @@ export async function send(wire: Wire, request: HttpRequest, until: number): Pro
     return reply;
   } finally {
     const { server, method } = request;
-    const ms = performance.now() - startedAt;
+    const ms = uptimeMs() - startedAt;
     if (timeLeft) timeLeft.ms -= ms;
     wire.onRequest?.({ server, method, path, status, ms: Math.round(ms) });
   }
