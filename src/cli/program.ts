@@ -43,6 +43,8 @@ export function parseCommandLine(ctx: Context, version: string): Chosen | undefi
     const words = spec.path.split(' ');
     const leaf = words.pop() as string;
     const parent = words.length === 0 ? program : group(program, groups, words[0] as string);
+    // The commands of a group that was not typed cost time and are never looked at.
+    if (words[0] !== undefined && !ctx.argv.includes(words[0])) continue;
     addLeaf(parent, leaf, spec, isTyped(spec, ctx.argv), (args, flags) => {
       chosen = { spec, args, flags };
     });
@@ -115,7 +117,7 @@ function addLeaf(
   if (spec.passThrough) command.passThroughOptions();
   if (!spec.args) command.allowExcessArguments(false);
   const notes = spec.notes ? `\n${spec.notes}\n` : '';
-  command.addHelpText('before', `${examplesText(spec.examples)}${notes}`);
+  if (typed) command.addHelpText('before', `${examplesText(spec.examples)}${notes}`);
   command.action(() => choose(command.args, flagsOf(command, spec)));
 }
 
