@@ -89,24 +89,11 @@ test('a cold token get loads neither a prompt, nor YAML, nor commander, nor the 
   );
   expect(files.map((file) => path.basename(file, '.cjs')).sort()).toMatchInlineSnapshot(`
     [
-      "connect",
-      "connection",
-      "envelope",
       "graphcred.js",
-      "gsql-secrets",
       "hot",
-      "http",
-      "login",
       "mint",
-      "mint",
-      "none",
-      "protocol-v4",
       "rolldown-runtime",
-      "server-text",
       "start",
-      "version",
-      "words",
-      "write-files",
     ]
   `);
   expect(builtin).not.toContain('undici');
