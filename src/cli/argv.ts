@@ -9,11 +9,13 @@ const LOOKS_LIKE_A_SECRET = /^[a-z0-9]{32}$/;
  * `sandbox` takes `--secret` for secrets it makes up itself.
  */
 export function refuseCredentials(argv: readonly string[]): void {
-  const end = argv.indexOf('--');
-  const own = end === -1 ? argv : argv.slice(0, end);
-  if (own[0] === 'sandbox') return;
-  for (const word of own) {
-    const match = CREDENTIAL_FLAG.exec(word);
+  if (argv[0] === 'sandbox') return;
+  const dashes = argv.indexOf('--');
+  const end = dashes === -1 ? argv.length : dashes;
+  // Behind `--` stand no options; but of `exec` alone they are another program's words.
+  const own = argv[0] === 'exec' ? argv.slice(0, end) : argv;
+  for (const [at, word] of own.entries()) {
+    const match = at < end && CREDENTIAL_FLAG.exec(word);
     if (match) {
       const name = match[1];
       const file = name === 'token' ? '' : `, --${name}-file FILE or GRAPHCRED_${name?.toUpperCase()}`;

@@ -83,11 +83,12 @@ function fail(error: unknown, report: Report): number {
 function asksForJson(ctx: Context): boolean {
   const end = ctx.argv.indexOf('--');
   const own = end === -1 ? ctx.argv : ctx.argv.slice(0, end);
-  const at = own.findLastIndex((word) => /^(-o|--output)/.test(word));
+  // -q, -v and other switches may stand in one word with -o.
+  const at = own.findLastIndex((word) => /^(-[qviy]*o|--output)/.test(word));
   if (at === -1) return ctx.env.GRAPHCRED_OUTPUT === 'json';
   return (
-    /^(-o=?|--output=)json$/.test(own[at] as string) ||
-    (/^(-o|--output)$/.test(own[at] as string) && own[at + 1] === 'json')
+    /^(-[qviy]*o=?|--output=)json$/.test(own[at] as string) ||
+    (/^(-[qviy]*o|--output)$/.test(own[at] as string) && own[at + 1] === 'json')
   );
 }
 

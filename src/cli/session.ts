@@ -7,6 +7,9 @@ import type { TimeLeft } from '../core/options.js';
 import type { Call } from './call.js';
 import { type Target, targetOf } from './target.js';
 
+/** The form alone; which versions are supported, core knows. */
+const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
+
 /** What every command that talks to a database knows before it does anything. */
 export interface Session {
   readonly call: Call;
@@ -39,6 +42,16 @@ export async function openSession(call: Call, options: { newProfile?: boolean } 
   const timeoutMs = seconds(settings, 'timeout') * 1000;
   if (timeoutMs < 1)
     refuseValue(settings, 'timeout', 'is too short', 'allow at least a second: --timeout 30');
+  // Used only on the way to a server; but what is mistyped is told whether or not a token is held.
+  seconds(settings, 'wait');
+  if (!VERSION_FORM.test(settingText(settings, 'serverVersion') ?? 'auto')) {
+    refuseValue(
+      settings,
+      'serverVersion',
+      'is not a server version',
+      'write auto, 3, 4, or a number such as 3.10.1',
+    );
+  }
   if (isOn(settings, 'tls.insecure')) report.warn('server certificates are not checked (--insecure)');
   if (target.host.startsWith('http:') && !isLoopback(target.host.slice('http://'.length))) {
     report.warn(

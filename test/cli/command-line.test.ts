@@ -1,3 +1,5 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS, type CommandSpec } from '../../src/cli/commands.js';
@@ -83,6 +85,10 @@ describe('a credential on the command line', () => {
     [['secret', 'create', SECRET], 'secret list'],
     [['secret', 'drop', 'ok', SECRET], 'secret list'],
     [['exec', '--password=hunter2', '--', 'true'], '--password-stdin'],
+    [['secret', 'create', '--', SECRET], 'secret list'],
+    [['secret', 'drop', '--', 'ok', SECRET], 'secret list'],
+    [['secret', 'rotate', '--', SECRET], 'secret list'],
+    [['api', '--', SECRET], 'secret list'],
   ])('%j is refused, not repeated, and nothing is sent', async (argv, way) => {
     const { run, requests } = await bench();
     for (const more of [[], ['-o', 'json']]) {
@@ -142,7 +148,30 @@ describe('wrong words', () => {
     expect(requests()).toEqual([]);
   });
 
-  test.each(['-o json', '-ojson', '--output json', '--output=json'])(
+  test.each([
+    ['wait', 'soon'],
+    ['server-version', '3.x'],
+    ['server-version', '5'],
+  ])('--%s %s is refused whether or not a token is held, and in a file with exit 5', async (name, value) => {
+    const { run, home } = await bench();
+    await run('token get');
+    expect(await run(`token get --${name} ${value}`)).toMatchObject({ status: 2, stdout: '' });
+    expect(
+      await run('token get', {
+        env: { [`GRAPHCRED_${name.replace('-', '_').toUpperCase()}`]: value },
+      }),
+    ).toMatchObject({ status: 2, stdout: '' });
+    const file = path.join(home, 'named.json');
+    const key = name === 'wait' ? name : 'serverVersion';
+    fs.writeFileSync(file, JSON.stringify({ [key]: value }), { mode: 0o600 });
+    const inFile = await run(`token get -o json --config ${file}`);
+    expect({ status: inFile.status, code: JSON.parse(inFile.stderr).error.code }).toEqual({
+      status: 5,
+      code: 'CONFIG_INVALID',
+    });
+  });
+
+  test.each(['-o json', '-ojson', '--output json', '--output=json', '-qo json', '-qvojson'])(
     '%s before or behind a mistake makes the error JSON',
     async (format) => {
       const home = temporaryHome();

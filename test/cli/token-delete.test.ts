@@ -177,6 +177,24 @@ test('4.x: a mint by password says that the server makes a secret for it; one fr
   expect(secrets.length).toBeGreaterThan(1);
 });
 
+test('a held token that is refreshed from stdin is held once, and no entry outlives its deletion', async () => {
+  const { run, json } = await bench();
+  const { token } = await json<Token>('token get');
+  await run('token refresh --token-stdin --lifetime 2h', { stdin: token });
+  expect(await json('token list')).toMatchObject({ tokens: [{ secondsLeft: expect.any(Number) }] });
+  await run('token delete --token-stdin', { stdin: token });
+  expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
+  expect(await json('token get --lifetime 2h')).toMatchObject({ source: 'server' });
+});
+
+test('a token from stdin that is held for another graph is forgotten, too', async () => {
+  const { run, json } = await bench({ graphs: ['demo', 'other'] });
+  const { token } = await json<Token>('token get --graph other');
+  await json('token get');
+  await run('token delete --token-stdin', { stdin: token });
+  expect(await json('token list')).toMatchObject({ tokens: [{ graph: 'demo' }] });
+});
+
 test('a token from stdin is refreshed and kept; one the server does not know leaves everything as it was', async () => {
   const { run, json, home } = await bench();
   const { token } = await json<Token>('token get --lifetime 1h --store none');

@@ -22,15 +22,16 @@ export async function run(call: Call): Promise<number> {
   // The caller's token, not the file's: it goes to no host that only the file vouches for.
   if (given) await refuseUntrusted(session, { literal: false });
   const held =
-    flags.all === true && !given
+    flags.all === true || given
       ? heldOnHost(store, { gsqlUrl, restUrl, principal })
       : heldTokens(store, { gsqlUrl, restUrl, graph: session.graph, principal });
-  // A token named on stdin may be one of those held; then the entry goes with it.
   const victims = await Promise.all(
-    held.map(async (record) => ({ record, token: await store.read(record) })),
+    held.map(async (record) => ({ records: [record], token: await store.read(record) })),
   );
+  // A token named on stdin may be held, even more than once: every entry of it goes with it.
+  const same = victims.filter(({ token }) => given && token?.reveal() === given.reveal());
   const wanted: Victim[] = given
-    ? [victims.find(({ token }) => token?.reveal() === given.reveal()) ?? { record: undefined, token: given }]
+    ? [{ records: same.flatMap(({ records }) => records), token: given }]
     : victims;
   if (wanted.length === 0) return tell(call, 0, 0, 'This machine holds no such token.');
   const { connection } = await connect(session, credential, store.name !== 'none');
@@ -45,7 +46,7 @@ export async function run(call: Call): Promise<number> {
 }
 
 interface Victim {
-  readonly record: StoreRecord | undefined;
+  readonly records: readonly StoreRecord[];
   readonly token: Sensitive | undefined;
 }
 
@@ -56,9 +57,9 @@ interface Tools {
 }
 
 /** The server first; what it deleted or does not know is forgotten here. When it cannot be reached, nothing is. */
-async function deleteOne({ record, token }: Victim, { connection, secret, store }: Tools): Promise<boolean> {
+async function deleteOne({ records, token }: Victim, { connection, secret, store }: Tools): Promise<boolean> {
   const known = token !== undefined && (await isDeleted(connection, secret, token));
-  if (record) await store.remove(record.key);
+  for (const { key } of records) await store.remove(key);
   return known;
 }
 

@@ -1,4 +1,5 @@
 import { GraphException } from '../../../core/errors.js';
+import type { Sensitive } from '../../../core/sensitive.js';
 import type { Store, StoreRecord } from '../../../store/store.js';
 import type { HeldToken } from '../../../tokens/find.js';
 import { heldTokens } from '../../../tokens/held.js';
@@ -26,7 +27,8 @@ export async function run(call: Call): Promise<undefined> {
   const given = await tokenFromStdin(call);
   // The caller's token, not the file's: it goes to no host that only the file vouches for.
   if (given) await refuseUntrusted(session, { literal: false });
-  const record = given ? undefined : heldTokens(store, base)[0];
+  const held = heldTokens(store, base);
+  const record = given ? undefined : held[0];
   // The version decides before anything else: 4.x has no refresh, held token or not.
   const { connection, version } = await connect(session, undefined, store.name !== 'none');
   if (version.generation === 'C') await connection.renewToken({ token: 'unused', lifetime });
@@ -50,8 +52,18 @@ export async function run(call: Call): Promise<undefined> {
     { store, now: ctx.now, warn: report.warn },
   );
   // It is one token still: under its old lifetime it must not be found, or it would be deleted twice.
-  if (kept && record && record.key !== identityKey(identity)) await forget(store, record, report.warn);
+  const others = held.filter(({ key }) => kept && key !== identityKey(identity));
+  for (const other of others) {
+    if (other === record || (given && (await holds(store, other, given))))
+      await forget(store, other, report.warn);
+  }
   await printToken(session, { ...renewed, source: 'server' } satisfies HeldToken);
+}
+
+/** An entry that cannot be read is not known to be this token, and stays. */
+async function holds(store: Store, record: StoreRecord, token: Sensitive): Promise<boolean> {
+  const value = await store.read(record).catch(() => undefined);
+  return value?.reveal() === token.reveal();
 }
 
 /** By now the server has renewed the token: whatever goes wrong here must not cost it. */
