@@ -2,7 +2,8 @@ import type { Credential } from '../credentials/resolve.js';
 import type { Store } from '../store/store.js';
 import type { Call } from './call.js';
 import { type Connected, connect } from './connect.js';
-import { findCredential } from './credential.js';
+import { findCredential, refuseUntrusted } from './credential.js';
+import { mayAsk } from './may-ask.js';
 import { openSession, requireGraph, type Session } from './session.js';
 import { chooseStore } from './stores.js';
 
@@ -16,8 +17,23 @@ export interface LoggedIn extends Connected {
 export async function loggedIn(call: Call): Promise<LoggedIn> {
   const session = await openSession(call);
   const { store } = await chooseStore(session);
-  const credential = await findCredential(session, 'login', async () => store);
-  const connected = await connect(session, credential, store.name !== 'none');
+  const connected = await connectLogin(session, store);
   if (connected.version.generation !== 'C') requireGraph(session);
-  return { ...connected, session, credential, store };
+  return { ...connected, session, store };
+}
+
+/** A connection for the service server. 3.x takes no secret there, so a person, if there is one, is asked for the password. */
+export async function connectLogin(
+  session: Session,
+  store: Store,
+): Promise<Connected & Pick<LoggedIn, 'credential'>> {
+  const keeps = store.name !== 'none';
+  const credential = await findCredential(session, 'login', async () => store);
+  const connected = await connect(session, credential, keeps);
+  const fits = credential.kind === 'password' || connected.version.generation === 'C';
+  if (fits || !mayAsk(session.call.ctx, session.settings)) return { ...connected, credential };
+  const { promptedCredential } = await import('./credential-prompt.js');
+  const asked = await promptedCredential(session, 'login', undefined);
+  await refuseUntrusted(session, asked);
+  return { ...(await connect(session, asked, keeps)), credential: asked };
 }

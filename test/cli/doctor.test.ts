@@ -125,3 +125,19 @@ test('a server that is no such server', async () => {
   sandbox.addFault({ action: 'html', route: '/gsql*' });
   expect(await examine()).toMatchObject({ status: 8, failing: ['version'] });
 });
+
+test.each(['3.2.0', '3.10.1'])(
+  'a secret is no fault on %s, where only a token can prove it',
+  async (serverVersion) => {
+    const { examine, run } = await ready({ serverVersion });
+    expect(await run('secret create kept --save --store file')).toMatchObject({ status: 0 });
+    const { status, checks } = await examine({
+      env: { GRAPHCRED_PASSWORD: '', GRAPHCRED_STORE: 'file' },
+    });
+    expect(checks.find(({ id }) => id === 'credential')).toMatchObject({
+      verdict: 'skipped',
+      cause: expect.stringContaining('saved secret kept'),
+    });
+    expect(status).toBe(0);
+  },
+);

@@ -6,7 +6,8 @@ import type { RawReply } from '../../core/options.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Call } from '../call.js';
 import { connect } from '../connect.js';
-import { findCredential, refuseUntrusted } from '../credential.js';
+import { refuseUntrusted } from '../credential.js';
+import { connectLogin } from '../login.js';
 import { speltOut } from '../output.js';
 import { openSession, type Session } from '../session.js';
 import { chooseStore } from '../stores.js';
@@ -37,8 +38,7 @@ type Ask = (connection: GraphConnection, server: 'rest' | 'service') => Promise<
 
 async function atService(session: Session, ask: Ask): Promise<RawReply> {
   const { store } = await chooseStore(session);
-  const credential = await findCredential(session, 'login', async () => store);
-  const { connection } = await connect(session, credential, store.name !== 'none');
+  const { connection } = await connectLogin(session, store);
   return ask(connection, 'service');
 }
 

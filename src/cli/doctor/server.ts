@@ -163,6 +163,13 @@ export async function lookAtLogin(
   let credential: Credential | undefined;
   try {
     credential = await findCredential(session, 'login', async () => store ?? nothingKept());
+    if (is3 && credential.kind === 'secret') {
+      const { label } = credential;
+      found.credential = skipped(
+        `a secret of 3.x (${label}) is proved only by making a token: graphcred token get`,
+      );
+      return;
+    }
     await credential.value();
   } catch (error) {
     const check = failed(error);
