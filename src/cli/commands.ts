@@ -190,7 +190,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     path: 'config show',
     summary: 'every setting, its value, where it comes from and what it hides',
     examples: ['graphcred config show', 'graphcred config show -p prod -o json'],
-    options: LISTING,
+    options: [...LISTING, LIFETIME, MIN_TTL],
     load: () => import('./commands/config/show.js'),
   },
   {

@@ -70,6 +70,14 @@ function recordedStore(configDir: string): string | undefined {
   }
 }
 
+/**
+ * Before it is said that nothing is held: a keychain that is locked or gone is never reported as an empty one.
+ * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED
+ */
+export async function requireReadable(store: Store): Promise<void> {
+  if (store.name === 'keychain') await store.check();
+}
+
 /** @throws GraphException STORE_UNAVAILABLE when the store keeps nothing */
 export function requireKeeping(store: Store, what: string): void {
   if (store.name !== 'none') return;

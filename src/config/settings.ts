@@ -59,7 +59,7 @@ export interface SourcedValue {
 
 export interface Settings {
   readonly file: { path: string; trusted: boolean; stat: fs.Stats } | undefined;
-  readonly profile: { name: string; source: string };
+  readonly profile: ChosenProfile;
   readonly profileNames: readonly string[];
   /** Every value said for a setting, nearest first; the first one is in force. */
   readonly all: Readonly<Record<ConfigKey, readonly SourcedValue[]>>;
@@ -67,6 +67,13 @@ export interface Settings {
   readonly notes: readonly string[];
   /** Keys that an untrusted file gives and that are never taken from one. */
   readonly refused: readonly ConfigKey[];
+}
+
+export interface ChosenProfile {
+  readonly name: string;
+  readonly source: string;
+  /** Other names that were said, farther away. */
+  readonly shadowed: readonly { value: string; source: string }[];
 }
 
 export interface SettingsInput {
@@ -214,13 +221,17 @@ function chooseProfile(
   flags: SettingsInput['flags'],
   env: SettingsInput['env'],
   config: ConfigFile | undefined,
-): { name: string; source: string } {
-  const flag = text(flags.profile);
-  if (flag !== undefined) return { name: flag, source: '--profile' };
-  const variable = nonEmpty(env.GRAPHCRED_PROFILE);
-  if (variable !== undefined) return { name: variable, source: 'GRAPHCRED_PROFILE' };
-  if (config?.defaultProfile !== undefined) return { name: config.defaultProfile, source: 'defaultProfile' };
-  return { name: 'default', source: 'default' };
+): ChosenProfile {
+  const said = [
+    { value: text(flags.profile), source: '--profile' },
+    { value: nonEmpty(env.GRAPHCRED_PROFILE), source: 'GRAPHCRED_PROFILE' },
+    { value: config?.defaultProfile, source: 'defaultProfile' },
+    { value: 'default', source: 'default' },
+  ];
+  const [first, ...shadowed] = said.filter(
+    (one): one is { value: string; source: string } => one.value !== undefined,
+  );
+  return { name: first?.value ?? 'default', source: first?.source ?? 'default', shadowed };
 }
 
 function quote(value: string): string {

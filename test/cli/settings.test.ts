@@ -174,6 +174,28 @@ test('a file with a credential that others can write is refused; one that they c
   expect(shown.stdout + shown.stderr).not.toContain('canary');
 });
 
+test('config show takes every setting, and says of the profile, too, what it hides', async () => {
+  const home = temporaryHome();
+  const file = path.join(home, '.graphcredrc.json');
+  fs.writeFileSync(file, '{"defaultProfile":"a","profiles":{"a":{},"b":{},"c":{}}}', { mode: 0o600 });
+  const words = 'config show -o json --profile c --lifetime 15m --min-ttl 5m';
+  const { stdout } = await cli(home, words.split(' '), { env: { GRAPHCRED_PROFILE: 'b' } });
+  const { settings } = JSON.parse(stdout);
+  const of = (wanted: string) => settings.find(({ name }: { name: string }) => name === wanted);
+  expect(of('profile')).toEqual({
+    name: 'profile',
+    value: 'c',
+    source: '--profile',
+    shadowed: [
+      { value: 'b', source: 'GRAPHCRED_PROFILE' },
+      { value: 'a', source: 'defaultProfile' },
+      { value: 'default', source: 'default' },
+    ],
+  });
+  expect(of('lifetime')).toMatchObject({ value: '15m', source: '--lifetime' });
+  expect(of('minTtl')).toMatchObject({ value: '5m', source: '--min-ttl' });
+});
+
 test('the nearest source of a setting wins, and config show names what it hides', async () => {
   const home = temporaryHome();
   fs.writeFileSync(

@@ -229,6 +229,44 @@ test('a refresh by 4.x of a held token or of one from stdin is exit 8, and leave
   expect(await json('token get')).toMatchObject({ token, source: 'store' });
 });
 
+test('a refresh by 4.x is exit 8 also without anybody to refresh it for', async () => {
+  const { env, home, requests } = await bench({ serverVersion: '4.1.2' });
+  const { GRAPHCRED_USERNAME: _, GRAPHCRED_PASSWORD: __, ...nobody } = env;
+  const refused = await cli(home, ['token', 'refresh', '-o', 'json'], { env: nobody });
+  expect({ status: refused.status, code: errorOf(refused.stderr).code }).toEqual({
+    status: 8,
+    code: 'UNSUPPORTED',
+  });
+  expect(requests()).toEqual(['GET /gsql/v1/version']);
+  const old = await bench({ serverVersion: '3.10.1' });
+  const env3 = {
+    ...nobody,
+    GRAPHCRED_GSQL_URL: old.sandbox.gsqlUrl,
+    GRAPHCRED_REST_URL: old.sandbox.restUrl,
+  };
+  expect((await cli(old.home, ['token', 'refresh', '-o', 'json'], { env: env3 })).status).toBe(2);
+});
+
+test.each(['token delete', 'token delete --all', 'token refresh', 'logout'])(
+  'a keychain that is not there is not taken for an empty one: %s',
+  async (line) => {
+    const { env, home, requests } = await bench();
+    const { GRAPHCRED_STORE: _, ...unsaid } = env;
+    const noBus = {
+      ...unsaid,
+      DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nonexistent',
+      XDG_RUNTIME_DIR: '/nonexistent',
+    };
+    const { status, stdout, stderr } = await cli(home, [...line.split(' '), '-o', 'json'], { env: noBus });
+    expect({ status, stdout, code: errorOf(stderr).code }).toEqual({
+      status: 6,
+      stdout: '',
+      code: 'STORE_UNAVAILABLE',
+    });
+    expect(requests().filter((request) => !/version/.test(request))).toEqual([]);
+  },
+);
+
 test('--store none keeps nothing at all', async () => {
   const { run, home } = await bench();
   await run('token get --store none');

@@ -4,7 +4,7 @@ import type { Call } from '../call.js';
 import { connect, secretOf } from '../connect.js';
 import { findCredential } from '../credential.js';
 import { openSession, type Session } from '../session.js';
-import { chooseStore } from '../stores.js';
+import { chooseStore, requireReadable } from '../stores.js';
 import { counted } from '../words.js';
 
 /** `graphcred logout` */
@@ -14,6 +14,7 @@ export async function run(call: Call): Promise<number> {
   const { store } = await chooseStore(session, { needed: true });
   const mine = store.list().filter((record) => belongs(record, session));
   if (mine.length === 0) {
+    await requireReadable(store);
     throw new GraphException('NOT_FOUND', `Nothing of ${session.target.host} is kept here.`, {
       hint: 'see: graphcred token list',
     });

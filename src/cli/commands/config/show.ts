@@ -11,7 +11,7 @@ export async function run(call: Call): Promise<undefined> {
   const { settings } = await openSettings(call);
   const { file, profile } = settings;
   const rows = [
-    { name: 'profile', value: profile.name, source: profile.source, shadowed: [] as Shown[] },
+    { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
     ...(Object.keys(settings.all) as ConfigKey[]).flatMap((key) => {
       const [first, ...rest] = settings.all[key].map((said) => shown(key, said));
       return first ? [{ name: key, ...first, shadowed: rest }] : [];

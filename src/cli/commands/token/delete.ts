@@ -7,7 +7,7 @@ import type { Call } from '../../call.js';
 import { connect, secretOf } from '../../connect.js';
 import { findCredential, refuseUntrusted } from '../../credential.js';
 import { openSession } from '../../session.js';
-import { chooseStore } from '../../stores.js';
+import { chooseStore, requireReadable } from '../../stores.js';
 import { tokenFromStdin } from '../../token-stdin.js';
 
 /** `graphcred token delete` */
@@ -33,7 +33,10 @@ export async function run(call: Call): Promise<number> {
   const wanted: Victim[] = given
     ? [{ records: same.flatMap(({ records }) => records), token: given }]
     : victims;
-  if (wanted.length === 0) return tell(call, 0, 0, 'This machine holds no such token.');
+  if (wanted.length === 0) {
+    await requireReadable(store);
+    return tell(call, 0, 0, 'This machine holds no such token.');
+  }
   const { connection } = await connect(session, credential, store.name !== 'none');
   const secret = await secretOf(credential);
   let deleted = 0;

@@ -1,4 +1,5 @@
 import { GraphException } from '../../../core/errors.js';
+import type { ServerVersion } from '../../../core/protocol.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import type { Store, StoreRecord } from '../../../store/store.js';
 import type { HeldToken } from '../../../tokens/find.js';
@@ -9,8 +10,8 @@ import { keep } from '../../../tokens/mint-once.js';
 import type { Call } from '../../call.js';
 import { connect, secretOf } from '../../connect.js';
 import { findCredential, refuseUntrusted } from '../../credential.js';
-import { openSession } from '../../session.js';
-import { chooseStore } from '../../stores.js';
+import { openSession, type Session } from '../../session.js';
+import { chooseStore, requireReadable } from '../../stores.js';
 import { checkOutput, printToken } from '../../token-output.js';
 import { tokenFromStdin } from '../../token-stdin.js';
 
@@ -20,20 +21,25 @@ export async function run(call: Call): Promise<undefined> {
   await checkOutput(session);
   const { ctx, report } = call;
   const { store } = await chooseStore(session, { needed: true });
-  const credential = await findCredential(session, 'mint', async () => store);
-  const { gsqlUrl, restUrl } = session.target;
   const { graph, lifetime, target } = session;
+  const { gsqlUrl, restUrl } = target;
+  const credential = await findCredential(session, 'mint', async () => store).catch(async (error) => {
+    if (!(error instanceof GraphException) || error.code !== 'INPUT_REQUIRED') throw error;
+    // Without a credential nothing vouches for where an untrusted file leads.
+    await refuseUntrusted(session, { literal: false });
+    await refuseOn4(session, store);
+    throw error;
+  });
   const base = { gsqlUrl, restUrl, graph, principal: credential.principal };
   const given = await tokenFromStdin(call);
   // The caller's token, not the file's: it goes to no host that only the file vouches for.
   if (given) await refuseUntrusted(session, { literal: false });
   const held = heldTokens(store, base);
   const record = given ? undefined : held[0];
-  // The version decides before anything else: 4.x has no refresh, held token or not.
-  const { connection, version } = await connect(session, undefined, store.name !== 'none');
-  if (version.generation === 'C') await connection.renewToken({ token: 'unused', lifetime });
+  const version = await refuseOn4(session, store);
   const token = given ?? (record && (await store.read(record)));
   if (!token) {
+    await requireReadable(store);
     throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {
       hint: 'get one: graphcred token get',
     });
@@ -58,6 +64,14 @@ export async function run(call: Call): Promise<undefined> {
       await forget(store, other, report.warn);
   }
   await printToken(session, { ...renewed, source: 'server' } satisfies HeldToken);
+}
+
+/** The version decides before anything else: 4.x has no refresh, held token or not. */
+async function refuseOn4(session: Session, store: Store): Promise<ServerVersion> {
+  const { connection, version } = await connect(session, undefined, store.name !== 'none');
+  if (version.generation === 'C')
+    await connection.renewToken({ token: 'unused', lifetime: session.lifetime });
+  return version;
 }
 
 /** An entry that cannot be read is not known to be this token, and stays. */
