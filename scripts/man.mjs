@@ -165,7 +165,6 @@ export function manPage({ COMMANDS, HEADINGS, OUTPUT, TOPICS, EXITS }, { version
       .rows()
       .flatMap(flags)
       .map(([variable, text]) => entry(bold(variable), text)),
-    entry(bold('CI'), 'when set: nothing is kept and nothing is asked, unless something else is said'),
     '.SH FILES',
     ...FILES.map(([file, text]) => entry(italic(file), text)),
     '.SH EXIT STATUS',

@@ -164,7 +164,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       'graphcred login',
       'graphcred login -p prod --host https://graph.example.com --graph social -u alice',
     ],
-    notes: 'On a terminal it asks for what is missing. The password is never kept.',
+    notes:
+      'On a terminal it asks for what is missing. The password is never kept; the store named here is remembered.',
     options: LISTING,
     load: () => import('./commands/login.js'),
   },

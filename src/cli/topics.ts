@@ -56,6 +56,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
       ]),
       ['key of the file store', '', 'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE', '', 'generated'],
       ['token for api and token check', '', '', 'TG_API_TOKEN', 'the held one'],
+      ['nothing kept, nothing asked', '', 'CI', '', ''],
       ['no colours', '--no-color', 'NO_COLOR', '', ''],
       ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', '', ''],
     ],

@@ -32,12 +32,12 @@ export function normalizeHost(text: string): string {
   const typedPort = /^[a-z]+:\/\/(?:\[[^\]]*\]|[^:/]*):\d/i.test(text.trim());
   if (url.port !== '' || typedPort) {
     throw new GraphException('USAGE', 'The host must not have a port.', {
-      hint: 'Give the ports as restPort and gsqlPort, or whole addresses as restUrl and gsqlUrl.',
+      hint: 'Give the ports with --rest-port and --gsql-port (restPort, gsqlPort), or whole addresses with --rest-url and --gsql-url (restUrl, gsqlUrl).',
     });
   }
   if (url.pathname !== '/') {
     throw new GraphException('USAGE', 'The host must not have a path.', {
-      hint: 'For an address with a path use restUrl and gsqlUrl.',
+      hint: 'For an address with a path use --rest-url and --gsql-url (restUrl, gsqlUrl).',
     });
   }
   return url.origin;

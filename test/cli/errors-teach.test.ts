@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Bench, bench, type RunOptions } from '../helpers/cli.js';
+import { type Bench, bench, cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
 
 interface Told {
   code: string;
@@ -134,3 +134,10 @@ test.each(['3.2.0', '3.10.1'])(
     expect(hint).toContain('GRAPHCRED_PASSWORD');
   },
 );
+
+test('a host with a port is answered with the options to use instead', async () => {
+  const { status, stderr } = await cli(temporaryHome(), ['status', '--host', 'http://127.0.0.1:9000']);
+  expect(status).toBe(2);
+  for (const option of ['--rest-port', '--gsql-port', '--rest-url', '--gsql-url'])
+    expect(stderr).toContain(option);
+});

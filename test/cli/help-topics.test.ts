@@ -32,6 +32,11 @@ test.each([['bogus'], ['token', 'bogus'], ['hunter2'], ['toString']])(
   },
 );
 
+test('help environment names CI', async () => {
+  const { stdout } = await cli(temporaryHome(), ['help', 'environment']);
+  expect(stdout).toMatch(/nothing kept, nothing asked .*\bCI\b/);
+});
+
 test('scripts/docs.mjs writes the pages that are in docs/', () => {
   const folder = temporaryHome();
   execFileSync(process.execPath, ['scripts/docs.mjs', folder], { stdio: 'pipe' });
