@@ -86,7 +86,8 @@ export function protocolV4(session: Session): Protocol {
     // A refused login says nothing about the token.
     const ofLogin = (reply.status === 401 || reply.status === 403) && !/\btoken\b/i.test(message);
     const ofServer = reply.status >= 500 || /re-?login after|license expired/i.test(message);
-    if (ofLogin || ofServer) throw refusal(request, { status: reply.status, code, message });
+    const refused = refusal(request, { status: reply.status, code, message });
+    if (ofLogin || ofServer || refused.code === 'REST_AUTH_DISABLED') throw refused;
     return { accepted: false, reason: showable(message, credentialsOf(request)) };
   };
 

@@ -16,9 +16,9 @@ const WEEK = 604_800;
 /** Everything below `/gsql/v1` on 4.x. Undefined: a path the sandbox does not imitate. */
 export function service4(world: World, call: Call, path: string): Reply | undefined {
   const { method } = call;
+  // Assumed: a real 4.x server is not known to refuse these while REST authentication is off.
+  if (!world.restAuth && /^\/tokens(\/check)?$/.test(path)) return noEndpoint(world, `/gsql/v1${path}`);
   if (path === '/tokens') {
-    // Assumed: a real 4.x server is not known to refuse these while REST authentication is off.
-    if (!world.restAuth) return noEndpoint(world, '/gsql/v1/tokens');
     if (method === 'POST') return mint(world, call);
     if (method === 'DELETE') return dropTokens(world, call);
     return refusal4(REST_4.methodGone, { method, path: '/gsql/v1/tokens' });

@@ -154,6 +154,26 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     });
   });
 
+  test('REST authentication turned off later: delete is exit 8 and keeps the token, status says off', async () => {
+    const before = await bench({ serverVersion });
+    const { expiresAt, expiresAtUnix } = await before.json('token get');
+    await before.sandbox.close();
+    const port = (url: string) => Number(new URL(url).port);
+    const { gsqlUrl, restUrl } = before.sandbox;
+    const ports = {
+      gsqlPort: port(gsqlUrl),
+      ...(serverVersion.startsWith('3') ? { restPort: port(restUrl) } : {}),
+    };
+    await bench({ serverVersion, restAuth: 'off', ...ports });
+    const deleted = await before.run('token delete --skip-missing -o json');
+    expect({ status: deleted.status, stdout: deleted.stdout }).toEqual({ status: 8, stdout: '' });
+    expect(JSON.parse(deleted.stderr).error.code).toBe('REST_AUTH_DISABLED');
+    expect(await before.json('status')).toMatchObject({
+      restAuth: 'off',
+      token: { state: 'unverified', expiresAt, expiresAtUnix },
+    });
+  });
+
   test('a saved secret mints, and no value is printed', async () => {
     const { run, json, env, home } = await bench({ serverVersion });
     const saved = await run('secret create ci --save -o json');

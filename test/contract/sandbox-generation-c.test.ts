@@ -570,11 +570,12 @@ describe('generation C, point by point', () => {
     }
   });
 
-  it('[A] refuses to mint and to delete while REST authentication is off', async () => {
+  it('[A] refuses to mint, to check and to delete while REST authentication is off', async () => {
     const sandbox = await demo({ serverVersion: '4.1.2', restAuth: 'off' });
     for (const [method, path] of [
       ['POST', '/gsql/v1/tokens'],
       ['DELETE', '/gsql/v1/tokens'],
+      ['POST', '/gsql/v1/tokens/check'],
       ['POST', '/restpp/requesttoken'],
     ] as const) {
       const reply = await raw(sandbox.gsqlUrl, `${method} ${path}`, LOGIN, '{}');

@@ -76,10 +76,18 @@ async function look(call: Call): Promise<Status> {
     try {
       const { connection, version } = await connect(session, undefined, store.name !== 'none');
       const restAuth = await connection.restAuthentication();
-      const token = record && !expired ? await store.read(record) : undefined;
+      // A server that wants no token has nothing to say about one.
+      const asks = restAuth !== 'off';
+      const token = record && !expired && asks ? await store.read(record) : undefined;
       const reply = token && (await connection.checkToken(token));
       if (record && reply && !reply.accepted) await store.remove(record.key);
-      const state: State = reply ? (reply.accepted ? 'valid' : 'rejected') : expired ? 'expired' : 'none';
+      const state: State = reply
+        ? reply.accepted
+          ? 'valid'
+          : 'rejected'
+        : asks && !expired
+          ? 'none'
+          : unasked;
       return { ...base, serverVersion: version.version, restAuth, state, record, error: undefined };
     } catch (error) {
       if (!(error instanceof GraphException)) throw error;
