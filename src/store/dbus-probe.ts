@@ -15,7 +15,7 @@ export type KeychainState =
 export interface ProbeOptions {
   /** `DBUS_SESSION_BUS_ADDRESS` and `XDG_RUNTIME_DIR` are read from it. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** In ms, for the whole of it. Default 3000. */
+  /** How long each answer may take, in ms; all together three times that. Default 3000. */
   readonly limitMs?: number;
 }
 
@@ -47,19 +47,18 @@ export async function askKeychain(
   { env, limitMs = 3000 }: ProbeOptions,
   item?: Readonly<Record<string, string>>,
 ): Promise<KeychainAnswer> {
-  const deadline = uptimeMs() + limitMs;
-  const answer = await askBuses(env, deadline, item);
+  const answer = await askBuses(env, limitMs, item);
   // A busy gnome-keyring gives this answer by mistake about once in a thousand times.
-  return answer.state === 'no-default-collection' ? askBuses(env, deadline, item) : answer;
+  return answer.state === 'no-default-collection' ? askBuses(env, limitMs, item) : answer;
 }
 
 async function askBuses(
   env: ProbeOptions['env'],
-  deadline: number,
+  limitMs: number,
   item: Readonly<Record<string, string>> | undefined,
 ): Promise<KeychainAnswer> {
   for (const path of busPaths(env)) {
-    const answer = await askBus(path, deadline - uptimeMs(), item);
+    const answer = await askBus(path, limitMs, item);
     if (answer.state !== 'no-bus') return answer;
   }
   return { state: 'no-bus' };
@@ -103,8 +102,21 @@ function askBus(
       socket.destroy();
       resolve(last === 'unlocked' && typeof value === 'string' ? { state: last, value } : { state: last });
     };
-    // Whoever says that it is unlocked and then no more is left to the native module, which waits longer.
-    const timer = setTimeout(() => finish(state ?? 'silent'), Math.max(limitMs, 0));
+    // On a busy machine this process may get its turn when the time is over but the answer long here: it is looked at first.
+    const last = uptimeMs() + 3 * limitMs;
+    let answers = 0;
+    let timer: NodeJS.Timeout | undefined;
+    const waitOn = () => {
+      clearTimeout(timer);
+      if (socket.destroyed) return;
+      const before = ++answers;
+      const giveUp = () => {
+        // Whoever says that it is unlocked and then no more is left to the native module, which waits longer.
+        if (answers === before || uptimeMs() >= last) finish(state ?? 'silent');
+      };
+      timer = setTimeout(() => setImmediate(giveUp), Math.max(0, Math.min(limitMs, last - uptimeMs())));
+    };
+    waitOn();
     const lost = () => finish(state ?? 'no-bus');
     socket.on('error', lost);
     socket.on('close', lost);
@@ -159,6 +171,7 @@ function askBus(
         if (end < 0) return;
         if (!received.toString('latin1', 0, end).startsWith('OK ')) return finish('no-bus');
         greeted = true;
+        waitOn();
         received = received.subarray(end + 2);
         begin();
       }
@@ -166,6 +179,7 @@ function askBus(
         for (let end = endOfMessage(received); end > 0; end = endOfMessage(received)) {
           const reply = parseMessage(received.subarray(0, end));
           received = received.subarray(end);
+          waitOn();
           if (reply.replyTo === READ_ALIAS || reply.replyTo === GET_LOCKED) onState(reply);
           else if (reply.replyTo !== undefined && reply.replyTo > GET_LOCKED) onItem(reply);
           if (state === 'locked' || (state === 'unlocked' && value !== undefined)) return finish(state);

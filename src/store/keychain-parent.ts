@@ -39,6 +39,7 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
     let reply = '';
     const end = (settle: () => void) => {
       clearTimeout(timer);
+      waits++;
       // Whatever libsecret still has open must not hold us up, in the helper or in what it may have started.
       child.kill('SIGKILL');
       child.stdout.destroy();
@@ -46,8 +47,15 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
       settle();
     };
     const refuse = (error: GraphException) => end(() => reject(error));
-    const waitFor = (ms: number) =>
-      setTimeout(() => refuse(limit.prompting ? locked() : noAnswer(`within ${ms / 1000} s`)), ms);
+    let waits = 0;
+    // On a busy machine the answer may be here when the time is found to be over: it is looked at first.
+    const waitFor = (ms: number) => {
+      const wait = ++waits;
+      const giveUp = () => {
+        if (wait === waits) refuse(limit.prompting ? locked() : noAnswer(`within ${ms / 1000} s`));
+      };
+      return setTimeout(() => setImmediate(giveUp), ms);
+    };
     let timer = waitFor(limit.prompting ? limit.ms : limit.ms * START_FACTOR);
     let ready = false;
     child.on('error', (error: NodeJS.ErrnoException) => {

@@ -81,13 +81,18 @@ async function perform(operation: Operation, options: KeychainOptions, probe: Pr
 async function inThisProcess(operation: Operation, options: KeychainOptions): Promise<Answer> {
   const limitMs = options.answerMs ?? ANSWER_MS;
   // Node waits for the blocked thread even in process.exit(); only a signal ends it.
-  const timer = setTimeout(() => {
+  let answered = false;
+  const giveUp = () => {
+    if (answered) return;
     options.notify(`the OS keychain fell silent in the middle of a call; gave up after ${limitMs / 1000} s`);
     process.kill(process.pid, 'SIGKILL');
-  }, limitMs);
+  };
+  // On a busy machine the answer may be here when the time is found to be over: it is looked at first.
+  const timer = setTimeout(() => setImmediate(giveUp), limitMs);
   try {
     return await performNatively(operation);
   } finally {
+    answered = true;
     clearTimeout(timer);
   }
 }

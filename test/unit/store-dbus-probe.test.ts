@@ -253,6 +253,30 @@ describe('the probe', () => {
     await expect.poll(open).toBe(0);
   });
 
+  it('is not taken in by talk that answers nothing', async () => {
+    const socket = path.join(dir, 'bus');
+    const chatter = encode(undefined, { sig: 's', body: ':1.7' }, false);
+    await listen(socket, (client) => {
+      client.once('data', () => client.write('OK 1\r\n'));
+      const talking = setInterval(() => client.write(chatter), 5);
+      client.on('close', () => clearInterval(talking));
+    });
+    expect(await probeKeychain({ env: at(socket), limitMs: 100 })).toBe('silent');
+    await expect.poll(open).toBe(0);
+  });
+
+  it('looks at an answer that has come before it finds the time over', async () => {
+    const socket = path.join(dir, 'bus');
+    // So busy a machine that this process gets no turn once the bus, which shares it here, has answered.
+    const stand = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 120);
+    const answered = () => {
+      setImmediate(stand);
+      return alias(COLLECTION);
+    };
+    await fakeBus(socket, { ...normal(UNLOCKED), alias: answered });
+    expect(await probeKeychain({ env: at(socket), limitMs: 50 })).toBe('unlocked');
+  });
+
   it('tries the addresses in their order, and takes the first that is alive', async () => {
     const socket = path.join(dir, 'a bus; with % in its näme');
     await fakeBus(socket, normal(LOCKED));
