@@ -166,7 +166,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     notes:
       'On a terminal it asks for what is missing. The password is never kept; the store named here is remembered.',
-    options: LISTING,
+    options: [...LISTING, LIFETIME, MIN_TTL],
     load: () => import('./commands/login.js'),
   },
   {

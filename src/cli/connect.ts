@@ -106,13 +106,18 @@ export function readTls(session: Session) {
   };
 }
 
-function pem(session: Session, key: ConfigKey): string | undefined {
-  const said = session.settings.all[key][0];
+/** The whole path of a TLS file, wherever it was said. */
+export function tlsFile({ settings, call }: Session, key: ConfigKey): string | undefined {
+  const said = settings.all[key][0];
   if (said === undefined) return undefined;
   const inFile = said.level === 'profile' || said.level === 'top';
-  const base =
-    inFile && session.settings.file ? path.dirname(session.settings.file.path) : session.call.ctx.cwd;
-  const file = path.resolve(base, said.value as string);
+  const base = inFile && settings.file ? path.dirname(settings.file.path) : call.ctx.cwd;
+  return path.resolve(base, said.value as string);
+}
+
+function pem(session: Session, key: ConfigKey): string | undefined {
+  const file = tlsFile(session, key);
+  if (file === undefined) return undefined;
   try {
     return fs.readFileSync(file, 'utf8');
   } catch {

@@ -4,7 +4,7 @@ import { GraphException } from '../core/errors.js';
 import { checkConfig } from './schema.js';
 
 /** The keys `login` writes. A credential has no place among them. */
-export type ProfileToWrite = Readonly<Record<string, string | number>>;
+export type ProfileToWrite = Readonly<Record<string, string | number | Readonly<Record<string, string>>>>;
 
 /**
  * Adds or replaces one profile in the user's `config.json`, leaving the rest as it is.
@@ -26,7 +26,9 @@ export function writeProfile(configDir: string, name: string, profile: ProfileTo
   const file = path.join(configDir, 'config.json');
   const data = readExisting(file);
   const others = data.profiles as Record<string, object> | undefined;
-  const profiles = { ...others, [name]: { ...others?.[name], ...profile } };
+  const old = others?.[name] as { tls?: object } | undefined;
+  const tls = typeof profile.tls === 'object' && { tls: { ...old?.tls, ...profile.tls } };
+  const profiles = { ...others, [name]: { ...old, ...profile, ...tls } };
   const next = { ...(data.defaultProfile === undefined ? { defaultProfile: name } : {}), ...data, profiles };
   checkConfig(file, next);
   const temporary = `${file}.${process.pid}.tmp`;

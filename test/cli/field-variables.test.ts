@@ -51,6 +51,29 @@ test('TG_CERT_PATH names the authority', async () => {
   expect((await cli(b.home, ['token', 'get'], { env: { ...env, TG_CERT_PATH: file } })).status).toBe(0);
 });
 
+test('the profile that login proved works without its flags: authority and lifetimes are in it', async () => {
+  const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
+  });
+  const { home, sandbox, run } = await bench({ tls: { cert, key } });
+  fs.writeFileSync(path.join(home, 'ca.pem'), cert);
+  const config = path.join(home, '.config/graphcred/config.json');
+  const prod = () => JSON.parse(fs.readFileSync(config, 'utf8')).profiles.prod;
+  expect((await run('login -p prod --ca ca.pem --lifetime 15m --min-ttl 1m')).status).toBe(0);
+  expect(prod()).toMatchObject({
+    gsqlUrl: sandbox.gsqlUrl,
+    tls: { ca: path.join(home, 'ca.pem') },
+    lifetime: '15m',
+    minTtl: '1m',
+  });
+  const env = { GRAPHCRED_PASSWORD: sandbox.password, GRAPHCRED_STORE: 'none' };
+  const got = await cli(home, ['token', 'get', '-p', 'prod', '-o', 'json'], { env });
+  expect(JSON.parse(got.stdout)).toMatchObject({ lifetimeSeconds: 900 });
+  const before = prod();
+  expect((await run('login -p prod')).status).toBe(0);
+  expect(prod()).toEqual(before);
+});
+
 describe('a credential beside TG_HOST', () => {
   const ways: [string, (away: Bench['sandbox']) => [string[], Record<string, string>]][] = [
     ['--gsql-port', ({ gsqlUrl }) => [['--gsql-port', portIn(gsqlUrl)], {}]],

@@ -1,12 +1,12 @@
 import { settingText } from '../../config/settings.js';
-import { writeProfile } from '../../config/write.js';
+import { type ProfileToWrite, writeProfile } from '../../config/write.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Credential } from '../../credentials/resolve.js';
 import type { Store, StoreName } from '../../store/store.js';
 import { isPlainAlias } from '../alias.js';
 import type { Call } from '../call.js';
-import { type Connected, connect, secretOf } from '../connect.js';
+import { type Connected, connect, secretOf, tlsFile } from '../connect.js';
 import { findCredential } from '../credential.js';
 import { mayAsk } from '../may-ask.js';
 import { askChoice, askText } from '../prompt.js';
@@ -94,10 +94,16 @@ async function prove(
   return new Set((await connection.listSecrets()).map(({ alias }) => alias));
 }
 
-function profileOf(
-  { target, graph, settings }: Session,
-  credential: Credential,
-): Record<string, string | number> {
+function profileOf(session: Session, credential: Credential): ProfileToWrite {
+  const { target, graph, settings } = session;
+  const tls = (['ca', 'cert', 'key'] as const).flatMap((name) => {
+    const file = tlsFile(session, `tls.${name}`);
+    return file === undefined ? [] : [[name, file]];
+  });
+  const lives = (['lifetime', 'minTtl'] as const).flatMap((key) => {
+    const said = settings.all[key][0];
+    return said && said.level !== 'default' && said.level !== 'top' ? [[key, said.value]] : [];
+  });
   const version = settingText(settings, 'serverVersion');
   const said = Object.entries(target.endpoints).filter(([, value]) => value !== undefined);
   return {
@@ -108,6 +114,8 @@ function profileOf(
     ...(graph !== undefined && { graph }),
     ...(credential.username !== undefined && { username: credential.username }),
     ...(version !== undefined && version !== 'auto' && { serverVersion: version }),
+    ...(Object.fromEntries(lives) as Record<string, string>),
+    ...(tls.length > 0 && { tls: Object.fromEntries(tls) as Record<string, string> }),
   };
 }
 
