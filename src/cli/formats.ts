@@ -26,7 +26,17 @@ export function requireFiles({ ctx, flags }: Call, output: 'github' | 'gitlab'):
       });
     }
     const file = path.resolve(ctx.cwd, flags.dotenv as string);
-    written(file, () => fs.accessSync(path.dirname(file), fs.constants.W_OK));
+    let plain = true;
+    written(file, () => {
+      fs.accessSync(path.dirname(file), fs.constants.W_OK);
+      plain = fs.statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
+    });
+    // It is put in place by renaming, and root can do that to /dev/null as well.
+    if (!plain) {
+      throw new GraphException('USAGE', `${file} is no plain file.`, {
+        hint: 'give --dotenv a file that may be replaced; to print the token leave -o gitlab out',
+      });
+    }
     return;
   }
   for (const name of flags.export === true ? ['GITHUB_OUTPUT', 'GITHUB_ENV'] : ['GITHUB_OUTPUT']) {

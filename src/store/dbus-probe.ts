@@ -33,6 +33,7 @@ const GET_LOCKED = 3;
 const OPEN_SESSION = 4;
 const SEARCH_ITEMS = 5;
 const GET_SECRET = 6;
+const LONGEST_GREETING = 1 << 16;
 
 /** Asks, without ever causing a prompt. Leaves nothing open. Never rejects. */
 export async function probeKeychain(options: ProbeOptions): Promise<KeychainState> {
@@ -73,7 +74,7 @@ export function busPaths(env: ProbeOptions['env']): string[] {
     for (const pair of address.slice('unix:'.length).split(',')) {
       const [name, value = ''] = pair.split(/=(.*)/s);
       try {
-        if (name === 'path') return [decodeURIComponent(value)];
+        if (name === 'path' && value !== '') return [decodeURIComponent(value)];
         if (name === 'abstract') return [`\0${decodeURIComponent(value)}`];
       } catch {
         return [];
@@ -90,13 +91,16 @@ function askBus(
 ): Promise<KeychainAnswer> {
   const net = process.getBuiltinModule('node:net');
   return new Promise((resolve) => {
-    const socket = net.connect(path);
+    // Not connect(path), which takes a path of digits for a port.
+    const socket = net.connect({ path });
     let greeted = false;
     let received: Buffer = Buffer.alloc(0);
     let state: KeychainState | undefined;
     let session = '';
     // Undefined until it is known; null when the bus gives none.
     let value: string | null | undefined = item ? undefined : null;
+    // Items can be locked by themselves, or lie in another keyring than the default one.
+    let itemLocked = false;
     const finish = (last: KeychainState) => {
       clearTimeout(timer);
       socket.destroy();
@@ -111,8 +115,8 @@ function askBus(
       if (socket.destroyed) return;
       const before = ++answers;
       const giveUp = () => {
-        // Whoever says that it is unlocked and then no more is left to the native module, which waits longer.
-        if (answers === before || uptimeMs() >= last) finish(state ?? 'silent');
+        // Also who says that it is unlocked and then no more: the native module would hang on it.
+        if (answers === before || uptimeMs() >= last) finish('silent');
       };
       timer = setTimeout(() => setImmediate(giveUp), Math.max(0, Math.min(limitMs, last - uptimeMs())));
     };
@@ -147,13 +151,17 @@ function askBus(
       }
     };
     const onItem = (reply: Reply) => {
-      if (reply.error !== undefined) value = null;
-      else if (reply.replyTo === OPEN_SESSION) {
+      if (reply.error !== undefined) {
+        itemLocked = reply.error.endsWith('.IsLocked');
+        value = null;
+      } else if (reply.replyTo === OPEN_SESSION) {
         const body = reply.body();
         if (body.signature() === 's') body.string();
         session = body.string();
       } else if (reply.replyTo === SEARCH_ITEMS) {
-        const [path, ...others] = reply.body().paths();
+        const body = reply.body();
+        const [path, ...others] = body.paths();
+        itemLocked = path === undefined && body.paths().length > 0;
         if (path === undefined || others.length > 0 || session === '') value = null;
         else socket.write(getSecret(path, session));
       } else if (reply.replyTo === GET_SECRET) {
@@ -168,7 +176,7 @@ function askBus(
       received = Buffer.concat([received, chunk]);
       if (!greeted) {
         const end = received.indexOf('\r\n');
-        if (end < 0) return;
+        if (end < 0) return received.length > LONGEST_GREETING ? finish('no-bus') : undefined;
         if (!received.toString('latin1', 0, end).startsWith('OK ')) return finish('no-bus');
         greeted = true;
         waitOn();
@@ -179,10 +187,12 @@ function askBus(
         for (let end = endOfMessage(received); end > 0; end = endOfMessage(received)) {
           const reply = parseMessage(received.subarray(0, end));
           received = received.subarray(end);
-          waitOn();
+          // Signals answer nothing, however many there are.
+          if (reply.replyTo !== undefined) waitOn();
           if (reply.replyTo === READ_ALIAS || reply.replyTo === GET_LOCKED) onState(reply);
           else if (reply.replyTo !== undefined && reply.replyTo > GET_LOCKED) onItem(reply);
-          if (state === 'locked' || (state === 'unlocked' && value !== undefined)) return finish(state);
+          if (state === 'locked') return finish(state);
+          if (state === 'unlocked' && value !== undefined) return finish(itemLocked ? 'locked' : state);
         }
       } catch {
         // Not D-Bus, or broken: whoever it is will not keep our secrets. If the state is known, the native module may try.

@@ -106,7 +106,7 @@ async function throughPrompt(operation: Operation, options: KeychainOptions, pro
   const answer = await inChild(operation.op === 'delete' ? { op: 'get', account } : operation, options, true);
   if (answer !== undefined && operation.op !== 'delete') return answer;
   // A prompt that was turned down looks like an entry that is not there.
-  if ((await probe()).state === 'locked') throw locked();
+  if ((await probe(account)).state === 'locked') throw locked();
   return operation.op === 'delete' ? inThisProcess(operation, options) : answer;
 }
 

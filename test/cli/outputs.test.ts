@@ -64,6 +64,24 @@ test('a dotenv file replaces a link instead of following it', async () => {
   expect(fs.lstatSync(path.join(home, 'out.env')).isFile()).toBe(true);
 });
 
+test('a dotenv file never takes the place of a device or a pipe, and no token is made for it', async () => {
+  const { run, home, requests } = await bench();
+  execFileSync('mkfifo', [path.join(home, 'pipe')]);
+  fs.symlinkSync('/dev/null', path.join(home, 'device'));
+  requests();
+  for (const name of ['pipe', 'device']) {
+    const before = fs.lstatSync(path.join(home, name));
+    const refused = await run(`token get -o gitlab --dotenv ${name}`);
+    expect(refused).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringContaining('no plain file'),
+    });
+    expect(fs.lstatSync(path.join(home, name)).ino).toBe(before.ino);
+  }
+  expect(requests()).toEqual([]);
+});
+
 test('fish and PowerShell quoting by their documentation (not run here)', () => {
   expect(assignment('X', "a'b\\c$d", 'fish')).toBe("set -gx X 'a\\'b\\\\c$d'");
   expect(assignment('X', "a'b‘c`$d", 'powershell')).toBe("$env:X = 'a''b‘‘c`$d'");

@@ -22,6 +22,7 @@ describe('where the session bus is', () => {
     [{ DBUS_SESSION_BUS_ADDRESS: 'autolaunch:' }, []],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=%zz' }, []],
     [{ DBUS_SESSION_BUS_ADDRESS: ';;unix:' }, []],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=;unix:path=/a' }, ['/a']],
   ])('%j means %j', (env, expected) => {
     expect(busPaths(env)).toEqual(expected);
   });
@@ -304,6 +305,26 @@ describe('the probe', () => {
     expect(await probeKeychain({ env: at(path.join(dir, 'plain')) })).toBe('no-bus');
   });
 
+  it('takes a path of digits for a path, not for a port', async () => {
+    let connections = 0;
+    const server = net.createServer((client) => {
+      connections++;
+      client.destroy();
+    });
+    servers.push(server);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as net.AddressInfo;
+    expect(await probeKeychain({ env: at(String(port)) })).toBe('no-bus');
+    expect(connections).toBe(0);
+  });
+
+  it('does not keep a greeting without an end', async () => {
+    const socket = path.join(dir, 'bus');
+    await listen(socket, (client) => client.write(Buffer.alloc(1 << 20, 'x')));
+    expect(await probeKeychain({ env: at(socket), limitMs: 60_000 })).toBe('no-bus');
+  });
+
   it('comes to an end whatever the other side sends', async () => {
     const socket = path.join(dir, 'bus');
     let garbage = Buffer.alloc(0);
@@ -367,7 +388,6 @@ describe('a value over the bus', () => {
 
   it.each<[string, Partial<Script>]>([
     ['there is no such item', { found: { parts: [...paths(), ...paths()] } }],
-    ['the only item is locked', { found: { parts: [...paths(), ...paths(ITEM)] } }],
     ['two items fit', { found: { parts: [...paths(ITEM, `${ITEM}8`), ...paths()] } }],
     ['the item has gone', { secret: { error: 'org.freedesktop.Secret.Error.NoSuchObject' } }],
     ['the session has to be encrypted', { session: { error: 'org.freedesktop.DBus.Error.NotSupported' } }],
@@ -378,6 +398,21 @@ describe('a value over the bus', () => {
     ['searching fails', { found: { error: 'org.freedesktop.DBus.Error.Failed' } }],
   ])('is left to the native module when %s', async (_what, part) => {
     expect((await ask({ ...whole, ...part })).answer).toEqual({ state: 'unlocked' });
+  });
+
+  it.each<[string, Partial<Script>]>([
+    ['from the beginning', { found: { parts: [...paths(), ...paths(ITEM)] } }],
+    ['by the time it is read', { secret: { error: 'org.freedesktop.Secret.Error.IsLocked' } }],
+  ])('does not come from an item that is locked %s, whatever the default keyring is', async (_when, part) => {
+    expect((await ask({ ...whole, ...part })).answer).toEqual({ state: 'locked' });
+  });
+
+  it.each(['session', 'found', 'secret'] as const)('is not waited for when no %s comes', async (part) => {
+    const { [part]: _, ...rest } = whole;
+    await fakeBus(path.join(dir, 'bus'), rest);
+    const answer = await askKeychain({ env: at(path.join(dir, 'bus')), limitMs: 150 }, wanted);
+    // A session that never opens leaves the search without use, and that is known at once.
+    expect(answer).toEqual({ state: part === 'session' ? 'unlocked' : 'silent' });
   });
 
   it('never keeps a call from ending, whatever the service says of it', async () => {
