@@ -38,7 +38,10 @@ export async function runChild(
       fail(error);
       return;
     }
-    child.on('error', fail);
+    // A signal that could not be passed on (to a program of another user) is an error of a child that lives.
+    child.on('error', (error) => {
+      if (child.pid === undefined) fail(error);
+    });
     child.on('exit', (status, signal) => {
       done();
       resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0));

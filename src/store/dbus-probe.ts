@@ -15,7 +15,7 @@ export type KeychainState =
 export interface ProbeOptions {
   /** `DBUS_SESSION_BUS_ADDRESS` and `XDG_RUNTIME_DIR` are read from it. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** How long each answer may take, in ms; all together three times that. Default 3000. */
+  /** How long each answer may take, in ms; all together two thirds more. Default 3000. */
   readonly limitMs?: number;
 }
 
@@ -48,18 +48,26 @@ export async function askKeychain(
   { env, limitMs = 3000 }: ProbeOptions,
   item?: Readonly<Record<string, string>>,
 ): Promise<KeychainAnswer> {
-  const answer = await askBuses(env, limitMs, item);
+  const limit = { ms: limitMs, last: uptimeMs() + (5 / 3) * limitMs };
+  const answer = await askBuses(env, limit, item);
   // A busy gnome-keyring gives this answer by mistake about once in a thousand times.
-  return answer.state === 'no-default-collection' ? askBuses(env, limitMs, item) : answer;
+  return answer.state === 'no-default-collection' ? askBuses(env, limit, item) : answer;
+}
+
+interface Limit {
+  /** For one answer. */
+  readonly ms: number;
+  /** When all has to be over, by `uptimeMs`. */
+  readonly last: number;
 }
 
 async function askBuses(
   env: ProbeOptions['env'],
-  limitMs: number,
+  limit: Limit,
   item: Readonly<Record<string, string>> | undefined,
 ): Promise<KeychainAnswer> {
   for (const path of busPaths(env)) {
-    const answer = await askBus(path, limitMs, item);
+    const answer = await askBus(path, limit, item);
     if (answer.state !== 'no-bus') return answer;
   }
   return { state: 'no-bus' };
@@ -86,7 +94,7 @@ export function busPaths(env: ProbeOptions['env']): string[] {
 
 function askBus(
   path: string,
-  limitMs: number,
+  limit: Limit,
   item: Readonly<Record<string, string>> | undefined,
 ): Promise<KeychainAnswer> {
   const net = process.getBuiltinModule('node:net');
@@ -107,7 +115,6 @@ function askBus(
       resolve(last === 'unlocked' && typeof value === 'string' ? { state: last, value } : { state: last });
     };
     // On a busy machine this process may get its turn when the time is over but the answer long here: it is looked at first.
-    const last = uptimeMs() + 3 * limitMs;
     let answers = 0;
     let timer: NodeJS.Timeout | undefined;
     const waitOn = () => {
@@ -116,9 +123,12 @@ function askBus(
       const before = ++answers;
       const giveUp = () => {
         // Also who says that it is unlocked and then no more: the native module would hang on it.
-        if (answers === before || uptimeMs() >= last) finish('silent');
+        if (answers === before || uptimeMs() >= limit.last) finish('silent');
       };
-      timer = setTimeout(() => setImmediate(giveUp), Math.max(0, Math.min(limitMs, last - uptimeMs())));
+      timer = setTimeout(
+        () => setImmediate(giveUp),
+        Math.max(0, Math.min(limit.ms, limit.last - uptimeMs())),
+      );
     };
     waitOn();
     const lost = () => finish(state ?? 'no-bus');
