@@ -193,7 +193,7 @@ const BREAKAGES: Record<string, Breakage> = {
   },
   'a version in the settings that is none': {
     breaks: () => ({ GRAPHCRED_SERVER_VERSION: 'banana' }),
-    changes: { ...UNASKED, version: 'fail' },
+    changes: { config: 'fail', ...NOTHING_ELSE },
     status: 2,
     cause: /version/,
   },
