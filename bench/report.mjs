@@ -27,7 +27,7 @@ function memory({ extraMb, goalExtraMb }) {
 
 /** Bars of CPU time; a tick where the goal is. */
 export function svg({ machine, rows }) {
-  const [left, width, step] = [330, 430, 26];
+  const [left, width, step] = [370, 430, 26];
   const height = 64 + rows.length * step;
   const scale = width / Math.max(...rows.map(({ ratio }) => ratio));
   const bars = rows.map(({ label, ratio, goal, id }, index) => {
@@ -42,6 +42,8 @@ export function svg({ machine, rows }) {
             ? '#2a9d6f'
             : '#2f6fde';
     const long = ratio * scale;
+    // Beside the bar, and beside the goal where that is next to its end.
+    const end = goal && goal >= ratio && (goal - ratio) * scale < 50 ? goal * scale : long;
     const tick =
       goal &&
       `<rect x="${(left + goal * scale).toFixed(1)}" y="${y - 2}" width="2" height="22" fill="#c0392b"/>`;
@@ -49,12 +51,12 @@ export function svg({ machine, rows }) {
       `<text x="${left - 10}" y="${y + 13}" text-anchor="end">${name}</text>`,
       `<rect x="${left}" y="${y}" width="${long.toFixed(1)}" height="18" rx="2" fill="${colour}"/>`,
       ...(tick ? [tick] : []),
-      `<text x="${(left + long + 8).toFixed(1)}" y="${y + 13}">${ratio.toFixed(2)}</text>`,
+      `<text x="${(left + end + 8).toFixed(1)}" y="${y + 13}">${ratio.toFixed(2)}</text>`,
     ].join('\n  ');
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="820" height="${height}" viewBox="0 0 820 ${height}" font-family="system-ui, sans-serif" font-size="12" fill="#24292f">
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="860" height="${height}" viewBox="0 0 860 ${height}" font-family="system-ui, sans-serif" font-size="12" fill="#24292f">
   <title>CPU time of graphcred's commands as a multiple of node -e 0</title>
-  <rect width="820" height="${height}" fill="#ffffff"/>
+  <rect width="860" height="${height}" fill="#ffffff"/>
   <text x="16" y="24" font-size="14" font-weight="600">CPU time, as a multiple of node -e 0 (Node ${machine.node}); red: the goal</text>
   ${bars.join('\n  ')}
 </svg>
