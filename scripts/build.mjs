@@ -134,7 +134,7 @@ await cli.write({
       { name: 'mint', test: (id) => MINT(id) || /node_modules[\\/](ofetch|ufo|destr)[\\/]/.test(id) },
       {
         name: 'keychain',
-        test: /store[\\/](keychain|keychain-vault|native|dbus-probe|dbus-message|split)\.ts$/,
+        test: /store[\\/](keychain|keychain-vault|native|patience|dbus-probe|dbus-message|split)\.ts$/,
       },
     ],
   },

@@ -1,4 +1,5 @@
 import { type Argument, endOfMessage, methodCall, parseMessage, type Reply } from './dbus-message.js';
+import { waitAtMost } from './patience.js';
 
 /**
  * What the session bus says about the Secret Service. `silent`: something listens but does not answer.
@@ -109,26 +110,19 @@ function askBus(
     let value: string | null | undefined = item ? undefined : null;
     // Items can be locked by themselves, or lie in another keyring than the default one.
     let itemLocked = false;
+    let answered = () => {};
     const finish = (last: KeychainState) => {
-      clearTimeout(timer);
+      answered();
       socket.destroy();
       resolve(last === 'unlocked' && typeof value === 'string' ? { state: last, value } : { state: last });
     };
-    // On a busy machine this process may get its turn when the time is over but the answer long here: it is looked at first.
-    let answers = 0;
-    let timer: NodeJS.Timeout | undefined;
     const waitOn = () => {
-      clearTimeout(timer);
-      if (socket.destroyed) return;
-      const before = ++answers;
-      const giveUp = () => {
-        // Also who says that it is unlocked and then no more: the native module would hang on it.
-        if (answers === before || uptimeMs() >= limit.last) finish('silent');
-      };
-      timer = setTimeout(
-        () => setImmediate(giveUp),
-        Math.max(0, Math.min(limit.ms, limit.last - uptimeMs())),
-      );
+      const left = limit.last - uptimeMs();
+      // Whoever goes on answering then is not waited for anew.
+      if (left <= 0 || socket.destroyed) return;
+      answered();
+      // Also who says that it is unlocked and then no more is silent: the native module would hang on it.
+      answered = waitAtMost(Math.min(limit.ms, left), () => finish('silent'));
     };
     waitOn();
     const lost = () => finish(state ?? 'no-bus');

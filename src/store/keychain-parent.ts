@@ -1,5 +1,6 @@
 import { GraphException } from '../core/errors.js';
 import { type Answer, locked, type Operation, OTHER_STORE } from './native.js';
+import { waitAtMost } from './patience.js';
 import type { KeychainOptions } from './store.js';
 
 /** One line on the child's stdout. */
@@ -38,8 +39,7 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
     });
     let reply = '';
     const end = (settle: () => void) => {
-      clearTimeout(timer);
-      waits++;
+      answered();
       // Whatever libsecret still has open must not hold us up, in the helper or in what it may have started.
       child.kill('SIGKILL');
       child.stdout.destroy();
@@ -47,16 +47,9 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
       settle();
     };
     const refuse = (error: GraphException) => end(() => reject(error));
-    let waits = 0;
-    // On a busy machine the answer may be here when the time is found to be over: it is looked at first.
-    const waitFor = (ms: number) => {
-      const wait = ++waits;
-      const giveUp = () => {
-        if (wait === waits) refuse(limit.prompting ? locked() : noAnswer(`within ${ms / 1000} s`));
-      };
-      return setTimeout(() => setImmediate(giveUp), ms);
-    };
-    let timer = waitFor(limit.prompting ? limit.ms : limit.ms * START_FACTOR);
+    const waitFor = (ms: number) =>
+      waitAtMost(ms, () => refuse(limit.prompting ? locked() : noAnswer(`within ${ms / 1000} s`)));
+    let answered = waitFor(limit.prompting ? limit.ms : limit.ms * START_FACTOR);
     let ready = false;
     child.on('error', (error: NodeJS.ErrnoException) => {
       refuse(noAnswer(`because its helper process did not start (${error.code ?? 'unknown error'})`));
@@ -69,8 +62,8 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
       if (!ready && reply.startsWith(READY)) {
         ready = true;
         reply = reply.slice(READY.length);
-        clearTimeout(timer);
-        timer = waitFor(limit.ms);
+        answered();
+        answered = waitFor(limit.ms);
       }
       if (!reply.endsWith('\n')) return;
       const parsed = parseReply(reply);

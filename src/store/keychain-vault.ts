@@ -9,6 +9,7 @@ import {
   OTHER_STORE,
   performNatively,
 } from './native.js';
+import { waitAtMost } from './patience.js';
 import type { Vault } from './split.js';
 import type { KeychainOptions } from './store.js';
 
@@ -80,20 +81,15 @@ async function perform(operation: Operation, options: KeychainOptions, probe: Pr
 
 async function inThisProcess(operation: Operation, options: KeychainOptions): Promise<Answer> {
   const limitMs = options.answerMs ?? ANSWER_MS;
-  // Node waits for the blocked thread even in process.exit(); only a signal ends it.
-  let answered = false;
-  const giveUp = () => {
-    if (answered) return;
+  const answered = waitAtMost(limitMs, () => {
     options.notify(`the OS keychain fell silent in the middle of a call; gave up after ${limitMs / 1000} s`);
+    // Node waits for the blocked thread even in process.exit(); only a signal ends it.
     process.kill(process.pid, 'SIGKILL');
-  };
-  // On a busy machine the answer may be here when the time is found to be over: it is looked at first.
-  const timer = setTimeout(() => setImmediate(giveUp), limitMs);
+  });
   try {
     return await performNatively(operation);
   } finally {
-    answered = true;
-    clearTimeout(timer);
+    answered();
   }
 }
 
