@@ -31,10 +31,16 @@ export function writeProfile(configDir: string, name: string, profile: ProfileTo
   const profiles = { ...others, [name]: { ...old, ...profile, ...tls } };
   const next = { ...(data.defaultProfile === undefined ? { defaultProfile: name } : {}), ...data, profiles };
   checkConfig(file, next);
+  replaceFile(file, `${JSON.stringify(next, null, 2)}\n`);
+  return file;
+}
+
+/** Puts a whole file of the user's in place of the old one, or changes nothing. Throws CONFIG_INVALID. */
+export function replaceFile(file: string, text: string): void {
   const temporary = `${file}.${process.pid}.tmp`;
   try {
-    fs.mkdirSync(configDir, { recursive: true, mode: 0o700 });
-    fs.writeFileSync(temporary, `${JSON.stringify(next, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+    fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    fs.writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });
     fs.renameSync(temporary, file);
   } catch (error) {
     try {
@@ -47,7 +53,6 @@ export function writeProfile(configDir: string, name: string, profile: ProfileTo
       hint: 'look at the owner and mode of its folder, and at the room on the disk',
     });
   }
-  return file;
 }
 
 function readExisting(file: string): Record<string, unknown> {
