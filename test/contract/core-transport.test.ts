@@ -1,9 +1,9 @@
 import { createServer as createHttp, type RequestListener } from 'node:http';
 import { createServer as createHttps, type ServerOptions } from 'node:https';
 import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
-import { generate } from 'selfsigned';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type ConnectionOptions, GraphConnection, type RequestEvent } from '../../src/index.js';
+import { certificate } from '../helpers/certificate.js';
 import { cleanUp, connect, listening, rawServer, refusalOf, sandbox, spilled } from './core-support.js';
 
 const SECRET = 's3cret0000000000000000000000wxyz';
@@ -207,17 +207,6 @@ describe('TLS', () => {
     own = await certificate('localhost');
     other = await certificate('elsewhere.example');
   });
-
-  async function certificate(name: string): Promise<{ cert: string; key: string }> {
-    const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
-      keySize: 2048,
-      extensions: [
-        { name: 'basicConstraints', cA: true },
-        { name: 'subjectAltName', altNames: [{ type: 2, value: name }] },
-      ],
-    });
-    return { cert, key };
-  }
 
   async function secureServer(options: ServerOptions): Promise<string> {
     const server = createHttps(options, (_request, response) => response.end(MINTED));

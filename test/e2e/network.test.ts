@@ -6,24 +6,13 @@ import { createServer as createHttps } from 'node:https';
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { generate } from 'selfsigned';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { certificate } from '../helpers/certificate.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { start } from '../helpers/process.js';
 
 const NAME = 'db.example.test';
-
-async function certificate(name: string): Promise<{ cert: string; key: string }> {
-  const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
-    keySize: 2048,
-    extensions: [
-      { name: 'basicConstraints', cA: true },
-      { name: 'subjectAltName', altNames: [{ type: 2, value: name }] },
-    ],
-  });
-  return { cert, key };
-}
 
 async function listening(server: Server): Promise<number> {
   const sockets = new Set<Socket>();
