@@ -49,23 +49,28 @@ const plainBuiltins = {
   },
 };
 
-/** rolldown's own helpers are a file too, and what is loaded most needs none of them. */
-const lazyRuntime = {
-  name: 'lazy-runtime',
+/** What a file imports from `flags`, `seldom` and rolldown's own helpers is loaded when it is first used, not with the file. */
+const loadWhenUsed = {
+  name: 'load-when-used',
   renderChunk(code, chunk) {
-    if (!/^(start|hot|keychain)$/.test(chunk.name)) return null;
-    const lazy = code
-      .replace(
-        /^const (\w+) = (require\("\.\/rolldown-runtime[^"]*"\));$/m,
-        'const $1 = { get __toESM() { return $2.__toESM; } };',
-      )
-      // What `import()` of a part of this file gives. Functions, which are there from the start.
-      .replace(
-        /[\w$]+\.__exportAll\(\{([^}]*)\}\)/g,
-        (_, names) => `({${names.replaceAll(': () => ', ': ')}})`,
-      );
-    if (/= require\("\.\/rolldown-runtime|__exportAll/.test(lazy))
-      this.error('the runtime helpers have changed: look at lazy-runtime in scripts/build.mjs');
+    const hot = /^(start|hot|keychain)$/.test(chunk.name);
+    // What `import()` of a part of this file gives. Functions, which are there from the start.
+    const plain = hot
+      ? code.replace(
+          /[\w$]+\.__exportAll\(\{([^}]*)\}\)/g,
+          (_, names) => `({${names.replaceAll(': () => ', ': ')}})`,
+        )
+      : code;
+    const others = `require\\("\\./(?:flags|seldom${hot ? '|rolldown-runtime' : ''})[^"]*"\\)`;
+    let lazy = plain;
+    for (const [line, name, load] of plain.matchAll(new RegExp(`^const (\\w+) = (${others});$`, 'gm'))) {
+      lazy = lazy
+        .replace(line, `const ${name} = () => ${load};`)
+        .replace(new RegExp(`\\bnew ${name}\\.(\\w+)`, 'g'), `new (${name}().$1)`)
+        .replaceAll(`${name}.`, `${name}().`);
+    }
+    if (new RegExp(`= ${others}|${hot ? '__exportAll' : '^$'}`).test(lazy))
+      this.error('what imports look like has changed: mend load-when-used in scripts/build.mjs');
     return lazy;
   },
 };
@@ -77,7 +82,7 @@ const lazyRuntime = {
 const eagerFunctions = {
   name: 'eager-functions',
   renderChunk(code, chunk) {
-    if (chunk.name !== 'hot') return null;
+    if (!/^(start|hot)$/.test(chunk.name)) return null;
     const functions = this.parse(code).body.filter(({ type }) => type === 'FunctionDeclaration');
     let rest = '';
     let end = 0;
@@ -97,16 +102,21 @@ const modules = (...lines) => {
   return (id) => files.includes(id);
 };
 /** What is loaded whatever was typed. */
-const START = modules(
-  'cli/main core/errors cli/argv cli/options cli/context cli/exit cli/output cli/fast cli/token-get',
-);
+const START = modules('cli/main cli/argv cli/context cli/output');
 /** What a warm `token get` loads besides. */
 const HOT = modules(
   'core/sensitive core/endpoints credentials/resolve',
   'config/duration config/find config/parse config/schema config/settings config/trust',
   'tokens/acquire tokens/expiry tokens/find tokens/identity',
-  'store/open store/records store/files store/file store/key',
-  'cli/session cli/stores cli/credential cli/target cli/token cli/token-output cli/may-ask cli/commands/token/get',
+  'store/open store/records store/files store/file store/key store/sealed',
+  'cli/session cli/stores cli/credential cli/target cli/token cli/token-output cli/may-ask cli/child-env cli/commands/token/get',
+);
+/** What reads flags without commander. */
+const FLAGS = modules('cli/options cli/token-get cli/fast');
+/** What all of these use only when something is wrong, or has to be told. */
+const SELDOM = modules(
+  'core/errors core/address-fault config/faults config/approval store/key-faults',
+  'cli/exit cli/fail cli/moments cli/printable cli/refuse-address',
 );
 /** What a new token takes: the conversation with the server. */
 const MINT = modules(
@@ -118,7 +128,7 @@ const MINT = modules(
 const cli = await rolldown({
   ...shared,
   input: { main: path.join(root, 'src/cli/main.ts') },
-  plugins: [lazyChildProcess, plainBuiltins, lazyRuntime, eagerFunctions],
+  plugins: [lazyChildProcess, plainBuiltins, loadWhenUsed, eagerFunctions],
 });
 await cli.write({
   dir: path.join(dist, 'cli'),
@@ -129,6 +139,9 @@ await cli.write({
   codeSplitting: {
     groups: [
       // Each file more costs a quarter of a millisecond, each twenty kilobytes one.
+      // Before the files that import them, which would take them in.
+      { name: 'flags', test: FLAGS },
+      { name: 'seldom', test: SELDOM },
       { name: 'start', test: START },
       { name: 'hot', test: HOT },
       { name: 'mint', test: (id) => MINT(id) || /node_modules[\\/](ofetch|ufo|destr)[\\/]/.test(id) },

@@ -15,7 +15,7 @@ export function refuseCredentials(argv: readonly string[]): void {
   // Behind `--` stand no options; but of `exec` alone they are another program's words.
   const own = argv[0] === 'exec' ? argv.slice(0, end) : argv;
   for (const [at, word] of own.entries()) {
-    const match = at < end && CREDENTIAL_FLAG.exec(word);
+    const match = at < end && word.startsWith('--') && CREDENTIAL_FLAG.exec(word);
     if (match) {
       const name = match[1];
       const file = name === 'token' ? '' : `, --${name}-file FILE or GRAPHCRED_${name?.toUpperCase()}`;
@@ -23,7 +23,7 @@ export function refuseCredentials(argv: readonly string[]): void {
         hint: `use --${name}-stdin${file}; change the ${name} if it was a real one`,
       });
     }
-    if (LOOKS_LIKE_A_SECRET.test(word)) {
+    if (word.length === 32 && LOOKS_LIKE_A_SECRET.test(word)) {
       throw new GraphException(
         'USAGE',
         'One of the arguments looks like a secret; a command line is no place for one.',

@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { refuseValue } from '../config/faults.js';
 import type { ConfigKey } from '../config/schema.js';
-import { isOn, refuseValue, settingText } from '../config/settings.js';
+import { isOn, settingText } from '../config/settings.js';
 import type { GraphConnection } from '../core/connection.js';
 import { GraphException } from '../core/errors.js';
 import type { ServerVersion } from '../core/protocol.js';

@@ -34,11 +34,3 @@ export const KEYCHAIN_CHILD = '__keychain';
 
 /** The word by which the shells' completion scripts ask what could be typed next; nobody types it. */
 export const COMPLETE = '__complete';
-
-/** Ours, and what the same values are called elsewhere. */
-const CREDENTIALS = /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY)|TG_(PASSWORD|SECRET|JWT_TOKEN|API_TOKEN)$)/;
-
-/** What a program that graphcred starts finds in its environment: nothing that could be used or minted with. */
-export function withoutCredentials(env: Context['env']): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !CREDENTIALS.test(name)));
-}

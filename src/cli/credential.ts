@@ -1,7 +1,5 @@
-import path from 'node:path';
 import type { ConfigKey } from '../config/schema.js';
 import type { Level, SourcedValue } from '../config/settings.js';
-import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import {
   type Credential,
@@ -9,9 +7,7 @@ import {
   type Purpose,
   resolveCredential,
 } from '../credentials/resolve.js';
-import type { Store, StoreRecord } from '../store/store.js';
-import { withoutCredentials } from './context.js';
-import { mayAsk } from './may-ask.js';
+import type { Store } from '../store/store.js';
 import type { Session } from './session.js';
 
 const LEVELS: readonly Level[] = ['flag', 'variable', 'field', 'profile', 'top'];
@@ -36,7 +32,14 @@ export async function findCredential(
   const bound = said.filter((source) => !isElsewhere(source));
   const excluded = said.find(isElsewhere);
   // A saved secret is asked for only when nothing nearer answers: opening the store may cost a prompt.
-  const sources = bound.length > 0 ? bound : savedSources(session, purpose, await openStore());
+  const sources =
+    bound.length > 0
+      ? bound
+      : usable(
+          (await import('./saved-sources.js')).savedSources(session, await openStore()),
+          purpose,
+          session,
+        );
   const credential =
     (await resolveCredential(sources, purpose, username)) ??
     (await (await import('./credential-prompt.js')).promptedCredential(session, purpose, excluded));
@@ -78,38 +81,6 @@ function saidSources(session: Session): CredentialSource[] {
   return sources;
 }
 
-function savedSources(session: Session, purpose: Purpose, store: Store): CredentialSource[] {
-  const fits = ({ kind, info }: StoreRecord) =>
-    (kind === 'secret' || kind === 'password') &&
-    info.gsqlUrl === session.target.gsqlUrl &&
-    (session.username === undefined || info.username === session.username) &&
-    (info.graph === null || session.graph === undefined || info.graph === session.graph);
-  const kept = store.list().filter(fits);
-  // The one saved last is the one meant; on equal times the order must still be the same in every process.
-  kept.sort((a, b) => b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1));
-  const sources = kept.map(
-    (record): CredentialSource => ({
-      kind: record.kind as 'secret' | 'password',
-      level: 'store',
-      label: `saved ${record.kind} ${record.info.alias ?? ''}`.trim(),
-      username: String(record.info.username),
-      ...(record.kind === 'secret' && { reference: `saved:${record.info.username}/${record.info.alias}` }),
-      read: async () => {
-        const value = await store.read(record);
-        if (value !== undefined) return value;
-        throw new GraphException(
-          'NOT_FOUND',
-          `The saved ${record.kind} is no longer in the ${store.name} store.`,
-          {
-            hint: 'save it again: graphcred secret create NAME --save',
-          },
-        );
-      },
-    }),
-  );
-  return usable(sources, purpose, session);
-}
-
 function sourceOf(
   session: Session,
   kind: 'secret' | 'password',
@@ -117,43 +88,15 @@ function sourceOf(
   key: ConfigKey,
   said: SourcedValue,
 ): CredentialSource {
-  const { ctx } = session.call;
   const inFile = said.level === 'profile' || said.level === 'top';
   const label = inFile ? `${said.source}: ${key}` : said.source;
   const base = { kind, level: said.level, label };
-  const file = session.settings.file?.path;
-  // A path in a config file is meant from where that file is.
-  const cwd = inFile && file !== undefined ? path.dirname(file) : ctx.cwd;
-  switch (form) {
-    case '':
-      return { ...base, literal: inFile, read: async () => new Sensitive(said.value as string) };
-    case 'File':
-      return {
-        ...base,
-        read: async () =>
-          (await import('../credentials/sources.js')).fromFile(
-            path.resolve(cwd, expand(said.value as string, ctx.home)),
-            label,
-          ),
-      };
-    case 'Command': {
-      const command = said.value as readonly string[];
-      return {
-        ...base,
-        reference: `command:${command.join(' ')}`,
-        read: async () =>
-          (await import('../credentials/sources.js')).fromCommand(command, label, {
-            cwd: ctx.cwd,
-            env: withoutCredentials(ctx.env),
-            say: session.call.report.note,
-          }),
-      };
-    }
-  }
-}
-
-function expand(file: string, home: string): string {
-  return file.startsWith('~/') ? path.join(home, file.slice(2)) : file;
+  if (form === '') return { ...base, literal: inFile, read: async () => new Sensitive(said.value as string) };
+  return {
+    ...base,
+    ...(form === 'Command' && { reference: `command:${(said.value as readonly string[]).join(' ')}` }),
+    read: async () => (await import('./read-elsewhere.js')).readElsewhere(session, said, label),
+  };
 }
 
 /**
@@ -165,17 +108,8 @@ export async function refuseUntrusted(
   session: Session,
   credential: Pick<Credential, 'literal'>,
 ): Promise<void> {
-  const { settings, target, call } = session;
+  const { settings } = session;
   if (credential.literal) return;
   const keys = (Object.keys(settings.all) as ConfigKey[]).filter((key) => settings.all[key][0]?.untrusted);
-  if (keys.length === 0) return;
-  const what = `${settings.file?.path} is not trusted, and it decides ${keys.join(', ')} (host: ${target.host}).`;
-  if (mayAsk(call.ctx, settings)) {
-    call.report.warn(what);
-    const { askYes } = await import('./prompt.js');
-    if (await askYes(call, 'Use it for this call?')) return;
-  }
-  throw new GraphException('CONFIG_UNTRUSTED', what, {
-    hint: `read the file; if it is yours: graphcred config trust ${settings.file?.path}`,
-  });
+  if (keys.length > 0) await (await import('./ask-trust.js')).askTrust(session, keys);
 }

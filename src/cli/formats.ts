@@ -2,7 +2,47 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
+import type { HeldToken } from '../tokens/find.js';
 import type { Call } from './call.js';
+import { isoSeconds, times } from './moments.js';
+import type { Session } from './session.js';
+
+/** When a token that was just made cannot be written, it is said where it is. */
+export function notPrinted(error: unknown, held: HeldToken): unknown {
+  if (!(error instanceof GraphException)) return error;
+  const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
+  return new GraphException(error.code, error.message, { hint });
+}
+
+export function printAs(format: string, { call, graph, target }: Session, held: HeldToken): void {
+  const { report, flags } = call;
+  const token = held.token.reveal();
+  switch (format) {
+    case 'json':
+      report.document({
+        token,
+        ...times('expires', held.expiresAtUnix),
+        lifetimeSeconds: held.lifetimeSeconds,
+        source: held.source,
+        serverVersion: held.serverVersion,
+        graph: graph ?? null,
+        host: target.host,
+      });
+      break;
+    case 'header':
+      report.result(`Authorization: Bearer ${token}`);
+      break;
+    case 'env':
+      report.result(assignment('TG_API_TOKEN', token, flags.shell as string | undefined));
+      break;
+    case 'github':
+      toGithub(call, token, isoSeconds(held.expiresAtUnix));
+      break;
+    case 'gitlab':
+      toGitlab(call, token);
+      break;
+  }
+}
 
 /** One line that sets a variable when the shell evaluates it, whatever the value holds. */
 export function assignment(name: string, value: string, shell = 'sh'): string {

@@ -4,7 +4,8 @@ import type { Call } from './call.js';
 import { type Connected, connect } from './connect.js';
 import { findCredential, refuseUntrusted } from './credential.js';
 import { mayAsk } from './may-ask.js';
-import { openSession, requireGraph, type Session } from './session.js';
+import { requireGraph } from './require.js';
+import { openSession, type Session } from './session.js';
 import { chooseStore } from './stores.js';
 
 export interface LoggedIn extends Connected {

@@ -1,12 +1,10 @@
 import fs from 'node:fs';
 import { GraphException } from '../core/errors.js';
 import { refuseCredentials } from './argv.js';
-import type { Call, Flags } from './call.js';
-import type { CommandSpec } from './commands.js';
 import { COMPLETE, type Context, KEYCHAIN_CHILD, type Output } from './context.js';
-import { exitStatus, isClosedPrompt } from './exit.js';
-import { parseQuickly } from './fast.js';
-import { createReport, type Report } from './output.js';
+import { asksForJson, fail } from './fail.js';
+import { type Parsed, parseQuickly } from './fast.js';
+import { createReport } from './output.js';
 import { TOKEN_GET } from './token-get.js';
 
 declare const __VERSION__: string;
@@ -15,7 +13,6 @@ export const VERSION: string = typeof __VERSION__ === 'string' ? __VERSION__ : '
 
 /** Runs one command line and returns the exit status. Everything it touches comes in through `ctx`. */
 export async function main(ctx: Context, report = createReport(ctx)): Promise<number> {
-  report.json = asksForJson(ctx);
   try {
     refuseCredentials(ctx.argv);
     if (ctx.argv.length === 1 && ctx.argv[0] === '--version') {
@@ -26,70 +23,38 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
       await (await import('./complete.js')).complete(ctx, ctx.argv.slice(1));
       return 0;
     }
-    const chosen = await choose(ctx);
+    const quick = quickly(ctx.argv);
+    if (quick) {
+      const { run } = await import('./commands/token/get.js');
+      await run({
+        ctx,
+        report,
+        ...quick,
+        get spec() {
+          return TOKEN_GET;
+        },
+      });
+      return 0;
+    }
+    // Commands may have to know before the settings are read, which can go wrong.
+    report.json = asksForJson(ctx);
+    const chosen = await (await import('./program.js')).parseCommandLine(ctx, versionText(ctx));
     if (chosen === undefined) return 0;
     const { run } = await chosen.spec.load();
-    return (await run({ ctx, report, ...chosen } satisfies Call)) ?? 0;
+    return (await run({ ctx, report, ...chosen })) ?? 0;
   } catch (error) {
     return fail(error, report);
   }
 }
 
-interface Chosen {
-  spec: CommandSpec;
-  args: readonly string[];
-  flags: Flags;
-}
-
-async function choose(ctx: Context): Promise<Chosen | undefined> {
-  const [group, command, ...words] = ctx.argv;
-  const quick = `${group} ${command}` === TOKEN_GET.path && parseQuickly(TOKEN_GET, words);
-  if (quick) return { spec: TOKEN_GET, ...quick };
-  const program = await import('./program.js');
-  if (group === 'help' && command !== undefined) return program.helpFor(ctx, ctx.argv.slice(1), VERSION);
-  return program.parseCommandLine(ctx, versionText(ctx));
+/** The command that stands in loops, without commander where that is beyond doubt. */
+function quickly([group, command, ...words]: readonly string[]): Parsed | undefined {
+  if (group !== 'token' || command !== 'get') return undefined;
+  return words.length === 0 ? { args: [], flags: {} } : parseQuickly(TOKEN_GET, words);
 }
 
 function versionText({ build }: Context): string {
   return build === undefined ? VERSION : `${VERSION}\n${build}`;
-}
-
-function fail(error: unknown, report: Report): number {
-  if (error instanceof GraphException) {
-    report.error(error);
-    return exitStatus(error.code);
-  }
-  if (isClosedPrompt(error)) {
-    report.error(new GraphException('CANCELLED', 'Cancelled.'));
-    return exitStatus('CANCELLED');
-  }
-  // Only the kind of error and where it was raised: its text may quote what it was working on.
-  const { name, message, stack } = error instanceof Error ? error : new Error();
-  report.error(
-    new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
-      hint: 'please report it, with the command you typed and the lines that -v prints',
-    }),
-  );
-  for (const line of stack
-    ?.slice(stack.indexOf(message) + message.length)
-    .split('\n')
-    .filter((text) => /^\s+at /.test(text))
-    .slice(0, 8) ?? [])
-    report.detail(line.trim());
-  return 1;
-}
-
-/** Errors before the settings are read have to know too whether a program is listening. */
-function asksForJson(ctx: Context): boolean {
-  const end = ctx.argv.indexOf('--');
-  const own = end === -1 ? ctx.argv : ctx.argv.slice(0, end);
-  // -q, -v and other switches may stand in one word with -o.
-  const at = own.findLastIndex((word) => /^(-[qviy]*o|--output)/.test(word));
-  if (at === -1) return ctx.env.GRAPHCRED_OUTPUT === 'json';
-  return (
-    /^(-[qviy]*o=?|--output=)json$/.test(own[at] as string) ||
-    (/^(-[qviy]*o|--output)$/.test(own[at] as string) && own[at + 1] === 'json')
-  );
 }
 
 /** The bin. As a standalone executable, which is a program of its own and needs no script, it says so by `build`. */

@@ -3,7 +3,8 @@ import { readFacts, rememberFacts } from '../store/facts.js';
 import type { HeldToken } from '../tokens/find.js';
 import { mintToken } from '../tokens/mint.js';
 import { connect, secretOf } from './connect.js';
-import { requireGraph, type Session } from './session.js';
+import { requireGraph } from './require.js';
+import type { Session } from './session.js';
 
 /**
  * Asks the server for a token. The only file on the way to a token that loads HTTP code.

@@ -17,7 +17,12 @@ export interface Chosen {
  * was printed instead.
  * @throws GraphException USAGE
  */
-export function parseCommandLine(ctx: Context, version: string): Chosen | undefined {
+export async function parseCommandLine(ctx: Context, version: string): Promise<Chosen | undefined> {
+  const [first, ...words] = ctx.argv;
+  return first === 'help' && words.length > 0 ? helpFor(ctx, words, version) : parse(ctx, version);
+}
+
+function parse(ctx: Context, version: string): Chosen | undefined {
   let chosen: Chosen | undefined;
   const program = new Command('graphcred');
   program
@@ -194,7 +199,7 @@ function commandWords(argv: readonly string[]): string {
 }
 
 /** Help for a topic; for a command, `help token get` is `token get --help`. */
-export async function helpFor(ctx: Context, words: readonly string[], version: string): Promise<undefined> {
+async function helpFor(ctx: Context, words: readonly string[], version: string): Promise<undefined> {
   const { TOPICS, topicText } = await import('./topics.js');
   const [name = ''] = words;
   if (Object.hasOwn(TOPICS, name)) {
@@ -207,5 +212,5 @@ export async function helpFor(ctx: Context, words: readonly string[], version: s
       hint: `${didYouMean(words)}a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
     });
   }
-  parseCommandLine({ ...ctx, argv: [...words, '--help'] }, version);
+  parse({ ...ctx, argv: [...words, '--help'] }, version);
 }

@@ -1,8 +1,8 @@
 import { Sensitive } from '../core/sensitive.js';
 import type { Store, StoreRecord } from '../store/store.js';
 import type { LoggedIn } from './login.js';
+import { requireKeeping } from './require.js';
 import type { Session } from './session.js';
-import { requireKeeping } from './stores.js';
 
 export interface SavedSecret {
   readonly alias: string;

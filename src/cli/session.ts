@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { parseDuration } from '../config/duration.js';
+import { refuseValue } from '../config/faults.js';
 import type { ConfigKey } from '../config/schema.js';
-import { isOn, loadSettings, refuseValue, type Settings, settingText } from '../config/settings.js';
+import { isOn, loadSettings, type Settings, settingText } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import type { TimeLeft } from '../core/options.js';
 import type { Call } from './call.js';
@@ -114,8 +115,9 @@ function refuseTwoFromStdin({ flags }: Call): void {
 /** The format asked for. A format of tokens, set for all commands, is text where no token is printed. */
 export function outputOf(call: Call, settings: Settings): string {
   const wanted = settingText(settings, 'output') ?? 'text';
-  const known = call.spec.options.find(({ name }) => name === 'output')?.choices ?? ['text', 'json'];
-  if (known.includes(wanted)) return wanted;
+  if (wanted === 'text' || wanted === 'json') return wanted;
+  const known = call.spec.options.find(({ name }) => name === 'output')?.choices;
+  if (known?.includes(wanted)) return wanted;
   const anywhere = ['text', 'json', 'env', 'header', 'github', 'gitlab'];
   if (!anywhere.includes(wanted))
     refuseValue(settings, 'output', 'is not a format', `choose one of: ${anywhere.join(', ')}`);
@@ -130,14 +132,6 @@ export function seconds(settings: Settings, key: ConfigKey): number {
     const { hint } = error as GraphException;
     return refuseValue(settings, key, 'is not a length of time', hint ?? '');
   }
-}
-
-/** 3.x binds secrets, and tokens minted with a password, to a graph. */
-export function requireGraph(session: Session): void {
-  if (session.graph !== undefined) return;
-  throw new GraphException('USAGE', 'Which graph? On a 3.x server this needs one.', {
-    hint: 'give --graph NAME, GRAPHCRED_GRAPH, or graph in the profile',
-  });
 }
 
 function warnOfReaders(settings: Settings, { ctx, report }: Call): void {

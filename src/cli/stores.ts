@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { refuseValue } from '../config/settings.js';
-import { GraphException } from '../core/errors.js';
+import { refuseValue } from '../config/faults.js';
 import { Sensitive } from '../core/sensitive.js';
 import { openStore } from '../store/open.js';
 import type { Store, StoreName } from '../store/store.js';
-import { KEYCHAIN_CHILD, withoutCredentials } from './context.js';
+import { withoutCredentials } from './child-env.js';
+import { KEYCHAIN_CHILD } from './context.js';
 import { inCi } from './may-ask.js';
 import type { Session } from './session.js';
 
@@ -68,20 +68,4 @@ function recordedStore(configDir: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/**
- * Before it is said that nothing is held: a keychain that is locked or gone is never reported as an empty one.
- * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED
- */
-export async function requireReadable(store: Store): Promise<void> {
-  if (store.name === 'keychain') await store.check();
-}
-
-/** @throws GraphException STORE_UNAVAILABLE when the store keeps nothing */
-export function requireKeeping(store: Store, what: string): void {
-  if (store.name !== 'none') return;
-  throw new GraphException('USAGE', `${what} needs a store that keeps something; this one is none.`, {
-    hint: 'choose one with --store keychain or --store file',
-  });
 }

@@ -1,4 +1,4 @@
-import { printable } from './output.js';
+import { printable } from './printable.js';
 
 const GAP = 2;
 /** A column narrower than this, or than its heading, says nothing any more. */

@@ -1,7 +1,8 @@
-import { CONFIG_KEYS, type ConfigKey } from '../config/schema.js';
-import { type Level, refuseValue, type Settings } from '../config/settings.js';
+import { refuseValue } from '../config/faults.js';
+import type { ConfigKey } from '../config/schema.js';
+import type { Level, Settings } from '../config/settings.js';
 import { type Endpoints, restBaseUrl, serviceBaseUrl } from '../core/endpoints.js';
-import { GraphException } from '../core/errors.js';
+import { refuseAddress } from './refuse-address.js';
 
 const NEARNESS: Record<Level, number> = { flag: 0, variable: 1, field: 2, profile: 3, top: 4, default: 5 };
 
@@ -105,27 +106,10 @@ function portNumber(settings: Settings, key: ConfigKey, text: string): number {
   return port;
 }
 
-/** Core names the setting; this adds which file, variable or flag said it, and its exit status. */
 function checked<T>(settings: Settings, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (!(error instanceof GraphException) || error.code !== 'USAGE') throw error;
-    const key = (Object.keys(CONFIG_KEYS) as ConfigKey[]).find((name) => error.message.includes(` ${name} `));
-    if (key === undefined) throw error;
-    const rest = error.message.slice(error.message.indexOf(` ${key} `) + key.length + 2).replace(/\.$/, '');
-    const host = key === 'host' && rest.includes('begins with http');
-    const typed = settings.all.host[0]?.value;
-    // Both spellings, so that the right one can be copied; a host name is no secret.
-    const both =
-      host && typeof typed === 'string' && /^[A-Za-z0-9.-]+(:\d+)?$/.test(typed)
-        ? typed.replace(/:\d+$/, '')
-        : 'graph.example.com';
-    return refuseValue(
-      settings,
-      key,
-      rest,
-      host ? `write https://${both} or http://${both}` : (error.hint ?? ''),
-    );
+    return refuseAddress(settings, error);
   }
 }

@@ -55,11 +55,6 @@ export async function tokenSource(session: Session): Promise<TokenSource> {
           },
         },
       ),
-    forget: async (token) => {
-      const { heldTokens } = await import('../tokens/held.js');
-      for (const record of heldTokens(store, base)) {
-        if ((await store.read(record))?.reveal() === token.reveal()) await store.remove(record.key);
-      }
-    },
+    forget: async (token) => (await import('../tokens/held.js')).forgetHeld(store, base, token),
   };
 }

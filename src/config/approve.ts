@@ -1,4 +1,4 @@
-import { approvalFile, fingerprint } from './trust.js';
+import { approvalFile, fingerprint } from './approval.js';
 import { replaceFile } from './write.js';
 
 /** Remembers that a file is trusted for its present content. Throws CONFIG_INVALID when that cannot be written down. */

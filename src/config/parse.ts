@@ -1,4 +1,4 @@
-import { GraphException } from '../core/errors.js';
+import { formatFault } from './faults.js';
 import { type ConfigFile, checkConfig } from './schema.js';
 
 /**
@@ -18,19 +18,13 @@ export async function parseConfig(file: string, content: string): Promise<Config
       data = JSON.parse(text);
     } catch {
       // `{a: b}` without quotes is YAML; only a file that calls itself JSON has to be JSON.
-      if (json) throw invalid(file, (await import('./json-fault.js')).jsonFaultLine(text), 'JSON');
+      if (json) throw formatFault(file, (await import('./json-fault.js')).jsonFaultLine(text), 'JSON');
     }
     if (data !== undefined) return checked(file, data, text, JSON.parse);
   }
-  const { defaultLoadersSync } = await import('cosmiconfig');
-  const parse = (yaml: string): unknown => defaultLoadersSync['.yaml'](file, yaml);
-  let data: unknown;
-  try {
-    data = parse(text);
-  } catch (error) {
-    throw invalid(file, yamlLine(error), 'YAML');
-  }
-  return checked(file, data, text, parse);
+  const { parseYaml } = await import('./yaml.js');
+  const parse = (yaml: string): unknown => parseYaml(file, yaml);
+  return checked(file, parse(text), text, parse);
 }
 
 async function checked(
@@ -46,16 +40,4 @@ async function checked(
     const { lineOfKey } = await import('./key-line.js');
     return checkConfig(file, data, (path) => lineOfKey(text, path, parse));
   }
-}
-
-function invalid(file: string, line: number | undefined, format: string): GraphException {
-  const where = line === undefined ? file : `${file}, line ${line}`;
-  return new GraphException('CONFIG_INVALID', `${where}: this is not valid ${format}.`, {
-    hint: 'correct the file, or name another one with --config',
-  });
-}
-
-function yamlLine(error: unknown): number | undefined {
-  const line = (error as { mark?: { line?: unknown } } | undefined)?.mark?.line;
-  return typeof line === 'number' ? line + 1 : undefined;
 }

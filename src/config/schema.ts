@@ -1,4 +1,4 @@
-import { GraphException } from '../core/errors.js';
+import { keyFault } from './faults.js';
 
 type Kind = 'text' | 'port' | 'url' | 'duration' | 'boolean' | 'list';
 
@@ -52,11 +52,8 @@ export function checkConfig(
   data: unknown,
   lineOf: (path: readonly string[]) => number | undefined = () => undefined,
 ): ConfigFile {
-  const fail: Fail = (path, problem, hint = 'correct the file; .graphcredrc.example shows every key') => {
-    const line = lineOf(path);
-    const where = `${file}${line === undefined ? '' : `, line ${line}`}`;
-    const what = path.length === 0 ? 'the file' : path.map(shown).join('.');
-    throw new GraphException('CONFIG_INVALID', `${where}: ${what} ${problem}.`, { hint });
+  const fail: Fail = (path, problem, hint) => {
+    throw keyFault(file, lineOf(path), path, problem, hint);
   };
   if (data === null || data === undefined) return { defaultProfile: undefined, top: {}, profiles: new Map() };
   if (!isTable(data)) return fail([], 'does not hold a table of settings');
@@ -124,15 +121,4 @@ function take(values: ConfigValues, key: string, value: unknown, path: readonly 
 /** Dates and bytes, which YAML has as well, are no tables. */
 function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
-}
-
-/** A plain name as it is; any other in quotes, with what cannot be seen spelt out. */
-function shown(name: string): string {
-  if (/^[\w-]{1,80}$/.test(name)) return name;
-  const short = name.length > 80 ? `${name.slice(0, 79)}…` : name;
-  return JSON.stringify(short).replace(/(?! )[\p{C}\p{Z}]/gu, (character) =>
-    Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
-      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
-      .join(''),
-  );
 }

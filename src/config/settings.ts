@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
+import { noSuchProfile } from './faults.js';
 import { type ConfigLocation, findConfig } from './find.js';
 import { parseConfig } from './parse.js';
 import type { ConfigFile, ConfigKey } from './schema.js';
@@ -103,13 +104,7 @@ export async function loadSettings(input: SettingsInput): Promise<Settings> {
   const profile = chooseProfile(flags, env, config);
   const values = config?.profiles.get(profile.name);
   if (values === undefined && profile.source !== 'default' && !input.newProfile) {
-    const names = [...(config?.profiles.keys() ?? [])];
-    throw new GraphException('NOT_FOUND', `There is no profile ${quote(profile.name)} (${profile.source}).`, {
-      hint:
-        names.length > 0
-          ? `profiles of ${location?.path}: ${names.join(', ')}`
-          : 'make it with: graphcred login',
-    });
+    throw noSuchProfile(profile, location?.path, [...(config?.profiles.keys() ?? [])]);
   }
   const fieldsCount = flags.profile === undefined;
   const refused: ConfigKey[] = [];
@@ -168,14 +163,6 @@ export function isOn(settings: Settings, key: ConfigKey): boolean {
   return value !== undefined && value !== '0' && value !== 'false' && value !== 'no';
 }
 
-/** @throws GraphException USAGE when a flag or variable said it, CONFIG_INVALID when a file did */
-export function refuseValue(settings: Settings, key: ConfigKey, problem: string, hint: string): never {
-  const said = settings.all[key][0];
-  const fromFile = said?.level === 'profile' || said?.level === 'top';
-  const where = fromFile ? `${settings.file?.path}: ${said?.source}: ${key}` : (said?.source ?? key);
-  throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
-}
-
 async function readConfig(location: ConfigLocation, input: SettingsInput) {
   let source: string;
   let stat: fs.Stats;
@@ -232,10 +219,6 @@ function chooseProfile(
     (one): one is { value: string; source: string } => one.value !== undefined,
   );
   return { name: first?.value ?? 'default', source: first?.source ?? 'default', shadowed };
-}
-
-function quote(value: string): string {
-  return `"${value.replace(/[^\x20-\x7e]/g, '?').slice(0, 80)}"`;
 }
 
 function text(value: string | true | string[] | undefined): string | undefined {

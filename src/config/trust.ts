@@ -1,5 +1,5 @@
-import fs from 'node:fs';
-import path from 'node:path';
+import type fs from 'node:fs';
+import { isApproved } from './approval.js';
 import type { ConfigLocation } from './find.js';
 import type { ConfigKey } from './schema.js';
 
@@ -38,30 +38,11 @@ export function isTrusted(facts: TrustFacts): boolean {
   const { place } = facts.location;
   if (place === 'named' || place === 'user') return true;
   if (place === 'home' && ownedAndClosed(facts.stat, facts.uid)) return true;
-  return readApproval(facts.location.path, facts.configDir) === fingerprint(facts.text);
+  return isApproved(facts.location.path, facts.text, facts.configDir);
 }
 
 function ownedAndClosed(stat: fs.Stats, uid: number | undefined): boolean {
   // Windows has neither owner nor mode bits to look at; a home directory is the user's there.
   if (uid === undefined) return true;
   return stat.uid === uid && (stat.mode & 0o022) === 0;
-}
-
-function readApproval(file: string, configDir: string): string | undefined {
-  const approval = approvalFile(file, configDir);
-  try {
-    const data: unknown = JSON.parse(fs.readFileSync(approval, 'utf8'));
-    const { path: approved, sha256 } = data as { path?: unknown; sha256?: unknown };
-    return approved === file && typeof sha256 === 'string' ? sha256 : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-export function approvalFile(file: string, configDir: string): string {
-  return path.join(configDir, 'trusted', `${fingerprint(file).slice(0, 32)}.json`);
-}
-
-export function fingerprint(text: string): string {
-  return process.getBuiltinModule('node:crypto').createHash('sha256').update(text).digest('hex');
 }

@@ -1,3 +1,4 @@
+import { addressFault } from './address-fault.js';
 import { GraphException } from './errors.js';
 import type { Generation } from './protocol.js';
 
@@ -45,29 +46,9 @@ export function normalizeHost(text: string): string {
 
 function parse(text: string, name: string): URL {
   const trimmed = text.trim();
-  if (!/^https?:\/\//i.test(trimmed)) {
-    throw new GraphException('USAGE', `The ${name} must be a URL that begins with http:// or https://.`, {
-      hint: 'For example http://127.0.0.1 or https://graph.example.com.',
-    });
-  }
-  let url: URL;
-  try {
-    url = new URL(trimmed);
-  } catch {
-    throw new GraphException('USAGE', `The ${name} is not a valid URL.`, {
-      hint: 'For example http://127.0.0.1 or https://[::1].',
-    });
-  }
-  if (url.username !== '' || url.password !== '') {
-    throw new GraphException('USAGE', `The ${name} must not hold a user name or password.`, {
-      hint: 'Give them as username and password.',
-    });
-  }
-  if (url.search !== '' || url.hash !== '') {
-    throw new GraphException('USAGE', `The ${name} must end before any ? or #.`, {
-      hint: 'For example https://graph.example.com/restpp.',
-    });
-  }
+  const url = /^https?:\/\//i.test(trimmed) && URL.canParse(trimmed) ? new URL(trimmed) : undefined;
+  if (url?.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+    throw addressFault(url, trimmed, name);
   return url;
 }
 

@@ -11,11 +11,3 @@ export function defaultMinTtl(lifetime: number): number {
 export function hasEnoughLife(expiresAtUnix: number, minTtl: number, nowMs: number): boolean {
   return expiresAtUnix - nowMs / 1000 >= minTtl;
 }
-
-/** What the lifetime the server granted says about the one that was asked for. */
-export function judgeLifetime(asked: number, granted: number): 'as-asked' | 'milliseconds' | 'other' {
-  const off = Math.abs(granted - asked);
-  if (off <= 10 || off <= asked * 0.1) return 'as-asked';
-  // A server that reads milliseconds grants a thousandth; the clock's grain blurs short lifetimes.
-  return Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000) ? 'milliseconds' : 'other';
-}

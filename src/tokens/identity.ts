@@ -20,19 +20,6 @@ export function identityKey(identity: Identity): string {
   return `token of ${part(principal)} for ${graph === undefined ? 'any graph' : `graph ${part(graph)}`}, ${lifetime}s, at ${where}`;
 }
 
-/** Whether a record belongs to this identity, whatever lifetime was asked for. */
-export function sameExceptLifetime(
-  info: Readonly<Record<string, unknown>>,
-  identity: Omit<Identity, 'lifetime'>,
-): boolean {
-  return (
-    info.gsqlUrl === identity.gsqlUrl &&
-    info.restSetting === (identity.restUrl ?? null) &&
-    info.graph === (identity.graph ?? null) &&
-    info.principal === identity.principal
-  );
-}
-
 function part(text: string): string {
   return text.replace(/[^\x21-\x7e]|%/gu, (character) =>
     // Through bytes, because half a surrogate pair cannot be encoded as it is.

@@ -2,7 +2,6 @@ import type { GraphConnection } from '../core/connection.js';
 import type { MintedToken } from '../core/options.js';
 import type { ServerVersion } from '../core/protocol.js';
 import { Sensitive } from '../core/sensitive.js';
-import { judgeLifetime } from './expiry.js';
 import type { HeldToken } from './find.js';
 
 export interface MintInput {
@@ -77,4 +76,12 @@ export async function renewToken(
   const { connection, version, secret, token, lifetime } = input;
   const renewed = await connection.renewToken({ token, secret, lifetime });
   return held(connection, version, renewed, lifetime, deps);
+}
+
+/** What the lifetime the server granted says about the one that was asked for. */
+function judgeLifetime(asked: number, granted: number): 'as-asked' | 'milliseconds' | 'other' {
+  const off = Math.abs(granted - asked);
+  if (off <= 10 || off <= asked * 0.1) return 'as-asked';
+  // A server that reads milliseconds grants a thousandth; the clock's grain blurs short lifetimes.
+  return Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000) ? 'milliseconds' : 'other';
 }

@@ -11,9 +11,9 @@ import { bench, cli, temporaryHome } from '../helpers/cli.js';
 describe('the two readers of a command line', () => {
   const hot = COMMANDS.find(({ path }) => path === 'token get') as CommandSpec;
   const nobody = { isTTY: false, columns: undefined, write: () => {} };
-  const slowly = (argv: readonly string[]) => {
+  const slowly = async (argv: readonly string[]) => {
     const ctx = { argv: ['token', 'get', ...argv], stdout: nobody, stderr: nobody } as unknown as Context;
-    const { args, flags } = parseCommandLine(ctx, '0') ?? { args: undefined, flags: undefined };
+    const { args, flags } = (await parseCommandLine(ctx, '0')) ?? { args: undefined, flags: undefined };
     return { args, flags };
   };
 
@@ -31,9 +31,9 @@ describe('the two readers of a command line', () => {
       ['--min-ttl', '5m', '--rest-port', '1', '--secret-stdin', '--insecure'],
       { 'min-ttl': '5m', 'rest-port': '1', 'secret-stdin': true, insecure: true },
     ],
-  ])('agree on %j', (argv, flags) => {
+  ])('agree on %j', async (argv, flags) => {
     expect(parseQuickly(hot, argv)).toEqual({ args: [], flags });
-    expect(slowly(argv)).toEqual({ args: [], flags });
+    expect(await slowly(argv)).toEqual({ args: [], flags });
   });
 
   test.each([
@@ -55,17 +55,17 @@ describe('the two readers of a command line', () => {
     expect(parseQuickly(hot, argv)).toBeUndefined();
   });
 
-  test('agree on whatever the quick one takes', () => {
+  test('agree on whatever the quick one takes', async () => {
     const words = hot.options.flatMap(({ name, short, value, choices }) => {
       const shown = choices?.[0] ?? 'x';
       const long = value === undefined ? [`--${name}`, `--${name}=x`] : [`--${name}`, `--${name}=${shown}`];
       return short ? [...long, `-${short}`, `-${short}${shown}`, `-${short}=${shown}`] : long;
     });
     const word = fc.constantFrom(...words, 'json', 'x', '', '-', '--', '-1', '--no-', '-vq', '-h', 'a b');
-    fc.assert(
-      fc.property(fc.array(word, { maxLength: 5 }), (argv) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(word, { maxLength: 5 }), async (argv) => {
         const quick = parseQuickly(hot, argv);
-        if (quick) expect(slowly(argv)).toEqual({ args: quick.args, flags: { ...quick.flags } });
+        if (quick) expect(await slowly(argv)).toEqual({ args: quick.args, flags: { ...quick.flags } });
       }),
       { numRuns: 1500 },
     );

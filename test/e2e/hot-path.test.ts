@@ -89,6 +89,7 @@ test('a cold token get loads neither a prompt, nor YAML, nor commander, nor the 
   );
   expect(files.map((file) => path.basename(file, '.cjs')).sort()).toMatchInlineSnapshot(`
     [
+      "flags",
       "graphcred.js",
       "hot",
       "mint",

@@ -8,7 +8,7 @@ import type { Call } from '../call.js';
 import { connect } from '../connect.js';
 import { refuseUntrusted } from '../credential.js';
 import { connectLogin } from '../login.js';
-import { speltOut } from '../output.js';
+import { speltOut } from '../printable.js';
 import { openSession, type Session } from '../session.js';
 import { chooseStore } from '../stores.js';
 import { tokenSource } from '../token.js';

@@ -2,7 +2,7 @@ import type { Call } from '../call.js';
 import { colours } from '../colour.js';
 import { examine } from '../doctor/examine.js';
 import { exitStatus } from '../exit.js';
-import { printable } from '../output.js';
+import { printable } from '../printable.js';
 import { wrapped } from '../table.js';
 
 /** Columns before the words. */

@@ -10,8 +10,9 @@ import { type Connected, connect, secretOf, tlsFile } from '../connect.js';
 import { findCredential } from '../credential.js';
 import { mayAsk } from '../may-ask.js';
 import { askChoice, askText } from '../prompt.js';
+import { requireGraph } from '../require.js';
 import { saveSecret, tryStore } from '../saved.js';
-import { openSession, requireGraph, type Session } from '../session.js';
+import { openSession, type Session } from '../session.js';
 import { moveTo, recordStore } from '../store-change.js';
 import { chooseStore, open } from '../stores.js';
 

@@ -3,8 +3,9 @@ import type { Store, StoreRecord } from '../../store/store.js';
 import type { Call } from '../call.js';
 import { connect, secretOf } from '../connect.js';
 import { findCredential } from '../credential.js';
+import { requireReadable } from '../require.js';
 import { openSession, type Session } from '../session.js';
-import { chooseStore, requireReadable } from '../stores.js';
+import { chooseStore } from '../stores.js';
 import { counted } from '../words.js';
 
 /** `graphcred logout` */

@@ -3,7 +3,7 @@ import { Sensitive } from '../../../core/sensitive.js';
 import { checkAlias } from '../../alias.js';
 import type { Call } from '../../call.js';
 import { loggedIn } from '../../login.js';
-import { printable } from '../../output.js';
+import { printable } from '../../printable.js';
 import { saveSecret, tryStore } from '../../saved.js';
 
 /** `graphcred secret create` */

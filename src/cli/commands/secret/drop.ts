@@ -3,7 +3,7 @@ import { isPlainAlias } from '../../alias.js';
 import type { Call } from '../../call.js';
 import { loggedIn } from '../../login.js';
 import { mayAsk } from '../../may-ask.js';
-import { printable } from '../../output.js';
+import { printable } from '../../printable.js';
 import { askYes } from '../../prompt.js';
 import { forgetSecret } from '../../saved.js';
 

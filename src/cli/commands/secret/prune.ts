@@ -5,7 +5,7 @@ import type { Call } from '../../call.js';
 import { secretOf } from '../../connect.js';
 import { type LoggedIn, loggedIn } from '../../login.js';
 import { mayAsk } from '../../may-ask.js';
-import { printable } from '../../output.js';
+import { printable } from '../../printable.js';
 import { askYes } from '../../prompt.js';
 
 /** Aliases that servers make up themselves. */

@@ -4,9 +4,9 @@ import { acquireLock } from '../../../store/lock.js';
 import { isPlainAlias } from '../../alias.js';
 import type { Call } from '../../call.js';
 import { loggedIn } from '../../login.js';
+import { requireKeeping } from '../../require.js';
 import { rotate } from '../../rotation.js';
 import { tryStore } from '../../saved.js';
-import { requireKeeping } from '../../stores.js';
 
 const LONGEST_ALIAS = 128;
 

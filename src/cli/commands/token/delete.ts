@@ -6,8 +6,9 @@ import { heldOnHost, heldTokens } from '../../../tokens/held.js';
 import type { Call } from '../../call.js';
 import { connect, secretOf } from '../../connect.js';
 import { findCredential, refuseUntrusted } from '../../credential.js';
+import { requireReadable } from '../../require.js';
 import { openSession } from '../../session.js';
-import { chooseStore, requireReadable } from '../../stores.js';
+import { chooseStore } from '../../stores.js';
 import { tokenFromStdin } from '../../token-stdin.js';
 
 /** `graphcred token delete` */

@@ -1,7 +1,7 @@
 import { settingText } from '../../../config/settings.js';
 import type { StoreRecord } from '../../../store/store.js';
 import type { Call } from '../../call.js';
-import { times } from '../../output.js';
+import { times } from '../../moments.js';
 import { openSettings } from '../../session.js';
 import { chooseStore, open } from '../../stores.js';
 import { table } from '../../table.js';

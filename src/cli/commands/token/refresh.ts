@@ -10,8 +10,9 @@ import { keep } from '../../../tokens/mint-once.js';
 import type { Call } from '../../call.js';
 import { connect, secretOf } from '../../connect.js';
 import { findCredential, refuseUntrusted } from '../../credential.js';
+import { requireReadable } from '../../require.js';
 import { openSession, type Session } from '../../session.js';
-import { chooseStore, requireReadable } from '../../stores.js';
+import { chooseStore } from '../../stores.js';
 import { checkOutput, printToken } from '../../token-output.js';
 import { tokenFromStdin } from '../../token-stdin.js';
 

@@ -1,0 +1,57 @@
+import { GraphException } from '../core/errors.js';
+import type { ConfigKey } from './schema.js';
+import type { ChosenProfile, Settings } from './settings.js';
+
+/** What is wrong with a setting of a config file. Says nothing of its value, which may be a password. */
+export function keyFault(
+  file: string,
+  line: number | undefined,
+  path: readonly string[],
+  problem: string,
+  hint = 'correct the file; .graphcredrc.example shows every key',
+): GraphException {
+  const what = path.length === 0 ? 'the file' : path.map(shown).join('.');
+  return new GraphException('CONFIG_INVALID', `${place(file, line)}: ${what} ${problem}.`, { hint });
+}
+
+/** A config file that its parser does not take. */
+export function formatFault(file: string, line: number | undefined, format: string): GraphException {
+  return new GraphException('CONFIG_INVALID', `${place(file, line)}: this is not valid ${format}.`, {
+    hint: 'correct the file, or name another one with --config',
+  });
+}
+
+/** @param names the profiles there are in `file` */
+export function noSuchProfile(
+  { name, source }: ChosenProfile,
+  file: string | undefined,
+  names: readonly string[],
+): GraphException {
+  const quoted = `"${name.replace(/[^\x20-\x7e]/g, '?').slice(0, 80)}"`;
+  return new GraphException('NOT_FOUND', `There is no profile ${quoted} (${source}).`, {
+    hint: names.length > 0 ? `profiles of ${file}: ${names.join(', ')}` : 'make it with: graphcred login',
+  });
+}
+
+/** @throws GraphException USAGE when a flag or variable said it, CONFIG_INVALID when a file did */
+export function refuseValue(settings: Settings, key: ConfigKey, problem: string, hint: string): never {
+  const said = settings.all[key][0];
+  const fromFile = said?.level === 'profile' || said?.level === 'top';
+  const where = fromFile ? `${settings.file?.path}: ${said?.source}: ${key}` : (said?.source ?? key);
+  throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
+}
+
+function place(file: string, line: number | undefined): string {
+  return line === undefined ? file : `${file}, line ${line}`;
+}
+
+/** A plain name as it is; any other in quotes, with what cannot be seen spelt out. */
+function shown(name: string): string {
+  if (/^[\w-]{1,80}$/.test(name)) return name;
+  const short = name.length > 80 ? `${name.slice(0, 79)}…` : name;
+  return JSON.stringify(short).replace(/(?! )[\p{C}\p{Z}]/gu, (character) =>
+    Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
+      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
+}

@@ -1,0 +1,32 @@
+import { Sensitive } from '../core/sensitive.js';
+import type { StoreRecord } from './store.js';
+
+export const IV_BYTES = 12;
+export const TAG_BYTES = 16;
+
+/** The value, or undefined when key, record or text are not those it was sealed with. */
+export function unseal(key: Buffer, record: StoreRecord, sealed: string): Sensitive | undefined {
+  const bytes = Buffer.from(sealed, 'base64');
+  if (bytes.length < IV_BYTES + TAG_BYTES) return undefined;
+  const crypto = process.getBuiltinModule('node:crypto');
+  const decipher = crypto.createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), {
+    authTagLength: TAG_BYTES,
+  });
+  decipher.setAAD(canonical(record));
+  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+  try {
+    const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES));
+    // Adds nothing to the text; it is what finds out whether anybody changed it.
+    decipher.final();
+    return new Sensitive(text.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The record as bytes that do not depend on the order of its fields. */
+export function canonical(record: StoreRecord): Buffer {
+  const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
+  const sorted = Object.entries(info).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Buffer.from(JSON.stringify([v, kind, key, store, createdAtUnix, expiresAtUnix ?? null, sorted]));
+}
