@@ -1,4 +1,5 @@
 import { Sensitive } from '../core/sensitive.js';
+import { openAesGcm } from './aes-gcm.js';
 import type { StoreRecord } from './store.js';
 
 export const IV_BYTES = 12;
@@ -8,20 +9,13 @@ export const TAG_BYTES = 16;
 export function unseal(key: Buffer, record: StoreRecord, sealed: string): Sensitive | undefined {
   const bytes = Buffer.from(sealed, 'base64');
   if (bytes.length < IV_BYTES + TAG_BYTES) return undefined;
-  const crypto = process.getBuiltinModule('node:crypto');
-  const decipher = crypto.createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), {
-    authTagLength: TAG_BYTES,
-  });
-  decipher.setAAD(canonical(record));
-  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-  try {
-    const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES));
-    // Adds nothing to the text; it is what finds out whether anybody changed it.
-    decipher.final();
-    return new Sensitive(text.toString('utf8'));
-  } catch {
-    return undefined;
-  }
+  const [iv, tag, text] = [
+    bytes.subarray(0, IV_BYTES),
+    bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES),
+    bytes.subarray(IV_BYTES + TAG_BYTES),
+  ];
+  const value = openAesGcm(key, iv, canonical(record), text, tag);
+  return value && new Sensitive(value.toString('utf8'));
 }
 
 /** The record as bytes that do not depend on the order of its fields. */
