@@ -66,7 +66,8 @@ const BAD: Record<string, readonly unknown[]> = {
 const KEYS = Object.keys(CONFIG_KEYS) as ConfigKey[];
 const NAMES = ['dev', 'prod', 'graph', 'tls', 'profiles', 'restPort', 'my.dev', 'default', 'a', '__proto__'];
 
-const odd = () => fc.oneof(fc.constantFrom(...ODD), fc.string({ unit: 'binary', maxLength: 20 }));
+const odd = () =>
+  fc.oneof(fc.constantFrom(...ODD), fc.string({ unit: 'binary', maxLength: 20, size: 'max' }));
 const one = <T>(draw: Draw, ...from: readonly T[]): T => draw(() => fc.constantFrom(...from));
 const yes = (draw: Draw): boolean => draw(fc.boolean);
 

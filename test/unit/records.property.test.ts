@@ -71,7 +71,7 @@ const damage = fc.oneof(
   fc.tuple(fc.constant('cut'), fc.nat(), fc.constant(0)),
   fc.tuple(fc.constant('double'), fc.nat(), fc.integer({ min: 1, max: 40 })),
   fc.tuple(fc.constant('remove'), fc.nat(), fc.integer({ min: 1, max: 40 })),
-  fc.tuple(fc.uint8Array({ maxLength: 60 }), fc.nat(), fc.constant(0)),
+  fc.tuple(fc.uint8Array({ maxLength: 60, size: 'max' }), fc.nat(), fc.constant(0)),
 );
 
 function damaged(

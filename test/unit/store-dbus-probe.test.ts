@@ -339,7 +339,7 @@ describe('the probe', () => {
       [0x42, 3, 1, 1, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 9],
     );
     await fc.assert(
-      fc.asyncProperty(start, fc.uint8Array({ maxLength: 200 }), async (head, tail) => {
+      fc.asyncProperty(start, fc.uint8Array({ maxLength: 200, size: 'max' }), async (head, tail) => {
         garbage = Buffer.from([...head, ...tail]);
         const state = await probeKeychain({ env: at(socket), limitMs: 2_000 });
         expect(['no-bus', 'no-service', 'no-default-collection']).toContain(state);
