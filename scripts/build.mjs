@@ -64,6 +64,7 @@ const loadWhenUsed = {
     const others = `require\\("\\./(?:flags|seldom${hot ? '|rolldown-runtime' : ''})[^"]*"\\)`;
     let lazy = plain;
     for (const [line, name, load] of plain.matchAll(new RegExp(`^const (\\w+) = (${others});$`, 'gm'))) {
+      // In parentheses: `new a().B()` would make an a.
       lazy = lazy
         .replace(line, `const ${name} = () => ${load};`)
         .replace(new RegExp(`\\bnew ${name}\\.(\\w+)`, 'g'), `new (${name}().$1)`)
@@ -82,6 +83,15 @@ const loadWhenUsed = {
 const eagerFunctions = {
   name: 'eager-functions',
   renderChunk(code, chunk) {
+    if (chunk.name === 'program') {
+      // commander's own files, each in a function that runs once.
+      const eager = code.replace(
+        /__commonJSMin\(\(\((\w*(?:, \w+)?)\) => \{/g,
+        '__commonJSMin((function($1) {',
+      );
+      if (eager === code) this.error('how a file of commander is wrapped has changed: mend eager-functions');
+      return eager;
+    }
     if (!/^(start|hot)$/.test(chunk.name)) return null;
     const functions = this.parse(code).body.filter(({ type }) => type === 'FunctionDeclaration');
     let rest = '';

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { GraphException } from '../core/errors.js';
 import { refuseCredentials } from './argv.js';
 import { COMPLETE, type Context, KEYCHAIN_CHILD, type Output } from './context.js';
-import { asksForJson, fail } from './fail.js';
+import { fail } from './fail.js';
 import { type Parsed, parseQuickly } from './fast.js';
 import { createReport } from './output.js';
 import { TOKEN_GET } from './token-get.js';
@@ -36,8 +36,6 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
       });
       return 0;
     }
-    // Commands may have to know before the settings are read, which can go wrong.
-    report.json = asksForJson(ctx);
     const chosen = await (await import('./program.js')).parseCommandLine(ctx, versionText(ctx));
     if (chosen === undefined) return 0;
     const { run } = await chosen.spec.load();

@@ -7,8 +7,8 @@ const PLAIN = /^[!-~]([ -~]*[!-~])?$/;
 
 /** Where results and talk go: the result to stdout, everything else to stderr. */
 export interface Report {
-  /** Undefined while `token get` has not read its settings. */
-  json: boolean | undefined;
+  /** As the settings say, once they are read; until then as the command line does. */
+  json: boolean;
   quiet: boolean;
   verbose: boolean;
   /** Called before every line, to take a passing one off the terminal. */
@@ -34,8 +34,15 @@ export function createReport(ctx: Context): Report {
   // Most of what is said needs no look at every letter's kind, and V8 takes long to read the tables for that.
   const say = (text: string) => tell(`graphcred: ${PLAIN.test(text) ? text : printable(text)}`);
   const warned = new Set<string>();
+  let json: boolean | undefined;
   const report: Report = {
-    json: undefined,
+    get json() {
+      json ??= asksForJson(ctx);
+      return json;
+    },
+    set json(value) {
+      json = value;
+    },
     quiet: false,
     verbose: false,
     clear: () => {},
@@ -53,7 +60,7 @@ export function createReport(ctx: Context): Report {
       if (report.verbose) say(text);
     },
     error: (error, status) => {
-      for (const line of errorLines(error, report.json ?? asksForJson(ctx), status)) tell(line);
+      for (const line of errorLines(error, report.json, status)) tell(line);
     },
   };
   return report;
