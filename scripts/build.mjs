@@ -125,7 +125,7 @@ const HOT = modules(
 const FLAGS = modules('cli/options cli/token-get cli/fast');
 /** What all of these use only when something is wrong, or has to be told. */
 const SELDOM = modules(
-  'core/errors core/address-fault config/faults config/approval store/key-faults',
+  'core/errors core/address-fault config/faults config/approval store/key-faults credentials/read-small',
   'cli/exit cli/fail cli/moments cli/printable cli/refuse-address',
 );
 /** What a new token takes: the conversation with the server. */

@@ -1,4 +1,3 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import { refuseValue } from '../config/faults.js';
 import type { ConfigKey } from '../config/schema.js';
@@ -7,12 +6,15 @@ import type { GraphConnection } from '../core/connection.js';
 import { GraphException } from '../core/errors.js';
 import type { ServerVersion } from '../core/protocol.js';
 import type { Sensitive } from '../core/sensitive.js';
+import { readSmall } from '../credentials/read-small.js';
 import type { Credential } from '../credentials/resolve.js';
 import { readFacts, rememberFacts } from '../store/facts.js';
 import { type Session, seconds } from './session.js';
 import { createSpinner, type Spinner } from './spinner.js';
 
 const DAY_SECONDS = 86_400;
+/** A bundle of all the authorities there are has a quarter of it. */
+const MAX_PEM_BYTES = 1_000_000;
 
 export interface Connected {
   readonly connection: GraphConnection;
@@ -120,13 +122,13 @@ function pem(session: Session, key: ConfigKey): string | undefined {
   const file = tlsFile(session, key);
   if (file === undefined) return undefined;
   try {
-    return fs.readFileSync(file, 'utf8');
+    return readSmall(file, MAX_PEM_BYTES);
   } catch {
     return refuseValue(
       session.settings,
       key,
       `names a file that cannot be read: ${file}`,
-      'check the path and the mode of the file',
+      'check the path, the mode and the size of the file',
     );
   }
 }

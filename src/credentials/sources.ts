@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
-import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
+import { readSmall } from './read-small.js';
 
 const MAX_BYTES = 64 * 1024;
 const COMMAND_MS = 30_000;
@@ -32,11 +32,10 @@ export async function fromStdin(read: () => Promise<string>, flag: string): Prom
 export function fromFile(file: string, label: string): Sensitive {
   let text: string;
   try {
-    if (fs.statSync(file).size > MAX_BYTES) throw new Error('too large');
-    text = fs.readFileSync(file, 'utf8');
+    text = readSmall(file, MAX_BYTES);
   } catch {
     throw new GraphException('INPUT_REQUIRED', `The file named by ${label} cannot be read: ${file}`, {
-      hint: 'check the path, the owner and the mode of the file',
+      hint: 'check the path, the owner, the mode and the size of the file',
     });
   }
   return trimmed(text, `the file named by ${label}`);

@@ -1,3 +1,4 @@
+import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -65,6 +66,25 @@ describe('where a credential comes from', () => {
     expect(stderr).toMatch(message);
     expect(stderr).not.toMatch(/two|lines\b.*lines/);
     expect(requests()).toEqual([]);
+  });
+
+  test('a file without an end is refused, and a pipe is read', async () => {
+    const b = await bench();
+    const { secret } = await b.json<{ secret: string }>('secret create ci');
+    const get = (...argv: string[]) =>
+      b.run(['token', 'get', '-o', 'json', ...argv], { env: { GRAPHCRED_STORE: 'none' } });
+    const endless = await get('--secret-file', '/dev/zero');
+    expect([endless.status, code(endless.stderr)]).toEqual([2, 'INPUT_REQUIRED']);
+    const file = path.join(b.home, 'secret.txt');
+    fs.writeFileSync(file, secret, { mode: 0o600 });
+    const authority = await get('--secret-file', file, '--ca', '/dev/zero');
+    expect([authority.status, code(authority.stderr)]).toEqual([2, 'USAGE']);
+    const pipe = path.join(b.home, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    spawn('sh', ['-c', 'printf %s "$1" >"$2"', 'sh', secret, pipe], { stdio: 'ignore' });
+    const piped = await get('--secret-file', pipe);
+    expect(piped).toMatchObject({ status: 0 });
+    expect(JSON.parse(piped.stdout)).toMatchObject({ source: 'server' });
   });
 
   test('a command gives the secret without a shell, and does not run for a held token', async () => {
