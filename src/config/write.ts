@@ -31,8 +31,17 @@ export function writeProfile(configDir: string, name: string, profile: ProfileTo
   const profiles = { ...others, [name]: { ...old, ...profile, ...tls } };
   const next = { ...(data.defaultProfile === undefined ? { defaultProfile: name } : {}), ...data, profiles };
   checkConfig(file, next);
-  replaceFile(file, `${JSON.stringify(next, null, 2)}\n`);
+  replaceFile(followed(file), `${JSON.stringify(next, null, 2)}\n`);
   return file;
+}
+
+/** Who keeps settings elsewhere and links to them wants to keep the link. */
+function followed(file: string): string {
+  try {
+    return fs.realpathSync(file);
+  } catch {
+    return file;
+  }
 }
 
 /** Puts a whole file of the user's in place of the old one, or changes nothing. Throws CONFIG_INVALID. */
