@@ -21,7 +21,7 @@ function onScreen({ isTTY = true, columns = 80, env = {} as Record<string, strin
       written += text;
     },
   };
-  const ctx = { env, stderr: stream, stdout: stream } as unknown as Context;
+  const ctx = { argv: [], env, stderr: stream, stdout: stream } as unknown as Context;
   const report = createReport(ctx);
   Object.assign(report, flags);
   const spinner = createSpinner({ ctx, report });
