@@ -49,7 +49,7 @@ const plainBuiltins = {
   },
 };
 
-/** What a file imports from `flags`, `seldom` and rolldown's own helpers is loaded when it is first used, not with the file. */
+/** What a file imports from `flags`, `seldom`, `gsql` and rolldown's own helpers is loaded when it is first used, not with the file. */
 const loadWhenUsed = {
   name: 'load-when-used',
   renderChunk(code, chunk) {
@@ -61,7 +61,7 @@ const loadWhenUsed = {
           (_, names) => `({${names.replaceAll(': () => ', ': ')}})`,
         )
       : code;
-    const others = `require\\("\\./(?:flags|seldom${hot ? '|rolldown-runtime' : ''})[^"]*"\\)`;
+    const others = `require\\("\\./(?:flags|seldom|gsql${hot ? '|rolldown-runtime' : ''})[^"]*"\\)`;
     let lazy = plain;
     for (const [line, name, load] of plain.matchAll(new RegExp(`^const (\\w+) = (${others});$`, 'gm'))) {
       // In parentheses: `new a().B()` would make an a.
@@ -111,9 +111,7 @@ const modules = (...lines) => {
     if (!fs.existsSync(file)) throw new Error(`${file} is gone: mend the lists in scripts/build.mjs`);
   return (id) => files.includes(id);
 };
-/** What is loaded whatever was typed. */
-const START = modules('cli/main cli/argv cli/context cli/output');
-/** What a warm `token get` loads besides. */
+/** What a warm `token get` loads besides the start, which is loaded whatever was typed. */
 const HOT = modules(
   'core/sensitive core/endpoints credentials/resolve',
   'config/duration config/find config/parse config/schema config/settings config/trust',
@@ -125,19 +123,21 @@ const HOT = modules(
 const FLAGS = modules('cli/options cli/token-get cli/fast');
 /** What all of these use only when something is wrong, or has to be told. */
 const SELDOM = modules(
-  'core/errors core/address-fault config/faults config/approval store/key-faults credentials/read-small',
+  'core/errors core/address-fault core/refusal config/faults config/approval store/key-faults credentials/read-small',
   'cli/exit cli/fail cli/moments cli/printable cli/refuse-address',
 );
+/** What is asked in the language of the database: all of 3.x, and secrets of the first 4.x. */
+const GSQL = modules('core/protocol-v3 core/gsql-secrets core/gsql-text');
 /** What a new token takes: the conversation with the server. */
 const MINT = modules(
-  'cli/mint cli/connect cli/spinner cli/words tokens/mint store/facts store/none',
-  'core/clock core/connection core/envelope core/failures core/gsql-secrets core/gsql-text core/http core/login',
-  'core/protocol-v3 core/protocol-v4 core/refusal core/server-text core/token-reply core/transport core/version',
+  'cli/mint cli/connect cli/require cli/spinner cli/words tokens/mint store/facts store/none store/write-files',
+  'core/clock core/connection core/envelope core/failures core/http core/login',
+  'core/protocol-v4 core/server-text core/token-reply core/transport core/version',
 );
 
 const cli = await rolldown({
   ...shared,
-  input: { main: path.join(root, 'src/cli/main.ts') },
+  input: { start: path.join(root, 'src/cli/main.ts') },
   plugins: [lazyChildProcess, plainBuiltins, loadWhenUsed, eagerFunctions],
 });
 await cli.write({
@@ -147,13 +147,14 @@ await cli.write({
   minify: true,
   minifyInternalExports: false,
   codeSplitting: {
+    includeDependenciesRecursively: false,
     groups: [
       // Each file more costs a quarter of a millisecond, each twenty kilobytes one.
       // Before the files that import them, which would take them in.
       { name: 'flags', test: FLAGS },
       { name: 'seldom', test: SELDOM },
-      { name: 'start', test: START },
       { name: 'hot', test: HOT },
+      { name: 'gsql', test: GSQL },
       { name: 'mint', test: (id) => MINT(id) || /node_modules[\\/](ofetch|ufo|destr)[\\/]/.test(id) },
       {
         name: 'keychain',

@@ -51,20 +51,21 @@ export function protocolV4(session: Session): Protocol {
     });
 
   // Early 4.x has no REST calls for secrets: it answers 404, and nothing has happened.
-  const byStatement = gsqlSecrets((statement) =>
-    call({
-      method: 'POST',
-      path: '/gsql/v1/statements',
-      contentType: 'text/plain',
-      authorization: serviceLogin(),
-      body: statement,
-      readOnly: statement === SHOW_SECRET,
-    }),
-  );
+  const byStatement = () =>
+    gsqlSecrets((statement) =>
+      call({
+        method: 'POST',
+        path: '/gsql/v1/statements',
+        contentType: 'text/plain',
+        authorization: serviceLogin(),
+        body: statement,
+        readOnly: statement === SHOW_SECRET,
+      }),
+    );
 
   const listSecrets = async (): Promise<Secret[]> => {
     const { request, reply } = await callSecrets('GET', SECRETS);
-    if (isNoSuchPath(reply)) return byStatement.listSecrets();
+    if (isNoSuchPath(reply)) return byStatement().listSecrets();
     return readSecrets(request, reply).map(({ alias, value }) => ({ alias, masked: masked(value.reveal()) }));
   };
 
@@ -100,7 +101,7 @@ export function protocolV4(session: Session): Protocol {
     async createSecret(alias, wantAlias) {
       const query = alias === '' ? '' : `?alias=${encodeURIComponent(alias)}`;
       const { request, reply } = await callSecrets('POST', SECRETS + query);
-      if (isNoSuchPath(reply)) return byStatement.createSecret(alias, wantAlias);
+      if (isNoSuchPath(reply)) return byStatement().createSecret(alias, wantAlias);
       const [made] = readSecrets(request, reply);
       if (made === undefined) throw badResponse(request, reply, 'there is no secret in the answer');
       return made;
@@ -108,7 +109,7 @@ export function protocolV4(session: Session): Protocol {
 
     async dropSecret(alias) {
       const { request, reply } = await callSecrets('DELETE', SECRETS, JSON.stringify({ secrets: [alias] }));
-      if (isNoSuchPath(reply)) return byStatement.dropSecret(alias);
+      if (isNoSuchPath(reply)) return byStatement().dropSecret(alias);
       const refused = refusalOf(request, reply);
       if (refused === undefined) return 'dropped';
       // The words for an unknown alias are nowhere documented; the list is.
