@@ -150,7 +150,6 @@ await cli.write({
     includeDependenciesRecursively: false,
     groups: [
       // Each file more costs a quarter of a millisecond, each twenty kilobytes one.
-      // Before the files that import them, which would take them in.
       { name: 'flags', test: FLAGS },
       { name: 'seldom', test: SELDOM },
       { name: 'hot', test: HOT },
