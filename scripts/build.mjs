@@ -114,7 +114,7 @@ const modules = (...lines) => {
 /** What a warm `token get` loads besides the start, which is loaded whatever was typed. */
 const HOT = modules(
   'core/sensitive core/endpoints credentials/resolve',
-  'config/duration config/find config/parse config/schema config/settings config/trust',
+  'config/duration config/find config/level config/parse config/schema config/settings config/trust',
   'tokens/acquire tokens/expiry tokens/find tokens/identity',
   'store/open store/records store/files store/file store/key store/sealed store/aes-gcm',
   'cli/session cli/stores cli/credential cli/target cli/token cli/token-output cli/may-ask cli/child-env cli/commands/token/get',

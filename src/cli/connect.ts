@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { refuseValue } from '../config/faults.js';
+import { isInFile } from '../config/level.js';
 import type { ConfigKey } from '../config/schema.js';
 import { isOn, settingText } from '../config/settings.js';
 import type { GraphConnection } from '../core/connection.js';
@@ -113,8 +114,7 @@ export function readTls(session: Session) {
 export function tlsFile({ settings, call }: Session, key: ConfigKey): string | undefined {
   const said = settings.all[key][0];
   if (said === undefined) return undefined;
-  const inFile = said.level === 'profile' || said.level === 'top';
-  const base = inFile && settings.file ? path.dirname(settings.file.path) : call.ctx.cwd;
+  const base = isInFile(said.level) && settings.file ? path.dirname(settings.file.path) : call.ctx.cwd;
   return path.resolve(base, said.value as string);
 }
 

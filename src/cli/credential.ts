@@ -1,5 +1,6 @@
+import { isInFile, type Level } from '../config/level.js';
 import type { ConfigKey } from '../config/schema.js';
-import type { Level, SourcedValue } from '../config/settings.js';
+import type { SourcedValue } from '../config/settings.js';
 import { Sensitive } from '../core/sensitive.js';
 import {
   type Credential,
@@ -26,9 +27,8 @@ export async function findCredential(
 ): Promise<Credential> {
   const { target, username } = session;
   const said = usable(saidSources(session), purpose, session);
-  const inFile = (source: CredentialSource) => source.level === 'profile' || source.level === 'top';
   const isElsewhere = (source: CredentialSource) =>
-    inFile(source) ? target.rerouted : source.level === 'field' && target.awayFromFields;
+    isInFile(source.level) ? target.rerouted : source.level === 'field' && target.awayFromFields;
   const bound = said.filter((source) => !isElsewhere(source));
   const excluded = said.find(isElsewhere);
   // A saved secret is asked for only when nothing nearer answers: opening the store may cost a prompt.
@@ -88,7 +88,7 @@ function sourceOf(
   key: ConfigKey,
   said: SourcedValue,
 ): CredentialSource {
-  const inFile = said.level === 'profile' || said.level === 'top';
+  const inFile = isInFile(said.level);
   const label = inFile ? `${said.source}: ${key}` : said.source;
   const base = { kind, level: said.level, label };
   if (form === '') return { ...base, literal: inFile, read: async () => new Sensitive(said.value as string) };

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { isInFile } from '../config/level.js';
 import type { SourcedValue } from '../config/settings.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { fromCommand, fromFile } from '../credentials/sources.js';
@@ -14,9 +15,8 @@ export async function readElsewhere(
   const { ctx, report } = call;
   if (typeof value !== 'string')
     return fromCommand(value, label, { cwd: ctx.cwd, env: withoutCredentials(ctx.env), say: report.note });
-  const inFile = level === 'profile' || level === 'top';
   // A path in a config file is meant from where that file is.
-  const from = inFile && settings.file ? path.dirname(settings.file.path) : ctx.cwd;
+  const from = isInFile(level) && settings.file ? path.dirname(settings.file.path) : ctx.cwd;
   return fromFile(
     path.resolve(from, value.startsWith('~/') ? path.join(ctx.home, value.slice(2)) : value),
     label,

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { parseDuration } from '../config/duration.js';
 import { refuseValue } from '../config/faults.js';
+import { isInFile } from '../config/level.js';
 import type { ConfigKey } from '../config/schema.js';
 import { isOn, loadSettings, type Settings, settingText } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
@@ -143,9 +144,7 @@ function warnOfReaders(settings: Settings, { ctx, report }: Call): void {
 /** Whether the profile in force holds a credential in plain sight of other users of this machine. */
 export function othersCanReadCredential({ file, all }: Settings, uid: number | undefined): boolean {
   if (!file || uid === undefined || (file.stat.mode & 0o044) === 0) return false;
-  return (['password', 'secret'] as const).some((key) =>
-    all[key].some(({ level }) => level === 'profile' || level === 'top'),
-  );
+  return (['password', 'secret'] as const).some((key) => all[key].some(({ level }) => isInFile(level)));
 }
 
 function isLoopback(hostname: string): boolean {

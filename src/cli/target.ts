@@ -1,6 +1,7 @@
 import { refuseValue } from '../config/faults.js';
+import type { Level } from '../config/level.js';
 import type { ConfigKey } from '../config/schema.js';
-import type { Level, Settings } from '../config/settings.js';
+import type { Settings } from '../config/settings.js';
 import { type Endpoints, restBaseUrl, serviceBaseUrl } from '../core/endpoints.js';
 import { refuseAddress } from './refuse-address.js';
 

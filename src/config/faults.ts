@@ -1,4 +1,5 @@
 import { GraphException } from '../core/errors.js';
+import { isInFile } from './level.js';
 import type { ConfigKey } from './schema.js';
 import type { ChosenProfile, Settings } from './settings.js';
 
@@ -36,7 +37,7 @@ export function noSuchProfile(
 /** @throws GraphException USAGE when a flag or variable said it, CONFIG_INVALID when a file did */
 export function refuseValue(settings: Settings, key: ConfigKey, problem: string, hint: string): never {
   const said = settings.all[key][0];
-  const fromFile = said?.level === 'profile' || said?.level === 'top';
+  const fromFile = isInFile(said?.level);
   const where = fromFile ? `${settings.file?.path}: ${said?.source}: ${key}` : (said?.source ?? key);
   throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
 }

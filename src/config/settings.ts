@@ -3,12 +3,10 @@ import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { noSuchProfile } from './faults.js';
 import { type ConfigLocation, findConfig } from './find.js';
+import type { Level } from './level.js';
 import { parseConfig } from './parse.js';
 import type { ConfigFile, ConfigKey } from './schema.js';
 import { isTrusted, trustOfKey } from './trust.js';
-
-/** Nearest first. `flag` … `top` are where a person can have said something; `default` is ours. */
-export type Level = 'flag' | 'variable' | 'field' | 'profile' | 'top' | 'default';
 
 interface SettingSpec {
   /** Name of the flag, without dashes; absent when there is none. */
