@@ -1,8 +1,18 @@
 import { defineConfig } from 'vitest/config';
 
+/** One lane: the tests of some folders, run by name with `vitest run --project NAME`. */
+const lane = (name: string, ...folders: string[]) => ({
+  extends: true as const,
+  test: { name, include: folders.map((folder) => `test/${folder}/**/*.test.ts`) },
+});
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    projects: [
+      lane('fast', 'unit', 'contract', 'cli', 'smoke'),
+      lane('e2e', 'e2e'),
+      lane('clients', 'clients'),
+    ],
     // Two cores, and the tests that start processes must not starve each other.
     maxWorkers: 2,
     testTimeout: 90_000,

@@ -38,7 +38,7 @@ export async function buildEager(folder) {
 /** The two parts of which a read from the keychain is made, each as a script of its own. */
 export async function buildKeychainParts(folder) {
   const entry = path.join(folder, 'probe.mjs');
-  const source = JSON.stringify(path.join(root, 'src/store/dbus-probe.ts'));
+  const source = JSON.stringify(path.join(root, 'src/store/keychain/secret-service.ts'));
   fs.writeFileSync(
     entry,
     `import { probeKeychain } from ${source};\nprobeKeychain({ env: process.env }).then((state) => process.stdout.write(state));\n`,

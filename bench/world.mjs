@@ -1,9 +1,12 @@
 // What the measured commands need around them: a server, homes with settings and held tokens, a keychain.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import fs from 'node:fs';
+import { createServer } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { generate } from 'selfsigned';
 
 /** A process that speaks a line of JSON at a time. */
 export function talker(command, args, options) {
@@ -35,6 +38,18 @@ export async function startServer(node, bin, version, env) {
   return { ...JSON.parse(await server.hear()), stop: server.stop };
 }
 
+/** The value of a new secret on a 3.x sandbox. */
+export async function makeSecret({ gsqlUrl, graph, username, password }) {
+  const response = await fetch(`${gsqlUrl}/gsqlserver/gsql/file`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` },
+    body: encodeURIComponent(`USE GRAPH ${graph}\nCREATE SECRET bench`),
+  });
+  const [secret] = /\b[a-z0-9]{32}\b/.exec(await response.text()) ?? [];
+  if (!secret) throw new Error('the sandbox made no secret');
+  return secret;
+}
+
 /** A home with one config file of one profile. The commands run two folders below it. */
 export function makeHome(home, server, format) {
   const cwd = path.join(home, 'work', 'project');
@@ -48,6 +63,42 @@ export function makeHome(home, server, format) {
       : `profiles:\n  default:\n${yaml.join('')}`;
   fs.writeFileSync(path.join(home, `.graphcredrc.${format}`), text, { mode: 0o600 });
   return cwd;
+}
+
+/** An empty Redis server with a plain and a TLS port, or why there is none. */
+export async function startRedis(folder, base) {
+  if (!has('redis-server')) return { reason: 'redis-server is not installed (apt install redis-server)' };
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { cert, private: key } = await generate([{ name: 'commonName', value: 'bench' }], {
+    keySize: 2048,
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
+  });
+  const file = (name, text) => {
+    fs.writeFileSync(path.join(folder, name), text, { mode: 0o600 });
+    return path.join(folder, name);
+  };
+  const [certFile, keyFile] = [file('cert.pem', cert), file('key.pem', key)];
+  const [port, tlsPort] = [await freePort(), await freePort()];
+  const args = ['--bind', '127.0.0.1', '--port', port, '--tls-port', tlsPort, '--tls-auth-clients', 'no'];
+  args.push('--tls-cert-file', certFile, '--tls-key-file', keyFile, '--tls-ca-cert-file', certFile);
+  args.push('--save', '', '--dir', folder);
+  const server = talker('redis-server', args, { env: base });
+  while (!(await server.hear()).includes('Ready to accept connections'));
+  const env = { ...base, GRAPHCRED_STORE: 'redis', GRAPHCRED_STORE_KEY: randomBytes(32).toString('base64') };
+  return {
+    stop: server.stop,
+    plain: { ...env, GRAPHCRED_REDIS_URL: `redis://127.0.0.1:${port}` },
+    tls: { ...env, GRAPHCRED_REDIS_URL: `rediss://127.0.0.1:${tlsPort}`, GRAPHCRED_REDIS_CA: certFile },
+  };
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
 }
 
 /** An unlocked gnome-keyring on a session bus of its own, or why there is none. */

@@ -3,14 +3,26 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
+import { fidelityPage } from './fidelity-page.mjs';
+import { fleetPage } from './fleet-page.mjs';
+import { libraryPage } from './library-page.mjs';
 import { manPage } from './man.mjs';
+import { sandboxPage } from './sandbox-page.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const folder = path.resolve(process.argv[2] ?? path.join(root, 'docs'));
 
-const tables = ['commands', 'options', 'topics', 'exit'];
+const tables = [
+  'cli/args/catalogue',
+  'cli/args/options',
+  'cli/args/help-topics',
+  'cli/output/exit-codes',
+  'core/protocol/refusal-table',
+  'sandbox/texts',
+  'sandbox/switches',
+];
 const bundle = await rolldown({
-  input: tables.map((name) => path.join(root, `src/cli/${name}.ts`)),
+  input: Object.fromEntries(tables.map((name) => [path.basename(name), path.join(root, `src/${name}.ts`)])),
   platform: 'node',
   external: /^[a-z]/,
 });
@@ -20,10 +32,18 @@ fs.mkdirSync(cache, { recursive: true });
 const temporary = fs.mkdtempSync(path.join(cache, 'graphcred-docs-'));
 try {
   await bundle.write({ dir: temporary, format: 'esm', entryFileNames: '[name].mjs' });
-  const modules = await Promise.all(tables.map((name) => import(path.join(temporary, `${name}.mjs`))));
+  const modules = await Promise.all(
+    tables.map((name) => import(path.join(temporary, `${path.basename(name)}.mjs`))),
+  );
   const all = Object.assign({}, ...modules);
   for (const name of Object.keys(all.TOPICS))
     fs.writeFileSync(path.join(folder, `${name}.md`), all.topicPage(name));
+  const page = fs.readFileSync(path.join(root, 'docs/sandbox.md'), 'utf8');
+  fs.writeFileSync(path.join(folder, 'sandbox.md'), sandboxPage(page, all));
+  fs.writeFileSync(path.join(folder, 'fidelity.md'), fidelityPage(all));
+  const fleet = fs.readFileSync(path.join(root, 'docs/fleet.md'), 'utf8');
+  fs.writeFileSync(path.join(folder, 'fleet.md'), fleetPage(fleet));
+  fs.writeFileSync(path.join(folder, 'library.md'), libraryPage(root));
   fs.mkdirSync(path.join(folder, 'man'), { recursive: true });
   fs.writeFileSync(path.join(folder, 'man/graphcred.1'), datedManPage(all));
 } finally {

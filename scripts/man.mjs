@@ -105,7 +105,7 @@ const FILES = [
 ];
 
 /**
- * @param tables the exports of src/cli/commands.ts, options.ts, topics.ts and exit.ts
+ * @param tables the exports of src/cli/args/{catalogue,options,help-topics}.ts and src/cli/output/exit-codes.ts
  * @param date year, month and day of the last change
  */
 export function manPage({ COMMANDS, HEADINGS, OUTPUT, TOPICS, EXITS }, { version, date }) {

@@ -1,7 +1,7 @@
 export { GraphConnection } from './core/connection.js';
-export type { Endpoints } from './core/endpoints.js';
-export { type ErrorCode, type ErrorDetails, GraphException } from './core/errors.js';
-export type { ProxyOptions, RequestEvent, TlsOptions } from './core/http.js';
+export type { Endpoints, Servers } from './core/endpoints.js';
+export { type ErrorCode, type ErrorDetails, GraphException, type Remedy } from './core/errors.js';
+export type { ProxyOptions, RequestEvent, TimeLeft, TlsOptions } from './core/http/types.js';
 export type {
   ConnectionOptions,
   DeleteTokenOptions,
@@ -13,7 +13,6 @@ export type {
   RawReply,
   RefreshTokenOptions,
   RenewOptions,
-  TimeLeft,
 } from './core/options.js';
-export type { Generation, Secret, ServerVersion, TokenCheck, TokenTuple } from './core/protocol.js';
-export { Sensitive } from './core/sensitive.js';
+export type { Generation, Secret, ServerVersion, TokenCheck, TokenTuple } from './core/protocol/types.js';
+export { BoundCredential, type GivenCredential, Sensitive } from './core/sensitive.js';

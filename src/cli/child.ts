@@ -2,7 +2,22 @@ import type { ChildProcess } from 'node:child_process';
 import os from 'node:os';
 import type { Context } from './context.js';
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
+/** What somebody may send to graphcred and mean the command. */
+const SIGNALS = [
+  'SIGINT',
+  'SIGTERM',
+  'SIGHUP',
+  'SIGQUIT',
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGALRM',
+  'SIGVTALRM',
+  'SIGXCPU',
+  'SIGPWR',
+  'SIGIO',
+  'SIGCONT',
+  'SIGWINCH',
+] as const;
 
 /**
  * Runs a command on our own stdin, stdout and stderr and passes signals on to it.
@@ -15,18 +30,24 @@ export async function runChild(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   const { spawn } = await import('node:child_process');
+  const { watchForeground } = await import('./foreground.js');
   const { stdin, stdout, stderr } = ctx;
   const onTerminal = stdin.isTTY || stdout.isTTY || stderr.isTTY;
   return new Promise((resolve, reject) => {
     let child: ChildProcess;
-    const pass = (signal: NodeJS.Signals) => {
-      // Ctrl-C and Ctrl-\ reach the whole foreground group by themselves; passing them on would send them twice.
-      if (!onTerminal || (signal !== 'SIGINT' && signal !== 'SIGQUIT')) child.kill(signal);
+    const foreground = onTerminal && ctx.platform !== 'win32' ? watchForeground(ctx.env.PATH) : undefined;
+    const pass = async (signal: NodeJS.Signals) => {
+      // The terminal tells the whole foreground group of these; passing them on would send them twice.
+      if (onTerminal && signal === 'SIGWINCH') return;
+      if ((signal === 'SIGINT' || signal === 'SIGQUIT') && (await foreground?.wasSentToAll())) return;
+      child.kill(signal);
     };
+    const passed = SIGNALS.filter((signal) => signal in os.constants.signals);
     // Before the command starts: a signal in between would end graphcred alone and leave the command behind.
-    for (const signal of SIGNALS) process.on(signal, pass);
+    for (const signal of passed) process.on(signal, pass);
     const done = () => {
-      for (const signal of SIGNALS) process.off(signal, pass);
+      for (const signal of passed) process.off(signal, pass);
+      foreground?.stop();
     };
     const fail = (error: unknown) => {
       done();
@@ -56,6 +77,18 @@ export async function runChild(
 export function watchWindow({ stdin, stdout, stderr }: Context): () => void {
   const terminals = [stdin, stdout, stderr].filter(({ isTTY }) => isTTY);
   return () => {
-    if (terminals.some(({ isTTY }) => !isTTY)) process.kill(process.pid, 'SIGHUP');
+    if (terminals.every(({ isTTY }) => isTTY)) return;
+    // What listens for it, to pass it on or to finish first, has had its turn.
+    process.removeAllListeners('SIGHUP');
+    process.kill(process.pid, 'SIGHUP');
   };
+}
+
+/** Variables of ours that hold a credential, and what other tools call the same values. */
+const CREDENTIAL_VARIABLES =
+  /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY|REDIS_)|TG_(PASSWORD|SECRET|JWT_TOKEN|API_TOKEN)$)/;
+
+/** What a program that graphcred starts finds in its environment: nothing that could be used or minted with. */
+export function withoutCredentials(env: Context['env']): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !CREDENTIAL_VARIABLES.test(name)));
 }

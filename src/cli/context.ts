@@ -1,14 +1,22 @@
+import fs from 'node:fs';
+import path from 'node:path';
+
 /** The real edges of the program: made once in main.ts, and again by the test helper. */
 export interface Context {
   /** Words after `graphcred`. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  readonly home: string;
+  /** Absolute; undefined where there is no home folder. */
+  readonly home: string | undefined;
   readonly platform: NodeJS.Platform;
   readonly uid: number | undefined;
   readonly pid: number;
-  readonly stdin: { readonly isTTY: boolean; read(): Promise<string> };
+  readonly stdin: {
+    readonly isTTY: boolean;
+    /** All of it. Throws GraphException USAGE when there is more than `maxBytes`, TIMEOUT. */
+    read(limits: { readonly maxBytes: number; readonly timeoutMs: number }): Promise<string>;
+  };
   readonly stdout: Output;
   readonly stderr: Output;
   /** Milliseconds since 1970. */
@@ -34,3 +42,50 @@ export const KEYCHAIN_CHILD = '__keychain';
 
 /** The word by which the shells' completion scripts ask what could be typed next; nobody types it. */
 export const COMPLETE = '__complete';
+
+/** Whether a person can be asked: stdin and stderr are terminals, and this is no CI job. */
+export function canPrompt(ctx: Context): boolean {
+  return ctx.stdin.isTTY && ctx.stderr.isTTY && !inCi(ctx.env);
+}
+
+/** `CI` counts as set unless it is empty, `0` or `false`. */
+export function inCi(env: Context['env']): boolean {
+  const ci = env.CI?.toLowerCase();
+  return ci !== undefined && ci !== '' && ci !== '0' && ci !== 'false';
+}
+
+/** Where this user's files are; undefined without a home folder, and then nothing is kept or read. */
+export interface Places {
+  /** `$XDG_CONFIG_HOME/graphcred` */
+  readonly configDir: string | undefined;
+  /** `$XDG_STATE_HOME/graphcred` */
+  readonly stateDir: string | undefined;
+}
+
+export function placesOf({ env, home }: Pick<Context, 'env' | 'home'>): Places {
+  const folder = (xdg: string | undefined, ...fallback: string[]) => {
+    // The standard says that a path that is not absolute is to be ignored.
+    if (xdg !== undefined && path.isAbsolute(xdg)) return path.join(xdg, 'graphcred');
+    return home === undefined ? undefined : path.join(home, ...fallback, 'graphcred');
+  };
+  return {
+    configDir: folder(env.XDG_CONFIG_HOME, '.config'),
+    stateDir: folder(env.XDG_STATE_HOME, '.local', 'state'),
+  };
+}
+
+/**
+ * Ends this process now. `process.exit` waits for a name look-up that is under way, for as long as the system's resolver
+ * takes, and nothing can cancel one. So where Node can (22.15 and later), the process becomes one without it, which ends
+ * with the same status.
+ */
+export function endProcess(status: number): never {
+  const { execPath, execve } = process as NodeJS.Process & {
+    execve?(file: string, argv: readonly string[], env: Record<string, string>): never;
+  };
+  const isLookingUp = process.getActiveResourcesInfo().includes('GetAddrInfoReqWrap');
+  // Windows has the function but not the call, and where the program is gone Node would abort.
+  if (isLookingUp && process.platform !== 'win32' && fs.existsSync(execPath))
+    execve?.(execPath, [execPath, '-e', `process.exit(${status})`], {});
+  process.exit(status);
+}

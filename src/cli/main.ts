@@ -1,11 +1,11 @@
 import fs from 'node:fs';
+import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { refuseCredentials } from './argv.js';
-import { COMPLETE, type Context, KEYCHAIN_CHILD, type Output } from './context.js';
-import { fail } from './fail.js';
-import { type Parsed, parseQuickly } from './fast.js';
-import { createReport } from './output.js';
-import { TOKEN_GET } from './token-get.js';
+import { refuseCredentials } from './args/options.js';
+import { type Parsed, parseQuickly, TOKEN_GET } from './args/parse-token-get.js';
+import type { Call } from './command.js';
+import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output } from './context.js';
+import { createReport, endOfInterrupted, fail, listenForInterruption } from './output/report.js';
 
 declare const __VERSION__: string;
 /** Put in by the build; tests run the sources. */
@@ -14,16 +14,17 @@ export const VERSION: string = typeof __VERSION__ === 'string' ? __VERSION__ : '
 /** Runs one command line and returns the exit status. Everything it touches comes in through `ctx`. */
 export async function main(ctx: Context, report = createReport(ctx)): Promise<number> {
   try {
-    refuseCredentials(ctx.argv);
+    const argv = ctx.argv[0]?.startsWith('-') ? await commandFirst(ctx.argv) : ctx.argv;
+    refuseCredentials(argv);
     if (ctx.argv.length === 1 && ctx.argv[0] === '--version') {
       ctx.stdout.write(`${versionText(ctx)}\n`);
       return 0;
     }
     if (ctx.argv[0] === COMPLETE) {
-      await (await import('./complete.js')).complete(ctx, ctx.argv.slice(1));
+      await (await import('./args/complete.js')).complete(ctx, ctx.argv.slice(1));
       return 0;
     }
-    const quick = quickly(ctx.argv);
+    const quick = quickly(argv);
     if (quick) {
       const { run } = await import('./commands/token/get.js');
       await run({
@@ -36,8 +37,9 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
       });
       return 0;
     }
-    const chosen = await (await import('./program.js')).parseCommandLine(ctx, versionText(ctx));
+    const chosen = await (await import('./args/parse.js')).parseCommandLine(ctx, argv, versionText(ctx));
     if (chosen === undefined) return 0;
+    if (chosen.spec.writes) return await runInterruptible({ ctx, report, ...chosen });
     const { run } = await chosen.spec.load();
     return (await run({ ctx, report, ...chosen })) ?? 0;
   } catch (error) {
@@ -45,7 +47,34 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
   }
 }
 
-/** The command that stands in loops, without commander where that is beyond doubt. */
+/** Loads the table of options only for lines that begin with one. */
+async function commandFirst(argv: readonly string[]): Promise<readonly string[]> {
+  if (argv.length === 1) return argv;
+  return (await import('./args/command-first.js')).commandFirst(argv);
+}
+
+/** A command that changes something: Ctrl-C ends it with a sentence that says how far it came. */
+async function runInterruptible(call: Call): Promise<number> {
+  const interruption = listenForInterruption(call.report);
+  const end = (error: unknown, status: number) => {
+    if (interruption.status === undefined) return status;
+    call.report.error(endOfInterrupted(error), interruption.status);
+    return interruption.status;
+  };
+  try {
+    const { run } = await call.spec.load();
+    const status = await run({ ...call, interruption });
+    return end(undefined, status ?? 0);
+  } catch (error) {
+    if (interruption.status === undefined) throw error;
+    return end(error, 1);
+  } finally {
+    // Another signal must not take the place of the status that the process is about to end with.
+    if (interruption.status === undefined) interruption.stop();
+  }
+}
+
+/** Hot path: parses `token get` without loading commander. `undefined` leaves the line to commander. */
 function quickly([group, command, ...words]: readonly string[]): Parsed | undefined {
   if (group !== 'token' || command !== 'get') return undefined;
   return words.length === 0 ? { args: [], flags: {} } : parseQuickly(TOKEN_GET, words);
@@ -58,15 +87,15 @@ function versionText({ build }: Context): string {
 /** The bin. As a standalone executable, which is a program of its own and needs no script, it says so by `build`. */
 export async function run(build?: string): Promise<void> {
   if (process.argv[2] === KEYCHAIN_CHILD) {
-    const { runKeychainChild } = await import('../store/keychain-child.js');
+    const { runKeychainChild } = await import('../store/keychain/helper-child.js');
     return runKeychainChild(process.stdin, process.stdout);
   }
   const ctx = realContext(build);
   const report = createReport(ctx);
   // What no command could catch. Node would print the text of the error, and the line of code beside it.
-  process.on('uncaughtException', (error) => process.exit(fail(error, report)));
+  process.on('uncaughtException', (error) => endProcess(fail(error, report)));
   // Everything is written by now (see writeAll), and whatever is still open here is of no use to anyone.
-  process.exit(await main(ctx, report));
+  endProcess(await main(ctx, report));
 }
 
 function realContext(build: string | undefined): Context {
@@ -77,7 +106,7 @@ function realContext(build: string | undefined): Context {
     get cwd() {
       return workingFolder();
     },
-    home: process.env.HOME || process.getBuiltinModule('node:os').homedir(),
+    home: homeFolder(),
     platform: process.platform,
     uid: process.getuid?.(),
     pid: process.pid,
@@ -105,7 +134,7 @@ function workingFolder(): string {
   try {
     return process.cwd();
   } catch {
-    throw new GraphException('USAGE', 'The folder this was started in is gone.', {
+    throw new GraphException('USAGE', 'The current directory no longer exists.', {
       hint: 'go to one that exists, then run the command again: cd',
     });
   }
@@ -152,7 +181,7 @@ function writeAll(fd: number, text: string): void {
       if (code === 'EPIPE' || (code !== 'EAGAIN' && fd === 2)) return;
       if (code !== 'EAGAIN') {
         throw new GraphException('USAGE', `The result cannot be written to standard output (${code}).`, {
-          hint: 'if it goes to a file, look at the room on that disk',
+          hint: 'if it goes to a file, check the free space on that disk',
         });
       }
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
@@ -160,13 +189,48 @@ function writeAll(fd: number, text: string): void {
   }
 }
 
-async function readStdin(): Promise<string> {
+async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs: number }): Promise<string> {
   const parts: Buffer[] = [];
   let size = 0;
-  for await (const part of process.stdin) {
-    parts.push(part as Buffer);
-    size += (part as Buffer).length;
-    if (size > 1_000_000) break;
+  const late = setTimeout(
+    () =>
+      process.stdin.destroy(
+        new GraphException('TIMEOUT', `There was no end of standard input within ${timeoutMs / 1000} s.`, {
+          hint: 'close what writes to it, or allow more time with --timeout',
+        }),
+      ),
+    timeoutMs,
+  );
+  try {
+    for await (const part of process.stdin) {
+      parts.push(part as Buffer);
+      size += (part as Buffer).length;
+      if (size > maxBytes) {
+        throw new GraphException(
+          'USAGE',
+          `There is more on standard input than is read (${maxBytes} bytes).`,
+          {
+            hint: 'check what is written to it',
+          },
+        );
+      }
+    }
+  } finally {
+    clearTimeout(late);
   }
   return Buffer.concat(parts).toString('utf8');
+}
+
+/** `HOME` where it is an absolute path, else what the system knows of this user; undefined when there is none. */
+function homeFolder(): string | undefined {
+  const { HOME } = process.env;
+  if (process.platform !== 'win32' && HOME !== undefined && path.isAbsolute(HOME)) return HOME;
+  const os = process.getBuiltinModule('node:os');
+  try {
+    const home = process.platform === 'win32' ? os.homedir() : os.userInfo().homedir;
+    return path.isAbsolute(home) ? home : undefined;
+  } catch {
+    // A user without an entry in the system's list, as in many containers.
+    return undefined;
+  }
 }

@@ -4,9 +4,11 @@ import { GraphException } from '../core/errors.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'];
 const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'];
+/** The value of `--config` that leaves project files out. */
+const NO_PROJECT_FILE = 'none';
 
 /** Where a config file came from; decides whether it is trusted. */
-export type ConfigPlace = 'named' | 'found' | 'home' | 'user';
+type ConfigPlace = 'named' | 'project' | 'home' | 'user';
 
 export interface ConfigLocation {
   readonly path: string;
@@ -15,40 +17,56 @@ export interface ConfigLocation {
 
 export interface FindOptions {
   /** The value of `--config` or `GRAPHCRED_CONFIG`. */
-  named?: string | undefined;
-  cwd: string;
-  home: string;
+  readonly named?: string | undefined;
+  readonly cwd: string;
+  readonly home: string | undefined;
   /** `$XDG_CONFIG_HOME/graphcred` */
-  configDir: string;
+  readonly configDir: string | undefined;
 }
 
 /**
- * The one config file in force, or undefined. Only data formats are ever looked for, and nothing is
- * imported or executed to find one.
+ * Every file that may be the config file in force, in the order of precedence. Only data formats are ever looked for,
+ * and nothing is imported or executed to find one. The search goes up to the home folder, or to the root when it
+ * began outside it.
  * @throws GraphException CONFIG_INVALID when one folder holds two, or when the named file is not there
  */
-export function findConfig(options: FindOptions): ConfigLocation | undefined {
-  if (options.named !== undefined) {
-    const file = path.resolve(options.cwd, options.named);
+export function* findConfigs({ named, cwd, home, configDir }: FindOptions): Generator<ConfigLocation> {
+  if (named !== undefined && named !== NO_PROJECT_FILE) {
+    const file = path.resolve(cwd, named);
     if (!isFile(file)) {
       throw new GraphException('CONFIG_INVALID', `There is no config file at ${file}.`, {
-        hint: 'check --config and GRAPHCRED_CONFIG, or make the file with: graphcred login',
+        hint: 'check --config and GRAPHCRED_CONFIG, or create the file with: graphcred login',
       });
     }
-    return { path: file, place: 'named' };
+    yield { path: file, place: 'named' };
+    return;
   }
-  for (let dir = path.resolve(options.cwd); ; dir = path.dirname(dir)) {
-    const found = onlyOne(dir, RC_NAMES);
-    if (found) return { path: found, place: dir === options.home ? 'home' : 'found' };
-    if (dir === path.dirname(dir)) break;
+  const homeFolder = home === undefined ? undefined : realFolder(home);
+  let passedHome = false;
+  if (named === undefined) {
+    for (const found of projectFiles(path.resolve(cwd), homeFolder)) {
+      passedHome ||= found.place === 'home';
+      yield found;
+    }
   }
-  const rc = path.join(options.home, '.graphcredrc');
-  if (isFile(rc)) return { path: rc, place: 'home' };
-  const user = onlyOne(options.configDir, USER_NAMES);
-  return user === undefined ? undefined : { path: user, place: 'user' };
+  if (home !== undefined && !passedHome) {
+    const rc = path.join(home, '.graphcredrc');
+    if (isFile(rc)) yield { path: rc, place: 'home' };
+  }
+  const user = configDir === undefined ? undefined : onlyFile(configDir, USER_NAMES);
+  if (user !== undefined) yield { path: user, place: 'user' };
 }
 
-function onlyOne(dir: string, names: readonly string[]): string | undefined {
+function* projectFiles(start: string, homeFolder: string | undefined): Generator<ConfigLocation> {
+  for (let dir = start; ; dir = path.dirname(dir)) {
+    const isHome = homeFolder !== undefined && realFolder(dir) === homeFolder;
+    const found = onlyFile(dir, RC_NAMES);
+    if (found !== undefined) yield { path: found, place: isHome ? 'home' : 'project' };
+    if (isHome || dir === path.dirname(dir)) return;
+  }
+}
+
+function onlyFile(dir: string, names: readonly string[]): string | undefined {
   const found = names.map((name) => path.join(dir, name)).filter(isFile);
   if (found.length > 1) {
     throw new GraphException('CONFIG_INVALID', `Two config files in one folder: ${found.join(' and ')}.`, {
@@ -59,12 +77,21 @@ function onlyOne(dir: string, names: readonly string[]): string | undefined {
 }
 
 function isFile(file: string): boolean {
-  // Mostly there is none, and asking only that costs a tenth of the rest.
+  // Usually there is none, and existsSync answers that at a tenth of the cost.
   if (!fs.existsSync(file)) return false;
-  // A folder that may not be entered counts as empty, like everywhere in a search upwards.
   try {
     return fs.statSync(file).isFile();
   } catch {
+    // A folder that may not be entered counts as empty.
     return false;
+  }
+}
+
+/** The folder without symbolic links: a home may be one, and the working directory never is. */
+function realFolder(dir: string): string {
+  try {
+    return fs.realpathSync(dir);
+  } catch {
+    return path.resolve(dir);
   }
 }

@@ -1,5 +1,8 @@
-import { formatFault } from './faults.js';
-import { type ConfigFile, checkConfig } from './schema.js';
+import { formatFault } from './errors.js';
+import { jsonFaultLine } from './json-error-line.js';
+import { lineOfKey } from './key-line.js';
+import type { ConfigFile } from './keys.js';
+import { checkConfig } from './schema.js';
 
 /**
  * Reads and checks the text of a config file. JSON needs no YAML parser; YAML goes through cosmiconfig's
@@ -18,12 +21,12 @@ export async function parseConfig(file: string, content: string): Promise<Config
       data = JSON.parse(text);
     } catch {
       // `{a: b}` without quotes is YAML; only a file that calls itself JSON has to be JSON.
-      if (json) throw formatFault(file, (await import('./json-fault.js')).jsonFaultLine(text), 'JSON');
+      if (json) throw formatFault(file, jsonFaultLine(text), 'JSON');
     }
     if (data !== undefined) return checked(file, data, text, JSON.parse);
   }
-  const { parseYaml } = await import('./yaml.js');
-  const parse = (yaml: string): unknown => parseYaml(file, yaml);
+  const { defaultLoadersSync } = await import('cosmiconfig');
+  const parse = (yaml: string): unknown => parseYaml(defaultLoadersSync['.yaml'], file, yaml);
   return checked(file, parse(text), text, parse);
 }
 
@@ -37,7 +40,20 @@ async function checked(
     return checkConfig(file, data);
   } catch {
     // Only a file with a fault pays for the search of its line.
-    const { lineOfKey } = await import('./key-line.js');
     return checkConfig(file, data, (path) => lineOfKey(text, path, parse));
   }
+}
+
+/** @throws GraphException CONFIG_INVALID naming file and line */
+function parseYaml(load: (file: string, text: string) => unknown, file: string, text: string): unknown {
+  try {
+    return load(file, text);
+  } catch (error) {
+    throw formatFault(file, lineOf(error), 'YAML');
+  }
+}
+
+function lineOf(error: unknown): number | undefined {
+  const line = (error as { mark?: { line?: unknown } } | undefined)?.mark?.line;
+  return typeof line === 'number' ? line + 1 : undefined;
 }

@@ -1,47 +1,11 @@
-import { keyFault } from './faults.js';
-
-type Kind = 'text' | 'port' | 'url' | 'duration' | 'boolean' | 'list';
-
-/** Every key a profile or the top level of a config file may hold. `tls.x` stands for `tls: { x: … }`. */
-export const CONFIG_KEYS = {
-  host: 'url',
-  restPort: 'port',
-  gsqlPort: 'port',
-  restUrl: 'url',
-  gsqlUrl: 'url',
-  graph: 'text',
-  username: 'text',
-  password: 'text',
-  passwordFile: 'text',
-  passwordCommand: 'list',
-  secret: 'text',
-  secretFile: 'text',
-  secretCommand: 'list',
-  serverVersion: 'text',
-  lifetime: 'duration',
-  minTtl: 'duration',
-  store: 'text',
-  timeout: 'duration',
-  wait: 'duration',
-  'tls.ca': 'text',
-  'tls.cert': 'text',
-  'tls.key': 'text',
-  'tls.insecure': 'boolean',
-  output: 'text',
-  noInput: 'boolean',
-} as const satisfies Record<string, Kind>;
-
-export type ConfigKey = keyof typeof CONFIG_KEYS;
-/** Values as written: numbers stay text, so that a flag, a variable and a file are read alike. */
-export type ConfigValues = { [K in ConfigKey]?: string | string[] };
-
-export interface ConfigFile {
-  readonly defaultProfile: string | undefined;
-  readonly top: ConfigValues;
-  readonly profiles: ReadonlyMap<string, ConfigValues>;
-}
+import { keyFault } from './errors.js';
+import { type ConfigFile, type ConfigKey, type ConfigValues, SETTINGS } from './keys.js';
 
 const PROFILE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
+
+export function isProfileName(name: string): boolean {
+  return PROFILE_NAME.test(name);
+}
 
 /**
  * Checks a parsed config file, key by key.
@@ -55,7 +19,8 @@ export function checkConfig(
   const fail: Fail = (path, problem, hint) => {
     throw keyFault(file, lineOf(path), path, problem, hint);
   };
-  if (data === null || data === undefined) return { defaultProfile: undefined, top: {}, profiles: new Map() };
+  if (data === null || data === undefined)
+    return { defaultProfile: undefined, defaults: {}, profiles: new Map() };
   if (!isTable(data)) return fail([], 'does not hold a table of settings');
   const { defaultProfile, profiles, ...rest } = data;
   if (defaultProfile !== undefined && (typeof defaultProfile !== 'string' || defaultProfile === '')) {
@@ -71,10 +36,16 @@ export function checkConfig(
   }
   return {
     defaultProfile: defaultProfile as string | undefined,
-    top: checkValues(rest, [], fail),
+    defaults: checkValues(rest, [], fail),
     profiles: checked,
   };
 }
+
+/** Settings that stand in a table of their own. */
+const TABLES: Readonly<Record<string, string>> = {
+  tls: 'ca, cert, key or insecure',
+  redis: 'url, username, passwordFile, ca or sentinelMaster',
+};
 
 type Fail = (path: readonly string[], problem: string, hint?: string) => never;
 
@@ -82,10 +53,10 @@ function checkValues(data: Record<string, unknown>, at: readonly string[], fail:
   const values: ConfigValues = {};
   for (const [name, value] of Object.entries(data)) {
     const path = [...at, name];
-    if (name === 'tls') {
-      if (!isTable(value)) return fail(path, 'is not a table with ca, cert, key or insecure');
+    if (Object.hasOwn(TABLES, name)) {
+      if (!isTable(value)) return fail(path, `is not a table with ${TABLES[name]}`);
       for (const [part, inner] of Object.entries(value)) {
-        take(values, `tls.${part}`, inner, [...path, part], fail);
+        take(values, `${name}.${part}`, inner, [...path, part], fail);
       }
     } else {
       take(values, name, value, path, fail);
@@ -95,12 +66,12 @@ function checkValues(data: Record<string, unknown>, at: readonly string[], fail:
 }
 
 function take(values: ConfigValues, key: string, value: unknown, path: readonly string[], fail: Fail): void {
-  if (!Object.hasOwn(CONFIG_KEYS, key)) {
-    const near = Object.keys(CONFIG_KEYS).find((known) => known.toLowerCase() === key.toLowerCase());
+  if (!Object.hasOwn(SETTINGS, key)) {
+    const near = Object.keys(SETTINGS).find((known) => known.toLowerCase() === key.toLowerCase());
     fail(path, 'is not a setting graphcred knows', near && `did you mean ${near}?`);
   }
   const name = key as ConfigKey;
-  const kind: Kind = CONFIG_KEYS[name];
+  const kind = SETTINGS[name].type;
   if (kind === 'list') {
     if (!Array.isArray(value) || value.length === 0 || !value.every((part) => typeof part === 'string')) {
       fail(path, 'is not a list of words', `write a list: ${key}: [vault, kv, get, -field=secret, kv/graph]`);
@@ -109,6 +80,9 @@ function take(values: ConfigValues, key: string, value: unknown, path: readonly 
   } else if (kind === 'boolean') {
     if (typeof value !== 'boolean') fail(path, 'is neither true nor false');
     values[name] = String(value);
+  } else if (value === '' && kind === 'text') {
+    // An empty text counts as not set, as in a variable.
+    delete values[name];
   } else if (typeof value === 'string' || typeof value === 'number') {
     if (value === '') fail(path, 'is empty', 'remove the key, or give it a value');
     if (kind === 'port' && !/^\d+$/.test(String(value))) fail(path, 'is not a port number');

@@ -1,152 +1,140 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { noSuchProfile } from './faults.js';
-import { type ConfigLocation, findConfig } from './find.js';
-import type { Level } from './level.js';
+import { noSuchProfile, refuseValue } from './errors.js';
+import { type ConfigLocation, findConfigs } from './find.js';
+import {
+  type ChosenProfile,
+  type ConfigFile,
+  type ConfigKey,
+  isLiteralCredential,
+  type Level,
+  type LoadedFile,
+  SETTINGS,
+  type Settings,
+  type SourcedValue,
+} from './keys.js';
 import { parseConfig } from './parse.js';
-import type { ConfigFile, ConfigKey } from './schema.js';
-import { isTrusted, trustOfKey } from './trust.js';
+import { isTrusted } from './trust.js';
 
-interface SettingSpec {
-  /** Name of the flag, without dashes; absent when there is none. */
-  flag?: string;
-  /** Our own variable, without the prefix `GRAPHCRED_`. */
-  variable?: string;
-  /** The variable other tools for this database use. */
-  field?: string;
-  fallback?: string;
-}
+const MAX_CONFIG_BYTES = 1_000_000;
+const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
 
-/** The settings table of the contract, section 3. */
-export const SETTINGS: Record<ConfigKey, SettingSpec> = {
-  host: { flag: 'host', variable: 'HOST', field: 'TG_HOST', fallback: 'http://127.0.0.1' },
-  restPort: { flag: 'rest-port', variable: 'REST_PORT', field: 'TG_RESTPP_PORT', fallback: '9000' },
-  gsqlPort: { flag: 'gsql-port', variable: 'GSQL_PORT', field: 'TG_GS_PORT', fallback: '14240' },
-  restUrl: { flag: 'rest-url', variable: 'REST_URL' },
-  gsqlUrl: { flag: 'gsql-url', variable: 'GSQL_URL' },
-  graph: { flag: 'graph', variable: 'GRAPH', field: 'TG_GRAPHNAME' },
-  username: { flag: 'username', variable: 'USERNAME', field: 'TG_USERNAME' },
-  password: { variable: 'PASSWORD', field: 'TG_PASSWORD' },
-  passwordFile: { flag: 'password-file', variable: 'PASSWORD_FILE' },
-  passwordCommand: {},
-  secret: { variable: 'SECRET', field: 'TG_SECRET' },
-  secretFile: { flag: 'secret-file', variable: 'SECRET_FILE' },
-  secretCommand: {},
-  serverVersion: { flag: 'server-version', variable: 'SERVER_VERSION', fallback: 'auto' },
-  lifetime: { flag: 'lifetime', variable: 'LIFETIME', fallback: '2592000' },
-  minTtl: { flag: 'min-ttl', variable: 'MIN_TTL' },
-  store: { flag: 'store', variable: 'STORE' },
-  timeout: { flag: 'timeout', variable: 'TIMEOUT', fallback: '30' },
-  wait: { flag: 'wait', variable: 'WAIT', fallback: '0' },
-  'tls.ca': { flag: 'ca', variable: 'CA', field: 'TG_CERT_PATH' },
-  'tls.cert': { flag: 'cert', variable: 'CERT' },
-  'tls.key': { flag: 'key', variable: 'KEY' },
-  'tls.insecure': { flag: 'insecure', variable: 'INSECURE', fallback: 'false' },
-  output: { flag: 'output', variable: 'OUTPUT', fallback: 'text' },
-  noInput: { flag: 'no-input', variable: 'NO_INPUT', fallback: 'false' },
-};
-
-export interface SourcedValue {
-  readonly value: string | readonly string[];
-  readonly level: Level;
-  /** Where the value was said, for people: `--graph`, `GRAPHCRED_GRAPH`, `profile prod`, `default`. */
-  readonly source: string;
-  /** From a config file whose keys count only together with a credential of its own. */
-  readonly untrusted: boolean;
-}
-
-export interface Settings {
-  readonly file: { path: string; trusted: boolean; stat: fs.Stats } | undefined;
-  readonly profile: ChosenProfile;
-  readonly profileNames: readonly string[];
-  /** Every value said for a setting, nearest first; the first one is in force. */
-  readonly all: Readonly<Record<ConfigKey, readonly SourcedValue[]>>;
-  /** Notes for `-v`: what was passed over, and why. Never a value. */
-  readonly notes: readonly string[];
-  /** Keys that an untrusted file gives and that are never taken from one. */
-  readonly refused: readonly ConfigKey[];
-}
-
-export interface ChosenProfile {
-  readonly name: string;
-  readonly source: string;
-  /** Other names that were said, farther away. */
-  readonly shadowed: readonly { value: string; source: string }[];
-}
+type Flags = Readonly<Record<string, string | true | string[] | undefined>>;
 
 export interface SettingsInput {
-  flags: Readonly<Record<string, string | true | string[] | undefined>>;
-  env: Readonly<Record<string, string | undefined>>;
-  cwd: string;
-  home: string;
-  configDir: string;
-  uid: number | undefined;
-  /** The profile is about to be made, so it need not exist. */
-  newProfile?: boolean;
+  readonly flags: Flags;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly home: string | undefined;
+  readonly configDir: string | undefined;
+  readonly uid: number | undefined;
+}
+
+/** A file on the disk that nobody has vouched for. */
+export interface UntrustedFile {
+  readonly path: string;
+  readonly text: string;
+  readonly stat: fs.Stats;
+}
+
+export interface FoundConfig {
+  readonly file: LoadedFile | undefined;
+  /** Files of higher priority that do not count, nearest first. */
+  readonly untrusted: readonly UntrustedFile[];
+}
+
+/**
+ * The config file in force: the first one that is trusted.
+ * @throws GraphException CONFIG_INVALID naming file, key and line
+ */
+export async function findTrustedConfig(input: SettingsInput): Promise<FoundConfig> {
+  const named = text(input.flags.config) ?? nonEmpty(input.env.GRAPHCRED_CONFIG);
+  const untrusted: UntrustedFile[] = [];
+  for (const location of findConfigs({ ...input, named })) {
+    const { text: source, stat } = readConfig(location);
+    if (isTrusted({ location, text: source, stat, uid: input.uid, configDir: input.configDir }))
+      return { file: await loadConfig({ path: location.path, text: source, stat }, input.uid), untrusted };
+    untrusted.push({ path: location.path, text: source, stat });
+  }
+  return { file: undefined, untrusted };
+}
+
+/**
+ * The user's own config file, whatever lies nearer.
+ * @throws GraphException CONFIG_INVALID naming file, key and line
+ */
+export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile | undefined> {
+  const location = userConfig(input);
+  const { uid } = input;
+  return location && loadConfig({ path: location.path, ...readConfig(location) }, uid);
+}
+
+function userConfig({ cwd, configDir }: SettingsInput): ConfigLocation | undefined {
+  const [location] = findConfigs({ named: 'none', cwd, home: undefined, configDir });
+  return location;
+}
+
+/** The user's own config file, when another one is in force and hides it. */
+export function hiddenUserConfig(input: SettingsInput, file: LoadedFile | undefined): string | undefined {
+  const own = file && userConfig(input)?.path;
+  return own === file?.path ? undefined : own;
+}
+
+/** @throws GraphException CONFIG_INVALID naming file, key and line */
+export async function loadConfig(
+  { path: file, text: source, stat }: UntrustedFile,
+  uid: number | undefined,
+): Promise<LoadedFile> {
+  const config = await parseConfig(file, source);
+  refuseWritableLiterals(file, config, stat, uid);
+  return { path: file, stat, config };
 }
 
 /**
  * Every setting with its value, its source and what it shadows.
- * @throws GraphException CONFIG_INVALID (file), NOT_FOUND (no such profile)
+ * @param options.newProfile the profile is about to be created, so it need not exist
+ * @throws GraphException NOT_FOUND when there is no such profile
  */
-export async function loadSettings(input: SettingsInput): Promise<Settings> {
+export function resolveSettings(
+  input: SettingsInput,
+  file: LoadedFile | undefined,
+  { newProfile = false } = {},
+): Settings {
   const { flags, env } = input;
   const notes: string[] = [];
-  const named = text(flags.config) ?? nonEmpty(env.GRAPHCRED_CONFIG);
-  const location = findConfig({ named, cwd: input.cwd, home: input.home, configDir: input.configDir });
-  const loaded = location && (await readConfig(location, input));
-  const config: ConfigFile | undefined = loaded?.config;
-  const trusted = loaded?.trusted ?? true;
-
+  const config = file?.config;
   const profile = chooseProfile(flags, env, config);
+  const profileNames = [...(config?.profiles.keys() ?? [])];
+  if (!profile.exists && profile.source !== 'default' && !newProfile)
+    throw noSuchProfile(profile, file?.path, profileNames, hiddenUserConfig(input, file));
   const values = config?.profiles.get(profile.name);
-  if (values === undefined && profile.source !== 'default' && !input.newProfile) {
-    throw noSuchProfile(profile, location?.path, [...(config?.profiles.keys() ?? [])]);
-  }
-  const fieldsCount = flags.profile === undefined;
-  const refused: ConfigKey[] = [];
+  const tgVariablesCount = text(flags.profile) === undefined;
   const all = {} as Record<ConfigKey, SourcedValue[]>;
   for (const key of Object.keys(SETTINGS) as ConfigKey[]) {
     const spec = SETTINGS[key];
-    const said: SourcedValue[] = [];
-    const add = (
-      value: string | readonly string[] | undefined,
-      level: Level,
-      source: string,
-      fromFile = false,
-    ) => {
-      if (value === undefined) return;
-      const trust = fromFile && !trusted ? trustOfKey(key) : 'free';
-      if (trust === 'never') refused.push(key);
-      else said.push({ value, level, source, untrusted: trust === 'with-own-literal' });
+    const set: SourcedValue[] = [];
+    const add = (value: string | readonly string[] | undefined, level: Level, source: string) => {
+      if (value !== undefined) set.push({ value, level, source });
     };
     if (spec.flag !== undefined) {
       const flag = flags[spec.flag];
-      add(flag === true ? 'true' : text(flag), 'flag', `--${spec.flag}`);
+      // An empty text counts as not set; an empty number or address is a mistake.
+      const typed = spec.type === 'text' || typeof flag !== 'string' ? text(flag) : flag;
+      add(flag === true ? 'true' : typed, 'flag', `--${spec.flag}`);
     }
-    if (spec.variable !== undefined) {
-      const name = `GRAPHCRED_${spec.variable}`;
-      add(nonEmpty(env[name]), 'variable', name);
+    if (spec.variable !== undefined) add(nonEmpty(env[spec.variable]), 'variable', spec.variable);
+    if (spec.tgVariable !== undefined) {
+      const value = nonEmpty(env[spec.tgVariable]);
+      if (tgVariablesCount) add(value, 'tgVariable', spec.tgVariable);
+      else if (value !== undefined) notes.push(`${spec.tgVariable} is ignored because --profile was given`);
     }
-    if (spec.field !== undefined) {
-      const value = nonEmpty(env[spec.field]);
-      if (fieldsCount) add(value, 'field', spec.field);
-      else if (value !== undefined) notes.push(`${spec.field} is ignored because --profile was given`);
-    }
-    add(values?.[key], 'profile', `profile ${profile.name}`, true);
-    add(config?.top[key], 'top', 'config file', true);
-    add(spec.fallback, 'default', 'default');
-    all[key] = said;
+    add(values?.[key], 'profile', `profile ${profile.name}`);
+    add(config?.defaults[key], 'fileDefaults', 'config file');
+    add(spec.default, 'default', 'default');
+    all[key] = set;
   }
-  return {
-    file: loaded && location && { path: location.path, trusted, stat: loaded.stat },
-    profile,
-    profileNames: [...(config?.profiles.keys() ?? [])],
-    all,
-    notes,
-    refused,
-  };
+  return { file, profile, profileNames, all, notes };
 }
 
 /** The value in force, as text. */
@@ -155,72 +143,93 @@ export function settingText(settings: Settings, key: ConfigKey): string | undefi
   return typeof value === 'string' ? value : undefined;
 }
 
-/** A setting that is yes or no. */
+const ON = ['1', 'true', 'yes', 'on'];
+const OFF = ['0', 'false', 'no', 'off'];
+
+/**
+ * A setting that is a switch.
+ * @throws GraphException USAGE, CONFIG_INVALID for any other word
+ */
 export function isOn(settings: Settings, key: ConfigKey): boolean {
-  const value = settingText(settings, key)?.toLowerCase();
-  return value !== undefined && value !== '0' && value !== 'false' && value !== 'no';
+  const word = settingText(settings, key)?.toLowerCase();
+  if (word === undefined || OFF.includes(word)) return false;
+  if (ON.includes(word)) return true;
+  return refuseValue(settings, key, 'is not a switch', `write one of: ${[...ON, ...OFF].join(', ')}`);
 }
 
-async function readConfig(location: ConfigLocation, input: SettingsInput) {
-  let source: string;
-  let stat: fs.Stats;
+/** @throws GraphException CONFIG_INVALID for what is no regular file, cannot be read or is too large */
+export function readConfig({ path: file }: ConfigLocation): { text: string; stat: fs.Stats } {
+  let fd: number;
   try {
-    const fd = fs.openSync(location.path, 'r');
-    try {
-      stat = fs.fstatSync(fd);
-      if (stat.size > 1_000_000)
-        throw new GraphException('CONFIG_INVALID', `${location.path} is too large to be a config file.`, {
-          hint: 'name another one with --config',
-        });
-      source = fs.readFileSync(fd, 'utf8');
-    } finally {
-      fs.closeSync(fd);
-    }
-  } catch (error) {
-    if (error instanceof GraphException) throw error;
-    throw new GraphException('CONFIG_INVALID', `${location.path} cannot be read.`, {
-      hint: `look at its owner and mode: ls -l ${path.basename(location.path)}`,
-    });
+    // Non-blocking, because opening a FIFO for reading would wait for a writer.
+    fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
+  } catch {
+    throw unreadable(file);
   }
-  const config = await parseConfig(location.path, source);
-  checkLiterals(location.path, config, stat, input.uid);
-  const trusted = isTrusted({ location, text: source, stat, uid: input.uid, configDir: input.configDir });
-  return { config, stat, trusted };
+  try {
+    const stat = fs.fstatSync(fd);
+    if (!stat.isFile()) throw unreadable(file);
+    if (stat.size > MAX_CONFIG_BYTES)
+      throw new GraphException('CONFIG_INVALID', `${file} is too large for a config file (1 MB at most).`, {
+        hint: 'name another one with --config',
+      });
+    return { text: fs.readFileSync(fd, 'utf8'), stat };
+  } catch (error) {
+    throw error instanceof GraphException ? error : unreadable(file);
+  } finally {
+    fs.closeSync(fd);
+  }
 }
 
-/** Whoever can write a file with a credential in it decides where that credential is sent. */
-function checkLiterals(file: string, config: ConfigFile, stat: fs.Stats, uid: number | undefined): void {
+function unreadable(file: string): GraphException {
+  return new GraphException('CONFIG_INVALID', `${file} cannot be read.`, {
+    hint: `check its owner and mode: ls -l ${path.basename(file)}`,
+  });
+}
+
+/** Whoever can write a file that holds a credential decides where that credential is sent. */
+function refuseWritableLiterals(
+  file: string,
+  config: ConfigFile,
+  stat: fs.Stats,
+  uid: number | undefined,
+): void {
   if (uid === undefined || (stat.mode & 0o022) === 0 || !holdsLiteral(config)) return;
   throw new GraphException('CONFIG_INVALID', `${file} holds a credential, and other users can write to it.`, {
-    hint: `take their right away: chmod 600 ${file}`,
+    hint: `remove their permission: chmod 600 ${file}`,
+    setting: 'fileMode',
   });
 }
 
 function holdsLiteral(config: ConfigFile): boolean {
-  return [config.top, ...config.profiles.values()].some(
-    (values) => values.password !== undefined || values.secret !== undefined,
+  return [config.defaults, ...config.profiles.values()].some((values) =>
+    (Object.entries(values) as [ConfigKey, string | string[]][]).some(([key, value]) =>
+      isLiteralCredential(key, value),
+    ),
   );
 }
 
 function chooseProfile(
-  flags: SettingsInput['flags'],
+  flags: Flags,
   env: SettingsInput['env'],
   config: ConfigFile | undefined,
 ): ChosenProfile {
-  const said = [
+  const set = [
     { value: text(flags.profile), source: '--profile' },
     { value: nonEmpty(env.GRAPHCRED_PROFILE), source: 'GRAPHCRED_PROFILE' },
     { value: config?.defaultProfile, source: 'defaultProfile' },
     { value: 'default', source: 'default' },
   ];
-  const [first, ...shadowed] = said.filter(
+  const [first, ...shadowed] = set.filter(
     (one): one is { value: string; source: string } => one.value !== undefined,
   );
-  return { name: first?.value ?? 'default', source: first?.source ?? 'default', shadowed };
+  const { value: name, source } = first ?? { value: 'default', source: 'default' };
+  return { name, source, exists: config?.profiles.has(name) ?? false, shadowed };
 }
 
+/** The value of a flag; an empty one counts as not given. */
 function text(value: string | true | string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : undefined;
+  return typeof value === 'string' ? nonEmpty(value) : undefined;
 }
 
 function nonEmpty(value: string | undefined): string | undefined {

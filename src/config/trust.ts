@@ -1,48 +1,54 @@
-import type fs from 'node:fs';
-import { isApproved } from './approval.js';
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
 import type { ConfigLocation } from './find.js';
-import type { ConfigKey } from './schema.js';
+import { replaceFile } from './write.js';
 
-/** Taken from any file: none of them moves a credential or runs anything. */
-const FREE_KEYS: ReadonlySet<string> = new Set<ConfigKey>(['graph', 'lifetime', 'minTtl', 'output']);
-/** Never taken from a file that is not trusted: they run a program, read a file, or weaken the transport. */
-const NEVER_KEYS: ReadonlySet<string> = new Set<ConfigKey>([
-  'passwordCommand',
-  'passwordFile',
-  'secretCommand',
-  'secretFile',
-  'store',
-  'tls.ca',
-  'tls.cert',
-  'tls.key',
-  'tls.insecure',
-]);
-
-/** How far a key from an untrusted file is believed. */
-export function trustOfKey(key: ConfigKey): 'free' | 'with-own-literal' | 'never' {
-  if (FREE_KEYS.has(key)) return 'free';
-  return NEVER_KEYS.has(key) ? 'never' : 'with-own-literal';
-}
-
-export interface TrustFacts {
-  location: ConfigLocation;
+interface TrustQuestion {
+  readonly location: ConfigLocation;
   /** The very text that was parsed. */
-  text: string;
-  stat: fs.Stats;
-  uid: number | undefined;
-  configDir: string;
+  readonly text: string;
+  readonly stat: fs.Stats;
+  readonly uid: number | undefined;
+  readonly configDir: string | undefined;
 }
 
-/** Whether every key of this file counts. */
-export function isTrusted(facts: TrustFacts): boolean {
-  const { place } = facts.location;
+/** Whether this file counts. If not, none of its keys does. */
+export function isTrusted({ location, text, stat, uid, configDir }: TrustQuestion): boolean {
+  const { place } = location;
   if (place === 'named' || place === 'user') return true;
-  if (place === 'home' && ownedAndClosed(facts.stat, facts.uid)) return true;
-  return isApproved(facts.location.path, facts.text, facts.configDir);
+  if (place === 'home' && isPrivate(stat, uid)) return true;
+  return configDir !== undefined && readApproval(location.path, configDir) === sha256(text);
 }
 
-function ownedAndClosed(stat: fs.Stats, uid: number | undefined): boolean {
-  // Windows has neither owner nor mode bits to look at; a home directory is the user's there.
-  if (uid === undefined) return true;
-  return stat.uid === uid && (stat.mode & 0o022) === 0;
+/**
+ * Remembers that a file is trusted for its present content.
+ * @throws GraphException CONFIG_INVALID when that cannot be written down
+ */
+export function approve(file: string, text: string, configDir: string): void {
+  const approval = { v: 1, path: file, sha256: sha256(text) };
+  replaceFile(approvalFile(file, configDir), `${JSON.stringify(approval)}\n`);
+}
+
+/** The user's own, and nobody else can write it. Windows has neither owner nor mode bits to look at. */
+function isPrivate(stat: fs.Stats, uid: number | undefined): boolean {
+  return uid === undefined || (stat.uid === uid && (stat.mode & 0o022) === 0);
+}
+
+function readApproval(file: string, configDir: string): string | undefined {
+  try {
+    const data: unknown = JSON.parse(fs.readFileSync(approvalFile(file, configDir), 'utf8'));
+    const { path: approved, sha256: hash } = data as { path?: unknown; sha256?: unknown };
+    return approved === file && typeof hash === 'string' ? hash : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function approvalFile(file: string, configDir: string): string {
+  return path.join(configDir, 'trusted', `${sha256(file).slice(0, 32)}.json`);
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

@@ -1,37 +1,120 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
+import { renameOver, temporaryName } from '../files/private-files.js';
 import { checkConfig } from './schema.js';
 
 /** The keys `login` writes. A credential has no place among them. */
 export type ProfileToWrite = Readonly<Record<string, string | number | Readonly<Record<string, string>>>>;
+
+export interface ProfileChange {
+  readonly profile: ProfileToWrite;
+  /** Keys that the profile loses unless `profile` gives them. */
+  readonly removed: readonly string[];
+  /** Whether it becomes the default profile; the first one of a file always does. */
+  readonly makeDefault?: boolean;
+}
+
+type Config = Record<string, unknown>;
+
+/** Does the work while no other process does the same under this lock file. */
+export type WithLock = (lockFile: string, work: () => void) => Promise<void>;
 
 /**
  * Adds or replaces one profile in the user's `config.json`, leaving the rest as it is.
  * @returns the file written
  * @throws GraphException CONFIG_INVALID when the user's file is YAML or cannot be read or written
  */
-export function writeProfile(configDir: string, name: string, profile: ProfileToWrite): string {
+export function writeProfile(
+  configDir: string,
+  name: string,
+  { profile, removed, makeDefault = false }: ProfileChange,
+  withLock: WithLock,
+): Promise<string> {
+  return edit(configDir, `add the profile ${name}`, withLock, (data) => {
+    const others = data.profiles as Record<string, object> | undefined;
+    const before = Object.entries(others?.[name] ?? {}).filter(([key]) => !removed.includes(key));
+    const old: { tls?: object } = Object.fromEntries(before);
+    const tls = typeof profile.tls === 'object' && { tls: { ...old.tls, ...profile.tls } };
+    const profiles = { ...others, [name]: { ...old, ...profile, ...tls } };
+    const isDefault = makeDefault || data.defaultProfile === undefined;
+    return {
+      ...(isDefault && { defaultProfile: name }),
+      ...data,
+      profiles,
+      ...(makeDefault && { defaultProfile: name }),
+    };
+  });
+}
+
+/**
+ * Sets one key of a profile that exists.
+ * @throws GraphException as `writeProfile`
+ */
+export function writeProfileKey(
+  configDir: string,
+  name: string,
+  [key, value]: readonly [key: string, value: string],
+  withLock: WithLock,
+): Promise<string> {
+  return edit(configDir, `set ${key} in the profile ${name}`, withLock, (data) => {
+    const profiles = data.profiles as Record<string, object>;
+    return { ...data, profiles: { ...profiles, [name]: { ...profiles[name], [key]: value } } };
+  });
+}
+
+/**
+ * Makes a profile the default one.
+ * @throws GraphException as `writeProfile`
+ */
+export function writeDefaultProfile(configDir: string, name: string, withLock: WithLock): Promise<string> {
+  return edit(configDir, `set defaultProfile: ${name}`, withLock, (data) => ({
+    ...data,
+    defaultProfile: name,
+  }));
+}
+
+/**
+ * Takes a profile out of the user's file.
+ * @throws GraphException as `writeProfile`
+ */
+export function removeProfile(configDir: string, name: string, withLock: WithLock): Promise<string> {
+  return edit(configDir, `remove the profile ${name}`, withLock, ({ profiles, defaultProfile, ...rest }) => {
+    const { [name]: _, ...others } = (profiles ?? {}) as Record<string, object>;
+    return { ...(defaultProfile !== name && { defaultProfile }), ...rest, profiles: others };
+  });
+}
+
+/** Reads the user's `config.json`, changes it and writes it, while no other process does the same. */
+async function edit(
+  configDir: string,
+  what: string,
+  withLock: WithLock,
+  change: (data: Config) => Config,
+): Promise<string> {
   for (const yaml of ['config.yaml', 'config.yml']) {
     const other = path.join(configDir, yaml);
     if (!fs.existsSync(other)) continue;
     throw new GraphException(
       'CONFIG_INVALID',
       `${other} is YAML, which graphcred reads but does not rewrite.`,
-      {
-        hint: `add the profile ${name} to it by hand; .graphcredrc.example shows how`,
-      },
+      { hint: `${what} by hand; .graphcredrc.example shows every key` },
     );
   }
   const file = path.join(configDir, 'config.json');
-  const data = readExisting(file);
-  const others = data.profiles as Record<string, object> | undefined;
-  const old = others?.[name] as { tls?: object } | undefined;
-  const tls = typeof profile.tls === 'object' && { tls: { ...old?.tls, ...profile.tls } };
-  const profiles = { ...others, [name]: { ...old, ...profile, ...tls } };
-  const next = { ...(data.defaultProfile === undefined ? { defaultProfile: name } : {}), ...data, profiles };
-  checkConfig(file, next);
-  replaceFile(followed(file), `${JSON.stringify(next, null, 2)}\n`);
+  const rewrite = () => {
+    const next = change(readExisting(file));
+    checkConfig(file, next);
+    replaceFile(followed(file), `${JSON.stringify(next, null, 2)}\n`);
+  };
+  // Two logins at the same time would each write what they have read, and one profile would be lost.
+  try {
+    await withLock(`${file}.lock`, rewrite);
+  } catch (error) {
+    if (!(error instanceof GraphException) || error.code !== 'STORE_UNAVAILABLE') throw error;
+    // No lock can be made in that folder; writing there says what is wrong with it.
+    rewrite();
+  }
   return file;
 }
 
@@ -46,11 +129,11 @@ function followed(file: string): string {
 
 /** Puts a whole file of the user's in place of the old one, or changes nothing. Throws CONFIG_INVALID. */
 export function replaceFile(file: string, text: string): void {
-  const temporary = `${file}.${process.pid}.tmp`;
+  const temporary = temporaryName(file);
   try {
     fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
     fs.writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });
-    fs.renameSync(temporary, file);
+    renameOver(temporary, file);
   } catch (error) {
     try {
       fs.unlinkSync(temporary);
@@ -75,8 +158,12 @@ function readExisting(file: string): Record<string, unknown> {
     });
   }
   try {
-    return JSON.parse(text);
-  } catch {
+    const data: unknown = JSON.parse(text.replace(/^\ufeff/, '').trim() || '{}');
+    // An empty document, which the reader takes for no settings at all.
+    checkConfig(file, data);
+    return (data ?? {}) as Record<string, unknown>;
+  } catch (error) {
+    if (error instanceof GraphException) throw error;
     throw new GraphException('CONFIG_INVALID', `${file} is not valid JSON.`, {
       hint: 'correct it, then log in again',
     });

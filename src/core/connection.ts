@@ -1,7 +1,7 @@
-import { uptimeMs } from './clock.js';
-import { type Endpoints, restBaseUrl, serviceBaseUrl } from './endpoints.js';
+import { type Servers, serversOf } from './endpoints.js';
 import { GraphException } from './errors.js';
-import type { HttpRequest, Wire } from './http.js';
+import { send } from './http/send.js';
+import type { HttpSettings } from './http/types.js';
 import type {
   ConnectionOptions,
   DeleteTokenOptions,
@@ -14,23 +14,27 @@ import type {
   RefreshTokenOptions,
   RenewOptions,
 } from './options.js';
-import type {
-  MintRequest,
-  Protocol,
-  Secret,
-  ServerVersion,
-  Session,
-  TokenCheck,
-  TokenTuple,
-} from './protocol.js';
-import { Sensitive } from './sensitive.js';
-import { isoSeconds } from './token-reply.js';
+import { isoSeconds, readEnvelope } from './protocol/reply.js';
+import type { Secret, ServerVersion, Session, TokenCheck, TokenTuple } from './protocol/types.js';
+import { sendRaw } from './raw.js';
+import { describeDrop, dropEach } from './secrets.js';
+import {
+  type BoundCredential,
+  type GivenCredential,
+  readGiven,
+  type Sensitive,
+  sensitiveOf,
+} from './sensitive.js';
+import {
+  belongsToOldVersion,
+  type Opened,
+  openSession,
+  readOptions,
+  type Settings,
+  VersionChanged,
+} from './session.js';
+import { deleteToken, mintToken, renewToken } from './tokens.js';
 
-const DEFAULT_LIFETIME = 2_592_000;
-/** A hundred years: beyond it a number is a mistake, not a wish. */
-const MAX_LIFETIME = 3_153_600_000;
-const DEFAULT_TIMEOUT_MS = 30_000;
-const RAW_MAX_BYTES = 64 * 1024 * 1024;
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
 type Send = Session['send'];
@@ -40,53 +44,26 @@ type Send = Session['send'];
  * without sending a credential). Every refusal is a GraphException.
  */
 export class GraphConnection {
-  readonly #endpoints: Endpoints;
+  readonly #settings: Settings;
   readonly #serviceUrl: string;
-  readonly #graph: string | undefined;
-  readonly #username: string | undefined;
-  readonly #password: Sensitive | undefined;
-  readonly #secret: Sensitive | undefined;
-  readonly #wire: Wire;
-  readonly #askedVersion: string;
-  readonly #knownVersion: string | undefined;
-  #token: Sensitive | undefined;
-  #version: Promise<ServerVersion> | undefined;
+  readonly #http: HttpSettings;
+  #token: Sensitive | BoundCredential | undefined;
 
   constructor(options: ConnectionOptions = {}) {
-    const { host, restPort, gsqlPort, restUrl, gsqlUrl } = options;
-    this.#endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };
-    this.#serviceUrl = serviceBaseUrl(this.#endpoints);
-    restBaseUrl(this.#endpoints, 'B'); // A wrong address is told now, not at the first call.
-    this.#graph = options.graph === '' ? undefined : options.graph;
-    this.#username = options.username === '' ? undefined : options.username;
-    this.#password = sensitive(options.password);
-    this.#secret = sensitive(options.secret);
-    this.#token = sensitive(options.apiToken);
-    this.#askedVersion = options.serverVersion ?? 'auto';
-    this.#knownVersion = options.knownVersion;
-    const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    if (!(timeoutMs > 0 && timeoutMs <= 0x7fff_ffff)) {
-      throw new GraphException('USAGE', 'timeoutMs must be a number of milliseconds above 0.');
-    }
-    this.#wire = {
-      timeoutMs,
-      timeLeft: options.timeLeft,
-      tls: options.tls ?? {},
-      proxy: options.proxy,
-      userAgent: options.userAgent ?? 'graphcred',
-      signal: options.signal,
-      onStart: options.onStart,
-      onRequest: options.onRequest,
-    };
+    const { settings, serviceUrl, http } = readOptions(options, () => this.#token);
+    this.#settings = settings;
+    this.#serviceUrl = serviceUrl;
+    this.#http = http;
+    this.#token = readGiven(options.apiToken);
   }
 
   /** The bearer token of `rest()`; set by getToken and refreshToken, unset by deleteToken. */
   get apiToken(): string | undefined {
-    return this.#token?.reveal();
+    return this.#token && sensitiveOf(this.#token).reveal();
   }
 
-  set apiToken(value: string | Sensitive | undefined) {
-    this.#token = sensitive(value);
+  set apiToken(value: GivenCredential | undefined) {
+    this.#token = readGiven(value);
   }
 
   /**
@@ -94,32 +71,12 @@ export class GraphConnection {
    * UNSUPPORTED or BAD_RESPONSE when the answer does not tell; `serverVersion` then says it instead.
    */
   findVersion(): Promise<ServerVersion> {
-    return this.#findVersion(this.#begin());
-  }
-
-  #findVersion(send: Send): Promise<ServerVersion> {
-    if (this.#version === undefined) {
-      const found = this.#askVersion(send);
-      this.#version = found;
-      found.catch(() => {
-        if (this.#version === found) this.#version = undefined;
-      });
-    }
-    return this.#version;
-  }
-
-  async #askVersion(send: Send): Promise<ServerVersion> {
-    const { detectVersion, parseVersionOption } = await import('./version.js');
-    const said = parseVersionOption(this.#askedVersion);
-    if (said !== undefined) return said;
-    const known = this.#knownVersion === undefined ? undefined : parseVersionOption(this.#knownVersion);
-    return known ?? detectVersion(this.#serviceUrl, send);
+    return this.#settings.versions.find(this.#begin());
   }
 
   /** Both base URLs, as used. Asks for the version, on which the REST server's depends. */
-  async baseUrls(): Promise<{ restUrl: string; gsqlUrl: string }> {
-    const protocol = await this.#open();
-    return { restUrl: protocol.restUrl, gsqlUrl: this.#serviceUrl };
+  async baseUrls(): Promise<Servers> {
+    return serversOf(this.#settings.endpoints, await this.findVersion());
   }
 
   /** Alias to masked value. */
@@ -130,7 +87,7 @@ export class GraphConnection {
 
   /** As getSecrets, with the graph each secret is bound to (3.x), in the server's order. */
   async listSecrets(): Promise<Secret[]> {
-    return (await this.#open()).listSecrets();
+    return this.#run(({ protocol }) => protocol.listSecrets());
   }
 
   /**
@@ -154,7 +111,7 @@ export class GraphConnection {
       });
     }
     const withAlias = options.withAlias ?? false;
-    const made = await (await this.#open()).createSecret(alias, withAlias);
+    const made = await this.#run(({ protocol }) => protocol.createSecret(alias, withAlias));
     const value = made.value.reveal();
     return withAlias ? Object.fromEntries([[made.alias, value]]) : value;
   }
@@ -168,14 +125,7 @@ export class GraphConnection {
     options: { ignoreErrors?: boolean | undefined } = {},
   ): Promise<string> {
     const result = await this.dropSecrets(typeof alias === 'string' ? [alias] : alias);
-    if (result.failed !== undefined) throw result.failed.error;
-    const done = result.dropped.length > 0 ? `Dropped: ${result.dropped.join(', ')}.` : 'Nothing dropped.';
-    if (result.missing.length === 0) return done;
-    const missing = `Not found: ${result.missing.join(', ')}.`;
-    if (options.ignoreErrors ?? true) return `${done} ${missing}`;
-    throw new GraphException('NOT_FOUND', `${missing} ${done}`, {
-      hint: 'See the aliases there are with: graphcred secret list',
-    });
+    return describeDrop(result, options.ignoreErrors ?? true);
   }
 
   /** Drops one alias after the other and reports on each. Throws only if nothing was sent. */
@@ -183,89 +133,59 @@ export class GraphConnection {
     if (aliases.length === 0 || aliases.some((alias) => typeof alias !== 'string' || alias === '')) {
       throw new GraphException('USAGE', 'Name at least one secret to drop, and no empty alias.');
     }
-    const protocol = await this.#open();
-    const dropped: string[] = [];
-    const missing: string[] = [];
-    for (const alias of new Set(aliases)) {
-      try {
-        const outcome = await protocol.dropSecret(alias);
-        (outcome === 'dropped' ? dropped : missing).push(alias);
-      } catch (error) {
-        return { dropped, missing, failed: { alias, error } };
-      }
-    }
-    return { dropped, missing };
+    return this.#run(({ protocol }) => dropEach(protocol, aliases));
   }
 
   /** A new token. 3.x: `[token, unix, iso]`; 4.x: `[token, serverText]`. */
   async getToken(options: GetTokenOptions = {}): Promise<TokenTuple> {
-    const protocol = await this.#open();
-    const issued = await protocol.mintToken(this.#mintRequest(options));
-    if (options.setToken ?? true) this.#token = issued.token;
-    return protocol.tokenTuple(issued);
+    return this.#run(async (opened) => {
+      const issued = await mintToken(opened, options);
+      if (options.setToken ?? true) this.#token = issued.token;
+      return opened.protocol.tokenTuple(issued);
+    });
   }
 
   /** As getToken, with all that is known of the token. Does not touch the connection's own. */
   async mintToken(options: MintOptions = {}): Promise<MintedToken> {
-    const protocol = await this.#open();
-    const issued = await protocol.mintToken(this.#mintRequest(options));
+    const issued = await this.#run((opened) => mintToken(opened, options));
     return { ...issued, token: issued.token.reveal() };
   }
 
   /** Lets a token live for `lifetime` seconds from now (3.x). On 4.x UNSUPPORTED, and nothing is sent. */
   async refreshToken(options: RefreshTokenOptions = {}): Promise<[string, number, string]> {
     const renewed = await this.renewToken(options);
-    if (options.setToken ?? true) this.#token = new Sensitive(renewed.token);
+    if (options.setToken ?? true) this.#token = readGiven(renewed.token);
     return [renewed.token, renewed.expiresAtUnix, isoSeconds(renewed.expiresAtUnix)];
   }
 
   /** As refreshToken, with all that is known of the token. Does not touch the connection's own. */
   async renewToken(options: RenewOptions = {}): Promise<MintedToken> {
-    const protocol = await this.#open();
-    if (protocol.refreshToken === undefined) {
-      throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
-        hint: 'Ask for a new one with: graphcred token get --fresh',
-      });
-    }
-    const issued = await protocol.refreshToken({
-      token: this.#tokenOr(options.token, 'refresh'),
-      secret: sensitive(options.secret) ?? this.#defaultSecret(),
-      lifetime: lifetimeOr(options.lifetime),
-    });
+    const issued = await this.#run((opened) => renewToken(opened, options));
     return { ...issued, token: issued.token.reveal() };
   }
 
   /**
    * Makes a token useless; true when done. An unknown token is NOT_FOUND, or true with `skipNA`. If it was the
-   * connection's own, that is then unset. An empty secret means user name and password.
+   * connection's own, that is then unset. A secret that is given logs in; an empty one means the connection's login.
    */
-  async deleteToken(secret: string | Sensitive | undefined, options: DeleteTokenOptions = {}): Promise<true> {
-    const protocol = await this.#open();
-    const token = this.#tokenOr(options.token, 'delete');
-    const outcome = await protocol.deleteToken(token, sensitive(secret) ?? this.#defaultSecret());
-    if (outcome === 'missing' && options.skipNA !== true) {
-      throw new GraphException('NOT_FOUND', 'The server does not know this token.', {
-        hint: 'It may have ended or been deleted before; with skipNA (--skip-missing) that is no error.',
-      });
-    }
-    if (this.#token?.reveal() === token.reveal()) this.#token = undefined;
+  async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
+    const token = await this.#run((opened) => deleteToken(opened, secret, options));
+    if (this.apiToken === token.value.reveal()) this.#token = undefined;
     return true;
   }
 
   /** Asks the server whether it accepts a token (the connection's own when absent). */
-  async checkToken(token?: string | Sensitive): Promise<TokenCheck> {
-    const protocol = await this.#open();
-    return protocol.checkToken(this.#tokenOr(token, 'check'));
+  async checkToken(token?: GivenCredential): Promise<TokenCheck> {
+    return this.#run(({ protocol, tokenOr }) => protocol.checkToken(tokenOr(token, 'check')));
   }
 
   /** Whether the REST server wants a token; asked without one. */
   async restAuthentication(): Promise<'on' | 'off' | 'unknown'> {
-    const send = this.#begin();
-    const protocol = await this.#open(send);
-    const reply = await send({ server: 'rest', base: protocol.restUrl, method: 'GET', path: '/echo' });
+    const reply = await this.#run((session) =>
+      session.send(session.request({ server: 'rest', method: 'GET', path: '/echo' })),
+    );
     if (reply.status === 401 || reply.status === 403 || reply.body.includes('REST-10016')) return 'on';
     // Any web server answers 200 to something; only the echo itself says that no token is wanted.
-    const { readEnvelope } = await import('./envelope.js');
     return reply.status === 200 && readEnvelope(reply)?.refused === false ? 'off' : 'unknown';
   }
 
@@ -277,8 +197,9 @@ export class GraphConnection {
   /** The service server's clock (`Date` header), Unix seconds; undefined if it does not tell. Asked without a credential. */
   async serverTimeUnix(): Promise<number | undefined> {
     const request = { server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' } as const;
-    const { headers, timeUnix } = await this.#begin()(request);
-    return Number.isFinite(Date.parse(headers.date ?? '')) ? timeUnix : undefined;
+    const { headers } = await this.#begin()(request);
+    const date = Math.floor(Date.parse(headers.date ?? '') / 1000);
+    return Number.isFinite(date) ? date : undefined;
   }
 
   /**
@@ -286,105 +207,42 @@ export class GraphConnection {
    * refuse the token (AUTH_FAILED, PERMISSION_DENIED), redirects, and servers that are not up.
    */
   async rest(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
-    const { headerLogin } = await import('./login.js');
-    const send = this.#begin();
-    const protocol = await this.#open(send);
-    const login = this.#token && headerLogin('Bearer', this.#token);
-    return this.#raw(send, 'rest', protocol.restUrl, login, method, path, options);
+    return this.#run((session) => {
+      const token = session.token();
+      const login = token && ({ scheme: 'Bearer', credential: token } as const);
+      return sendRaw(session, 'rest', login, method, path, options);
+    });
   }
 
   /** One call to the service server with the connection's login; statuses as in `rest()`. */
   async service(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
-    const send = this.#begin();
-    const protocol = await this.#open(send);
-    return this.#raw(send, 'service', this.#serviceUrl, protocol.serviceLogin(), method, path, options);
-  }
-
-  async #raw(
-    send: Send,
-    server: 'rest' | 'service',
-    base: string,
-    authorization: Sensitive | undefined,
-    method: string,
-    path: string,
-    options: RawOptions,
-  ): Promise<RawReply> {
-    const { checkRawCall, checkRawReply } = await import('./raw.js');
-    const request: HttpRequest = {
-      ...checkRawCall(server, base, method, path, options),
-      authorization,
-      hide: [this.#token, this.#password, this.#secret],
-      maxBytes: RAW_MAX_BYTES,
-    };
-    return checkRawReply(request, await send(request), options);
+    return this.#run((session) =>
+      sendRaw(session, 'service', session.protocol.serviceLogin(), method, path, options),
+    );
   }
 
   /** Where a call begins: all it sends, the question for the version included, shares one time limit. */
   #begin(): Send {
-    const until = uptimeMs() + this.#wire.timeoutMs;
+    const until = performance.now() + this.#http.timeoutMs;
     return async (request) => {
-      const { send } = await import('./http.js');
-      return send(this.#wire, request, until);
+      return send(this.#http, request, until);
     };
   }
 
-  async #open(send = this.#begin()): Promise<Protocol> {
-    const version = await this.#findVersion(send);
-    const session: Session = {
-      version,
-      serviceUrl: this.#serviceUrl,
-      restUrl: restBaseUrl(this.#endpoints, version.generation),
-      graph: this.#graph,
-      username: this.#username,
-      password: this.#password,
-      secret: this.#secret,
-      token: () => this.#token,
-      send,
-    };
-    switch (version.generation) {
-      case 'A':
-      case 'B':
-        return (await import('./protocol-v3.js')).protocolV3(session);
-      case 'C':
-        return (await import('./protocol-v4.js')).protocolV4(session);
+  /** One call. When its first answer shows that another version answers by now, it is made anew for that one. */
+  async #run<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
+    const send = this.#begin();
+    const opened = await openSession(this.#settings, send, true);
+    try {
+      return await work(opened);
+    } catch (error) {
+      if (!(error instanceof VersionChanged)) throw error;
+      const anew = await openSession(this.#settings, send, false);
+      try {
+        return await work(anew);
+      } catch (refusal) {
+        throw belongsToOldVersion(refusal, anew) ?? refusal;
+      }
     }
   }
-
-  #mintRequest(options: MintOptions): MintRequest {
-    return {
-      secret: sensitive(options.secret) ?? this.#defaultSecret(),
-      lifetime: lifetimeOr(options.lifetime),
-      lifetimeUnit: options.lifetimeUnit ?? 's',
-    };
-  }
-
-  #defaultSecret(): Sensitive | undefined {
-    return this.#password === undefined ? this.#secret : undefined;
-  }
-
-  #tokenOr(given: string | Sensitive | undefined, verb: string): Sensitive {
-    const token = sensitive(given) ?? this.#token;
-    if (token === undefined) {
-      throw new GraphException('USAGE', `There is no token to ${verb}.`, {
-        hint: 'Give one, or get one first with getToken.',
-      });
-    }
-    return token;
-  }
-}
-
-function sensitive(value: string | Sensitive | undefined): Sensitive | undefined {
-  if (value === undefined || value === '') return undefined;
-  if (typeof value === 'string') return new Sensitive(value);
-  return value.reveal() === '' ? undefined : value;
-}
-
-function lifetimeOr(lifetime: number | undefined): number {
-  const seconds = lifetime ?? DEFAULT_LIFETIME;
-  if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_LIFETIME) {
-    throw new GraphException('USAGE', 'The lifetime must be a whole number of seconds, 1 or more.', {
-      hint: 'For example 3600 for an hour, 2592000 for 30 days.',
-    });
-  }
-  return seconds;
 }

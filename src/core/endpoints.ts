@@ -1,16 +1,26 @@
-import { addressFault } from './address-fault.js';
 import { GraphException } from './errors.js';
-import type { Generation } from './protocol.js';
+import type { ServerVersion } from './protocol/version.js';
 
-/** Where the two servers are. Absent ports are the defaults 9000 and 14240. */
+/** Where the two servers are, as the settings say it. Absent ports are the defaults 9000 and 14240. */
 export interface Endpoints {
   /** URL with scheme, no port; `http://127.0.0.1` when absent. */
   readonly host?: string | undefined;
+  /** 9000 when absent. */
   readonly restPort?: number | undefined;
+  /** 14240 when absent. */
   readonly gsqlPort?: number | undefined;
-  /** Instead of host and port. */
+  /** Instead of host and port; may have a path, such as `/restpp`. */
   readonly restUrl?: string | undefined;
+  /** Instead of host and port; may have a path. */
   readonly gsqlUrl?: string | undefined;
+}
+
+/** The two effective base URLs, in the one spelling of `normalizeBaseUrl`. A credential belongs to such a pair. */
+export interface Servers {
+  /** The REST server (RESTPP). */
+  readonly restUrl: string;
+  /** The service server (GSQL). */
+  readonly gsqlUrl: string;
 }
 
 const DEFAULT_HOST = 'http://127.0.0.1';
@@ -18,11 +28,67 @@ const DEFAULT_REST_PORT = 9000;
 const DEFAULT_GSQL_PORT = 14240;
 
 /**
+ * The pair that the settings lead to. Service server: `gsqlUrl`, else `host` with `gsqlPort`. REST server:
+ * `restUrl`, else scheme and host name of the service URL with `restPort`; but `<service base>/restpp` when
+ * `restPort` is the service port, or when the server is a 4.x and nobody set `restPort`.
+ * Throws USAGE, with the setting at fault in `setting`.
+ * @param version without it, `restUrl` is undefined where it depends on the version
+ */
+export function serversOf(endpoints: Endpoints, version: Pick<ServerVersion, 'restBehindGsql'>): Servers;
+export function serversOf(endpoints: Endpoints): { restUrl: string | undefined; gsqlUrl: string };
+export function serversOf(
+  endpoints: Endpoints,
+  version?: Pick<ServerVersion, 'restBehindGsql'>,
+): { restUrl: string | undefined; gsqlUrl: string } {
+  const { gsqlUrl: service, restUrl: rest, restPort } = endpoints;
+  const host = endpoints.host === undefined ? undefined : normalizeHost(endpoints.host);
+  const servicePort = checkPort(endpoints.gsqlPort ?? DEFAULT_GSQL_PORT, 'gsqlPort');
+  checkPort(restPort ?? DEFAULT_REST_PORT, 'restPort');
+  const gsqlUrl =
+    service === undefined
+      ? withPort(host ?? DEFAULT_HOST, servicePort)
+      : normalizeBaseUrl(service, 'gsqlUrl');
+  if (rest !== undefined) return { gsqlUrl, restUrl: normalizeBaseUrl(rest, 'restUrl') };
+  if (host !== undefined && new URL(host).hostname !== new URL(gsqlUrl).hostname) {
+    throw settingError('host', 'and gsqlUrl name different hosts', 'Leave one of them out, or add restUrl.');
+  }
+  const behind = Number(portOf(gsqlUrl)) === (restPort ?? DEFAULT_REST_PORT);
+  if (!behind && restPort === undefined && version === undefined) return { gsqlUrl, restUrl: undefined };
+  const atVersion = restPort === undefined && version?.restBehindGsql === true;
+  const restUrl =
+    behind || atVersion ? `${gsqlUrl}/restpp` : withPort(gsqlUrl, restPort ?? DEFAULT_REST_PORT);
+  return { gsqlUrl, restUrl };
+}
+
+/** The port of an address, also where the scheme implies it. */
+export function portOf(address: string | URL): string {
+  const { port, protocol } = new URL(address);
+  return port || (protocol === 'https:' ? '443' : '80');
+}
+
+/** Whether an address is this machine's own: no other machine reads what is sent there. */
+export function isLoopback(address: string | URL): boolean {
+  return isLoopbackHost(new URL(address).hostname);
+}
+
+/** @param hostname a name or an address, IPv6 in brackets */
+export function isLoopbackHost(hostname: string): boolean {
+  const host = hostname.toLowerCase().replace(/\.$/, '');
+  return (
+    host === 'localhost' ||
+    host.endsWith('.localhost') ||
+    host === '[::1]' ||
+    /^127(?:\.\d{1,3}){3}$/.test(host) ||
+    /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/.test(host)
+  );
+}
+
+/**
  * A base URL in its one spelling: lower-case host, default port left out, no trailing slash.
  * Throws USAGE on anything but http and https, and on user name, password, query or fragment in it.
  */
-export function normalizeBaseUrl(text: string, name: string): string {
-  const url = parse(text, name);
+export function normalizeBaseUrl(text: string, setting: string): string {
+  const url = parse(text, setting);
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
@@ -32,58 +98,60 @@ export function normalizeHost(text: string): string {
   // The URL class hides a port that is the scheme's own, so the text is looked at as well.
   const typedPort = /^[a-z]+:\/\/(?:\[[^\]]*\]|[^:/]*):\d/i.test(text.trim());
   if (url.port !== '' || typedPort) {
-    throw new GraphException('USAGE', 'The host must not have a port.', {
-      hint: 'Give the ports with --rest-port and --gsql-port (restPort, gsqlPort), or whole addresses with --rest-url and --gsql-url (restUrl, gsqlUrl).',
-    });
+    throw settingError(
+      'host',
+      'must not have a port',
+      'Give the ports as restPort and gsqlPort, or whole addresses as restUrl and gsqlUrl.',
+      'ports',
+    );
   }
   if (url.pathname !== '/') {
-    throw new GraphException('USAGE', 'The host must not have a path.', {
-      hint: 'For an address with a path use --rest-url and --gsql-url (restUrl, gsqlUrl).',
-    });
+    throw settingError('host', 'must not have a path', 'For an address with a path use restUrl and gsqlUrl.');
   }
   return url.origin;
 }
 
-function parse(text: string, name: string): URL {
+function parse(text: string, setting: string): URL {
   const trimmed = text.trim();
   const url = /^https?:\/\//i.test(trimmed) && URL.canParse(trimmed) ? new URL(trimmed) : undefined;
   if (url?.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    throw addressFault(url, trimmed, name);
+    throw addressError(url, trimmed, setting);
   return url;
 }
 
-/** The service server's base URL. With only `restUrl` given, its host is used. */
-export function serviceBaseUrl(endpoints: Endpoints): string {
-  if (endpoints.gsqlUrl !== undefined) return normalizeBaseUrl(endpoints.gsqlUrl, 'gsqlUrl');
-  return withPort(hostOf(endpoints, endpoints.restUrl), endpoints.gsqlPort ?? DEFAULT_GSQL_PORT, 'gsqlPort');
+function checkPort(port: number, setting: string): number {
+  if (Number.isInteger(port) && port >= 1 && port <= 65535) return port;
+  throw settingError(setting, 'must be a whole number from 1 to 65535', 'For example 9000 or 14240.');
 }
 
-/**
- * The REST server's base URL: `restUrl`, else host and port; behind the service server (`/restpp`) when that
- * is at the same address, or on 4.x when nobody set a REST port. With only `gsqlUrl` given, its host is used.
- */
-export function restBaseUrl(endpoints: Endpoints, generation: Generation): string {
-  if (endpoints.restUrl !== undefined) return normalizeBaseUrl(endpoints.restUrl, 'restUrl');
-  const service = serviceBaseUrl(endpoints);
-  const port = endpoints.restPort ?? DEFAULT_REST_PORT;
-  const rest = withPort(hostOf(endpoints, endpoints.gsqlUrl), port, 'restPort');
-  const unset4 = generation === 'C' && endpoints.restPort === undefined;
-  return unset4 || new URL(service).origin === rest ? `${service}/restpp` : rest;
-}
-
-function hostOf(endpoints: Endpoints, otherUrl: string | undefined): string {
-  if (endpoints.host !== undefined) return normalizeHost(endpoints.host);
-  if (otherUrl === undefined) return DEFAULT_HOST;
-  const other = new URL(normalizeBaseUrl(otherUrl, 'address'));
-  other.port = '';
-  return other.origin;
-}
-
-function withPort(host: string, port: number, name: string): string {
-  if (!Number.isInteger(port) || port < 1 || port > 65535) {
-    throw new GraphException('USAGE', `The ${name} must be a whole number from 1 to 65535.`);
-  }
-  const url = new URL(host);
+/** Scheme and host name of an address, with this port. */
+function withPort(address: string, port: number): string {
+  const url = new URL(address);
   url.port = String(port);
   return url.origin;
+}
+
+/** Why an address is not taken. @param url the text as a URL, if it is one */
+function addressError(url: URL | undefined, text: string, setting: string): GraphException {
+  if (!/^https?:\/\//i.test(text)) {
+    return settingError(
+      setting,
+      'must be a URL that begins with http:// or https://',
+      'For example http://127.0.0.1 or https://graph.example.com.',
+    );
+  }
+  if (url === undefined)
+    return settingError(setting, 'is not a valid URL', 'For example http://127.0.0.1 or https://[::1].');
+  if (url.username !== '' || url.password !== '')
+    return settingError(
+      setting,
+      'must not hold a user name or password',
+      'Give them as username and password.',
+    );
+  return settingError(setting, 'must end before any ? or #', 'For example https://graph.example.com/restpp.');
+}
+
+function settingError(setting: string, problem: string, hint: string, option?: string): GraphException {
+  const details = { hint, setting, problem, ...(option !== undefined && { option }) };
+  return new GraphException('USAGE', `The ${setting} ${problem}.`, details);
 }

@@ -1,27 +1,41 @@
 import type { Endpoints } from './endpoints.js';
 import type { GraphException } from './errors.js';
-import type { ProxyOptions, RequestEvent, TlsOptions } from './http.js';
-import type { Sensitive } from './sensitive.js';
+import type { ProxyOptions, RequestEvent, TimeLeft, TlsOptions } from './http/types.js';
+import type { ServerVersion } from './protocol/version.js';
+import type { GivenCredential } from './sensitive.js';
 
-/** Where, as whom and how. Credentials may be plain strings or `Sensitive`. */
+/**
+ * Where, as whom and how. A credential may be a plain string or `Sensitive`, which belongs to this connection's
+ * pair of base URLs, or a `BoundCredential`, which is refused (HOST_MISMATCH) when its pair is another.
+ */
 export interface ConnectionOptions extends Endpoints {
+  /** The graph that secrets and tokens are for. 3.x needs it for secrets, and to mint by password. */
   readonly graph?: string | undefined;
+  /** The user of the database; belongs to `password`. */
   readonly username?: string | undefined;
-  readonly password?: string | Sensitive | undefined;
+  /** Logs in at the service server. */
+  readonly password?: GivenCredential | undefined;
   /** Logs in at a 4.x service server, and mints, where no password is given. */
-  readonly secret?: string | Sensitive | undefined;
-  readonly apiToken?: string | Sensitive | undefined;
+  readonly secret?: GivenCredential | undefined;
+  /** The bearer token of `rest()`; see the field `apiToken` of the connection. */
+  readonly apiToken?: GivenCredential | undefined;
   /** `auto`, `3` (3.5 or later), `4`, or a number like `3.10.1`. */
   readonly serverVersion?: string | undefined;
   /** What an earlier detection found (`ServerVersion.version`); used while `serverVersion` is `auto`. */
   readonly knownVersion?: string | undefined;
+  /** Told of every version that the server gave, so that it can be remembered as `knownVersion`. */
+  readonly onVersion?: ((version: ServerVersion) => void) | undefined;
   /** For each call of a method as a whole, however many requests it takes; 30 s when absent. */
   readonly timeoutMs?: number | undefined;
   /** For all calls of all connections that are given the same object, beside the limit of each. No limit when absent. */
   readonly timeLeft?: TimeLeft | undefined;
+  /** Certificates for https. */
   readonly tls?: TlsOptions | undefined;
+  /** Proxies to go through; none when absent, whatever the environment says. */
   readonly proxy?: ProxyOptions | undefined;
+  /** Sent as `User-Agent`; `graphcred` when absent. */
   readonly userAgent?: string | undefined;
+  /** Ends a call that is under way with CANCELLED. */
   readonly signal?: AbortSignal | undefined;
   /** Called when a request sets out. */
   readonly onStart?: (() => void) | undefined;
@@ -29,71 +43,87 @@ export interface ConnectionOptions extends Endpoints {
   readonly onRequest?: ((event: RequestEvent) => void) | undefined;
 }
 
-/** What requests may still take together, in milliseconds. Each one takes its time from it. */
-export interface TimeLeft {
-  ms: number;
-}
-
+/** What a token is minted from, and for how long. */
 export interface MintOptions {
   /** Without it, user name and password are used. */
-  readonly secret?: string | Sensitive | undefined;
+  readonly secret?: GivenCredential | undefined;
   /** Seconds; 2,592,000 (30 days) when absent. Always sent. */
   readonly lifetime?: number | undefined;
-  /** `ms` for a 4.x server known to count the lifetime in milliseconds. */
+  /** What a 4.x server is known to count the lifetime in. When absent it is found out, with a second mint if need be. */
   readonly lifetimeUnit?: 's' | 'ms' | undefined;
 }
 
+/** Options of `getToken`. */
 export interface GetTokenOptions extends MintOptions {
   /** Make the new token the connection's own; true when absent. */
   readonly setToken?: boolean | undefined;
 }
 
+/** Options of `renewToken`. */
 export interface RenewOptions {
-  readonly secret?: string | Sensitive | undefined;
+  /** What 3.x asks for beside the token; the connection's own login when absent. */
+  readonly secret?: GivenCredential | undefined;
   /** Seconds from now; 2,592,000 when absent. */
   readonly lifetime?: number | undefined;
   /** The connection's own token when absent. */
-  readonly token?: string | Sensitive | undefined;
+  readonly token?: GivenCredential | undefined;
 }
 
+/** Options of `refreshToken`. */
 export interface RefreshTokenOptions extends RenewOptions {
   /** Make the token the connection's own; true when absent. */
   readonly setToken?: boolean | undefined;
 }
 
+/** Options of `deleteToken`. */
 export interface DeleteTokenOptions {
   /** The connection's own token when absent. */
-  readonly token?: string | Sensitive | undefined;
+  readonly token?: GivenCredential | undefined;
   /** Count a token the server does not know as deleted. */
   readonly skipNA?: boolean | undefined;
 }
 
 /** Times are Unix seconds. */
 export interface MintedToken {
+  /** The bearer token. */
   readonly token: string;
+  /** When it ends, by the clock of the server. */
   readonly expiresAtUnix: number;
+  /** The life that the server granted, in seconds. It may differ from the lifetime asked for. */
   readonly grantedSeconds: number;
+  /** The server's clock when it answered, else that of this machine. */
   readonly serverTimeUnix: number;
+  /** The end of the token in the server's own words; empty when it gave none. */
   readonly serverText: string;
 }
 
 /** What became of each alias; `failed` ends the work, so aliases after it are in none of the lists. */
 export interface DropResult {
+  /** Aliases that are dropped. */
   readonly dropped: string[];
+  /** Aliases that the server does not know. */
   readonly missing: string[];
+  /** The alias at which the work ended, and why. */
   readonly failed?: { readonly alias: string; readonly error: unknown };
 }
 
+/** Options of `rest` and `service`. */
 export interface RawOptions {
+  /** Sent as it is. */
   readonly body?: string | undefined;
   /** Return an answer that refuses the credential, with the error in `refusal`, instead of throwing it. */
   readonly keepRefusal?: boolean | undefined;
+  /** Sent beside those of the connection. A header that logs in is refused (USAGE). */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
+/** An answer of the server as it came. */
 export interface RawReply {
+  /** HTTP status. */
   readonly status: number;
+  /** Names in lower case; cookies are left out. */
   readonly headers: Readonly<Record<string, string>>;
+  /** At most 64 MiB, read as UTF-8. */
   readonly body: string;
   /** Why the server did not take the credential; only with `keepRefusal`. */
   readonly refusal?: GraphException;

@@ -1,11 +1,13 @@
-import { notAnEnvelope, readEnvelope } from './envelope.js';
 import { GraphException } from './errors.js';
-import { credentialsOf } from './failures.js';
-import type { HttpReply, HttpRequest } from './http.js';
+import { hiddenIn } from './http/errors.js';
+import type { Authorization, HttpReply, HttpRequest } from './http/types.js';
 import type { RawOptions, RawReply } from './options.js';
-import { refusal } from './refusal.js';
-import { withoutCredentials } from './server-text.js';
+import { notAnEnvelope, readEnvelope } from './protocol/reply.js';
+import { refusal } from './protocol/server-error.js';
+import type { Call, Session } from './protocol/types.js';
+import { withoutCredentials } from './redact.js';
 
+const RAW_MAX_BYTES = 64 * 1024 * 1024;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 /** Set by the connection itself, or able to change where the request ends. */
 const OWN_HEADERS = new Set([
@@ -35,7 +37,7 @@ export function checkRawCall(
   method: string,
   path: string,
   options: RawOptions,
-): HttpRequest {
+): Call {
   const verb = method.toUpperCase();
   if (!METHODS.has(verb))
     throw new GraphException('USAGE', 'This HTTP method is not supported.', {
@@ -59,7 +61,7 @@ export function checkRawCall(
     headers[key] = value;
   }
   const inBase = target.pathname.slice(new URL(base).pathname.replace(/\/$/, '').length);
-  return { server, base, method: verb, path: inBase + target.search, headers, body: options.body };
+  return { server, method: verb, path: inBase + target.search, headers, body: options.body };
 }
 
 function resolveInside(base: string, path: string): URL {
@@ -121,7 +123,7 @@ export function checkRawReply(request: HttpRequest, reply: HttpReply, options: R
   if (refused === undefined) return { status, headers, body };
   if (!options.keepRefusal) throw refused;
   // Servers quote the token they do not like, and refusals are what people show each other.
-  return { status, headers, body: withoutCredentials(body, credentialsOf(request)), refusal: refused };
+  return { status, headers, body: withoutCredentials(body, hiddenIn(request)), refusal: refused };
 }
 
 function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | undefined {
@@ -132,4 +134,19 @@ function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | und
     return refusal(request, { status: reply.status, code, message });
   }
   return byStatus ? notAnEnvelope(request, reply) : undefined;
+}
+
+/** One call with a path and a body of the caller's own. */
+export async function sendRaw(
+  session: Session,
+  server: 'rest' | 'service',
+  authorization: Authorization | undefined,
+  method: string,
+  path: string,
+  options: RawOptions,
+): Promise<RawReply> {
+  const { restUrl, gsqlUrl } = session.servers;
+  const call = checkRawCall(server, server === 'rest' ? restUrl : gsqlUrl, method, path, options);
+  const request = session.request({ ...call, authorization, maxBytes: RAW_MAX_BYTES });
+  return checkRawReply(request, await session.send(request), options);
 }

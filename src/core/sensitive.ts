@@ -1,3 +1,5 @@
+import type { Servers } from './endpoints.js';
+
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
 /**
@@ -12,14 +14,17 @@ export class Sensitive {
     this.#value = value;
   }
 
+  /** The value itself. */
   reveal(): string {
     return this.#value;
   }
 
+  /** Always `[redacted]`. */
   toString(): string {
     return '[redacted]';
   }
 
+  /** Always `[redacted]`. */
   toJSON(): string {
     return '[redacted]';
   }
@@ -27,4 +32,56 @@ export class Sensitive {
   [INSPECT](): string {
     return '[redacted]';
   }
+}
+
+/**
+ * A credential together with the pair of base URLs it belongs to. `send` refuses to put it on a request to any
+ * other. Prints as `[redacted]`, as `Sensitive` does.
+ */
+export class BoundCredential {
+  /** The credential. */
+  readonly value: Sensitive;
+  /** The pair of base URLs it belongs to. */
+  readonly servers: Servers;
+
+  constructor(value: Sensitive, servers: Servers) {
+    this.value = value;
+    this.servers = servers;
+  }
+
+  /** Always `[redacted]`. */
+  toString(): string {
+    return '[redacted]';
+  }
+
+  /** Always `[redacted]`. */
+  toJSON(): string {
+    return '[redacted]';
+  }
+
+  [INSPECT](): string {
+    return '[redacted]';
+  }
+}
+
+/** Credentials as callers give them; a plain one belongs to the pair of the connection it is given to. */
+export type GivenCredential = string | Sensitive | BoundCredential;
+
+/** An empty credential counts as none. */
+export function readGiven(given: GivenCredential | undefined): Sensitive | BoundCredential | undefined {
+  if (given === undefined) return undefined;
+  const credential = typeof given === 'string' ? new Sensitive(given) : given;
+  return sensitiveOf(credential).reveal() === '' ? undefined : credential;
+}
+
+export function sensitiveOf(credential: Sensitive | BoundCredential): Sensitive {
+  return credential instanceof BoundCredential ? credential.value : credential;
+}
+
+/** A credential that has a pair keeps it. */
+export function bindTo(
+  servers: Servers,
+  credential: Sensitive | BoundCredential | undefined,
+): BoundCredential | undefined {
+  return credential instanceof Sensitive ? new BoundCredential(credential, servers) : credential;
 }

@@ -1,33 +1,54 @@
+import { createHash } from 'node:crypto';
+import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 
 export type CredentialKind = 'secret' | 'password';
 
-/** One place that may hold a credential, nearest first in the list given to `resolveCredential`. */
+/** Where a credential was set, highest priority first in the list given to `resolveCredential`. */
+export type CredentialLevel =
+  | 'flag'
+  | 'variable'
+  | 'tgVariable'
+  | 'profile'
+  | 'fileDefaults'
+  | 'default'
+  | 'store'
+  | 'prompt';
+
+/** A pair of base URLs; `in force` is that of the connection, which may find out that its server has been upgraded. */
+export type BoundTo = Servers | 'in force';
+
 export interface CredentialSource {
   readonly kind: CredentialKind;
-  /** Sources of one level are equally near; within a level the wanted kind decides. */
-  readonly level: string;
+  readonly level: CredentialLevel;
   /** For people: `--password-stdin`, `GRAPHCRED_SECRET`, `profile prod: secretCommand`. */
   readonly label: string;
-  /** True for a value written in the config file itself. */
-  readonly literal?: boolean;
   /** Stands for the value where reading it costs something: the command's words, the saved secret's name. */
   readonly reference?: string;
   /** Whose secret or password it is, when the source knows. */
   readonly username?: string;
-  readonly read: () => Promise<Sensitive>;
+  /** The name of a saved secret. */
+  readonly alias?: string;
+  /** The pair of base URLs it belongs to, in words. */
+  readonly belongsTo: string;
+  /** The pair of base URLs it belongs to; undefined when that is malformed or unknown. */
+  servers(): Promise<BoundTo | undefined>;
+  read(): Promise<Sensitive>;
 }
 
 /** The credential of this call. Its value is read once, and only when something is about to be sent. */
 export interface Credential {
   readonly kind: CredentialKind;
   readonly label: string;
-  readonly level: string;
-  readonly literal: boolean;
+  readonly level: CredentialLevel;
   readonly username: string | undefined;
+  /** The name of a saved secret. */
+  readonly alias?: string | undefined;
   /** Who a token minted with it belongs to. Never holds the value, and not enough of it to guess it. */
   readonly principal: string;
+  /** The pair of base URLs it belongs to. */
+  servers(): Promise<BoundTo>;
   value(): Promise<Sensitive>;
 }
 
@@ -35,36 +56,36 @@ export interface Credential {
 export type Purpose = 'mint' | 'login';
 
 /**
- * Picks the nearest source that has a credential; within one level the kind the purpose prefers.
+ * Picks from the nearest level that has a credential the kind that the purpose prefers.
+ * @param sources at least one
  * @param username the user name in force, if any
- * @returns undefined when no source has one
  */
 export async function resolveCredential(
   sources: readonly CredentialSource[],
   purpose: Purpose,
   username: string | undefined,
-): Promise<Credential | undefined> {
-  const nearest = sources[0]?.level;
-  if (nearest === undefined) return undefined;
-  const level = sources.filter((source) => source.level === nearest);
+): Promise<Credential> {
+  const [first] = sources as [CredentialSource];
+  const nearest = sources.filter(({ level }) => level === first.level);
   const preferred: CredentialKind = purpose === 'mint' ? 'secret' : 'password';
-  const source = level.find(({ kind }) => kind === preferred) ?? (level[0] as CredentialSource);
-  const who = source.username ?? username;
-  if (source.kind === 'password' && who === undefined) {
-    throw new GraphException('INPUT_REQUIRED', `There is a password (${source.label}) but no user name.`, {
+  const source = nearest.find(({ kind }) => kind === preferred) ?? first;
+  const { kind, label, level, alias } = source;
+  const owner = source.username ?? username;
+  if (kind === 'password' && owner === undefined) {
+    throw new GraphException('INPUT_REQUIRED', `There is a password (${label}) but no user name.`, {
       hint: 'give --username or GRAPHCRED_USERNAME',
     });
   }
-  const value = once(source.read);
-  return {
-    kind: source.kind,
-    label: source.label,
-    level: source.level,
-    literal: source.literal ?? false,
-    username: who,
-    principal: await principalOf(source, who, value),
-    value,
+  const value = once(() => source.read());
+  const servers = async () => {
+    const own = await source.servers();
+    if (own !== undefined) return own;
+    throw new GraphException('HOST_MISMATCH', `It is not known which servers ${label} belongs to.`, {
+      hint: 'check the addresses beside it: graphcred config show',
+    });
   };
+  const principal = await principalOf(source, owner, value);
+  return { kind, label, level, alias, username: owner, principal, servers, value };
 }
 
 async function principalOf(
@@ -74,7 +95,6 @@ async function principalOf(
 ): Promise<string> {
   if (source.kind === 'password') return `user:${username}`;
   if (source.reference !== undefined) return source.reference;
-  const { createHash } = process.getBuiltinModule('node:crypto');
   // 48 bits: enough to tell a person's secrets apart, far too few to be the secret.
   const digest = createHash('sha256')
     .update((await value()).reveal())

@@ -15,6 +15,8 @@ export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Set for an answer that is streamed: what follows the body after a pause, '' for nothing. */
+  readonly trailer?: string;
 }
 
 export function json(status: number, value: unknown): Reply {
@@ -36,4 +38,9 @@ export function percentDecode(given: string): string {
   } catch {
     return given;
   }
+}
+
+/** Undoes Java's URLEncoder. Text that was never encoded passes, as on the real server. */
+export function decodeForm(body: string): string {
+  return percentDecode(body.replaceAll('+', ' '));
 }

@@ -2,7 +2,9 @@ import { type Call, json, type Reply } from './call.js';
 import { checkFault, parseFault } from './fault-spec.js';
 import type { Fault, FaultList } from './faults.js';
 import type { RequestLogEntry } from './request-log.js';
-import type { Switches, World } from './world.js';
+import { chooseTexts, listTexts } from './say.js';
+import { setSwitches } from './switches.js';
+import type { World } from './world.js';
 
 export interface Controls {
   readonly world: World;
@@ -37,8 +39,13 @@ export function control(call: Call, controls: Controls): Reply {
       case 'GET switches':
         return json(200, world.switches);
       case 'POST switches':
-        setSwitches(world.switches, JSON.parse(call.body) as Record<string, unknown>);
+        setSwitches(world.switches, readObject(call.body));
         return json(200, world.switches);
+      case 'GET texts':
+        return json(200, listTexts(world));
+      case 'POST texts':
+        chooseTexts(world.texts, readObject(call.body));
+        return json(200, listTexts(world));
       default:
         return json(404, { error: true, message: 'See docs/sandbox.md for the control path.' });
     }
@@ -59,11 +66,8 @@ function readFaults(body: string): Fault[] {
   return (Array.isArray(given) ? given : [given]).map((one) => checkFault(one as Fault));
 }
 
-function setSwitches(switches: Switches, given: Record<string, unknown>): void {
-  for (const [name, value] of Object.entries(given)) {
-    const present = Object.hasOwn(switches, name) ? switches[name as keyof Switches] : undefined;
-    if (present === undefined || typeof present !== typeof value)
-      throw new Error(`There is no such switch: ${name}.`);
-    Object.assign(switches, { [name]: value });
-  }
+function readObject(body: string): object {
+  const given: unknown = JSON.parse(body);
+  if (typeof given !== 'object' || given === null) throw new Error('Send a JSON object.');
+  return given;
 }

@@ -11,6 +11,7 @@ const ACTIONS: readonly FaultAction[] = [
   'clock',
   'sleeping',
   'starting',
+  'suspended',
 ];
 const NUMBERS = ['nth', 'times', 'ms', 'seconds', 'status'];
 const TEXTS = ['route', 'action', 'header', 'body'];
@@ -24,7 +25,7 @@ const TEXTS = ['route', 'action', 'header', 'body'];
  *     action=status,status=200,body={"error":true,"message":"a, b"}
  *
  * Keys: `action` (delay, status, html, truncate, malformed, drop-before, drop-after, clock, sleeping,
- * starting), `route`, `nth`, `times`, `ms`, `seconds`, `status`, `header`, `body`; see `Fault` for each.
+ * starting, suspended), `route`, `nth`, `times`, `ms`, `seconds`, `status`, `header`, `body`; see `Fault` for each.
  *
  * Throws an Error with one clear sentence.
  */

@@ -1,4 +1,6 @@
 import { html, json, type Reply, text } from './call.js';
+import { page } from './say.js';
+import type { World } from './world.js';
 
 /** What a fault does to the calls it meets; the grammar of the string form is in `parseFault`. */
 export type FaultAction =
@@ -11,7 +13,8 @@ export type FaultAction =
   | 'drop-after'
   | 'clock'
   | 'sleeping'
-  | 'starting';
+  | 'starting'
+  | 'suspended';
 
 export interface Fault {
   readonly action: FaultAction;
@@ -34,20 +37,18 @@ export interface Fault {
 }
 
 const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
-const SLEEPING =
-  '<html><head><title>Starting workspace</title></head><body>Starting workspace</body></html>\n';
 
 /** The answer that takes the place of the real one, for actions that do so. The call then has no effect. */
-export function faultReply(fault: Fault): Reply | undefined {
+export function faultReply(world: World, fault: Fault): Reply | undefined {
   switch (fault.action) {
     case 'status':
       return withHeader(statusReply(fault.status ?? 500, fault.body ?? 'json'), fault.header);
     case 'html':
       return html(fault.status ?? 200, fault.body ?? PAGE);
     case 'sleeping':
-      return html(502, SLEEPING);
     case 'starting':
-      return json(202, { error: 'false', message: 'The workspace is starting', results: {} });
+    case 'suspended':
+      return page(world, fault.action);
     default:
       return undefined;
   }

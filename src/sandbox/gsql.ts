@@ -1,6 +1,7 @@
 import { scan, type Word } from './gsql-words.js';
+import { wording, words } from './say.js';
 import { dropSecret, findSecret, maskSecret, newSecret, type User } from './state.js';
-import { fill, GSQL } from './texts.js';
+import type { TextId } from './texts.js';
 import type { World } from './world.js';
 
 /** What a client knows between two calls: 3.x keeps it in a cookie. */
@@ -10,7 +11,7 @@ export interface Session {
 }
 
 export interface GsqlAnswer {
-  readonly lines: string[];
+  readonly text: string;
   /** 0, 211 syntax error, 212 failed statement, 213 no graph in use. */
   readonly code: number;
 }
@@ -19,59 +20,61 @@ const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Runs every statement of `source` in turn; a failed one does not stop the next, a syntax error does. */
 export function runGsql(world: World, session: Session, source: string): GsqlAnswer {
-  const words = scan(source);
+  const found = scan(source);
   const lines: string[] = [];
   let code = 0;
   let at = 0;
 
   const is = (offset: number, keyword: string) => {
-    const word = words[at + offset];
+    const word = found[at + offset];
     return word !== undefined && !word.quoted && word.text.toUpperCase() === keyword;
   };
   const startsStatement = (offset: number) =>
     (is(offset, 'USE') && (is(offset + 1, 'GRAPH') || is(offset + 1, 'GLOBAL'))) ||
     ((is(offset, 'CREATE') || is(offset, 'SHOW') || is(offset, 'DROP')) &&
       (is(offset + 1, 'SECRET') || (is(offset, 'SHOW') && is(offset + 1, 'USER'))));
-  const say = (line: string, result = 0) => {
-    lines.push(line);
-    if (result !== 0) code = result;
+  const say: Say = (id, values) => {
+    lines.push(words(world, id, values));
+    code = wording(world, id).returnCode ?? code;
   };
+  const print: Print = (line) => lines.push(line);
+  const answer = () => ({ text: lines.map((line) => `${line}\n`).join(''), code });
   const syntaxError = (word: Word | undefined): GsqlAnswer => {
-    const found = word ?? { text: '<EOF>', line: words.at(-1)?.line ?? 1, column: 1 };
-    say(fill(GSQL.syntax, { token: found.text, line: found.line, column: found.column }), 211);
-    return { lines, code };
+    const { text, line, column } = word ?? { text: '<EOF>', line: found.at(-1)?.line ?? 1, column: 1 };
+    say('syntax', { token: text, line, column });
+    return answer();
   };
 
-  while (at < words.length) {
+  while (at < found.length) {
     if (is(0, ';')) {
       at++;
     } else if (is(0, 'USE') && is(1, 'GLOBAL')) {
       session.graph = null;
-      say(GSQL.usingGlobal);
+      say('usingGlobal');
       at += 2;
     } else if (is(0, 'USE') && is(1, 'GRAPH')) {
-      const graph = words[at + 2];
+      const graph = found[at + 2];
       if (!graph || is(2, ';')) return syntaxError(graph);
       useGraph(world, session, graph.text, say);
       at += 3;
     } else if (is(0, 'CREATE') && is(1, 'SECRET')) {
       // The alias is optional, so only a word on the same line can be one.
-      const next = words[at + 2];
+      const next = found[at + 2];
       const hasAlias =
-        next !== undefined && next.line === words[at + 1]!.line && !is(2, ';') && !startsStatement(2);
+        next !== undefined && next.line === found[at + 1]!.line && !is(2, ';') && !startsStatement(2);
       if (hasAlias && !ALIAS.test(next.text)) return syntaxError(next);
       createSecret(world, session, hasAlias ? next.text : undefined, say);
       at += hasAlias ? 3 : 2;
     } else if (is(0, 'SHOW') && is(1, 'SECRET')) {
-      showSecrets(world, session, say);
+      showSecrets(world, session, say, print);
       at += 2;
     } else if (is(0, 'SHOW') && is(1, 'USER')) {
-      showUser(world, session, say);
+      showUser(world, session, print);
       at += 2;
     } else if (is(0, 'DROP') && is(1, 'SECRET')) {
       at += 2;
       for (;;) {
-        const name = words[at];
+        const name = found[at];
         if (!name || is(0, ';') || is(0, ',')) return syntaxError(name);
         dropOne(world, session, name.text, say);
         at++;
@@ -80,31 +83,32 @@ export function runGsql(world: World, session: Session, source: string): GsqlAns
       }
     } else {
       world.warn(
-        `The sandbox does not imitate the GSQL statement that begins with ${words[at]!.text.slice(0, 20)}.`,
+        `The sandbox does not imitate the GSQL statement that begins with ${found[at]!.text.slice(0, 20)}.`,
       );
-      return syntaxError(words[at]);
+      return syntaxError(found[at]);
     }
   }
-  return { lines, code };
+  return answer();
 }
 
-type Say = (line: string, result?: number) => void;
+type Say = (id: TextId, values?: Record<string, string | number>) => void;
+type Print = (line: string) => void;
 
+/** After a failure the graph in use stays, and what follows still runs. */
 function useGraph(world: World, session: Session, graph: string, say: Say): void {
-  if (world.state.graphs.includes(graph)) {
-    session.graph = graph;
-    say(`Using graph '${graph}'`);
-  } else {
-    session.graph = null;
-    say(fill(GSQL.unknownGraph, { graph }), 212);
+  if (!world.state.graphs.includes(graph)) {
+    say('useGraphFailed', { graph });
+    return;
   }
+  session.graph = graph;
+  say('usingGraph', { graph });
 }
 
 /** The graph secrets are kept under: none on 4.x. Undefined (and said so) when 3.x has none in use. */
 function secretGraph(world: World, session: Session, say: Say): string | null | undefined {
   if (world.version.generation === 'C') return null;
   if (session.graph !== null) return session.graph;
-  say(GSQL.noGraphInUse, 213);
+  say('noGraphInUse');
   return undefined;
 }
 
@@ -113,7 +117,8 @@ function createSecret(world: World, session: Session, alias: string | undefined,
   if (graph === undefined) return;
   const user = session.user.name;
   if (session.user.role === 'reader') {
-    say(graph === null ? GSQL.mayNotCreateGlobal : fill(GSQL.mayNotCreate, { graph }), 212);
+    if (graph === null) say('mayNotCreateGlobal', { user });
+    else say('mayNotCreate', { user, graph });
     return;
   }
   if (
@@ -122,41 +127,41 @@ function createSecret(world: World, session: Session, alias: string | undefined,
       (s) => s.user === user && s.alias === alias && (graph === null || s.graph === graph),
     )
   ) {
-    say(fill(GSQL.aliasTaken, { alias }), 212);
+    say('aliasTaken', { alias });
     return;
   }
   const secret = newSecret(world.state, user, graph, alias);
   world.changed();
-  say(fill(GSQL.secretCreated, { secret: secret.value, user }));
+  say('secretCreated', { secret: secret.value, user });
 }
 
-function showSecrets(world: World, session: Session, say: Say): void {
+function showSecrets(world: World, session: Session, say: Say, print: Print): void {
   const graph = secretGraph(world, session, say);
   if (graph === undefined) return;
   const own = world.state.secrets.filter(
     (s) => s.user === session.user.name && (graph === null || s.graph === graph),
   );
-  if (own.length === 0) say(GSQL.noSecrets);
+  if (own.length === 0) say('noSecrets');
   for (const secret of own) {
-    say(`    - Secret: ${maskSecret(secret.value)}`);
-    say(`      - Alias: ${secret.alias}`);
+    print(`    - Secret: ${maskSecret(secret.value)}`);
+    print(`      - Alias: ${secret.alias}`);
     // A 4.x secret has no graph; whether the line is printed there at all is not known.
-    if (secret.graph !== null && graph !== null) say(`      - GraphName: ${secret.graph}`);
+    if (secret.graph !== null && graph !== null) print(`      - GraphName: ${secret.graph}`);
     for (const token of world.state.tokens.values()) {
       if (token.secret !== secret.value || token.expiresAt * 1000 <= world.now()) continue;
       const end = new Date(token.expiresAt * 1000).toISOString().slice(0, 19).replace('T', ' ');
-      say(`      - Token: ${token.value} expire at: ${end}`);
+      print(`      - Token: ${token.value} expire at: ${end}`);
     }
   }
 }
 
-function showUser(world: World, session: Session, say: Say): void {
+function showUser(world: World, session: Session, print: Print): void {
   const { name, role } = session.user;
-  say(`  - Name: ${name}`);
-  say(`    - Global Roles: ${role === 'reader' ? '' : role}`);
+  print(`  - Name: ${name}`);
+  print(`    - Global Roles: ${role === 'reader' ? '' : role}`);
   for (const graph of world.state.graphs)
-    say(`    - Graph '${graph}' Roles: ${role === 'reader' ? 'queryreader' : 'admin'}`);
-  say(`    - FailedAttempts: ${world.throttle.get(name)?.failures ?? 0}`);
+    print(`    - Graph '${graph}' Roles: ${role === 'reader' ? 'queryreader' : 'admin'}`);
+  print(`    - FailedAttempts: ${world.throttle.get(name)?.failures ?? 0}`);
 }
 
 function dropOne(world: World, session: Session, name: string, say: Say): void {
@@ -164,10 +169,10 @@ function dropOne(world: World, session: Session, name: string, say: Say): void {
   if (graph === undefined) return;
   const secret = findSecret(world.state, session.user.name, graph, name);
   if (!secret) {
-    say(fill(GSQL.secretNotDropped, { alias: name }), 212);
+    say('secretNotDropped', { alias: name });
     return;
   }
   dropSecret(world.state, secret);
   world.changed();
-  say(fill(GSQL.secretDropped, { alias: name }));
+  say('secretDropped', { alias: name });
 }

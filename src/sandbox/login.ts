@@ -5,12 +5,11 @@ import { nowSeconds, type World } from './world.js';
 
 /** Who is calling the service server. */
 export type Login =
-  | { readonly user: User; readonly by: 'password' | 'secret' | 'token' }
+  | { readonly user: User; readonly by: 'password' | 'secret' | 'default-account' }
+  /** `graph` is what the token is for, '' for all graphs. */
+  | { readonly user: User; readonly by: 'token'; readonly graph: string }
   | { readonly refused: 'none' | 'wrong' }
   | { readonly refused: 'throttled'; readonly seconds: number };
-
-/** Failed logins by user name; never more than a handful of names, see `noteFailure`. */
-export type Throttle = Map<string, { failures: number; waitSeconds: number; until: number }>;
 
 const INITIAL_THRESHOLD = 5;
 const INITIAL_WAIT_SECONDS = 10;
@@ -27,15 +26,24 @@ export function readAuthorization(call: Call): { scheme: string; value: string }
 /** Login by the `Authorization` header, in every form this version of the service server takes. */
 export function login(world: World, call: Call): Login {
   const given = readAuthorization(call);
-  if (!given) return { refused: 'none' };
+  if (!given) return defaultAccount(world) ?? { refused: 'none' };
   if (given.scheme === 'basic') return loginBasic(world, given.value);
   if (given.scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1))
     return loginSecret(world, given.value);
   if (given.scheme === 'bearer' && world.version.atLeast(4, 1, 2)) {
     const token = checkJwt(world, given.value);
-    return 'claims' in token ? { user: token.user, by: 'token' } : { refused: 'wrong' };
+    return 'claims' in token
+      ? { user: token.user, by: 'token', graph: token.claims.graph ?? '' }
+      : { refused: 'wrong' };
   }
   return { refused: 'wrong' };
+}
+
+/** While the default account has its default password, a real GSQL server asks nobody to log in. */
+function defaultAccount(world: World): Login | undefined {
+  const user = findUser(world, 'tigergraph');
+  const off = world.switches.defaultPassword === 'no-login' && user?.password === 'tigergraph';
+  return off ? { user, by: 'default-account' } : undefined;
 }
 
 /** Login by base64 of `user:password`, as in Basic and in the body of the shell's login. */
@@ -100,7 +108,7 @@ export function checkJwt(
   if (claims.exp <= nowSeconds(world)) return { problem: 'expired' };
   const user = findUser(world, claims.sub);
   if (!user) return { problem: 'user' };
-  if (claims.graph !== undefined && !world.state.graphs.includes(claims.graph)) return { problem: 'graph' };
+  if (claims.graph && !world.state.graphs.includes(claims.graph)) return { problem: 'graph' };
   if (world.state.blocked.get(user.name)?.includes(token)) return { problem: 'blocked' };
   return { claims, user };
 }

@@ -1,7 +1,8 @@
 import type { Fault } from './faults.js';
 import type { RequestLogEntry } from './request-log.js';
+import type { TextChoices } from './say.js';
 import type { Role } from './state.js';
-import type { Switches } from './world.js';
+import type { Switches } from './switches.js';
 
 export interface SandboxOptions {
   /** `X.Y.Z`, 3.x or 4.x. Default 3.10.1. */
@@ -28,6 +29,8 @@ export interface SandboxOptions {
   faults?: readonly Fault[];
   /** Disputed points; see docs/sandbox.md. */
   switches?: Partial<Switches>;
+  /** Answers that differ from the table of texts; see docs/sandbox.md. */
+  texts?: TextChoices;
   /** Gets one JSON line for each request, without credentials. */
   log?: (line: string) => void;
   /** Gets one line when something is asked that the sandbox does not imitate. */

@@ -1,24 +1,14 @@
 import { type Call, json, percentDecode, type Reply } from './call.js';
 import { vertices } from './graph.js';
-import { checkJwt, findUser, readAuthorization } from './login.js';
+import { checkJwt, findUser, type JwtProblem, readAuthorization } from './login.js';
+import { ENVELOPE, page, refuseRestpp, succeed } from './say.js';
 import { maskToken } from './state.js';
-import { type AssumedText, fill, RESTPP } from './texts.js';
+import type { TextId } from './texts.js';
 import { nowSeconds, type World } from './world.js';
-
-const ENVELOPE = { version: { edition: 'enterprise', api: 'v2', schema: 0 } };
-
-function restppError(text: AssumedText, values: Record<string, string> = {}, status = text.status): Reply {
-  return json(status, { ...ENVELOPE, error: true, message: fill(text.message, values), code: text.code });
-}
 
 /** What RESTPP says to a path it does not have; `/requesttoken` is one while REST authentication is off. */
 export function noEndpoint(world: World, path: string): Reply {
-  return json(world.switches.restAuthOffStatus, {
-    ...ENVELOPE,
-    error: true,
-    message: `Endpoint is not found from url = ${path}, please use GET /endpoints to list all valid endpoints.`,
-    code: 'REST-1000',
-  });
+  return refuseRestpp(world, 'noEndpoint', { path });
 }
 
 /** The data server, without its token endpoints. Undefined: a path the sandbox does not imitate. */
@@ -41,10 +31,14 @@ type Handler = (holder: Holder | undefined) => Reply;
 
 function route(world: World, call: Call, path: string): Handler | undefined {
   const { method } = call;
-  if (path === '/echo' && (method === 'GET' || method === 'POST')) {
-    return () => json(200, { error: false, message: 'Hello GSQL' });
-  }
+  if (path === '/echo' && (method === 'GET' || method === 'POST')) return () => succeed(world, 'echo');
   if (path === '/version' && method === 'GET') return () => versionReply(world);
+  const [, small, about] = /^\/(echo|version)\/([^/]+)$/.exec(path) ?? [];
+  if (small && about && method === 'GET') {
+    const graph = percentDecode(about);
+    const reply = small === 'echo' ? () => succeed(world, 'echo') : () => versionReply(world);
+    return (holder) => graphRefusal(world, graph, holder) ?? reply();
+  }
   const match = /^\/graph\/([^/]+)\/vertices\/([^/]+)$/.exec(path);
   if (match && method === 'GET') {
     const [graph, type] = [percentDecode(match[1]!), percentDecode(match[2]!)];
@@ -54,64 +48,47 @@ function route(world: World, call: Call, path: string): Handler | undefined {
 }
 
 function readToken(world: World, call: Call): { holder: Holder } | { refusal: Reply } {
-  const { badTokenStatus, expiredTokenStatus } = world.switches;
   const given = readAuthorization(call);
   if (given?.scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1)) {
     const secret = world.state.secrets.find((s) => s.value === given.value);
-    if (secret) return { holder: { graph: secret.graph, shown: maskToken(given.value) } };
-    return { refusal: restppError(RESTPP.unknownToken, { token: maskToken(given.value) }, badTokenStatus) };
+    const token = maskToken(given.value);
+    if (!secret) return { refusal: refuseRestpp(world, 'unknownGsqlSecret', { token }) };
+    return { holder: { graph: world.version.generation === 'C' ? null : secret.graph, shown: token } };
   }
   // User name and password count as no token at all.
   const token = given?.scheme === 'bearer' ? given.value : '';
   const shown = token === '' ? '' : maskToken(token);
-  const refuse = (text: AssumedText, status: number) => ({
-    refusal: restppError(text, { token: shown }, status),
-  });
+  const refuse = (id: TextId) => ({ refusal: refuseRestpp(world, id, { token: shown }) });
 
-  if (token.length < 12) return { refusal: json(badTokenStatus, missingToken(world, shown)) };
-  if (world.version.generation !== 'C') {
-    const held = world.state.tokens.get(token);
-    if (!held || !findUser(world, held.user)) return refuse(RESTPP.unknownToken, badTokenStatus);
-    if (held.expiresAt <= nowSeconds(world)) return refuse(RESTPP.expired, expiredTokenStatus);
+  // The two wordings seen: in 2020, and from late 2022 on.
+  if (token.length < 12) return refuse(world.version.atLeast(3, 8) ? 'missingToken' : 'missingTokenOld');
+  const held = world.state.tokens.get(token);
+  const major4 = world.version.generation === 'C';
+  if (!major4 || (held && world.switches.plainTokensOn4 === 'valid')) {
+    if (!held || !findUser(world, held.user)) return refuse('unknownToken');
+    if (held.expiresAt <= nowSeconds(world)) return refuse('expiredToken');
     return { holder: { graph: held.graph, shown } };
   }
-
   const checked = checkJwt(world, token);
-  if ('claims' in checked) return { holder: { graph: checked.claims.graph ?? null, shown } };
-  switch (checked.problem) {
-    case 'malformed':
-      return {
-        refusal: json(badTokenStatus, {
-          ...ENVELOPE,
-          error: true,
-          message: `Access Denied because the input token = '${shown}' is not in correct format`,
-          code: 'REST-10016',
-        }),
-      };
-    case 'expired':
-      return refuse(RESTPP.expired, expiredTokenStatus);
-    case 'signature':
-      return refuse(RESTPP.badSignature, badTokenStatus);
-    case 'issuer':
-      return refuse(RESTPP.wrongIssuer, badTokenStatus);
-    case 'blocked':
-      return refuse(RESTPP.blocked, badTokenStatus);
-    case 'user':
-      return refuse(RESTPP.unknownUser, badTokenStatus);
-    case 'graph':
-      return refuse(RESTPP.graphGone, badTokenStatus);
-  }
+  if ('problem' in checked) return refuse(PROBLEMS[checked.problem]);
+  return { holder: { graph: checked.claims.graph || null, shown } };
 }
 
-/** The two wordings seen: in 2020, and from late 2022 on. */
-function missingToken(world: World, shown: string): unknown {
-  const reason = world.version.atLeast(3, 8) ? 'is empty or too short' : 'is invalid.';
-  return {
-    ...ENVELOPE,
-    error: true,
-    message: `Access Denied because the input token = '${shown}' ${reason}`,
-    code: 'REST-10016',
-  };
+const PROBLEMS = {
+  malformed: 'malformedToken',
+  expired: 'expiredToken',
+  signature: 'badSignature',
+  issuer: 'wrongIssuer',
+  blocked: 'blockedToken',
+  user: 'tokenUserGone',
+  graph: 'tokenGraphGone',
+} as const satisfies Record<JwtProblem, TextId>;
+
+/** Why the graph is out of reach for this token; undefined when it is not. */
+function graphRefusal(world: World, graph: string, holder: Holder | undefined): Reply | undefined {
+  if (!world.state.graphs.includes(graph)) return refuseRestpp(world, 'unknownGraph', { graph });
+  if (!holder || holder.graph === null || holder.graph === graph) return undefined;
+  return refuseRestpp(world, 'noPrivilege', { token: holder.shown, graph, own: holder.graph });
 }
 
 function verticesReply(
@@ -121,19 +98,16 @@ function verticesReply(
   type: string,
   holder: Holder | undefined,
 ): Reply {
-  if (!world.state.graphs.includes(graph)) return restppError(RESTPP.unknownGraph, { graph });
-  if (holder && holder.graph !== null && holder.graph !== graph) {
-    return restppError(RESTPP.noPrivilege, { token: holder.shown, graph }, world.switches.privilegeStatus);
-  }
+  const refusal = graphRefusal(world, graph, holder);
+  if (refusal) return refusal;
   const limit = call.query.get('limit');
-  if (limit !== null && !/^\d+$/.test(limit)) return restppError(RESTPP.badLimit, { limit });
+  if (limit !== null && !/^\d+$/.test(limit)) return refuseRestpp(world, 'badLimit', { limit });
   const found = vertices(type);
-  if (!found) return restppError(RESTPP.unknownType, { graph, type });
+  if (!found) return refuseRestpp(world, 'unknownType', { graph, type });
   const results = limit === null ? found : found.slice(0, Number(limit));
   return json(200, { ...ENVELOPE, error: false, message: '', results });
 }
 
-/** The line breaks in `message` are sent as they are, which strict JSON parsers refuse: so does the server. */
 function versionReply(world: World): Reply {
   const version = world.version.text;
   const component = (name: string) =>
@@ -148,9 +122,8 @@ function versionReply(world: World): Reply {
     component('restpp'),
     component('gsql'),
   ];
-  return {
-    status: 200,
-    headers: { 'Content-Type': 'application/json' },
-    body: `{"error":"false", "message":"${lines.join('\n')}\n"}`,
-  };
+  return page(world, 'version', {
+    lines: lines.map((line) => `${line}\n`).join(''),
+    escapedLines: lines.map((line) => `${line}\\n`).join(''),
+  });
 }

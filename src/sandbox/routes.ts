@@ -1,12 +1,11 @@
-import { type Call, html, json, type Reply } from './call.js';
+import type { Call, Reply } from './call.js';
+import { dropExpired } from './expired-tokens.js';
 import { noEndpoint, restpp } from './restpp.js';
+import { page } from './say.js';
 import { requestToken3 } from './v3.js';
 import { service3 } from './v3-service.js';
 import { requestToken4, service4 } from './v4.js';
 import type { World } from './world.js';
-
-const NGINX_404 =
-  '<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>\r\n<center><h1>404 Not Found</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n';
 
 /** The answer to one call; undefined for a path the sandbox does not imitate. */
 export function answer(world: World, call: Call): Reply | undefined {
@@ -17,23 +16,30 @@ export function answer(world: World, call: Call): Reply | undefined {
     const inner = path.slice('/restpp'.length);
     return restServer(world, call, inner, inner.startsWith('/requesttoken'));
   }
-  if (path === '/api/ping' && call.method === 'GET') {
-    // The text "false" is what the server says.
-    return json(200, { error: 'false', message: 'pong', results: {} });
+  if (path === '/api/ping' && call.method === 'GET') return page(world, 'ping');
+  if (path === '/expiredtoken' && call.method === 'DELETE' && world.version.atLeast(3, 7)) {
+    return dropExpired(world, call);
   }
   if (path.startsWith('/gsql/v1/')) {
-    return major4 ? service4(world, call, path.slice('/gsql/v1'.length)) : html(404, NGINX_404);
+    // A 4.0 that is otherwise a 3.11 has these two (switch tokensOn40).
+    const isThere =
+      major4 || (world.version.atLeast(4, 0) && /^\/gsql\/v1\/(statements|version)\b/.test(path));
+    return isThere ? service4(world, call, path.slice('/gsql/v1'.length)) : page(world, 'noSuchPage');
   }
   if (path.startsWith('/gsqlserver/')) {
-    return major4 ? html(404, NGINX_404) : service3(world, call, path.slice('/gsqlserver'.length));
+    return major4 ? page(world, 'noSuchPage') : service3(world, call, path.slice('/gsqlserver'.length));
   }
   return undefined;
 }
 
 /** nginx sends `/requesttoken` to the GSQL server while REST authentication is on, the rest to RESTPP. */
 function restServer(world: World, call: Call, path: string, isTokenPath: boolean): Reply | undefined {
+  const major4 = world.version.generation === 'C';
+  if (isTokenPath && major4 && world.switches.requestTokenOn4 === 'page') {
+    return page(world, 'requestTokenPage4');
+  }
   if (isTokenPath && world.restAuth) {
-    return world.version.generation === 'C' ? requestToken4(world, call) : requestToken3(world, call);
+    return major4 ? requestToken4(world, call) : requestToken3(world, call);
   }
   if (path.startsWith('/requesttoken') || path.startsWith('/gsql/v1/') || path.startsWith('/v1/')) {
     return noEndpoint(world, path);

@@ -15,11 +15,13 @@ import type { Sandbox, SandboxOptions } from './options.js';
 import { loadState, stateWriter } from './persistence.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
+import { chooseTexts } from './say.js';
 import { seed } from './seed.js';
 import { emptyState } from './state.js';
+import { initialSwitches, setSwitches } from './switches.js';
 import { head, listen, loopback, readCall, send } from './transport.js';
-import { parseServerVersion } from './version.js';
-import { DEFAULT_SWITCHES, type World } from './world.js';
+import { parseServerVersion, spoken } from './version.js';
+import type { World } from './world.js';
 
 export type { Fault } from './faults.js';
 export type { Sandbox, SandboxOptions } from './options.js';
@@ -46,9 +48,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   let dirty = false;
 
   const world: World = {
-    version,
+    get version() {
+      return spoken(version, this.switches);
+    },
     state,
-    switches: { ...DEFAULT_SWITCHES, ...options.switches },
+    switches: initialSwitches(),
+    texts: new Map(),
+    finished: new Map(),
     restAuth: restAuth === 'on',
     lifetimeUnit,
     throttle: new Map(),
@@ -58,6 +64,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     },
     warn: (line) => options.warn?.(line),
   };
+  setSwitches(world.switches, options.switches ?? {});
+  chooseTexts(world.texts, options.texts ?? {});
   const setClockOffset = (seconds: number) => {
     clockOffset = seconds;
   };
@@ -88,7 +96,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       return;
     }
     if (call.path.startsWith('/__sandbox/')) {
-      send(res, control(call, { world, faults, requests, unknownRoutes, setClockOffset }), world.now());
+      await send(res, control(call, { world, faults, requests, unknownRoutes, setClockOffset }), world.now());
       return;
     }
     const entry = describe(call, state);
@@ -118,7 +126,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       res.socket?.destroy();
       return 0;
     }
-    const replaced = hits.map(faultReply).find((reply) => reply !== undefined);
+    const replaced = hits.map((fault) => faultReply(world, fault)).find((reply) => reply !== undefined);
     const reply = replaced ?? (await handle(call));
     if (hits.some((fault) => fault.action === 'drop-after')) {
       res.socket?.destroy();
@@ -126,13 +134,14 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     }
     const broken = hits.find((fault) => fault.action === 'truncate' || fault.action === 'malformed');
     if (!broken) {
-      send(res, reply, world.now());
+      await send(res, reply, world.now());
       return reply.status;
     }
-    const body = Buffer.from(broken.body ?? reply.body);
+    const body = Buffer.from(broken.body ?? reply.body + (reply.trailer ?? ''));
     const half = body.subarray(0, Math.max(1, Math.floor(body.length / 2)));
     if (broken.action === 'malformed') {
-      send(res, { ...reply, body: broken.body ?? half.toString() }, world.now());
+      const { trailer: _, ...whole } = reply;
+      await send(res, { ...whole, body: broken.body ?? half.toString() }, world.now());
     } else {
       res.writeHead(reply.status, {
         ...head(reply, world.now()),

@@ -1,7 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Call, Reply } from './call.js';
 
 const MAX_BODY = 16 * 1024 * 1024;
+/** Long enough that a client reads the text and the trailer apart, as from a real server. */
+const TRAILER_PAUSE_MS = 5;
 
 /** The address to listen on. Throws for anything that could be reached from another machine. */
 export function loopback(host: string): string {
@@ -46,7 +49,14 @@ export function head(reply: Reply, now: number): Record<string, string> {
   return { ...reply.headers, Date: new Date(now).toUTCString() };
 }
 
-export function send(res: ServerResponse, reply: Reply, now: number): void {
+export async function send(res: ServerResponse, reply: Reply, now: number): Promise<void> {
+  if (reply.trailer !== undefined) {
+    res.writeHead(reply.status, head(reply, now));
+    for (const line of reply.body.split(/(?<=\n)/)) res.write(line);
+    if (reply.trailer !== '') await delay(TRAILER_PAUSE_MS);
+    res.end(reply.trailer);
+    return;
+  }
   const body = Buffer.from(reply.body);
   res.writeHead(reply.status, { ...head(reply, now), 'Content-Length': String(body.length) });
   res.end(body);

@@ -1,11 +1,12 @@
-import { type Call, json, percentDecode, type Reply, text } from './call.js';
+import { type Call, decodeForm, json, percentDecode, type Reply, text } from './call.js';
+import { dropExpired } from './expired-tokens.js';
 import { runGsql } from './gsql.js';
 import { type Login, login, loginBasic } from './login.js';
 import { rolesOf } from './roles.js';
+import { page, refuse } from './say.js';
 import { randomString, type User } from './state.js';
-import { fill, GSQL } from './texts.js';
-import { authtoken, dropExpired, requestToken3 } from './v3.js';
-import type { World } from './world.js';
+import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './v3.js';
+import { nowSeconds, type World } from './world.js';
 
 /** Everything below `/gsqlserver` on 3.x. Undefined: a path the sandbox does not imitate. */
 export function service3(world: World, call: Call, path: string): Reply | undefined {
@@ -21,7 +22,7 @@ export function service3(world: World, call: Call, path: string): Reply | undefi
     case 'POST login':
       return shellLogin(world, call);
     case 'POST version':
-      return text(200, `GSQL version: ${world.version.text}\n`);
+      return versionText(world, call);
     case 'GET simpleauth':
       return simpleAuth(world, call);
     case 'GET authtoken':
@@ -80,30 +81,35 @@ function sessionCookie(sent: Record<string, unknown>, user: User, graph: string 
   });
 }
 
-function unauthorized(): Reply {
-  return { status: 401, headers: { 'Content-Type': 'application/json' }, body: GSQL.unauthorized };
+function versionText(world: World, call: Call): Reply {
+  const closed = world.switches.versionLogin === 'wanted' && !('user' in login(world, call));
+  return closed ? refuse(world, 'unauthorized3') : page(world, 'version3', { version: world.version.text });
+}
+
+/** The old way of JDBC: `/gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
+function authtoken(world: World, call: Call): Reply {
+  const caller = login(world, call);
+  if (!('user' in caller)) return refuse(world, 'authtokenBadLogin3');
+  if (!world.restAuth) return refuse(world, 'authtokenRestAuthOff3');
+  const graph = call.query.get('graph') ?? '';
+  if (!world.state.graphs.includes(graph)) return refuse(world, 'authtokenUnknownGraph3', { graph });
+  const token = newToken(world, { secret: null, user: caller.user }, graph);
+  token.expiresAt = nowSeconds(world) + DEFAULT_LIFETIME_3;
+  world.changed();
+  return json(200, { error: false, message: '', results: { token: token.value } });
 }
 
 /** GSQL as text, URL-encoded or not. Whatever happens inside, the status is 200. */
 function file(world: World, call: Call): Reply {
   const caller = login(world, call);
-  if (!('user' in caller)) return unauthorized();
+  if (!('user' in caller)) return refuse(world, 'unauthorized3');
   const sent = readCookie(call);
   const graph = typeof sent.graph === 'string' && world.state.graphs.includes(sent.graph) ? sent.graph : null;
   const session = { user: caller.user, graph };
   const answer = runGsql(world, session, decodeForm(call.body));
-  const lines = [
-    ...answer.lines,
-    `__GSQL__COOKIES__,${sessionCookie(sent, caller.user, session.graph)}`,
-    // The shell stops reading here, so nothing may follow.
-    `__GSQL__RETURN__CODE__,${answer.code}`,
-  ];
-  return text(200, `${lines.join('\n')}\n`);
-}
-
-/** Undoes Java's URLEncoder. Text that was never encoded passes, as on the real server. */
-function decodeForm(body: string): string {
-  return percentDecode(body.replaceAll('+', ' '));
+  const cookie = `__GSQL__COOKIES__,${sessionCookie(sent, caller.user, session.graph)}\n`;
+  // The shell stops reading after the code, so nothing may follow.
+  return { ...text(200, answer.text), trailer: `${cookie}__GSQL__RETURN__CODE__,${answer.code}\n` };
 }
 
 /**
@@ -113,15 +119,10 @@ function decodeForm(body: string): string {
 function shellLogin(world: World, call: Call): Reply {
   const sent = readCookie(call);
   const caller = loginBasic(world, percentDecode(call.body.trim()));
-  if (!('user' in caller))
-    return json(200, { error: true, message: loginMessage(world, caller), isClientCompatible: true });
+  if (!('user' in caller)) return loginRefused(world, caller);
   const wanted = sent.graph;
   if (typeof wanted === 'string' && wanted !== '' && !world.state.graphs.includes(wanted)) {
-    return json(200, {
-      error: true,
-      message: fill(GSQL.unknownLoginGraph, { graph: wanted }),
-      isClientCompatible: true,
-    });
+    return refuse(world, 'loginUnknownGraph', { graph: wanted });
   }
   const defaultPassword = caller.user.name === 'tigergraph' && caller.user.password === 'tigergraph';
   const reply = json(200, {
@@ -141,14 +142,14 @@ function shellLogin(world: World, call: Call): Reply {
   return { ...reply, headers: { ...reply.headers, [setCookieName(world)]: cookie } };
 }
 
-function loginMessage(world: World, refused: Exclude<Login, { user: User }>): string {
-  if (refused.refused === 'throttled') return fill(GSQL.loginThrottled, { seconds: refused.seconds });
-  return world.version.atLeast(3, 8) ? 'Invalid username or password!' : 'Wrong password!';
+function loginRefused(world: World, refused: Exclude<Login, { user: User }>): Reply {
+  if (refused.refused === 'throttled') return refuse(world, 'loginThrottled', { seconds: refused.seconds });
+  return refuse(world, world.version.atLeast(3, 8) ? 'loginWrong' : 'loginWrongOld');
 }
 
 function simpleAuth(world: World, call: Call): Reply {
   const caller = login(world, call);
-  if (!('user' in caller)) return unauthorized();
+  if (!('user' in caller)) return refuse(world, 'unauthorized3');
   return json(200, {
     error: false,
     message: '',

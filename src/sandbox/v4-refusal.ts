@@ -1,17 +1,19 @@
-import { json, type Reply } from './call.js';
+import type { Reply } from './call.js';
 import type { Login } from './login.js';
+import { refuse } from './say.js';
 import type { User } from './state.js';
-import { type AssumedText, fill, REST_4 } from './texts.js';
+import type { World } from './world.js';
 
-export function refusal4(
-  given: AssumedText,
-  values: Record<string, string | number> = {},
-  status = given.status,
-): Reply {
-  return json(status, { error: true, message: fill(given.message, values) });
+export function notLoggedIn(world: World, refused: Exclude<Login, { user: User }>): Reply {
+  if (refused.refused === 'throttled') return refuse(world, 'tooManyLogins4', { seconds: refused.seconds });
+  return refuse(world, 'badLogin4');
 }
 
-export function notLoggedIn(refused: Exclude<Login, { user: User }>): Reply {
-  if (refused.refused === 'throttled') return refusal4(REST_4.tooManyLogins, { seconds: refused.seconds });
-  return refusal4(REST_4.badLogin);
+/** A token made for one graph is no login for another graph, nor for what concerns all of them. */
+export function beyondGraph(world: World, caller: Login, wanted: string | undefined): Reply | undefined {
+  if (!('by' in caller) || caller.by !== 'token' || caller.graph === '' || caller.graph === wanted) {
+    return undefined;
+  }
+  const target = wanted === undefined ? 'global' : `graph ${wanted}`;
+  return refuse(world, 'wrongScope4', { graph: caller.graph, target });
 }

@@ -1,9 +1,9 @@
 import { listField, parseBody } from './body.js';
 import { type Call, json, percentDecode, type Reply } from './call.js';
 import { findUser, login } from './login.js';
+import { refuse, succeed } from './say.js';
 import { dropSecret, findSecret, newSecret, type Secret, type User } from './state.js';
-import { REST_4 } from './texts.js';
-import { notLoggedIn, refusal4 } from './v4-refusal.js';
+import { beyondGraph, notLoggedIn } from './v4-refusal.js';
 import type { World } from './world.js';
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -22,7 +22,7 @@ export function secrets4(world: World, call: Call, path: string): Reply | undefi
       return list(world, owner);
     case 'GET one': {
       const secret = world.state.secrets.find((s) => s.user === owner.name && s.alias === name);
-      return secret ? success(shown(secret)) : refusal4(REST_4.noSuchSecret, { alias: name });
+      return secret ? success(shown(secret)) : refuse(world, 'noSuchSecret4', { alias: name });
     }
     case 'DELETE one':
       return drop(world, owner, [name]);
@@ -30,7 +30,7 @@ export function secrets4(world: World, call: Call, path: string): Reply | undefi
       const body = parseBody(call.body);
       // The user-credentials page spells the key like this three times.
       const names = body && listField(body.secrets ?? body.secrests);
-      return names && names.length > 0 ? drop(world, owner, names) : refusal4(REST_4.noSecretsNamed);
+      return names && names.length > 0 ? drop(world, owner, names) : refuse(world, 'noSecretsNamed4');
     }
     default:
       return undefined;
@@ -40,15 +40,18 @@ export function secrets4(world: World, call: Call, path: string): Reply | undefi
 /** Whose secrets the call is about: one's own, or a superuser's choice by `userName`. */
 function secretsOf(world: World, call: Call): User | Reply {
   const caller = login(world, call);
-  if (!('user' in caller)) return notLoggedIn(caller);
+  if (!('user' in caller)) return notLoggedIn(world, caller);
+  const beyond = beyondGraph(world, caller, undefined);
+  if (beyond) return beyond;
   const name = call.query.get('userName');
-  if (!name || name === caller.user.name) return mayCreate(call, caller.user) ?? caller.user;
-  if (caller.user.role !== 'superuser') return refusal4(REST_4.needSuperuser, { user: name });
-  return findUser(world, name) ?? refusal4(REST_4.unknownUser, { user: name });
+  if (!name || name === caller.user.name) return mayNotCreate(world, call, caller.user) ?? caller.user;
+  if (caller.user.role !== 'superuser') return refuse(world, 'needSuperuser4', { user: name });
+  return findUser(world, name) ?? refuse(world, 'unknownUser4', { user: name });
 }
 
-function mayCreate(call: Call, user: User): Reply | undefined {
-  return call.method === 'POST' && user.role === 'reader' ? refusal4(REST_4.mayNotCreate) : undefined;
+function mayNotCreate(world: World, call: Call, user: User): Reply | undefined {
+  if (call.method !== 'POST' || user.role !== 'reader') return undefined;
+  return refuse(world, 'mayNotCreate4', { user: user.name });
 }
 
 function success(results: unknown): Reply {
@@ -62,12 +65,12 @@ function shown(secret: Secret): { alias: string; value: string } {
 function create(world: World, call: Call, owner: User): Reply {
   const alias = call.query.get('alias') || undefined;
   const value = call.query.get('value') || undefined;
-  if (alias !== undefined && !ALIAS.test(alias)) return refusal4(REST_4.badAlias, { alias });
-  if (value !== undefined && !VALUE.test(value)) return refusal4(REST_4.badValue);
+  if (alias !== undefined && !ALIAS.test(alias)) return refuse(world, 'badAlias4', { alias });
+  if (value !== undefined && !VALUE.test(value)) return refuse(world, 'badValue4');
   if (alias !== undefined && world.state.secrets.some((s) => s.user === owner.name && s.alias === alias)) {
-    return refusal4(REST_4.aliasTaken, { alias });
+    return refuse(world, 'aliasTaken4', { alias });
   }
-  if (world.state.secrets.some((s) => s.value === value)) return refusal4(REST_4.valueTaken);
+  if (world.state.secrets.some((s) => s.value === value)) return refuse(world, 'valueTaken4');
   const secret = newSecret(world.state, owner.name, null, alias, value);
   world.changed();
   return success(shown(secret));
@@ -82,8 +85,8 @@ function list(world: World, owner: User): Reply {
 function drop(world: World, owner: User, names: string[]): Reply {
   const found = names.map((name) => findSecret(world.state, owner.name, null, name));
   const unknown = names.filter((_, i) => !found[i]);
-  if (unknown.length > 0) return refusal4(REST_4.unknownAlias, { alias: unknown.join(', ') });
+  if (unknown.length > 0) return refuse(world, 'unknownAlias4', { alias: unknown.join(', ') });
   for (const secret of found) dropSecret(world.state, secret!);
   world.changed();
-  return json(200, { error: false, message: `Successfully removed the secrets for user ${owner.name}.` });
+  return succeed(world, 'secretsDropped4', { user: owner.name });
 }

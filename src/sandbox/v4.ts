@@ -1,14 +1,15 @@
 import { LONGEST_LIFETIME, lifetimeField, listField, parseBody, stringField } from './body.js';
-import { type Call, json, type Reply, text } from './call.js';
-import { runGsql } from './gsql.js';
+import { type Call, json, type Reply } from './call.js';
 import { readJwt, signJwt } from './jwt.js';
 import { checkJwt, findUser, login } from './login.js';
 import { noEndpoint } from './restpp.js';
 import { rolesOf } from './roles.js';
+import { page, refuse, refuseRestpp, succeed, wording } from './say.js';
 import { newSecret, type User } from './state.js';
-import { CHECK_REASONS, GSQL, REST_4 } from './texts.js';
-import { notLoggedIn, refusal4 } from './v4-refusal.js';
+import { CHECK_REASONS } from './texts.js';
+import { beyondGraph, notLoggedIn } from './v4-refusal.js';
 import { secrets4 } from './v4-secrets.js';
+import { statement, statementStatus } from './v4-statements.js';
 import { nowSeconds, type World } from './world.js';
 
 const WEEK = 604_800;
@@ -17,16 +18,21 @@ const WEEK = 604_800;
 export function service4(world: World, call: Call, path: string): Reply | undefined {
   const { method } = call;
   // Assumed: a real 4.x server is not known to refuse these while REST authentication is off.
-  if (!world.restAuth && /^\/tokens(\/check)?$/.test(path)) return noEndpoint(world, `/gsql/v1${path}`);
+  if (!world.restAuth && world.switches.restAuthOffOn4 === 'refuse' && /^\/tokens(\/check)?$/.test(path)) {
+    return refuseRestpp(world, 'noEndpoint4', { path: `/gsql/v1${path}` });
+  }
   if (path === '/tokens') {
     if (method === 'POST') return mint(world, call);
     if (method === 'DELETE') return dropTokens(world, call);
-    return refusal4(REST_4.methodGone, { method, path: '/gsql/v1/tokens' });
+    return refuse(world, 'methodGone4', { method, path: '/gsql/v1/tokens' });
   }
   if (path === '/tokens/check' && method === 'POST') return check(world, call);
   if (path === '/secrets' || path.startsWith('/secrets/')) return secrets4(world, call, path);
-  if (path === '/statements' && method === 'POST') return statements(world, call);
-  if (path === '/version' && method === 'GET') return versionText(world);
+  if (path === '/statements' && method === 'POST') return statement(world, call);
+  if (path.startsWith('/statements/') && method === 'GET') {
+    return statementStatus(world, call, path.slice('/statements/'.length));
+  }
+  if (path === '/version' && method === 'GET') return versionText(world, call);
   if (path === '/auth/simple' && method === 'GET') return authSimple(world, call);
   if (path === '/drop-all') {
     return json(403, {
@@ -40,21 +46,22 @@ export function service4(world: World, call: Call, path: string): Reply | undefi
 /** A new JWT, or why not. */
 function mintJwt(world: World, call: Call): { token: string; exp: number } | Reply {
   const body = parseBody(call.body);
-  if (!body) return refusal4(REST_4.badBody);
-  const user = tokenOwner(world, call, stringField(body, 'secret'));
-  if ('status' in user) return user;
+  if (!body) return refuse(world, 'badBody4');
   const graph = stringField(body, 'graph');
+  const user = tokenOwner(world, call, stringField(body, 'secret'), graph);
+  if ('status' in user) return user;
   if (graph !== undefined && !world.state.graphs.includes(graph)) {
-    return refusal4(REST_4.unknownGraph, { graph }, world.switches.unknownGraphStatus);
+    return refuse(world, 'unknownGraph4', { graph });
   }
   const lifetime = lifetimeField(body.lifetime);
-  if (lifetime === null) return refusal4(REST_4.badLifetime);
+  if (lifetime === null) return refuse(world, 'lifetimeInvalid4');
   const seconds =
     lifetime === undefined ? WEEK : Math.floor(lifetime / (world.lifetimeUnit === 'ms' ? 1000 : 1));
-  if (seconds > LONGEST_LIFETIME) return refusal4(REST_4.badLifetime);
+  if (seconds > LONGEST_LIFETIME) return refuse(world, 'lifetimeInvalid4');
   const limit = world.switches.maxLifetime;
-  if (limit > 0 && seconds > limit) return refusal4(REST_4.lifetimeTooLong, { limit });
+  if (limit > 0 && seconds > limit) return refuse(world, 'lifetimeTooLong4', { limit });
 
+  const claim = graph ?? (world.switches.globalTokenGraph === 'empty' ? '' : undefined);
   const now = nowSeconds(world);
   const exp = now + seconds;
   // The samples of real tokens begin five seconds before they were made.
@@ -63,18 +70,25 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } | Rep
     iat: now - 5,
     exp,
     iss: 'TigerGraph',
-    ...(graph === undefined ? {} : { graph }),
+    ...(claim === undefined ? {} : { graph: claim }),
   };
   return { token: signJwt(claims, world.state.jwtKey), exp };
 }
 
-function tokenOwner(world: World, call: Call, secret: string | undefined): User | Reply {
+function tokenOwner(
+  world: World,
+  call: Call,
+  secret: string | undefined,
+  graph: string | undefined,
+): User | Reply {
   if (secret !== undefined) {
     const found = world.state.secrets.find((s) => s.value === secret);
-    return (found && findUser(world, found.user)) ?? refusal4(REST_4.badSecret);
+    return (found && findUser(world, found.user)) ?? refuse(world, 'badSecret4');
   }
   const caller = login(world, call);
-  if (!('user' in caller)) return notLoggedIn(caller);
+  if (!('user' in caller)) return notLoggedIn(world, caller);
+  const beyond = beyondGraph(world, caller, graph);
+  if (beyond) return beyond;
   if (caller.by === 'password') ensureGeneratedSecret(world, caller.user);
   return caller.user;
 }
@@ -84,7 +98,7 @@ function tokenOwner(world: World, call: Call, secret: string | undefined): User 
  * one is not known; here one is enough. A reader may have none.
  */
 function ensureGeneratedSecret(world: World, user: User): void {
-  if (user.role === 'reader') return;
+  if (user.role === 'reader' || world.switches.passwordMintOn4 === 'makes-none') return;
   const has = world.state.secrets.some(
     (s) => s.user === user.name && s.alias.startsWith('AUTO_GENERATED_ALIAS_'),
   );
@@ -96,12 +110,9 @@ function ensureGeneratedSecret(world: World, user: User): void {
 function mint(world: World, call: Call): Reply {
   const made = mintJwt(world, call);
   if ('status' in made) return made;
-  return json(200, {
-    expiration: javaDate(made.exp, world.switches.zone),
-    error: false,
-    message: 'Generate new JWT token successfully.',
-    token: made.token,
-  });
+  const { status = 200, message } = wording(world, 'generated4');
+  const expiration = javaDate(made.exp, world.switches.zone);
+  return json(status, { expiration, error: false, message, token: made.token });
 }
 
 /** The old path on 4.x: no `expiration`, because pyTigerGraph cannot read the date text there. */
@@ -110,7 +121,7 @@ export function requestToken4(world: World, call: Call): Reply {
     return noEndpoint(world, '/requesttoken');
   const made = mintJwt(world, call);
   if ('status' in made) return made;
-  return json(200, { error: false, message: 'Generate new token successfully.', token: made.token });
+  return succeed(world, 'generatedOld4', {}, { token: made.token });
 }
 
 /** `Fri Dec 20 09:07:39 UTC 2024`: Java's `Date.toString()`, in the server's own zone. */
@@ -132,12 +143,12 @@ function dropTokens(world: World, call: Call): Reply {
   const user = dropper(world, call);
   if ('status' in user) return user;
   const body = parseBody(call.body);
-  if (!body) return refusal4(REST_4.badBody);
+  if (!body) return refuse(world, 'badBody4');
   const tokens = listField(body.tokens);
-  if (tokens.length === 0) return refusal4(REST_4.noTokensNamed);
+  if (tokens.length === 0) return refuse(world, 'noTokensNamed4');
   const claims = tokens.map((token) => readJwt(token, world.state.jwtKey));
   if (claims.some((c) => typeof c === 'string' || c.sub !== user.name)) {
-    return refusal4(REST_4.badTokenToDrop, { user: user.name });
+    return refuse(world, 'foreignToken4', { user: user.name });
   }
 
   const now = nowSeconds(world);
@@ -149,10 +160,10 @@ function dropTokens(world: World, call: Call): Reply {
   const list = [...new Set([...held, ...tokens.filter(alive)])];
   const limit = world.switches.blockListLimit;
   if (list.length > limit && world.switches.fullBlockList === 'refuse')
-    return refusal4(REST_4.blockListFull, { limit });
+    return refuse(world, 'blockListFull4', { limit });
   world.state.blocked.set(user.name, list.slice(-limit));
   world.changed();
-  return json(200, { error: false, message: 'Successfully dropped the specified JWT tokens' });
+  return succeed(world, 'tokensDropped4');
 }
 
 /** pyTigerGraph 1.7 sends no login here, and its tests pass on servers with the default account. */
@@ -161,7 +172,7 @@ function dropper(world: World, call: Call): User | Reply {
   if ('user' in caller) return caller.user;
   const fallback = findUser(world, 'tigergraph');
   const lax = world.switches.deleteWithoutLogin === 'default-password' && fallback?.password === 'tigergraph';
-  return caller.refused === 'none' && lax ? fallback : notLoggedIn(caller);
+  return caller.refused === 'none' && lax ? fallback : notLoggedIn(world, caller);
 }
 
 /** Needs no login. The full token is echoed, as on the real server. */
@@ -170,39 +181,20 @@ function check(world: World, call: Call): Reply {
   const form = call.body.startsWith('token=') ? new URLSearchParams(call.body) : undefined;
   const body = form ? Object.fromEntries(form) : parseBody(call.body);
   const token = body && stringField(body, 'token');
-  if (token === undefined) return refusal4(REST_4.badBody);
+  if (token === undefined) return refuse(world, 'badBody4');
   const checked = checkJwt(world, token);
   if ('problem' in checked)
-    return refusal4(REST_4.checkFailed, { token, reason: CHECK_REASONS[checked.problem] });
-  return json(200, { error: false, message: `The token ${token} verification succeed.` });
+    return refuse(world, 'checkFailed4', { token, reason: CHECK_REASONS[checked.problem] });
+  return succeed(world, 'checkPassed4', { token });
 }
 
-/** GSQL as plain text, not URL-encoded. Failed statements are told in the text; the status is 200. */
-function statements(world: World, call: Call): Reply {
-  const caller = login(world, call);
-  if (!('user' in caller)) {
-    return { status: 401, headers: { 'Content-Type': 'application/json' }, body: GSQL.unauthorized };
-  }
-  const answer = runGsql(world, { user: caller.user, graph: null }, call.body);
-  const trailer = world.switches.trailersOn4 ? [`__GSQL__RETURN__CODE__,${answer.code}`] : [];
-  return text(200, [...answer.lines, ...trailer].map((line) => `${line}\n`).join(''));
-}
-
-function versionText(world: World): Reply {
-  return text(
-    200,
-    [
-      `GSQL version: ${world.version.text}`,
-      'GSQL commit number: 0000000000000000000000000000000000000000',
-      'GSQL commit date: 2024-10-01 00:00:00 +0000',
-      'This is the graphcred sandbox, an imitation.',
-      '',
-    ].join('\n'),
-  );
+function versionText(world: World, call: Call): Reply {
+  const closed = world.switches.versionLogin === 'wanted' && !('user' in login(world, call));
+  return closed ? refuse(world, 'versionLogin4') : page(world, 'version4', { version: world.version.text });
 }
 
 function authSimple(world: World, call: Call): Reply {
   const caller = login(world, call);
-  if (!('user' in caller)) return notLoggedIn(caller);
+  if (!('user' in caller)) return notLoggedIn(world, caller);
   return json(200, { error: false, message: '', results: rolesOf(world, caller.user) });
 }

@@ -1,3 +1,5 @@
+import type { Switches } from './switches.js';
+
 /** A = 3.0–3.4 (query strings), B = 3.5–3.11 (JSON at /requesttoken), C = 4.x (/gsql/v1). */
 export type Generation = 'A' | 'B' | 'C';
 
@@ -6,6 +8,12 @@ export interface ServerVersion {
   readonly generation: Generation;
   /** True when this server is `major.minor.patch` or later. */
   atLeast(major: number, minor: number, patch?: number): boolean;
+}
+
+/** What the server speaks: a 4.0 may be like 3.11, see the switch. */
+export function spoken(version: ServerVersion, { tokensOn40 }: Switches): ServerVersion {
+  const isOld = tokensOn40 === 'as-3.11' && version.generation === 'C' && !version.atLeast(4, 1);
+  return isOld ? { ...version, generation: 'B' } : version;
 }
 
 /** Reads `X.Y` or `X.Y.Z`. Throws when the sandbox imitates no such server. */

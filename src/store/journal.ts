@@ -1,8 +1,6 @@
-import fs from 'node:fs';
 import path from 'node:path';
-import { readChecked } from './files.js';
+import { readChecked, removeFile, stageFile } from '../files/private-files.js';
 import { hashOf } from './records.js';
-import { stageFile } from './write-files.js';
 
 /** What a long job has come to, so that the next run can go on from there. Never a credential. */
 export interface Journal {
@@ -10,6 +8,7 @@ export interface Journal {
   read(): string | undefined;
   /** Throws STORE_UNAVAILABLE. */
   write(step: string): void;
+  /** Throws STORE_UNAVAILABLE. */
   remove(): void;
   /** The lock that keeps two runs of the job apart. */
   readonly lockFile: string;
@@ -35,7 +34,7 @@ export function openJournal(stateDir: string, kind: 'rotate', key: string): Jour
       stageFile(file, `${JSON.stringify({ v: 1, key, step })}\n`).commit();
     },
     remove() {
-      fs.rmSync(file, { force: true });
+      removeFile(file);
     },
   };
 }

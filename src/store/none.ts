@@ -3,10 +3,12 @@ import type { Store } from './store.js';
 /** Keeps nothing and finds nothing. */
 export const noneStore: Store = {
   name: 'none',
-  find: () => undefined,
+  find: async () => undefined,
   read: async () => undefined,
   write: async () => {},
   remove: async () => false,
+  removeIf: async () => false,
   check: async () => {},
-  list: () => [],
+  list: async () => [],
+  takeTurn: async () => ({ write: async () => {}, refuse: async () => {}, release: async () => {} }),
 };

@@ -1,17 +1,60 @@
-import { fileStore } from './file.js';
+import { GraphException } from '../core/errors.js';
+import { loadNamedKey } from './file/key.js';
+import { fileStore } from './file/store.js';
+import { noneStore } from './none.js';
+import type { EngineReport } from './redis/inspect.js';
+import type { RedisStoreOptions } from './redis/store.js';
 import type { Store, StoreName, StoreOptions } from './store.js';
 
 /**
  * The store of that name; who keeps tokens in files never pays for the session bus. Opening touches nothing:
- * errors come from the first use.
+ * errors come from the first use, except that `redis` needs its address and a store key that all machines have.
  */
 export async function openStore(name: StoreName, options: StoreOptions): Promise<Store> {
   switch (name) {
     case 'keychain':
-      return (await import('./keychain.js')).keychainStore(options);
+      return (await import('./keychain/store.js')).keychainStore(options);
     case 'file':
       return fileStore(options);
+    case 'redis':
+      return openRedis(options);
     case 'none':
-      return (await import('./none.js')).noneStore;
+      return noneStore;
   }
+}
+
+export type { EngineReport };
+
+/**
+ * What a look at the Redis server of these settings has found.
+ * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
+ */
+export async function inspectRedis(options: StoreOptions): Promise<EngineReport> {
+  return (await import('./redis/inspect.js')).inspectEngine(await redisStoreOptions(options));
+}
+
+async function openRedis(options: StoreOptions): Promise<Store> {
+  const redisOptions = await redisStoreOptions(options);
+  return (await import('./redis/store.js')).redisStore(redisOptions);
+}
+
+async function redisStoreOptions(options: StoreOptions): Promise<RedisStoreOptions> {
+  const { redis, stateDir, warn } = options;
+  if (redis === undefined) {
+    throw new GraphException('INPUT_REQUIRED', 'The store redis needs the address of a Redis server.', {
+      hint: 'set GRAPHCRED_REDIS_URL, for example rediss://redis.example.com:6379',
+    });
+  }
+  const storeKey = await loadNamedKey(options);
+  if (storeKey === undefined) {
+    throw new GraphException(
+      'STORE_UNAVAILABLE',
+      'the store redis needs a store key that is the same on all machines',
+      {
+        hint: 'set GRAPHCRED_STORE_KEY_FILE or GRAPHCRED_STORE_KEY to 32 bytes in base64; a generated key file is not used',
+        setting: 'storeKey',
+      },
+    );
+  }
+  return { ...redis, storeKey, stateDir, warn };
 }

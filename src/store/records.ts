@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { readChecked } from './files.js';
+import { readChecked, removeFile, type Staged, stageFile } from '../files/private-files.js';
 import type { StoreRecord } from './store.js';
 
 /** A record as it lies on the disk. */
@@ -131,4 +131,16 @@ function sum53(text: string, seed: number): string {
   a = Math.imul(a ^ (a >>> 16), 0x85ebca6b) ^ Math.imul(b ^ (b >>> 13), 0xc2b2ae35);
   b = Math.imul(b ^ (b >>> 16), 0x85ebca6b) ^ Math.imul(a ^ (a >>> 13), 0xc2b2ae35);
   return ((b & 0x1fffff) * 2 ** 32 + (a >>> 0)).toString(16).padStart(14, '0');
+}
+
+/** Writes the entry beside its place; `commit` replaces what was there. Throws STORE_UNAVAILABLE. */
+export function stageEntry(stateDir: string, { record, sealed }: Entry): Staged {
+  const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
+  const text = JSON.stringify({ v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed });
+  return stageFile(entryPath(stateDir, kind, key, 'json'), `${text}\n`);
+}
+
+/** Removes an entry's file; no error if it is gone already. Throws STORE_UNAVAILABLE. */
+export function removeEntry(stateDir: string, record: StoreRecord): void {
+  removeFile(entryPath(stateDir, record.kind, record.key, 'json'));
 }

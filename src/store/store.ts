@@ -1,6 +1,7 @@
+import type { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 
-export type StoreName = 'keychain' | 'file' | 'none';
+export type StoreName = 'keychain' | 'file' | 'redis' | 'none';
 
 /** What may be written down in plain text about a kept value: never the value itself. */
 export interface StoreRecord {
@@ -12,7 +13,7 @@ export interface StoreRecord {
    * account in the OS keychain, where a person may read it. No two entries share a key, whatever their kind.
    */
   readonly key: string;
-  readonly store: 'keychain' | 'file';
+  readonly store: 'keychain' | 'file' | 'redis';
   readonly createdAtUnix: number;
   /** Seconds since 1970; absent on entries that do not expire (secrets, passwords). */
   readonly expiresAtUnix?: number;
@@ -21,24 +22,55 @@ export interface StoreRecord {
 }
 
 /**
- * Where values are kept. No policy inside: expiry, identity, locking and fallback live with the callers.
+ * Where values are kept. No policy inside: expiry, identity and fallback live with the callers.
  * Absence is `undefined` or `false`; failure throws a GraphException with STORE_UNAVAILABLE or STORE_LOCKED;
  * deleting what is not there is not an error.
  */
 export interface Store {
   readonly name: StoreName;
-  /** The record of a key, if this store holds one. Reads a small file; never opens the keychain. */
-  find(key: string): StoreRecord | undefined;
+  /** The record of a key, if this store holds one. Never opens the keychain. */
+  find(key: string): Promise<StoreRecord | undefined>;
   /** The value that belongs to a record; `undefined` when it has vanished or cannot be decrypted. */
   read(record: StoreRecord): Promise<Sensitive | undefined>;
   /** Keeps value and record, replacing what was there: the value first, the record last. */
   write(record: StoreRecord, value: Sensitive): Promise<void>;
   /** Removes the value, then the record. False when there was nothing. */
   remove(key: string): Promise<boolean>;
+  /**
+   * Removes an entry if its value is still this one, compared under the entry's lock: another process may have
+   * replaced it. `undefined` means a value that could not be read. False when nothing was removed. Throws
+   * LOCK_TIMEOUT too.
+   */
+  removeIf(record: StoreRecord, value: Sensitive | undefined): Promise<boolean>;
   /** Throws what the next read or write would throw if this store cannot be used now. Changes nothing that is kept. */
   check(): Promise<void>;
   /** Every record of this store, in no order. Never opens the keychain. Unreadable records are skipped. */
-  list(): StoreRecord[];
+  list(): Promise<StoreRecord[]>;
+  /**
+   * Waits until this process alone may ask the server for the token of a key. Undefined when a record that will do has
+   * come meanwhile. Throws the refusal that another process met since, LOCK_TIMEOUT or STORE_UNAVAILABLE.
+   */
+  takeTurn(key: string, options: TurnOptions): Promise<Turn | undefined>;
+}
+
+/** The right to ask the server for the token of a key. Nobody else who shares the store has it meanwhile. */
+export interface Turn {
+  /** Keeps the new token, unless this turn was lost and its new holder has kept one already. */
+  write(record: StoreRecord, value: Sensitive): Promise<void>;
+  /** Tells those who wait that the server refused. Never throws. */
+  refuse(refusal: GraphException): Promise<void>;
+  /** Gives the turn back. Never throws. */
+  release(): Promise<void>;
+}
+
+export interface TurnOptions {
+  /** How long to wait for another process, in ms. */
+  readonly waitMs: number;
+  /** When this call began, ms since 1970. */
+  readonly since: number;
+  now(): number;
+  /** Whether a record that another process wrote meanwhile makes the turn unnecessary. */
+  accepts(record: StoreRecord): boolean;
 }
 
 /** How the store reaches the OS keychain. */
@@ -60,6 +92,26 @@ export interface KeychainOptions {
   readonly promptMs?: number;
 }
 
+/** How the Redis server is reached that the fleet shares its tokens through. */
+export interface RedisOptions {
+  /** One server; or several of which any may be asked: Sentinels, or nodes of a cluster. */
+  readonly addresses: readonly RedisAddress[];
+  readonly tls: boolean;
+  /** CA certificates in PEM, instead of the system's. */
+  readonly ca?: string | undefined;
+  readonly username?: string | undefined;
+  readonly password?: Sensitive | undefined;
+  readonly database: number;
+  /** The name under which Sentinels know the servers; the addresses are then theirs. */
+  readonly sentinelMaster?: string | undefined;
+  /** Longest wait for a server that is away, in ms. */
+  readonly timeoutMs: number;
+  /** Milliseconds since 1970, by this machine's clock. */
+  now(): number;
+}
+
+export type RedisAddress = { readonly host: string; readonly port: number } | { readonly path: string };
+
 export interface StoreOptions {
   /** Where records live, `$XDG_STATE_HOME/graphcred`. Made on the first write, mode 0700. */
   readonly stateDir: string;
@@ -67,9 +119,13 @@ export interface StoreOptions {
   readonly configDir: string;
   /** Key of the file store: 32 bytes in base64. Goes before `storeKeyFile`. */
   readonly storeKey?: Sensitive | undefined;
-  /** File holding such a key. */
+  /** File or pipe holding such a key. */
   readonly storeKeyFile?: string | undefined;
+  /** How long that pipe may take to be written, in ms. Default 30000. */
+  readonly timeoutMs?: number | undefined;
   readonly keychain: KeychainOptions;
+  /** Needed for the store `redis` only. */
+  readonly redis?: RedisOptions | undefined;
   /** One line about an entry that had to be passed over; the caller prints it. */
   warn(message: string): void;
 }

@@ -1,40 +1,206 @@
-import type { Store } from '../store/store.js';
-import { type HeldToken, readHeld, type Wanted } from './find.js';
-import { type Identity, identityKey } from './identity.js';
+import { GraphException } from '../core/errors.js';
+import type { Store, StoreRecord, Turn } from '../store/store.js';
+import { type HeldToken, type Identity, identityKey, isUsable, readHeld, type Wanted } from './cache.js';
 
 export interface AcquireOptions extends Wanted {
   readonly identity: Identity;
   readonly host: string;
   /** The store was asked for by name: its failure is the call's. */
-  readonly insist: boolean;
-  readonly stateDir: string;
+  readonly storeRequired: boolean;
   readonly waitMs: number;
 }
 
 export interface AcquireDeps {
   readonly store: Store;
+  /** Where tokens are while the store has failed. */
+  readonly fallback?: Store | undefined;
   now(): number;
   warn(message: string): void;
+  /** Fetches the credential, for which a person may have to type or a program to run. No lock is held meanwhile. */
+  prepare(): Promise<void>;
   /** Asks the server; loads the HTTP code, which those who only wait never need. */
   mint(): Promise<Omit<HeldToken, 'source'>>;
 }
 
 /**
  * The use case of the tool: a held token if it will do, else exactly one mint, however many ask at once.
- * @throws GraphException whatever the mint, an insisted-on store or the lock says
+ * @throws GraphException whatever the mint, a required store or the turn says
  */
 export async function acquireToken(options: AcquireOptions, deps: AcquireDeps): Promise<HeldToken> {
+  return acquireFrom(undefined, options, deps);
+}
+
+/**
+ * @param preparedAt when this call had its credential, ms since 1970; undefined before that. A refusal met by another
+ *   process since then answers this one too.
+ */
+async function acquireFrom(
+  preparedAt: number | undefined,
+  options: AcquireOptions,
+  deps: AcquireDeps,
+): Promise<HeldToken> {
   const key = identityKey(options.identity);
-  const { store } = deps;
-  if (store.name === 'none') return { ...(await deps.mint()), source: 'server' };
-  const since = deps.now();
-  // Whoever finds a token needs none of what follows.
-  const minting = () => import('./mint-once.js');
   try {
     const held = await readHeld(key, options, deps);
     if (held) return held;
   } catch (error) {
-    return (await minting()).mintUnkept(error, options, deps);
+    return acquireElsewhere(error, preparedAt, options, deps);
   }
-  return (await minting()).mintOnce(key, since, options, deps);
+  if (preparedAt === undefined) await deps.prepare();
+  const since = preparedAt ?? deps.now();
+  let turn: Turn | HeldToken;
+  try {
+    // With an unusable store there is nothing to wait for, so it is checked before the lock is taken.
+    await deps.store.check();
+    turn = await takeTurn(key, since, options, deps);
+  } catch (error) {
+    return acquireElsewhere(error, since, options, deps);
+  }
+  if ('token' in turn) return turn;
+  try {
+    return await mintInTurn(key, turn, options, deps);
+  } finally {
+    await turn.release();
+  }
+}
+
+/**
+ * The store has failed: a token from the fallback, else a new one for this call alone. Throws what is no such failure,
+ * or must be told.
+ */
+async function acquireElsewhere(
+  error: unknown,
+  preparedAt: number | undefined,
+  options: AcquireOptions,
+  deps: AcquireDeps,
+): Promise<HeldToken> {
+  if (options.storeRequired || !isStoreFailure(error)) throw error;
+  const { fallback } = deps;
+  const warn = (consequence: string) =>
+    deps.warn(`${error.message}; ${consequence}${error.hint ? ` (${error.hint})` : ''}`);
+  if (fallback) {
+    warn('this machine uses its own tokens');
+    return acquireFrom(preparedAt, options, { ...deps, store: fallback, fallback: undefined });
+  }
+  // Where the server refuses, there is no token of which to say so.
+  const minted = await deps.mint();
+  warn('the token is not kept');
+  return { ...minted, source: 'server' };
+}
+
+/** The turn; or the token that another process minted meanwhile. */
+async function takeTurn(
+  key: string,
+  since: number,
+  options: AcquireOptions,
+  deps: AcquireDeps,
+): Promise<Turn | HeldToken> {
+  const { store, now } = deps;
+  const base = { waitMs: options.waitMs, since, now };
+  const accepts = (record: StoreRecord) => isUsable(record, options, now());
+  const turn = await store.takeTurn(key, { ...base, accepts });
+  if (turn) return turn;
+  const held = await readHeldInTurn(key, options, deps);
+  if (held) return held;
+  // A record whose value cannot be had is no answer: then it is this one's turn all the same.
+  const later = await store.takeTurn(key, { ...base, accepts: () => false });
+  if (later) return later;
+  throw new GraphException('INTERNAL', 'a store gave neither a turn nor a record');
+}
+
+async function readHeldInTurn(
+  key: string,
+  options: AcquireOptions,
+  deps: AcquireDeps,
+): Promise<HeldToken | undefined> {
+  return readHeld(key, options, deps).catch((error) => {
+    // The store has gone since it was checked: keeping the new token will fail too, and say so.
+    if (options.storeRequired || !isStoreFailure(error)) throw error;
+    return undefined;
+  });
+}
+
+/** The part that one process does at a time. */
+async function mintInTurn(
+  key: string,
+  turn: Turn,
+  options: AcquireOptions,
+  deps: AcquireDeps,
+): Promise<HeldToken> {
+  // The holder before this one may have minted it.
+  const theirs = await readHeldInTurn(key, options, deps);
+  if (theirs) return theirs;
+  // Minted by this machine while the store was away, or did not keep what it was given.
+  const own = deps.fallback && (await readHeld(key, options, { ...deps, store: deps.fallback }));
+  if (own) {
+    await keep(key, own, options, deps, turn);
+    return own;
+  }
+  const minted = await deps.mint().catch(async (error) => {
+    if (isRefusal(error)) await turn.refuse(error);
+    throw error;
+  });
+  await keep(key, minted, options, deps, turn);
+  return { ...minted, source: 'server' };
+}
+
+function isRefusal(error: unknown): error is GraphException {
+  return (
+    error instanceof GraphException && (error.code === 'AUTH_FAILED' || error.code === 'PERMISSION_DENIED')
+  );
+}
+
+/**
+ * Writes a token down; whether that was possible. A store that fails costs a warning, never the token.
+ * @param turn in which it was minted, if it was
+ */
+export async function keep(
+  key: string,
+  minted: Omit<HeldToken, 'source'>,
+  options: Pick<AcquireOptions, 'identity' | 'host'>,
+  deps: Omit<AcquireDeps, 'mint' | 'prepare'>,
+  turn?: Turn,
+): Promise<boolean> {
+  const { host } = options;
+  const { store } = deps;
+  if (store.name === 'none') return false;
+  // A server that was found to be of another version may have another REST server, and the token is for that one.
+  const identity = { ...options.identity, ...minted.servers };
+  const isInTurn = identityKey(identity) === key;
+  const now = deps.now();
+  const record: StoreRecord = {
+    v: 1,
+    kind: 'token',
+    key: identityKey(identity),
+    store: store.name,
+    createdAtUnix: Math.floor(now / 1000),
+    expiresAtUnix: minted.expiresAtUnix,
+    info: {
+      host,
+      restUrl: identity.restUrl,
+      gsqlUrl: identity.gsqlUrl,
+      graph: identity.graph ?? null,
+      principal: identity.principal,
+      lifetime: minted.lifetimeSeconds,
+      serverVersion: minted.serverVersion,
+      requestedAtMs: minted.requestedAtMs,
+    },
+  };
+  try {
+    await ((isInTurn && turn) || store).write(record, minted.token);
+    return true;
+  } catch (error) {
+    const [why, hint] =
+      error instanceof GraphException ? [error.message, error.hint] : [`the ${store.name} store failed`];
+    const { fallback } = deps;
+    const consequence = fallback ? 'the token is kept on this machine only' : 'the token is not kept';
+    deps.warn(`${why}; ${consequence}${hint ? ` (${hint})` : ''}`);
+    return fallback ? keep(key, minted, options, { ...deps, store: fallback, fallback: undefined }) : false;
+  }
+}
+
+function isStoreFailure(error: unknown): error is GraphException {
+  return (
+    error instanceof GraphException && (error.code === 'STORE_UNAVAILABLE' || error.code === 'STORE_LOCKED')
+  );
 }

@@ -1,16 +1,16 @@
 import type { GraphConnection } from '../core/connection.js';
+import { GraphException } from '../core/errors.js';
 import type { MintedToken } from '../core/options.js';
-import type { ServerVersion } from '../core/protocol.js';
-import { Sensitive } from '../core/sensitive.js';
-import type { HeldToken } from './find.js';
+import type { ServerVersion } from '../core/protocol/types.js';
+import { type BoundCredential, Sensitive } from '../core/sensitive.js';
+import type { HeldToken } from './cache.js';
 
 export interface MintInput {
   readonly connection: GraphConnection;
   readonly version: ServerVersion;
-  readonly secret: Sensitive | undefined;
   /** Seconds. */
   readonly lifetime: number;
-  /** What is remembered of this server. */
+  /** The unit this server was seen to count lifetimes in, not long ago. */
   readonly lifetimeUnit: 's' | 'ms' | undefined;
 }
 
@@ -20,52 +20,127 @@ export interface MintDeps {
   rememberUnit(unit: 's' | 'ms'): void;
 }
 
-/**
- * Mints a token and looks at the life the server gave it. A server that evidently counts milliseconds is
- * asked once more with a thousand times the number, and remembered; this is the only second mint there is.
- */
-export async function mintToken(input: MintInput, deps: MintDeps): Promise<Omit<HeldToken, 'source'>> {
-  const { connection, version, secret, lifetime } = input;
-  const unit = version.generation === 'C' ? input.lifetimeUnit : undefined;
-  let minted = await connection.mintToken({ secret, lifetime, lifetimeUnit: unit });
-  const verdict = judgeLifetime(lifetime, minted.grantedSeconds);
-  if (verdict === 'milliseconds' && version.generation === 'C' && unit !== 'ms') {
-    minted = await connection.mintToken({ secret, lifetime, lifetimeUnit: 'ms' });
-    if (judgeLifetime(lifetime, minted.grantedSeconds) === 'as-asked') deps.rememberUnit('ms');
-  }
-  return held(connection, version, minted, lifetime, deps);
+/** A token as the server gave it, and when it was asked for and given, ms since 1970. */
+interface Answer {
+  readonly minted: MintedToken;
+  readonly requestedAtMs: number;
+  readonly answeredAtMs: number;
 }
 
-async function held(
+/**
+ * Mints a token and looks at the life the server gave it. A server that evidently counts in the other unit is asked
+ * once more in that one, and the unit is remembered; this is the only second mint there is.
+ */
+export async function mintToken(input: MintInput, deps: MintDeps): Promise<Omit<HeldToken, 'source'>> {
+  const { connection, version, lifetime } = input;
+  const ask = (lifetimeUnit: 's' | 'ms') =>
+    timed(deps, () => connection.mintToken({ lifetime, lifetimeUnit }));
+  const found = version.lifetimeUnitVaries ? await askInUnit(input, ask, deps) : await ask('s');
+  return described(connection, version, found, lifetime, deps);
+}
+
+/** 4.x: servers differ in the unit of a lifetime, and only the life that was granted tells which one counts. */
+async function askInUnit(
+  { connection, lifetime, lifetimeUnit = 's' }: MintInput,
+  ask: (unit: 's' | 'ms') => Promise<Answer>,
+  deps: MintDeps,
+): Promise<Answer> {
+  const revoke = async ({ minted: { token, grantedSeconds } }: Answer) => {
+    try {
+      await connection.deleteToken(undefined, { token: new Sensitive(token), skipNA: true });
+    } catch (error) {
+      if (!(error instanceof GraphException)) throw error;
+      deps.warn(
+        `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${error.message}`,
+      );
+    }
+  };
+  const first = await ask(lifetimeUnit);
+  const granted = judgeLifetime(lifetime, first.minted.grantedSeconds);
+  if (lifetimeUnit === 'ms' && granted === 'longer') {
+    // The server counts seconds by now. A token that lives a thousand times too long must not stay alive.
+    deps.rememberUnit('s');
+    await revoke(first);
+    return ask('s');
+  }
+  if (lifetimeUnit === 'ms' || granted !== 'thousandth') return first;
+  const second = await ask('ms');
+  const corrected = judgeLifetime(lifetime, second.minted.grantedSeconds);
+  if (corrected === 'longer') {
+    // It counts seconds after all: the first token is the right one.
+    await revoke(second);
+    return first;
+  }
+  if (corrected === 'as-asked') deps.rememberUnit('ms');
+  return second;
+}
+
+async function timed({ now }: Pick<MintDeps, 'now'>, ask: () => Promise<MintedToken>): Promise<Answer> {
+  const requestedAtMs = now();
+  const minted = await ask();
+  return { minted, requestedAtMs, answeredAtMs: now() };
+}
+
+async function described(
   connection: GraphConnection,
   version: ServerVersion,
-  minted: MintedToken,
+  answer: Answer,
   lifetime: number,
-  deps: Pick<MintDeps, 'now' | 'warn'>,
+  deps: Pick<MintDeps, 'warn'>,
 ): Promise<Omit<HeldToken, 'source'>> {
-  if (judgeLifetime(lifetime, minted.grantedSeconds) !== 'as-asked') {
+  const { minted, requestedAtMs, answeredAtMs } = answer;
+  const expiresAtUnix = localExpiry(answer, lifetime);
+  const ended = expiresAtUnix <= answeredAtMs / 1000;
+  if (ended || judgeLifetime(lifetime, minted.grantedSeconds) !== 'as-asked') {
     deps.warn(
-      `the server gave the token a life of ${minted.grantedSeconds} s, not the ${lifetime} s asked for`,
+      `the server gave the token a life of ${minted.grantedSeconds} s, not the ${lifetime} s asked for${ended ? '; it has ended already' : ''}`,
     );
   }
   return {
     token: new Sensitive(minted.token),
-    expiresAtUnix: localExpiry(minted, deps.now()),
+    expiresAtUnix,
     lifetimeSeconds: lifetime,
     serverVersion: version.version,
-    restUrl: (await connection.baseUrls()).restUrl,
+    servers: await connection.baseUrls(),
+    requestedAtMs,
   };
 }
 
-/** The end of life by this machine's clock: the server's own words, less what its clock is ahead of ours. */
-export function localExpiry(minted: MintedToken, nowMs: number): number {
-  const ahead = minted.serverTimeUnix - Math.floor(nowMs / 1000);
-  // The Date header counts whole seconds and the answer took a moment: a second or two is no skew.
-  return Math.abs(ahead) <= 2 ? minted.expiresAtUnix : minted.expiresAtUnix - ahead;
+/** A `Date` header counts whole seconds, and so does the end of a token: this much is no difference of clocks. */
+const GRAIN_SECONDS = 2;
+/** A server whose clock is further off is not corrected for, so an end that lies further away tells nothing either. */
+const LARGEST_SKEW_SECONDS = 86_400;
+
+/**
+ * The end of life by this machine's clock: the server's own words, less what its clock is ahead of ours.
+ * @param lifetime asked for, in seconds
+ */
+export function localExpiry({ minted, requestedAtMs, answeredAtMs }: Answer, lifetime: number): number {
+  const { expiresAtUnix, grantedSeconds, serverTimeUnix } = minted;
+  const requestedAt = Math.floor(requestedAtMs / 1000);
+  // The server read its clock at some time between the two, so only what lies outside them is a difference of clocks.
+  const agrees =
+    serverTimeUnix >= requestedAt - GRAIN_SECONDS && serverTimeUnix <= answeredAtMs / 1000 + GRAIN_SECONDS;
+  // Counted from the request, because a life must not grow by the time its answer took.
+  const corrected = agrees ? expiresAtUnix : expiresAtUnix - (serverTimeUnix - requestedAt);
+  const fits = (end: number) => judgeLifetime(lifetime, end - requestedAt) === 'as-asked';
+  // A `Date` header may be wrong where the end of the token is right, as with a proxy that stamps its own.
+  const wrongDate =
+    !fits(corrected) &&
+    (fits(expiresAtUnix) || (corrected > requestedAt + lifetime && expiresAtUnix < corrected));
+  const end = wrongDate ? expiresAtUnix : corrected;
+  const asAsked = requestedAt + lifetime;
+  if (
+    end < requestedAt - LARGEST_SKEW_SECONDS ||
+    end > asAsked + Math.max(LARGEST_SKEW_SECONDS, lifetime * 1000)
+  )
+    return asAsked;
+  const latest = wrongDate ? asAsked : requestedAt + grantedSeconds;
+  return end > latest + GRAIN_SECONDS ? latest : end;
 }
 
 export interface RenewInput extends Omit<MintInput, 'lifetimeUnit'> {
-  readonly token: Sensitive;
+  readonly token: Sensitive | BoundCredential;
 }
 
 /** Gives a token a new life, counted from now (3.x). */
@@ -73,15 +148,17 @@ export async function renewToken(
   input: RenewInput,
   deps: Pick<MintDeps, 'now' | 'warn'>,
 ): Promise<Omit<HeldToken, 'source'>> {
-  const { connection, version, secret, token, lifetime } = input;
-  const renewed = await connection.renewToken({ token, secret, lifetime });
-  return held(connection, version, renewed, lifetime, deps);
+  const { connection, version, token, lifetime } = input;
+  const renewed = await timed(deps, () => connection.renewToken({ token, lifetime }));
+  return described(connection, version, renewed, lifetime, deps);
 }
 
 /** What the lifetime the server granted says about the one that was asked for. */
-function judgeLifetime(asked: number, granted: number): 'as-asked' | 'milliseconds' | 'other' {
+function judgeLifetime(asked: number, granted: number): 'as-asked' | 'thousandth' | 'longer' | 'shorter' {
+  // The clock's grain blurs short lifetimes, of which a tenth is less than that.
+  const thousandth = Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000);
+  if (thousandth && granted <= asked / 4) return 'thousandth';
   const off = Math.abs(granted - asked);
   if (off <= 10 || off <= asked * 0.1) return 'as-asked';
-  // A server that reads milliseconds grants a thousandth; the clock's grain blurs short lifetimes.
-  return Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000) ? 'milliseconds' : 'other';
+  return granted > asked ? 'longer' : 'shorter';
 }

@@ -2,18 +2,20 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { COMMANDS, type CommandSpec } from '../../src/cli/commands.js';
+import { COMMANDS } from '../../src/cli/args/catalogue.js';
+import { parseCommandLine } from '../../src/cli/args/parse.js';
+import { parseQuickly } from '../../src/cli/args/parse-token-get.js';
+import type { CommandSpec } from '../../src/cli/command.js';
 import type { Context } from '../../src/cli/context.js';
-import { parseQuickly } from '../../src/cli/fast.js';
-import { parseCommandLine } from '../../src/cli/program.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 
 describe('the two readers of a command line', () => {
   const hot = COMMANDS.find(({ path }) => path === 'token get') as CommandSpec;
   const nobody = { isTTY: false, columns: undefined, write: () => {} };
   const slowly = async (argv: readonly string[]) => {
-    const ctx = { argv: ['token', 'get', ...argv], stdout: nobody, stderr: nobody } as unknown as Context;
-    const { args, flags } = (await parseCommandLine(ctx, '0')) ?? { args: undefined, flags: undefined };
+    const line = ['token', 'get', ...argv];
+    const ctx = { argv: line, stdout: nobody, stderr: nobody } as unknown as Context;
+    const { args, flags } = (await parseCommandLine(ctx, line, '0')) ?? { args: undefined, flags: undefined };
     return { args, flags };
   };
 

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.js';
+import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { bench } from '../helpers/cli.js';
 
 // Promises of the contract that belong to no single command.
 
 const STDIN = ['--password-stdin', '--secret-stdin', '--token-stdin', '-d -'];
 
+// holds: C4.9
 test('two values from stdin are refused by every command that could take both, whatever it would read', async () => {
   const { run, requests } = await bench();
   const words: Record<string, string> = {
@@ -42,6 +43,7 @@ test('two values from stdin are refused by every command that could take both, w
   expect(requests()).toEqual([]);
 });
 
+// holds: C3.5
 test('token get says under -v that it does not look at TG_API_TOKEN', async () => {
   const { run } = await bench();
   const env = { TG_API_TOKEN: 'canary' };
@@ -52,27 +54,33 @@ test('token get says under -v that it does not look at TG_API_TOKEN', async () =
   expect((await run('token get -v')).stderr).not.toContain('TG_API_TOKEN');
 });
 
+test('where nothing listens, the hint is to check the address and not to give the version', async () => {
+  const { run } = await bench();
+  const env = { GRAPHCRED_GSQL_URL: 'http://127.0.0.1:1' };
+  const { status, stderr } = await run('token get --store none', { env });
+  expect(status).toBe(7);
+  expect(stderr).toMatch(/\nhint: Check host and port/);
+  expect(stderr).not.toContain('--server-version');
+});
+
+// holds: C3.10
 test.each([
-  ['cannot be reached', 'http://127.0.0.1:1', 7],
   ['is asleep', 'action=sleeping', 7],
   ['sends somewhere else', 'action=status,status=302,header=Location: http://127.0.0.1:1/', 8],
   ['answers nonsense', 'action=html', 8],
 ])('a service server that %s: the version can be given', async (_what, fault, status) => {
   const { run, sandbox } = await bench();
   const { parseFault } = await import('../../src/sandbox/args.js');
-  const env: Record<string, string> = {};
-  if (fault.startsWith('http')) env.GRAPHCRED_GSQL_URL = fault;
-  else
-    for (const route of ['/gsql/v1/version', '/gsqlserver/gsql/version'])
-      sandbox.addFault({ ...parseFault(fault), route });
-  const refused = await run('token get --store none', { env });
+  for (const route of ['/gsql/v1/version', '/gsqlserver/gsql/version'])
+    sandbox.addFault({ ...parseFault(fault), route });
+  const refused = await run('token get --store none');
   expect({ ...refused }).toEqual({
     status,
     stdout: '',
     stderr: expect.stringMatching(/\nhint: .*--server-version/),
   });
   // And when it is, the service server is not needed.
-  expect(await run('token get --store none --server-version 3', { env })).toMatchObject({ status: 0 });
+  expect(await run('token get --store none --server-version 3')).toMatchObject({ status: 0 });
 });
 
 test.each([

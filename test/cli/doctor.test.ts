@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { generate } from 'selfsigned';
 import { describe, expect, test } from 'vitest';
 import { bench, type RunOptions } from '../helpers/cli.js';
 
@@ -98,8 +99,10 @@ test('a proxy that is not one shows no password', async () => {
 
 test('config file: broken, readable by all, writable by all with a credential in it', async () => {
   const { examine, file } = await ready();
-  fs.chmodSync(file, 0o622);
-  expect((await examine()).verdicts['config-mode']).toBe('warn');
+  for (const mode of [0o602, 0o620]) {
+    fs.chmodSync(file, mode);
+    expect((await examine()).verdicts['config-mode']).toBe('warn');
+  }
   fs.writeFileSync(file, '{"password":"hunter2"}');
   const open = await examine();
   expect(open).toMatchObject({ status: 5, failing: ['config-mode'] });
@@ -141,3 +144,27 @@ test.each(['3.2.0', '3.10.1'])(
     expect(status).toBe(0);
   },
 );
+
+test('what weakens the way to the server or the config file is a warning', async () => {
+  const { examine, file, home } = await ready();
+  fs.chmodSync(file, 0o620);
+  expect((await examine()).verdicts['config-mode']).toBe('warn');
+  fs.chmodSync(file, 0o600);
+  // Through a proxy, so that the name is not looked up.
+  const away = { GRAPHCRED_GSQL_URL: 'http://localhost.evil.example', HTTP_PROXY: 'http://127.0.0.1:1' };
+  expect((await examine({ env: away })).verdicts.tls).toBe('warn');
+  const cwd = path.join(home, 'cloned');
+  fs.mkdirSync(cwd);
+  fs.writeFileSync(path.join(cwd, '.graphcredrc'), 'graph: planted\n');
+  expect((await examine({ cwd })).failing).toEqual(['config']);
+});
+
+test('certificates that are not checked are a warning', async () => {
+  const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
+  });
+  const { examine, home } = await ready({ tls: { cert, key } });
+  fs.writeFileSync(path.join(home, 'ca.pem'), cert);
+  expect((await examine({ env: { GRAPHCRED_CA: 'ca.pem' } })).verdicts.tls).toBe('ok');
+  expect((await examine({ env: { GRAPHCRED_INSECURE: '1' } })).verdicts.tls).toBe('warn');
+});

@@ -26,8 +26,8 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion)
     await run('secret create keep --save');
     await run('token get', SAVED_ONLY);
     await run('secret create ci --save');
-    await run('token get', SAVED_ONLY);
-    await run('token get --lifetime 1h', SAVED_ONLY);
+    await run('token get --secret-alias ci', SAVED_ONLY);
+    await run('token get --secret-alias ci --lifetime 1h', SAVED_ONLY);
     await run('token get');
     expect(await principals()).toEqual([
       'saved:tigergraph/ci on demo',

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { Context } from '../../src/cli/context.js';
+import { createReport, fail } from '../../src/cli/output/report.js';
 import { type Bench, bench, cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
 
 interface Told {
@@ -72,7 +74,7 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
       const { code, exitCode, hint } = await refusal(at, line, { env });
       expect({ code, exitCode }).toEqual({ code: 'INPUT_REQUIRED', exitCode: 2 });
       expect(hint).toContain('GRAPHCRED_PASSWORD');
-      expect(hint).toContain('TG_API_TOKEN is no login here');
+      expect(hint).toContain('TG_API_TOKEN does not log in here');
       expect(hint).not.toContain(secret);
       expect(at.requests()).toEqual([]);
     },
@@ -122,6 +124,7 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
   });
 });
 
+// holds: C4.4
 test.each(['3.2.0', '3.10.1'])(
   'a secret is no login for secret commands on %s, which is said plainly',
   async (serverVersion) => {
@@ -129,15 +132,43 @@ test.each(['3.2.0', '3.10.1'])(
     const { code, message, hint } = await refusal(at, 'secret list', {
       env: { ...NO_PASSWORD, GRAPHCRED_SECRET: secret },
     });
-    expect(code).toBe('USAGE');
-    expect(message).toBe('This needs a user name and password: 3.x servers take nothing else here.');
+    expect(code).toBe('INPUT_REQUIRED');
+    expect(message).toMatch(/^A (user name|password) is needed/);
+    expect(hint).toContain('the secret (GRAPHCRED_SECRET) does not log in on a 3.x server');
     expect(hint).toContain('GRAPHCRED_PASSWORD');
   },
 );
 
+// holds: C3.6
 test('a host with a port is answered with the options to use instead', async () => {
   const { status, stderr } = await cli(temporaryHome(), ['status', '--host', 'http://127.0.0.1:9000']);
   expect(status).toBe(2);
   for (const option of ['--rest-port', '--gsql-port', '--rest-url', '--gsql-url'])
     expect(stderr).toContain(option);
+});
+
+test('a bug is told by its kind alone, since its text may quote what it worked on', () => {
+  const lines: string[] = [];
+  const stderr = { isTTY: false, columns: undefined, write: (text: string) => lines.push(text) };
+  const report = createReport({ argv: ['status'], env: {}, stderr, stdout: stderr } as unknown as Context);
+  report.verbose = true;
+  expect(fail(new TypeError('canary-canary is not a function'), report)).toBe(1);
+  const written = lines.join('');
+  expect(written).toContain('graphcred ran into a bug (TypeError).');
+  expect(written).toMatch(/graphcred: at /);
+  expect(written).not.toContain('canary');
+});
+
+test('what waiting does not help is not called worth another try, and a hint names the flag', async () => {
+  const asleep = await bench();
+  asleep.sandbox.addFault({ action: 'suspended' });
+  expect(await refusal(asleep, 'token get')).toMatchObject({ code: 'SERVER_UNAVAILABLE', retryable: false });
+  const limited = await bench({ switches: { maxLifetime: 60 } });
+  expect((await refusal(limited, 'token get')).hint).toContain('(--lifetime)');
+});
+
+test('words that are near to no command get no guess', async () => {
+  const { stderr } = await cli(temporaryHome(), ['xylophone']);
+  expect(stderr).not.toContain('did you mean');
+  expect((await cli(temporaryHome(), ['tokne', 'get'])).stderr).toContain('did you mean token get');
 });

@@ -1,64 +1,13 @@
+// What exec gives the command and what it revokes. Signals and terminals: test/e2e/exec-signals.test.ts.
 import fs from 'node:fs';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { temporaryHome } from '../helpers/cli.js';
+import { describe, expect, test } from 'vitest';
+import { type Bench, bench, temporaryHome } from '../helpers/cli.js';
 import { COMMAND, type Running, sandboxFor, start } from '../helpers/process.js';
-import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 const VARIABLES = '"$TG_HOST|$TG_GRAPHNAME|$TG_RESTPP_PORT|$TG_GS_PORT"';
-/** Counts each signal it gets, and ends with 40 + that number on SIGUSR2. */
-const COUNTER = `
-  let seen = 0;
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'])
-    process.on(name, () => { seen++; process.stdout.write(name + '\\n'); });
-  process.on('SIGUSR2', () => process.exit(40 + seen));
-  setInterval(() => {}, 1000);
-  process.stdout.write('ready ' + process.pid + '\\n');
-`;
-
 function exec(env: Record<string, string>, ...argv: string[]): Running {
   return start(['exec', '--store', 'none', ...argv], env);
-}
-
-interface Slow {
-  readonly env: Record<string, string>;
-  /** The request that is not answered has arrived. */
-  readonly asked: Promise<void>;
-}
-
-/** A REST server that never answers this method, and to any other gives a token. */
-async function slowServer(home: string, method: string): Promise<Slow> {
-  let arrived = () => {};
-  const asked = new Promise<void>((resolve) => {
-    arrived = resolve;
-  });
-  const server = http.createServer((request, response) => {
-    if (request.method === method) return arrived();
-    const expiration = Math.floor(Date.now() / 1000) + 3600;
-    response.end(JSON.stringify({ error: false, code: 'REST-0000', token: 'a1'.repeat(16), expiration }));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const where = { GRAPHCRED_REST_URL: url, GRAPHCRED_GSQL_URL: url, GRAPHCRED_SERVER_VERSION: '3' };
-  return { env: { HOME: home, GRAPHCRED_SECRET: 'x', GRAPHCRED_LIFETIME: '1h', ...where }, asked };
-}
-
-/** The text a process has written once it matches. */
-function until({ child }: Running, pattern: RegExp): Promise<string> {
-  let text = '';
-  return new Promise((resolve, reject) => {
-    child.stdout?.on('data', (part: string) => {
-      text += part;
-      if (pattern.test(text)) resolve(text);
-    });
-    child.once('close', () => reject(new Error(`ended before ${pattern}: ${text}`)));
-  });
 }
 
 describe('the environment of the command', () => {
@@ -119,169 +68,10 @@ describe('before the command runs', () => {
     expect(JSON.parse(ended.stderr).error).toMatchObject({ code, exitCode: 125 });
   });
 
+  // holds: C8.5
   test.each([['--bogus'], ['--store', 'drawer'], ['--lifetime']])('%j is 2', async (...argv) => {
     const { env } = await sandboxFor(temporaryHome());
     expect((await exec(env, ...argv, '--', 'true').ended).status).toBe(2);
-  });
-});
-
-describe('signals', () => {
-  test('each is passed on once; a command that ignores them is waited for', async () => {
-    const { env } = await sandboxFor(temporaryHome());
-    const running = exec(env, '--', process.execPath, '-e', COUNTER);
-    await until(running, /ready/);
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) {
-      const arrived = until(running, new RegExp(signal));
-      running.child.kill(signal);
-      await arrived;
-    }
-    running.child.kill('SIGUSR2');
-    expect(await running.ended).toMatchObject({ status: 44, stderr: '' });
-  });
-
-  test.each([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-    ['SIGHUP', 129],
-    ['SIGKILL', 137],
-  ])('a command that dies of %s is %i', async (signal, status) => {
-    const { env } = await sandboxFor(temporaryHome());
-    const command = `process.kill(process.pid, '${signal}'); setTimeout(() => {}, 60000)`;
-    expect(await exec(env, '--', process.execPath, '-e', command).ended).toMatchObject({ status });
-  });
-
-  test('when graphcred is killed the command lives on', async () => {
-    const { env } = await sandboxFor(temporaryHome());
-    const running = exec(env, '--', process.execPath, '-e', COUNTER);
-    const pid = Number(/ready (\d+)/.exec(await until(running, /ready \d+\n/))?.[1]);
-    const gone = new Promise((resolve) => running.child.once('exit', resolve));
-    running.child.kill('SIGKILL');
-    await gone;
-    const answer = until(running, /SIGTERM/);
-    process.kill(pid, 'SIGTERM');
-    expect(await answer).toContain('SIGTERM');
-    process.kill(pid, 'SIGUSR2');
-    expect((await running.ended).signal).toBe('SIGKILL');
-  });
-
-  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    '%s while the token is minted ends graphcred, and nothing runs',
-    async (signal) => {
-      const home = temporaryHome();
-      const { env, asked } = await slowServer(home, 'POST');
-      const marker = path.join(home, 'ran');
-      const running = exec(env, '--', 'touch', marker);
-      await asked;
-      running.child.kill(signal);
-      expect(await running.ended).toMatchObject({ signal, stdout: '', stderr: '' });
-      expect(fs.existsSync(marker)).toBe(false);
-    },
-  );
-});
-
-describe.skipIf(!python)('on a terminal', () => {
-  const onOne = (env: Record<string, string>, ...argv: string[]) =>
-    onTerminal(['exec', '--store', 'none', ...argv], { env });
-
-  test.each([
-    ['Ctrl-C', KEYS.ctrlC, 'SIGINT'],
-    ['Ctrl-\\', '\x1c', 'SIGQUIT'],
-  ])('%s reaches the command once', async (_, key, signal) => {
-    const { env } = await sandboxFor(temporaryHome());
-    const terminal = onOne(env, '--', process.execPath, '-e', COUNTER);
-    await terminal.see(/ready \d+/);
-    terminal.type(key);
-    await terminal.see(signal);
-    // Another signal, so that a second one of the first would have to stand before its answer.
-    terminal.signal('SIGTERM');
-    await terminal.see('SIGTERM');
-    terminal.signal('SIGUSR2');
-    const { status, screen } = await terminal.ended;
-    expect({ status, signals: screen.match(/SIG\w+/g) }).toEqual({
-      status: 42,
-      signals: [signal, 'SIGTERM'],
-    });
-  });
-
-  test('it is the command’s: all three ends, its size, what is typed', async () => {
-    const { env } = await sandboxFor(temporaryHome());
-    const script =
-      'test -t 0 && test -t 1 && test -t 2 && stty size; read line; echo "got $line"; stty size; exit 5';
-    const terminal = onOne(env, '--', 'sh', '-c', script);
-    await terminal.see(/40 100/);
-    terminal.resize(70);
-    terminal.type('words\r');
-    const { status, screen, restored } = await terminal.ended;
-    expect({ status, restored }).toEqual({ status: 5, restored: true });
-    expect(screen).toMatch(/got words\n40 70/);
-  });
-
-  test('Ctrl-Z stops both, and fg goes on with both', async () => {
-    const { env } = await sandboxFor(temporaryHome());
-    const command = ['/bin/bash', '--norc', '--noprofile', '-i'];
-    const terminal = onTerminal([], { env, command });
-    await terminal.see(/[#$]$/m);
-    const script = 'echo up; read x; echo "got $x"; exit 6';
-    terminal.type(`${COMMAND.join(' ')} exec --store none -- sh -c '${script}'\r`);
-    await terminal.see(/^up$/m);
-    terminal.type('\x1a');
-    await terminal.see(/Stopped/);
-    terminal.type('fg\r');
-    await terminal.see(/fg\n.*exec/);
-    terminal.type('words\r');
-    await terminal.see(/^got words$/m);
-    terminal.type('echo "status $?"; exit\r');
-    await terminal.see(/^status 6$/m);
-    expect((await terminal.ended).status).toBe(0);
-  });
-
-  test('closing the window hangs up on the command, and graphcred ends with it', async () => {
-    const home = temporaryHome();
-    const { env } = await sandboxFor(home);
-    const marker = path.join(home, 'hung-up');
-    const script = `trap 'echo yes > ${marker}; exit 9' HUP; echo "ready"; while :; do sleep 0.05; done`;
-    const terminal = onOne(env, '--', 'sh', '-c', script);
-    await terminal.see('ready');
-    terminal.close();
-    expect((await terminal.ended).status).toBe(-1);
-    expect(fs.existsSync(marker)).toBe(true);
-  });
-
-  test('a command under nohup outlives the window, and its token is revoked when it ends', async () => {
-    const home = temporaryHome();
-    const { env, sandbox } = await sandboxFor(home);
-    // While the window is there, the third end is a terminal.
-    const script = 'echo "<$TG_API_TOKEN>" >&3; while [ -t 3 ]; do sleep 0.05; done; echo yes > done';
-    const words = ['--revoke', '--', 'sh', '-c', `exec 3>&1; exec nohup sh -c '${script}'`];
-    const terminal = onTerminal(['exec', '--store', 'none', ...words], { env, cwd: home });
-    await terminal.see(/<\w+>/);
-    const token = /<(\w+)>/.exec(terminal.screen())?.[1] as string;
-    terminal.close();
-    await terminal.ended;
-    expect(fs.existsSync(path.join(home, 'done'))).toBe(true);
-    expect(await ask(sandbox.restUrl, token)).toBe(403);
-  });
-
-  const LOOP = 'echo "<$TG_API_TOKEN>"; while :; do sleep 0.05; done';
-
-  test('Ctrl-C ends the command, and --revoke is done all the same', async () => {
-    const { env, sandbox } = await sandboxFor(temporaryHome());
-    const terminal = onOne(env, '--revoke', '--', 'sh', '-c', LOOP);
-    await terminal.see(/<\w+>/);
-    const token = /<(\w+)>/.exec(terminal.screen())?.[1] as string;
-    terminal.type(KEYS.ctrlC);
-    expect((await terminal.ended).status).toBe(130);
-    expect(await ask(sandbox.restUrl, token)).toBe(403);
-  });
-
-  test('a second Ctrl-C does not wait for a slow server', async () => {
-    const { env, asked } = await slowServer(temporaryHome(), 'DELETE');
-    const terminal = onOne(env, '--revoke', '--', 'sh', '-c', LOOP);
-    await terminal.see(/<\w+>/);
-    terminal.type(KEYS.ctrlC);
-    await asked;
-    terminal.type(KEYS.ctrlC);
-    expect((await terminal.ended).status).toBe(-2);
   });
 });
 
@@ -291,6 +81,7 @@ async function ask(restUrl: string, token: string): Promise<number> {
 }
 
 describe('--revoke', () => {
+  // holds: C8.3
   test.each(['3.10.1', '4.1.2'])(
     'mints on %s for this run alone, and revokes it at the end',
     async (serverVersion) => {
@@ -327,24 +118,96 @@ describe('--revoke', () => {
     expect([await ask(sandbox.restUrl, token), await ask(sandbox.restUrl, held)]).toEqual([403, 200]);
   });
 
-  test('a command that is ended by a signal has its token revoked as well', async () => {
+  // holds: C8.4
+  test('a revocation that fails is 10 when the command ended with 0', async () => {
     const { env, sandbox } = await sandboxFor(temporaryHome());
-    const running = exec(env, '--revoke', '--', 'sh', '-c', 'echo "$TG_API_TOKEN"; exec sleep 1000');
-    const token = await until(running, /\n/);
-    running.child.kill('SIGTERM');
-    expect((await running.ended).status).toBe(143);
-    expect(await ask(sandbox.restUrl, token)).toBe(403);
+    sandbox.addFault({ action: 'drop-before', route: 'DELETE /requesttoken' });
+    expect(await exec(env, '--revoke', '-o', 'json', '--', 'true').ended).toMatchObject({
+      status: 10,
+      stderr: expect.stringMatching(/PARTIAL.*could not be revoked/),
+    });
+  });
+});
+
+describe('in this process', () => {
+  const CANARY = 'canary-canary-canary';
+  /** Runs exec with a command that writes its environment down. */
+  const environmentOf = async (b: Bench, argv: string[], env: Record<string, string> = {}) => {
+    const file = path.join(b.home, 'environment');
+    const result = await b.run([...argv, '--', 'sh', '-c', `env > '${file}'`], { env });
+    expect(result.status, result.stderr).toBe(0);
+    return fs.readFileSync(file, 'utf8');
+  };
+  const CREDENTIALS = {
+    GRAPHCRED_SECRET: CANARY,
+    GRAPHCRED_STORE_KEY: CANARY,
+    GRAPHCRED_REDIS_PASSWORD: CANARY,
+    GRAPHCRED_REDIS_URL: `redis://:${CANARY}@127.0.0.1`,
+    TG_PASSWORD: CANARY,
+    TG_SECRET: CANARY,
+    TG_JWT_TOKEN: CANARY,
+    TG_API_TOKEN: CANARY,
+  };
+
+  test('a command gets a token and none of the credentials it was made with', async () => {
+    const b = await bench({ secrets: [{ alias: 'ci', value: CANARY, user: 'tigergraph', graph: 'demo' }] });
+    const seen = await environmentOf(b, ['exec', '--store', 'none'], {
+      ...CREDENTIALS,
+      GRAPHCRED_PASSWORD: CANARY,
+    });
+    expect(seen).toMatch(/^TG_API_TOKEN=[a-z0-9]{32}$/m);
+    expect(seen).not.toContain(CANARY);
   });
 
-  test('a revocation that fails is a warning; the status is still the command’s', async () => {
-    const { env, sandbox } = await sandboxFor(temporaryHome());
-    const running = exec(env, '--revoke', '--', process.execPath, '-e', COUNTER);
-    await until(running, /ready/);
-    await sandbox.close();
-    running.child.kill('SIGUSR2');
-    expect(await running.ended).toMatchObject({
-      status: 40,
-      stderr: expect.stringMatching(/warning: the token could not be revoked/),
-    });
+  test('a command beside the sandbox gets none of the caller’s settings', async () => {
+    const b = await bench();
+    const argv = ['sandbox', '--server-version', '3.10.1'];
+    const seen = await environmentOf(b, argv, { ...CREDENTIALS, TG_HOST: 'http://far.example' });
+    expect(seen).toContain('GRAPHCRED_PASSWORD=tigergraph');
+    expect(seen).not.toContain(CANARY);
+    expect(seen).not.toContain('far.example');
+  });
+
+  test('with two hosts TG_HOST is that of the REST server, and TG_GS_PORT is not set', async () => {
+    const b = await bench();
+    const restUrl = b.sandbox.restUrl.replace('127.0.0.1', 'localhost');
+    const seen = await environmentOf(b, ['exec'], { GRAPHCRED_REST_URL: restUrl, TG_GS_PORT: '' });
+    expect(seen).toMatch(/^TG_HOST=http:\/\/localhost$/m);
+    expect(seen).not.toMatch(/^TG_GS_PORT=./m);
+  });
+
+  test('a graph left over in the environment is not passed on to a profile without one', async () => {
+    const b = await bench({ serverVersion: '4.1.2' });
+    const env = { GRAPHCRED_GRAPH: '', TG_GRAPHNAME: 'stale' };
+    expect((await b.run('login -p dev', { env: { GRAPHCRED_GRAPH: '' } })).status).toBe(0);
+    expect(await environmentOf(b, ['exec', '-p', 'dev'], env)).not.toContain('stale');
+  });
+
+  test.each(['3.10.1', '4.1.2'])(
+    'on %s the token of exec --revoke is useless afterwards',
+    async (serverVersion) => {
+      const b = await bench({ serverVersion });
+      const seen = await environmentOf(b, ['exec', '--revoke']);
+      const stdin = /^TG_API_TOKEN=(.*)$/m.exec(seen)?.[1] as string;
+      expect((await b.run('token check --token-stdin', { stdin })).status).toBe(4);
+    },
+  );
+
+  test('a token that cannot be revoked is exit 10, unless the command itself failed', async () => {
+    const b = await bench();
+    b.sandbox.addFault({ action: 'status', status: 500, route: 'DELETE /requesttoken' });
+    const failed = await b.run(['exec', '--revoke', '--', 'true']);
+    expect(failed).toMatchObject({ status: 10, stderr: expect.stringContaining('could not be revoked') });
+    expect((await b.run(['exec', '--revoke', '--', 'sh', '-c', 'exit 3'])).status).toBe(3);
+  });
+
+  test.each([
+    [['graphcred-no-such-program'], 127],
+    [['/etc/passwd'], 126],
+    [['sh', '-c', 'kill -TERM $$'], 143],
+    [['sh', '-c', 'exit 7'], 7],
+  ])('%j is %i', async (command, status) => {
+    const { run } = await bench();
+    expect((await run(['exec', '--', ...command])).status).toBe(status);
   });
 });

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
-import { COMMANDS, GROUPS } from '../../src/cli/commands.js';
-import { TOPICS, topicPage } from '../../src/cli/topics.js';
+import { COMMANDS, GROUPS } from '../../src/cli/args/catalogue.js';
+import { TOPICS, topicPage } from '../../src/cli/args/help-topics.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 
 test.each(Object.keys(TOPICS))('docs/%s.md says what the program does', async (name) => {
@@ -15,14 +15,15 @@ test.each(Object.keys(TOPICS))('docs/%s.md says what the program does', async (n
 });
 
 test.each(COMMANDS.map(({ path }) => path))(
-  'help for %s comes three ways, with examples first',
+  'help for %s comes three ways: what it does first, examples last',
   async (path) => {
     const home = temporaryHome();
     const words = path.split(' ');
     const help = await cli(home, [...words, '--help']);
+    expect(help.stdout).toContain(`graphcred ${path}`);
     expect(help).toMatchObject({
       status: 0,
-      stdout: expect.stringMatching(/^Examples:\n {2}\S/),
+      stdout: expect.stringMatching(/^[A-Z].*\.\n[\s\S]*\nUsage: [\s\S]*\nExamples:(\n {2}\S.*)+\n$/),
       stderr: '',
     });
     expect(await cli(home, [...words, '-h'])).toEqual(help);
@@ -30,18 +31,85 @@ test.each(COMMANDS.map(({ path }) => path))(
   },
 );
 
-test.each([[], ...Object.keys(GROUPS).map((name) => [name])])(
-  'help for graphcred %s begins with what to type',
-  async (...words) => {
-    const { status, stdout } = await cli(temporaryHome(), [...words, '--help']);
-    expect(status).toBe(0);
-    expect(stdout).toMatch(/^(Examples|First steps):\n {2}.*graphcred/);
-    for (const { path } of COMMANDS.filter(
-      (spec) => words.length > 0 && spec.path.startsWith(`${words[0]} `),
-    ))
-      expect(stdout.split('Usage:')[0]).toContain(`graphcred ${path}`);
+test.each(Object.keys(GROUPS))('help for the group %s shows each of its commands', async (name) => {
+  const { status, stdout } = await cli(temporaryHome(), [name, '--help']);
+  expect(status).toBe(0);
+  for (const { path } of COMMANDS.filter((spec) => spec.path.startsWith(`${name} `)))
+    expect(stdout).toContain(`graphcred ${path}`);
+});
+
+test('graphcred alone prints the help', async () => {
+  const home = temporaryHome();
+  const help = await cli(home, ['--help']);
+  expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining('First steps:'), stderr: '' });
+  for (const line of [[], ['help'], ['help', 'help'], ['-h']]) expect(await cli(home, line)).toEqual(help);
+});
+
+test.each(COMMANDS.map(({ path }) => path))('the help for %s fits a screen of 40 lines', async (path) => {
+  const { stdout } = await cli(temporaryHome(), [...path.split(' '), '--help']);
+  expect(stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(40);
+  expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
+});
+
+test.each(['completion', 'config path', 'profile use'])(
+  '%s uses no server, and its help lists none',
+  async (path) => {
+    const { stdout } = await cli(temporaryHome(), [...path.split(' '), '--help']);
+    expect(stdout).not.toContain('--host');
   },
 );
+
+// holds: C2.2
+test.each([
+  [['-p', 'dev', 'status', '--offline'], 'dev (--profile)'],
+  [['--profile=dev', 'status', '--offline'], 'dev (--profile)'],
+  [['-pdev', '-v', 'status', '--offline'], 'dev (--profile)'],
+  [['-o', 'json', '-p', 'dev', 'config', 'show'], '"value":"dev"'],
+])('shared options may stand before the command: %j', async (argv, shown) => {
+  const home = temporaryHome();
+  fs.mkdirSync(`${home}/.config/graphcred`, { recursive: true });
+  fs.writeFileSync(`${home}/.config/graphcred/config.json`, '{"profiles":{"dev":{}}}', { mode: 0o600 });
+  expect((await cli(home, argv)).stdout).toContain(shown);
+});
+
+test.each([
+  ['-p', 'dev', 'frobnicate'],
+  ['--frob', 'status'],
+  ['-p', 'dev', 'completion', 'bash'],
+  ['-q', '-v'],
+])('what stands before no command that takes it is USAGE: %j', async (...argv) => {
+  const { status, stdout } = await cli(temporaryHome(), argv);
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+});
+
+test('a credential behind an option that stands first is refused all the same', async () => {
+  const argv = ['-p', 'dev', 'token', 'get', '--password=hunter2'];
+  const { status, stderr } = await cli(temporaryHome(), argv);
+  expect(status).toBe(2);
+  expect(stderr).toContain('--password is refused');
+  expect(stderr).not.toContain('hunter2');
+});
+
+// holds: C2.1
+test.each([
+  ['token ls', 'token list'],
+  ['secret ls', 'secret list'],
+  ['profile ls', 'profile list'],
+  ['secret rm', 'secret drop'],
+  ['token rm', 'token delete'],
+  ['profile rm', 'profile remove'],
+])('%s is short for %s', async (short, long) => {
+  const home = temporaryHome();
+  const help = await cli(home, [...short.split(' '), '--help']);
+  expect(help).toEqual(await cli(home, [...long.split(' '), '--help']));
+  expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining(`Usage: graphcred ${long}`) });
+});
+
+test('--json hints at -o json', async () => {
+  const { status, stderr } = await cli(temporaryHome(), ['status', '--json']);
+  expect(status).toBe(2);
+  expect(stderr).toContain('hint: for JSON: -o json');
+});
 
 test('every example is a command line that graphcred understands', () => {
   const lines = COMMANDS.flatMap(({ path, examples }) => examples.map((line) => ({ path, line })));
@@ -56,16 +124,9 @@ test('every example is a command line that graphcred understands', () => {
   }
 });
 
-test('options of the command alone come first, those of all commands under headings', async () => {
+test('options of the command alone are explained, those of all commands named', async () => {
   const { stdout } = await cli(temporaryHome(), ['token', 'get', '--help']);
-  const places = [
-    'Options:',
-    '--min-ttl',
-    'Server and graph:',
-    '--host',
-    'Credentials and store:',
-    '--store',
-  ];
+  const places = ['Options:', '--min-ttl', 'graphcred help settings', '--host', '--store', 'Examples:'];
   expect(places.map((text) => stdout.indexOf(text))).toEqual(
     places.map((text) => stdout.indexOf(text)).toSorted((one, other) => one - other),
   );
@@ -79,7 +140,7 @@ test.each([
   ['get token', 'token get'],
   ['secret delete x', 'secret drop'],
   ['rotate x', 'secret rotate'],
-  ['list', 'secret list or token list'],
+  ['list', 'secret list or token list or profile list'],
   ['logn', 'login'],
   ['SECRET', 'secret'],
   ['help tokn', 'token'],
@@ -107,7 +168,6 @@ test.each([
   [['token', 'get', 'hunter2'], 'There are more words than this command takes.'],
   [['token', 'get', '--store', 'hunter2'], '--store does not take this value.'],
   [['secret', 'drop'], 'The alias is missing.'],
-  [[], 'A command is missing.'],
 ])('%j is one clear line and a hint, exit 2, and repeats no value', async (argv, message) => {
   const { status, stdout, stderr } = await cli(temporaryHome(), argv);
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
@@ -115,6 +175,7 @@ test.each([
   expect(stderr).not.toContain('hunter2');
 });
 
+// holds: C2.3
 test.each([['--password=hunter2'], ['--password', 'hunter2'], ['--secret=hunter2'], ['--token', 'hunter2']])(
   'a credential on the command line (%s) is refused and not repeated',
   async (...words) => {
@@ -125,6 +186,7 @@ test.each([['--password=hunter2'], ['--password', 'hunter2'], ['--secret=hunter2
   },
 );
 
+// holds: C2.3
 test('a word that looks like a secret is refused and not repeated', async () => {
   const word = 'k3v9'.repeat(8);
   const { status, stderr } = await cli(temporaryHome(), ['secret', 'drop', word]);

@@ -14,6 +14,7 @@ interface TokenDocument {
 }
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion) => {
+  // holds: C2.5, C2.6
   test('a secret is shown once, listed masked, and dropped', async () => {
     const { run, json } = await bench({ serverVersion });
     const created = await json<{ alias: string; secret: string }>('secret create ci');
@@ -31,7 +32,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     const table = await run('secret list');
     expect(table).toEqual({
       status: 0,
-      stdout: expect.stringMatching(/^ALIAS +SECRET +GRAPH\nci /),
+      stdout: expect.stringMatching(/^ALIAS +SECRET +GRAPH +SAVED\nci /),
       stderr: '',
     });
     expect(table.stdout).not.toContain(created.secret);
@@ -52,6 +53,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     expect(secrets.map(({ alias }) => alias)).toEqual([expect.stringMatching(/^AUTO_GENERATED_ALIAS_/)]);
   });
 
+  // holds: C2.14
   test('a token is minted once, found again without a request, and fresh when asked', async () => {
     const { json, run, requests } = await bench({ serverVersion });
     const minted = await json<TokenDocument>('token get --lifetime 1h');
@@ -80,6 +82,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     expect((await json<TokenDocument>('token get --lifetime 2h')).source).toBe('server');
   });
 
+  // holds: C2.14
   test('too little life left means a new token', async () => {
     const { json } = await bench({ serverVersion });
     await json('token get --lifetime 5m');
@@ -87,6 +90,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     expect((await json<TokenDocument>('token get --lifetime 5m --min-ttl 6m')).source).toBe('server');
   });
 
+  // holds: C2.16, C2.17
   test('delete tells the server first and forgets the entry; nothing held is exit 3 without a request', async () => {
     const { json, run, requests } = await bench({ serverVersion });
     await run('token get');
@@ -98,6 +102,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     expect(requests()).toEqual([]);
   });
 
+  // holds: C2.17
   test('while the server cannot be reached, a held token is kept', async () => {
     const { json, run, sandbox } = await bench({ serverVersion });
     await run('token get');
@@ -106,6 +111,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     expect((await json<TokenDocument>('token get')).source).toBe('store');
   });
 
+  // holds: C2.8
   test('drop does all it can: 10 when some were missing, 3 when all were, 0 when forgiven', async () => {
     const { run } = await bench({ serverVersion });
     await run('secret create one');
@@ -143,6 +149,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     expect(requests()).toHaveLength(1);
   });
 
+  // holds: C7.3
   test('REST authentication off is exit 8 and says how to turn it on', async () => {
     const { run } = await bench({ serverVersion, restAuth: 'off' });
     const { status, stdout, stderr } = await run('token get -o json');
@@ -174,6 +181,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     });
   });
 
+  // holds: C2.6
   test('a saved secret mints, and no value is printed', async () => {
     const { run, json, env, home } = await bench({ serverVersion });
     const saved = await run('secret create ci --save -o json');
@@ -195,6 +203,12 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
       schemaVersion: 1,
       profile: 'default',
       host: 'http://127.0.0.1',
+      restUrl: sandbox.restUrl,
+      gsqlUrl: sandbox.gsqlUrl,
+      graph: 'demo',
+      username: 'tigergraph',
+      credential: { kind: 'password', source: 'GRAPHCRED_PASSWORD' },
+      store: 'file',
       serverVersion,
       restAuth: 'on',
       token: { state: 'valid', expiresAt: expect.stringMatching(ISO), expiresAtUnix: expect.any(Number) },
@@ -210,6 +224,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
   });
 });
 
+// holds: C2.15
 test('3.x refreshes from now, under the new lifetime, and the token keeps its text', async () => {
   const { json, run } = await bench();
   const minted = await json<TokenDocument>('token get --lifetime 1h');
@@ -221,6 +236,7 @@ test('3.x refreshes from now, under the new lifetime, and the token keeps its te
   expect((await run('token refresh')).status).toBe(3);
 });
 
+// holds: C2.15
 test('4.x cannot refresh, and hears no more than the question for its version', async () => {
   const { run, requests } = await bench({ serverVersion: '4.1.2' });
   const { status, stderr } = await run('token refresh');
@@ -231,6 +247,7 @@ test('4.x cannot refresh, and hears no more than the question for its version', 
   expect(requests()).toEqual(['GET /gsql/v1/version']);
 });
 
+// holds: C5.2
 test('a server that counts milliseconds is asked once more, and remembered', async () => {
   const { json, requests } = await bench({ serverVersion: '4.1.2', lifetimeUnit: 'ms' });
   const first = await json<TokenDocument>('token get --lifetime 15m');
@@ -241,6 +258,7 @@ test('a server that counts milliseconds is asked once more, and remembered', asy
   expect(mints()).toBe(1);
 });
 
+// holds: C2.20
 test('login writes a profile without any secret; logout forgets', async () => {
   const { run, env, home, sandbox } = await bench();
   const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl } = env as Record<string, string>;
@@ -285,6 +303,7 @@ test('login writes a profile without any secret; logout forgets', async () => {
   expect((await run('config path')).stdout).toBe(`${file}\n`);
 });
 
+// holds: C4.8
 test('without a credential and without a terminal: exit 2, naming flag and variable', async () => {
   const home = temporaryHome();
   const { status, stdout, stderr } = await cli(home, ['token', 'get', '--store', 'none'], {});

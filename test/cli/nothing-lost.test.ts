@@ -3,8 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
-import { tryLock } from '../../src/store/lock.js';
-import { stageEntry } from '../../src/store/write-records.js';
+import { tryLock } from '../../src/store/lock/lock.js';
+import { stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 import { foldersOf } from '../helpers/storm.js';
 

@@ -2,21 +2,36 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Call } from '../../src/cli/call.js';
-import { assignment, toGithub, toGitlab } from '../../src/cli/formats.js';
+import type { Call } from '../../src/cli/command.js';
+import { assignment, toGithub, toGitlab } from '../../src/cli/token/print.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 
-/** As much of a call as a format looks at. */
-function fakeCall(home: string, flags: Record<string, string | true>) {
+/** As much of a call as a format looks at. `onPrint` sees each line at the moment it is printed. */
+function fakeCall(home: string, flags: Record<string, string | true>, onPrint = () => {}) {
   const printed: string[] = [];
   const env = { GITHUB_OUTPUT: path.join(home, 'output'), GITHUB_ENV: path.join(home, 'env') };
   const call = {
     ctx: { env, cwd: home },
     flags,
-    report: { result: (text: string) => printed.push(text), note: () => {} },
+    report: {
+      result: (text: string) => {
+        printed.push(text);
+        onPrint();
+      },
+      note: () => {},
+    },
   } as unknown as Call;
   return { call, printed, env };
 }
+
+test('the mask is printed before the token is in any file', () => {
+  const home = temporaryHome();
+  const filesThen: string[][] = [];
+  const { call, printed, env } = fakeCall(home, { export: true }, () => filesThen.push(fs.readdirSync(home)));
+  toGithub(call, 'the-token', '2026-01-01T00:00:00Z');
+  expect({ printed, filesThen }).toEqual({ printed: ['::add-mask::the-token'], filesThen: [[]] });
+  for (const file of Object.values(env)) expect(fs.readFileSync(file, 'utf8')).toContain('the-token');
+});
 
 test('the mask holds no line break, and a value cannot end its own heredoc', () => {
   const { call, printed, env } = fakeCall(temporaryHome(), { export: true });
@@ -124,3 +139,34 @@ test.each([
   expect(result).toMatchObject({ status: 0, stdout: expect.stringMatching(shape) });
   expect(result.stderr).toContain('--insecure');
 });
+
+test('GITHUB_OUTPUT and GITHUB_ENV are written only after the mask', () => {
+  const { call, env } = fakeCall(temporaryHome(), { export: true });
+  const writtenBefore: boolean[] = [];
+  call.report.result = () => {
+    writtenBefore.push(fs.existsSync(env.GITHUB_OUTPUT), fs.existsSync(env.GITHUB_ENV));
+  };
+  toGithub(call, 'abc', '2026-01-01T00:00:00Z');
+  expect(writtenBefore).toEqual([false, false]);
+  expect(fs.readFileSync(env.GITHUB_ENV, 'utf8')).toContain('abc');
+});
+
+test('sh reads back any value, and the dotenv file is for its owner alone', async () => {
+  const hostile = "a'b\\c$(touch pwned)`d`";
+  const home = temporaryHome();
+  const script = `${assignment('X', hostile)}\nprintf %s "$X"`;
+  expect(execFileSync('sh', ['-c', script], { encoding: 'utf8', cwd: home })).toBe(hostile);
+  expect(fs.readdirSync(home)).toEqual([]);
+  const { call } = fakeCall(home, { dotenv: 'out.env' });
+  toGitlab(call, 'abc');
+  expect(fs.statSync(path.join(home, 'out.env')).mode & 0o777).toBe(0o600);
+});
+
+test.each(['--export', '--dotenv out.env', '--shell fish'])(
+  '%s without its format is USAGE, and no token is printed',
+  async (flag) => {
+    const { run, requests } = await bench();
+    expect(await run(`token get ${flag}`)).toMatchObject({ status: 2, stdout: '' });
+    expect(requests()).toEqual([]);
+  },
+);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { bench } from '../helpers/cli.js';
 
+// holds: C2.13
 test.each(['3.10.1', '4.1.2'])(
   'prune on %s drops litter and nothing else, and only after a yes',
   async (serverVersion) => {
@@ -65,7 +66,7 @@ test('litter whose drop fails half-way: what went is told, and the rest is there
   for (let made = 0; made < 3; made++) await run('secret create');
   const { dropped: litter } = await json<{ dropped: string[] }>('secret prune --dry-run');
   expect(litter).toHaveLength(3);
-  // The list, the first drop, then nothing any more.
+  // The list and the first drop, then nothing any more.
   sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file', nth: 3, times: 9 });
   const half = await run('secret prune -y -o json');
   expect(half.status).toBe(10);

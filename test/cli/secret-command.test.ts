@@ -110,6 +110,7 @@ describe('its stderr', () => {
   });
 });
 
+// holds: C4.5
 test('it finds none of our credentials in its environment', async () => {
   const home = temporaryHome();
   const log = path.join(home, 'log');
@@ -136,6 +137,7 @@ describe('one that hangs', () => {
   const pidsIn = (log: string) =>
     fs.readFileSync(log, 'utf8').trim().split(' ').map(Number) as [number, number];
 
+  // holds: C4.5
   test('is stopped with its helpers after 30 seconds, and not before', async () => {
     const home = temporaryHome();
     const log = path.join(home, 'pids');

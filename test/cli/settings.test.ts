@@ -1,6 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { type Context, canPrompt, placesOf } from '../../src/cli/context.js';
+import { open } from '../../src/cli/session/store.js';
+import type { LocalSession } from '../../src/cli/session/types.js';
+import { isTrusted } from '../../src/config/trust.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 
 function project(home: string, name: string, content: string, mode = 0o600): string {
@@ -42,6 +46,7 @@ test('a file in a cloned folder cannot send a credential to its own host', async
   expect(evil.requests()).toEqual([]);
 });
 
+// holds: C3.14
 test('once approved it counts, until its content changes', async () => {
   const { sandbox, home } = await bench();
   const text = JSON.stringify({ gsqlUrl: sandbox.gsqlUrl, restUrl: sandbox.restUrl, graph: 'demo' });
@@ -52,32 +57,24 @@ test('once approved it counts, until its content changes', async () => {
   expect((await cli(home, ['token', 'get'], { cwd, env: PASSWORD })).status).toBe(5);
 });
 
-test('a credential of its own may go where the file says; programs, files and certificates are never taken', async () => {
-  const { sandbox, home } = await bench();
-  const target = {
-    gsqlUrl: sandbox.gsqlUrl,
-    restUrl: sandbox.restUrl,
-    graph: 'demo',
-    username: 'tigergraph',
-  };
+// holds: C3.15
+test('an untrusted file counts for nothing, whatever credential it brings, and runs no program', async () => {
+  const { sandbox, home, requests } = await bench();
   const mark = path.join(home, 'ran');
-  const own = JSON.stringify({
-    profiles: {
-      default: {
-        ...target,
-        password: 'tigergraph',
-        tls: { ca: '/nope' },
-        store: 'file',
-        secretCommand: ['touch', mark],
-      },
-    },
-  });
-  const cwd = project(home, '.graphcredrc.json', own);
-  const result = await cli(home, ['token', 'get', '--store', 'none'], { cwd });
-  expect(result).toMatchObject({ status: 0, stderr: expect.stringContaining('secretCommand') });
+  const { gsqlUrl, restUrl } = sandbox;
+  const profile = { gsqlUrl, restUrl, graph: 'demo', username: 'tigergraph', password: 'tigergraph' };
+  const own = { profiles: { default: { ...profile, secretCommand: ['touch', mark] } } };
+  const cwd = project(home, '.graphcredrc.json', JSON.stringify(own));
+  const refused = await cli(home, ['token', 'get', '--store', 'none', '-o', 'json'], { cwd });
+  expect(refused).toMatchObject({ status: 5, stdout: '' });
+  const { code, hint } = JSON.parse(refused.stderr).error;
+  expect(code).toBe('CONFIG_UNTRUSTED');
+  for (const way of ['config trust', '--config FILE', '--config none']) expect(hint).toContain(way);
   expect(fs.existsSync(mark)).toBe(false);
+  expect(requests()).toEqual([]);
 });
 
+// holds: C3.13
 test('planted programs are never run, and no .config folder is looked into', async () => {
   const home = temporaryHome();
   const mark = path.join(home, 'ran');
@@ -96,11 +93,13 @@ test('planted programs are never run, and no .config folder is looked into', asy
     fs.writeFileSync(path.join(cwd, '.config', name), code);
   // YAML, so that cosmiconfig is really loaded.
   fs.writeFileSync(path.join(cwd, '.graphcredrc.yaml'), 'graph: demo\n');
-  const { stdout } = await cli(home, ['config', 'show', '-o', 'json'], { cwd });
-  expect(JSON.parse(stdout)).toMatchObject({ file: path.join(cwd, '.graphcredrc.yaml'), trusted: false });
+  const { stdout, stderr } = await cli(home, ['config', 'show', '-o', 'json'], { cwd });
+  expect(JSON.parse(stdout)).toMatchObject({ file: null });
+  expect(stderr).toContain('.graphcredrc.yaml is not trusted');
   expect(fs.existsSync(mark)).toBe(false);
 });
 
+// holds: C3.19
 test('a credential in the file stays at the file’s host', async () => {
   const { sandbox, home, requests } = await bench();
   const config = path.join(home, 'own.json');
@@ -132,6 +131,7 @@ test('a credential in the file stays at the file’s host', async () => {
   expect(requests()).toEqual([]);
 });
 
+// holds: C3.12, C3.13
 test('two config files in one folder, and files that are no data, name file, key and line', async () => {
   const home = temporaryHome();
   fs.writeFileSync(path.join(home, '.graphcredrc'), 'graph: a\n');
@@ -159,21 +159,47 @@ test('two config files in one folder, and files that are no data, name file, key
   }
 });
 
+// holds: C4.7
 test('a file with a credential that others can write is refused; one that they can read is warned of', async () => {
   const home = temporaryHome();
   const file = path.join(home, '.graphcredrc');
   fs.writeFileSync(file, 'secret: canary-canary\ngraph: demo\n');
-  fs.chmodSync(file, 0o666);
-  expect(await cli(home, ['config', 'show'])).toMatchObject({
-    status: 5,
-    stderr: expect.stringContaining('chmod 600'),
-  });
-  fs.chmodSync(file, 0o644);
-  const shown = await cli(home, ['config', 'show']);
-  expect(shown).toMatchObject({ status: 0, stderr: expect.stringContaining('chmod 600') });
-  expect(shown.stdout + shown.stderr).not.toContain('canary');
+  for (const mode of [0o620, 0o602]) {
+    fs.chmodSync(file, mode);
+    for (const argv of [
+      ['token', 'get'],
+      ['token', 'get', '--config', file],
+    ])
+      expect(await cli(home, argv)).toMatchObject({
+        status: 5,
+        stderr: expect.stringContaining('chmod 600'),
+      });
+  }
+  for (const mode of [0o640, 0o604]) {
+    fs.chmodSync(file, mode);
+    const shown = await cli(home, ['config', 'show']);
+    expect(shown).toMatchObject({ status: 0, stderr: expect.stringContaining('chmod 600') });
+    expect(shown.stdout + shown.stderr).not.toContain('canary');
+  }
 });
 
+test('~/.graphcredrc counts only while nobody else can write it', async () => {
+  const home = temporaryHome();
+  const file = path.join(home, '.graphcredrc');
+  fs.writeFileSync(file, 'graph: mine\n');
+  const graph = async () => {
+    const { stdout } = await cli(home, ['config', 'show', '-o', 'json']);
+    return stdout.includes('"value":"mine"');
+  };
+  const taken: Record<string, boolean> = {};
+  for (const mode of [0o600, 0o640, 0o644, 0o620, 0o602]) {
+    fs.chmodSync(file, mode);
+    taken[mode.toString(8)] = await graph();
+  }
+  expect(taken).toEqual({ 600: true, 640: true, 644: true, 620: false, 602: false });
+});
+
+// holds: C3.17
 test('config show takes every setting, and says of the profile, too, what it hides', async () => {
   const home = temporaryHome();
   const file = path.join(home, '.graphcredrc.json');
@@ -196,6 +222,7 @@ test('config show takes every setting, and says of the profile, too, what it hid
   expect(of('minTtl')).toMatchObject({ value: '5m', source: '--min-ttl' });
 });
 
+// holds: C3.1, C3.17
 test('the nearest source of a setting wins, and config show names what it hides', async () => {
   const home = temporaryHome();
   fs.writeFileSync(
@@ -227,6 +254,7 @@ test('the nearest source of a setting wins, and config show names what it hides'
   expect((await cli(home, ['config', 'show', '-p', 'none'])).status).toBe(3);
 });
 
+// holds: C3.6
 test.each([
   [['--host', 'db.example'], /https:\/\/db\.example or http:\/\/db\.example/],
   [['--lifetime', 'soon'], /--lifetime.*\nhint: .*15m/],
@@ -239,6 +267,7 @@ test.each([
   expect(stderr).toMatch(message);
 });
 
+// holds: C2.4
 test.each(['create', 'drop'])('secret %s refuses what is no alias before anything is sent', async (verb) => {
   const { run, requests } = await bench();
   for (const alias of ['x; DROP ALL', 'a b', '', 'a'.repeat(300), 'a\nb']) {
@@ -246,4 +275,168 @@ test.each(['create', 'drop'])('secret %s refuses what is no alias before anythin
     expect({ alias, status, stdout }).toEqual({ alias, status: 2, stdout: '' });
   }
   expect(requests()).toEqual([]);
+});
+
+test.each([
+  ['600', true],
+  ['640', true],
+  ['644', true],
+  ['620', false],
+  ['602', false],
+])('~/.graphcredrc with mode %s counts without a question: %s', async (mode, counts) => {
+  const home = temporaryHome();
+  const file = path.join(home, '.graphcredrc');
+  fs.writeFileSync(file, 'graph: demo\n');
+  fs.chmodSync(file, Number.parseInt(mode, 8));
+  const { stdout } = await cli(home, ['config', 'show', '-o', 'json']);
+  expect(JSON.parse(stdout).file).toBe(counts ? file : null);
+});
+
+test('~/.graphcredrc counts without a question only when it is this user’s own', () => {
+  const isTrustedOf = (uid: number) =>
+    isTrusted({
+      location: { path: '/home/ada/.graphcredrc', place: 'home' },
+      text: '',
+      stat: { uid, mode: 0o100600 } as fs.Stats,
+      uid: 1000,
+      configDir: undefined,
+    });
+  expect([1000, 1001, 0].map(isTrustedOf)).toEqual([true, false, false]);
+});
+
+test.each(['password', 'secret'])(
+  'a %s in a file that the group can write is refused, and in one that the group can read warned of',
+  async (key) => {
+    const home = temporaryHome();
+    const file = path.join(home, 'own.json');
+    fs.writeFileSync(file, JSON.stringify({ profiles: { default: { [key]: 'canary-canary' } } }));
+    const show = (mode: number) => {
+      fs.chmodSync(file, mode);
+      return cli(home, ['config', 'show', '--config', file]);
+    };
+    for (const mode of [0o620, 0o602, 0o660])
+      expect(await show(mode)).toMatchObject({ status: 5, stderr: expect.stringContaining('chmod 600') });
+    for (const mode of [0o640, 0o604])
+      expect(await show(mode)).toMatchObject({ status: 0, stderr: expect.stringContaining('chmod 600') });
+    expect(await show(0o600)).toMatchObject({ status: 0, stderr: '' });
+  },
+);
+
+test('--config none leaves project files out, and the search for one ends at the home folder', async () => {
+  const outer = temporaryHome();
+  const home = path.join(outer, 'home');
+  const cwd = project(home, '.graphcredrc', 'graph: planted\n');
+  fs.writeFileSync(path.join(outer, '.graphcredrc'), 'graph: outer\n');
+  const show = (...argv: string[]) => cli(home, ['config', 'show', ...argv], { cwd });
+  const { stderr } = await show();
+  expect(stderr).toContain(`${path.join(cwd, '.graphcredrc')} is not trusted`);
+  expect(stderr).not.toContain(path.join(outer, '.graphcredrc'));
+  expect((await show('--config', 'none')).stderr).toBe('');
+  expect(await show('--config', 'nowhere')).toMatchObject({
+    status: 5,
+    stderr: expect.stringContaining(`There is no config file at ${path.join(cwd, 'nowhere')}`),
+  });
+});
+
+test('a byte order mark is no part of a config file, and a file over 1 MB is refused', async () => {
+  const home = temporaryHome();
+  const file = path.join(home, '.graphcredrc.json');
+  fs.writeFileSync(file, '\ufeff{"graph":"marked"}', { mode: 0o600 });
+  expect((await cli(home, ['config', 'show'])).stdout).toMatch(/^graph +marked/m);
+  fs.writeFileSync(file, `{"graph":"large"}${' '.repeat(1_000_000)}`);
+  expect(await cli(home, ['config', 'show'])).toMatchObject({
+    status: 5,
+    stderr: expect.stringContaining('too large'),
+  });
+});
+
+test('files named in the config file are looked for beside it, not in the working folder', async () => {
+  const { sandbox, home } = await bench();
+  const { restUrl, gsqlUrl, username, password } = sandbox;
+  const folder = path.join(home, '.config/graphcred');
+  fs.mkdirSync(folder, { recursive: true });
+  const own = { restUrl, gsqlUrl, username, graph: 'demo', passwordFile: 'password', tls: { ca: 'ca.pem' } };
+  fs.writeFileSync(path.join(folder, 'config.json'), JSON.stringify(own), { mode: 0o600 });
+  fs.writeFileSync(path.join(folder, 'password'), password);
+  fs.writeFileSync(path.join(folder, 'ca.pem'), '');
+  const cwd = project(home, 'password', 'planted');
+  expect(await cli(home, ['token', 'get', '--store', 'none'], { cwd })).toMatchObject({ status: 0 });
+});
+
+test('a relative XDG_CONFIG_HOME or XDG_STATE_HOME does not count', () => {
+  const env = { XDG_CONFIG_HOME: 'planted', XDG_STATE_HOME: './planted' };
+  expect(placesOf({ env, home: '/home/ada' })).toEqual({
+    configDir: '/home/ada/.config/graphcred',
+    stateDir: '/home/ada/.local/state/graphcred',
+  });
+  expect(placesOf({ env, home: undefined })).toEqual({ configDir: undefined, stateDir: undefined });
+});
+
+test.each([
+  ['true', 'none'],
+  ['1', 'none'],
+  ['woodpecker', 'none'],
+  ['false', 'keychain'],
+  ['False', 'keychain'],
+  ['0', 'keychain'],
+  ['', 'keychain'],
+])('with CI=%s and no store named, the store is %s', async (CI, store) => {
+  const { json } = await bench();
+  expect(await json('status --offline', { env: { CI, GRAPHCRED_STORE: '' } })).toMatchObject({ store });
+  const terminal = { isTTY: true };
+  const ctx = { stdin: terminal, stderr: terminal, env: { CI } } as unknown as Context;
+  expect(canPrompt(ctx)).toBe(store === 'keychain');
+});
+
+test('that certificates are not verified is said even with -q', async () => {
+  const { run } = await bench();
+  for (const more of ['', ' -q'])
+    expect((await run(`token get --insecure${more}`)).stderr).toContain(
+      'server certificates are not verified',
+    );
+});
+
+test('HTTP_PROXY is used for a host that is not this machine', async () => {
+  const env = { ...PASSWORD, HTTP_PROXY: 'http://127.0.0.1:1', GRAPHCRED_SERVER_VERSION: '3' };
+  const argv = ['token', 'get', '--host', 'http://db.invalid', '--graph', 'demo'];
+  const { status, stderr } = await cli(temporaryHome(), argv, { env });
+  expect(status).toBe(7);
+  // Without the proxy it would be that there is no such host.
+  expect(stderr).toContain('Cannot reach http://db.invalid:9000: the connection was refused');
+});
+
+test('of a host and a URL the one of higher priority is the address', async () => {
+  const addresses = async (argv: string[], env: Record<string, string>) => {
+    const line = ['status', '--offline', '-o', 'json', '--server-version', '3', '--store', 'none', ...argv];
+    const { gsqlUrl, restUrl } = JSON.parse((await cli(temporaryHome(), line, { env })).stdout);
+    return [gsqlUrl, restUrl];
+  };
+  expect(
+    await addresses(['--host', 'http://near.example'], { GRAPHCRED_GSQL_URL: 'http://far.example:1' }),
+  ).toEqual(['http://near.example:14240', 'http://near.example:9000']);
+  expect(
+    await addresses(['--gsql-url', 'http://near.example:1'], { GRAPHCRED_HOST: 'http://far.example' }),
+  ).toEqual(['http://near.example:1', 'http://near.example:9000']);
+  expect(
+    await addresses(['--rest-port', '2'], {
+      GRAPHCRED_REST_URL: 'http://far.example:3',
+      GRAPHCRED_HOST: 'http://a',
+    }),
+  ).toEqual(['http://a:14240', 'http://a:2']);
+});
+
+test('without a home folder a store that keeps something is STORE_UNAVAILABLE', async () => {
+  const session = { call: { ctx: {} }, stateDir: undefined, configDir: undefined } as unknown as LocalSession;
+  for (const name of ['keychain', 'file', 'redis'] as const)
+    await expect(open(session, name, true)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  expect((await open(session, 'none', true)).name).toBe('none');
+});
+
+test('config show hides a login that stands in an address', async () => {
+  const env = { GRAPHCRED_GSQL_URL: 'http://ada:hunter2@db.example:14240' };
+  for (const more of [[], ['-o', 'json']]) {
+    const { stdout, stderr } = await cli(temporaryHome(), ['config', 'show', ...more], { env });
+    expect(stdout).toContain('http://****@db.example:14240');
+    expect(stdout + stderr).not.toContain('hunter2');
+  }
 });

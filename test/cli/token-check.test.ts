@@ -6,6 +6,7 @@ interface Token {
 }
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('token check on %s', (serverVersion) => {
+  // holds: C3.5
   test('takes stdin before TG_API_TOKEN, and that before the held token', async () => {
     const { run, json } = await bench({ serverVersion });
     const { token } = await json<Token>('token get');
@@ -40,4 +41,13 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('token check on %s', (serverVersion)
       stderr: '',
     });
   });
+});
+
+test('with a profile typed, TG_API_TOKEN does not count', async () => {
+  const { run } = await bench();
+  expect((await run('login -p dev')).status).toBe(0);
+  expect((await run('token get -p dev')).status).toBe(0);
+  const env = { TG_API_TOKEN: 'canarycanarycanarycanarycanary12' };
+  expect((await run('token check', { env })).status).toBe(4);
+  expect((await run('token check -p dev', { env })).status).toBe(0);
 });

@@ -3,7 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { assignment } from '../../src/cli/formats.js';
+import { assignment } from '../../src/cli/token/print.js';
+import { isoSeconds } from '../../src/core/protocol/reply.js';
 import { bench } from '../helpers/cli.js';
 
 interface Token {
@@ -39,6 +40,7 @@ test('token list shows whose and how long, never a token, and needs no server', 
 });
 
 describe.each(['3.10.1', '4.1.2'])('token check on %s', (serverVersion) => {
+  // holds: C2.18
   test('accepted 0, rejected 4 and forgotten, none held 3', async () => {
     const { run, json } = await bench({ serverVersion });
     expect((await run('token check')).status).toBe(3);
@@ -53,6 +55,7 @@ describe.each(['3.10.1', '4.1.2'])('token check on %s', (serverVersion) => {
 });
 
 describe('formats', () => {
+  // holds: C6.5, C6.6
   test('header and env', async () => {
     const { run, json } = await bench();
     const { token } = await json<Token>('token get');
@@ -64,6 +67,7 @@ describe('formats', () => {
     );
   });
 
+  // holds: C6.5
   test('env survives eval in a POSIX shell, whatever the value holds', () => {
     const value = fc
       .string({ unit: 'binary', minLength: 1, maxLength: 40, size: 'max' })
@@ -77,7 +81,8 @@ describe('formats', () => {
     );
   });
 
-  test('github masks first, then writes token and end behind a delimiter that changes', async () => {
+  // holds: C6.7
+  test('github prints the mask, and writes token and end behind a delimiter that changes', async () => {
     const { run, json, home } = await bench();
     const { token, expiresAt } = await json<Token & { expiresAt: string }>('token get');
     const env = { GITHUB_OUTPUT: path.join(home, 'output'), GITHUB_ENV: path.join(home, 'env') };
@@ -114,6 +119,7 @@ describe('formats', () => {
     expect(requests()).toEqual([]);
   });
 
+  // holds: C6.8
   test('gitlab writes a private dotenv file', async () => {
     const { run, json, home } = await bench();
     const { token } = await json<Token>('token get');
@@ -122,4 +128,20 @@ describe('formats', () => {
     expect(fs.readFileSync(file, 'utf8')).toBe(`TG_API_TOKEN=${token}\n`);
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
   });
+});
+
+test('times in JSON are UTC, whatever the time zone of this machine', async () => {
+  const zone = process.env.TZ;
+  try {
+    process.env.TZ = 'Pacific/Auckland';
+    const { json } = await bench();
+    const { expiresAt, expiresAtUnix } = await json<{ expiresAt: string; expiresAtUnix: number }>(
+      'token get',
+    );
+    expect(Date.parse(expiresAt) / 1000).toBe(expiresAtUnix);
+    expect(isoSeconds(1_700_000_000)).toBe('2023-11-14T22:13:20Z');
+  } finally {
+    if (zone === undefined) delete process.env.TZ;
+    else process.env.TZ = zone;
+  }
 });

@@ -25,6 +25,7 @@ async function bundle(format: 'cjs' | 'esm'): Promise<string> {
   return path.join(dir, `index.${extension}`);
 }
 
+// holds: C9.1
 test.each(['cjs', 'esm'] as const)('a call from a fresh process loads no undici (%s)', async (format) => {
   const url = await rawServer((_request, response) => {
     response.end(JSON.stringify({ error: false, token: 'abcdefgh' }));

@@ -25,6 +25,7 @@ const mint = (sandbox: Sandbox, lifetime = 600) =>
 const tokenOf = (body: string) => (JSON.parse(body) as { token: string }).token;
 
 describe('what the sandbox says of itself', () => {
+  // holds: C2.31, C2.34
   it('prints one line with both URLs, 4.x having its data server under /restpp', async () => {
     const old = await start();
     expect(JSON.parse(old.readyLine())).toEqual({
@@ -45,6 +46,20 @@ describe('what the sandbox says of itself', () => {
     });
   });
 
+  // holds: C2.32
+  it('is 3.10.1 with REST authentication, tigergraph and the graph demo when nothing else is said', async () => {
+    const sandbox = await startSandbox({ restPort: 0, gsqlPort: 0 });
+    open.push(sandbox);
+    expect(JSON.parse(sandbox.readyLine())).toMatchObject({
+      serverVersion: '3.10.1',
+      username: 'tigergraph',
+      password: 'tigergraph',
+      graph: 'demo',
+    });
+    expect((await raw(sandbox.restUrl, 'GET /echo')).status).toBe(403);
+  });
+
+  // holds: C2.30
   it('listens on loopback only', async () => {
     for (const host of ['0.0.0.0', '::', '192.168.1.5', 'example.com']) {
       await expect(startSandbox({ host, restPort: 0, gsqlPort: 0 })).rejects.toThrow(
@@ -299,18 +314,15 @@ describe('disputed points', () => {
     const sandbox = await start({ serverVersion: '4.1.2' });
     const set = (value: unknown) =>
       raw(sandbox.gsqlUrl, 'POST /__sandbox/switches', {}, JSON.stringify(value));
-    expect((await raw(sandbox.gsqlUrl, 'GET /__sandbox/switches')).body).toContain('"badTokenStatus":403');
+    expect((await raw(sandbox.gsqlUrl, 'GET /__sandbox/switches')).body).toContain('"secretsShape":"list"');
 
-    await set({ badTokenStatus: 401, secretsShape: 'object', unknownGraphStatus: 404, trailersOn4: true });
-    expect((await raw(sandbox.gsqlUrl, 'GET /restpp/echo')).status).toBe(401);
+    await set({ secretsShape: 'object', trailersOn4: true });
     const secrets = await raw(sandbox.gsqlUrl, 'GET /gsql/v1/secrets', LOGIN);
     expect(JSON.parse(secrets.body)).toEqual({
       error: false,
       message: '',
       results: { alias: 'demo_alias', value: SECRET },
     });
-    const wrong = await raw(sandbox.gsqlUrl, 'POST /gsql/v1/tokens', LOGIN, '{"graph":"nowhere"}');
-    expect(wrong.status).toBe(404);
     const text = await raw(sandbox.gsqlUrl, 'POST /gsql/v1/statements', LOGIN, 'DROP SECRET demo_alias');
     expect(text.body.endsWith('\n__GSQL__RETURN__CODE__,0\n')).toBe(true);
 
@@ -319,8 +331,18 @@ describe('disputed points', () => {
     expect(JSON.parse(short.body)).toMatchObject({ expiration: 'Wed Nov 15 06:15:00 HKT 2023' });
     expect((await raw(sandbox.gsqlUrl, 'POST /gsql/v1/tokens', LOGIN, '{"lifetime":101}')).status).toBe(400);
 
-    for (const wrongValue of [{ nothing: 1 }, { badTokenStatus: '401' }, { __proto__: 1, toString: 1 }]) {
-      expect((await set(wrongValue)).status).toBe(400);
+    for (const wrongValue of [
+      { nothing: 1 },
+      { secretsShape: 'heap' },
+      { trailersOn4: 'yes' },
+      { maxLifetime: '100' },
+      { zone: null },
+      { toString: 1 },
+    ]) {
+      const before = (await raw(sandbox.gsqlUrl, 'GET /__sandbox/switches')).body;
+      // All or none: the good one beside it is not set either.
+      expect((await set({ blockListLimit: 7, ...wrongValue })).status).toBe(400);
+      expect((await raw(sandbox.gsqlUrl, 'GET /__sandbox/switches')).body).toBe(before);
     }
   });
 

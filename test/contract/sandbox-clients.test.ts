@@ -75,6 +75,10 @@ describe('pyTigerGraph 0.9 to 1.5', () => {
 
     const drop = `DELETE /requesttoken?secret=${SECRET}&token=${got.token}`;
     expect(parse((await raw(sandbox.restUrl, drop)).body).error).toBe(false);
+    // The recorded refusal has no code. `skipNA` looks for one, so only the older assumption lets it skip.
+    const again = parse((await raw(sandbox.restUrl, drop)).body);
+    expect([again.error, again.code]).toEqual([true, undefined]);
+    await raw(sandbox.restUrl, 'POST /__sandbox/texts', {}, '{"unknownToken3":"old"}');
     expect(parse((await raw(sandbox.restUrl, drop)).body)).toMatchObject({ error: true, code: 'REST-3300' });
   });
 
@@ -181,7 +185,7 @@ describe('pyTigerGraph 1.6', () => {
     expect(refreshed).toMatchObject({ error: false, token, expiration: NOW + 900 });
     const drop = `{"secret": "${SECRET}", "token": "${token}"}`;
     expect((await call('DELETE', drop)).error).toBe(false);
-    expect(await call('DELETE', drop)).toMatchObject({ error: true, code: 'REST-3300' });
+    expect(await call('DELETE', drop)).toMatchObject({ error: true });
   });
 
   it('does secrets in GSQL, one text for several statements', async () => {
@@ -232,7 +236,8 @@ describe('pyTigerGraph 1.7', () => {
       AGENT,
       `{"secret": "${SECRET}", "graph": "nowhere"}`,
     );
-    expect(wrong.status).toBe(400);
+    // 400 would make it blame the graph's name; the 404 that was seen sends it to the old path.
+    expect(wrong.status).toBe(404);
   });
 
   it('1.7.0 on 3.x: a 404, then the old way', async () => {

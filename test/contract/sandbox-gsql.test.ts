@@ -127,13 +127,22 @@ describe('bodies', () => {
     expect(await ask(body)).toMatchObject({ error: true, message: 'The request body is not valid JSON.' });
   });
 
-  it.each(['0', '-1', '"1.5"', '"1e3"', '"60s"', 'true', '[60]', '{}', '99999999999999', '9999999999999'])(
-    'refuses a lifetime of %s',
+  it.each(['"1.5"', '"1e3"', '"60s"', 'true', '[60]', '{}'])(
+    'refuses %s as a lifetime that is no number',
     async (lifetime) => {
-      expect(await ask(`{"graph":"demo_graph","lifetime":${lifetime}}`)).toMatchObject({
+      expect(await ask(`{"graph":"demo_graph","lifetime":${lifetime}}`)).toEqual({
+        code: 'REST-1101',
         error: true,
-        message: 'The lifetime is invalid.',
+        message: 'Invalid parameters, lifetime is not a number.',
+        token: '',
       });
     },
   );
+
+  it.each(['0', '-1', '99999999999999', '9999999999999'])('refuses a lifetime of %s', async (lifetime) => {
+    expect(await ask(`{"graph":"demo_graph","lifetime":${lifetime}}`)).toMatchObject({
+      error: true,
+      message: 'The lifetime is invalid.',
+    });
+  });
 });

@@ -83,25 +83,50 @@ export function demo(options: SandboxOptions): Promise<Sandbox> {
   });
 }
 
+/** What every row may use as `{{name}}`. */
+export function wellKnown(): Map<string, string> {
+  return new Map([
+    ['secret', SECRET],
+    ['login', LOGIN.Authorization],
+    ['second', basic('second', 'pass:with:colons')],
+    ['reader', READER.Authorization],
+    ['wrongPassword', basic('demo_user', 'wrong')],
+    ['secretAsUser', basic('__GSQL__secret', SECRET)],
+  ]);
+}
+
 /**
- * One line of a contract table. Evidence as in the protocol notes: D documented or captured, C what shipped
- * clients need, F field report, A assumed.
+ * One line of a contract table. Evidence as in docs/sandbox.md: R recorded, D documented, C what shipped clients
+ * need, F field report, A assumed.
  *
  * `{{name}}` in an answer stands for a credential that is new in that answer and is remembered; in a request
  * for one remembered. Its form goes by the first letter of the name: `s`, `t` 32 of [a-z0-9]; `j` a JWT;
  * `a` a generated alias; `x` anything.
  */
 export interface Row {
-  readonly evidence: 'D' | 'C' | 'F' | 'A';
+  readonly evidence: 'R' | 'D' | 'C' | 'F' | 'A';
   readonly what: string;
+  /** Steps of the table that come first. */
+  readonly after?: readonly string[];
+  /** The text of the sandbox's table that makes the answer: it is then tried with every status. */
+  readonly text?: string;
+  readonly options?: SandboxOptions;
   readonly server?: 'rest' | 'gsql';
   readonly request: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: Content;
   readonly status: number;
-  readonly answer: string;
+  readonly answer: Content;
   /** The answer's content type; null: there must be none. */
   readonly type?: string | null;
+}
+
+/** A text, the lines of one, or JSON to be compared byte for byte. */
+type Content = string | readonly string[] | object;
+
+function written(content: Content): string {
+  if (typeof content === 'string') return content;
+  return Array.isArray(content) ? content.join('\n') : JSON.stringify(content);
 }
 
 const FORMS: Record<string, string> = {
@@ -109,7 +134,7 @@ const FORMS: Record<string, string> = {
   t: '[a-z0-9]{32}',
   j: '[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+',
   a: 'AUTO_GENERATED_ALIAS_[a-z0-9]{7}',
-  x: '[^\\n]*?',
+  x: '[\\s\\S]*?',
 };
 
 export async function play(sandbox: Sandbox, row: Row, memory: Map<string, string>): Promise<void> {
@@ -123,10 +148,11 @@ export async function play(sandbox: Sandbox, row: Row, memory: Map<string, strin
     Object.entries(row.headers ?? {}).map(([name, value]) => [name, recall(value)]),
   );
   const base = (row.server ?? 'gsql') === 'rest' ? sandbox.restUrl : sandbox.gsqlUrl;
-  const reply = await raw(base, recall(row.request), headers, recall(row.body ?? ''));
+  const reply = await raw(base, recall(row.request), headers, recall(written(row.body ?? '')));
 
   const names: string[] = [];
-  const pattern = row.answer
+  const wanted = written(row.answer);
+  const pattern = wanted
     .split(/(\{\{\w+\}\})/)
     .map((part) => {
       const name = /^\{\{(\w+)\}\}$/.exec(part)?.[1];
@@ -138,9 +164,9 @@ export async function play(sandbox: Sandbox, row: Row, memory: Map<string, strin
     })
     .join('');
   const match = new RegExp(`^${pattern}$`).exec(reply.body);
-  expect({ status: reply.status, body: match ? row.answer : reply.body }).toEqual({
+  expect({ status: reply.status, body: match ? wanted : reply.body }).toEqual({
     status: row.status,
-    body: row.answer,
+    body: wanted,
   });
   if (row.type !== undefined) expect(reply.headers['content-type'] ?? null).toBe(row.type);
   names.forEach((name, i) => {

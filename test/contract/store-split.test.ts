@@ -2,7 +2,7 @@
 // keychain. The same on the real keychain of Linux is part of store-contract.test.ts.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { splittingVault, type Vault } from '../../src/store/split.js';
+import { splittingVault, type Vault } from '../../src/store/keychain/split.js';
 
 const MOST_BYTES = 2_560;
 

@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.js';
+import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { GraphConnection } from '../../src/index.js';
 import { startSandbox } from '../../src/sandbox/server.js';
@@ -180,7 +180,14 @@ const CASES: Record<string, (place: Place) => Case[] | Promise<Case[]>> = {
     { argv: ['--skip-missing'] },
     { argv: ['--token-stdin', '--skip-missing'], stdin: SECRET },
   ],
-  logout: () => [{ argv: ['--revoke'] }, { argv: [], exit: 3 }],
+  'profile list': ({ root }) => [{ argv: [] }, { argv: ['--config', given(root, 'literal.json')] }],
+  'profile use': ({ mark }) => [{ argv: [`by_secret_${mark}`] }, { argv: ['nowhere'], exit: 3 }],
+  'profile remove': ({ mark }) => [
+    { argv: [`by_password_${mark}`, '--yes'] },
+    { argv: [`wrong_${mark}`, '--yes'], exit: 3 },
+  ],
+  // Tokens of other credentials are held too, which this one may not revoke.
+  logout: () => [{ argv: ['--revoke'], exit: 10 }, { argv: [] }, { argv: [], exit: 3 }],
   sandbox: ({ root, version }) => [
     {
       argv: [
@@ -360,6 +367,7 @@ function commandLine(words: string, argv: readonly string[], json: boolean): str
 }
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
+  // holds: C10.1
   test('no command leaves a credential anywhere, doing well or failing', async () => {
     const { place, stateFile } = await sandboxAndPlace(version);
     const canaries = new Map([
@@ -376,9 +384,9 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
         warn: () => {},
         keychain: undefined as never,
       });
-      const kept = store
-        .list()
-        .map(async (record) => [(await store.read(record))?.reveal(), record.kind] as const);
+      const kept = (await store.list()).map(
+        async (record) => [(await store.read(record))?.reveal(), record.kind] as const,
+      );
       return (await Promise.all(kept)).filter((entry): entry is [string, 'token'] => entry[0] !== undefined);
     };
     /** All that the server has given out until now. */

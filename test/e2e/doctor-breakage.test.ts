@@ -208,7 +208,7 @@ const BREAKAGES: Record<string, Breakage> = {
     breaks: () => ({ GRAPHCRED_PASSWORD: '' }),
     changes: { credential: 'warn', graph: 'skipped' },
     status: 0,
-    cause: /no login could be tried: A password is needed/,
+    cause: /no login could be tried: GRAPHCRED_PASSWORD is empty/,
   },
   'a password and no user name': {
     breaks: () => ({ GRAPHCRED_USERNAME: '' }),

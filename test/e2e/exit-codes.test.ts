@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { generate } from 'selfsigned';
 import { expect, onTestFinished, test } from 'vitest';
-import { EXITS } from '../../src/cli/exit.js';
+import { EXITS } from '../../src/cli/output/exit-codes.js';
 import { parseFault } from '../../src/sandbox/args.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -58,7 +58,7 @@ const without = (name: string) => (place: Place) => {
   delete place.env[name];
 };
 const UNREACHABLE = { GRAPHCRED_GSQL_URL: 'http://127.0.0.1:1', GRAPHCRED_REST_URL: 'http://127.0.0.1:1' };
-const ADDRESSES = 'Check the addresses and --server-version; graphcred doctor looks at both servers.';
+const ADDRESSES = 'Check the addresses and the version of the server: graphcred doctor';
 const GET = ['token', 'get'];
 const EXEC = ['exec', '--'];
 
@@ -137,8 +137,8 @@ const CASES: readonly Case[] = [
       without('GRAPHCRED_USERNAME')(place);
       file('.graphcredrc.json', '{"username":"tigergraph"}')(place);
     },
-    message: '<folder>/.graphcredrc.json is not trusted, and it decides username (host: http://127.0.0.1).',
-    hint: 'read the file; if it is yours: graphcred config trust <folder>/.graphcredrc.json',
+    message: '<folder>/.graphcredrc.json is not trusted.',
+    hint: 'read it; if it is yours: graphcred config trust <folder>/.graphcredrc.json; for another file: --config FILE; to leave project files out: --config none',
   },
   {
     status: 5,
@@ -148,8 +148,9 @@ const CASES: readonly Case[] = [
       without('GRAPHCRED_PASSWORD')(place);
       file('mine.json', '{"gsqlUrl":"https://graph.example.com:14240","password":"p"}')(place);
     },
-    message: 'The credential in <folder>/mine.json is for another host and is not sent to <gsql>.',
-    hint: 'give the credential for this host: --password-stdin, --secret-stdin or GRAPHCRED_SECRET',
+    message:
+      'The credential from config file: password belongs to https://graph.example.com:14240 (GSQL) with port 9000 (3.x) or https://graph.example.com:14240/restpp (4.x) (REST); it is not sent to <gsql> (GSQL) with <rest> (REST).',
+    hint: 'give the credential for these servers: --password-stdin, --secret-stdin or GRAPHCRED_SECRET',
   },
   {
     status: 6,
@@ -172,7 +173,7 @@ const CASES: readonly Case[] = [
     argv: [...GET, '--server-version', '3'],
     before: set(UNREACHABLE),
     message: 'Cannot reach http://127.0.0.1:1: the connection was refused.',
-    hint: 'Check host and port (graphcred doctor), and that the server is running.',
+    hint: 'Check host and port, and that the server is running: graphcred doctor',
   },
   {
     status: 7,
@@ -180,7 +181,7 @@ const CASES: readonly Case[] = [
     argv: [...GET, '--server-version', '3', '--timeout', '1'],
     before: fault('action=delay,ms=30000'),
     message: 'POST /requesttoken to <rest> had no answer within 1 s. It may have taken effect all the same.',
-    hint: 'Try again, or allow more time with --timeout.',
+    hint: 'Try again, or allow more time (--timeout).',
   },
   {
     status: 7,
@@ -192,7 +193,7 @@ const CASES: readonly Case[] = [
     },
     message:
       'No trusted connection to <gsql>: nobody trusted vouches for the certificate (DEPTH_ZERO_SELF_SIGNED_CERT).',
-    hint: 'Name the authority with --ca FILE, or check that host and certificate belong together.',
+    hint: 'Check that host and certificate belong together, or name the authority that issued it (--ca FILE).',
   },
   {
     status: 7,
@@ -200,7 +201,7 @@ const CASES: readonly Case[] = [
     argv: [...GET, '--server-version', '3'],
     before: fault('action=sleeping'),
     message: 'The server is asleep or starting (HTTP 502).',
-    hint: 'It may take a few minutes to start. Wait for it with --wait 3m.',
+    hint: 'It may take a few minutes to start. Wait for it: --wait 3m',
   },
   {
     status: 8,
@@ -216,7 +217,7 @@ const CASES: readonly Case[] = [
     argv: ['token', 'refresh'],
     sandbox: { serverVersion: '4.1.2' },
     message: 'This server cannot refresh tokens: 4.x has no such call.',
-    hint: 'Ask for a new one with: graphcred token get --fresh',
+    hint: 'mint a new one: graphcred token get --fresh',
   },
   {
     status: 8,
@@ -327,6 +328,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
+// holds: C7.1
 test('every row of the table of exit statuses, and every code in it, has a case', () => {
   const shown = (status: number) => ((status > 128 && status < 130) || status > 130 ? 128 : status);
   for (const { status, codes } of EXITS) {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.js';
+import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 import { sandboxFor, start } from '../helpers/process.js';
@@ -11,8 +11,8 @@ import { sandboxFor, start } from '../helpers/process.js';
 const LONG_AGO = 40 * 86_400_000;
 
 /**
- * A machine on which all is not well: a record that is broken, an expired token, a config file with keys that
- * are passed over, and a server that is reached without encryption.
+ * A machine with many reasons for a warning: a broken record, an expired token, a config file with a credential that
+ * others can read, and servers reached without encryption.
  */
 async function rough(options: SandboxOptions = {}) {
   const home = temporaryHome();
@@ -20,7 +20,8 @@ async function rough(options: SandboxOptions = {}) {
   const folder = path.join(home, 'project');
   const state = path.join(home, '.local/state/graphcred');
   fs.mkdirSync(folder);
-  fs.writeFileSync(path.join(folder, '.graphcredrc.json'), '{"secretCommand":["false"],"profiles":{"p":{}}}');
+  const config = path.join(folder, '.graphcredrc.json');
+  fs.writeFileSync(config, '{"password":"of this file","profiles":{"p":{}}}', { mode: 0o644 });
   const all: Record<string, string> = {
     ...env,
     GRAPHCRED_STORE: 'file',
@@ -30,6 +31,8 @@ async function rough(options: SandboxOptions = {}) {
     GITHUB_OUTPUT: path.join(home, 'github-output'),
     GITHUB_ENV: path.join(home, 'github-env'),
   };
+  const trusted = await cli(home, ['config', 'trust', config], { env: all });
+  expect(trusted.status, trusted.stderr).toBe(0);
   const argv = ['token', 'get', '--lifetime', '30d'];
   const old = await cli(home, argv, { env: all, cwd: folder, now: () => Date.now() - LONG_AGO });
   expect(old.status, old.stderr).toBe(0);
@@ -68,7 +71,19 @@ const HELD = [
   'expiresAtUnix',
   'secondsLeft',
 ];
-const STATUS = ['profile', 'host', 'serverVersion', 'restAuth', 'token'];
+const STATUS = [
+  'profile',
+  'host',
+  'gsqlUrl',
+  'restUrl',
+  'graph',
+  'username',
+  'credential',
+  'store',
+  'serverVersion',
+  'restAuth',
+  'token',
+];
 const DROPPED = [...MACHINE, 'dropped', 'missing', 'dryRun'];
 
 interface Line {
@@ -93,7 +108,7 @@ const LINES: readonly Line[] = [
   },
   {
     argv: words('secret list'),
-    text: /^ALIAS +SECRET +GRAPH\n(?:\w+ +\w{3}\*{4}\w{3} +demo\n)+$/,
+    text: /^ALIAS +SECRET +GRAPH +SAVED\n(?:\w+ +\w{3}\*{4}\w{3} +demo +(?:-|here)\n)+$/,
     keys: [...MACHINE, 'secrets'],
     each: ['secrets', ['alias', 'masked', 'graph']],
   },
@@ -109,23 +124,27 @@ const LINES: readonly Line[] = [
   { argv: words('token refresh'), text: /^\S+\n$/, keys: TOKEN },
   {
     argv: words('token list'),
-    text: /^HOST +GRAPH +PRINCIPAL +STORE +MADE +LIFE\n(?:http:.+(?:left|expired)\n)+$/,
+    text: /^SERVER +GRAPH +PRINCIPAL +STORE +MADE +LIFE\n(?:0\.0\.0\.0:\d+ .+(?:left|expired)\n)+$/,
     keys: [...MACHINE, 'tokens'],
     each: ['tokens', HELD],
   },
   { argv: words('token check'), text: /^The server accepts the token\.\n$/, keys: [...MACHINE, 'accepted'] },
   { argv: words('api /echo'), text: /^\{.*\}\n$/ },
   { argv: words('exec -- printf %s result'), text: /^result$/ },
-  { argv: words('status'), text: /^default\n(?: {2}\w+ +[^\n]+\n)+$/, keys: [...MACHINE, ...STATUS] },
+  {
+    argv: words('status'),
+    text: /^default \(no profile is chosen\)\n(?: {2}[^\n]+\n)+$/,
+    keys: [...MACHINE, ...STATUS],
+  },
   {
     argv: words('status --all-profiles'),
-    text: /^p\n(?: {2}\w+ +[^\n]+\n)+$/,
+    text: /^p \(--profile\)\n(?: {2}[^\n]+\n)+$/,
     keys: [...MACHINE, 'profiles'],
     each: ['profiles', STATUS],
   },
   {
     argv: words('config show'),
-    text: /^config file: .*\(not trusted\)\nSETTING +VALUE +SOURCE +SHADOWED\n(?:\w[\w.]* +\S[\s\S]*\n)+$/,
+    text: /^config file: .*\.graphcredrc\.json\nprofile: .*\nSETTING +VALUE +SOURCE +SHADOWED\n(?:\w[\w.]* +\S[\s\S]*\n)+$/,
     keys: [...MACHINE, 'file', 'trusted', 'settings'],
     each: ['settings', ['name', 'value', 'source', 'shadowed']],
   },
@@ -140,12 +159,28 @@ const LINES: readonly Line[] = [
   {
     argv: words('login -p mine'),
     text: /^Logged in to .*\n$/,
-    keys: [...MACHINE, 'profile', 'file', 'host', 'saved'],
+    keys: [...MACHINE, 'profile', 'file', 'host', 'saved', 'savedPassword'],
+  },
+  {
+    argv: words('profile list'),
+    text: /^ +PROFILE +SERVER +GRAPH +USER\n +p +- +- +-\n$/,
+    keys: [...MACHINE, 'file', 'profiles'],
+    each: ['profiles', ['name', 'default', 'host', 'graph', 'username']],
+  },
+  {
+    argv: words('profile use mine'),
+    text: /^The default profile is now mine \(.*\)\.\n$/,
+    keys: [...MACHINE, 'defaultProfile', 'file'],
   },
   {
     argv: words('logout'),
     text: /^Forgot \d+ tokens and 1 saved credentials? of .*\n$/,
     keys: [...MACHINE, 'forgotten', 'tokens', 'revoked'],
+  },
+  {
+    argv: words('profile remove mine --yes'),
+    text: /^Removed profile mine from .*\n$/,
+    keys: [...MACHINE, 'removed', 'file', 'forgotten'],
   },
   {
     argv: words('config trust'),
@@ -165,6 +200,7 @@ test('every command is printed below', () => {
 });
 
 describe.each(['-v', '-q'])('with %s, warnings pending and a broken record', (talk) => {
+  // holds: C6.1, C6.4
   test.each(['text', 'json', 'json by variable'])(
     'as %s every command prints its result and no more',
     async (format) => {
@@ -193,7 +229,7 @@ describe.each(['-v', '-q'])('with %s, warnings pending and a broken record', (ta
         }
         // Something was there to be said, or this proves nothing.
         if (argv[0] === 'token' || argv[0] === 'secret')
-          expect(result.stderr).toMatch(/^graphcred: warning: .*not trusted.*\n/);
+          expect(result.stderr).toMatch(/^graphcred: warning: .*other users can read it.*\n/);
         if (argv[0] === 'token' && argv[1] === 'list')
           expect(result.stderr).toContain('is passed over: it is not JSON');
       }

@@ -146,7 +146,7 @@ test('the lower-case variable counts too, and --insecure takes any certificate, 
   for (let again = 0; again < 2; again++)
     expect(await run(['token', 'get', '--insecure'], env)).toMatchObject({
       status: 0,
-      stderr: expect.stringContaining('warning: server certificates are not checked'),
+      stderr: expect.stringContaining('warning: server certificates are not verified'),
     });
   expect(proxy.asked[0]).toBe('CONNECT other.example.test:443');
 });

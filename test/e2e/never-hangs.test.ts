@@ -1,6 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { expect, onTestFinished, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.js';
+import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { COMMAND, sandboxFor, start } from '../helpers/process.js';
 import { DEEP } from '../helpers/property.js';
@@ -47,6 +47,8 @@ const MINT = said(
   'A password is needed for <gsql>, and there is no terminal to ask.',
   'give --password-stdin, --password-file or GRAPHCRED_PASSWORD; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
 );
+const NO_PROFILE = (command: string) =>
+  said(`There is no profile "mine" (${command}).`, 'make it with: graphcred login');
 const NO_FILE = said('There is no config file.', 'make one: graphcred login');
 
 /** What each command says when the password is missing; the user's name and the server are known. */
@@ -73,6 +75,9 @@ const POOR: Readonly<Record<string, readonly [words: string, status: number, std
   login: ['', 2, MINT],
   logout: ['', 3, said('Nothing of http://127.0.0.1 is kept here.', 'see: graphcred token list')],
   status: ['', 3, ''],
+  'profile list': ['', 0, 'graphcred: there are no profiles; make one: graphcred login\n'],
+  'profile use': ['mine', 3, NO_PROFILE('profile use')],
+  'profile remove': ['mine', 3, NO_PROFILE('profile remove')],
   'config show': ['', 0, ''],
   'config trust': ['', 3, said('There is no config file here.', 'name it: graphcred config trust FILE')],
   'config path': ['', 3, NO_FILE],
@@ -116,7 +121,7 @@ const MISSING: readonly (readonly [what: string, argv: string, left: string[], s
     'secret list',
     ['GRAPHCRED_GRAPH'],
     said(
-      'Which graph? On a 3.x server this needs one.',
+      'Which graph? A 3.x server needs one for this.',
       'give --graph NAME, GRAPHCRED_GRAPH, or graph in the profile',
     ),
   ],

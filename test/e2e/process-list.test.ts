@@ -142,6 +142,7 @@ const WAYS: Record<string, (home: string, url: string) => Way> = {
 };
 
 describe.skipIf(process.platform !== 'linux')('while a token is minted', () => {
+  // holds: C10.1
   test.each(Object.keys(WAYS))('from %s, no process shows a credential', async (name) => {
     const home = temporaryHome();
     const { env, url, hold } = await patientServer();

@@ -16,6 +16,7 @@ function filesUnder(folder: string): string[] {
     .map((entry) => path.join(entry.parentPath, entry.name));
 }
 
+// holds: C5.3
 test('a hundred callers at once on an empty file store mint once and get the same token', async () => {
   const home = temporaryHome();
   const { env, mints } = await sandboxFor(home);
@@ -31,6 +32,7 @@ test('a hundred callers at once on an empty file store mint once and get the sam
   }
 });
 
+// holds: C5.4
 test('when the one that mints is killed, the others finish with one more mint', async () => {
   const home = temporaryHome();
   const { sandbox, env, mints } = await sandboxFor(home);
@@ -51,6 +53,7 @@ test('when the one that mints is killed, the others finish with one more mint', 
   expect(mints()).toBeLessThanOrEqual(2);
 });
 
+// holds: C5.3
 test('a refusal met by the one that mints is the answer for all who wait', async () => {
   const home = temporaryHome();
   const { sandbox, env } = await sandboxFor(home);
@@ -62,6 +65,7 @@ test('a refusal met by the one that mints is the answer for all who wait', async
   expect(sandbox.requests.length).toBeLessThanOrEqual(2);
 });
 
+// holds: C4.9
 test.each(COMMANDS)('%s ends while stdin is an open pipe that says nothing', async (line) => {
   const home = temporaryHome();
   const { env } = await sandboxFor(home);
@@ -87,6 +91,7 @@ function read(file: string): string {
 }
 
 describe('exec', () => {
+  // holds: C7.2, C8.1
   test('gives the command a token, none of our credentials, and its own status', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
@@ -122,6 +127,7 @@ describe('exec', () => {
     expect((await start(['exec', '--store', 'none', '--', ...command], env).ended).status).toBe(status);
   });
 
+  // holds: C7.2, C8.5
   test('a failure before the command is 125, named by its code; a bad option is 2', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
@@ -132,6 +138,7 @@ describe('exec', () => {
     expect((await start(['exec', '--bogus', '--', 'true'], env).ended).status).toBe(2);
   });
 
+  // holds: C8.2
   test('passes a signal on and reports the command that handled it', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
@@ -193,6 +200,7 @@ describe.skipIf(skip !== undefined)('with the real keychain', () => {
     });
   });
 
+  // holds: C5.8
   test('locked: a token is minted and not kept, with a warning; by name it is exit 6', async () => {
     await withKeyring({ state: 'locked' }, async (keyring) => {
       const { env } = await sandboxFor(keyring.home);
@@ -212,6 +220,7 @@ describe.skipIf(skip !== undefined)('with the real keychain', () => {
   });
 });
 
+// holds: C5.7
 test('without a keychain the token is printed all the same, with one line that says why', async () => {
   const home = temporaryHome();
   const { env } = await sandboxFor(home);
@@ -234,7 +243,7 @@ test('a working folder that is gone is exit 2 and one line', async () => {
   const home = temporaryHome();
   const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"';
   for (const [words, status, stderr] of [
-    [['token', 'list'], 2, /^graphcred: The folder this was started in is gone\.\nhint: [^\n]+\n$/],
+    [['token', 'list'], 2, /^graphcred: The current directory no longer exists\.\nhint: [^\n]+\n$/],
     [['--version'], 0, /^$/],
   ] as const) {
     const command = ['sh', '-c', `cd "$HOME" && ${script}`, 'sh', process.execPath, BIN, ...words];

@@ -5,7 +5,9 @@ import { defaultLoaders } from 'cosmiconfig';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
+import { block, blocksOf } from '../helpers/docs.js';
 import { COMMAND } from '../helpers/process.js';
+import { readPairs } from '../helpers/runner.js';
 
 // The pages name this address; here it is a sandbox. Nothing else of a recipe is changed.
 const ADDRESS = 'https://graph.example.com';
@@ -18,31 +20,6 @@ const lacking = ['bash', 'curl', 'jq', 'python3'].filter((program) => !onPath(pr
 if (lacking.length > 0) console.log(`recipes are skipped: not installed: ${lacking.join(', ')}`);
 const noPass = ['pass', 'gpg', 'gpg-agent'].filter((program) => !onPath(program));
 if (noPass.length > 0) console.log(`the recipe for pass is skipped: not installed: ${noPass.join(', ')}`);
-
-interface Block {
-  readonly heading: string;
-  readonly language: string;
-  readonly text: string;
-  /** Where the reader is told to put it. */
-  readonly file: string | undefined;
-}
-
-function blocksOf(page: string): Block[] {
-  const text = fs.readFileSync(path.join('docs', page), 'utf8');
-  const pattern = /^#+ (.+)$|(?:^<!-- file: (\S+) -->\n)?^```(\w+)\n([\s\S]*?)^```$/gm;
-  let heading = '';
-  return [...text.matchAll(pattern)].flatMap(([, title, file, language = '', body = '']) => {
-    if (title === undefined) return [{ heading, language, text: body, file }];
-    heading = title;
-    return [];
-  });
-}
-
-function block(page: string, heading: string, language: string, at = 0): string {
-  const found = blocksOf(page).filter((one) => one.heading === heading && one.language === language)[at];
-  if (found === undefined) throw new Error(`${page} has no ${language} block under ${heading}`);
-  return found.text;
-}
 
 interface Output {
   readonly status: number;
@@ -276,7 +253,8 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
   });
 
   describe('github-actions.md, steps by bash -e -o pipefail', () => {
-    const jobs = blocksOf('ci/github-actions.md');
+    // Those with the action are run by action.test.ts.
+    const jobs = blocksOf('ci/github-actions.md').filter(({ text }) => !text.includes('uses: OWNER'));
 
     test('one step, one command', async () => {
       const one = await machine(serverVersion);
@@ -310,7 +288,10 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
   });
 
   describe('gitlab.md', () => {
-    const pages = blocksOf('ci/gitlab.md').map(({ text }) => text);
+    // Those with the component are run by test/clients/gitlab-component.test.ts.
+    const pages = blocksOf('ci/gitlab.md')
+      .map(({ text }) => text)
+      .filter((text) => !text.includes('component:'));
     const runners = [
       ['bash', '-e', '-o', 'pipefail'],
       ['sh', '-e'],
@@ -413,9 +394,11 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
         'curl: sh',
         'pyTigerGraph: load.py',
         'pyTigerGraph: sh',
+        'pyTigerGraph: load_async.py',
         'pyTigerGraph: renew.py',
         'pyTigerGraph: sh',
         'JDBC: java',
+        'tigergraphx: load_x.py',
         'The MCP server, and everything else that reads `.env`: .env',
         'The MCP server, and everything else that reads `.env`: sh',
         'The MCP server, and everything else that reads `.env`: sh',
@@ -589,14 +572,6 @@ async function githubJob(one: Machine, text: string) {
     Object.assign(variables, readPairs(files.GITHUB_ENV));
   }
   return { log, masks, outputs, variables };
-}
-
-/** The form with a delimiter, the only one that is safe for any value. */
-function readPairs(file: string): Record<string, string> {
-  const text = fs.readFileSync(file, 'utf8');
-  const pattern = /([\w-]+)<<(\S+)\n([\s\S]*?)\n\2\n/g;
-  expect(text.replace(pattern, '')).toBe('');
-  return Object.fromEntries([...text.matchAll(pattern)].map(([, name, , value]) => [name, value]));
 }
 
 interface GitlabJob {

@@ -67,6 +67,7 @@ describe('between the moment the server makes it and the moment it is kept', () 
     expect({ status, accepted: await accepted(stdout) }).toEqual({ status: 0, accepted: true });
   });
 
+  // holds: C2.7
   test('secret create --save prints the secret and ends with 6', async () => {
     const home = temporaryHome();
     const { ended, mintsFrom } = await breaking(home, 'secret create ci --save', blockFolder(home));

@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fileStore } from '../../src/store/file.js';
-import { tryLock } from '../../src/store/lock.js';
+import { fileStore } from '../../src/store/file/store.js';
+import { tryLock } from '../../src/store/lock/lock.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
 import { sandboxFor, start } from '../helpers/process.js';
@@ -96,7 +96,7 @@ test(
       notify: warn,
     };
     const store = fileStore({ stateDir, configDir, keychain, warn });
-    for (const record of store.list()) expect(await store.read(record)).toBeDefined();
+    for (const record of await store.list()) expect(await store.read(record)).toBeDefined();
   },
   DEEP ? 20 * MINUTES : 4 * MINUTES,
 );

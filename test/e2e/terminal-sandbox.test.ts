@@ -50,9 +50,35 @@ describe.skipIf(!python)('a command beside a sandbox, on a terminal', () => {
   });
 });
 
+describe.skipIf(!python)('a sandbox on a terminal', () => {
+  test('says on stderr that it is ready, and what to type in another terminal', async () => {
+    const home = temporaryHome();
+    const terminal = onTerminal(['sandbox', '--rest-port', '0', '--gsql-port', '0'], {
+      env: { HOME: home },
+      cwd: home,
+    });
+    await terminal.see('-u tigergraph');
+    terminal.signal('SIGTERM');
+    const { status, screen } = await terminal.ended;
+    expect(status).toBe(0);
+    expect(screen).toContain('graphcred: ready; the password of tigergraph is tigergraph');
+    expect(screen.replace(/\r?\n/g, '')).toMatch(
+      /in another terminal type: graphcred secret create try --rest-url \S+ --gsql-url \S+ --graph demo -u tigergraph/,
+    );
+  });
+
+  test('says nothing on stderr when stdout is read by a program', async () => {
+    const sandbox = start(['sandbox', '--rest-port', '0', '--gsql-port', '0'], { HOME: temporaryHome() });
+    await once(sandbox.child.stdout as Readable, 'data');
+    sandbox.child.kill('SIGTERM');
+    expect(await sandbox.ended).toMatchObject({ status: 0, stderr: '' });
+  });
+});
+
 describe('a command beside a sandbox', () => {
   const beside = (...words: string[]) => start(['sandbox', '--', ...words], { HOME: temporaryHome() });
 
+  // holds: C2.33
   test('finds the sandbox, and gives graphcred its status', async () => {
     const script = 'echo "$GRAPHCRED_REST_URL $GRAPHCRED_GRAPH $GRAPHCRED_USERNAME"; exit 9';
     const { status, stdout } = await beside('sh', '-c', script).ended;

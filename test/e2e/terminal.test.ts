@@ -8,6 +8,7 @@ import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 const NOTHING_KEPT = ['--store', 'none'];
 
 describe.skipIf(!python)('on a terminal', () => {
+  // holds: C4.8, C6.1
   test('user name and password are asked for there, the password unseen, and stdout holds the token alone', async () => {
     const { env } = await sandboxFor(temporaryHome());
     const { GRAPHCRED_USERNAME: _, GRAPHCRED_PASSWORD: __, ...bare } = env;
@@ -20,6 +21,30 @@ describe.skipIf(!python)('on a terminal', () => {
     expect(ended).toMatchObject({ status: 0, restored: true, cursorShown: true });
     expect(ended.stdout).toMatch(/^[a-z0-9]{32}\n$/);
     expect(ended.bytes).not.toContain(ended.stdout.trim());
+  });
+
+  test.each([
+    [['secret', 'list'], 0],
+    [['token', 'get'], 0],
+  ])('%j asks for graph, user name and password, in this order', async (argv, status) => {
+    const { env } = await sandboxFor(temporaryHome());
+    const { GRAPHCRED_USERNAME: _, GRAPHCRED_PASSWORD: __, GRAPHCRED_GRAPH: ___, ...bare } = env;
+    const terminal = onTerminal([...argv, ...NOTHING_KEPT], { env: bare });
+    for (const [question, words] of [
+      ['Which graph?', 'demo'],
+      [/Which graph\? demo[\s\S]*User name at/, 'tigergraph'],
+      [/User name at [\s\S]*Password of/, 'tigergraph'],
+    ] as const) {
+      await terminal.see(question);
+      terminal.type(`${words}\r`);
+    }
+    expect(await terminal.ended).toMatchObject({ status });
+    // Where nobody can be asked it stays an error that names the flag.
+    const { GRAPHCRED_GRAPH: _graph, ...known } = env;
+    expect(await start([...argv, ...NOTHING_KEPT], known).ended).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('--graph NAME'),
+    });
   });
 
   test('what is typed as a password never appears, not even when Ctrl-T is pressed', async () => {
@@ -35,6 +60,7 @@ describe.skipIf(!python)('on a terminal', () => {
     expect(sandbox.requests.filter(({ login }) => login !== 'none')).toHaveLength(1);
   });
 
+  // holds: C4.4
   test('a saved secret is no login on 3.x: the password is asked for, and nothing else', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
@@ -103,7 +129,8 @@ describe.skipIf(!python)('on a terminal', () => {
     expect(unasked).toMatchObject({ status: 0, stdout: 'Dropped: one, two\n', screen: '' });
   });
 
-  test('a file nobody vouched for is shown with its host, and counts for this call after a yes', async () => {
+  // holds: C3.15
+  test('a file nobody vouched for is shown with both addresses, and counts for this call after a yes', async () => {
     const home = temporaryHome();
     const { env, sandbox } = await sandboxFor(home);
     const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl, ...bare } = env;
@@ -113,7 +140,9 @@ describe.skipIf(!python)('on a terminal', () => {
     const answered = async (key: string) => {
       const terminal = onTerminal(['token', 'get', ...NOTHING_KEPT], { env: bare, cwd, pipe: true });
       await terminal.see('Use it for this call?');
-      expect(terminal.screen().replace(/\s+/g, ' ')).toContain('host: http://127.0.0.1');
+      expect(terminal.screen().replace(/\s+/g, ' ')).toContain(
+        `GSQL server ${gsqlUrl} REST server ${restUrl}`,
+      );
       terminal.type(`${key}\r`);
       return terminal.ended;
     };

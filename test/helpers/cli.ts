@@ -4,6 +4,7 @@ import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Context } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
+import { GraphException } from '../../src/core/errors.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 
 export interface Result {
@@ -13,7 +14,7 @@ export interface Result {
 }
 
 export interface RunOptions {
-  env?: Record<string, string>;
+  env?: Record<string, string | undefined>;
   cwd?: string;
   stdin?: string;
   now?: () => number;
@@ -48,7 +49,7 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
     platform: process.platform,
     uid: process.getuid?.(),
     pid: process.pid,
-    stdin: { isTTY: false, read: async () => options.stdin ?? '' },
+    stdin: { isTTY: false, read: readText(options.stdin ?? '') },
     stdout: output('stdout'),
     stderr: output('stderr'),
     now: options.now ?? Date.now,
@@ -59,6 +60,12 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
   const status = await main(ctx);
   return { status, ...written };
 }
+
+/** As the real one: not more than asked for. */
+const readText = (text: string) => async (limits: { maxBytes: number }) => {
+  if (Buffer.byteLength(text) > limits.maxBytes) throw new GraphException('USAGE', 'There is more on stdin.');
+  return text;
+};
 
 export interface Bench {
   readonly sandbox: Sandbox;

@@ -243,21 +243,31 @@ async function firstLine(child: ChildProcess, output: Readable, name: string): P
   return Promise.race([data, failed]);
 }
 
-/** Waits for the unlock prompt; types the password and Enter into it, or turns it down with Escape. */
-export async function typeIntoPrompt(keyring: Keyring, password: string | undefined): Promise<void> {
+/**
+ * Waits for the unlock prompt; types the password and Enter into it, or turns it down with Escape. Returns why it
+ * could not: on a busy machine the desktop's prompter sometimes runs and never shows its window.
+ */
+export async function typeIntoPrompt(
+  keyring: Keyring,
+  password: string | undefined,
+): Promise<string | undefined> {
   const xdotool = (...args: string[]) => promisify(execFile)('xdotool', args, { env: keyring.env });
   const shown = () =>
     xdotool('search', '--onlyvisible', '--name', 'Unlock').then(
       () => true,
       () => false,
     );
-  if (!(await eventually(shown, 30_000))) throw new Error('no prompt appeared');
+  if (!(await eventually(shown, 30_000))) {
+    const prompter = processesOf(keyring.home).some((pid) => commandLineOf(pid).includes('gcr-prompter'));
+    if (prompter) return 'the prompter of the desktop runs, but shows no window';
+    throw new Error('no prompter was started');
+  }
   for (let attempt = 0; attempt < 10; attempt++) {
     // A prompt that has only just appeared may miss the first keys.
     await xdotool('key', 'ctrl+a');
     if (password !== undefined) await xdotool('type', password);
     await xdotool('key', password === undefined ? 'Escape' : 'Return');
-    if (await eventually(async () => !(await shown()), 500)) return;
+    if (await eventually(async () => !(await shown()), 500)) return undefined;
   }
   throw new Error('the prompt does not take any answer');
 }
@@ -269,6 +279,14 @@ export function processesOf(home: string): number[] {
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .filter((pid) => environmentOf(pid).includes(`HOME=${home}`))
     .map(Number);
+}
+
+function commandLineOf(pid: number): string {
+  try {
+    return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 function environmentOf(pid: string): string[] {

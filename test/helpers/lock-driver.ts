@@ -1,7 +1,7 @@
 // Takes a lock over and over, in a process of its own, and proves that nobody else has it in the meantime: the
 // witness file is made with O_EXCL inside, so finding one there that belongs to a living process is an overlap.
 import fs from 'node:fs';
-import { acquireLock } from '../../src/store/lock.js';
+import { acquireLock } from '../../src/store/lock/lock.js';
 
 async function main(): Promise<void> {
   const [folder = '', rounds = '', holdMs = ''] = process.argv.slice(2);

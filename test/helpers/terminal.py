@@ -45,7 +45,7 @@ if pid == 0:
     os.dup2(slave, 0)
     os.dup2(out_write, 1)
     os.dup2(slave, 2)
-    os.execv(argv[0], argv)
+    os.execvp(argv[0], argv)
 if out_read is not None:
     os.close(out_write)
 

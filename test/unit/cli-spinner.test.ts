@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Context } from '../../src/cli/context.js';
-import { createReport } from '../../src/cli/output.js';
-import { createSpinner } from '../../src/cli/spinner.js';
+import { createReport } from '../../src/cli/output/report.js';
+import { createSpinner } from '../../src/cli/output/spinner.js';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'], now: 1_700_000_000_000 });

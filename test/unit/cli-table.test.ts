@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { shorten, table } from '../../src/cli/table.js';
+import { shorten, table } from '../../src/cli/output/table.js';
 
 const HEAD = ['HOST', 'PRINCIPAL', 'LIFE'];
 const ROWS = [

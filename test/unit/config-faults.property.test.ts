@@ -2,8 +2,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { ConfigKey } from '../../src/config/keys.js';
+import { SETTINGS } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
-import { CONFIG_KEYS, type ConfigKey } from '../../src/config/schema.js';
 import { writeProfile } from '../../src/config/write.js';
 import { GraphException } from '../../src/index.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -56,14 +57,14 @@ const GOOD: Record<string, fc.Arbitrary<unknown>> = {
   list: fc.constantFrom(['pass', 'graph'], ['secret: x', '"dev": {']),
 };
 const BAD: Record<string, readonly unknown[]> = {
-  text: [true, null, ['x'], new Map(), '', new Map([['graph', 'x']])],
+  text: [true, null, ['x'], new Map(), new Map([['graph', 'x']])],
   url: [false, [1]],
   duration: [null, new Map([['s', 3]])],
   port: ['x', 1.5, -1, '', 'port: 1', [9000]],
   boolean: ['yes', 1, null],
   list: ['pass show x', [], [1], new Map()],
 };
-const KEYS = Object.keys(CONFIG_KEYS) as ConfigKey[];
+const KEYS = Object.keys(SETTINGS) as ConfigKey[];
 const NAMES = ['dev', 'prod', 'graph', 'tls', 'profiles', 'restPort', 'my.dev', 'default', 'a', '__proto__'];
 
 const odd = () =>
@@ -81,7 +82,7 @@ function settings(draw: Draw): Table {
   let table: Table = new Map();
   let tls: Table = new Map();
   for (const key of draw(() => fc.subarray(KEYS, { maxLength: 6 }))) {
-    const value = draw(() => GOOD[CONFIG_KEYS[key]] as fc.Arbitrary<unknown>);
+    const value = draw(() => GOOD[SETTINGS[key].type] as fc.Arbitrary<unknown>);
     if (key.startsWith('tls.')) tls = putting(tls, key.slice(4), value, draw);
     else table = putting(table, key, value, draw);
   }
@@ -98,13 +99,13 @@ function faulty(draw: Draw, top: boolean): [Table, string[]] {
       const none = one<unknown>(draw, 'tls: x', 3, null, ['ca']);
       return [putting(table, 'tls', none, draw), ['tls']];
     }
-    const part = draw(() => odd().filter((name) => !Object.hasOwn(CONFIG_KEYS, `tls.${name}`)));
+    const part = draw(() => odd().filter((name) => !Object.hasOwn(SETTINGS, `tls.${name}`)));
     const tls = (table.get('tls') ?? new Map()) as Table;
     const value = one<unknown>(draw, 'x', true, new Map([['ca', 'x']]));
     return [putting(table, 'tls', putting(tls, part, value, draw), draw), ['tls', part]];
   }
-  const bad = Object.hasOwn(CONFIG_KEYS, key)
-    ? (BAD[CONFIG_KEYS[key as ConfigKey]] as unknown[])
+  const bad = Object.hasOwn(SETTINGS, key)
+    ? (BAD[SETTINGS[key as ConfigKey].type] as unknown[])
     : ['x', 1, new Map([['graph', 1]])];
   return [putting(table, key, one(draw, ...bad), draw), [key]];
 }
@@ -301,7 +302,10 @@ test('a common word in a long file ends the search for its line, not the patienc
 
 test('a profile named like a part of every object is written like any other', async () => {
   const folder = temporaryHome();
-  for (const graph of ['a', 'b']) writeProfile(folder, '__proto__', { graph });
+  for (const graph of ['a', 'b'])
+    await writeProfile(folder, '__proto__', { profile: { graph }, removed: [] }, async (_lock, work) =>
+      work(),
+    );
   const file = path.join(folder, 'config.json');
   const { profiles } = await parseConfig(file, fs.readFileSync(file, 'utf8'));
   expect([...profiles]).toEqual([['__proto__', { graph: 'b' }]]);

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { normalizeBaseUrl, normalizeHost, restBaseUrl, serviceBaseUrl } from '../../src/core/endpoints.js';
+import {
+  type Endpoints,
+  isLoopback,
+  normalizeBaseUrl,
+  normalizeHost,
+  portOf,
+  serversOf,
+} from '../../src/core/endpoints.js';
 import { GraphConnection, GraphException } from '../../src/index.js';
 
 const usage = (call: () => unknown): GraphException => {
@@ -58,49 +65,157 @@ describe('normalizeHost', () => {
   });
 });
 
-describe('the REST base (cli-contract 3)', () => {
-  test.each([
-    ['nothing set, 3.x', {}, 'B', 'http://127.0.0.1:9000'],
-    ['nothing set, 4.x', {}, 'C', 'http://127.0.0.1:14240/restpp'],
-    ['REST port set, 4.x', { restPort: 9000 }, 'C', 'http://127.0.0.1:9000'],
-    ['both ports the same', { host: 'https://db', restPort: 443, gsqlPort: 443 }, 'B', 'https://db/restpp'],
-    ['REST port is the default service port', { restPort: 14240 }, 'A', 'http://127.0.0.1:14240/restpp'],
-    ['URL set', { restUrl: 'http://db:9000/', restPort: 1 }, 'C', 'http://db:9000'],
-    ['service URL set, 4.x', { gsqlUrl: 'https://db/' }, 'C', 'https://db/restpp'],
-    ['service URL set, 3.x', { gsqlUrl: 'https://db:14240' }, 'B', 'https://db:9000'],
+const V3 = { restBehindGsql: false };
+const V4 = { restBehindGsql: true };
+
+describe('the pair of base URLs', () => {
+  const REST = 'http://127.0.0.1:9000';
+  const SERVICE = 'http://127.0.0.1:14240';
+
+  // Service URL, REST URL on 3.x, REST URL on 4.x.
+  // holds: C3.7
+  test.each<[name: string, Endpoints, service: string, on3: string, on4: string]>([
+    ['nothing', {}, SERVICE, REST, `${SERVICE}/restpp`],
+    ['host', { host: 'https://db' }, 'https://db:14240', 'https://db:9000', 'https://db:14240/restpp'],
     [
-      'REST port is that of the service URL',
-      { gsqlUrl: 'https://db', restPort: 443 },
-      'B',
+      'IPv6 host',
+      { host: 'http://[::1]' },
+      'http://[::1]:14240',
+      'http://[::1]:9000',
+      'http://[::1]:14240/restpp',
+    ],
+    ['restPort', { restPort: 9000 }, SERVICE, REST, REST],
+    [
+      'restPort that is the service port',
+      { restPort: 14240 },
+      SERVICE,
+      `${SERVICE}/restpp`,
+      `${SERVICE}/restpp`,
+    ],
+    ['gsqlPort that is the REST port', { gsqlPort: 9000 }, REST, `${REST}/restpp`, `${REST}/restpp`],
+    [
+      'both ports, equal',
+      { host: 'https://db', restPort: 443, gsqlPort: 443 },
+      'https://db',
+      'https://db/restpp',
       'https://db/restpp',
     ],
     [
-      'REST port is not that of the service URL',
+      'both ports',
+      { restPort: 1, gsqlPort: 2 },
+      'http://127.0.0.1:2',
+      'http://127.0.0.1:1',
+      'http://127.0.0.1:1',
+    ],
+    ['restUrl', { restUrl: 'http://db:9000/', restPort: 1 }, SERVICE, 'http://db:9000', 'http://db:9000'],
+    ['restUrl and host', { restUrl: 'http://a', host: 'http://b' }, 'http://b:14240', 'http://a', 'http://a'],
+    [
+      'gsqlUrl',
+      { gsqlUrl: 'https://db:14240/' },
+      'https://db:14240',
+      'https://db:9000',
+      'https://db:14240/restpp',
+    ],
+    [
+      'gsqlUrl with a path',
+      { gsqlUrl: 'https://db/x' },
+      'https://db/x',
+      'https://db:9000',
+      'https://db/x/restpp',
+    ],
+    [
+      'gsqlUrl whose port restPort names',
+      { gsqlUrl: 'https://db', restPort: 443 },
+      'https://db',
+      'https://db/restpp',
+      'https://db/restpp',
+    ],
+    [
+      'gsqlUrl and another restPort',
       { gsqlUrl: 'https://db', restPort: 14240 },
-      'B',
+      'https://db',
+      'https://db:14240',
       'https://db:14240',
     ],
-    ['same port, other host', { host: 'https://a', gsqlUrl: 'https://b', restPort: 443 }, 'C', 'https://a'],
-    ['IPv6', { host: 'http://[::1]' }, 'B', 'http://[::1]:9000'],
-  ] as const)('%s', (_name, endpoints, generation, expected) => {
-    expect(restBaseUrl(endpoints, generation)).toBe(expected);
+    [
+      'gsqlUrl and host, the same name',
+      { gsqlUrl: 'https://db', host: 'http://db' },
+      'https://db',
+      'https://db:9000',
+      'https://db/restpp',
+    ],
+    [
+      'gsqlUrl, restUrl and a third host',
+      { gsqlUrl: 'https://a', restUrl: 'https://b', host: 'https://c' },
+      'https://a',
+      'https://b',
+      'https://b',
+    ],
+  ])('from %s', (_name, endpoints, service, on3, on4) => {
+    expect(serversOf(endpoints, V3)).toEqual({ gsqlUrl: service, restUrl: on3 });
+    expect(serversOf(endpoints, V4)).toEqual({ gsqlUrl: service, restUrl: on4 });
+    expect(serversOf(endpoints)).toEqual({ gsqlUrl: service, restUrl: on3 === on4 ? on3 : undefined });
   });
 
-  test('the service base', () => {
-    expect(serviceBaseUrl({})).toBe('http://127.0.0.1:14240');
-    expect(serviceBaseUrl({ host: 'https://db', gsqlPort: 443 })).toBe('https://db');
-    expect(serviceBaseUrl({ gsqlUrl: 'https://db/x/' })).toBe('https://db/x');
-    expect(serviceBaseUrl({ restUrl: 'https://db:9000/restpp' })).toBe('https://db:14240');
+  // holds: C3.8
+  test('host and gsqlUrl with different host names and no restUrl are USAGE', () => {
+    const endpoints = { host: 'https://a', gsqlUrl: 'https://b' };
+    expect(usage(() => serversOf(endpoints, V3))).toMatchObject({ setting: 'host' });
+    expect(usage(() => serversOf(endpoints))).toMatchObject({ setting: 'host' });
   });
 
   test.each([0, -1, 65536, 1.5, Number.NaN])('port %s is USAGE', (port) => {
-    usage(() => restBaseUrl({ restPort: port }, 'B'));
-    usage(() => serviceBaseUrl({ gsqlPort: port }));
+    expect(usage(() => serversOf({ restPort: port }))).toMatchObject({ setting: 'restPort' });
+    expect(usage(() => serversOf({ gsqlPort: port }))).toMatchObject({ setting: 'gsqlPort' });
+  });
+
+  test('an error names its setting and the problem in fields', () => {
+    const refused = usage(() => serversOf({ gsqlUrl: 'db:14240' }));
+    expect(refused.setting).toBe('gsqlUrl');
+    expect(refused.message).toBe(`The gsqlUrl ${refused.problem}.`);
   });
 
   test('a connection tells of a wrong address when it is made', () => {
     usage(() => new GraphConnection({ host: 'db' }));
     usage(() => new GraphConnection({ restUrl: 'http://ada:pw@db' }));
     usage(() => new GraphConnection({ timeoutMs: 0 }));
+  });
+});
+
+test.each([
+  ['http://db:1', '1'],
+  ['http://db', '80'],
+  ['https://db', '443'],
+  ['https://[::1]:8443/x', '8443'],
+])('the port of %s is %s', (address, port) => {
+  expect(portOf(address)).toBe(port);
+});
+
+describe('loopback', () => {
+  test.each([
+    'http://localhost',
+    'https://LOCALHOST:9000',
+    'http://localhost.',
+    'http://db.localhost',
+    'http://127.0.0.1',
+    'http://127.8.9.10',
+    'http://0x7f.1',
+    'http://[::1]:9000/x',
+    'http://[::ffff:127.0.0.1]',
+  ])('%s is', (address) => {
+    expect(isLoopback(address)).toBe(true);
+  });
+
+  test.each([
+    'http://127.evil.example',
+    'http://127.0.0.1.evil.example',
+    'http://localhost.evil.example',
+    'http://evillocalhost',
+    'http://128.0.0.1',
+    'http://[::2]',
+    'http://[::ffff:128.0.0.1]',
+    'http://0.0.0.0',
+  ])('%s is not', (address) => {
+    expect(isLoopback(address)).toBe(false);
   });
 });

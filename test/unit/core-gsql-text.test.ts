@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import type { HttpReply, HttpRequest } from '../../src/core/http/types.js';
 import {
   createSecretStatement,
   dropSecretStatement,
-  inGraph,
   parseCreated,
   parseDropped,
   parseSecretList,
-} from '../../src/core/gsql-text.js';
-import type { HttpReply, HttpRequest } from '../../src/core/http.js';
+  useGraph,
+} from '../../src/core/protocol/gsql.js';
 import { GraphException } from '../../src/index.js';
 
 const request: HttpRequest = {
@@ -109,7 +109,9 @@ describe('CREATE SECRET', () => {
     ['Done.', 'BAD_RESPONSE'],
     ['', 'BAD_RESPONSE'],
   ])('%j is %s', (text, code) => {
-    expect(refusalOf(() => parseCreated(request, lines(text))).code).toBe(code);
+    expect(refusalOf(() => parseCreated({ ...request, operation: 'create-secret' }, lines(text))).code).toBe(
+      code,
+    );
   });
 });
 
@@ -127,7 +129,8 @@ describe('statements', () => {
   test('out', () => {
     expect(createSecretStatement('')).toBe('CREATE SECRET');
     expect(createSecretStatement('ci')).toBe('CREATE SECRET ci');
-    expect(inGraph('demo', dropSecretStatement('my-alias.1'))).toBe('USE GRAPH demo\nDROP SECRET my-alias.1');
+    expect(dropSecretStatement('my-alias.1')).toBe('DROP SECRET my-alias.1');
+    expect(useGraph('demo')).toBe('USE GRAPH demo');
   });
 
   test.each([
@@ -150,7 +153,7 @@ describe('statements', () => {
   });
 
   test.each(['', 'a b', '1a', 'a;b', "a'", 'a\n', 'a-b'])('the graph %j is refused', (graph) => {
-    expect(refusalOf(() => inGraph(graph, 'SHOW SECRET')).code).toBe('USAGE');
+    expect(refusalOf(() => useGraph(graph)).code).toBe('USAGE');
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { proxyFor } from '../../src/core/proxy.js';
+import { proxyFor, readProxyVariables } from '../../src/core/http/proxy.js';
 
 const via = (url: string, noProxy = '', http = 'http://proxy:3128', https = 'http://proxy:3129') =>
   proxyFor(new URL(url), { http, https, noProxy })?.port;
@@ -41,6 +41,12 @@ describe('which requests go through a proxy', () => {
     ['fd00::7', 'http://[fd00::7]'],
     ['[fd00::7]:9000', 'http://[fd00::7]:9000'],
     ['db.example', 'http://db.example.'],
+    ['10.9.9.0/24', 'http://10.9.9.7'],
+    ['other,10.0.0.0/8', 'http://10.9.9.7:9000'],
+    ['10.9.9.7/32', 'http://10.9.9.7'],
+    ['fd00::/8', 'http://[fd00::7]'],
+    ['[fd00::]/8', 'http://[fd00::7]'],
+    ['0.0.0.0/0', 'http://10.9.9.7'],
   ])('NO_PROXY=%s exempts %s', (noProxy, url) => {
     expect(via(url, noProxy)).toBeUndefined();
   });
@@ -54,7 +60,31 @@ describe('which requests go through a proxy', () => {
     ['db.example:9001', 'http://db.example:9000'],
     ['.', 'http://db.example'],
     ['fd00::8', 'http://[fd00::7]'],
+    ['10.9.8.0/24', 'http://10.9.9.7'],
+    ['10.9.9.0/24', 'http://10.9.9.7.example'],
+    ['10.9.9.0/33', 'http://10.9.9.7'],
+    ['10.9.9.0/', 'http://10.9.9.7'],
+    ['db.example/24', 'http://db.example'],
+    ['::/0', 'http://10.9.9.7'],
   ])('NO_PROXY=%j does not exempt %s', (noProxy, url) => {
     expect(via(url, noProxy)).toBe('3128');
+  });
+});
+
+describe('the proxy variables', () => {
+  test('capitals come first, and an empty one counts as not set', () => {
+    expect(
+      readProxyVariables({ HTTP_PROXY: 'a', http_proxy: 'b', HTTPS_PROXY: '', https_proxy: 'c' }),
+    ).toEqual({
+      http: 'a',
+      https: 'c',
+      noProxy: undefined,
+    });
+  });
+
+  test('HTTP_PROXY is no setting under CGI, where anybody can send it as a header', () => {
+    const env = { HTTP_PROXY: 'http://evil', HTTPS_PROXY: 'http://b', REQUEST_METHOD: 'GET' };
+    expect(readProxyVariables(env)).toMatchObject({ http: undefined, https: 'http://b' });
+    expect(readProxyVariables({ ...env, http_proxy: 'http://c' }).http).toBe('http://c');
   });
 });

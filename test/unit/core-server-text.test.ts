@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { maskSecret, showable, withoutCredentials } from '../../src/core/redact.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { maskSecret, showable } from '../../src/core/server-text.js';
 
 const ESC = String.fromCharCode(0x1b);
 
@@ -51,5 +51,86 @@ describe('maskSecret', () => {
     ['', '****'],
   ])('%s is %s', (value, masked) => {
     expect(maskSecret(value)).toBe(masked);
+  });
+});
+
+describe('a credential is hidden in every form a server may repeat it in', () => {
+  const hex = (value: string) => Buffer.from(value).toString('hex');
+  const base64 = (value: string) => Buffer.from(value).toString('base64');
+  const percent = (value: string) =>
+    [...Buffer.from(value)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
+  const each = (value: string, write: (code: number) => string) =>
+    [...value].map((character) => write(character.codePointAt(0) as number)).join('');
+  const decimal = (value: string) => each(value, (code) => `&#${code};`);
+  const FORMS: Record<string, (value: string) => string> = {
+    'as it is': (value) => value,
+    hex,
+    'upper-case hex': (value) => hex(value).toUpperCase(),
+    base64,
+    'base64 with a user name before it': (value) => base64(`ada:${value}`),
+    'base64 in the middle of something': (value) => base64(`{"a":"${value}","b":1}`),
+    base64url: (value) => Buffer.from(`?>${value}~`).toString('base64url'),
+    'URL-encoded as far as needed': (value) => encodeURIComponent(value),
+    'URL-encoded altogether': percent,
+    'URL-encoded in upper case': (value) => percent(value).toUpperCase(),
+    'URL-encoded twice': (value) => percent(percent(value)),
+    'a form field': (value) => new URLSearchParams({ v: value }).toString().slice(2),
+    'decimal entities': decimal,
+    'hex entities': (value) => each(value, (code) => `&#x${code.toString(16)};`),
+    'hex entities in upper case': (value) => each(value, (code) => `&#X${code.toString(16).toUpperCase()};`),
+    'named entities': (value) =>
+      value
+        .replaceAll('&', '&amp;')
+        .replaceAll('<', '&lt;')
+        .replaceAll('"', '&quot;')
+        .replaceAll('é', '&eacute;'),
+    JSON: (value) => JSON.stringify(value).slice(1, -1),
+    'JSON in JSON': (value) => JSON.stringify(JSON.stringify(value)).slice(3, -3),
+    '\\u escapes': (value) =>
+      Array.from(
+        { length: value.length },
+        (_, at) => `\\u${value.charCodeAt(at).toString(16).padStart(4, '0')}`,
+      ).join(''),
+    '\\x escapes': (value) => percent(value).replaceAll('%', '\\x'),
+    'a mix': (value) =>
+      [...value].map((character, at) => [character, percent(character), decimal(character)][at % 3]).join(''),
+    'URL-encoded base64': (value) => encodeURIComponent(base64(value)),
+    'entities of a URL-encoded value': (value) => decimal(percent(value)),
+  };
+  const VALUES = ['s3cret0000000000000000000000wxyz', 'p<é"& s/w+o=rd', 'correct-horse', 'Tr0ub4dor&3'];
+
+  test.each(Object.keys(FORMS))('%s', (form) => {
+    for (const value of VALUES) {
+      const written = FORMS[form]!(value);
+      const shown = withoutCredentials(`before ${written} after`, [new Sensitive(value)]);
+      expect(shown).toMatch(/^before (?:v=)?\[redacted\](?:&quot;|[\w=+/.~]{0,2}) after$/);
+    }
+  });
+
+  test('whatever the value, and wherever it stands', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ minLength: 8, unit: 'grapheme' }),
+        fc.constantFrom(...Object.keys(FORMS)),
+        fc.string({ maxLength: 20 }),
+        (value, form, around) => {
+          const written = FORMS[form]!(value);
+          const shown = withoutCredentials(`${around} ${written} ${around}`, [new Sensitive(value)]);
+          expect(shown).toContain('[redacted]');
+        },
+      ),
+    );
+  });
+
+  test('what only looks a little like it stays', () => {
+    const text = 'Graph demo not found, 100% of &amp; and \\ words; base64 aGVsbG8gd29ybGQ= stays';
+    expect(withoutCredentials(text, [new Sensitive('correct-horse')])).toBe(text);
+  });
+
+  test('is quick on large texts', () => {
+    const started = performance.now();
+    for (const piece of ['%41', '&#65;', '\\u0041', 'aGVs', '%2525'])
+      withoutCredentials(piece.repeat(100_000), [new Sensitive('A'.repeat(8)), new Sensitive('hel')]);
+    expect(performance.now() - started).toBeLessThan(6000);
   });
 });

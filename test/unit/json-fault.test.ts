@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jsonFaultLine } from '../../src/config/json-fault.js';
+import { jsonFaultLine } from '../../src/config/json-error-line.js';
 
 test.each([
   ['{\n  "a": 1,\n}', 3],

@@ -5,13 +5,12 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { GraphException } from '../../src/index.js';
-import { readFacts, rememberFacts } from '../../src/store/facts.js';
-import { fileStore } from '../../src/store/file.js';
+import { fileStore } from '../../src/store/file/store.js';
 import { openJournal } from '../../src/store/journal.js';
-import { readEntry } from '../../src/store/records.js';
-import { readRefusal, writeRefusal } from '../../src/store/refusal.js';
+import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
+import { readEntry, stageEntry } from '../../src/store/records.js';
+import { readServerCache, updateServerCache } from '../../src/store/server-cache.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
-import { stageEntry } from '../../src/store/write-records.js';
 import { cli } from '../helpers/cli.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 
@@ -101,10 +100,10 @@ describe('a record', () => {
           const warnings: string[] = [];
           await open(warnings).write(one, new Sensitive(value));
           const store = open(warnings);
-          const found = store.find(one.key)!;
+          const found = (await store.find(one.key))!;
           expect(plain(found)).toEqual(plain(one));
           expect((await store.read(found))?.reveal()).toBe(value);
-          expect(store.list().map(plain)).toEqual([plain(one)]);
+          expect((await store.list()).map(plain)).toEqual([plain(one)]);
           if (value.length > 3)
             expect(fs.readFileSync(onlyFile(), 'utf8').includes(value)).toBe(
               JSON.stringify(one).includes(value),
@@ -132,12 +131,12 @@ describe('a record', () => {
             const file = onlyFile();
             fs.writeFileSync(file, harm.reduce(damaged, fs.readFileSync(file)));
             const store = open();
-            const found = store.find(one.key);
+            const found = await store.find(one.key);
             const read = found && (await store.read(found));
             if (read) expect(read.reveal()).toBe(value);
-            for (const listed of store.list()) await store.read(listed);
+            for (const listed of await store.list()) await store.read(listed);
             await store.write(one, new Sensitive('new'));
-            expect((await store.read(store.find(one.key)!))?.reveal()).toBe('new');
+            expect((await store.read((await store.find(one.key))!))?.reveal()).toBe('new');
           },
         ),
         RUNS,
@@ -196,13 +195,13 @@ describe('a record', () => {
 
   test(
     'of a newer version is absent, is told of, and stays as it is',
-    () => {
-      fc.assert(
-        fc.property(
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(
           record,
           fc.integer({ min: 2, max: 1000 }),
           fc.dictionary(text, fc.jsonValue()),
-          (one, v, more) => {
+          async (one, v, more) => {
             empty();
             stageEntry(stateDir, { record: one }).commit();
             const file = onlyFile();
@@ -210,7 +209,7 @@ describe('a record', () => {
             fs.writeFileSync(file, newer);
             const warnings: string[] = [];
             expect(readEntry(stateDir, one.key, (warning) => warnings.push(warning))).toBeUndefined();
-            expect(open().list()).toEqual([]);
+            expect(await open().list()).toEqual([]);
             expect(warnings).toEqual([expect.stringContaining('a newer graphcred wrote it')]);
             expect(fs.readFileSync(file, 'utf8')).toBe(newer);
           },
@@ -233,14 +232,14 @@ describe('the small files', () => {
       await fc.assert(
         fc.property(version, unit, fc.array(damage, { maxLength: 2 }), (said, lifetimeUnit, harm) => {
           empty();
-          rememberFacts(stateDir, URL, { version: said, versionAtUnix: 1, lifetimeUnit });
+          updateServerCache(stateDir, URL, { version: said, versionAtUnix: 1, lifetimeUnit });
           const file = onlyFile();
           fs.writeFileSync(file, harm.reduce(damaged, fs.readFileSync(file)));
-          const facts = readFacts(stateDir, URL);
+          const facts = readServerCache(stateDir, URL);
           if (facts.version !== undefined) expect(facts.version).toMatch(/^[34](\.\d+){0,2}$/);
           if (facts.lifetimeUnit !== undefined) expect(['s', 'ms']).toContain(facts.lifetimeUnit);
-          rememberFacts(stateDir, URL, { version: '3.10.1', versionAtUnix: 2 });
-          expect(readFacts(stateDir, URL).version).toBe('3.10.1');
+          updateServerCache(stateDir, URL, { version: '3.10.1', versionAtUnix: 2 });
+          expect(readServerCache(stateDir, URL).version).toBe('3.10.1');
         }),
         RUNS,
       );

@@ -5,7 +5,10 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { askKeychain, busPaths, probeKeychain } from '../../src/store/dbus-probe.js';
+import { open as openStoreOf } from '../../src/cli/session/store.js';
+import type { LocalSession } from '../../src/cli/session/types.js';
+import type { GraphException } from '../../src/core/errors.js';
+import { askKeychain, busPaths, probeKeychain } from '../../src/store/keychain/secret-service.js';
 
 describe('where the session bus is', () => {
   it.each([
@@ -437,5 +440,46 @@ describe('a value over the bus', () => {
       }),
       { numRuns: 200 },
     );
+  });
+});
+
+describe('a locked keychain that a command needs', () => {
+  const TERMINAL = { isTTY: true };
+  const opened = async (env: Record<string, string>, terminal = TERMINAL) => {
+    const socket = path.join(dir, 'bus');
+    await fakeBus(socket, normal(LOCKED));
+    const seen = path.join(dir, 'seen');
+    const self = { command: 'sh', args: ['-c', `env > '${seen}'`] };
+    const warnings: string[] = [];
+    const report = { warn: (text: string) => warnings.push(text) };
+    const more = { DISPLAY: ':7', PATH: process.env.PATH, GRAPHCRED_PASSWORD: 'canary' };
+    const ctx = {
+      platform: 'linux',
+      stdin: terminal,
+      stderr: terminal,
+      self,
+      env: { ...more, ...at(socket), ...env },
+    };
+    const session = { call: { ctx, report }, stateDir: dir, configDir: dir } as unknown as LocalSession;
+    const store = await openStoreOf(session, 'keychain', true);
+    const { code } = (await store.check().catch((error: GraphException) => error)) as GraphException;
+    return { code, warnings, helper: fs.existsSync(seen) ? fs.readFileSync(seen, 'utf8') : undefined };
+  };
+
+  it('is unlocked by the desktop, and the helper that asks for it gets no credential', async () => {
+    const { code, warnings, helper } = await opened({});
+    expect(code).toBe('STORE_UNAVAILABLE');
+    expect(warnings.join()).toContain("answer the desktop's prompt");
+    expect(helper).toContain('DISPLAY=:7');
+    expect(helper).not.toContain('canary');
+  });
+
+  it.each<[string, Record<string, string>, typeof TERMINAL]>([
+    ['in a CI job', { CI: 'true' }, TERMINAL],
+    ['without a display', { DISPLAY: '' }, TERMINAL],
+    ['without a terminal', {}, { isTTY: false }],
+  ])('is STORE_LOCKED %s, and nobody is asked', async (_where, env, terminal) => {
+    const { code, warnings, helper } = await opened(env, terminal);
+    expect({ code, warnings, helper }).toEqual({ code: 'STORE_LOCKED', warnings: [], helper: undefined });
   });
 });

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { fileStore } from '../../src/store/file.js';
+import { fileStore } from '../../src/store/file/store.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { buildDriver, run } from '../helpers/driver.js';
 
@@ -48,7 +48,7 @@ const KEY = Buffer.alloc(32, 7).toString('base64');
 
 async function readBack(more: Partial<StoreOptions> = {}): Promise<string | undefined> {
   const store = open(more);
-  const record = store.find(RECORD.key);
+  const record = await store.find(RECORD.key);
   return record && (await store.read(record))?.reveal();
 }
 
@@ -103,18 +103,18 @@ describe('the file store', () => {
   it('reads the value that belongs to the record it is shown, also one from a list', async () => {
     const store = open();
     await store.write(RECORD, VALUE);
-    const found = store.find('demo')!;
-    const [listed] = store.list();
+    const found = (await store.find('demo'))!;
+    const [listed] = await store.list();
     await store.write({ ...RECORD, createdAtUnix: 1_700_000_001 }, new Sensitive('a newer value'));
     expect((await store.read(found))?.reveal()).toBe('the value');
     expect(await store.read(listed!)).toBeUndefined();
-    expect((await store.read(store.list()[0]!))?.reveal()).toBe('a newer value');
+    expect((await store.read((await store.list())[0]!))?.reveal()).toBe('a newer value');
   });
 
   it('shows nothing of the value on a record', async () => {
     await open().write(RECORD, VALUE);
-    expect(open().find('demo')).toEqual(RECORD);
-    expect(open().list()).toEqual([RECORD]);
+    expect(await open().find('demo')).toEqual(RECORD);
+    expect(await open().list()).toEqual([RECORD]);
   });
 
   it('leaves the old entry in place when the disk is full', async () => {
@@ -144,6 +144,7 @@ describe('the file store', () => {
     expect(fs.readdirSync(stateDir)).toHaveLength(1);
   });
 
+  // holds: C5.9
   it('closes a folder that others could look into', async () => {
     fs.mkdirSync(stateDir, { mode: 0o755 });
     fs.chmodSync(stateDir, 0o755);
@@ -177,8 +178,9 @@ describe('the file store', () => {
 });
 
 describe('the key of the file store', () => {
+  // holds: C5.10
   it('is generated once, for this user alone, and not without need', async () => {
-    expect(open().find('demo')).toBeUndefined();
+    expect(await open().find('demo')).toBeUndefined();
     expect(fs.existsSync(configDir)).toBe(false);
     await open().write(RECORD, VALUE);
     const file = path.join(configDir, 'store.key');
@@ -207,7 +209,7 @@ describe('the key of the file store', () => {
     }
     const store = open();
     for (let i = 0; i < 20; i++) {
-      expect((await store.read(store.find(`key ${i}`)!))?.reveal()).toBe(`value ${i}`);
+      expect((await store.read((await store.find(`key ${i}`))!))?.reveal()).toBe(`value ${i}`);
     }
     expect(fs.readdirSync(configDir)).toEqual(['store.key']);
   });
@@ -231,6 +233,7 @@ describe('the key of the file store', () => {
     expect(await reading).toBe('the value');
   });
 
+  // holds: C5.10
   it('is taken as given, before a file and before the generated one', async () => {
     const storeKeyFile = path.join(home, 'key');
     fs.writeFileSync(storeKeyFile, `${KEY}\n`, { mode: 0o600 });
@@ -271,15 +274,21 @@ describe('the key of the file store', () => {
   it('may be linked to and belong to others, as mounted secrets are, if nobody else can change it', async () => {
     const real = path.join(home, 'mounted');
     const storeKeyFile = path.join(home, 'link');
-    fs.writeFileSync(real, KEY, { mode: 0o644 });
+    fs.writeFileSync(real, KEY);
     fs.symlinkSync(real, storeKeyFile);
-    await open({ storeKeyFile }).write(RECORD, VALUE);
-    expect(warnings).toEqual([expect.stringContaining('other users can read the key file')]);
-    fs.chmodSync(real, 0o666);
-    await expect(open({ storeKeyFile }).write(RECORD, VALUE)).rejects.toMatchObject({
-      code: 'STORE_UNAVAILABLE',
-      message: expect.stringContaining('other users can change the key file'),
-    });
+    for (const mode of [0o640, 0o604]) {
+      fs.chmodSync(real, mode);
+      warnings.length = 0;
+      await open({ storeKeyFile }).write(RECORD, VALUE);
+      expect(warnings).toEqual([expect.stringContaining('other users can read the key file')]);
+    }
+    for (const mode of [0o620, 0o602]) {
+      fs.chmodSync(real, mode);
+      await expect(open({ storeKeyFile }).write(RECORD, VALUE)).rejects.toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        message: expect.stringContaining('other users can change the key file'),
+      });
+    }
     await expect(open({ storeKeyFile: path.join(home, 'no') }).write(RECORD, VALUE)).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
       message: expect.stringContaining('ENOENT'),
@@ -287,7 +296,8 @@ describe('the key of the file store', () => {
   });
 
   it.each<[string, (file: string) => void]>([
-    ['others can change it', (file) => fs.chmodSync(file, 0o666)],
+    ['its group can change it', (file) => fs.chmodSync(file, 0o620)],
+    ['others can change it', (file) => fs.chmodSync(file, 0o602)],
     ['it was cut short', (file) => fs.truncateSync(file, 10)],
     ['it is empty', (file) => fs.truncateSync(file, 0)],
   ])('when generated is refused if %s', async (_what, spoil) => {

@@ -1,8 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { acquireLock, tryLock } from '../../src/store/lock.js';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { GraphException } from '../../src/core/errors.js';
+import { acquireLock, tryLock } from '../../src/store/lock/lock.js';
+import { takeMachineTurn } from '../../src/store/lock/turn.js';
 import { sweep } from '../../src/store/sweep.js';
 
 let dir: string;
@@ -107,11 +110,11 @@ describe('a lock', () => {
   it('is waited for no longer once there is an answer without it', async () => {
     const holder = tryLock(file);
     let asked = 0;
-    const answered = () => ++asked === 3;
+    const answered = async () => ++asked === 3;
     expect(await acquireLock(file, { waitMs: 60_000, answered })).toBeUndefined();
     expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
     holder?.release();
-    expect(await acquireLock(file, { waitMs: 60_000, answered: () => true })).toBeDefined();
+    expect(await acquireLock(file, { waitMs: 60_000, answered: async () => true })).toBeDefined();
   });
 
   it('stops waiting when told to', async () => {
@@ -134,10 +137,78 @@ describe('a lock', () => {
 
   it('of another machine is respected while it is young, and taken over when it is old', () => {
     tryLock(file);
-    forge((content) => content.replace(/ .*\//, ' elsewhere:boot:1/1/'), 60_000);
+    forge((content) => content.replace(/ .*\//, ' elsewhere:boot:1/1/'), 20_000);
     expect(tryLock(file)).toBeUndefined();
     forge((content) => content, 10 * 60_000);
     expect(tryLock(file)).toBeDefined();
+  });
+
+  it('of another container is respected for as long as its owner renews it, and taken over 30 s after its end', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    tryLock(file);
+    // As it looks from a container where the owner's process number means nothing.
+    forge((content) => content.replace(/ .*\//, ' elsewhere:boot:1/1/'));
+    for (let minute = 0; minute < 10; minute++) {
+      vi.advanceTimersByTime(60_000);
+      expect(tryLock(file)).toBeUndefined();
+    }
+    // Its owner is killed: time goes on, but its timer fires no more.
+    vi.setSystemTime(Date.now() + 20_000);
+    expect(tryLock(file)).toBeUndefined();
+    vi.setSystemTime(Date.now() + 11_000);
+    expect(tryLock(file)).toBeDefined();
+  });
+
+  it('is renewed no longer once it was given back', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    tryLock(file)?.release();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  const planted: [string, (plant: string) => void, RegExp][] = [
+    ['a FIFO', (plant) => execFileSync('mkfifo', [plant]), /not a plain file/],
+    ['a link to /dev/zero', (plant) => fs.symlinkSync('/dev/zero', plant), /symbolic link/],
+    ['a folder', (plant) => fs.mkdirSync(plant), /not a plain file/],
+    [
+      'a file of 100 GB',
+      (plant) => {
+        fs.writeFileSync(plant, '', { mode: 0o600 });
+        fs.truncateSync(plant, 100e9);
+      },
+      /larger than 4096 bytes/,
+    ],
+    [
+      'a chain that leads back to itself',
+      (plant) => {
+        fs.writeFileSync(plant, 'a elsewhere:boot:1/1/\n', { mode: 0o600 });
+        fs.writeFileSync(`${plant}.a`, 'a elsewhere:boot:1/1/\n', { mode: 0o600 });
+      },
+      /has no end/,
+    ],
+  ];
+  it.skipIf(process.platform === 'win32').each(planted)('that is %s does not hang', (_what, plant, why) => {
+    plant(file);
+    expect(() => tryLock(file)).toThrow(
+      expect.objectContaining({
+        code: 'STORE_UNAVAILABLE',
+        message: expect.stringMatching(why),
+        hint: expect.stringContaining(file),
+      }),
+    );
+    expect(fs.readdirSync(dir).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+  });
+
+  it('whose content leads out of its folder stays in it', () => {
+    fs.writeFileSync(file, '/../../../dev/zero elsewhere:boot:1/1/\n', { mode: 0o600 });
+    fs.utimesSync(file, new Date(0), new Date(0));
+    expect(tryLock(file)).toBeDefined();
+    expect(fs.readdirSync(dir)).toHaveLength(2);
   });
 
   it('is not given back by an owner whom another machine has taken for dead', () => {
@@ -228,5 +299,34 @@ describe('sweeping', () => {
   it('does nothing where there is no folder', () => {
     sweep({ stateDir: path.join(dir, 'missing'), configDir: path.join(dir, 'missing') });
     expect(fs.readdirSync(dir)).toEqual([]);
+  });
+});
+
+describe('a turn', () => {
+  const record = { v: 1, kind: 'token', key: 'k', store: 'file', createdAtUnix: 1, info: {} } as const;
+  const options = { waitMs: 1000, since: 5, now: () => 9, accepts: () => true };
+  const take = (lookIn?: { find: () => Promise<typeof record | undefined> }) =>
+    takeMachineTurn('k', async () => {}, { ...options, stateDir: dir, ...(lookIn && { lookIn }) });
+
+  it('is not taken where the token is there by now', async () => {
+    expect(await take({ find: async () => record })).toBeUndefined();
+    const turn = await take({ find: async () => undefined });
+    expect(turn).toBeDefined();
+    await turn?.release();
+  });
+
+  it('ends with the refusal that another process met since this one began, and not with an older one', async () => {
+    const first = await take();
+    await first?.refuse(new GraphException('AUTH_FAILED', 'no'));
+    await first?.release();
+    await expect(take()).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+    const later = await takeMachineTurn('k', async () => {}, {
+      ...options,
+      since: 10,
+      now: () => 11,
+      stateDir: dir,
+    });
+    expect(later).toBeDefined();
+    await later?.release();
   });
 });

@@ -2,17 +2,22 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { GraphException } from '../../src/core/errors.js';
-import { readFacts, rememberFacts } from '../../src/store/facts.js';
-import { entryPath, hashOf, listEntries, readEntry } from '../../src/store/records.js';
-import { readRefusal, writeRefusal } from '../../src/store/refusal.js';
+import { ensurePrivateFolder, readChecked, stageFile, temporaryName } from '../../src/files/private-files.js';
+import { openJournal } from '../../src/store/journal.js';
+import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
+import { entryPath, hashOf, listEntries, readEntry, stageEntry } from '../../src/store/records.js';
+import { readServerCache, updateServerCache } from '../../src/store/server-cache.js';
 
 let dir: string;
 beforeEach(() => {
   dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-small-'));
 });
-afterEach(() => fs.rmSync(dir, { recursive: true, force: true }));
+afterEach(() => {
+  vi.restoreAllMocks();
+  fs.rmSync(dir, { recursive: true, force: true });
+});
 
 describe('the name of an entry', () => {
   it('tells its kind, and fits any file system', () => {
@@ -59,6 +64,15 @@ describe('records', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it('larger than 1 MB are passed over without reading them', () => {
+    const file = entryPath(dir, 'token', 'demo', 'json');
+    fs.writeFileSync(file, '', { mode: 0o600 });
+    fs.truncateSync(file, 100e9);
+    const warnings: string[] = [];
+    expect(readEntry(dir, 'demo', (message) => warnings.push(message))).toBeUndefined();
+    expect(warnings).toEqual([expect.stringContaining('larger than 1000000 bytes')]);
   });
 });
 
@@ -115,16 +129,20 @@ describe('facts about a server', () => {
 
   it('are added to, for each server by itself', () => {
     const state = path.join(dir, 'state');
-    expect(readFacts(state, url)).toEqual({});
-    rememberFacts(state, url, { version: '3.10.1', versionAtUnix: 1_700_000_000 });
-    rememberFacts(state, url, { lifetimeUnit: 'ms' });
-    rememberFacts(state, 'http://other:14240', { lifetimeUnit: 's' });
-    expect(readFacts(state, url)).toEqual({
+    expect(readServerCache(state, url)).toEqual({});
+    updateServerCache(state, url, { version: '3.10.1', versionAtUnix: 1_700_000_000 });
+    updateServerCache(state, url, { lifetimeUnit: 'ms', lifetimeUnitAtUnix: 1_700_000_001 });
+    updateServerCache(state, 'http://other:14240', { lifetimeUnit: 's', lifetimeUnitAtUnix: 1_700_000_002 });
+    expect(readServerCache(state, url)).toEqual({
       version: '3.10.1',
       versionAtUnix: 1_700_000_000,
       lifetimeUnit: 'ms',
+      lifetimeUnitAtUnix: 1_700_000_001,
     });
-    expect(readFacts(state, 'http://other:14240')).toEqual({ lifetimeUnit: 's' });
+    expect(readServerCache(state, 'http://other:14240')).toEqual({
+      lifetimeUnit: 's',
+      lifetimeUnitAtUnix: 1_700_000_002,
+    });
     for (const name of fs.readdirSync(state)) {
       expect(name).toMatch(/^server-[0-9a-f]{28}\.json$/);
       expect(fs.statSync(path.join(state, name)).mode & 0o777).toBe(0o600);
@@ -139,19 +157,117 @@ describe('facts about a server', () => {
     ['{"v":2}', {}],
     [`{"v":1,"url":"http://other"}`, {}],
     [`{"v":1,"url":"${url}","version":3,"lifetimeUnit":"h"}`, {}],
-    [`{"v":1,"url":"${url}","version":"3.9","lifetimeUnit":"s"}`, { lifetimeUnit: 's' }],
+    [`{"v":1,"url":"${url}","lifetimeUnit":"ms"}`, {}],
+    [`{"v":1,"url":"${url}","version":"9.9","versionAtUnix":17}`, {}],
+    ['{"v":1,"url":"http://other","version":"3.9","versionAtUnix":17}', {}],
+    [
+      `{"v":1,"url":"${url}","version":"3.9","lifetimeUnit":"s","lifetimeUnitAtUnix":17}`,
+      { lifetimeUnit: 's', lifetimeUnitAtUnix: 17 },
+    ],
   ])('read from %j are %j', (text, expected) => {
-    rememberFacts(dir, url, {});
+    updateServerCache(dir, url, {});
     const file = path.join(dir, fs.readdirSync(dir)[0]!);
     fs.writeFileSync(file, text);
-    expect(readFacts(dir, url)).toEqual(expected);
-    fs.chmodSync(file, 0o666);
-    expect(readFacts(dir, url)).toEqual({});
+    expect(readServerCache(dir, url)).toEqual(expected);
+    for (const mode of [0o620, 0o602]) {
+      fs.chmodSync(file, mode);
+      expect(readServerCache(dir, url)).toEqual({});
+    }
   });
 
   it('are forgotten where nothing can be written', () => {
     fs.writeFileSync(path.join(dir, 'file'), '');
-    rememberFacts(path.join(dir, 'file'), url, { lifetimeUnit: 's' });
-    expect(readFacts(path.join(dir, 'file'), url)).toEqual({});
+    updateServerCache(path.join(dir, 'file'), url, { lifetimeUnit: 's' });
+    expect(readServerCache(path.join(dir, 'file'), url)).toEqual({});
   });
+});
+
+describe('files that are believed', () => {
+  const write = (mode: number) => {
+    const file = path.join(dir, 'small');
+    fs.rmSync(file, { force: true });
+    fs.writeFileSync(file, 'text');
+    fs.chmodSync(file, mode);
+    return file;
+  };
+
+  it.each([
+    ['600', true],
+    ['644', true],
+    ['640', true],
+    ['620', false],
+    ['602', false],
+  ])('with mode %s is read: %s', (mode, read) => {
+    expect(readChecked(write(Number.parseInt(mode, 8)))).toEqual(
+      read ? expect.objectContaining({ text: 'text' }) : { refused: 'other users can change it' },
+    );
+  });
+
+  it('are this user’s own, no links, and not larger than agreed', () => {
+    const file = write(0o600);
+    fs.symlinkSync(file, path.join(dir, 'link'));
+    expect(readChecked(path.join(dir, 'link'))).toEqual({ refused: 'it is a symbolic link' });
+    expect(readChecked(file, 3)).toEqual({ refused: 'it is larger than 3 bytes' });
+    vi.spyOn(process, 'geteuid').mockReturnValue(54_321);
+    expect(readChecked(file)).toEqual({ refused: 'it belongs to another user' });
+  });
+
+  it('are made for this user alone, in a folder for this user alone, and not left half-written', () => {
+    const old = process.umask(0);
+    onTestFinished(() => void process.umask(old));
+    const state = path.join(dir, 'a', 'state');
+    stageFile(path.join(state, 'x'), 'text').commit();
+    expect(fs.statSync(path.join(state, 'x')).mode & 0o777).toBe(0o600);
+    expect(fs.statSync(state).mode & 0o777).toBe(0o700);
+    fs.chmodSync(state, 0o755);
+    ensurePrivateFolder(state);
+    expect(fs.statSync(state).mode & 0o777).toBe(0o700);
+    vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
+      throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+    });
+    expect(() => stageFile(path.join(state, 'x'), 'new')).toThrow('the disk is full');
+    expect(fs.readdirSync(state)).toEqual(['x']);
+    expect(fs.readFileSync(path.join(state, 'x'), 'utf8')).toBe('text');
+  });
+
+  it('are not written into a folder of another user', () => {
+    vi.spyOn(process, 'geteuid').mockReturnValue(54_321);
+    expect(() => ensurePrivateFolder(dir)).toThrow('belongs to another user');
+  });
+
+  it('have temporary names that nobody can know', () => {
+    expect(temporaryName('/a/b')).toMatch(/^\/a\/b\.\d+\.[a-z0-9]+\.tmp$/);
+    expect(temporaryName('/a/b')).not.toBe(temporaryName('/a/b'));
+  });
+});
+
+it('the journal of another job is not taken for one’s own', () => {
+  const journal = openJournal(dir, 'rotate', 'mine');
+  journal.write('drop');
+  const [file] = fs.readdirSync(dir).filter((name) => name.endsWith('.json')) as [string];
+  const other = openJournal(dir, 'rotate', 'other');
+  fs.renameSync(path.join(dir, file), other.lockFile.replace(/lock$/, 'json'));
+  expect(other.read()).toBeUndefined();
+});
+
+it('a refusal for want of a permission reaches those who waited, too', () => {
+  const file = path.join(dir, 'token-x.refused');
+  writeRefusal(file, new GraphException('PERMISSION_DENIED', 'no'), 5);
+  expect(readRefusal(file, 5, 5)).toMatchObject({ code: 'PERMISSION_DENIED' });
+  expect(readRefusal(file, 6, 6)).toBeUndefined();
+});
+
+it('an entry at the wrong key, or copied to another name, is no entry', () => {
+  const record = { v: 1, kind: 'token', key: 'a', store: 'file', createdAtUnix: 1, info: {} } as const;
+  stageEntry(dir, { record, sealed: 'x' }).commit();
+  fs.copyFileSync(entryPath(dir, 'token', 'a', 'json'), entryPath(dir, 'token', 'b', 'json'));
+  expect(readEntry(dir, 'a', () => {})?.record.key).toBe('a');
+  expect(readEntry(dir, 'b', () => {})).toBeUndefined();
+  expect(listEntries(dir, () => {})).toHaveLength(1);
+  fs.writeFileSync(entryPath(dir, 'token', 'c', 'json'), JSON.stringify({ ...record, key: 'c', v: 2 }), {
+    mode: 0o600,
+  });
+  const warnings: string[] = [];
+  expect(readEntry(dir, 'c', (message) => warnings.push(message))).toBeUndefined();
+  expect(warnings.join()).toContain('a newer graphcred wrote it');
 });

@@ -1,34 +1,35 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import type { GraphConnection } from '../../core/connection.js';
 import { GraphException } from '../../core/errors.js';
 import type { RawReply } from '../../core/options.js';
-import type { Sensitive } from '../../core/sensitive.js';
-import type { Call } from '../call.js';
-import { connect } from '../connect.js';
-import { refuseUntrusted } from '../credential.js';
-import { connectLogin } from '../login.js';
-import { speltOut } from '../printable.js';
-import { openSession, type Session } from '../session.js';
-import { chooseStore } from '../stores.js';
-import { tokenSource } from '../token.js';
-import { tokenFromVariable } from '../token-variable.js';
+import { checkRawCall } from '../../core/raw.js';
+import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
+import { readBounded } from '../../credentials/readers.js';
+import type { HeldToken } from '../../tokens/cache.js';
+import type { Call } from '../command.js';
+import { escapeControls } from '../output/report.js';
+import { connect } from '../session/connect.js';
+import { findCredential } from '../session/credential.js';
+import { openSession } from '../session/session.js';
+import { chooseStore } from '../session/store.js';
+import type { Session } from '../session/types.js';
+import { insteadOfVariable, tokenFromVariable } from '../token/given.js';
+import { tokenSource } from '../token/obtain.js';
 
-/** Codes with which a server turns a token away that has ended or that it does not know. */
-const WORN_OUT = new Set(['REST-10016', 'REST-10019']);
-const MOST_FROM_STDIN = 1_000_000;
+/** Codes with which a server refuses a token that has expired or that it does not know. */
+const EXPIRED_CODES = new Set(['REST-10016', 'REST-10019']);
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** `graphcred api` */
 export async function run(call: Call): Promise<undefined> {
   const { args, flags } = call;
   const session = await openSession(call);
   const [route = ''] = args;
-  const body = await bodyOf(call);
+  const body = await bodyOf(session);
   const method = (flags.method as string | undefined) ?? (body === undefined ? 'GET' : 'POST');
   const ask = (connection: GraphConnection, server: 'rest' | 'service') =>
     connection[server](method, route, { body, keepRefusal: true });
   // What is never sent is refused before a token is minted for it.
-  const { checkRawCall } = await import('../../core/raw.js');
   checkRawCall('rest', session.target.gsqlUrl, method, route, {});
   const reply = flags.service === true ? await atService(session, ask) : await atRest(session, ask);
   print(call, reply);
@@ -37,55 +38,55 @@ export async function run(call: Call): Promise<undefined> {
 type Ask = (connection: GraphConnection, server: 'rest' | 'service') => Promise<RawReply>;
 
 async function atService(session: Session, ask: Ask): Promise<RawReply> {
-  const { store } = await chooseStore(session);
-  const { connection } = await connectLogin(session, store);
+  const credential = await findCredential(session, 'login', () => chooseStore(session));
+  const { connection } = await connect(session, credential);
   return ask(connection, 'service');
 }
 
 async function atRest(session: Session, ask: Ask): Promise<RawReply> {
-  const given = tokenFromVariable(session);
-  if (given) {
-    await refuseUntrusted(session, { literal: false });
-    const { store } = await chooseStore(session);
-    return askWith(session, given, store.name !== 'none', ask);
-  }
-  const source = await tokenSource(session);
-  const held = await source.obtain();
-  const reply = await askWith(session, held.token, source.keeps, ask);
-  if (held.source !== 'store' || !isWornOut(reply)) return reply;
-  // The server turned the call away at the door, so nothing has happened yet and it may be sent again.
-  session.call.report.detail('the server no longer takes the held token; it is forgotten here');
-  await source.forget(held.token);
-  return askWith(session, (await source.obtain()).token, source.keeps, ask);
+  const given = await tokenFromVariable(session);
+  if (given) return askWith(session, given, ask);
+  const source = await insteadOfVariable(session, () => tokenSource(session));
+  const held = await insteadOfVariable(session, () => source.obtain());
+  const reply = await askWith(session, bound(held), ask);
+  if (held.source !== 'store' || !isExpired(reply)) return reply;
+  // The server refused the token before it did anything, so the call may be sent again.
+  const { report } = session.call;
+  report.detail('the server no longer accepts the cached token; it is forgotten here');
+  const failure = await source.forget(held.token);
+  if (failure) report.warn(`the refused token could not be forgotten here: ${failure.message}`);
+  // What is still stored must not be taken a second time.
+  const next = await source.obtain({ fresh: failure !== undefined });
+  return askWith(session, bound(next), ask);
 }
 
-function isWornOut({ refusal }: RawReply): boolean {
-  return refusal?.code === 'AUTH_FAILED' && WORN_OUT.has(refusal.serverCode ?? '');
+function bound({ token, servers }: HeldToken): BoundCredential {
+  return new BoundCredential(token, servers);
 }
 
-async function askWith(session: Session, token: Sensitive, keeps: boolean, ask: Ask): Promise<RawReply> {
-  const { connection } = await connect(session, undefined, keeps);
+function isExpired({ refusal }: RawReply): boolean {
+  return refusal?.code === 'AUTH_FAILED' && EXPIRED_CODES.has(refusal.serverCode ?? '');
+}
+
+async function askWith(session: Session, token: Sensitive | BoundCredential, ask: Ask): Promise<RawReply> {
+  const { connection } = await connect(session, undefined);
   connection.apiToken = token;
   return ask(connection, 'rest');
 }
 
 /** What goes to the server: the words typed, a file's content, or stdin. */
-async function bodyOf({ ctx, flags }: Call): Promise<string | undefined> {
+async function bodyOf({ call, timeoutMs }: Session): Promise<string | undefined> {
+  const { ctx, flags } = call;
   const data = flags.data as string | undefined;
-  if (data === '-') {
-    const text = await ctx.stdin.read();
-    if (Buffer.byteLength(text) <= MOST_FROM_STDIN) return text;
-    throw new GraphException('USAGE', 'There is more than 1 MB on stdin.', {
-      hint: 'write it to a file: -d @FILE',
-    });
-  }
+  if (data === '-') return ctx.stdin.read({ maxBytes: MAX_BODY_BYTES, timeoutMs });
   if (!data?.startsWith('@')) return data;
   const file = path.resolve(ctx.cwd, data.slice(1));
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(fs.readFileSync(file));
+    const bytes = await readBounded(file, { maxBytes: MAX_BODY_BYTES, timeoutMs });
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw new GraphException('USAGE', `${file} cannot be read as text (UTF-8).`, {
-      hint: 'check the path and the mode of the file',
+      hint: 'check the path, the mode and the size of the file (64 MB at most)',
     });
   }
 }
@@ -94,7 +95,7 @@ async function bodyOf({ ctx, flags }: Call): Promise<string | undefined> {
 function print({ ctx, report, flags }: Call, { status, headers, body, refusal }: RawReply): void {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
   // A pipe gets what the server sent.
-  const shown = (text: string) => (ctx.stdout.isTTY ? speltOut(text.replace(/\r\n/g, '\n')) : text);
+  const shown = (text: string) => (ctx.stdout.isTTY ? escapeControls(text.replace(/\r\n/g, '\n')) : text);
   if (flags.include === true) ctx.stdout.write(shown(`HTTP/1.1 ${status}\n${lines.join('')}\n`));
   if (body !== '') report.result(shown(body));
   if (refusal) throw refusal;

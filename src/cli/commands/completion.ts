@@ -1,5 +1,5 @@
 import { GraphException } from '../../core/errors.js';
-import type { Call } from '../call.js';
+import type { Call } from '../command.js';
 import { COMPLETE } from '../context.js';
 
 // Each script asks the program itself what could come next, so none of them goes out of date.
@@ -9,23 +9,39 @@ _graphcred() {
   local IFS=$'\\n'
   local words=("\${COMP_WORDS[@]:1:COMP_CWORD}") last="\${COMP_WORDS[COMP_CWORD]}" found
   COMPREPLY=()
-  found=$(graphcred ${COMPLETE} "\${words[@]}" 2>/dev/null)
-  if [ "$found" = :file ]; then compopt -o default 2>/dev/null
-  else COMPREPLY=($(compgen -W "$found" -- "\${last#=}")); fi
+  found=$(graphcred ${COMPLETE} "\${words[@]}" 2>/dev/null | cut -f1)
+  case $found in
+    :file) compopt -o default 2>/dev/null ;;
+    ':command '*)
+      IFS=$' \\t\\n'
+      local at=$((\${found#:command } + 1))
+      if declare -F _comp_command_offset >/dev/null; then _comp_command_offset "$at"
+      elif declare -F _command_offset >/dev/null; then _command_offset "$at"
+      elif [ "$COMP_CWORD" -eq "$at" ]; then COMPREPLY=($(compgen -c -- "$last"))
+      else compopt -o default 2>/dev/null; fi ;;
+    *) COMPREPLY=($(compgen -W "$found" -- "\${last#=}")) ;;
+  esac
 }
 complete -F _graphcred graphcred
 `,
   zsh: `#compdef graphcred
 # graphcred completion for zsh; add to ~/.zshrc after compinit: source <(graphcred completion zsh)
 _graphcred() {
-  local -a found
+  local -a found described
+  local line
   found=("\${(@f)$(graphcred ${COMPLETE} "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
   found=(\${found:#})
   if [[ "$found" == :file ]]; then
     compset -P '--*='
     _files
+  elif [[ "$found" == ":command "* ]]; then
+    # The rest of the line is completed as if it stood alone.
+    shift $((\${found#:command } + 1)) words
+    (( CURRENT -= \${found#:command } + 1 ))
+    _normal
   else
-    compadd -a found
+    for line in $found; do described+=("\${line/$'\\t'/:}"); done
+    _describe graphcred described
   fi
 }
 if [ "$funcstack[1]" = "_graphcred" ]; then _graphcred "$@"; else compdef _graphcred graphcred; fi
@@ -37,6 +53,10 @@ function __graphcred_complete
     set -l found (graphcred ${COMPLETE} $words[2..-1] "$current" 2>/dev/null)
     if test "$found" = :file
         __fish_complete_path "$current"
+    else if string match -q ':command *' -- "$found"
+        # The rest of the line is completed as if it stood alone.
+        set -l from (math (string replace ':command ' '' -- "$found") + 2)
+        complete -C (string join ' ' -- (string escape -- $words[$from..-1]) "$current")
     else
         printf '%s\\n' $found
     end
@@ -51,8 +71,9 @@ Register-ArgumentCompleter -Native -CommandName graphcred -ScriptBlock {
   # An empty last word is written as a quoted pair of quotes, which every version passes on.
   $last = if ($wordToComplete -eq '') { if ($PSVersionTable.PSVersion -ge [version]'7.3') { '' } else { '""' } } else { $wordToComplete }
   # With no answer PowerShell offers files.
-  graphcred ${COMPLETE} @words $last 2>$null | Where-Object { $_ -ne ':file' } | ForEach-Object {
-    [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_)
+  graphcred ${COMPLETE} @words $last 2>$null | Where-Object { $_ -notlike ':*' } | ForEach-Object {
+    $word, $text = $_ -split "\`t", 2
+    [System.Management.Automation.CompletionResult]::new($word, $word, 'ParameterValue', $(if ($text) { $text } else { $word }))
   }
 }
 `,

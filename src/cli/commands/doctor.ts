@@ -1,9 +1,11 @@
-import type { Call } from '../call.js';
-import { colours } from '../colour.js';
-import { examine } from '../doctor/examine.js';
-import { exitStatus } from '../exit.js';
-import { printable } from '../printable.js';
-import { wrapped } from '../table.js';
+import type { Call } from '../command.js';
+import { type Check, type CheckId, type Found, IDS, SHARED_STORE_IDS, skipped } from '../doctor/check.js';
+import { lookAtStore, openQuietly } from '../doctor/machine.js';
+import { lookAtLogin, lookAtNetwork, lookAtServer } from '../doctor/server.js';
+import { lookAtSharedStore } from '../doctor/shared-store.js';
+import { exitStatus } from '../output/exit-codes.js';
+import { singleLine } from '../output/report.js';
+import { colours, wrapped } from '../output/table.js';
 
 /** Columns before the words. */
 const INDENT = 7 + 2 + 12 + 2;
@@ -20,11 +22,35 @@ export async function run(call: Call): Promise<number> {
     const lines = checks.map(({ id, verdict, cause, fix }) => {
       const advice = fix === '' ? '' : ` -> ${fix}`;
       const room = Math.max(30, (ctx.stdout.columns ?? Number.POSITIVE_INFINITY) - INDENT);
-      const text = wrapped(printable(cause + advice), room).join(`\n${' '.repeat(INDENT)}`);
+      const text = wrapped(singleLine(cause + advice), room).join(`\n${' '.repeat(INDENT)}`);
       return `${tones[verdict](verdict.padEnd(7))}  ${id.padEnd(12)}  ${text}`;
     });
     report.result(lines.join('\n'));
   }
   const first = checks.find(({ verdict }) => verdict === 'fail');
   return first?.code === undefined ? 0 : exitStatus(first.code);
+}
+
+/** Every check, in the order of IDS; those of a shared store follow where there is one. What cannot be looked at because of an earlier finding is skipped. */
+export async function examine(call: Call): Promise<(Check & { id: CheckId })[]> {
+  const found: Found = {};
+  // Never a question: the answers go into a ticket.
+  const session = await openQuietly(call, found);
+  const shares = session?.store.name === 'redis';
+  let rest = 'the settings cannot be read';
+  if (session) {
+    const store = await lookAtStore(session, found);
+    if (shares) await lookAtSharedStore(session, found);
+    rest = 'the server cannot be asked';
+    await lookAtNetwork(session, found);
+    const connected = await lookAtServer(session, found);
+    if (connected) await lookAtLogin(session, connected, store, found);
+  }
+  return [
+    ...IDS.map((id) => ({ id, ...(found[id] ?? skipped(rest)) })),
+    ...(shares ? SHARED_STORE_IDS : []).map((id) => ({
+      id,
+      ...(found[id] ?? skipped('the Redis server cannot be asked')),
+    })),
+  ];
 }

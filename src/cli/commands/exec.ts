@@ -1,31 +1,39 @@
+import { portOf, type Servers } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
-import type { HeldToken } from '../../tokens/find.js';
-import type { Call } from '../call.js';
-import { runChild, watchWindow } from '../child.js';
-import { withoutCredentials } from '../child-env.js';
-import { connect, secretOf } from '../connect.js';
-import { findCredential } from '../credential.js';
-import { isClosedPrompt } from '../exit.js';
-import { openSession, type Session } from '../session.js';
-import { chooseStore } from '../stores.js';
-import { portOf } from '../target.js';
-import { obtainToken } from '../token.js';
+import { BoundCredential } from '../../core/sensitive.js';
+import type { HeldToken } from '../../tokens/cache.js';
+import { runChild, watchWindow, withoutCredentials } from '../child.js';
+import type { Call, Interruption } from '../command.js';
+import { exitStatus, isClosedPrompt } from '../output/exit-codes.js';
+
+import { isoSeconds } from '../output/time.js';
+import { connect } from '../session/connect.js';
+import { findCredential } from '../session/credential.js';
+import { openSession } from '../session/session.js';
+import { chooseStore } from '../session/store.js';
+import type { Session } from '../session/types.js';
+import { mintFor } from '../token/mint.js';
+import { obtainToken } from '../token/obtain.js';
 
 /** Failed before the command ran; the cause is in `error.code`. */
 const FAILED = 125;
+/** How long revoking may take, whatever is sent meanwhile. */
+const REVOKE_MS = 10_000;
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
 /** `graphcred exec` */
 export async function run(call: Call): Promise<number> {
   const { args, flags, report, ctx } = call;
   let session: Session;
   let env: Record<string, string | undefined>;
-  let revoke: (() => Promise<void>) | undefined;
+  let revoke: (() => Promise<GraphException | undefined>) | undefined;
   try {
     session = await openSession(call);
     if (ctx.env.GRAPHCRED_EXEC === '1')
       report.note('this runs inside another graphcred exec; the command gets a token of its own');
     if (flags.revoke === true) {
-      const minted = await mintForThisCall(session);
+      const minted = await mintInterruptibly(session);
+      if (typeof minted === 'number') return minted;
       revoke = minted.revoke;
       env = environment(session, minted.held);
     } else {
@@ -38,14 +46,19 @@ export async function run(call: Call): Promise<number> {
     return FAILED;
   }
   const endWithWindow = watchWindow(ctx);
-  try {
-    return await runChild(ctx, args, env);
-  } catch (error) {
-    return notStarted(call, error as NodeJS.ErrnoException);
-  } finally {
-    await revoke?.();
-    endWithWindow();
+  // Until this process ends: a signal after the command's end neither loses its status nor leaves the token alive.
+  const ignore = () => {};
+  for (const signal of ENDING) process.on(signal, ignore);
+  const status = await runChild(ctx, args, env).catch((error) => notStarted(call, error));
+  const failure = await revoke?.();
+  endWithWindow();
+  if (failure === undefined) return status;
+  if (status !== 0) {
+    report.warn(failure.message);
+    return status;
   }
+  report.error(failure);
+  return exitStatus(failure.code);
 }
 
 function named(error: unknown): GraphException {
@@ -58,41 +71,88 @@ function named(error: unknown): GraphException {
   });
 }
 
-function environment({ call, graph, target }: Session, held: HeldToken): Record<string, string | undefined> {
+function environment({ call, graph }: Session, held: HeldToken): Record<string, string | undefined> {
+  if (!isOneHost(held.servers))
+    call.report.note(
+      'the two servers are on two hosts: TG_HOST and TG_RESTPP_PORT are those of the REST server, and TG_GS_PORT is not set',
+    );
   return {
     ...withoutCredentials(call.ctx.env),
     TG_API_TOKEN: held.token.reveal(),
-    TG_HOST: target.host,
+    TG_HOST: hostOf(held.servers.restUrl),
     // Also when there is none: with --profile typed, a graph left in the environment belongs to another database.
     TG_GRAPHNAME: graph,
-    TG_RESTPP_PORT: portOf(held.restUrl),
-    TG_GS_PORT: portOf(target.gsqlUrl),
+    TG_RESTPP_PORT: portOf(held.servers.restUrl),
+    // With the two servers on two hosts no single TG_HOST is right for both: this one is the REST server's.
+    TG_GS_PORT: isOneHost(held.servers) ? portOf(held.servers.gsqlUrl) : undefined,
     GRAPHCRED_EXEC: '1',
   };
 }
 
-/** A token nobody else has: never from the store, never into it, and gone at the end. */
-async function mintForThisCall(session: Session): Promise<{ held: HeldToken; revoke: () => Promise<void> }> {
+function hostOf(url: string): string {
+  const { protocol, hostname } = new URL(url);
+  return `${protocol}//${hostname}`;
+}
+
+function isOneHost({ restUrl, gsqlUrl }: Servers): boolean {
+  return hostOf(restUrl) === hostOf(gsqlUrl);
+}
+
+interface Minted {
+  readonly held: HeldToken;
+  readonly revoke: () => Promise<GraphException | undefined>;
+}
+
+/**
+ * A signal while the token is made must not leave one that nobody revokes.
+ * @returns the exit status when a signal came before the command was started
+ */
+async function mintInterruptibly(session: Session): Promise<Minted | number> {
   const { report } = session.call;
-  const { mintFor } = await import('../mint.js');
-  const credential = await findCredential(
-    session,
-    'mint',
-    async () => (await chooseStore(session, { needed: true })).store,
-  );
-  const minted = await mintFor(session, credential, false, true);
+  const { endOfInterrupted, listenForInterruption } = await import('../output/report.js');
+  const interruption = listenForInterruption(report);
+  try {
+    const minted = await mintForThisCall(session, interruption);
+    if (interruption.status === undefined) return minted;
+    const failure = await minted.revoke();
+    const revoked = new GraphException('CANCELLED', 'Interrupted; the token is revoked.');
+    report.error(endOfInterrupted(failure ?? revoked), interruption.status);
+    return interruption.status;
+  } catch (error) {
+    if (interruption.status === undefined) throw error;
+    report.error(endOfInterrupted(error), interruption.status);
+    return interruption.status;
+  } finally {
+    interruption.stop();
+  }
+}
+
+/** A token nobody else has: never from the store, never into it, and gone at the end. */
+async function mintForThisCall(session: Session, interruption: Interruption): Promise<Minted> {
+  const { call } = session;
+  const { report } = call;
+  const credential = await findCredential(session, 'mint', () => chooseStore(session, { needed: true }));
+  await credential.value();
+  interruption.begin();
+  const minted = await mintFor({ ...session, call: { ...call, interruption } }, credential, true);
   const held: HeldToken = { ...minted, source: 'server' };
   const revoke = async () => {
     try {
-      // However long it took to get the token, giving it back has the whole time.
-      session.timeLeft.ms = session.timeoutMs;
-      const { connection, version } = await connect(session, credential, false);
-      await connection.deleteToken(await secretOf(credential), { token: held.token, skipNA: true });
-      if (version.generation === 'C')
+      // However long it took to get the token, giving it back has its own time.
+      session.timeLeft.ms = REVOKE_MS;
+      const { connection, version } = await connect({ ...session, timeoutMs: REVOKE_MS }, credential);
+      const token = new BoundCredential(held.token, held.servers);
+      await connection.deleteToken(undefined, { token, skipNA: true });
+      if (version.revocationFillsBlockList)
         report.note('the token is revoked; on 4.x each one fills a place of the user’s block list of 20');
+      return undefined;
     } catch (error) {
-      if (!(error instanceof GraphException)) throw error;
-      report.warn(`the token could not be revoked (${error.message}); it lives until its end`);
+      const { message } = named(error);
+      return new GraphException(
+        'PARTIAL',
+        `the token could not be revoked (${message}); it lives until ${isoSeconds(held.expiresAtUnix)}`,
+        { hint: 'a token of short life does less harm: graphcred exec --revoke --lifetime 15m' },
+      );
     }
   };
   return { held, revoke };

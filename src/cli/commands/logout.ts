@@ -1,66 +1,121 @@
+import type { Servers } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import type { Store, StoreRecord } from '../../store/store.js';
-import type { Call } from '../call.js';
-import { connect, secretOf } from '../connect.js';
-import { findCredential } from '../credential.js';
-import { requireReadable } from '../require.js';
-import { openSession, type Session } from '../session.js';
-import { chooseStore } from '../stores.js';
-import { counted } from '../words.js';
+import { forgetToken } from '../../tokens/cache.js';
+import type { Call } from '../command.js';
+import { counted } from '../output/time.js';
+import { isKeptFor, isSamePair, serversInForce, serversOfRecord } from '../session/binding.js';
+import { connect } from '../session/connect.js';
+import { findCredential } from '../session/credential.js';
+import { openSession } from '../session/session.js';
+import { chooseStore, open, requireReadable } from '../session/store.js';
+import type { Session } from '../session/types.js';
+import { readCached } from '../token/obtain.js';
 
 /** `graphcred logout` */
 export async function run(call: Call): Promise<number> {
   const { flags, report } = call;
   const session = await openSession(call);
-  const { store } = await chooseStore(session, { needed: true });
-  const mine = store.list().filter((record) => belongs(record, session));
+  // What a fleet shares is no single machine's to forget; what this one minted for itself is.
+  const leavesShared = session.store.name === 'redis' && flags.revoke !== true;
+  const store = leavesShared
+    ? await open(session, 'file', true)
+    : await chooseStore(session, { needed: true });
+  if (leavesShared)
+    report.note('the tokens on the Redis server stay for the other machines; --revoke ends them for all');
+  const mine = (await store.list()).filter((record) =>
+    isKeptFor(record, { ...session.target, username: session.username }),
+  );
   if (mine.length === 0) {
     await requireReadable(store);
     throw new GraphException('NOT_FOUND', `Nothing of ${session.target.host} is kept here.`, {
       hint: 'see: graphcred token list',
     });
   }
-  // Revoking tells the REST server the token, and one made for another address is not this server's to know.
-  const elsewhere = (record: StoreRecord) =>
-    flags.revoke === true &&
-    record.kind === 'token' &&
-    record.info.restSetting !== (session.target.restUrl ?? null);
-  const gone = mine.filter((record) => !elsewhere(record));
-  if (gone.length < mine.length)
-    report.warn(
-      `tokens of another REST address stay held; log out with that address too: ${mine.length - gone.length}`,
-    );
-  if (flags.revoke === true) await revoke(session, store, gone);
-  for (const record of gone) await store.remove(record.key);
+  call.interruption?.begin();
+  const outcome = flags.revoke === true ? await revoke(session, store, mine) : { gone: mine, kept: [] };
+  const { gone, kept, failure } = outcome;
+  // A token that was revoked is forgotten already, and another process may have put a new one in its place.
+  const toForget = gone.filter(({ kind }) => flags.revoke !== true || kind !== 'token');
+  for (const record of toForget) await store.remove(record.key);
   const tokens = gone.filter(({ kind }) => kind === 'token').length;
-  if (report.json) report.document({ forgotten: gone.length, tokens, revoked: flags.revoke === true });
-  else
-    report.result(
-      `Forgot ${counted(tokens, 'token')} and ${counted(gone.length - tokens, 'saved credential')} of ${session.target.host}.`,
-    );
-  return 0;
-}
-
-function belongs({ info }: StoreRecord, { target, username }: Session): boolean {
-  if (info.gsqlUrl !== target.gsqlUrl) return false;
-  if (username === undefined) return true;
-  if (info.username !== undefined) return info.username === username;
-  // A token minted from a secret of unknown owner goes too: staying logged in by accident is worse.
-  const principal = String(info.principal);
-  if (principal.startsWith('saved:')) return principal.startsWith(`saved:${username}/`);
-  return !principal.startsWith('user:') || principal === `user:${username}`;
-}
-
-/** The server first: what it could not be told stays held, so that it can be revoked later. */
-async function revoke(session: Session, store: Store, records: readonly StoreRecord[]): Promise<void> {
-  const tokens = records.filter(({ kind }) => kind === 'token');
-  if (tokens.length === 0) return;
-  const credential = await findCredential(session, 'mint', async () => store);
-  const { connection } = await connect(session, credential, store.name !== 'none');
-  const secret = await secretOf(credential);
-  for (const record of tokens) {
-    const token = await store.read(record);
-    if (token) await connection.deleteToken(secret, { token, skipNA: true });
-    await store.remove(record.key);
+  const revoked = flags.revoke === true && kept.length === 0 && failure === undefined;
+  if (gone.length > 0 || failure === undefined) {
+    if (report.json) report.document({ forgotten: gone.length, tokens, revoked });
+    else
+      report.result(
+        `${flags.revoke === true && tokens > 0 ? 'Revoked and forgot' : 'Forgot'} ${counted(tokens, 'token')}${flags.revoke === true ? ', forgot' : ' and'} ${counted(gone.length - tokens, 'saved credential')} of ${session.target.host}.`,
+      );
   }
+  if (kept.length === 0 && failure === undefined) return 0;
+  if (gone.length === 0 && failure && !failure.ambiguous) throw failure;
+  throw new GraphException('PARTIAL', stillHere(kept, failure), {
+    hint: 'see them: graphcred token list; revoke each with the credential it was made with, or forget all of them: graphcred logout',
+  });
+}
+
+function stillHere(kept: readonly Kept[], failure: GraphException | undefined): string {
+  const named = kept.map(({ record, why }) => `${nameOf(record)}: ${why}`).join('; ');
+  const what = kept.length === 0 ? '' : `Still held: ${named}.`;
+  return [what, failure?.message ?? ''].filter((text) => text !== '').join(' ');
+}
+
+function nameOf({ info }: StoreRecord): string {
+  return `the token of ${info.principal} for ${info.graph === null ? 'no graph' : `graph ${info.graph}`}`;
+}
+
+interface Kept {
+  readonly record: StoreRecord;
+  readonly why: string;
+}
+
+interface Outcome {
+  /** What this machine may forget: revoked tokens, and credentials once no token needs them any more. */
+  readonly gone: readonly StoreRecord[];
+  readonly kept: readonly Kept[];
+  readonly failure?: GraphException;
+}
+
+/** The server first: what it could not be told, or may not be told by this credential, stays held. */
+async function revoke(session: Session, store: Store, records: readonly StoreRecord[]): Promise<Outcome> {
+  const tokens = records.filter(({ kind }) => kind === 'token');
+  const others = records.filter(({ kind }) => kind !== 'token');
+  if (tokens.length === 0) return { gone: others, kept: [] };
+  const inForce = await serversInForce(session);
+  const credential = await findCredential(session, 'mint', async () => store);
+  const { connection } = await connect(session, credential);
+  const gone: StoreRecord[] = [];
+  const kept: Kept[] = [];
+  let failure: GraphException | undefined;
+  for (const record of tokens) {
+    const foreign = whyNot(record, credential.principal, inForce);
+    if (foreign !== undefined || failure !== undefined) {
+      kept.push({ record, why: `not revoked: ${foreign ?? 'not tried'}` });
+      continue;
+    }
+    try {
+      const token = await readCached(store, record);
+      if (token) await connection.deleteToken(undefined, { token, skipNA: true });
+      const stays = await forgetToken(store, record, token?.value);
+      if (stays)
+        kept.push({ record, why: `revoked, but this machine could not forget it: ${stays.message}` });
+      else gone.push(record);
+    } catch (error) {
+      if (!(error instanceof GraphException)) throw error;
+      failure = error;
+      kept.push({
+        record,
+        why: error.ambiguous ? 'it may have been revoked' : 'not revoked: the server was not told',
+      });
+    }
+  }
+  // A credential is what the rest could be revoked with.
+  return kept.length === 0
+    ? { gone: [...gone, ...others], kept }
+    : { gone, kept, ...(failure && { failure }) };
+}
+
+function whyNot({ info, ...record }: StoreRecord, principal: string, inForce: Servers): string | undefined {
+  if (!isSamePair(serversOfRecord({ info, ...record }), inForce)) return 'it is for another REST address';
+  return info.principal === principal ? undefined : 'the credential in use did not make it';
 }

@@ -1,7 +1,9 @@
 import { GraphException } from '../../core/errors.js';
+import { parseFault, parseSecret, parseUser, readTls } from '../../sandbox/args.js';
 import type { Sandbox, SandboxOptions } from '../../sandbox/server.js';
-import type { Call, Flags } from '../call.js';
+import { startSandbox } from '../../sandbox/server.js';
 import { runChild, watchWindow } from '../child.js';
+import type { Call, Flags } from '../command.js';
 import type { Context } from '../context.js';
 
 /** `graphcred sandbox` */
@@ -10,7 +12,6 @@ export async function run(call: Call): Promise<number> {
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
   const child = args.length > 0;
-  const { startSandbox } = await import('../../sandbox/server.js');
   const options = await understood(flags, child);
   const sandbox = await listening(() =>
     startSandbox({
@@ -25,6 +26,7 @@ export async function run(call: Call): Promise<number> {
     // Whoever reads the line may stop the sandbox at once.
     const stopped = ctx.stopped();
     report.result(sandbox.readyLine());
+    if (ctx.stdout.isTTY) for (const line of firstCall(sandbox)) report.note(line);
     await stopped;
     return 0;
   } finally {
@@ -33,9 +35,16 @@ export async function run(call: Call): Promise<number> {
   }
 }
 
+/** What a person can try next. Programs read the line on stdout. */
+function firstCall({ restUrl, gsqlUrl, graph, username, password }: Sandbox): string[] {
+  return [
+    `ready; the password of ${username} is ${password}, and Ctrl-C stops the sandbox`,
+    `in another terminal type: graphcred secret create try --rest-url ${restUrl} --gsql-url ${gsqlUrl} --graph ${graph} -u ${username}`,
+  ];
+}
+
 /** Its own words are clear; they only lack the exit status. */
 async function understood(flags: Flags, anyPort: boolean): Promise<SandboxOptions> {
-  const { parseFault, parseSecret, parseUser, readTls } = await import('../../sandbox/args.js');
   const many = (name: string) => (flags[name] as string[] | undefined) ?? [];
   const text = (name: string) => flags[name] as string | undefined;
   const given = <K extends string, V>(key: K, value: V | undefined) =>
@@ -100,10 +109,15 @@ function port(flags: Flags, name: string): number | undefined {
   return Number(said);
 }
 
+/** The caller's own settings and credentials stay out: they would hide the sandbox, or reach the command's log. */
+function withoutOwnSettings(env: Context['env']): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(GRAPHCRED_|TG_)/.test(name)));
+}
+
 /** Runs a command that finds the sandbox by its environment; its status is ours. */
 async function runBeside(sandbox: Sandbox, command: readonly string[], ctx: Context): Promise<number> {
   const env = {
-    ...ctx.env,
+    ...withoutOwnSettings(ctx.env),
     GRAPHCRED_REST_URL: sandbox.restUrl,
     GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
     GRAPHCRED_GRAPH: sandbox.graph,

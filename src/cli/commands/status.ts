@@ -1,25 +1,42 @@
+import { settingText } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Credential } from '../../credentials/resolve.js';
-import { readFacts } from '../../store/facts.js';
+import { readServerCache } from '../../store/server-cache.js';
 import type { StoreRecord } from '../../store/store.js';
-import { heldTokens } from '../../tokens/held.js';
-import type { Call } from '../call.js';
-import { type Colours, colours } from '../colour.js';
-import { connect } from '../connect.js';
-import { findCredential, refuseUntrusted } from '../credential.js';
-import { exitStatus } from '../exit.js';
-import { times } from '../moments.js';
-import { printable } from '../printable.js';
-import { openSession, openSettings, type Session } from '../session.js';
-import { chooseStore } from '../stores.js';
-import { shorten } from '../table.js';
-import { inWords } from '../words.js';
+import { forgetToken } from '../../tokens/cache.js';
+import type { Call } from '../command.js';
+import { exitStatus } from '../output/exit-codes.js';
+import { maskLogin, singleLine } from '../output/report.js';
+import { type Colours, colours, shorten } from '../output/table.js';
+import { inWords, localTime, times } from '../output/time.js';
+import { serversInForce } from '../session/binding.js';
+import { connect } from '../session/connect.js';
+import { findCredential } from '../session/credential.js';
+import { openLocalSession, openSession } from '../session/session.js';
+import { chooseReadableStore } from '../session/store.js';
+import type { Session } from '../session/types.js';
+import { lastCached, readCached } from '../token/obtain.js';
 
 type State = 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
 
-interface Status {
+/** What the settings and the records of this machine say. */
+interface Known {
   readonly profile: string;
+  /** Where the profile's name was set. */
+  readonly chosenBy: string;
   readonly host: string;
+  readonly gsqlUrl: string | null;
+  /** Null while it depends on a version that is not known. */
+  readonly restUrl: string | null;
+  readonly graph: string | null;
+  readonly username: string | null;
+  readonly credential: { readonly kind: string; readonly source: string } | null;
+  readonly store: string;
+  /** The server that machines share the store through, for people. */
+  readonly sharedThrough?: string | undefined;
+}
+
+interface Status extends Known {
   readonly serverVersion: string | null;
   readonly restAuth: 'on' | 'off' | 'unknown';
   readonly state: State;
@@ -28,17 +45,16 @@ interface Status {
   readonly error: GraphException | undefined;
 }
 
+const UNKNOWN = { serverVersion: null, restAuth: 'unknown' } as const;
+/** Status is what a prompt or a monitor asks. */
+const NO_QUESTIONS = { noInput: true };
+
 /** `graphcred status` */
 export async function run(call: Call): Promise<number> {
   const { flags, report, ctx } = call;
-  // Never a question: status is what a prompt or a monitor asks.
-  const asked: Call = { ...call, flags: { ...flags, 'no-input': true } };
-  const { settings } = await openSettings(asked);
-  const names = flags['all-profiles'] === true ? settings.profileNames : [undefined];
+  const names = await profilesToShow(call);
   const all: Status[] = [];
-  for (const name of names) {
-    all.push(await look(name === undefined ? asked : { ...asked, flags: { ...asked.flags, profile: name } }));
-  }
+  for (const name of names) all.push(await look(call, name));
   if (report.json) {
     const documents = all.map(asDocument);
     report.document(flags['all-profiles'] === true ? { profiles: documents } : (documents[0] ?? {}));
@@ -55,33 +71,92 @@ export async function run(call: Call): Promise<number> {
   return ends.size > 1 ? exitStatus('PARTIAL') : ([...ends][0] ?? 0);
 }
 
-async function look(call: Call): Promise<Status> {
-  const session = await openSession(call);
-  const { store } = await chooseStore(session);
-  const known = readFacts(session.stateDir, session.target.gsqlUrl).version ?? null;
-  const base = { profile: session.settings.profile.name, host: session.target.host };
-  const unknown = { ...base, serverVersion: known, restAuth: 'unknown' as const };
+/** Undefined stands for the profile in force. */
+async function profilesToShow(call: Call): Promise<readonly (string | undefined)[]> {
+  if (call.flags['all-profiles'] !== true) return [undefined];
+  return (await openLocalSession(call, NO_QUESTIONS)).settings.profileNames;
+}
+
+async function look(call: Call, profile: string | undefined): Promise<Status> {
+  if (profile === undefined) return lookAt(await openSession(call, NO_QUESTIONS));
+  try {
+    return await lookAt(await openSession(call, { ...NO_QUESTIONS, profile }));
+  } catch (error) {
+    // One malformed profile must not hide the others.
+    if (!(error instanceof GraphException)) throw error;
+    return { ...UNKNOWN, ...nothingKnown(profile), state: 'none', record: undefined, error };
+  }
+}
+
+function nothingKnown(profile: string): Known {
+  const addresses = { host: '', gsqlUrl: null, restUrl: null };
+  return {
+    profile,
+    chosenBy: '',
+    ...addresses,
+    graph: null,
+    username: null,
+    credential: null,
+    store: 'none',
+  };
+}
+
+async function lookAt(session: Session): Promise<Status> {
+  const { call, stateDir, target, graph, settings } = session;
+  const store = await chooseReadableStore(session);
+  const offline = call.flags.offline === true;
+  const known = stateDir === undefined ? undefined : readServerCache(stateDir, target.gsqlUrl).version;
+  let base: Known = {
+    profile: settings.profile.name,
+    chosenBy: settings.profile.source,
+    host: target.host,
+    gsqlUrl: target.gsqlUrl,
+    restUrl: target.restUrl ?? null,
+    graph: graph ?? null,
+    username: session.username ?? null,
+    credential: null,
+    store: store.name,
+    sharedThrough: store.name === 'redis' ? maskLogin(settingText(settings, 'redis.url') ?? '') : undefined,
+  };
   const nowUnix = call.ctx.now() / 1000;
   let record: StoreRecord | undefined;
+  const result = (state: State, error?: GraphException): Status => ({
+    ...base,
+    ...UNKNOWN,
+    serverVersion: known ?? null,
+    state,
+    record,
+    error,
+  });
   try {
+    const isVersionSet = session.serverVersion !== 'auto';
+    // Which REST server it is depends on a version that only the server could tell.
+    if (offline && target.restUrl === undefined && known === undefined && !isVersionSet)
+      return result('none');
     const credential = await credentialIfAny(session, async () => store);
-    const { gsqlUrl, restUrl } = session.target;
-    record =
-      credential &&
-      heldTokens(store, { gsqlUrl, restUrl, graph: session.graph, principal: credential.principal })[0];
+    base = {
+      ...base,
+      restUrl: (await serversInForce(session)).restUrl,
+      username: credential?.username ?? base.username,
+      credential: credential ? { kind: credential.kind, source: credential.label } : null,
+    };
+    const principal =
+      session.principal ?? credential?.principal ?? (session.username && `user:${session.username}`);
+    record = principal === undefined ? undefined : await lastCached(session, store, principal);
     const expired = record !== undefined && (record.expiresAtUnix ?? 0) <= nowUnix;
     const unasked: State = record === undefined ? 'none' : expired ? 'expired' : 'unverified';
-    if (call.flags.offline === true) return { ...unknown, state: unasked, record, error: undefined };
-    // Without one nothing vouches for where an untrusted file leads.
-    if (credential === undefined) await refuseUntrusted(session, { literal: false });
+    if (offline) return result(unasked);
     try {
-      const { connection, version } = await connect(session, undefined, store.name !== 'none');
+      const { connection, version } = await connect(session, undefined);
       const restAuth = await connection.restAuthentication();
       // A server that wants no token has nothing to say about one.
       const asks = restAuth !== 'off';
-      const token = record && !expired && asks ? await store.read(record) : undefined;
+      const token = record && !expired && asks ? await readCached(store, record) : undefined;
       const reply = token && (await connection.checkToken(token));
-      if (record && reply && !reply.accepted) await store.remove(record.key);
+      if (record && reply && !reply.accepted) {
+        const failure = await forgetToken(store, record, token.value);
+        if (failure) call.report.warn(`the refused token could not be forgotten here: ${failure.message}`);
+      }
       const state: State = reply
         ? reply.accepted
           ? 'valid'
@@ -92,21 +167,22 @@ async function look(call: Call): Promise<Status> {
       return { ...base, serverVersion: version.version, restAuth, state, record, error: undefined };
     } catch (error) {
       if (!(error instanceof GraphException)) throw error;
-      return { ...unknown, state: unasked, record, error };
+      return result(unasked, error);
     }
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
-    return { ...unknown, state: 'none', record, error };
+    return result('none', error);
   }
 }
 
-/** Without a credential nobody knows whose token to look for; that is "none", not an error. */
+/** Undefined where a person would have to be asked for it; that is no error here. */
 async function credentialIfAny(
   session: Session,
   store: Parameters<typeof findCredential>[2],
 ): Promise<Credential | undefined> {
   try {
-    return await findCredential(session, 'mint', store);
+    const credential = await findCredential(session, 'mint', store);
+    return credential.level === 'prompt' ? undefined : credential;
   } catch (error) {
     if (error instanceof GraphException && error.code === 'INPUT_REQUIRED') return undefined;
     throw error;
@@ -119,34 +195,55 @@ function statusOf({ state, error }: Status): number {
   return state === 'none' || state === 'expired' ? exitStatus('NOT_FOUND') : 0;
 }
 
-function asDocument({
-  profile,
-  host,
-  serverVersion,
-  restAuth,
-  state,
-  record,
-}: Status): Record<string, unknown> {
+function asDocument(status: Status): Record<string, unknown> {
+  const { chosenBy: _, sharedThrough: __, state, record, error: ___, ...known } = status;
   const end = record?.expiresAtUnix;
   const ends = end === undefined ? { expiresAt: null, expiresAtUnix: null } : times('expires', end);
-  return { profile, host, serverVersion, restAuth, token: { state, ...ends } };
+  return { ...known, token: { state, ...ends } };
 }
 
 function describe(status: Status, paint: Colours, now: number, width: number | undefined): string {
-  const { profile, host, serverVersion, restAuth, state, record } = status;
+  const { profile, chosenBy, restUrl, gsqlUrl, serverVersion, restAuth, state, record, credential } = status;
   const tone = state === 'valid' ? paint.good : state === 'unverified' ? paint.warn : paint.bad;
-  const alive = record && (state === 'valid' || state === 'unverified');
-  const token = `  token     ${state}`;
-  const left = alive
-    ? `  ${life(record, now, (width ?? Number.POSITIVE_INFINITY) - token.length - 2, paint)}`
-    : '';
-  const lines = [
-    paint.bold(shorten(printable(profile), width)),
-    shorten(`  host      ${printable(host)}`, width),
-    shorten(`  server    ${printable(serverVersion ?? 'unknown')}, REST authentication ${restAuth}`, width),
-    `  token     ${tone(state)}${left}`,
+  const end = record?.expiresAtUnix;
+  const isAlive = state === 'valid' || state === 'unverified';
+  const until = end === undefined ? '' : `${isAlive ? 'until' : 'ended'} ${localTime(end)}`;
+  const rows: [string, string][] = [
+    ['GSQL server', gsqlUrl ?? 'unknown'],
+    ['REST server', restUrl ?? 'depends on the server version'],
+    ['version', `${serverVersion ?? 'unknown'}, REST authentication ${restAuth}`],
+    ['graph', status.graph ?? 'none'],
+    ['user', status.username ?? 'unknown'],
+    ['credential', credential ? `${credential.kind} (${credential.source})` : 'none at hand'],
+    ['store', status.sharedThrough ? `${status.store} at ${status.sharedThrough}` : status.store],
   ];
-  return lines.join('\n');
+  const label = (name: string) => `  ${name.padEnd(12)} `;
+  const left = isAlive && record ? life(record, now, (width ?? Number.POSITIVE_INFINITY) - 17, paint) : '';
+  return [
+    paint.bold(
+      shorten(`${singleLine(profile)}${chosenBy === '' ? '' : ` (${WHY[chosenBy] ?? chosenBy})`}`, width),
+    ),
+    ...rows.map(([name, value]) => shorten(`${label(name)}${singleLine(value)}`, width)),
+    `${label('token')}${tone(state)}${until === '' ? '' : ` ${shorten(until, width && width - 16 - state.length)}`}`,
+    ...(left === '' ? [] : [`${label('')}${left}`]),
+    `${label('next')}${nextCommand(status)}`,
+  ].join('\n');
+}
+
+/** Why a profile is in force, in words. */
+const WHY: Readonly<Record<string, string>> = {
+  defaultProfile: 'the default profile',
+  default: 'no profile is chosen',
+};
+
+/** What to type next, as far as the state tells. */
+function nextCommand({ profile, chosenBy, state, credential, error }: Status): string {
+  const named = chosenBy === '--profile' ? ` -p ${profile}` : '';
+  if (error) return `graphcred doctor${named}`;
+  if (credential === null && state !== 'valid') return `graphcred login${named}`;
+  if (state === 'valid') return `graphcred exec${named} -- COMMAND`;
+  // Where the refused token could not be forgotten, it would be printed again.
+  return `graphcred token get${named}${state === 'rejected' ? ' --fresh' : ''}`;
 }
 
 const BAR = 20;

@@ -1,4 +1,5 @@
 import { type ErrorCode, GraphException } from '../../core/errors.js';
+import { hintOf } from '../output/hints.js';
 
 export const IDS = [
   'config',
@@ -16,7 +17,19 @@ export const IDS = [
   'store',
 ] as const;
 
-export type CheckId = (typeof IDS)[number];
+/** Checks for the store `redis` alone. */
+export const SHARED_STORE_IDS = [
+  'store-tls',
+  'store-rights',
+  'store-role',
+  'store-clock',
+  'store-key',
+] as const;
+
+export type CheckId = (typeof IDS)[number] | (typeof SHARED_STORE_IDS)[number];
+
+/** Less is within what clocks and networks do by themselves. */
+const SKEW_SECONDS = 30;
 
 export interface Check {
   readonly verdict: 'ok' | 'warn' | 'fail' | 'skipped';
@@ -44,5 +57,16 @@ export const fail = (code: ErrorCode, cause: string, fix: string): Check => ({
 /** A refusal as a finding; anything else is a bug and goes on. */
 export function failed(error: unknown): Check {
   if (!(error instanceof GraphException)) throw error;
-  return fail(error.code, error.message, error.hint ?? '');
+  const { hint, option, remedies } = error;
+  // This is doctor already.
+  const others = remedies.filter((remedy) => remedy !== 'examine');
+  return fail(error.code, error.message, hintOf({ hint, option, remedies: others }));
+}
+
+/** @param server whose clock it is, for people */
+export function judgeClock(serverTime: number, nowMs: number, server: string): Check {
+  const ahead = Math.round(serverTime - nowMs / 1000);
+  if (Math.abs(ahead) <= SKEW_SECONDS) return ok('the clocks agree');
+  const way = ahead > 0 ? 'ahead' : 'behind';
+  return warn(`the ${server}'s clock is ${Math.abs(ahead)} s ${way}`, 'set both clocks by NTP');
 }

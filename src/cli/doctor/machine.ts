@@ -1,39 +1,31 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { findConfig } from '../../config/find.js';
+import { findConfigs } from '../../config/find.js';
+import { findTrustedConfig } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Store } from '../../store/store.js';
-import type { Call } from '../call.js';
-import { fileBringsCredential, refuseUntrusted } from '../credential.js';
-import { openSession, othersCanReadCredential, placesOf, type Session } from '../session.js';
-import { chooseStore } from '../stores.js';
-import { type Check, type Found, failed, ok, skipped, warn } from './check.js';
+import type { Call } from '../command.js';
+import { placesOf } from '../context.js';
+import { openSession, othersCanReadCredential } from '../session/session.js';
+import { chooseStore, stateDirOf } from '../session/store.js';
+import type { Session } from '../session/types.js';
+import { type Check, type Found, fail, failed, ok, skipped, warn } from './check.js';
 
-/** The settings, as every command reads them. */
+/** The settings, as every command reads them; but an untrusted config file is a finding, not the end. */
 export async function openQuietly(call: Call, found: Found): Promise<Session | undefined> {
-  let mode: number | undefined;
-  let configFile: string | undefined;
+  const { mode, file: configFile, untrusted } = await lookAtFiles(call);
   try {
-    const { cwd, home, env, uid } = call.ctx;
-    const named =
-      typeof call.flags.config === 'string' ? call.flags.config : env.GRAPHCRED_CONFIG || undefined;
-    const location = findConfig({ named, cwd, home, configDir: placesOf(call).configDir });
-    configFile = location?.path;
-    if (location && uid !== undefined) mode = fs.statSync(location.path).mode & 0o777;
-  } catch {
-    // openSession tells it better.
-  }
-  try {
-    const session = await openSession(call);
-    const { file, profile, refused, all } = session.settings;
-    const doubted = refused.length > 0 || Object.values(all).some((said) => said[0]?.untrusted);
-    if (!file) found.config = ok('no config file; flags, variables and defaults');
-    else if (file.trusted || !doubted) found.config = ok(`${file.path}, profile ${profile.name}`);
-    else
-      found.config = warn(
-        `${file.path} is not trusted, so part of it does not count`,
-        `read it; if it is yours: graphcred config trust ${file.path}`,
+    // Never a question: the answers go into a ticket.
+    const session = await openSession(call, { noInput: true });
+    const { file, profile } = session.settings;
+    if (untrusted !== undefined)
+      found.config = fail(
+        'CONFIG_UNTRUSTED',
+        `${untrusted} is not trusted, so other commands refuse to run here`,
+        `read it; if it is yours: graphcred config trust ${untrusted}; else: --config none`,
       );
+    else if (!file) found.config = ok('no config file; flags, variables and defaults');
+    else found.config = ok(`${file.path}, profile ${profile.name}`);
     found['config-mode'] = judgeMode(mode, configFile);
     if (othersCanReadCredential(session.settings, call.ctx.uid))
       found['config-mode'] = warn('other users can read the credential in it', `chmod 600 ${configFile}`);
@@ -41,7 +33,7 @@ export async function openQuietly(call: Call, found: Found): Promise<Session | u
   } catch (error) {
     const check = failed(error);
     // A credential in a file that others can write is a matter of its mode alone.
-    if (mode !== undefined && (mode & 0o022) !== 0 && check.fix.includes('chmod')) {
+    if (mode !== undefined && (mode & 0o022) !== 0 && isAboutMode(error)) {
       found.config = ok('the config file can be read');
       found['config-mode'] = check;
     } else {
@@ -52,15 +44,31 @@ export async function openQuietly(call: Call, found: Found): Promise<Session | u
   }
 }
 
-/** Whether anything may be asked of the servers: a file that nobody vouched for does not decide which. */
-export async function isVouchedFor(session: Session, found: Found): Promise<boolean> {
+interface Files {
+  readonly file: string | undefined;
+  readonly mode: number | undefined;
+  readonly untrusted: string | undefined;
+}
+
+async function lookAtFiles({ ctx, flags }: Call): Promise<Files> {
+  const { cwd, home, env, uid } = ctx;
+  const named = typeof flags.config === 'string' ? flags.config : env.GRAPHCRED_CONFIG;
+  const input = { flags, env, cwd, home, uid, ...placesOf(ctx) };
+  let file: string | undefined;
+  let mode: number | undefined;
   try {
-    await refuseUntrusted(session, { literal: fileBringsCredential(session, 'login') });
-    return true;
-  } catch (error) {
-    found.config = failed(error);
-    return false;
+    file = [...findConfigs({ ...input, named: named || undefined })][0]?.path;
+    mode = file !== undefined && uid !== undefined ? fs.statSync(file).mode & 0o777 : undefined;
+    const { untrusted } = await findTrustedConfig(input);
+    return { file, mode, untrusted: untrusted[0]?.path };
+  } catch {
+    // openSession tells it better.
+    return { file, mode, untrusted: undefined };
   }
+}
+
+function isAboutMode(error: unknown): boolean {
+  return error instanceof GraphException && error.setting === 'fileMode';
 }
 
 function judgeMode(mode: number | undefined, file: string | undefined): Check {
@@ -75,14 +83,14 @@ function judgeMode(mode: number | undefined, file: string | undefined): Check {
 export async function lookAtStore(session: Session, found: Found): Promise<Store | undefined> {
   const choices = 'choose another: graphcred login --store keychain, or --store file';
   try {
-    const { store } = await chooseStore(session);
+    const store = await chooseStore(session);
     if (store.name === 'none') {
       found.store = warn('none: nothing is kept, every call mints a token', choices);
       return store;
     }
     await store.check();
-    requireWritable(session.stateDir);
-    found.store = ok(`${store.name}, ${store.list().length} entries`);
+    requireWritable(stateDirOf(session));
+    found.store = ok(`${store.name}, ${(await store.list()).length} entries`);
     return store;
   } catch (error) {
     const check = failed(error);

@@ -1,7 +1,19 @@
+import { portOf } from '../../core/endpoints.js';
 import { type Check, fail, ok } from './check.js';
 
+const FIX_RESOLVER = 'check the network and the name servers of this machine';
+
 /** Whether the name of a host can be turned into an address. */
-export async function resolveName(host: string): Promise<Check> {
+export async function resolveName(host: string, timeoutMs: number): Promise<Check> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Check>((resolve) => {
+    const cause = `the name ${host} was not found within ${timeoutMs / 1000} s`;
+    timer = setTimeout(() => resolve(fail('TIMEOUT', cause, FIX_RESOLVER)), timeoutMs);
+  });
+  return Promise.race([lookUp(host), late]).finally(() => clearTimeout(timer));
+}
+
+async function lookUp(host: string): Promise<Check> {
   const { lookup } = process.getBuiltinModule('node:dns').promises;
   try {
     const { address } = await lookup(host);
@@ -10,11 +22,7 @@ export async function resolveName(host: string): Promise<Check> {
     const { code } = error as NodeJS.ErrnoException;
     // Anything else says nothing of the name, only of this machine.
     if (code !== 'ENOTFOUND')
-      return fail(
-        'NETWORK',
-        `the name ${host} cannot be looked up (${code})`,
-        'check the network and the name servers of this machine',
-      );
+      return fail('NETWORK', `the name ${host} cannot be looked up (${code})`, FIX_RESOLVER);
     return fail(
       'NETWORK',
       `there is no host ${host}`,
@@ -26,7 +34,7 @@ export async function resolveName(host: string): Promise<Check> {
 /** Whether anything listens at a port. Sends nothing. */
 export function knock(base: string, timeoutMs: number): Promise<Check> {
   const url = new URL(base);
-  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
+  const port = Number(portOf(url));
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const { connect } = process.getBuiltinModule('node:net');
   return new Promise((resolve) => {

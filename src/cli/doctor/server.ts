@@ -1,35 +1,37 @@
-import path from 'node:path';
-import { isOn } from '../../config/settings.js';
 import type { GraphConnection } from '../../core/connection.js';
-import { readEnvelope } from '../../core/envelope.js';
+import { isLoopback } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
-import type { ServerVersion } from '../../core/protocol.js';
-import { proxyFor } from '../../core/proxy.js';
+import { proxyFor, readProxyVariables } from '../../core/http/proxy.js';
+import { readEnvelope } from '../../core/protocol/reply.js';
+import type { ServerVersion } from '../../core/protocol/types.js';
 import type { Credential } from '../../credentials/resolve.js';
 import type { Store } from '../../store/store.js';
-import { connect, readTls } from '../connect.js';
-import { findCredential } from '../credential.js';
-import type { Session } from '../session.js';
-import { createSpinner } from '../spinner.js';
-import { type Check, type CheckId, type Found, fail, failed, ok, skipped, warn } from './check.js';
+import { createSpinner } from '../output/spinner.js';
+import { connect, readTls } from '../session/connect.js';
+import { findCredential } from '../session/credential.js';
+import type { Session } from '../session/types.js';
+import {
+  type Check,
+  type CheckId,
+  type Found,
+  fail,
+  failed,
+  judgeClock,
+  ok,
+  skipped,
+  warn,
+} from './check.js';
 import { knock, resolveName } from './reach.js';
 
 const KNOCK_MS = 5000;
-/** Less is within what clocks and networks do by themselves. */
-const SKEW_SECONDS = 30;
 const TRUSTED = ok('the certificate is trusted');
 
 /** Name, ports and proxy. Sends nothing. */
 export async function lookAtNetwork(session: Session, found: Found): Promise<void> {
   const { target } = session;
-  const { HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy } = session.call.ctx.env;
   const url = new URL(target.gsqlUrl);
   try {
-    const via = proxyFor(url, {
-      http: HTTP_PROXY || http_proxy,
-      https: HTTPS_PROXY || https_proxy,
-      noProxy: NO_PROXY || no_proxy,
-    });
+    const via = proxyFor(url, readProxyVariables(session.call.ctx.env));
     if (via) {
       // Whether the way through it is open shows when the server is asked.
       found.proxy = ok(`requests go through ${via.host}`);
@@ -49,7 +51,7 @@ export async function lookAtNetwork(session: Session, found: Found): Promise<voi
   const spinner = createSpinner(session.call);
   spinner.start(`waiting for ${target.host}`);
   try {
-    found.dns = await resolveName(url.hostname.replace(/^\[|\]$/g, ''));
+    found.dns = await resolveName(url.hostname.replace(/^\[|\]$/g, ''), session.timeoutMs);
     if (found.dns.verdict === 'fail') return;
     const timeoutMs = Math.min(session.timeoutMs, KNOCK_MS);
     found['service-port'] = await knock(target.gsqlUrl, timeoutMs);
@@ -66,15 +68,15 @@ interface Asked {
 
 /** Version, certificate, clock and REST authentication, asked without a credential. */
 export async function lookAtServer(session: Session, found: Found): Promise<Asked | undefined> {
-  const { target, settings, call, timeoutMs } = session;
+  const { target, call, timeoutMs } = session;
   for (const id of ['proxy', 'dns', 'service-port'] as const)
     if (found[id]?.verdict === 'fail') return undefined;
   const secure = target.gsqlUrl.startsWith('https:');
-  const loopback = /^http:\/\/(localhost|127\.|\[::1\])/.test(target.gsqlUrl);
+  const loopback = isLoopback(target.gsqlUrl);
   if (!secure && loopback) found.tls = skipped('http, on this machine only');
   else if (!secure)
     found.tls = warn('http: credentials can be read on the way', 'use https if the server offers it');
-  else if (isOn(settings, 'tls.insecure'))
+  else if (session.tls.insecure)
     found.tls = warn(
       'certificates are not checked',
       'name the authority with --ca FILE instead of --insecure',
@@ -94,19 +96,20 @@ export async function lookAtServer(session: Session, found: Found): Promise<Aske
     if (secure && id !== 'tls' && !passing) found.tls ??= TRUSTED;
   };
   try {
-    readTls(session);
+    await readTls(session);
   } catch (error) {
     found.tls = failed(error);
     return undefined;
   }
   try {
-    // A folder without anything remembered: the version is asked anew.
-    const forgetful = { ...session, stateDir: path.join(session.stateDir, 'doctor') };
-    const { connection, version } = await connect(forgetful, undefined, false);
+    const { connection, version } = await connect(forgetful(session), undefined);
     const serverTime = await connection.serverTimeUnix();
     if (secure) found.tls ??= TRUSTED;
     found.version = ok(version.version);
-    found.clock = judgeClock(serverTime, call.ctx.now());
+    found.clock =
+      serverTime === undefined
+        ? skipped('the server does not tell its time')
+        : judgeClock(serverTime, call.ctx.now(), 'server');
     const { restUrl } = await connection.baseUrls();
     found['rest-port'] ??= await knock(restUrl, Math.min(timeoutMs, KNOCK_MS));
     if (found['rest-port'].verdict === 'fail')
@@ -136,12 +139,9 @@ function judgeRestAuth(state: 'on' | 'off' | 'unknown'): Check {
   );
 }
 
-function judgeClock(serverTime: number | undefined, nowMs: number): Check {
-  if (serverTime === undefined) return skipped('the server does not tell its time');
-  const ahead = Math.round(serverTime - nowMs / 1000);
-  if (Math.abs(ahead) <= SKEW_SECONDS) return ok('the clocks agree');
-  const way = ahead > 0 ? 'ahead' : 'behind';
-  return warn(`the server's clock is ${Math.abs(ahead)} s ${way}`, 'set both clocks by NTP');
+/** A session that remembers nothing of the server: the version is asked anew. */
+function forgetful(session: Session): Session {
+  return { ...session, stateDir: undefined, learned: {} };
 }
 
 /** One request, the only one that carries a credential. */
@@ -151,7 +151,7 @@ export async function lookAtLogin(
   store: Store | undefined,
   found: Found,
 ): Promise<void> {
-  const is3 = version.generation !== 'C';
+  const is3 = version.secretsNeedGraph;
   found.graph = is3
     ? skipped('not asked for')
     : skipped('4.x looks at the graph only when a token is minted');
@@ -161,29 +161,26 @@ export async function lookAtLogin(
     return;
   }
   let credential: Credential | undefined;
+  const openStore = async () => store ?? nothingKept();
   try {
-    credential = await findCredential(session, 'login', async () => store ?? nothingKept());
-    if (is3 && credential.kind === 'secret') {
-      const { label } = credential;
-      found.credential = skipped(
-        `a secret of 3.x (${label}) is proved only by making a token: graphcred token get`,
-      );
-      return;
-    }
+    credential = await findCredential(session, 'login', openStore);
     await credential.value();
   } catch (error) {
     const check = failed(error);
+    const secret = is3 ? await secretForMints(session, openStore) : undefined;
+    if (check.code === 'INPUT_REQUIRED' && secret !== undefined) {
+      found.credential = skipped(
+        `a secret of 3.x (${secret.label}) is proved only by minting a token: graphcred token get`,
+      );
+      return;
+    }
     const notGiven = check.code === 'INPUT_REQUIRED' && (!credential || credential.level === 'prompt');
     found.credential = notGiven ? warn(`no login could be tried: ${check.cause}`, check.fix) : check;
     return;
   }
   const name = credential.kind === 'secret' ? 'the secret' : `the password of ${credential.username}`;
   try {
-    const { connection } = await connect(
-      { ...session, stateDir: path.join(session.stateDir, 'doctor') },
-      credential,
-      false,
-    );
+    const { connection } = await connect(forgetful(session), credential);
     if (is3) await connection.listSecrets();
     else await askForSecrets(connection);
     found.credential = ok(`${name} is accepted (${credential.label})`);
@@ -194,6 +191,20 @@ export async function lookAtLogin(
       found.credential = ok(`${name} is accepted (${credential.label})`);
       found.graph = check;
     } else found.credential = check;
+  }
+}
+
+/** The secret this call would mint with, if it has one. */
+async function secretForMints(
+  session: Session,
+  openStore: () => Promise<Store>,
+): Promise<Credential | undefined> {
+  try {
+    const credential = await findCredential(session, 'mint', openStore);
+    return credential.kind === 'secret' ? credential : undefined;
+  } catch (error) {
+    failed(error);
+    return undefined;
   }
 }
 

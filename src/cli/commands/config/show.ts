@@ -1,14 +1,14 @@
-import type { ConfigKey } from '../../../config/schema.js';
-import type { SourcedValue } from '../../../config/settings.js';
-import type { Call } from '../../call.js';
-import { openSettings } from '../../session.js';
-import { table } from '../../table.js';
+import type { ConfigKey, SourcedValue } from '../../../config/keys.js';
+import type { Call } from '../../command.js';
+import { maskLogin, singleLine } from '../../output/report.js';
+import { table } from '../../output/table.js';
+import { openLocalSession } from '../../session/session.js';
 
 const CREDENTIALS: readonly string[] = ['password', 'secret'];
 
 /** `graphcred config show` */
 export async function run(call: Call): Promise<undefined> {
-  const { settings } = await openSettings(call);
+  const { settings, hiddenConfig } = await openLocalSession(call);
   const { file, profile } = settings;
   const rows = [
     { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
@@ -18,10 +18,14 @@ export async function run(call: Call): Promise<undefined> {
     }),
   ];
   if (call.report.json) {
-    call.report.document({ file: file?.path ?? null, trusted: file?.trusted ?? true, settings: rows });
+    call.report.document({ file: file?.path ?? null, trusted: true, settings: rows });
     return;
   }
-  const where = file ? `${file.path}${file.trusted ? '' : ' (not trusted)'}` : 'none';
+  const where = file?.path ?? 'none';
+  if (hiddenConfig !== undefined)
+    call.report.note(
+      `${where} hides your own profiles in ${hiddenConfig}; to use those: --config ${hiddenConfig}`,
+    );
   const lines = rows.map(({ name, value, source, shadowed }) => [
     name,
     value,
@@ -32,7 +36,15 @@ export async function run(call: Call): Promise<undefined> {
     width: call.ctx.stdout.columns,
     giving: [3, 2, 1],
   });
-  call.report.result(`config file: ${where}\n${shownTable}`);
+  call.report.result(
+    `config file: ${singleLine(where)}\nprofile: ${singleLine(profile.name)}, ${why(profile.source)}\n${shownTable}`,
+  );
+}
+
+/** Why this profile is in force. */
+function why(source: string): string {
+  if (source === 'default') return 'as none is chosen; choose one with: graphcred profile use NAME';
+  return source === 'defaultProfile' ? 'the default of the config file' : `chosen by ${source}`;
 }
 
 interface Shown {
@@ -42,7 +54,5 @@ interface Shown {
 
 function shown(key: ConfigKey, said: SourcedValue): Shown {
   const value = typeof said.value === 'string' ? said.value : said.value.join(' ');
-  // An address with a user name in it is refused when it is used, but it is shown here before that.
-  const harmless = value.replace(/\/\/[^/@]*@/, '//****@');
-  return { value: CREDENTIALS.includes(key) ? 'set' : harmless, source: said.source };
+  return { value: CREDENTIALS.includes(key) ? 'set' : maskLogin(value), source: said.source };
 }

@@ -1,37 +1,38 @@
-import fs from 'node:fs';
 import path from 'node:path';
-import { approve } from '../../../config/approve.js';
-import { findConfig } from '../../../config/find.js';
+import { findConfigs } from '../../../config/find.js';
 import { parseConfig } from '../../../config/parse.js';
+import { readConfig } from '../../../config/settings.js';
+import { approve } from '../../../config/trust.js';
 import { GraphException } from '../../../core/errors.js';
-import type { Call } from '../../call.js';
-import { placesOf } from '../../session.js';
+import type { Call } from '../../command.js';
+import { placesOf } from '../../context.js';
+import { singleLine } from '../../output/report.js';
 
 /** `graphcred config trust` */
 export async function run(call: Call): Promise<undefined> {
   const { ctx, args, report } = call;
-  const { configDir } = placesOf(call);
+  const { configDir } = placesOf(ctx);
+  if (configDir === undefined) {
+    throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to write the approval to.', {
+      hint: 'set HOME, or name the file in each call: --config FILE',
+    });
+  }
   const named = args[0] === undefined ? undefined : path.resolve(ctx.cwd, args[0]);
-  const location = findConfig({ named, cwd: ctx.cwd, home: ctx.home, configDir });
+  const [location] = findConfigs({ named, cwd: ctx.cwd, home: ctx.home, configDir });
   if (!location) {
     throw new GraphException('NOT_FOUND', 'There is no config file here.', {
       hint: 'name it: graphcred config trust FILE',
     });
   }
-  let text: string;
-  try {
-    text = fs.readFileSync(location.path, 'utf8');
-  } catch {
-    throw new GraphException('CONFIG_INVALID', `${location.path} cannot be read.`, {
-      hint: 'look at its owner and mode',
-    });
-  }
+  const { text } = readConfig(location);
   // Checked first, so that what is approved is something graphcred can use.
   const { profiles } = await parseConfig(location.path, text);
   approve(location.path, text, configDir);
   if (report.json) report.document({ file: location.path, trusted: true });
   else
     report.result(
-      `Trusted until its content changes: ${location.path} (profiles: ${[...profiles.keys()].join(', ') || 'none'})`,
+      singleLine(
+        `Trusted until its content changes: ${location.path} (profiles: ${[...profiles.keys()].join(', ') || 'none'})`,
+      ),
     );
 }

@@ -1,10 +1,9 @@
 import { GraphException } from '../../../core/errors.js';
 import { Sensitive } from '../../../core/sensitive.js';
-import { checkAlias } from '../../alias.js';
-import type { Call } from '../../call.js';
-import { loggedIn } from '../../login.js';
-import { printable } from '../../printable.js';
-import { saveSecret, tryStore } from '../../saved.js';
+import type { Call } from '../../command.js';
+import { singleLine } from '../../output/report.js';
+import { checkAlias, openLogin } from '../../secret/prepare.js';
+import { saveSecret, tryStore } from '../../secret/saved.js';
 
 /** `graphcred secret create` */
 export async function run(call: Call): Promise<number | undefined> {
@@ -12,10 +11,15 @@ export async function run(call: Call): Promise<number | undefined> {
   const [wanted] = args;
   if (wanted !== undefined) checkAlias(wanted);
   const save = flags.save === true;
-  const { session, connection, credential, store } = await loggedIn(call);
+  const { session, connection, credential, store } = await openLogin(call);
   // The value is shown once: a store that fails must fail before it exists.
   if (save) await tryStore(session, store);
-  const [entry] = Object.entries(await connection.createSecret(wanted, { withAlias: true }));
+  call.interruption?.begin();
+  const [entry] = Object.entries(
+    await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
+      throw maybeMade(error, wanted);
+    }),
+  );
   if (!entry)
     throw new GraphException('BAD_RESPONSE', 'The server made a secret and did not show it.', {
       hint: 'drop it and make another: graphcred secret list',
@@ -32,7 +36,7 @@ export async function run(call: Call): Promise<number | undefined> {
     });
   }
   if (report.json) report.document({ alias, saved: true });
-  else report.result(`Secret ${printable(alias)} is saved in the ${store.name} store.`);
+  else report.result(`Secret ${singleLine(alias)} is saved in the ${store.name} store.`);
   return undefined;
 }
 
@@ -49,4 +53,20 @@ function show({ report }: Call, alias: string, secret: string): undefined {
       hint: `the secret was made, and nobody knows its value: graphcred secret drop ${alias}`,
     });
   }
+}
+
+/** Somebody has to know that there may be a secret whose value nobody knows. */
+function maybeMade(error: unknown, alias = ''): unknown {
+  if (!(error instanceof GraphException) || !error.ambiguous) return error;
+  const { code, message, status, serverCode, serverText } = error;
+  const name = alias === '' ? 'a secret with a generated name' : `the secret ${alias}`;
+  const way =
+    alias === '' ? 'graphcred secret prune --dry-run' : `graphcred secret drop ${alias} --ignore-missing`;
+  return new GraphException(code, `${message} So ${name} may have been made, and nobody knows its value.`, {
+    hint: `drop it, then make it again: ${way}`,
+    ambiguous: true,
+    ...(status !== undefined && { status }),
+    ...(serverCode !== undefined && { serverCode }),
+    ...(serverText !== undefined && { serverText }),
+  });
 }

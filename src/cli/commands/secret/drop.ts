@@ -1,15 +1,14 @@
 import { GraphException } from '../../../core/errors.js';
-import { isPlainAlias } from '../../alias.js';
-import type { Call } from '../../call.js';
-import { loggedIn } from '../../login.js';
-import { mayAsk } from '../../may-ask.js';
-import { printable } from '../../printable.js';
-import { askYes } from '../../prompt.js';
-import { forgetSecret } from '../../saved.js';
+import type { Call } from '../../command.js';
+import { askYes } from '../../output/prompt.js';
+import { singleLine } from '../../output/report.js';
+import { brokenOff, type Dropping, dropEach } from '../../secret/drop-each.js';
+import { isPlainAlias, openLogin } from '../../secret/prepare.js';
+import { forgetSecret, isNamed, savedHere } from '../../secret/saved.js';
 
 /** `graphcred secret drop` */
 export async function run(call: Call): Promise<number | undefined> {
-  const { args, flags, report, ctx } = call;
+  const { args, flags, report } = call;
   const aliases = [...new Set(args)];
   if (aliases.some((alias) => !isSendable(alias))) {
     throw new GraphException(
@@ -20,12 +19,16 @@ export async function run(call: Call): Promise<number | undefined> {
       },
     );
   }
-  const login = await loggedIn(call);
+  const login = await openLogin(call);
   const { session, connection, version } = login;
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
+  // What is saved without a name that the server knows is told by its mask, and a dropped secret has none any more.
+  const needsMasks = (await savedHere(login)).some((record) => !isNamed(login, record));
+  const masks = new Map<string, string>();
+  if (odd.length > 0 || needsMasks)
+    for (const { alias, masked } of await connection.listSecrets()) masks.set(alias, masked);
   if (odd.length > 0) {
-    const listed = new Set((await connection.listSecrets()).map(({ alias }) => alias));
-    const unknown = odd.find((alias) => !listed.has(alias));
+    const unknown = odd.find((alias) => !masks.has(alias));
     if (unknown !== undefined) {
       throw new GraphException(
         'USAGE',
@@ -36,22 +39,23 @@ export async function run(call: Call): Promise<number | undefined> {
       );
     }
   }
-  if (aliases.length > 1 && flags.yes !== true && mayAsk(ctx, session.settings)) {
-    if (!(await askYes(call, `Drop ${aliases.length} secrets: ${aliases.map(printable).join(', ')}?`))) {
+  if (aliases.length > 1 && flags.yes !== true && session.canPrompt) {
+    if (!(await askYes(call, `Drop ${aliases.length} secrets: ${aliases.map(singleLine).join(', ')}?`))) {
       throw new GraphException('CANCELLED', 'Nothing was dropped.');
     }
   }
-  const { dropped, missing, failed } = await connection.dropSecrets(aliases);
+  const outcome = await dropEach(login, aliases);
+  const { dropped, missing } = outcome;
   // What the server does not know any more is of no use here either.
   for (const alias of [...dropped, ...missing]) {
-    const forgotten = await forgetSecret(login, alias).catch(() => {
-      report.warn(`what is kept here of ${printable(alias)} could not be removed`);
+    const forgotten = await forgetSecret(login, { alias, masked: masks.get(alias) }).catch(() => {
+      report.warn(`what is kept here of ${singleLine(alias)} could not be removed`);
       return 0;
     });
-    if (forgotten > 0 && version.generation === 'C')
-      report.note(`tokens minted from ${printable(alias)} are forgotten here; they live on until they end`);
+    if (forgotten > 0 && version.tokensOutliveSecret)
+      report.note(`tokens minted from ${singleLine(alias)} are forgotten here; they live on until they end`);
   }
-  return tell(call, dropped, missing, failed);
+  return tell(call, outcome);
 }
 
 /** Anything a server could list as an alias, and nothing a statement could be made of. */
@@ -59,33 +63,24 @@ function isSendable(alias: string): boolean {
   return alias.length > 0 && alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
 }
 
-function tell(
-  call: Call,
-  dropped: string[],
-  missing: string[],
-  failed?: { alias: string; error: unknown },
-): number {
+function tell(call: Call, outcome: Dropping): number {
   const { report, flags } = call;
+  const { dropped, missing, failed } = outcome;
   const forgiven = flags['ignore-missing'] === true;
   // Nothing is known of any alias: there is no result, and none is printed.
-  if (failed && dropped.length + missing.length === 0) throw failed.error;
-  if (report.json) report.document({ dropped, missing, dryRun: false });
-  else if (dropped.length > 0) report.result(`Dropped: ${dropped.map(printable).join(', ')}`);
-  if (failed) {
-    if (dropped.length === 0) throw failed.error;
-    const why = failed.error instanceof Error ? failed.error.message : 'unknown error';
-    throw new GraphException('PARTIAL', `${printable(failed.alias)} was not dropped: ${why}`, {
-      hint: `dropped before it: ${dropped.join(', ')}`,
-    });
-  }
+  if (failed && dropped.length + missing.length === 0 && outcome.untried.length === 0) throw failed.error;
+  const isKnown = dropped.length + missing.length > 0;
+  if (report.json && isKnown) report.document({ dropped, missing, dryRun: false });
+  else if (dropped.length > 0) report.result(`Dropped: ${dropped.map(singleLine).join(', ')}`);
+  if (failed) throw brokenOff(outcome);
   if (missing.length === 0) return 0;
   if (forgiven) {
-    report.note(`not there: ${missing.map(printable).join(', ')}`);
+    report.note(`not there: ${missing.map(singleLine).join(', ')}`);
     return 0;
   }
   throw new GraphException(
     dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',
-    `No such secret: ${missing.map(printable).join(', ')}.`,
+    `No such secret: ${missing.map(singleLine).join(', ')}.`,
     {
       hint: 'see the names there are: graphcred secret list; --ignore-missing makes this no error',
     },

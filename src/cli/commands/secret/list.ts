@@ -1,10 +1,13 @@
-import type { Call } from '../../call.js';
-import { loggedIn } from '../../login.js';
-import { table } from '../../table.js';
+import type { Secret } from '../../../core/protocol/types.js';
+import type { Call } from '../../command.js';
+import { table } from '../../output/table.js';
+import { type Login, openLogin } from '../../secret/prepare.js';
+import { isListedAs, savedHere } from '../../secret/saved.js';
 
 /** `graphcred secret list` */
 export async function run(call: Call): Promise<undefined> {
-  const { session, connection } = await loggedIn(call);
+  const login = await openLogin(call);
+  const { session, connection } = login;
   const secrets = await connection.listSecrets();
   // By code point: the same order on every machine, whatever its language.
   secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
@@ -20,11 +23,21 @@ export async function run(call: Call): Promise<undefined> {
     );
     return;
   }
+  const saved = await savedAmong(login, secrets);
   call.report.result(
     table(
-      ['ALIAS', 'SECRET', 'GRAPH'],
-      secrets.map(({ alias, masked, graph }) => [alias, masked, graph ?? '-']),
+      ['ALIAS', 'SECRET', 'GRAPH', 'SAVED'],
+      secrets.map((one) => [one.alias, one.masked, one.graph ?? '-', saved.has(one) ? 'here' : '-']),
       { width: call.ctx.stdout.columns, giving: [2, 0] },
     ),
   );
+}
+
+/** Those that this machine keeps. What the store cannot read is told by its name alone. */
+async function savedAmong(login: Login, secrets: readonly Secret[]): Promise<ReadonlySet<Secret>> {
+  const saved = new Set<Secret>();
+  for (const record of await savedHere(login)) {
+    for (const one of secrets) if (await isListedAs(login, record, one).catch(() => false)) saved.add(one);
+  }
+  return saved;
 }

@@ -1,12 +1,10 @@
 import { GraphException } from '../../../core/errors.js';
-import { maskSecret } from '../../../core/server-text.js';
-import { listEntries } from '../../../store/records.js';
-import type { Call } from '../../call.js';
-import { secretOf } from '../../connect.js';
-import { type LoggedIn, loggedIn } from '../../login.js';
-import { mayAsk } from '../../may-ask.js';
-import { printable } from '../../printable.js';
-import { askYes } from '../../prompt.js';
+import type { Call } from '../../command.js';
+import { askYes } from '../../output/prompt.js';
+import { singleLine } from '../../output/report.js';
+import { brokenOff, dropEach } from '../../secret/drop-each.js';
+import { secretsInUse } from '../../secret/in-use.js';
+import { type Login, openLogin } from '../../secret/prepare.js';
 
 /** Aliases that servers make up themselves. */
 const LITTER = /^AUTO_GENERATED_ALIAS_/;
@@ -15,9 +13,9 @@ const LITTER = /^AUTO_GENERATED_ALIAS_/;
 export async function run(call: Call): Promise<number | undefined> {
   const { flags, report, ctx } = call;
   const dryRun = flags['dry-run'] === true;
-  const login = await loggedIn(call);
-  const { session, connection, version } = login;
-  const ask = mayAsk(ctx, session.settings);
+  const login = await openLogin(call);
+  const { session, version } = login;
+  const ask = session.canPrompt;
   if (!dryRun && flags.yes !== true && !ask) {
     throw new GraphException(
       'INPUT_REQUIRED',
@@ -28,7 +26,7 @@ export async function run(call: Call): Promise<number | undefined> {
     );
   }
   const litter = await findLitter(login);
-  const names = litter.map(printable).join('\n');
+  const names = litter.map(singleLine).join('\n');
   if (litter.length === 0 || dryRun) {
     if (report.json) report.document({ dropped: litter, missing: [], dryRun });
     else if (litter.length === 0) report.note('there are no generated secrets to drop');
@@ -39,36 +37,29 @@ export async function run(call: Call): Promise<number | undefined> {
     // Also under -q: nobody can say yes to names that are not shown.
     ctx.stderr.write(`${names}\n`);
     const what = litter.length === 1 ? 'this secret' : `these ${litter.length} secrets`;
+    const effect = version.tokensOutliveSecret ? '' : ', and their tokens end at once';
+    report.warn(`programs that made a secret without a name use these${effect}`);
     if (!(await askYes(call, `Drop ${what}?`))) throw new GraphException('CANCELLED', 'Nothing was dropped.');
   }
-  const { dropped, missing, failed } = await connection.dropSecrets(litter);
-  if (failed && dropped.length === 0) throw failed.error;
-  if (report.json) report.document({ dropped, missing, dryRun });
-  else if (dropped.length > 0) report.result(`Dropped:\n${dropped.map(printable).join('\n')}`);
-  if (version.generation === 'C' && dropped.length > 0)
-    report.note('tokens minted from dropped secrets live on until they end');
-  if (failed) {
-    const why = failed.error instanceof Error ? failed.error.message : 'unknown error';
-    throw new GraphException('PARTIAL', `${printable(failed.alias)} was not dropped: ${why}`, {
-      hint: 'run it again: graphcred secret prune',
-    });
+  const outcome = await dropEach(login, litter);
+  const { dropped, missing, failed } = outcome;
+  if (failed === undefined || dropped.length > 0) {
+    if (report.json) report.document({ dropped, missing, dryRun });
+    else if (dropped.length > 0) report.result(`Dropped:\n${dropped.map(singleLine).join('\n')}`);
   }
+  if (version.tokensOutliveSecret && dropped.length > 0)
+    report.note('tokens minted from dropped secrets live on until they end');
+  if (failed) throw brokenOff(outcome);
   return undefined;
 }
 
-/** Generated aliases, but none that is saved here for this host and not the secret this call logs in with. */
-async function findLitter({ session, connection, credential }: LoggedIn): Promise<string[]> {
-  const { stateDir, target, call } = session;
-  // Whichever store keeps them: the one in force for this call is not the only one.
-  const saved = new Set(
-    listEntries(stateDir, (message) => call.report.detail(message))
-      .filter(({ record }) => record.kind === 'secret' && record.info.host === target.host)
-      .map(({ record }) => record.info.alias),
-  );
-  const own = await secretOf(credential);
-  const ownMask = own && maskSecret(own.reveal());
-  return (await connection.listSecrets())
-    .filter(({ alias, masked }) => LITTER.test(alias) && !saved.has(alias) && masked !== ownMask)
+/** Generated aliases, but none that this machine uses. */
+async function findLitter(login: Login): Promise<string[]> {
+  const generated = (await login.connection.listSecrets()).filter(({ alias }) => LITTER.test(alias));
+  if (generated.length === 0) return [];
+  const { aliases, masks } = await secretsInUse(login);
+  return generated
+    .filter(({ alias, masked }) => !aliases.has(alias) && !masks.has(masked))
     .map(({ alias }) => alias)
     .sort();
 }

@@ -1,18 +1,24 @@
 import { GraphException } from '../../../core/errors.js';
-import { openJournal } from '../../../store/journal.js';
-import { acquireLock } from '../../../store/lock.js';
-import { isPlainAlias } from '../../alias.js';
-import type { Call } from '../../call.js';
-import { loggedIn } from '../../login.js';
-import { requireKeeping } from '../../require.js';
-import { rotate } from '../../rotation.js';
-import { tryStore } from '../../saved.js';
+import type { Sensitive } from '../../../core/sensitive.js';
+import { type Journal, openJournal } from '../../../store/journal.js';
+import { acquireLock } from '../../../store/lock/lock.js';
+import type { Call } from '../../command.js';
+import { isPlainAlias, type Login, openLogin } from '../../secret/prepare.js';
+import { rotate } from '../../secret/rotation.js';
+import {
+  type Progress,
+  pendingRotation,
+  type RotationNotes,
+  rotationNotes,
+} from '../../secret/rotation-notes.js';
+import { isListedAs, savedHere, savedUnder, tryStore } from '../../secret/saved.js';
+import { stateDirOf } from '../../session/store.js';
 
 const LONGEST_ALIAS = 128;
 
 /** `graphcred secret rotate` */
 export async function run(call: Call): Promise<undefined> {
-  const { report } = call;
+  const { report, flags } = call;
   const alias = call.args[0] as string;
   if (!isPlainAlias(alias)) {
     throw new GraphException('USAGE', 'A secret of this name cannot be made anew, so it is not rotated.', {
@@ -21,34 +27,91 @@ export async function run(call: Call): Promise<undefined> {
   }
   const suffix = '_next';
   const next = `${alias.slice(0, LONGEST_ALIAS - suffix.length)}${suffix}`;
-  const login = await loggedIn(call);
-  const { session, connection, credential, store, version } = login;
-  requireKeeping(store, 'secret rotate');
-  const scope = version.generation === 'C' ? '' : ` on graph ${session.graph}`;
-  const key = `${alias} of ${credential.username ?? ''}${scope}, at ${session.target.gsqlUrl}`;
-  const journal = openJournal(session.stateDir, 'rotate', key);
-  const lock = await acquireLock(journal.lockFile, { waitMs: session.timeoutMs + 5000 });
+  const login = await openLogin(call);
+  const { session, store, version } = login;
+  const keeps = store.name !== 'none';
+  // Without a store nothing is written down, and the server's refusal of a second name keeps two runs apart.
+  const journal = keeps ? journalOf(login, alias) : undefined;
+  const lock = journal && (await acquireLock(journal.lockFile, { waitMs: session.timeoutMs + 5000 }));
+  let value: Sensitive;
+  let notes: RotationNotes | undefined;
   try {
-    if (journal.read() === undefined) {
-      const listed = new Set((await connection.listSecrets()).map((secret) => secret.alias));
-      if (!listed.has(alias)) {
-        throw new GraphException('NOT_FOUND', `There is no secret ${alias}.`, {
-          hint: `see the names there are: graphcred secret list; or make it: graphcred secret create ${alias} --save`,
-        });
-      }
-      if (listed.has(next)) {
-        throw new GraphException('ALREADY_EXISTS', `The name ${next} is needed, and a secret has it.`, {
-          hint: `if nobody uses it: graphcred secret drop ${next}`,
-        });
-      }
-    } else report.note(`going on with a rotation of ${alias} that was not finished`);
-    await tryStore(session, store);
-    await rotate(login, journal, alias, next);
+    const pending = journal && pendingRotation(journal);
+    if (pending) report.note(`going on with a rotation of ${alias} that was not finished`);
+    const progress = pending ?? (await firstProgress(login, alias, next));
+    if (keeps) await tryStore(session, store);
+    call.interruption?.begin();
+    notes = rotationNotes(journal, progress);
+    value = await rotate(login, notes, { alias, next });
+  } catch (error) {
+    throw notes === undefined ? error : withWayOn(error, { alias, next, keeps }, notes.read());
   } finally {
-    lock.release();
+    lock?.release();
   }
-  if (report.json) report.document({ alias, saved: true });
-  else report.result(`Secret ${alias} has a new value, saved in the ${store.name} store.`);
-  if (version.generation === 'C')
+  const show = !keeps || flags.print === true || !notes.read().wasSaved;
+  if (report.json) report.document({ alias, saved: keeps, ...(show && { secret: value.reveal() }) });
+  else if (show) {
+    report.note(
+      `secret ${alias} has a new value${keeps ? `, saved in the ${store.name} store` : ''}; this is the only time it is shown`,
+    );
+    report.result(value.reveal());
+  } else report.result(`Secret ${alias} has a new value, saved in the ${store.name} store.`);
+  if (version.tokensOutliveSecret)
     report.note(`tokens minted from the old value of ${alias} live on until they end`);
+}
+
+function journalOf({ session, credential, version }: Login, alias: string): Journal {
+  const scope = version.secretsNeedGraph === false ? '' : ` on graph ${session.graph}`;
+  const key = `${alias} of ${credential.username ?? ''}${scope}, at ${session.target.gsqlUrl}`;
+  return openJournal(stateDirOf(session), 'rotate', key);
+}
+
+/** @throws GraphException NOT_FOUND, ALREADY_EXISTS; nothing was changed */
+async function firstProgress(login: Login, alias: string, next: string): Promise<Progress> {
+  const listed = await login.connection.listSecrets();
+  if (listed.some((one) => one.alias === next)) {
+    throw new GraphException('ALREADY_EXISTS', `The name ${next} is needed, and a secret has it.`, {
+      hint: `another machine may be rotating ${alias}; if nobody uses it: graphcred secret drop ${next}`,
+    });
+  }
+  const old = listed.find((one) => one.alias === alias);
+  if (old === undefined) {
+    throw new GraphException('NOT_FOUND', `There is no secret ${alias}.`, {
+      hint: `see the names there are: graphcred secret list; or make it: graphcred secret create ${alias} --save`,
+    });
+  }
+  let wasSaved = (await savedUnder(login, alias)).length > 0;
+  for (const record of await savedHere(login)) wasSaved ||= await isListedAs(login, record, old);
+  const atUnix = login.session.call.ctx.now() / 1000;
+  return { step: 'next', isNew: true, atUnix, old: old.masked, wasSaved };
+}
+
+/** Says how a rotation that broke off is brought to its end: by the next run, or by hand where nothing is kept. */
+function withWayOn(
+  error: unknown,
+  { alias, next, keeps }: { alias: string; next: string; keeps: boolean },
+  { step, next: made }: Progress,
+): unknown {
+  if (!(error instanceof GraphException) || error.code === 'ALREADY_EXISTS') return error;
+  if (keeps && error.code !== 'CANCELLED') return error;
+  const byHand = {
+    next:
+      made === undefined && !error.ambiguous
+        ? 'nothing was changed'
+        : `drop it: graphcred secret drop ${next}; ${alias} is as it was`,
+    drop: `see which of ${alias} and ${next} there are: graphcred secret list; then make ${alias} if it is missing, and drop ${next}`,
+    alias: `make ${alias} anew, then drop ${next}: graphcred secret drop ${alias} --ignore-missing; graphcred secret create ${alias}; graphcred secret drop ${next}`,
+    finish: `${alias} has a new value that nobody knows; make it anew: graphcred secret drop ${next} --ignore-missing; graphcred secret rotate ${alias}`,
+  };
+  const hint = keeps
+    ? `the rotation of ${alias} is not finished; run it again, it goes on from there: graphcred secret rotate ${alias}`
+    : byHand[step];
+  const { code, message, ambiguous, status, serverCode, serverText } = error;
+  return new GraphException(code, message, {
+    hint,
+    ambiguous,
+    ...(status !== undefined && { status }),
+    ...(serverCode !== undefined && { serverCode }),
+    ...(serverText !== undefined && { serverText }),
+  });
 }

@@ -1,79 +1,128 @@
 import type { GraphConnection } from '../../../core/connection.js';
 import { GraphException } from '../../../core/errors.js';
-import type { Sensitive } from '../../../core/sensitive.js';
+import { type BoundCredential, type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
+import type { Credential } from '../../../credentials/resolve.js';
 import type { Store, StoreRecord } from '../../../store/store.js';
-import { heldOnHost, heldTokens } from '../../../tokens/held.js';
-import type { Call } from '../../call.js';
-import { connect, secretOf } from '../../connect.js';
-import { findCredential, refuseUntrusted } from '../../credential.js';
-import { requireReadable } from '../../require.js';
-import { openSession } from '../../session.js';
-import { chooseStore } from '../../stores.js';
-import { tokenFromStdin } from '../../token-stdin.js';
+import { forgetToken, heldOnHost, heldTokens } from '../../../tokens/cache.js';
+import type { Call } from '../../command.js';
+import { connect } from '../../session/connect.js';
+import { findCredential } from '../../session/credential.js';
+import { openSession } from '../../session/session.js';
+import { chooseStore, requireReadable } from '../../session/store.js';
+import type { Session } from '../../session/types.js';
+import { tokenFromStdin } from '../../token/given.js';
+import { identityOf, readCached } from '../../token/obtain.js';
 
 /** `graphcred token delete` */
 export async function run(call: Call): Promise<number> {
-  const { flags } = call;
   const session = await openSession(call);
-  const { store } = await chooseStore(session, { needed: true });
+  const store = await chooseStore(session, { needed: true });
   const credential = await findCredential(session, 'mint', async () => store);
-  const { gsqlUrl, restUrl } = session.target;
-  const { principal } = credential;
-  const given = await tokenFromStdin(call);
-  // The caller's token, not the file's: it goes to no host that only the file vouches for.
-  if (given) await refuseUntrusted(session, { literal: false });
-  const held =
-    flags.all === true || given
-      ? heldOnHost(store, { gsqlUrl, restUrl, principal })
-      : heldTokens(store, { gsqlUrl, restUrl, graph: session.graph, principal });
-  const victims = await Promise.all(
-    held.map(async (record) => ({ records: [record], token: await store.read(record) })),
-  );
-  // A token named on stdin may be held, even more than once: every entry of it goes with it.
-  const same = victims.filter(({ token }) => given && token?.reveal() === given.reveal());
-  const wanted: Victim[] = given
-    ? [{ records: same.flatMap(({ records }) => records), token: given }]
-    : victims;
-  if (wanted.length === 0) {
+  const given = await tokenFromStdin(session);
+  const targets = await chooseTargets(session, store, credential, given);
+  if (targets.length === 0) {
     await requireReadable(store);
     return tell(call, 0, 0, 'This machine holds no such token.');
   }
-  const { connection } = await connect(session, credential, store.name !== 'none');
-  const secret = await secretOf(credential);
+  if (store.name === 'redis')
+    call.report.note('this ends tokens that machines share: every job that uses one needs a new one');
+  const { connection } = await connect(session, credential);
+  call.interruption?.begin();
   let deleted = 0;
   let missing = 0;
-  for (const victim of wanted) {
-    if (await deleteOne(victim, { connection, secret, store })) deleted++;
+  let failure: GraphException | undefined;
+  for (const target of targets) {
+    const outcome = await deleteOne(target, connection, store).catch((error: unknown) => {
+      throw deleted + missing === 0 ? error : brokenOff(call, deleted, missing, targets, error);
+    });
+    if (outcome.known) deleted++;
     else missing++;
+    failure ??= outcome.failure;
   }
+  if (failure) throw stillStored(call, deleted, missing, failure);
   return tell(call, deleted, missing, 'The server does not know the token; it is forgotten here too.');
 }
 
-interface Victim {
+interface Target {
+  /** Every entry of the store that holds this token. */
   readonly records: readonly StoreRecord[];
-  readonly token: Sensitive | undefined;
+  /** Undefined when the value has vanished from the store. */
+  readonly token: Sensitive | BoundCredential | undefined;
 }
 
-interface Tools {
-  connection: GraphConnection;
-  secret: Sensitive | undefined;
-  store: Store;
+async function chooseTargets(
+  session: Session,
+  store: Store,
+  { principal }: Credential,
+  given: Sensitive | undefined,
+): Promise<Target[]> {
+  const identity = await identityOf(session, principal);
+  const anyGraph = session.call.flags.all === true || given !== undefined;
+  const cached = await (anyGraph ? heldOnHost(store, identity) : heldTokens(store, identity));
+  const all = await Promise.all(
+    cached.map(async (record) => ({ records: [record], token: await readCached(store, record) })),
+  );
+  if (given === undefined) return all;
+  const value = given.reveal();
+  const same = all.filter(({ token }) => token?.value.reveal() === value);
+  return [{ records: same.flatMap(({ records }) => records), token: given }];
 }
 
 /** The server first; what it deleted or does not know is forgotten here. When it cannot be reached, nothing is. */
-async function deleteOne({ records, token }: Victim, { connection, secret, store }: Tools): Promise<boolean> {
-  const known = token !== undefined && (await isDeleted(connection, secret, token));
-  for (const { key } of records) await store.remove(key);
-  return known;
+async function deleteOne({ records, token }: Target, connection: GraphConnection, store: Store) {
+  const known = token !== undefined && (await isDeleted(connection, token));
+  let failure: GraphException | undefined;
+  for (const record of records)
+    failure = (await forgetToken(store, record, token && sensitiveOf(token))) ?? failure;
+  return { known, failure };
 }
 
-async function isDeleted(
-  connection: GraphConnection,
-  secret: Sensitive | undefined,
-  token: Sensitive,
-): Promise<boolean> {
+/** Some were deleted before the server failed; the others stay cached, so that they can be deleted later. */
+function brokenOff(
+  { report }: Call,
+  deleted: number,
+  missing: number,
+  targets: readonly Target[],
+  error: unknown,
+): GraphException {
+  if (report.json) report.document({ deleted, missing });
+  const done = deleted + missing;
+  const [failed, ...rest] = targets.slice(done).flatMap(({ records }) => records.slice(0, 1));
+  const name =
+    failed === undefined
+      ? 'The next token'
+      : `The token for graph ${failed.info.graph ?? 'none'}, ${failed.info.lifetime} s,`;
+  const why = error instanceof Error ? error.message : 'unknown error';
+  const left = rest.length === 0 ? '' : `; ${rest.length} more were not tried`;
+  return new GraphException(
+    'PARTIAL',
+    `${name} was not deleted: ${why} ${done} of ${targets.length} are gone${left}.`,
+    {
+      hint: 'run it again: graphcred token delete; what is left: graphcred token list',
+    },
+  );
+}
+
+/** The server has done its part, so the counts are printed all the same. */
+function stillStored(
+  { report }: Call,
+  deleted: number,
+  missing: number,
+  { message }: GraphException,
+): GraphException {
+  if (report.json) report.document({ deleted, missing });
+  return new GraphException(
+    'PARTIAL',
+    `The token is gone at the server, but this machine could not forget it: ${message}.`,
+    {
+      hint: 'until that is put right, token get prints it; then run: graphcred token delete --skip-missing',
+    },
+  );
+}
+
+async function isDeleted(connection: GraphConnection, token: Sensitive | BoundCredential): Promise<boolean> {
   try {
-    await connection.deleteToken(secret, { token });
+    await connection.deleteToken(undefined, { token });
     return true;
   } catch (error) {
     if (error instanceof GraphException && error.code === 'NOT_FOUND') return false;

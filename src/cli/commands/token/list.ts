@@ -1,21 +1,18 @@
-import { settingText } from '../../../config/settings.js';
-import type { StoreRecord } from '../../../store/store.js';
-import type { Call } from '../../call.js';
-import { times } from '../../moments.js';
-import { openSettings } from '../../session.js';
-import { chooseStore, open } from '../../stores.js';
-import { table } from '../../table.js';
-import { inWords } from '../../words.js';
+import type { Store, StoreRecord } from '../../../store/store.js';
+import type { Call } from '../../command.js';
+import { table } from '../../output/table.js';
+import { inWords, times } from '../../output/time.js';
+import { openLocalSession } from '../../session/session.js';
+import { chooseReadableStore, chooseStore, fallbackOf, open } from '../../session/store.js';
+import type { LocalSession } from '../../session/types.js';
 
 /** `graphcred token list` */
 export async function run(call: Call): Promise<undefined> {
-  const place = { call, ...(await openSettings(call)) };
-  const named = settingText(place.settings, 'store') !== undefined;
-  const stores = named
-    ? [(await chooseStore(place)).store]
-    : [await open(place, 'keychain', false), await open(place, 'file', false)];
+  const session = await openLocalSession(call);
+  const stores = await readableStores(session);
   const now = Math.floor(call.ctx.now() / 1000);
-  const tokens = stores.flatMap((store) => store.list()).filter(({ kind }) => kind === 'token');
+  const records = (await Promise.all(stores.map((store) => store.list()))).flat();
+  const tokens = records.filter(({ kind }) => kind === 'token');
   tokens.sort((a, b) => (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0) || (a.key < b.key ? -1 : 1));
   if (call.report.json) {
     call.report.document({ tokens: tokens.map((record) => asDocument(record, now)) });
@@ -26,7 +23,7 @@ export async function run(call: Call): Promise<undefined> {
     return;
   }
   const rows = tokens.map(({ info, store, createdAtUnix, expiresAtUnix = 0 }) => [
-    String(info.host),
+    serverOf(info),
     String(info.graph ?? '-'),
     String(info.principal),
     store,
@@ -34,11 +31,32 @@ export async function run(call: Call): Promise<undefined> {
     expiresAtUnix > now ? `${inWords(expiresAtUnix - now)} left` : 'expired',
   ]);
   call.report.result(
-    table(['HOST', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'], rows, {
+    table(['SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'], rows, {
       width: call.ctx.stdout.columns,
       giving: [2, 1, 0],
     }),
   );
+}
+
+/** The GSQL server, whose port tells two servers of one host apart. */
+function serverOf({ host, gsqlUrl }: StoreRecord['info']): string {
+  try {
+    const { host: nameAndPort } = new URL(String(gsqlUrl));
+    return nameAndPort;
+  } catch {
+    return String(host);
+  }
+}
+
+/** The store that a setting names, else all that may hold tokens. */
+async function readableStores(session: LocalSession): Promise<Store[]> {
+  if (session.store.name === 'redis') {
+    const [shared, own] = [await chooseReadableStore(session), await fallbackOf(session)];
+    return own === undefined || shared.name === 'file' ? [shared] : [shared, own];
+  }
+  if (session.store.setAt !== undefined || session.stateDir === undefined)
+    return [await chooseStore(session)];
+  return [await open(session, 'keychain', false), await open(session, 'file', false)];
 }
 
 function asDocument(

@@ -1,63 +1,58 @@
 import { GraphException } from '../../../core/errors.js';
-import type { ServerVersion } from '../../../core/protocol.js';
+import type { ServerVersion } from '../../../core/protocol/types.js';
 import type { Sensitive } from '../../../core/sensitive.js';
-import type { Store, StoreRecord } from '../../../store/store.js';
-import type { HeldToken } from '../../../tokens/find.js';
-import { heldTokens } from '../../../tokens/held.js';
-import { identityKey } from '../../../tokens/identity.js';
+import type { Store, StoreRecord, Turn } from '../../../store/store.js';
+import { keep } from '../../../tokens/acquire.js';
+import { type HeldToken, heldTokens, identityKey } from '../../../tokens/cache.js';
 import { renewToken } from '../../../tokens/mint.js';
-import { keep } from '../../../tokens/mint-once.js';
-import type { Call } from '../../call.js';
-import { connect, secretOf } from '../../connect.js';
-import { findCredential, refuseUntrusted } from '../../credential.js';
-import { requireReadable } from '../../require.js';
-import { openSession, type Session } from '../../session.js';
-import { chooseStore } from '../../stores.js';
-import { checkOutput, printToken } from '../../token-output.js';
-import { tokenFromStdin } from '../../token-stdin.js';
+import type { Call } from '../../command.js';
+import { connect, findVersion } from '../../session/connect.js';
+import { findCredential } from '../../session/credential.js';
+import { openSession } from '../../session/session.js';
+import { chooseStore, requireReadable } from '../../session/store.js';
+import type { Session } from '../../session/types.js';
+import { tokenFromStdin } from '../../token/given.js';
+import { identityOf, readCached } from '../../token/obtain.js';
+import { checkOutput, printToken } from '../../token/print.js';
 
 /** `graphcred token refresh` */
 export async function run(call: Call): Promise<undefined> {
   const session = await openSession(call);
-  await checkOutput(session);
+  checkOutput(session);
   const { ctx, report } = call;
-  const { store } = await chooseStore(session, { needed: true });
-  const { graph, lifetime, target } = session;
-  const { gsqlUrl, restUrl } = target;
-  const credential = await findCredential(session, 'mint', async () => store).catch(async (error) => {
-    if (!(error instanceof GraphException) || error.code !== 'INPUT_REQUIRED') throw error;
-    // Without a credential nothing vouches for where an untrusted file leads.
-    await refuseUntrusted(session, { literal: false });
-    await refuseOn4(session, store);
-    throw error;
-  });
-  const base = { gsqlUrl, restUrl, graph, principal: credential.principal };
-  const given = await tokenFromStdin(call);
-  // The caller's token, not the file's: it goes to no host that only the file vouches for.
-  if (given) await refuseUntrusted(session, { literal: false });
-  const held = heldTokens(store, base);
+  const store = await chooseStore(session, { needed: true });
+  const { lifetime, target } = session;
+  const version = await requireRefresh(session);
+  const credential = await findCredential(session, 'mint', async () => store);
+  const base = await identityOf(session, credential.principal);
+  const given = await tokenFromStdin(session);
+  const held = await heldTokens(store, base);
   const record = given ? undefined : held[0];
-  const version = await refuseOn4(session, store);
-  const token = given ?? (record && (await store.read(record)));
+  const token = given ?? (record && (await readCached(store, record)));
   if (!token) {
     await requireReadable(store);
     throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {
       hint: 'get one: graphcred token get',
     });
   }
-  const login = await connect(session, credential, store.name !== 'none');
-  const secret = await secretOf(credential);
-  const renewed = await renewToken(
-    { connection: login.connection, version, token, secret, lifetime },
-    { now: ctx.now, warn: report.warn },
-  );
+  const { connection } = await connect(session, credential);
   const identity = { ...base, lifetime };
-  const kept = await keep(
-    identityKey(identity),
-    renewed,
-    { identity, host: target.host },
-    { store, now: ctx.now, warn: report.warn },
-  );
+  const turn = await requireTurn(session, store, identityKey(identity));
+  let renewed: Omit<HeldToken, 'source'>;
+  let kept: boolean;
+  call.interruption?.begin();
+  try {
+    renewed = await renewToken({ connection, version, token, lifetime }, { now: ctx.now, warn: report.warn });
+    kept = await keep(
+      identityKey(identity),
+      renewed,
+      { identity, host: target.host },
+      { store, now: ctx.now, warn: report.warn },
+      turn,
+    );
+  } finally {
+    await turn.release();
+  }
   // It is one token still: under its old lifetime it must not be found, or it would be deleted twice.
   const others = held.filter(({ key }) => kept && key !== identityKey(identity));
   for (const other of others) {
@@ -67,12 +62,22 @@ export async function run(call: Call): Promise<undefined> {
   await printToken(session, { ...renewed, source: 'server' } satisfies HeldToken);
 }
 
-/** The version decides before anything else: 4.x has no refresh, held token or not. */
-async function refuseOn4(session: Session, store: Store): Promise<ServerVersion> {
-  const { connection, version } = await connect(session, undefined, store.name !== 'none');
-  if (version.generation === 'C')
-    await connection.renewToken({ token: 'unused', lifetime: session.lifetime });
-  return version;
+/** Nobody else mints or replaces this entry meanwhile. */
+async function requireTurn({ call, timeoutMs }: Session, store: Store, key: string): Promise<Turn> {
+  const { now } = call.ctx;
+  const options = { waitMs: timeoutMs + 5000, since: now(), now, accepts: () => false };
+  const turn = await store.takeTurn(key, options);
+  if (turn) return turn;
+  throw new GraphException('INTERNAL', 'a store gave no turn');
+}
+
+/** The version decides before anything else is asked or read: 4.x has no refresh, whether a token is cached or not. */
+async function requireRefresh(session: Session): Promise<ServerVersion> {
+  const version = await findVersion(session);
+  if (version.canRefresh) return version;
+  throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
+    hint: 'mint a new one: graphcred token get --fresh',
+  });
 }
 
 /** An entry that cannot be read is not known to be this token, and stays. */

@@ -1,0 +1,25 @@
+// Asks a server what its answers are and compares them with the sandbox: npm run conformance -- --help
+// See docs/conformance.md. The program is TypeScript, below scripts/conformance/.
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+// Below the project, so that packages are found.
+const cache = path.join(root, 'node_modules/.cache');
+fs.mkdirSync(cache, { recursive: true });
+const temporary = fs.mkdtempSync(path.join(cache, 'graphcred-conformance-'));
+try {
+  const bundle = await rolldown({
+    input: path.join(root, 'scripts/conformance/main.ts'),
+    platform: 'node',
+    external: /^[a-z]/,
+  });
+  await bundle.write({ file: path.join(temporary, 'main.mjs'), format: 'esm', codeSplitting: false });
+  await bundle.close();
+  const { main } = await import(path.join(temporary, 'main.mjs'));
+  process.exitCode = await main(process.argv.slice(2));
+} finally {
+  fs.rmSync(temporary, { recursive: true, force: true });
+}

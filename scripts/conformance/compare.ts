@@ -1,0 +1,54 @@
+import type { Asked } from './ask.js';
+import type { Question } from './question.js';
+import type { Outcome } from './redact.js';
+
+export type Verdict = 'same' | 'differs' | 'unknown';
+
+export interface Row {
+  readonly id: string;
+  readonly about: string;
+  readonly verdict: Verdict;
+  readonly theirs: string;
+  readonly ours: string;
+}
+
+/** Each question with what the server and what the sandbox said. */
+export function compare(questions: readonly Question[], theirs: Asked, ours: Asked): Row[] {
+  return questions.map(({ id, about }) => {
+    const [their, our] = [theirs.answers[id], ours.answers[id]];
+    return { id, about, verdict: judge(their, our), theirs: inWords(their), ours: inWords(our) };
+  });
+}
+
+function judge(theirs: Outcome | undefined, ours: Outcome | undefined): Verdict {
+  if (theirs === undefined || ours === undefined) return 'unknown';
+  if (inWords(theirs) === inWords(ours)) return isNoAnswer(theirs) ? 'unknown' : 'same';
+  // What could not be asked, or holds other secrets as well, says nothing about the server's texts.
+  if (isNoAnswer(theirs) || ('others' in theirs && theirs.others)) return 'unknown';
+  return 'differs';
+}
+
+/** A closed port is an answer; a question that could not be asked is none. */
+function isNoAnswer(outcome: Outcome): boolean {
+  return 'failure' in outcome && outcome.failure !== 'refused';
+}
+
+function inWords(outcome: Outcome | undefined): string {
+  if (outcome === undefined) return 'not asked';
+  if ('failure' in outcome) return outcome.failure;
+  const { status, headers, body, jwt } = outcome;
+  const token = jwt && ` token ${jwt.alg} ${jwt.claims.join(',')} life ${jwt.life}`;
+  const head = Object.entries(headers).map(([name, value]) => ` ${name}: ${value}`);
+  return `${status}${head.join('')}${token ?? ''} ${JSON.stringify(body)}`;
+}
+
+export function table(rows: readonly Row[]): string {
+  const lines = rows.flatMap(({ id, about, verdict, theirs, ours }) => [
+    `${verdict.padEnd(8)}${id}: ${about}`,
+    ...(verdict === 'differs' ? [`          theirs ${theirs}`, `          ours   ${ours}`] : []),
+    ...(verdict === 'unknown' ? [`          theirs ${theirs}`] : []),
+  ]);
+  const count = (verdict: Verdict) => rows.filter((row) => row.verdict === verdict).length;
+  lines.push(`${count('same')} same, ${count('differs')} differ, ${count('unknown')} unknown.`);
+  return lines.map((line) => `${line}\n`).join('');
+}

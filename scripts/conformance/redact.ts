@@ -1,0 +1,157 @@
+import type { Answer, Failure } from './target.js';
+import { isLearned, type Values } from './values.js';
+
+/** An answer as it may be published: every value that belongs to somebody is a name in braces. */
+export interface Recorded {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** What a JWT in the answer says: its algorithm, its claims in order, and `exp - iat`. */
+  readonly jwt?: { readonly alg: string; readonly claims: readonly string[]; readonly life: number };
+  /** Secrets of the user that this run did not make were in it and were taken out. */
+  readonly others?: true;
+}
+
+export type Outcome = Recorded | Failure;
+
+const WORD = '[A-Za-z0-9_]';
+
+/** Replaces what the run knows, then whatever looks like a credential, an address or a time. */
+export function redact(
+  answer: Answer | Failure,
+  values: Values,
+  hosts: readonly string[],
+  version: string,
+): Outcome {
+  if ('failure' in answer) return answer;
+  const own = withoutOthers(answer.body, values);
+  const known = (text: string) => withoutKnown(text, values, hosts, version);
+  const jwt = jwtIn(answer.body);
+  const headers = Object.fromEntries(
+    Object.entries(answer.headers).map(([name, value]) => [name, shapes(known(value))]),
+  );
+  return {
+    status: answer.status,
+    headers,
+    body: shapes(times(known(cookies(own.body)), answer.time)),
+    ...(jwt && { jwt }),
+    ...(own.others && { others: true as const }),
+  };
+}
+
+function withoutKnown(text: string, values: Values, hosts: readonly string[], version: string): string {
+  let redacted = text;
+  // A credential may hold a shorter value, for example the user's name.
+  const byLength = [...values].sort((a, b) => b[1].length - a[1].length);
+  for (const [name, value] of byLength) {
+    // Two tokens made in the same second are one and the same on 4.x, so their names tell nothing.
+    const shown = isLearned(name) ? (name.startsWith('secret') ? '{secret}' : '{token}') : `{${name}}`;
+    const isName = name === 'user' || name === 'graph';
+    for (const form of new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)])) {
+      if (form === '') continue;
+      // A name may be a common word, so only the whole word is it.
+      redacted = isName
+        ? redacted.replace(new RegExp(`(?<!${WORD})${literal(form)}(?!${WORD})`, 'g'), () => shown)
+        : redacted.replaceAll(form, () => shown);
+    }
+  }
+  for (const host of hosts) if (host !== '') redacted = redacted.replaceAll(host, () => '{host}');
+  return redacted.replace(new RegExp(`(?<![\\w.])${literal(version)}(?![\\w])`, 'g'), '{version}');
+}
+
+/** Epoch seconds become what they are away from the server's clock; one more or less is rounding. */
+function times(text: string, now: number): string {
+  return text
+    .replace(/"expiration":(\d{10,})/g, (_, epoch: string) => {
+      const away = Number(epoch) - now;
+      return `"expiration":"{now+${Math.round(away / 5) * 5}}"`;
+    })
+    .replace(/\b[A-Z][a-z]{2} [A-Z][a-z]{2} \d{1,2} [\d:]{8} [A-Z+\-:\d]{1,9} \d{4}\b/g, '{date}')
+    .replace(/\b\d{4}-\d\d-\d\d[ T][\d:]{5,8}(?:\.\d+)?(?:Z| ?[+-]\d{4})?/g, '{date}');
+}
+
+/** What may be somebody's, by its shape. */
+function shapes(text: string): string {
+  return text
+    .replace(/eyJ[\w-]+\.[\w-]+\.?[\w-]*/g, '{jwt}')
+    .replace(/[\w.-]{2,6}\*{2,}[\w.-]{0,6}/g, '{masked}')
+    .replace(/^.*\brelease_.*$(?:\n.*\brelease_.*$)*/gm, '{components}')
+    .replace(/\b(Alias|GraphName): (?!\{)\S+/g, '$1: {other}')
+    .replace(/\b[0-9a-f]{40}\b/g, '{commit}')
+    .replace(/AUTO_GENERATED_ALIAS_\w+/g, '{generated}')
+    .replace(/^This is the graphcred sandbox, an imitation\.\n?/gm, '')
+    .replace(/\b(?:https?|ftp):\/\/[^\s"'<>\\]+/gi, '{url}')
+    .replace(/\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b/g, '{email}')
+    .replace(/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g, '{host}')
+    .replace(/\b(?:[\w-]+\.)+(?:com|net|org|io|dev|cloud|local|internal|lan|corp)\b/gi, '{host}')
+    .replace(/(?=[A-Za-z_+/=-]*\d)(?=[\d_+/=-]*[A-Za-z])[A-Za-z0-9+/=_-]{24,}/g, '{random}');
+}
+
+/** The cookie of a GSQL session holds the login; its keys are all that is kept. */
+function cookies(text: string): string {
+  return text.replace(/^(__GSQL__COOKIES__,)(.*)$/gm, (_, start: string, cookie: string) => {
+    const keys = [...cookie.matchAll(/"(\w+)":/g)].map((match) => match[1]);
+    return `${start}{cookie: ${keys.join(' ')}}`;
+  });
+}
+
+/** Secrets that the run did not make are no business of the transcript, their aliases included. */
+function withoutOthers(body: string, values: Values): { body: string; others: boolean } {
+  const aliases = ['alias1', 'alias2', 'alias3'].map((name) => values.get(name));
+  let others = false;
+  const isOwn = (alias: unknown) => {
+    const own = aliases.includes(String(alias));
+    others ||= !own;
+    return own;
+  };
+  const text = body.replace(/^ *- Secret: .*\n(?:(?! *- Secret: ) *- .*\n)*/gm, (block) =>
+    isOwn(/- Alias: (.*)$/m.exec(block)?.[1]) ? block : '',
+  );
+  const listed = secretsIn(body);
+  if (listed === undefined) return { body: text, others };
+  const { fields, results } = listed;
+  const kept = Array.isArray(results)
+    ? results.filter((one) => isOwn((one as { alias?: unknown } | null)?.alias))
+    : isOwn((results as { alias: unknown }).alias)
+      ? results
+      : {};
+  return others ? { body: JSON.stringify({ ...fields, results: kept }), others } : { body: text, others };
+}
+
+/** A REST answer that lists secrets, as a list or as one object. */
+function secretsIn(body: string): { fields: object; results: unknown } | undefined {
+  const fields = parse(body);
+  if (typeof fields !== 'object' || fields === null || !('results' in fields)) return undefined;
+  const { results } = fields;
+  const isList = Array.isArray(results) && results.some((one) => typeof one === 'object');
+  const isSecret = typeof results === 'object' && results !== null && 'alias' in results;
+  return isList || isSecret ? { fields, results } : undefined;
+}
+
+function jwtIn(body: string): Recorded['jwt'] {
+  const [, head, payload] = /"token" *: *"(eyJ[\w-]+)\.([\w-]+)\.[\w-]*"/.exec(body) ?? [];
+  const decode = (part: string | undefined) => parse(Buffer.from(part ?? '', 'base64url').toString());
+  const header = decode(head) as { alg?: unknown } | undefined;
+  const claims = decode(payload) as Record<string, unknown> | undefined;
+  if (!header || !claims) return undefined;
+  const shown = Object.entries(claims).map(([name, value]) =>
+    name === 'graph' ? `graph ${value === '' ? 'empty' : 'named'}` : name.slice(0, 20),
+  );
+  return {
+    alg: String(header.alg).slice(0, 20),
+    claims: shown,
+    life: Number(claims.exp) - Number(claims.iat),
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function literal(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+}

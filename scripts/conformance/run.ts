@@ -1,0 +1,123 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { startSandbox } from '../../src/sandbox/server.js';
+import { parseServerVersion } from '../../src/sandbox/version.js';
+import { type Asked, askAll, questionsFor } from './ask.js';
+import { compare, type Row } from './compare.js';
+import type { Generation, Question } from './question.js';
+import type { Outcome } from './redact.js';
+import { send, type Target } from './target.js';
+import { type Account, lettersAndDigits, newValues } from './values.js';
+
+/** What is written to `conformance-<version>.json`. */
+export interface Transcript {
+  readonly format: 1;
+  readonly version: string;
+  readonly restAuth: 'on' | 'off';
+  /** Asked as `tigergraph` with the password `tigergraph`, which changes what some servers do. */
+  readonly defaultAccount: boolean;
+  readonly fillBlockList: boolean;
+  readonly answers: Readonly<Record<string, Outcome>>;
+  /** Written by hand: why the sandbox answers a question otherwise. */
+  readonly accepted?: Readonly<Record<string, string>>;
+}
+
+export interface Setup {
+  readonly version: string;
+  readonly account: Account;
+  readonly fillBlockList: boolean;
+  readonly signal?: AbortSignal | undefined;
+  readonly onQuestion?: (question: Question) => void;
+}
+
+type Names = Pick<Account, 'user' | 'graph'>;
+
+const GENERATION = { A: '3.0', B: '3.5', C: '4' } as const satisfies Record<string, Generation>;
+
+export function generationOf(version: string): Generation {
+  return GENERATION[parseServerVersion(version).generation];
+}
+
+function isDefault({ user, password }: Account): boolean {
+  return user === 'tigergraph' && password === 'tigergraph';
+}
+
+/** Real time, for a real server. */
+export function realWait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return delay(seconds * 1000, undefined, signal && { signal });
+}
+
+/** `X.Y` or `X.Y.Z` as the server tells it, without a login where it does; undefined when it does not tell. */
+export async function findVersion(
+  target: Target,
+  account: Account,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
+  const values = newValues(account);
+  const common = { id: 'version', about: '', only: [], server: 'gsql' } as const;
+  const newer = { ...common, method: 'GET', path: '/gsql/v1/version' };
+  const older = { ...common, method: 'POST', path: '/gsqlserver/gsql/version', text: 'v' };
+  let unreachable = '';
+  for (const question of [newer, older]) {
+    let answer = await send(target, question, values, signal);
+    if ('status' in answer && (answer.status === 401 || answer.status === 403)) {
+      answer = await send(target, { ...question, login: 'password' }, values, signal);
+    }
+    if ('failure' in answer) unreachable = answer.failure;
+    else {
+      const found = /^\s*GSQL version(?::\s*|\s+)v?([34]\.\d{1,3}(?:\.\d{1,3})?)\b/im.exec(answer.body);
+      if (found && answer.status === 200) return found[1];
+    }
+  }
+  if (unreachable) throw new Error(`The GSQL server does not answer (${unreachable}). Check --gsql-url.`);
+  return undefined;
+}
+
+/** Asks a server, and writes down what it said. */
+export async function record(target: Target, setup: Setup): Promise<Transcript & Pick<Asked, 'left'>> {
+  const { version, fillBlockList } = setup;
+  const asked = await askAll(target, { ...setup, generation: generationOf(version) });
+  const open = asked.answers['rest-no-token'];
+  const restAuth = open !== undefined && 'status' in open && open.status === 200 ? 'off' : 'on';
+  return { format: 1, version, restAuth, defaultAccount: isDefault(setup.account), fillBlockList, ...asked };
+}
+
+/** What the sandbox of that version says to the same questions. */
+export async function recordSandbox(
+  { version, restAuth, defaultAccount, fillBlockList }: Omit<Transcript, 'answers'>,
+  names: Names,
+): Promise<Asked> {
+  const { graph } = names;
+  // A real password stays with the real servers.
+  const [user, password] = defaultAccount ? ['tigergraph', 'tigergraph'] : [names.user, lettersAndDigits(24)];
+  const generation = generationOf(version);
+  const sandbox = await startSandbox({
+    serverVersion: version,
+    gsqlPort: 0,
+    ...(generation === '4' ? {} : { restPort: 0 }),
+    restAuth,
+    users: [{ name: user, password, role: 'superuser' }],
+    graphs: [graph],
+  });
+  try {
+    let ahead = 0;
+    const target: Target = {
+      gsqlUrl: sandbox.gsqlUrl,
+      restUrl: sandbox.restUrl,
+      oldRestUrl: undefined,
+      wait: async (seconds) => {
+        ahead += seconds;
+        sandbox.setClockOffset(ahead);
+      },
+    };
+    return await askAll(target, { account: { user, password, graph }, generation, version, fillBlockList });
+  } finally {
+    await sandbox.close();
+  }
+}
+
+/** The answers of a transcript beside those of the sandbox. */
+export async function compareWithSandbox(transcript: Transcript, names: Names): Promise<Row[]> {
+  const ours = await recordSandbox(transcript, names);
+  const questions = questionsFor(generationOf(transcript.version), transcript.fillBlockList);
+  return compare(questions, { answers: transcript.answers, left: [] }, ours);
+}

@@ -1,0 +1,209 @@
+// docs/fidelity.md: what the client takes for granted of real servers, from its table of refusals and the rules below.
+
+const INTERFACE = 'test/contract/core-interface.test.ts';
+const HOSTILE = 'test/contract/core-hostile.test.ts';
+const TRANSPORT = 'test/contract/core-transport.test.ts';
+const REPLIES = 'test/contract/core-replies.test.ts';
+const TEXT = 'test/unit/core-gsql-text.test.ts';
+const CHANGED = 'test/contract/core-version-changed.test.ts';
+
+/** Rules of the wire that are no refusals. */
+export const RULES = [
+  {
+    rule: 'Tokens of 3.0 to 3.4: `GET`, `PUT`, `DELETE /requesttoken` with everything in the query. 3.5 and later: `POST`, `PUT`, `DELETE` with JSON.',
+    evidence: 'documented',
+    file: INTERFACE,
+    test: 'the token paths and methods are those of 3.x',
+  },
+  {
+    rule: 'Tokens of 4.x: `POST` and `DELETE /gsql/v1/tokens` at the service server.',
+    evidence: 'documented',
+    file: INTERFACE,
+    test: 'the token paths and methods are those of 4.x',
+  },
+  {
+    rule: 'The token stands at `token`, or under `results` for a password on 3.x; both are read.',
+    evidence: 'documented',
+    file: HOSTILE,
+    test: 'finds the token under results too',
+  },
+  {
+    rule: 'A refusal may come with HTTP 200 and `"error": true`, and a success with `"error": "false"`: the field counts, not the status.',
+    evidence: 'reported',
+    file: HOSTILE,
+    test: 'answered with "error":%s and status 200 is a refusal',
+  },
+  {
+    rule: 'JSON may hold raw line breaks inside strings.',
+    evidence: 'documented',
+    file: HOSTILE,
+    test: 'reads JSON with raw line breaks inside texts',
+  },
+  {
+    rule: '3.x: `expiration` is Unix time; a small number counts from now.',
+    evidence: 'documented',
+    file: HOSTILE,
+    test: '3.x: a small number is counted from now, a large one is Unix time, and a text of digits counts',
+  },
+  {
+    rule: '4.x: a token ends at the `exp` of its JWT, whatever the text of `expiration` says; `iat` is five seconds back.',
+    evidence: 'documented',
+    file: HOSTILE,
+    test: '4.x: it is the JWT’s exp, and the life granted is counted from its issue',
+  },
+  {
+    rule: '4.x: the lifetime counts seconds; a server that counts milliseconds is recognised by what it granted.',
+    evidence: 'reported',
+    file: INTERFACE,
+    test: 'a server that counts milliseconds is seen by what it granted, and asked in milliseconds when known',
+  },
+  {
+    rule: '4.x cannot say that a token to delete is unknown, so the token is checked first.',
+    evidence: 'documented',
+    file: INTERFACE,
+    test: 'an unknown token raises, or is true with skipNA',
+  },
+  {
+    rule: '4.x: a JWT logs in at the service server from 4.1.2 on.',
+    evidence: 'documented',
+    file: INTERFACE,
+    test: 'a token alone can be deleted: it logs in by itself',
+  },
+  {
+    rule: '4.x: `Authorization: GSQL-Secret` logs in with a secret.',
+    evidence: 'documented',
+    file: INTERFACE,
+    test: 'a secret logs in where no password is given',
+  },
+  {
+    rule: '4.x lists secrets in plain text; graphcred masks them. The list is a list, or one object.',
+    evidence: 'client',
+    file: HOSTILE,
+    test: 'are masked, whatever the length of the values',
+  },
+  {
+    rule: 'A 4.x without REST calls for secrets answers 404 with a page; GSQL statements are sent then.',
+    evidence: 'client',
+    file: HOSTILE,
+    test: 'a 404 that is no answer leads to statements, for list, create and drop',
+  },
+  {
+    rule: '`SHOW SECRET`: one entry is a line `- Secret:`, then `- Alias:`, `- Token:` lines and `- GraphName:`.',
+    evidence: 'documented',
+    file: TEXT,
+    test: 'the documented form',
+  },
+  {
+    rule: '`CREATE SECRET`: the value stands between `The secret: ` and the next blank.',
+    evidence: 'client',
+    file: TEXT,
+    test: 'the value stands between the words and a blank',
+  },
+  {
+    rule: '`DROP SECRET`: a line begins with `Successfully dropped secrets`.',
+    evidence: 'client',
+    file: TEXT,
+    test: 'done, refused, unclear',
+  },
+  {
+    rule: 'Lines that begin with `__GSQL__` are for the shell; the cookie line holds the login.',
+    evidence: 'client',
+    file: TEXT,
+    test: 'the login in the cookie line is in no refusal',
+  },
+  {
+    rule: 'After a failed `USE GRAPH` the statements that follow still run. So it is sent alone before a first write, and nothing behind it counts as done when it fails.',
+    evidence: 'reported',
+    file: REPLIES,
+    test: 'ends a write on %s before anything follows it',
+  },
+  {
+    rule: '`GET /gsql/v1/version` exists on 4.x only; 401 and 403 there mean a 4.x that wants a login; the first line may lack its colon.',
+    evidence: 'reported',
+    file: HOSTILE,
+    test: '4.x that wants a login',
+  },
+  {
+    rule: '`POST /gsqlserver/gsql/version` tells the version of a 3.x without a login.',
+    evidence: 'client',
+    file: HOSTILE,
+    test: '3.x that wants a login',
+  },
+  {
+    rule: 'A web page, a 405, or a 404 without JSON is no answer of the version that has the path: the version is asked again once.',
+    evidence: 'client',
+    file: CHANGED,
+    test: '%s goes on with the new version',
+  },
+  {
+    rule: 'A cloud workspace that wakes up answers 502 with the page `Starting workspace`, or 202 with `is starting`.',
+    evidence: 'reported',
+    file: TRANSPORT,
+    test: 'HTTP %i with %j is SERVER_UNAVAILABLE',
+  },
+  {
+    rule: 'A suspended workspace answers 500 with the page `Failed to start workspace`; waiting for it is no use.',
+    evidence: 'reported',
+    file: TRANSPORT,
+    test: 'a suspended workspace is SERVER_UNAVAILABLE, and waiting for it is no use',
+  },
+  {
+    rule: '`GET /api/ping` needs no login.',
+    evidence: 'documented',
+    file: TRANSPORT,
+    test: 'HTTP %i with %j is SERVER_UNAVAILABLE',
+  },
+];
+
+export function fidelityPage({ REFUSALS }) {
+  return [
+    '# Fidelity',
+    '',
+    'What graphcred takes for granted of the database servers, how well each point is known, and the test that holds it. The tables are made from the',
+    "program's own table of refusals and from `scripts/fidelity-page.mjs` by `node scripts/docs.mjs`. What the sandbox answers, with sources, is in",
+    '[sandbox.md](sandbox.md).',
+    '',
+    '**recorded**: the output of a real server. **documented**: by its makers. **client**: a program that works with real servers tests for it.',
+    '**reported**: by users. **assumed**: nobody has published it.',
+    '',
+    '## Refusals',
+    '',
+    'From top to bottom the first row that fits decides: codes, then whole sentences, then parts of sentences, then the status alone. Whatever the status',
+    'is otherwise, it plays no part. Names that users chose (graph, user, alias) are taken out of a sentence before parts of it are looked for.',
+    `Held by \`${REPLIES}\`, test "row …" of each, and for the operations of a client by the tables in \`test/contract/core-replies-data.ts\`.`,
+    '',
+    table(
+      ['what it means', 'how it is known', 'for example', 'evidence'],
+      REFUSALS.map((row) => [row.means, condition(row), code(row.example), row.evidence]),
+    ),
+    '## Rules',
+    '',
+    table(
+      ['rule', 'evidence', 'test'],
+      RULES.map(({ rule, evidence, file, test }) => [rule, evidence, `${code(file)}: ${test}`]),
+    ),
+  ].join('\n');
+}
+
+function condition({ code: serverCode, returnCode, status, on, login, sentence, part }) {
+  return [
+    serverCode && `code ${serverCode}`,
+    returnCode && `return code ${returnCode}`,
+    status && `status ${status}`,
+    sentence && 'the whole sentence',
+    part && 'part of the sentence',
+    login && `login by ${login}`,
+    on && `at ${on.join(', ')}`,
+  ]
+    .filter(Boolean)
+    .join('; ');
+}
+
+function code(text) {
+  return text === '' ? '' : `\`${text}\``;
+}
+
+function table(head, rows) {
+  const line = (cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return `${[line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')}\n`;
+}

@@ -1,0 +1,171 @@
+// What the library exports, read by the compiler from src/index.ts, and docs/library.md made of it.
+import path from 'node:path';
+import ts from 'typescript';
+
+const INTRODUCTION = `# The library
+
+\`\`\`js
+import { GraphConnection, GraphException } from 'graphcred'; // or: const { GraphConnection } = require('graphcred')
+
+const connection = new GraphConnection({
+  host: 'https://graph.example.com', // with restPort and gsqlPort; or restUrl and gsqlUrl in their place
+  graph: 'social',
+  username: 'alice',
+  password,
+});
+\`\`\`
+
+ESM and CommonJS, with types. The library reads no file, no environment and no terminal, prints nothing, and keeps nothing: it is
+told everything, and does what it is told. Node 20.19 or later.
+
+**Units.** Names that end in \`Unix\` are whole seconds since 1970. Lifetimes are seconds. \`timeoutMs\` and \`ms\` are milliseconds.
+
+**Errors.** Every refusal is a [\`GraphException\`](#graphexception) with a \`code\` that stays the same from version to version; what each means is in
+[contract.md](contract.md#7-exit-codes). Any method that talks to a server can throw NETWORK, TIMEOUT, TLS, SERVER_UNAVAILABLE, AUTH_FAILED,
+PERMISSION_DENIED, BAD_RESPONSE and SERVER_ERROR. What a method throws besides is said with it. No request that changes something is sent a second time after a
+failure that leaves open what happened; \`ambiguous\` then says so.
+
+The examples below run, in this order, as a test, against servers of version 3.x and 4.x, with the connection above.
+`;
+
+/** One example for each method of GraphConnection; test/cli/library-page.test.ts runs them in the order of the page. */
+const EXAMPLES = {
+  apiToken: `connection.apiToken; // undefined, until getToken has set it`,
+  findVersion: `const { version, canRefresh } = await connection.findVersion(); // '3.10.1', true`,
+  baseUrls: `const { restUrl, gsqlUrl } = await connection.baseUrls();`,
+  getSecrets: `const masked = await connection.getSecrets(); // { etl: 'k3v****9qz' }`,
+  listSecrets: `for (const { alias, masked, graph } of await connection.listSecrets()) console.log(alias, masked, graph);`,
+  createSecret: `const secret = await connection.createSecret('report');
+const named = await connection.createSecret('', { withAlias: true }); // { AUTO_GENERATED_ALIAS_a1b2c3d: '…' }`,
+  dropSecret: `await connection.dropSecret(['report', 'never_there']); // 'Dropped: report. Not found: never_there.'`,
+  dropSecrets: `const { dropped, missing, failed } = await connection.dropSecrets(['report', 'never_there']);
+if (failed) throw failed.error;`,
+  getToken: `const secret = await connection.createSecret('nightly');
+const [token, ...end] = await connection.getToken({ secret, lifetime: 3600 });
+// 3.x: end is [1700000000, '2023-11-14T22:13:20Z']; 4.x: end is the server's own sentence, alone`,
+  mintToken: `const { token, expiresAtUnix, grantedSeconds } = await connection.mintToken({ lifetime: 900 });`,
+  refreshToken: `if ((await connection.findVersion()).canRefresh) {
+  const [token, expiresAtUnix, iso] = await connection.refreshToken({ lifetime: 7200 });
+}`,
+  renewToken: `if ((await connection.findVersion()).canRefresh) {
+  const { token, expiresAtUnix } = await connection.renewToken({ lifetime: 7200 });
+}`,
+  deleteToken: `const { token } = await connection.mintToken({ lifetime: 900 });
+await connection.deleteToken(undefined, { token }); // true
+await connection.deleteToken(undefined, { token, skipNA: true }); // true: it is gone already`,
+  checkToken: `const { accepted, reason } = await connection.checkToken();`,
+  restAuthentication: `if ((await connection.restAuthentication()) === 'off') console.log('anybody can read this server');`,
+  ping: `await connection.ping();`,
+  serverTimeUnix: `const behind = (await connection.serverTimeUnix()) - Math.floor(Date.now() / 1000);`,
+  rest: `const reply = await connection.rest('GET', '/graph/social/vertices/Person?limit=2');
+const { results } = JSON.parse(reply.body);`,
+  service: `const { status, body } = await connection.service('GET', '/api/ping');`,
+};
+
+/** docs/library.md. */
+export function libraryPage(root) {
+  const names = publicNames(root);
+  const classes = names.filter(({ kind }) => kind === 'class');
+  const rest = names.filter(({ kind }) => kind !== 'class');
+  const order = ['GraphConnection', 'GraphException'];
+  classes.sort((a, b) => ((order.indexOf(a.name) + 9) % 9) - ((order.indexOf(b.name) + 9) % 9));
+  const parts = [...classes, ...rest].map((one) =>
+    [`## ${one.name}`, one.text, ...(one.name === 'GraphConnection' ? methods(one) : [fields(one)])].join(
+      '\n\n',
+    ),
+  );
+  return `${[INTRODUCTION.trimEnd(), ...parts].join('\n\n')}\n`;
+}
+
+function methods({ members }) {
+  const unknown = Object.keys(EXAMPLES).filter((name) => !members.some((member) => member.name === name));
+  if (unknown.length > 0) throw new Error(`scripts/library-page.mjs has examples for no method: ${unknown}`);
+  return members.map(({ name, type, text }) => {
+    if (EXAMPLES[name] === undefined) throw new Error(`scripts/library-page.mjs has no example for ${name}`);
+    return [`### ${name}`, '```ts', type, '```', '', text, '', '```js', EXAMPLES[name], '```'].join('\n');
+  });
+}
+
+function fields({ type, base, members }) {
+  if (type !== '') return `\`\`\`ts\n${type}\n\`\`\``;
+  const rows = members.map(
+    ({ type: text, text: what }) => `| \`${text.replaceAll('|', '\\|')}\` | ${what.replaceAll('|', '\\|')} |`,
+  );
+  const inherited = base === '' ? [] : [`Also everything of \`${base}\`.`, ''];
+  return [...inherited, '| member | what it is |', '|---|---|', ...rows].join('\n');
+}
+
+/**
+ * Every exported name with its comment and its members, in the order of the source.
+ * @returns {{name: string, kind: string, text: string, type: string, base: string, members: {name: string, text: string, type: string}[]}[]}
+ */
+export function publicNames(root) {
+  const index = path.join(root, 'src/index.ts');
+  const { options } = ts.parseJsonConfigFileContent(
+    ts.readConfigFile(path.join(root, 'tsconfig.json'), ts.sys.readFile).config,
+    ts.sys,
+    root,
+  );
+  const program = ts.createProgram([index], options);
+  const checker = program.getTypeChecker();
+  const exported = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(index)));
+  return exported.map((alias) => {
+    const symbol = alias.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(alias) : alias;
+    const [declaration] = symbol.declarations;
+    return {
+      name: alias.name,
+      kind: kindOf(declaration),
+      text: commentOf(symbol, checker),
+      type: ts.isTypeAliasDeclaration(declaration) ? declaration.type.getText() : '',
+      base:
+        declaration.heritageClauses?.flatMap(({ types }) => types.map((one) => one.getText())).join(', ') ??
+        '',
+      members: ts.isTypeAliasDeclaration(declaration) ? [] : membersOf(declaration, checker),
+    };
+  });
+}
+
+function kindOf(declaration) {
+  if (ts.isClassDeclaration(declaration)) return 'class';
+  return ts.isInterfaceDeclaration(declaration) ? 'interface' : 'type';
+}
+
+/** Public members; overloads of one method count as one. */
+function membersOf(declaration, checker) {
+  const found = new Map();
+  for (const member of declaration.members) {
+    if (ts.isConstructorDeclaration(member) || ts.isSetAccessor(member) || !member.name) continue;
+    if (ts.isPrivateIdentifier(member.name) || ts.isComputedPropertyName(member.name)) continue;
+    const name = member.name.getText();
+    if (found.has(name)) {
+      if (ts.isMethodDeclaration(member) && !member.body) found.get(name).type += `\n${typeOf(member)}`;
+      continue;
+    }
+    const symbol = checker.getSymbolAtLocation(member.name);
+    found.set(name, { name, text: commentOf(symbol, checker), type: typeOf(member) });
+  }
+  return [...found.values()];
+}
+
+function commentOf(symbol, checker) {
+  return ts
+    .displayPartsToString(symbol.getDocumentationComment(checker))
+    .replace(/\s*\n\s*/g, ' ')
+    .trim();
+}
+
+/** As written: parameters and result of a method, the type of a field. */
+function typeOf(member) {
+  const source = member.getSourceFile().text;
+  const [first] = [member.body?.getStart()].filter((at) => at !== undefined);
+  const text = first === undefined ? member.getText() : source.slice(member.getStart(), first);
+  return text
+    .replace(/^(async|readonly|get)\s+/, '')
+    .replace(/\s+/g, ' ')
+    .replace(/(\?: [^;,)=]*?) \| undefined\b/g, '$1')
+    .replace(/^(\w+)\(\)(?=: )/, ts.isGetAccessor(member) ? '$1' : '$&')
+    .replace(/\( /g, '(')
+    .replace(/, \)/g, ')')
+    .replace(/;$/, '')
+    .trim();
+}

@@ -1,0 +1,73 @@
+import { randomInt } from 'node:crypto';
+import { portOf } from '../core/endpoints.js';
+import type { MintedToken } from '../core/options.js';
+import type { ServerVersion } from '../core/protocol/types.js';
+import { appendTo, log, mask, maskCredentials, type Runner, requireFiles } from './runner.js';
+import { readSettings, type Settings } from './settings.js';
+
+/** The main step: mints a token, masks it, and passes it on to the post step and to the steps of the job. */
+export async function mint(
+  runner: Runner,
+  limits: { timeoutMs: number; signal: AbortSignal },
+): Promise<void> {
+  maskCredentials(runner);
+  const settings = readSettings(runner, limits);
+  requireFiles(
+    runner,
+    settings.exportVariables
+      ? ['GITHUB_STATE', 'GITHUB_OUTPUT', 'GITHUB_ENV']
+      : ['GITHUB_STATE', 'GITHUB_OUTPUT'],
+  );
+  const { connection, graph, gsqlUrl } = settings;
+  const version = await connection.findVersion();
+  const { restUrl } = await connection.baseUrls();
+  const minted = await mintToken(settings, version);
+  mask(runner, minted.token);
+  const expiresAt = new Date(minted.expiresAtUnix * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
+  // First of all what the post step needs: from here on it can revoke the token, whatever happens to this process.
+  if (settings.revoke)
+    appendTo(runner, 'GITHUB_STATE', {
+      token: minted.token,
+      'expires-at': expiresAt,
+      'rest-url': restUrl,
+      'gsql-url': gsqlUrl,
+    });
+  appendTo(runner, 'GITHUB_OUTPUT', { token: minted.token, 'expires-at': expiresAt });
+  if (settings.exportVariables) {
+    const { protocol, hostname } = new URL(gsqlUrl);
+    appendTo(runner, 'GITHUB_ENV', {
+      TG_API_TOKEN: minted.token,
+      TG_HOST: `${protocol}//${hostname}`,
+      TG_GRAPHNAME: graph === '' ? undefined : graph,
+      TG_RESTPP_PORT: portOf(restUrl),
+      TG_GS_PORT: portOf(gsqlUrl),
+    });
+  }
+  const end = settings.revoke ? 'it is revoked at the end of the job' : 'it is not revoked';
+  if (version.mintByPasswordCreatesSecret && settings.secret === undefined)
+    log(
+      runner,
+      'warning',
+      'graphcred: with a password, a 4.x server makes a secret of its own for each token (AUTO_GENERATED_ALIAS_…). To avoid that, set the input secret.',
+    );
+  log(runner, 'notice', `graphcred: a token for ${gsqlUrl} until ${expiresAt}; ${end}`);
+}
+
+async function mintToken(settings: Settings, version: ServerVersion): Promise<MintedToken> {
+  const { connection, secret } = settings;
+  if (!version.lifetimeUnitVaries) return connection.mintToken({ secret, lifetime: settings.lifetime });
+  const lifetime = settings.revoke ? shortened(settings.lifetime) : settings.lifetime;
+  const minted = await connection.mintToken({ secret, lifetime });
+  const isThousandth = lifetime - minted.grantedSeconds > 10 && minted.grantedSeconds < lifetime / 500;
+  // The server counts the lifetime in milliseconds. This token ends by itself.
+  return isThousandth ? connection.mintToken({ secret, lifetime, lifetimeUnit: 'ms' }) : minted;
+}
+
+/**
+ * A 4.x server gives all who ask in the same second for the same lifetime the same token, and revoking it would end the
+ * others' as well. A random lifetime, at most a tenth shorter, keeps the jobs of a matrix apart.
+ */
+function shortened(lifetime: number): number {
+  const spread = Math.min(600, Math.floor(lifetime / 10));
+  return lifetime - (spread === 0 ? 0 : randomInt(spread));
+}

@@ -1,0 +1,42 @@
+import { GraphException } from '../core/errors.js';
+import { log, mask, maskCredentials, type Runner, savedState } from './runner.js';
+import { readSettings } from './settings.js';
+
+/** The post step: revokes the token of the main step. Without one there is nothing to do. */
+export async function revoke(runner: Runner, limits: { timeoutMs: number }): Promise<void> {
+  maskCredentials(runner);
+  const token = savedState(runner, 'token');
+  if (token === '') return;
+  mask(runner, token);
+  try {
+    const { connection, secret, gsqlUrl } = readSettings(runner, limits);
+    requireSame(gsqlUrl, savedState(runner, 'gsql-url'));
+    const { restUrl } = await connection.baseUrls();
+    requireSame(restUrl, savedState(runner, 'rest-url'));
+    const { revocationFillsBlockList } = await connection.findVersion();
+    await connection.deleteToken(secret, { token, skipNA: true });
+    const place = revocationFillsBlockList
+      ? '; on 4.x it fills a place of the user’s block list of 20 until it expires'
+      : '';
+    log(runner, 'notice', `graphcred: the token is revoked${place}`);
+  } catch (error) {
+    log(
+      runner,
+      'error',
+      `graphcred: the token was not revoked; it lives until ${savedState(runner, 'expires-at')}`,
+    );
+    throw error;
+  }
+}
+
+/** The runner evaluates the inputs again for this step. If an earlier step changed an address, the credential must not follow. */
+function requireSame(now: string, then: string): void {
+  if (now === then) return;
+  throw new GraphException(
+    'HOST_MISMATCH',
+    `The token was made at ${then}, but the inputs now lead to ${now}.`,
+    {
+      hint: 'Write the addresses into the workflow, or take them from vars; later steps can change env.',
+    },
+  );
+}

@@ -1,0 +1,36 @@
+import { findTrustedConfig, loadUserConfig, type SettingsInput } from '../../config/settings.js';
+import { listEntries } from '../../store/records.js';
+import { type Context, placesOf } from '../context.js';
+
+/** What a word could become, and what that is; an empty text where there is nothing to say. */
+export type Candidate = readonly [word: string, description: string];
+
+/** Whatever a shell might read as more than a word is not offered to it. */
+const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
+
+/** @param config the file that was typed; `own` for the user's own, where other commands look at no other */
+export async function profileNames(ctx: Context, config: string | undefined): Promise<Candidate[]> {
+  const named = config === 'own' ? undefined : (config ?? (ctx.env.GRAPHCRED_CONFIG || undefined));
+  const { env, cwd, home, uid } = ctx;
+  const flags = named === undefined ? {} : { config: named };
+  const input: SettingsInput = { flags, env, cwd, home, uid, ...placesOf(ctx) };
+  // Names are only offered from a file that counts: an untrusted one would be refused when the command runs.
+  const file = config === 'own' ? await loadUserConfig(input) : (await findTrustedConfig(input)).file;
+  return [...(file?.config.profiles ?? [])]
+    .filter(([name]) => PLAIN.test(name))
+    .map(([name, { host, gsqlUrl, restUrl, graph }]) => [
+      name,
+      [gsqlUrl ?? host ?? restUrl, graph && `graph ${graph}`].filter(Boolean).join(', '),
+    ]);
+}
+
+export function savedAliases(ctx: Context): Candidate[] {
+  const { stateDir } = placesOf(ctx);
+  if (stateDir === undefined) return [];
+  return listEntries(stateDir, () => {})
+    .filter(({ record }) => record.kind === 'secret' && PLAIN.test(String(record.info.alias)))
+    .map(({ record: { info } }) => [
+      String(info.alias),
+      [info.gsqlUrl, info.graph && `graph ${info.graph}`].filter(Boolean).join(', '),
+    ]);
+}

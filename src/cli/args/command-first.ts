@@ -1,0 +1,52 @@
+import { COMMANDS, GROUPS } from './catalogue.js';
+import { COMMON, OUTPUT } from './options.js';
+
+const SHARED = [...COMMON, OUTPUT];
+
+/**
+ * Options that stand before the command go behind its words, where every command expects its own. Anything else than a
+ * shared option leaves the line as it is: the parser says what is wrong with it.
+ */
+export function commandFirst(argv: readonly string[]): readonly string[] {
+  const at = leadingOptions(argv);
+  const rest = argv.slice(at);
+  const words = Object.hasOwn(GROUPS, rest[0] ?? '') ? 2 : 1;
+  return at === 0 || rest.length === 0
+    ? argv
+    : [...rest.slice(0, words), ...argv.slice(0, at), ...rest.slice(words)];
+}
+
+/** How many words at the beginning are shared options and their values; 0 when something else is among them. */
+export function leadingOptions(argv: readonly string[]): number {
+  let at = 0;
+  while (argv[at]?.startsWith('-')) {
+    const word = argv[at] as string;
+    const [name] = word.split('=', 1);
+    const option = SHARED.find((one) =>
+      word.startsWith('--')
+        ? name === `--${one.name}`
+        : one.short !== undefined &&
+          (word === `-${one.short}` || (one.value !== undefined && word.startsWith(`-${one.short}`))),
+    );
+    if (option === undefined) return 0;
+    const isSeparate =
+      option.value !== undefined && (word === `--${option.name}` || word === `-${option.short}`);
+    at += isSeparate ? 2 : 1;
+  }
+  return at;
+}
+
+const SHORT_FORMS: Readonly<Record<string, readonly string[]>> = {
+  ls: ['list'],
+  rm: ['drop', 'delete', 'remove'],
+};
+
+/** `ls` and `rm` become the command they are short for in this group. */
+export function withoutShortForms(argv: readonly string[]): readonly string[] {
+  const at = argv[0] === 'help' ? 1 : 0;
+  const [group = '', word = ''] = argv.slice(at);
+  const meant = (Object.hasOwn(SHORT_FORMS, word) ? SHORT_FORMS[word] : undefined)?.find((one) =>
+    COMMANDS.some(({ path }) => path === `${group} ${one}`),
+  );
+  return meant === undefined ? argv : argv.with(at + 1, meant);
+}

@@ -1,0 +1,145 @@
+import type { CommandSpec, OptionSpec } from '../command.js';
+import type { Context } from '../context.js';
+import { type Candidate, profileNames, savedAliases } from './candidates.js';
+import { COMMANDS, GROUPS } from './catalogue.js';
+import { leadingOptions, withoutShortForms } from './command-first.js';
+import { optionRow } from './help-text.js';
+import { TOPICS } from './help-topics.js';
+import { COMMON, OUTPUT } from './options.js';
+
+/** What the shell should offer instead: its files, or what another command's completion offers. */
+type Answer = readonly Candidate[] | ':file' | `:command ${number}`;
+
+/**
+ * What the last of the words could become, one candidate a line, with a tab and a description where there is one;
+ * `:file` where a file is meant; `:command N` where the words from N on are another program's; nothing where a free
+ * value is.
+ * Reads the config file and the records of saved secrets; never asks a server, the keychain or a person.
+ */
+export async function complete(ctx: Context, words: readonly string[]): Promise<void> {
+  let answer: Answer = [];
+  try {
+    answer = await answerTo(ctx, words);
+  } catch {
+    // A config file that cannot be read is told by the commands; here it would only spoil the line being typed.
+  }
+  if (typeof answer === 'string') ctx.stdout.write(`${answer}\n`);
+  else
+    for (const [word, text] of answer)
+      ctx.stdout.write(text === '' ? `${word}\n` : `${word}\t${text.replace(/\p{C}+/gu, ' ')}\n`);
+}
+
+async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer> {
+  const last = words.at(-1) ?? '';
+  // bash cuts `--output=json` into three words.
+  const word = last === '=' ? '' : last;
+  const typed = words.slice(0, -1);
+  const leading = typed.slice(0, leadingOptions(typed));
+  const rest = withoutShortForms(typed.slice(leading.length));
+  const spec = COMMANDS.find(({ path }) => path.split(' ').every((part, at) => rest[at] === part));
+  if (spec?.passThrough) {
+    const at = programOf(spec, [...rest.slice(1), word]);
+    if (at !== undefined) return `:command ${leading.length + 1 + at}`;
+  }
+  const before = [...leading, ...rest].filter((one) => one !== '=');
+  const answer =
+    spec === undefined ? await noCommand(ctx, leading, rest, word) : await ofCommand(ctx, spec, before, word);
+  if (typeof answer === 'string') return answer;
+  const fitting = new Map(answer.filter(([one]) => one.startsWith(word)));
+  return [...fitting].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** Where the other program's words begin, if the last word is one of them. */
+function programOf(spec: CommandSpec, words: readonly string[]): number | undefined {
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] as string;
+    if (word === '--') return at + 1 < words.length ? at + 1 : undefined;
+    if (!word.startsWith('-')) return word === '' && spec.path !== 'exec' ? undefined : at;
+    if (optionNamed(spec.options, word)?.value !== undefined) at++;
+  }
+  return undefined;
+}
+
+/** The words that make up commands, and the options that may stand before them. */
+async function noCommand(
+  ctx: Context,
+  leading: readonly string[],
+  rest: readonly string[],
+  word: string,
+): Promise<Answer> {
+  if (rest.length === 0) {
+    const shared = [...COMMON, OUTPUT];
+    const value = await optionValues(ctx, shared, leading, word);
+    if (value !== undefined) return value;
+    if (word.startsWith('-')) return [...optionsLeft(shared, leading), ['--version', 'print the version']];
+  }
+  const isHelp = rest[0] === 'help';
+  const typed = isHelp ? rest.slice(1) : rest;
+  const next = COMMANDS.filter(({ path }) => typed.every((one, at) => path.split(' ')[at] === one)).flatMap(
+    ({ path, summary }): Candidate[] => {
+      const part = path.split(' ')[typed.length];
+      return part === undefined ? [] : [[part, GROUPS[part] ?? summary]];
+    },
+  );
+  if (typed.length > 0) return next;
+  const topics = Object.entries(TOPICS).map(([name, { title }]): Candidate => [name, title]);
+  return [...next, ...(isHelp ? topics : [['help', 'help for a command or a topic'] as const])];
+}
+
+async function ofCommand(
+  ctx: Context,
+  spec: CommandSpec,
+  before: readonly string[],
+  word: string,
+): Promise<Answer> {
+  const value = await optionValues(ctx, spec.options, before, word);
+  if (value !== undefined) return value;
+  const [argument] = spec.args ?? [];
+  if (word.startsWith('-') || argument === undefined) return optionsLeft(spec.options, before);
+  if (argument.choices) return argument.choices.map((one) => [one, '']);
+  switch (argument.name) {
+    case 'alias':
+      return savedAliases(ctx);
+    case 'name':
+      return profileNames(ctx, 'own');
+    case 'file':
+      return ':file';
+    default:
+      return [];
+  }
+}
+
+/** The candidates for an option's value; undefined when the word is not one. */
+async function optionValues(
+  ctx: Context,
+  options: readonly OptionSpec[],
+  before: readonly string[],
+  word: string,
+): Promise<Answer | undefined> {
+  const at = word.startsWith('--') ? word.indexOf('=') : -1;
+  const option = optionNamed(options, at === -1 ? (before.at(-1) ?? '') : word.slice(0, at));
+  if (option?.value === undefined) return at === -1 ? undefined : [];
+  if (option.value === 'file') return ':file';
+  const glued = at === -1 ? '' : word.slice(0, at + 1);
+  return (await valuesOf(ctx, option, before)).map(([value, text]) => [`${glued}${value}`, text]);
+}
+
+async function valuesOf(
+  ctx: Context,
+  { name, choices }: OptionSpec,
+  before: readonly string[],
+): Promise<readonly Candidate[]> {
+  if (name === 'secret-alias') return savedAliases(ctx);
+  if (name !== 'profile') return (choices ?? []).map((one) => [one, '']);
+  const config = before.lastIndexOf('--config');
+  return profileNames(ctx, config === -1 ? undefined : before[config + 1]);
+}
+
+function optionsLeft(options: readonly OptionSpec[], before: readonly string[]): Candidate[] {
+  const open = options.filter(({ name, repeat }) => repeat || !before.includes(`--${name}`));
+  return [...open.map((one): Candidate => [`--${one.name}`, optionRow(one)[1]]), ['--help', 'show help']];
+}
+
+function optionNamed(options: readonly OptionSpec[], word: string): OptionSpec | undefined {
+  return options.find(({ name, short }) => word === `--${name}` || (short && word === `-${short}`));
+}

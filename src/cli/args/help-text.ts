@@ -1,0 +1,112 @@
+import type { CommandSpec, OptionSpec } from '../command.js';
+import { wrapped } from '../output/table.js';
+import { COMMANDS, GROUPS } from './catalogue.js';
+import { BEHAVIOUR, COMMON } from './options.js';
+
+/** Wider lines are hard to read. */
+const WIDEST = 100;
+/** Text beside a name needs so many columns; otherwise it goes below. */
+const NARROWEST = 30;
+
+const HELP: OptionSpec = { name: 'help', short: 'h', help: 'show this help' };
+
+/** Help for one command: what it does, its own options, the shared ones by name, examples. */
+export function commandHelp(spec: CommandSpec, columns: number | undefined): string {
+  const width = Math.min(columns ?? WIDEST, WIDEST);
+  const args = (spec.args ?? []).map(({ name, required, variadic }) => {
+    const word = `${name}${variadic ? '...' : ''}`;
+    return required ? ` <${word}>` : ` [${word}]`;
+  });
+  const usage = `Usage: graphcred ${spec.path} [options]${spec.passThrough ? ' [--]' : ''}${args.join('')}`;
+  const shared = spec.options.filter((option) => COMMON.includes(option));
+  const own = spec.options.filter((option) => !shared.includes(option));
+  const isExplained = shared.some((option) => !BEHAVIOUR.includes(option));
+  const names = shared.map(({ name, short }) => (short ? `-${short}/--${name}` : `--${name}`)).join(' ');
+  return sections([
+    wrapped(sentence(spec.summary), width),
+    ...(spec.notes ? [wrapped(spec.notes, width)] : []),
+    wrapped(usage, width),
+    ['Options:', ...definitions([...own, HELP].map(optionRow), width)],
+    shared.length > 0 && [
+      ...wrapped(`Shared options${isExplained ? ', explained by: graphcred help settings' : ''}:`, width),
+      ...wrapped(names, width - 2).map((line) => `  ${line}`),
+    ],
+    examples(spec.examples),
+  ]);
+}
+
+export function groupHelp(group: string, columns: number | undefined): string {
+  const width = Math.min(columns ?? WIDEST, WIDEST);
+  const leaves = COMMANDS.filter(({ path }) => path.startsWith(`${group} `));
+  return sections([
+    wrapped(sentence(GROUPS[group] ?? ''), width),
+    [`Usage: graphcred ${group} <command> [options]`],
+    [
+      'Commands:',
+      ...definitions(
+        leaves.map(({ path, summary }) => [path.slice(group.length + 1), summary]),
+        width,
+      ),
+    ],
+    examples(leaves.map((spec) => spec.examples[0] as string)),
+  ]);
+}
+
+export function programHelp(columns: number | undefined): string {
+  const width = Math.min(columns ?? WIDEST, WIDEST);
+  const single = COMMANDS.filter(({ path }) => !path.includes(' '));
+  const commands = [
+    ...Object.entries(GROUPS),
+    ...single.map(({ path, summary }) => [path, summary] as const),
+  ];
+  return sections([
+    wrapped(
+      'Manage the credentials of a graph database: secrets, tokens, and the store that holds them.',
+      width,
+    ),
+    ['Usage: graphcred <command> [options]'],
+    ['First steps:', ...definitions(FIRST_STEPS, width)],
+    ['Commands:', ...definitions(commands, width)],
+    ['Help:', ...definitions(HELP_LINES, width)],
+  ]);
+}
+
+const FIRST_STEPS = [
+  ['graphcred sandbox', 'start a local imitation of the database, to try things on'],
+  ['graphcred login', 'say where your database is and who you are'],
+  ['graphcred secret create ci --save', 'create a secret and save it'],
+  ['graphcred token get', 'print a token: a stored one, or a new one'],
+] as const;
+
+const HELP_LINES = [
+  ['graphcred help <command>', 'help for one command'],
+  ['graphcred help <topic>', 'settings, environment, exit-codes, formatting'],
+  ['graphcred --version', 'print the version'],
+] as const;
+
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+const examples = (lines: readonly string[]) => ['Examples:', ...lines.map((line) => `  ${line}`)];
+
+function sections(parts: readonly (readonly string[] | false)[]): string {
+  return `${parts.flatMap((lines) => (lines === false ? [] : [lines.join('\n')])).join('\n\n')}\n`;
+}
+
+/** An option as help and `help settings` show it. */
+export function optionRow({ name, short, value, choices, repeat, help }: OptionSpec): [string, string] {
+  const notes = [choices && `one of ${choices.join(', ')}`, repeat && 'may be repeated'].filter(Boolean);
+  return [
+    `${short ? `-${short}, ` : ''}--${name}${value ? ` <${value}>` : ''}`,
+    notes.length > 0 ? `${help} (${notes.join('; ')})` : help,
+  ];
+}
+
+/** Names on the left, what they mean on the right, or below where a terminal is narrow. */
+function definitions(rows: readonly (readonly [string, string])[], width: number): string[] {
+  const column = Math.max(...rows.map(([name]) => name.length)) + 4;
+  const isNarrow = width - column < NARROWEST;
+  return rows.flatMap(([name, text]) => {
+    if (isNarrow) return [`  ${name}`, ...wrapped(text, width - 6).map((line) => `      ${line}`)];
+    const [first = '', ...more] = wrapped(text, width - column);
+    return [`  ${name}`.padEnd(column) + first, ...more.map((line) => ' '.repeat(column) + line)];
+  });
+}

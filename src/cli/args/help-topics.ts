@@ -1,0 +1,108 @@
+import { SETTINGS } from '../../config/keys.js';
+import { EXITS } from '../output/exit-codes.js';
+import { table, wrapped } from '../output/table.js';
+import { optionRow } from './help-text.js';
+import { HEADINGS, OUTPUT } from './options.js';
+
+const FORMATS = [
+  ['text', 'all commands', 'for people; token get prints the bare token'],
+  [
+    'json',
+    'all commands',
+    'one document with "schemaVersion": 1; times as ...At (RFC 3339, UTC) and ...AtUnix',
+  ],
+  ['env', 'token get, refresh', "export TG_API_TOKEN='...'; --shell fish or powershell for those"],
+  ['header', 'token get, refresh', 'Authorization: Bearer ...'],
+  [
+    'github',
+    'token get, refresh',
+    'a mask first, then token and expires-at in $GITHUB_OUTPUT; --export: also $GITHUB_ENV',
+  ],
+  ['gitlab', 'token get, refresh', 'a private dotenv file, named by --dotenv'],
+  ['k8s-secret', 'token get', 'a Kubernetes Secret, named by --name, for kubectl apply -f -'],
+] as const;
+
+interface Topic {
+  readonly title: string;
+  readonly intro: string;
+  readonly head: readonly string[];
+  readonly rows: () => readonly (readonly string[])[];
+  /** The columns with long cells, which are broken into lines where a terminal is narrow. */
+  readonly long: readonly number[];
+}
+
+/** Help topics. The pages in docs/ of the same name are made from them. */
+export const TOPICS: Readonly<Record<string, Topic>> = {
+  settings: {
+    title: 'Settings',
+    intro:
+      'Options that commands share. They may stand before or after the command. Each has a variable too: graphcred help environment.',
+    head: ['option', 'meaning'],
+    long: [1, 0],
+    rows: () => [...HEADINGS.flatMap(([, options]) => options), OUTPUT].map(optionRow),
+  },
+  'exit-codes': {
+    title: 'Exit codes',
+    intro: 'With -o json an error is one object on stderr; error.code is one of these names.',
+    head: ['exit', 'codes', 'meaning', 'retry'],
+    long: [1, 2],
+    rows: () =>
+      EXITS.map(({ status, codes, meaning, retry }) => [String(status), codes.join(', '), meaning, retry]),
+  },
+  environment: {
+    title: 'Environment variables',
+    intro:
+      'Highest priority first: flag, GRAPHCRED_*, TG_* (ignored when --profile is typed), profile, config file, default.',
+    head: ['setting', 'flag', 'variable', "field's variable", 'default'],
+    long: [2, 0],
+    rows: () => [
+      ['profile', '--profile', 'GRAPHCRED_PROFILE', '', 'default'],
+      ['config file', '--config', 'GRAPHCRED_CONFIG', '', 'the nearest file in this folder or its parents'],
+      ...Object.entries(SETTINGS).map(([key, { flag, variable, tgVariable, default: preset }]) => [
+        key,
+        flag ? `--${flag}` : '',
+        variable ?? '',
+        tgVariable ?? '',
+        preset ?? '',
+      ]),
+      [
+        'key of the stores file and redis',
+        '',
+        'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE',
+        '',
+        'generated',
+      ],
+      ['password of the Redis server', '', 'GRAPHCRED_REDIS_PASSWORD', '', 'redis.passwordFile'],
+      ['token for api and token check', '', '', 'TG_API_TOKEN', 'the held one'],
+      ['nothing kept, nothing asked', '', 'CI', '', ''],
+      ['no colours', '--no-color', 'NO_COLOR', '', ''],
+      ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', '', ''],
+    ],
+  },
+  formatting: {
+    title: 'Output formats',
+    intro: 'stdout is the result and nothing else; notes, warnings and questions go to stderr.',
+    head: ['format', 'for', 'shape'],
+    long: [2, 1],
+    rows: () => FORMATS,
+  },
+};
+
+/** A topic as it is read in a terminal. */
+export function topicText(name: string, width: number | undefined): string {
+  const { title, intro, head, rows, long } = TOPICS[name] as Topic;
+  return `${title}\n\n${wrapped(intro, width ?? Number.POSITIVE_INFINITY).join('\n')}\n\n${table(
+    head.map((cell) => cell.toUpperCase()),
+    rows(),
+    { width, giving: long, wrap: true },
+  )}\n`;
+}
+
+/** A topic as a page of Markdown. */
+export function topicPage(name: string): string {
+  const { title, intro, head, rows } = TOPICS[name] as Topic;
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replace(/\|/g, '\\|')).join(' | ')} |`;
+  const rule = `|${head.map(() => '---|').join('')}`;
+  return `# ${title}\n\n${intro}\n\n${[line(head), rule, ...rows().map(line)].join('\n')}\n`;
+}

@@ -1,0 +1,138 @@
+import { GraphException } from '../../core/errors.js';
+import type { OptionSpec } from '../command.js';
+
+const option = (name: string, help: string, value?: string, more: Partial<OptionSpec> = {}): OptionSpec => ({
+  name,
+  help,
+  ...(value === undefined ? {} : { value }),
+  ...more,
+});
+
+export const LIFETIME = option(
+  'lifetime',
+  'how long a new token lives: 90 (seconds), 15m, 12h, 30d (default), 1w',
+  'duration',
+);
+export const MIN_TTL = option(
+  'min-ttl',
+  'replace a stored token that has less life left than this',
+  'duration',
+);
+export const TOKEN_STDIN = option('token-stdin', 'read the token from stdin');
+export const YES = option('yes', 'do not ask before dropping', undefined, { short: 'y' });
+export const STORE = option(
+  'store',
+  'where tokens and secrets are stored, in this call; login remembers it',
+  'store',
+  {
+    choices: ['keychain', 'file', 'redis', 'none'],
+  },
+);
+const OUTPUT_HELP = 'how the result is printed';
+
+export const CONFIG = option('config', 'use this config file', 'file');
+
+export const PROFILE = option('profile', 'use the settings of this profile', 'name', { short: 'p' });
+
+/** Which server, which graph, which files. */
+const TARGET: readonly OptionSpec[] = [
+  PROFILE,
+  CONFIG,
+  option('host', 'server, as a URL without port: https://graph.example.com', 'url'),
+  option('rest-port', 'port of the REST server (9000)', 'port'),
+  option('gsql-port', 'port of the service server (14240)', 'port'),
+  option('rest-url', 'REST server, as a URL with port; instead of host and port', 'url'),
+  option('gsql-url', 'service server, as a URL with port; instead of host and port', 'url'),
+  option('graph', 'graph to work on', 'name'),
+  option('server-version', 'auto (default), 3, 4, or a version such as 3.10.1', 'version'),
+  option('timeout', 'give up when the whole call takes longer (30s)', 'duration'),
+  option('wait', 'how long to wait for a server that is asleep or starting (0)', 'duration'),
+  option('ca', 'trust server certificates issued by this CA (PEM file)', 'file'),
+  option('cert', 'client certificate (PEM file)', 'file'),
+  option('key', 'key of the client certificate (PEM file)', 'file'),
+  option('insecure', 'do not verify the server certificate (insecure)'),
+];
+
+/** Who asks. */
+const CREDENTIALS: readonly OptionSpec[] = [
+  option('username', 'user name', 'name', { short: 'u' }),
+  option('password-stdin', 'read the password from stdin'),
+  option('password-file', 'read the password from a file', 'file'),
+  option('secret-stdin', 'read the secret from stdin'),
+  option('secret-file', 'read the secret from a file', 'file'),
+  option('secret-alias', 'use this saved secret', 'name'),
+  option('principal', 'label of the token, in place of who it is minted for', 'label'),
+];
+
+export const BEHAVIOUR: readonly OptionSpec[] = [
+  option('no-input', 'never ask a question'),
+  option('quiet', 'print no notes; warnings and errors stay', undefined, { short: 'q' }),
+  option('verbose', 'report each request on stderr', undefined, { short: 'v' }),
+  option('no-color', 'print no colours'),
+];
+
+export const OUTPUT: OptionSpec = option('output', OUTPUT_HELP, 'format', {
+  short: 'o',
+  choices: ['text', 'json'],
+});
+
+const TOKEN_FORMATS = ['text', 'json', 'env', 'header', 'github', 'gitlab'];
+const TOKEN_FILES: readonly OptionSpec[] = [
+  option('shell', 'dialect of -o env', 'shell', { choices: ['sh', 'fish', 'powershell'] }),
+  option('export', 'with -o github: also set TG_API_TOKEN for later steps'),
+  option('dotenv', 'with -o gitlab: the file to write', 'file'),
+];
+/** For commands whose result is a token. */
+export const TOKEN_OUTPUT: readonly OptionSpec[] = [
+  option('output', OUTPUT_HELP, 'format', { short: 'o', choices: TOKEN_FORMATS }),
+  ...TOKEN_FILES,
+];
+/** A refreshed token is no new document of a cluster: `token get` alone makes one. */
+export const TOKEN_GET_OUTPUT: readonly OptionSpec[] = [
+  option('output', OUTPUT_HELP, 'format', { short: 'o', choices: [...TOKEN_FORMATS, 'k8s-secret'] }),
+  ...TOKEN_FILES,
+  option('name', 'with -o k8s-secret: the name of the Secret', 'name'),
+];
+
+/** What commands have in common, by the headings under which help and the man page show it. */
+export const HEADINGS: readonly (readonly [heading: string, options: readonly OptionSpec[]])[] = [
+  ['Server and graph', TARGET],
+  ['Credentials and store', [...CREDENTIALS, STORE]],
+  ['Behaviour', BEHAVIOUR],
+];
+export const COMMON: readonly OptionSpec[] = HEADINGS.flatMap(([, options]) => options);
+
+const CREDENTIAL_FLAG = /^--(password|secret|token)(=|$)/;
+const LOOKS_LIKE_A_SECRET = /^[a-z0-9]{32}$/;
+
+/**
+ * Refuses a credential among the arguments before anything else looks at them: every user of the machine
+ * can read a command line, and it stays in the shell's history. The value is never repeated.
+ * `sandbox` takes `--secret` for secrets it makes up itself.
+ */
+export function refuseCredentials(argv: readonly string[]): void {
+  if (argv[0] === 'sandbox') return;
+  const dashes = argv.indexOf('--');
+  const end = dashes === -1 ? argv.length : dashes;
+  // Behind `--` stand no options; but of `exec` alone they are another program's words.
+  const own = argv[0] === 'exec' ? argv.slice(0, end) : argv;
+  for (const [at, word] of own.entries()) {
+    const match = at < end && word.startsWith('--') && CREDENTIAL_FLAG.exec(word);
+    if (match) {
+      const name = match[1];
+      const file = name === 'token' ? '' : `, --${name}-file FILE or GRAPHCRED_${name?.toUpperCase()}`;
+      throw new GraphException('USAGE', `--${name} is refused: other users can read a command line.`, {
+        hint: `use --${name}-stdin${file}; change the ${name} if it was a real one`,
+      });
+    }
+    if (word.length === 32 && LOOKS_LIKE_A_SECRET.test(word)) {
+      throw new GraphException(
+        'USAGE',
+        'One of the arguments looks like a secret; a command line is no place for one.',
+        {
+          hint: 'name a secret by its alias: graphcred secret list',
+        },
+      );
+    }
+  }
+}

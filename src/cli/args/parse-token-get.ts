@@ -1,0 +1,55 @@
+import type { CommandSpec, Flags } from '../command.js';
+import { COMMON, LIFETIME, MIN_TTL, TOKEN_GET_OUTPUT } from './options.js';
+
+export interface Parsed {
+  readonly args: readonly string[];
+  readonly flags: Flags;
+}
+
+/**
+ * Hot path: reads flags without loading commander. Answers only for input with one possible reading:
+ * whole names, one short option a word, values that do not begin with a dash. Anything else is
+ * `undefined` and goes to commander, which also makes the error texts.
+ */
+export function parseQuickly(spec: CommandSpec, argv: readonly string[]): Parsed | undefined {
+  const flags: Record<string, string | true> = {};
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] as string;
+    const equals = word.startsWith('--') ? word.indexOf('=') : -1;
+    const said = equals === -1 ? word : word.slice(0, equals);
+    const option = spec.options.find(
+      ({ name, short }) => said === `--${name}` || (short && said === `-${short}`),
+    );
+    if (!option || option.repeat) return undefined;
+    if (option.value === undefined) {
+      if (equals !== -1) return undefined;
+      flags[option.name] = true;
+      continue;
+    }
+    const value = equals === -1 ? argv[++at] : word.slice(equals + 1);
+    if (value === undefined || (equals === -1 && value.startsWith('-'))) return undefined;
+    if (option.choices && !option.choices.includes(value)) return undefined;
+    flags[option.name] = value;
+  }
+  return { args: [], flags };
+}
+
+/** In a file of its own because `token get` is called in loops: the table of all other commands is not loaded for it. */
+export const TOKEN_GET: CommandSpec = {
+  path: 'token get',
+  summary: 'print a token: a held one while it lives, else a new one',
+  examples: [
+    'graphcred token get -o header | curl -H @- http://127.0.0.1:9000/echo',
+    'graphcred token get -p prod --lifetime 15m -o json',
+  ],
+  notes:
+    'Without a held token it needs a secret, or user name and password, and keeps the new token in the store.',
+  options: [
+    ...COMMON,
+    ...TOKEN_GET_OUTPUT,
+    LIFETIME,
+    MIN_TTL,
+    { name: 'fresh', help: 'a token minted after this call began, never an older one' },
+  ],
+  load: () => import('../commands/token/get.js'),
+};

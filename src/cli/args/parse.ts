@@ -1,0 +1,212 @@
+import { Argument, Command, CommanderError, Option } from 'commander';
+import { GraphException } from '../../core/errors.js';
+import type { CommandSpec, Flags, OptionSpec } from '../command.js';
+import type { Context } from '../context.js';
+import { COMMANDS, GROUPS } from './catalogue.js';
+import { withoutShortForms } from './command-first.js';
+import { commandHelp, groupHelp, programHelp } from './help-text.js';
+import { didYouMean } from './suggest.js';
+
+export interface Chosen {
+  readonly spec: CommandSpec;
+  readonly args: readonly string[];
+  readonly flags: Flags;
+}
+
+/**
+ * Reads the command line with commander. Returns the chosen command, or undefined when help or the version
+ * was printed instead.
+ * @throws GraphException USAGE
+ */
+export async function parseCommandLine(
+  ctx: Context,
+  typed: readonly string[],
+  version: string,
+): Promise<Chosen | undefined> {
+  const argv = typed.length === 0 ? ['--help'] : withoutShortForms(typed);
+  const [first, ...words] = argv;
+  return first === 'help' && words.length > 0 ? helpFor(ctx, words, version) : parse(ctx, argv, version);
+}
+
+function parse(ctx: Context, argv: readonly string[], version: string): Chosen | undefined {
+  let chosen: Chosen | undefined;
+  const program = new Command('graphcred');
+  program
+    .version(version, '--version', 'print the version')
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => ctx.stdout.write(text),
+      writeErr: () => {},
+      // commander's own answers would make both streams of the process, which costs more than the help.
+      getOutHelpWidth: () => ctx.stdout.columns ?? 100,
+      getErrHelpWidth: () => 100,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .helpCommand('help [command]');
+  const { columns } = ctx.stdout;
+  program.helpInformation = () => programHelp(columns);
+  const groups = new Map<string, Command>();
+  for (const spec of COMMANDS) {
+    const words = spec.path.split(' ');
+    const leaf = words.pop() as string;
+    const parent = words.length === 0 ? program : group(program, groups, words[0] as string, columns);
+    // The commands of a group that was not typed cost time and are never looked at.
+    if (words[0] !== undefined && !argv.includes(words[0])) continue;
+    addLeaf(parent, leaf, spec, isTyped(spec, argv), columns, (args, flags) => {
+      chosen = { spec, args, flags };
+    });
+  }
+  try {
+    program.parse([...argv], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return undefined;
+    throw usage(error, argv);
+  }
+  return chosen;
+}
+
+function isTyped({ path }: CommandSpec, argv: readonly string[]): boolean {
+  return path.split(' ').every((word, at) => argv[at] === word);
+}
+
+function group(
+  program: Command,
+  groups: Map<string, Command>,
+  name: string,
+  columns: number | undefined,
+): Command {
+  const known = groups.get(name);
+  if (known) return known;
+  const made = program.command(name);
+  made.helpInformation = () => groupHelp(name, columns);
+  // Without this a group named alone prints help as an error of its own.
+  made.action(() => {
+    throw new GraphException('USAGE', `graphcred ${name} needs one more word.`, {
+      hint: `choose one of: ${pathsOf(leavesOf(name))}; see: graphcred ${name} --help`,
+    });
+  });
+  groups.set(name, made);
+  return made;
+}
+
+const leavesOf = (group: string) => COMMANDS.filter(({ path }) => path.startsWith(`${group} `));
+const pathsOf = (specs: readonly CommandSpec[]) => specs.map(({ path }) => path).join(', ');
+function addLeaf(
+  parent: Command,
+  name: string,
+  spec: CommandSpec,
+  typed: boolean,
+  columns: number | undefined,
+  choose: (args: string[], flags: Flags) => void,
+): void {
+  const command = parent.command(name);
+  command.helpInformation = () => commandHelp(spec, columns);
+  for (const { name: argument, required, variadic } of spec.args ?? []) {
+    const shown = `${argument}${variadic ? '...' : ''}`;
+    command.addArgument(new Argument(required ? `<${shown}>` : `[${shown}]`));
+  }
+  // Options of the commands that were not typed cost time and are never looked at.
+  if (typed) for (const option of spec.options) command.addOption(commanderOption(option));
+  if (spec.passThrough) command.passThroughOptions();
+  if (!spec.args) command.allowExcessArguments(false);
+  command.action(() => choose(command.args, flagsOf(command, spec)));
+}
+
+function commanderOption(spec: OptionSpec): Option {
+  const short = spec.short ? `-${spec.short}, ` : '';
+  const option = new Option(`${short}--${spec.name}${spec.value ? ` <${spec.value}>` : ''}`, spec.help);
+  if (spec.choices) option.choices([...spec.choices]);
+  if (spec.repeat)
+    option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
+  // `--no-input` is a switch of its own here, not the opposite of an `--input`.
+  option.negate = false;
+  return option;
+}
+
+function flagsOf(command: Command, spec: CommandSpec): Flags {
+  const values = command.opts<Record<string, string | true | string[] | undefined>>();
+  const flags: Record<string, string | true | string[] | undefined> = {};
+  for (const option of command.options) {
+    const known = spec.options.find(({ name }) => `--${name}` === option.long);
+    const value = values[option.attributeName()];
+    if (known && value !== undefined) flags[known.name] = value;
+  }
+  return flags;
+}
+
+/** commander's own words, with what was typed left out: it may be a credential. */
+function usage(error: CommanderError, argv: readonly string[]): GraphException {
+  const hint = `see: graphcred ${commandWords(argv)}--help`;
+  const group = argv[0] !== undefined && Object.hasOwn(GROUPS, argv[0]) ? argv[0] : undefined;
+  // A group is a command to commander, so it complains of the words behind the wrong one.
+  if (group !== undefined && /^[^-]/.test(argv[1] ?? '') && !COMMANDS.some((spec) => isTyped(spec, argv))) {
+    return new GraphException('USAGE', 'There is no such command.', {
+      hint: `${didYouMean(argv)}choose one of: ${pathsOf(leavesOf(group))}`,
+    });
+  }
+  switch (error.code) {
+    case 'commander.unknownCommand':
+      return new GraphException('USAGE', 'There is no such command.', { hint: `${didYouMean(argv)}${hint}` });
+    case 'commander.unknownOption': {
+      if (flagName(error.message) === '--json')
+        return new GraphException('USAGE', 'There is no option --json here.', {
+          hint: `for JSON: -o json; ${hint}`,
+        });
+      const near = /\(Did you mean (?:one of )?([^?]+)\?\)/.exec(error.message)?.[1];
+      const did = near ? `did you mean ${near}? ` : '';
+      return new GraphException('USAGE', `There is no option ${flagName(error.message)} here.`, {
+        hint: `${did}${hint}`,
+      });
+    }
+    case 'commander.optionMissingArgument':
+      return new GraphException('USAGE', `The option ${flagName(error.message)} needs a value.`, { hint });
+    case 'commander.missingArgument': {
+      const name = /argument '([^']+)'/.exec(error.message)?.[1] ?? 'a word';
+      return new GraphException('USAGE', `The ${name} is missing.`, { hint });
+    }
+    case 'commander.excessArguments':
+      return new GraphException('USAGE', 'There are more words than this command takes.', {
+        hint: argv[0] === 'login' ? `to name the profile: graphcred login -p NAME; ${hint}` : hint,
+      });
+    case 'commander.invalidArgument': {
+      const choices = /Allowed choices are (.+)\.$/.exec(error.message)?.[1];
+      const message = `${flagName(error.message)} does not take this value.`;
+      return new GraphException('USAGE', message, { hint: choices ? `choose one of: ${choices}` : hint });
+    }
+    default:
+      return new GraphException('USAGE', 'A command is missing.', { hint: 'see: graphcred --help' });
+  }
+}
+
+/** The long name of the flag commander complains about, without the value that may be glued to it. */
+function flagName(message: string): string {
+  return /--[a-z][a-z-]*/.exec(message)?.[0] ?? /'(-[A-Za-z])/.exec(message)?.[1] ?? 'given';
+}
+
+function commandWords(argv: readonly string[]): string {
+  const typed = argv.slice(0, 2).join(' ');
+  const spec = COMMANDS.find(({ path }) => typed === path || argv[0] === path);
+  if (spec) return `${spec.path} `;
+  return argv[0] !== undefined && Object.hasOwn(GROUPS, argv[0]) ? `${argv[0]} ` : '';
+}
+
+/** Help for a topic; for a command, `help token get` is `token get --help`. */
+async function helpFor(ctx: Context, words: readonly string[], version: string): Promise<undefined> {
+  const { TOPICS, topicText } = await import('./help-topics.js');
+  const [name = ''] = words;
+  if (name === 'help') return void parse(ctx, ['--help'], version);
+  if (Object.hasOwn(TOPICS, name)) {
+    ctx.stdout.write(topicText(name, ctx.stdout.columns));
+    return;
+  }
+  const asked = words.join(' ');
+  if (!COMMANDS.some(({ path }) => path === asked || path.startsWith(`${asked} `))) {
+    throw new GraphException('USAGE', 'There is no help of this name.', {
+      hint: `${didYouMean(words)}a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
+    });
+  }
+  parse(ctx, [...words, '--help'], version);
+}

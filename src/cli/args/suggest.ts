@@ -1,0 +1,77 @@
+import { COMMANDS, GROUPS } from './catalogue.js';
+
+/** What other tools call it. */
+const OTHER_WORDS: Readonly<Record<string, string>> = {
+  'secret add': 'secret create',
+  'secret delete': 'secret drop',
+  'secret new': 'secret create',
+  'secret remove': 'secret drop',
+  'token create': 'token get',
+  'token drop': 'token delete',
+  'token mint': 'token get',
+  'token new': 'token get',
+  'token renew': 'token refresh',
+  'token revoke': 'token delete',
+  'token verify': 'token check',
+  run: 'exec',
+  version: '--version',
+  whoami: 'status',
+};
+
+/** What may have been meant by words that are no command, at most three, as a question; empty when nothing is near. */
+export function didYouMean(words: readonly string[]): string {
+  const typed = words.filter((word) => !word.startsWith('-')).map((word) => word.toLowerCase());
+  const [first = '', second = ''] = typed;
+  const near = [...new Set(nearest(first, second))].slice(0, 3);
+  return near.length === 0 ? '' : `did you mean ${near.join(' or ')}? `;
+}
+
+function nearest(first: string, second: string): string[] {
+  const other = [`${first} ${second}`, first].find((words) => Object.hasOwn(OTHER_WORDS, words));
+  if (other !== undefined) return [OTHER_WORDS[other] as string];
+  const paths = [...COMMANDS.map(({ path }) => path), 'help'];
+  // A second word after a group is part of the command; after anything else it may be an argument.
+  const inGroup = Object.hasOwn(GROUPS, first) && second !== '';
+  const typed = inGroup ? [`${first} ${second}`] : [`${first} ${second}`, `${second} ${first}`];
+  const found = closest(
+    paths.map((path) => {
+      const leaf = path.split(' ').at(-1) as string;
+      return {
+        path,
+        slips: Math.min(...typed.map((one) => slips(one, path)), inGroup ? 9 : slips(first, leaf)),
+      };
+    }),
+  );
+  if (found.length > 0 || inGroup) return found;
+  return closest(Object.keys(GROUPS).map((path) => ({ path, slips: slips(first, path) })));
+}
+
+function closest(all: readonly { path: string; slips: number }[]): string[] {
+  const least = Math.min(...all.map((one) => one.slips));
+  return least > 2 ? [] : all.filter((one) => one.slips === least).map(({ path }) => path);
+}
+
+/** Letters missing, too many, wrong or swapped with their neighbour; 9 when it is another word altogether. */
+function slips(typed: string, meant: string): number {
+  if (Math.abs(typed.length - meant.length) > 2) return 9;
+  const rows: number[][] = [Array.from({ length: meant.length + 1 }, (_, column) => column)];
+  for (let row = 1; row <= typed.length; row++) {
+    const [above = [], twoAbove = []] = [rows[row - 1], rows[row - 2]];
+    const line = [row];
+    for (let column = 1; column <= meant.length; column++) {
+      const same = typed[row - 1] === meant[column - 1];
+      const swapped = typed[row - 1] === meant[column - 2] && typed[row - 2] === meant[column - 1];
+      line.push(
+        Math.min(
+          (above[column] ?? 9) + 1,
+          (line[column - 1] ?? 9) + 1,
+          (above[column - 1] ?? 9) + (same ? 0 : 1),
+          swapped ? (twoAbove[column - 2] ?? 9) + 1 : 9,
+        ),
+      );
+    }
+    rows.push(line);
+  }
+  const count = rows.at(-1)?.at(-1) ?? 9;
+  return count * 3 > meant.length + 1 ? 9 : count;
+}

@@ -1,0 +1,45 @@
+import type { Call } from '../../command.js';
+import { table } from '../../output/table.js';
+import { openLocalSession } from '../../session/session.js';
+
+/** `graphcred profile list` */
+export async function run(call: Call): Promise<undefined> {
+  const { report, ctx } = call;
+  const { settings, hiddenConfig } = await openLocalSession(call, { anyProfile: true });
+  const { file } = settings;
+  const defaultProfile = file?.config.defaultProfile ?? 'default';
+  const profiles = [...(file?.config.profiles ?? [])].map(
+    ([name, { host, gsqlUrl, restUrl, graph, username }]) => ({
+      name,
+      default: name === defaultProfile,
+      host: String(gsqlUrl ?? host ?? restUrl ?? ''),
+      graph: graph === undefined ? null : String(graph),
+      username: username === undefined ? null : String(username),
+    }),
+  );
+  if (hiddenConfig !== undefined)
+    report.note(
+      `${file?.path} hides your own profiles in ${hiddenConfig}; to list those: --config ${hiddenConfig}`,
+    );
+  if (report.json) {
+    report.document({ file: file?.path ?? null, profiles });
+    return;
+  }
+  if (profiles.length === 0) {
+    report.note('there are no profiles; make one: graphcred login');
+    return;
+  }
+  const rows = profiles.map((one) => [
+    one.default ? '*' : '',
+    one.name,
+    one.host || '-',
+    one.graph ?? '-',
+    one.username ?? '-',
+  ]);
+  report.result(
+    table(['', 'PROFILE', 'SERVER', 'GRAPH', 'USER'], rows, {
+      width: ctx.stdout.columns,
+      giving: [2, 3, 4, 1],
+    }),
+  );
+}

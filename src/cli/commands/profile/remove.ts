@@ -1,0 +1,97 @@
+import { noSuchProfile } from '../../../config/errors.js';
+import { isInFile, type Settings } from '../../../config/keys.js';
+import { removeProfile } from '../../../config/write.js';
+import { GraphException } from '../../../core/errors.js';
+import { withLock } from '../../../store/lock/lock.js';
+import type { Call } from '../../command.js';
+import { askYes } from '../../output/prompt.js';
+import { counted } from '../../output/time.js';
+import { addressesSetAt, isKeptFor, type Owner } from '../../session/binding.js';
+import { openLocalSession } from '../../session/session.js';
+import { configDirOf, open } from '../../session/store.js';
+import type { LocalSession } from '../../session/types.js';
+
+/** `graphcred profile remove` */
+export async function run(call: Call): Promise<undefined> {
+  const { report, args, flags } = call;
+  const [name = ''] = args;
+  const session = await openLocalSession(call, { newProfile: true, profile: name });
+  const { file, profileNames } = session.settings;
+  if (!profileNames.includes(name))
+    throw noSuchProfile({ name, source: 'profile remove' }, file?.path, profileNames);
+  await confirm(session, name, flags.yes === true);
+  const owner = ownerOf(session.settings);
+  const sharer = await profileWithSameOwner(call, name, profileNames, owner);
+  const forgotten =
+    sharer === undefined && owner ? await forget(session, owner) : { tokens: 0, secrets: 0, passwords: 0 };
+  const written = await removeProfile(configDirOf(session), name, (lock, work) =>
+    withLock(lock, { waitMs: 10_000 }, work),
+  );
+  if (sharer !== undefined)
+    report.note(
+      `tokens and saved credentials stay, because profile ${sharer} uses the same server and user; to forget them: graphcred logout -p ${sharer}`,
+    );
+  if (report.json) {
+    report.document({ removed: name, file: written, forgotten });
+    return;
+  }
+  const { tokens, secrets, passwords } = forgotten;
+  report.result(
+    `Removed profile ${name} from ${written}. Forgot ${counted(tokens, 'token')}, ${counted(secrets, 'secret')} and ${counted(passwords, 'password')} on this machine; the server still knows them.`,
+  );
+  const wasDefault = file?.config.defaultProfile === name;
+  const others = profileNames.filter((other) => other !== name);
+  if (wasDefault && others.length > 0)
+    report.note(`there is no default profile now; choose one: graphcred profile use ${others[0]}`);
+}
+
+async function confirm(session: LocalSession, name: string, yes: boolean): Promise<void> {
+  if (yes) return;
+  if (!session.canPrompt) {
+    throw new GraphException(
+      'INPUT_REQUIRED',
+      `Removing profile ${name} needs a yes, and there is no terminal to ask.`,
+      {
+        hint: `graphcred profile remove ${name} --yes`,
+      },
+    );
+  }
+  const question = `Remove profile ${name}, and forget its tokens, secrets and password on this machine?`;
+  if (!(await askYes(session.call, question))) throw new GraphException('CANCELLED', 'Nothing was removed.');
+}
+
+/** Whose records belong to the profile: by the config file alone, whatever flags and variables say. */
+function ownerOf(settings: Settings): Owner | undefined {
+  const addresses = addressesSetAt(settings, ['profile', 'fileDefaults']);
+  const username = settings.all.username.find(({ level }) => isInFile(level))?.value as string | undefined;
+  return addresses && { gsqlUrl: addresses.gsqlUrl, username };
+}
+
+async function profileWithSameOwner(
+  call: Call,
+  name: string,
+  names: readonly string[],
+  owner: Owner | undefined,
+): Promise<string | undefined> {
+  for (const other of names) {
+    if (other === name) continue;
+    const { settings } = await openLocalSession(call, { newProfile: true, profile: other });
+    const its = ownerOf(settings);
+    const isSameUser =
+      its?.username === undefined || owner?.username === undefined || its.username === owner.username;
+    if (its && its.gsqlUrl === owner?.gsqlUrl && isSameUser) return other;
+  }
+  return undefined;
+}
+
+async function forget(session: LocalSession, owner: Owner) {
+  const count = { token: 0, secret: 0, password: 0 };
+  // Profiles do not say in which store their records are.
+  for (const name of session.stateDir === undefined ? [] : (['keychain', 'file'] as const)) {
+    const store = await open(session, name, true);
+    for (const record of (await store.list()).filter((one) => isKeptFor(one, owner))) {
+      if (await store.remove(record.key)) count[record.kind]++;
+    }
+  }
+  return { tokens: count.token, secrets: count.secret, passwords: count.password };
+}

@@ -1,0 +1,32 @@
+import { noSuchProfile } from '../../../config/errors.js';
+import { writeDefaultProfile } from '../../../config/write.js';
+import { withLock } from '../../../store/lock/lock.js';
+import type { Call } from '../../command.js';
+import { singleLine } from '../../output/report.js';
+import { openLocalSession } from '../../session/session.js';
+import { configDirOf } from '../../session/store.js';
+
+/** `graphcred profile use` */
+export async function run(call: Call): Promise<undefined> {
+  const { report, args, ctx } = call;
+  const [name = ''] = args;
+  const session = await openLocalSession(call, { newProfile: true });
+  const { file, profileNames } = session.settings;
+  if (!profileNames.includes(name))
+    throw noSuchProfile({ name, source: 'profile use' }, file?.path, profileNames);
+  const written = await writeDefaultProfile(configDirOf(session), name, (lock, work) =>
+    withLock(lock, { waitMs: 10_000 }, work),
+  );
+  const { GRAPHCRED_PROFILE } = ctx.env;
+  if (GRAPHCRED_PROFILE && GRAPHCRED_PROFILE !== name)
+    report.warn(
+      `GRAPHCRED_PROFILE is set to another profile and goes before the default; to end that: unset GRAPHCRED_PROFILE`,
+    );
+  const { settings } = await openLocalSession(call, { anyProfile: true });
+  if (settings.file && settings.file.path !== file?.path)
+    report.warn(
+      `in this folder ${settings.file.path} is in force and hides your own profiles; to use those here: --config ${written}`,
+    );
+  if (report.json) report.document({ defaultProfile: name, file: written });
+  else report.result(singleLine(`The default profile is now ${name} (${written}).`));
+}

@@ -1,0 +1,137 @@
+import { GraphException } from '../../core/errors.js';
+import type { Credential } from '../../credentials/resolve.js';
+import type { Store, StoreName, StoreRecord } from '../../store/store.js';
+import { isPlainAlias } from '../secret/prepare.js';
+import { tryStore } from '../secret/saved.js';
+import { isKeptFor, isSamePair, serversInForce, serversOfRecord } from '../session/binding.js';
+import { findVersion } from '../session/connect.js';
+import { open } from '../session/store.js';
+import type { Session } from '../session/types.js';
+
+/** What a login is going to keep. */
+export interface Kept {
+  readonly store: Store;
+  /** The store chosen because the first one cannot be used. */
+  readonly instead: StoreName | undefined;
+  /** The name of the secret to keep. */
+  readonly alias: string | undefined;
+  /** A secret that is saved here already and does for this profile. */
+  readonly savedAlias: string | undefined;
+  readonly password: boolean;
+  readonly makeDefault: boolean;
+}
+
+/**
+ * Every question of a login that comes after the server took the credential; nothing is written yet, so whoever stops
+ * at one leaves no trace.
+ * @param taken the aliases that are taken, as far as they are known
+ */
+export async function offer(
+  session: Session,
+  credential: Credential,
+  first: Store,
+  taken: ReadonlySet<string>,
+): Promise<Kept> {
+  const { store, instead } = await usableStore(session, credential, first);
+  const savedAlias = await aliasSavedHere(session, credential, store);
+  const alias = savedAlias === undefined ? await aliasToKeep(session, credential, store, taken) : undefined;
+  const password = await keepsPassword(session, credential, store);
+  if (credential.kind === 'password' && !session.canPrompt && !password && savedAlias === undefined)
+    session.call.report.note(
+      'the password is not kept; to work without it: graphcred secret create NAME --save, or log in with --save-password',
+    );
+  return { store, instead, alias, savedAlias, password, makeDefault: await becomesDefault(session) };
+}
+
+/** The store, tried out if something is to be kept. One that cannot be used is a question, where there is somebody to ask. */
+async function usableStore(
+  session: Session,
+  credential: Credential,
+  store: Store,
+): Promise<{ store: Store; instead: StoreName | undefined }> {
+  const { call, canPrompt } = session;
+  const asked = canPrompt || credential.kind === 'secret' || call.flags['save-password'] === true;
+  const isKept = credential.level === 'store' && !canPrompt;
+  if (store.name === 'none' || isKept || !asked) return { store, instead: undefined };
+  try {
+    await tryStore(session, store);
+    return { store, instead: undefined };
+  } catch (error) {
+    if (!(error instanceof GraphException) || !canPrompt || session.store.setAt !== undefined) throw error;
+    call.report.warn(error.message);
+    const { askChoice } = await import('../output/prompt.js');
+    const instead = await askChoice<StoreName>(call, 'Where to keep secrets and tokens instead', [
+      { name: 'in encrypted files, the key beside them', value: 'file' },
+      { name: 'nowhere: every command asks the server anew', value: 'none' },
+    ]);
+    return { store: await open(session, instead, true), instead };
+  }
+}
+
+/** A secret of this user, saved here for these servers and, on 3.x, this graph: the one the profile names, else the only one. */
+async function aliasSavedHere(
+  session: Session,
+  { username, kind }: Credential,
+  store: Store,
+): Promise<string | undefined> {
+  if (store.name === 'none' || username === undefined || kind === 'secret') return undefined;
+  const { gsqlUrl } = session.target;
+  const { secretsNeedGraph } = await findVersion(session);
+  const servers = await serversInForce(session);
+  const fits = (record: StoreRecord) =>
+    record.kind === 'secret' &&
+    isKeptFor(record, { gsqlUrl, username }) &&
+    isSamePair(serversOfRecord(record), servers) &&
+    (!secretsNeedGraph || record.info.graph === (session.graph ?? null));
+  const names = new Set(
+    (await store.list()).filter(fits).map(({ info }) => String(info.rotationOf ?? info.alias)),
+  );
+  if (session.secretAlias !== undefined && names.has(session.secretAlias)) return session.secretAlias;
+  return names.size === 1 ? [...names][0] : undefined;
+}
+
+/** The name under which a secret is kept for the next time: the one that was given, or a new one if the person wants it. */
+async function aliasToKeep(
+  { call, canPrompt }: Session,
+  credential: Credential,
+  store: Store,
+  taken: ReadonlySet<string>,
+): Promise<string | undefined> {
+  if (store.name === 'none') return undefined;
+  if (credential.kind === 'secret') return credential.level === 'store' ? undefined : 'login';
+  if (!canPrompt) return undefined;
+  let suggestion = 'graphcred';
+  for (let n = 2; taken.has(suggestion); n++) suggestion = `graphcred_${n}`;
+  const refuse = (text: string) => {
+    if (text === '-') return undefined;
+    if (taken.has(text)) return 'There is a secret of this name already.';
+    if (text.length > 128) return 'An alias has 128 characters at most.';
+    return isPlainAlias(text) ? undefined : 'Begin with a letter or _, then letters, digits and _.';
+  };
+  const { askText } = await import('../output/prompt.js');
+  const alias = await askText(call, 'Name of a secret to create and keep (- for none)', {
+    suggestion,
+    refuse,
+  });
+  return alias === '-' ? undefined : alias;
+}
+
+/** As the flag says; else a password that was typed is asked about, and proposed for the keychain. */
+async function keepsPassword({ call }: Session, { kind, level }: Credential, store: Store): Promise<boolean> {
+  if (call.flags['save-password'] === true) return true;
+  if (kind !== 'password' || level !== 'prompt' || store.name === 'none') return false;
+  const { askYes } = await import('../output/prompt.js');
+  const inKeychain = store.name === 'keychain';
+  const where = inKeychain ? 'in the keychain' : 'in an encrypted file, the key beside it';
+  return askYes(call, `Keep the password ${where}, so that secret commands do not ask for it?`, {
+    proposed: inKeychain,
+  });
+}
+
+async function becomesDefault({ call, canPrompt, settings }: Session): Promise<boolean> {
+  const { file, profile } = settings;
+  const other = file?.config.defaultProfile;
+  if (!canPrompt || profile.exists || other === undefined || other === profile.name) return false;
+  const { askYes } = await import('../output/prompt.js');
+  return askYes(call, `Make ${profile.name} the default profile instead of ${other}?`, { proposed: true });
+}

@@ -1,0 +1,119 @@
+import { GraphException } from '../../core/errors.js';
+import type { Credential } from '../../credentials/resolve.js';
+import { noneStore } from '../../store/none.js';
+import type { Store } from '../../store/store.js';
+import { counted } from '../output/time.js';
+import { type Connected, connect, requireGraph } from '../session/connect.js';
+import { findCredential } from '../session/credential.js';
+import type { Session } from '../session/types.js';
+
+const TRIES = 3;
+const PROOF_SECONDS = 60;
+
+export interface LoggedIn {
+  readonly credential: Credential;
+  readonly connected: Connected;
+  /** The aliases that are taken, as far as they are known. */
+  readonly taken: ReadonlySet<string>;
+}
+
+/**
+ * Proves the credential against the server. Where a person can be asked, a saved password is tried first; one that the
+ * server refuses is asked for, up to three times.
+ */
+export async function logIn(session: Session, store: Store): Promise<LoggedIn> {
+  const { call, canPrompt } = session;
+  const purpose = call.flags['save-password'] === true ? 'login' : 'mint';
+  // A saved secret cannot create another one, so a person who logs in uses a password.
+  let from = canPrompt ? passwordsOf(store) : store;
+  for (let triesLeft = TRIES - 1; ; triesLeft--) {
+    const credential = await findCredential(session, purpose, async () => from);
+    if (canPrompt && credential.level === 'store')
+      call.report.note(`using the saved password of ${credential.username}`);
+    await credential.value();
+    session.timeLeft.ms = session.timeoutMs;
+    try {
+      const connected = await connect(session, credential);
+      return { credential, connected, taken: await prove(session, connected, credential) };
+    } catch (error) {
+      const isWrong = error instanceof GraphException && error.code === 'AUTH_FAILED';
+      if (isWrong && canPrompt && credential.level === 'store') {
+        call.report.warn('the server refused the saved password; type the present one');
+        from = noneStore;
+        triesLeft = TRIES;
+        continue;
+      }
+      if (!isWrong || credential.level !== 'prompt' || triesLeft === 0) throw error;
+      call.report.warn(`${error.message} Try again (${counted(triesLeft, 'more attempt')}).`);
+    }
+  }
+}
+
+function passwordsOf(store: Store): Store {
+  return { ...store, list: async () => (await store.list()).filter(({ kind }) => kind === 'password') };
+}
+
+/** @returns the aliases that are taken, as far as they are known */
+async function prove(
+  session: Session,
+  { connection, version }: Connected,
+  credential: Credential,
+): Promise<ReadonlySet<string>> {
+  if (credential.kind === 'secret') {
+    await connection.mintToken({ lifetime: PROOF_SECONDS });
+    return new Set();
+  }
+  if (version.secretsNeedGraph) requireGraph(session);
+  return new Set((await connection.listSecrets()).map(({ alias }) => alias));
+}
+
+/**
+ * Where secrets belong to no graph, listing them says nothing of the graph: a token minted for it does.
+ * @param secret made by this login; without one the server makes a secret for the token, which is dropped again
+ * @throws GraphException NOT_FOUND
+ */
+export async function proveGraph(
+  session: Session,
+  login: LoggedIn,
+  secret: string | undefined,
+): Promise<void> {
+  const { graph, timeLeft, timeoutMs, call } = session;
+  const { connected, credential } = login;
+  if (graph === undefined || connected.version.secretsNeedGraph || credential.kind === 'secret') return;
+  timeLeft.ms = timeoutMs;
+  // From here on the server makes something.
+  call.interruption?.begin();
+  try {
+    if (secret === undefined) {
+      const failure = await mintAndTidyUp(login);
+      if (failure !== undefined && call.interruption?.status !== undefined) throw failure;
+    } else await connected.connection.mintToken({ lifetime: PROOF_SECONDS, secret });
+  } catch (error) {
+    // A user who may not mint is logged in all the same; the graph stays unproven.
+    if (error instanceof GraphException && error.code === 'PERMISSION_DENIED') return;
+    throw call.interruption?.status === undefined || secret !== undefined ? error : namingLitter(error);
+  }
+}
+
+/**
+ * A mint by password makes the server create a secret, which is dropped again.
+ * @returns why it could not be dropped
+ */
+async function mintAndTidyUp({ connected: { connection }, taken }: LoggedIn): Promise<unknown> {
+  await connection.mintToken({ lifetime: PROOF_SECONDS });
+  const made = (await connection.listSecrets()).filter(
+    ({ alias }) => !taken.has(alias) && alias.startsWith('AUTO_GENERATED_ALIAS_'),
+  );
+  if (made.length !== 1) return undefined;
+  const { failed } = await connection.dropSecrets(made.map(({ alias }) => alias));
+  return failed?.error;
+}
+
+function namingLitter(error: unknown): unknown {
+  if (!(error instanceof GraphException)) return error;
+  return new GraphException(
+    error.code,
+    `${error.message} The server may have made a secret AUTO_GENERATED_ALIAS_… for this login.`,
+    { hint: 'drop it, then log in again: graphcred secret prune' },
+  );
+}

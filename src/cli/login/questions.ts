@@ -1,0 +1,90 @@
+import { isProfileName } from '../../config/schema.js';
+import { GraphException } from '../../core/errors.js';
+import type { Call } from '../command.js';
+import { serversInForce } from '../session/binding.js';
+import { askUsername, findVersion } from '../session/connect.js';
+import { openSession } from '../session/session.js';
+import type { Session } from '../session/types.js';
+
+/**
+ * The session of the profile that is about to be written: asks for what is missing, if somebody is there to ask.
+ * Only the user's own config file is looked at, and of that only the same profile.
+ * @throws GraphException USAGE for a profile name that a config file does not take
+ */
+export async function openCompleted(call: Call): Promise<Session> {
+  const answers: Record<string, string> = {};
+  const open = () => openSession(call, { newProfile: true, answers });
+  let session = await open();
+  const { profile } = session.settings;
+  const problem = refuseName(profile.name);
+  if (problem !== undefined)
+    throw new GraphException('USAGE', `${profile.source} is not a name for a profile.`, { hint: problem });
+  if (!session.canPrompt) return session;
+  const { askText } = await import('../output/prompt.js');
+  if (profile.source === 'default' || profile.source === 'defaultProfile') {
+    const options = { suggestion: profile.name, refuse: refuseName };
+    const name = await askText(call, 'Name of the profile', options);
+    // The name that is in force anyway is no choice: TG_* variables still count with it.
+    if (name !== profile.name) {
+      answers.profile = name;
+      session = await open();
+    }
+  }
+  const { all } = session.settings;
+  if (!all.host.some(({ level }) => level !== 'default') && !all.gsqlUrl[0]) {
+    const options = { suggestion: 'http://127.0.0.1', refuse: refuseHost };
+    Object.assign(answers, addressOf(await askText(call, 'Host, as a URL', options)));
+    session = await open();
+  }
+  // Asked without a credential; a server that cannot be reached ends the login before anything secret is typed.
+  const { secretsNeedGraph } = await findVersion(session);
+  if (answers['gsql-url'] !== undefined && (await hasRestPort(session))) {
+    const options = { suggestion: '9000', refuse: refusePort };
+    answers['rest-port'] = await askText(call, 'Port of the REST server', options);
+  }
+  if (session.graph === undefined) {
+    const question = secretsNeedGraph ? 'Graph' : 'Graph (Enter for none)';
+    const graph = await askText(call, question, { optional: !secretsNeedGraph });
+    if (graph !== '') answers.graph = graph;
+  }
+  if (session.username === undefined) answers.username = await askUsername(session);
+  const { version } = session.learned;
+  session = await open();
+  if (version !== undefined) session.learned.version = version;
+  return session;
+}
+
+/** Whether the REST server has a port of its own, and nobody has set it. */
+async function hasRestPort(session: Session): Promise<boolean> {
+  const { all } = session.settings;
+  if (all.restUrl[0] || all.restPort.some(({ level }) => level !== 'default')) return false;
+  const { gsqlUrl, restUrl } = await serversInForce(session);
+  return !restUrl.startsWith(`${gsqlUrl}/`);
+}
+
+function refuseName(text: string): string | undefined {
+  return isProfileName(text)
+    ? undefined
+    : 'Begin with a letter, a digit or _, then letters, digits, _, . and -, 64 characters at most.';
+}
+
+function refusePort(text: string): string | undefined {
+  return /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535
+    ? undefined
+    : 'A port is a whole number from 1 to 65535.';
+}
+
+function refuseHost(text: string): string | undefined {
+  if (/^https?:\/\/(\[[\da-f:.]+\]|[^/:@\s?#]+)(:\d{1,5})?(\/[\w./-]*)?$/i.test(text)) return undefined;
+  const name = text.replace(/^[a-z]+:\/+/i, '').replace(/[:/].*$/, '');
+  return `Write it with http:// or https://, for example https://${/^[\w.-]+$/.test(name) ? name : 'graph.example.com'}`;
+}
+
+/** A URL with a port or a path is that of the GSQL server, unless it is the usual port of the REST server. */
+function addressOf(text: string): Readonly<Record<string, string>> {
+  const [, host = text, port, path = ''] =
+    /^(.+?)(?::(\d{1,5}))?(\/.*)?$/.exec(text.replace(/^https?:\/\//i, '')) ?? [];
+  const base = `${text.slice(0, text.indexOf('//'))}//${host}`;
+  if (port === '9000') return { host: base, 'rest-port': port };
+  return port === undefined && path.replace('/', '') === '' ? { host: base } : { 'gsql-url': text };
+}

@@ -1,0 +1,148 @@
+import type { GraphConnection } from '../../core/connection.js';
+import { GraphException } from '../../core/errors.js';
+import { maskSecret } from '../../core/redact.js';
+import { Sensitive } from '../../core/sensitive.js';
+import type { Credential } from '../../credentials/resolve.js';
+import type { Call } from '../command.js';
+import { savePassword, saveSecret } from '../secret/saved.js';
+import { findCredential } from '../session/credential.js';
+import { openSession } from '../session/session.js';
+import { chooseStore } from '../session/store.js';
+import type { Session } from '../session/types.js';
+import { obtainToken } from '../token/obtain.js';
+import type { Kept } from './offer.js';
+import type { LoggedIn } from './prove.js';
+
+export interface Made {
+  /** The value of the secret to keep. */
+  readonly value: Sensitive | undefined;
+  /** Whether the server made it just now. */
+  readonly isNew: boolean;
+  /** Why there is none, if there should be one: the profile stands all the same. */
+  readonly failure: GraphException | undefined;
+}
+
+/** The secret to keep: the one that was given, or one that the server makes. */
+export async function makeSecret(
+  session: Session,
+  { connected, credential }: LoggedIn,
+  alias: string | undefined,
+): Promise<Made> {
+  if (alias === undefined) return { value: undefined, isNew: false, failure: undefined };
+  if (credential.kind === 'secret')
+    return { value: await credential.value(), isNew: false, failure: undefined };
+  // A person was asked since the last request, and a secret created too late would be lost.
+  session.timeLeft.ms = session.timeoutMs;
+  session.call.interruption?.begin();
+  try {
+    const value = new Sensitive(await connected.connection.createSecret(alias));
+    return { value, isNew: true, failure: undefined };
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    const { code, message, hint } = error;
+    if (session.call.interruption?.status !== undefined) {
+      throw new GraphException(code, `${message} So the secret ${alias} may have been made.`, {
+        hint: `drop it, then log in again: graphcred secret drop ${alias} --ignore-missing`,
+      });
+    }
+    const what = `You are logged in, but no secret is saved: ${message}`;
+    const failure = new GraphException(code, what, hint === undefined ? {} : { hint });
+    return { value: undefined, isNew: false, failure };
+  }
+}
+
+/** A login that failed leaves no secret behind; where it cannot be dropped, the error names it. */
+export async function dropMadeSecret(
+  { connected }: LoggedIn,
+  alias: string,
+  error: unknown,
+): Promise<unknown> {
+  const { failed } = await connected.connection.dropSecrets([alias]);
+  if (failed === undefined || !(error instanceof GraphException)) return error;
+  return new GraphException(error.code, `${error.message} The secret ${alias} was made and stays.`, {
+    hint: `drop it, then log in again: graphcred secret drop ${alias}`,
+  });
+}
+
+interface Saved {
+  /** The name under which the secret is saved; undefined when none is. */
+  readonly alias: string | undefined;
+  readonly password: boolean;
+  /** Why something could not be saved: the profile stands all the same. */
+  readonly failure?: GraphException;
+}
+
+export async function save(
+  session: Session,
+  { credential, connected }: LoggedIn,
+  { store, alias, password }: Kept,
+  { value, isNew }: Made,
+): Promise<Saved> {
+  const { username } = credential;
+  let savedAs: string | undefined;
+  try {
+    if (alias !== undefined && value !== undefined) {
+      // A name that was made up is no alias of the server's, and what compares aliases has to know that.
+      const known = isNew ? alias : await aliasOnServer(connected.connection, credential, value);
+      const aliasIsUnknown = known === undefined;
+      await saveSecret(session, store, { alias: known ?? alias, username, value, aliasIsUnknown });
+      savedAs = known ?? alias;
+    }
+  } catch (error) {
+    if (isNew && !(error instanceof GraphException)) session.call.report.result(value?.reveal() ?? '');
+    const what = isNew ? 'The secret was created, but it' : 'You are logged in, but the secret';
+    const hint = isNew ? 'keep the value that was printed: it is never shown again' : undefined;
+    return { alias: undefined, password: false, failure: unsaved(error, what, hint) };
+  }
+  try {
+    if (password && username !== undefined)
+      await savePassword(session, store, { username, value: await credential.value() });
+  } catch (error) {
+    return {
+      alias: savedAs,
+      password: false,
+      failure: unsaved(error, 'You are logged in, but the password'),
+    };
+  }
+  return { alias: savedAs, password };
+}
+
+/** The alias of a secret that was given: where a secret logs in (4.x), the server lists it by its mask. */
+async function aliasOnServer(
+  connection: GraphConnection,
+  { kind }: Credential,
+  secret: Sensitive,
+): Promise<string | undefined> {
+  if (kind !== 'secret' || !(await connection.findVersion()).secretLogsIn) return undefined;
+  const mask = maskSecret(secret.reveal());
+  const fitting = (await connection.listSecrets().catch(() => [])).filter(({ masked }) => masked === mask);
+  return fitting.length === 1 ? fitting[0]?.alias : undefined;
+}
+
+function unsaved(error: unknown, what: string, advice?: string): GraphException {
+  if (!(error instanceof GraphException)) throw error;
+  const hint = advice ?? error.hint;
+  return new GraphException(
+    error.code,
+    `${what} could not be saved: ${error.message}`,
+    hint === undefined ? {} : { hint },
+  );
+}
+
+/** A first token, so that the next command has one. Failing to get it is no failure of the login. */
+export async function firstToken(call: Call, profile: string): Promise<void> {
+  const credentialFlags = ['password-stdin', 'password-file', 'secret-stdin', 'secret-file', 'secret-alias'];
+  const flags = Object.fromEntries(
+    Object.entries(call.flags).filter(([name]) => !credentialFlags.includes(name)),
+  );
+  try {
+    const session = await openSession({ ...call, flags }, { newProfile: true, profile, noInput: true });
+    const store = await chooseStore(session);
+    // Of a secret in a variable the next command mints by itself; only what is saved is known to be used later.
+    const { level } = await findCredential(session, 'mint', async () => store);
+    if (level === 'store') await obtainToken(session, { fresh: false });
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    call.report.warn(`there is no token yet: ${error.message}`);
+  }
+}

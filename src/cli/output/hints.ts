@@ -1,0 +1,38 @@
+import type { GraphException, Remedy } from '../../core/errors.js';
+
+/** What the library's options are called on the command line. */
+const FLAGS: Readonly<Record<string, string>> = {
+  graph: '--graph',
+  ports: '--rest-port, --gsql-port; --rest-url, --gsql-url',
+  lifetime: '--lifetime',
+  password: '--username, and --password-stdin, --password-file or GRAPHCRED_PASSWORD',
+  serverVersion: '--server-version',
+  skipNA: '--skip-missing',
+  timeoutMs: '--timeout',
+  'tls.ca': '--ca FILE',
+  'tls.cert': '--cert, --key',
+  username: '--username',
+};
+
+const COMMANDS: Readonly<Record<Remedy, string>> = {
+  examine: 'graphcred doctor',
+  'give-version': '--server-version 3|4|X.Y',
+  'list-secrets': 'graphcred secret list',
+  'mint-from-secret': 'graphcred token get --secret-stdin',
+  'new-token': 'graphcred token get --fresh',
+  'rotate-secret': 'graphcred secret rotate ALIAS',
+  'show-settings': 'graphcred config show',
+  wait: '--wait 3m',
+};
+
+/** The hint of an error with the flag or command that does what it says. */
+export function hintOf({
+  hint = '',
+  option,
+  remedies,
+}: Pick<GraphException, 'hint' | 'option' | 'remedies'>): string {
+  const flag = option === undefined ? undefined : FLAGS[option];
+  const withFlag = flag === undefined ? hint : `${hint.replace(/\.$/, '')} (${flag}).`;
+  const commands = remedies.map((remedy) => COMMANDS[remedy]).join('; ');
+  return commands === '' ? withFlag : `${withFlag.replace(/\.$/, '')}: ${commands}`;
+}

@@ -1,0 +1,99 @@
+import { Sensitive } from '../../core/sensitive.js';
+import type { Call } from '../command.js';
+import { saysNoColour } from './table.js';
+
+const same = (text: string) => text;
+/** What inquirer colours in the questions asked here, in no colour. */
+const PLAIN = {
+  prefix: '?',
+  spinner: { interval: 80, frames: ['?'] },
+  style: {
+    answer: same,
+    message: same,
+    error: (text: string) => `> ${text}`,
+    defaultAnswer: (text: string) => `(${text})`,
+    help: same,
+    highlight: same,
+    keysHelpTip: (keys: readonly (readonly [string, string])[]) =>
+      keys.map(([key, action]) => `${key} ${action}`).join(', '),
+  },
+};
+
+// inquirer writes to stdout unless told otherwise, and stdout is for the result alone.
+async function ask(call: Call) {
+  const { createPromptModule } = await import('inquirer');
+  const closed = new AbortController();
+  // After Ctrl-D nothing is left to wait for. inquirer hears of that as Node exits; not every runtime tells it.
+  process.once('beforeExit', () => closed.abort());
+  const prompt = createPromptModule({
+    input: process.stdin,
+    output: process.stderr,
+    signal: AbortSignal.any([closed.signal, ...(call.interruption ? [call.interruption.signal] : [])]),
+  });
+  return { prompt, ...(saysNoColour(call) && { theme: PLAIN }) };
+}
+
+interface TextOptions {
+  readonly suggestion?: string;
+  /** An empty answer counts, as an empty text. */
+  readonly optional?: boolean;
+  /** Says what is wrong with the answer, which is then asked for again. */
+  readonly refuse?: (text: string) => string | undefined;
+}
+
+export async function askText(
+  call: Call,
+  message: string,
+  { suggestion, optional = false, refuse }: TextOptions = {},
+): Promise<string> {
+  const { prompt, ...look } = await ask(call);
+  const validate = (text: string) => {
+    if (optional && text.trim() === '') return true;
+    const filled = notEmpty(text);
+    return filled === true ? (refuse?.(text.trim()) ?? true) : filled;
+  };
+  const { answer } = await prompt([
+    { type: 'input', name: 'answer', message, ...look, default: suggestion, validate },
+  ]);
+  return String(answer).trim();
+}
+
+export async function askHidden(call: Call, message: string): Promise<Sensitive> {
+  const { prompt, ...look } = await ask(call);
+  const { answer } = await prompt([
+    // Without toggleMask a key would show what was typed.
+    {
+      type: 'password',
+      name: 'answer',
+      message,
+      ...look,
+      mask: false,
+      toggleMask: false,
+      validate: notEmpty,
+    },
+  ]);
+  return new Sensitive(String(answer));
+}
+
+/** @param options.proposed the answer that Enter gives */
+export async function askYes(call: Call, message: string, { proposed = false } = {}): Promise<boolean> {
+  const { prompt, ...look } = await ask(call);
+  const { answer } = await prompt([{ type: 'confirm', name: 'answer', message, ...look, default: proposed }]);
+  return answer === true;
+}
+
+export async function askChoice<V extends string>(
+  call: Call,
+  message: string,
+  choices: readonly { readonly name: string; readonly value: V }[],
+): Promise<V> {
+  const { prompt, ...look } = await ask(call);
+  const { answer } = await prompt([
+    { type: 'select', name: 'answer', message, ...look, choices: [...choices] },
+  ]);
+  return answer as V;
+}
+
+function notEmpty(value: string): true | string {
+  return value.trim() !== '' || 'Please type something, or press Ctrl-C to stop.';
+}

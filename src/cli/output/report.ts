@@ -1,0 +1,170 @@
+import os from 'node:os';
+import { GraphException } from '../../core/errors.js';
+import type { Interruption, Report } from '../command.js';
+import { type Context, endProcess } from '../context.js';
+import { exitStatus, isClosedPrompt, isRetryable } from './exit-codes.js';
+import { hintOf } from './hints.js';
+
+const PLAIN = /^[!-~]([ -~]*[!-~])?$/;
+
+export function createReport(ctx: Context): Report {
+  const tell = (text: string) => {
+    report.clear();
+    ctx.stderr.write(`${text}\n`);
+  };
+  const print = (text: string) => {
+    report.clear();
+    ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+  };
+  // Most of what is said needs no look at every letter's kind, and V8 takes long to read the tables for that.
+  const say = (text: string) => tell(`graphcred: ${PLAIN.test(text) ? text : singleLine(text)}`);
+  const warned = new Set<string>();
+  let json: boolean | undefined;
+  const report: Report = {
+    get json() {
+      json ??= asksForJson(ctx);
+      return json;
+    },
+    set json(value) {
+      json = value;
+    },
+    quiet: false,
+    verbose: false,
+    clear: () => {},
+    result: print,
+    document: (data) => print(escapeControls(JSON.stringify({ schemaVersion: 1, ...data }))),
+    note: (text) => {
+      if (!report.quiet) say(text);
+    },
+    warn: (text) => {
+      // A command may look at the same thing more than once.
+      if (!warned.has(text)) say(`warning: ${text}`);
+      warned.add(text);
+    },
+    detail: (text) => {
+      if (report.verbose) say(text);
+    },
+    error: (error, status) => {
+      for (const line of errorLines(error, report.json, status)) tell(line);
+    },
+  };
+  return report;
+}
+
+/** Says what ended the command, and gives the exit status for it. */
+export function fail(error: unknown, report: Report): number {
+  if (error instanceof GraphException) {
+    report.error(error);
+    return exitStatus(error.code);
+  }
+  if (isClosedPrompt(error)) {
+    report.error(new GraphException('CANCELLED', 'Cancelled.'));
+    return exitStatus('CANCELLED');
+  }
+  // Only the kind of error and where it was raised: its text may quote what it was working on.
+  const { name, message, stack } = error instanceof Error ? error : new Error();
+  report.error(
+    new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
+      hint: 'please report it, with the command you typed and the lines that -v prints',
+    }),
+  );
+  for (const line of stack
+    ?.slice(stack.indexOf(message) + message.length)
+    .split('\n')
+    .filter((text) => /^\s+at /.test(text))
+    .slice(0, 8) ?? [])
+    report.detail(line.trim());
+  return 1;
+}
+
+/** What is written to stderr of an error: one JSON object, or a line and a hint. */
+export function errorLines(error: GraphException, json: boolean, status = exitStatus(error.code)): string[] {
+  const message = singleLine(error.message);
+  const hint = singleLine(hintOf(error));
+  if (!json) return [`graphcred: ${message}`, ...(hint === '' ? [] : [`hint: ${hint}`])];
+  const body = { code: error.code, message, hint, exitCode: status };
+  return [JSON.stringify({ error: { ...body, retryable: isRetryable(error) } })];
+}
+
+/** Errors before the settings are read have to know too whether a program is listening. */
+export function asksForJson(ctx: Context): boolean {
+  const end = ctx.argv.indexOf('--');
+  const own = end === -1 ? ctx.argv : ctx.argv.slice(0, end);
+  // -q, -v and other switches may stand in one word with -o.
+  const at = own.findLastIndex((word) => /^(-[qviy]*o|--output)/.test(word));
+  if (at === -1) return ctx.env.GRAPHCRED_OUTPUT === 'json';
+  return (
+    /^(-[qviy]*o=?|--output=)json$/.test(own[at] as string) ||
+    (/^(-[qviy]*o|--output)$/.test(own[at] as string) && own[at + 1] === 'json')
+  );
+}
+
+/** One line, without anything a terminal would obey: server text and file names are not ours. */
+export function singleLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
+}
+
+/** What a terminal would obey, and what turns a line around, as JSON spells it: in JSON that means the same. */
+export function escapeControls(text: string): string {
+  const spell = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return text.replace(/[^\P{Cc}\n\t]|[\p{Cf}\u2028\u2029]/gu, (character) =>
+    character.split('').map(spell).join(''),
+  );
+}
+
+/** An address without the user name and password in it. Only a Redis URL may have one, but any is shown before it is refused. */
+export function maskLogin(address: string): string {
+  return address.replace(/\/\/\S*@/, '//****@');
+}
+
+const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
+
+/**
+ * Listens for SIGINT and SIGTERM until `stop`. A signal that comes before anything was changed ends the process at
+ * once, with a sentence that says so.
+ */
+export function listenForInterruption(report: {
+  error(error: GraphException, status?: number): void;
+}): Interruption & { stop(): void } {
+  const controller = new AbortController();
+  let begun = false;
+  let status: number | undefined;
+  const hear = (signal: NodeJS.Signals) => {
+    status ??= 128 + os.constants.signals[signal];
+    if (begun) {
+      controller.abort();
+      return;
+    }
+    // Not before the other listeners have heard it: one of them ends a helper program.
+    process.nextTick(() => {
+      report.error(new GraphException('CANCELLED', NOTHING_CHANGED), status);
+      endProcess(status as number);
+    });
+  };
+  const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+  for (const name of SIGNALS) process.on(name, hear);
+  return {
+    signal: controller.signal,
+    begin: () => {
+      begun = true;
+    },
+    get status() {
+      return status;
+    },
+    stop: () => {
+      for (const name of SIGNALS) process.off(name, hear);
+    },
+  };
+}
+
+/** What a command that was interrupted ends with, whatever its own error or result. */
+export function endOfInterrupted(error: unknown): GraphException {
+  if (error === undefined) return new GraphException('CANCELLED', 'Interrupted, when all was done already.');
+  const { code, message, hint, retryable } =
+    error instanceof GraphException ? error : new GraphException('CANCELLED', 'Interrupted.');
+  // The request that was cut off changes nothing, and the command has no more to tell: no hint on how to go on.
+  if (code === 'CANCELLED' && retryable && hint === undefined)
+    return new GraphException('CANCELLED', NOTHING_CHANGED);
+  const text = message.startsWith('Interrupted') ? message : `Interrupted: ${message}`;
+  return new GraphException('CANCELLED', text, hint === undefined ? {} : { hint });
+}

@@ -1,0 +1,109 @@
+import type { Call } from '../command.js';
+import { singleLine } from './report.js';
+
+const GAP = 2;
+/** A column narrower than this, or than its heading, says nothing any more. */
+const NARROWEST = 6;
+
+interface Fit {
+  /** Columns of the terminal; undefined where nothing is cut, as in a pipe. */
+  readonly width: number | undefined;
+  /** The columns that give way, the one that matters least first. */
+  readonly giving: readonly number[];
+  /** Whether long cells go on in the next line instead of losing their end. */
+  readonly wrap?: boolean;
+}
+
+/** Left-aligned columns, two spaces apart. Cells come from servers and files, so nothing in them is obeyed. */
+export function table(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  { width, giving, wrap = false }: Fit = { width: undefined, giving: [] },
+): string {
+  const all = [head, ...rows.map((row) => row.map(singleLine))];
+  const widths = head.map((_, column) => Math.max(...all.map((row) => widthOf(row[column] ?? ''))));
+  let excess = widths.reduce((sum, each) => sum + each + GAP, -GAP) - (width ?? Number.POSITIVE_INFINITY);
+  for (const column of giving) {
+    // Cells that go on in the next line break between words, so the longest word has to fit.
+    const words = wrap ? all.flatMap((row) => (row[column] ?? '').split(' ')) : [head[column] ?? ''];
+    const least = Math.max(NARROWEST, ...words.map(widthOf));
+    const given = Math.max(0, Math.min(excess, (widths[column] ?? 0) - least));
+    widths[column] = (widths[column] ?? 0) - given;
+    excess -= given;
+  }
+  const cut = (cell: string, column: number) =>
+    wrap ? wrapped(cell, widths[column] ?? 0) : [shorten(cell, widths[column])];
+  return all
+    .map((row) => row.map(cut))
+    .flatMap((cells) => {
+      const height = Math.max(...cells.map(({ length }) => length));
+      return Array.from({ length: height }, (_, line) => cells.map((parts) => parts[line] ?? ''));
+    })
+    .map((line) => line.map((cell, column) => pad(cell, widths[column] ?? 0)).join(' '.repeat(GAP)))
+    .map((line) => line.trimEnd())
+    .join('\n');
+}
+
+/** The text in at most so many columns, with an ellipsis in place of what is left out. */
+export function shorten(text: string, width: number | undefined): string {
+  if (width === undefined || widthOf(text) <= width) return text;
+  let kept = '';
+  for (const character of text) {
+    if (widthOf(kept + character) > width - 1) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
+
+/** The text in lines of at most so many columns, broken between words. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (line !== '' && widthOf(longer) > width) {
+      lines.push(line);
+      line = word;
+    } else line = longer;
+  }
+  return [...lines, line];
+}
+
+function pad(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - widthOf(text)));
+}
+
+/** Ideographs and emoji take two columns of a terminal, marks above and below a letter none. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/gu;
+const MARK = /[\p{Mn}\p{Me}\p{Cf}]/gu;
+
+function widthOf(text: string): number {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: plain text is nearly always all there is
+  if (/^[\x00-\x7f]*$/.test(text)) return text.length;
+  const seen = text.replace(MARK, '').replace(WIDE, '..');
+  return [...seen].length;
+}
+
+export interface Colours {
+  bold(text: string): string;
+  dim(text: string): string;
+  good(text: string): string;
+  bad(text: string): string;
+  warn(text: string): string;
+}
+
+const plain = (text: string) => text;
+const PLAIN: Colours = { bold: plain, dim: plain, good: plain, bad: plain, warn: plain };
+
+export function saysNoColour({ ctx, flags }: Call): boolean {
+  return flags['no-color'] === true || Boolean(ctx.env.NO_COLOR) || ctx.env.TERM === 'dumb';
+}
+
+/** Colours for stdout: on a terminal, unless somebody said no. */
+export async function colours(call: Call): Promise<Colours> {
+  if (!call.ctx.stdout.isTTY || saysNoColour(call)) return PLAIN;
+  const { Chalk } = await import('chalk');
+  const chalk = new Chalk({ level: 1 });
+  return { bold: chalk.bold, dim: chalk.dim, good: chalk.green, bad: chalk.red, warn: chalk.yellow };
+}

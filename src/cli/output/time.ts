@@ -1,0 +1,35 @@
+/** A moment, both ways programs like it: `2023-11-21T22:13:20Z` and seconds since 1970. */
+export function times<N extends string>(name: N, unix: number): Record<string, string | number> {
+  return { [`${name}At`]: isoSeconds(unix), [`${name}AtUnix`]: unix };
+}
+
+export function isoSeconds(unix: number): string {
+  // Years beyond 9999 would need another form; a date that far is written as the last one there is.
+  return `${new Date(Math.min(unix, 253_402_300_799) * 1000).toISOString().slice(0, 19)}Z`;
+}
+
+const UNITS = [
+  ['s', 1],
+  ['m', 60],
+  ['h', 3600],
+  ['d', 86_400],
+] as const;
+
+/** A length of time for people, rounded to the nearest of a unit of which there are at least two. */
+export function inWords(seconds: number): string {
+  const [unit, size] = UNITS.findLast(([, each]) => Math.round(seconds / each) >= 2) ?? UNITS[0];
+  return `${Math.max(0, Math.round(seconds / size))}${unit}`;
+}
+
+/** Date and time of this machine's time zone, to the minute: `2023-11-21 23:13`. */
+export function localTime(unix: number): string {
+  const date = new Date(Math.min(unix, 253_402_300_799) * 1000);
+  const two = (part: number) => String(part).padStart(2, '0');
+  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-');
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+/** `1 token`, `2 tokens` */
+export function counted(count: number, one: string): string {
+  return `${count} ${one}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,51 @@
+import { GraphException } from '../../core/errors.js';
+import { singleLine } from '../output/report.js';
+import type { Login } from './prepare.js';
+
+export interface Dropping {
+  readonly dropped: string[];
+  readonly missing: string[];
+  /** The first alias that the server neither dropped nor missed; nothing was tried after it. */
+  readonly failed?: { readonly alias: string; readonly error: unknown };
+  readonly untried: readonly string[];
+}
+
+/** Drops one secret after the other, and shows how many. Each has the whole time limit for itself. */
+export async function dropEach(
+  { session, connection }: Login,
+  aliases: readonly string[],
+): Promise<Dropping> {
+  const { call, progress, timeLeft, timeoutMs } = session;
+  const dropped: string[] = [];
+  const missing: string[] = [];
+  call.interruption?.begin();
+  for (const [index, alias] of aliases.entries()) {
+    timeLeft.ms = timeoutMs;
+    progress.text = `dropping secret ${index + 1} of ${aliases.length}`;
+    const { failed, ...done } = await connection.dropSecrets([alias]);
+    dropped.push(...done.dropped);
+    missing.push(...done.missing);
+    if (failed) return { dropped, missing, failed, untried: aliases.slice(index + 1) };
+  }
+  return { dropped, missing, untried: [] };
+}
+
+/** What ends a command whose dropping failed half-way: which one may be gone, and which were not tried. */
+export function brokenOff({ dropped, failed, untried }: Dropping): GraphException {
+  const error = failed?.error;
+  const mayBeGone = error instanceof GraphException && error.ambiguous;
+  const why = error instanceof Error ? error.message : 'unknown error';
+  const alias = singleLine(failed?.alias ?? '');
+  const listed = (names: readonly string[]) =>
+    names.length > 10 ? `${names.length} secrets` : names.map(singleLine).join(', ');
+  const left = untried.length === 0 ? '' : ` Not tried: ${listed(untried)}.`;
+  const done = dropped.length === 0 ? 'nothing' : listed(dropped);
+  const code = dropped.length === 0 && error instanceof GraphException ? error.code : 'PARTIAL';
+  return new GraphException(
+    code,
+    `${alias} ${mayBeGone ? 'may have been' : 'was not'} dropped: ${why}${left}`,
+    {
+      hint: `dropped before it: ${done}; see what is left: graphcred secret list`,
+    },
+  );
+}

@@ -1,0 +1,44 @@
+import { GraphException } from '../../core/errors.js';
+import type { Credential } from '../../credentials/resolve.js';
+import type { Store } from '../../store/store.js';
+import type { Call } from '../command.js';
+import { askGraph, type Connected, connect, requireGraph } from '../session/connect.js';
+import { findCredential } from '../session/credential.js';
+import { openSession } from '../session/session.js';
+import { chooseStore } from '../session/store.js';
+import type { Session } from '../session/types.js';
+
+/** A connection with a login for the GSQL server. */
+export interface Login extends Connected {
+  readonly session: Session;
+  readonly credential: Credential;
+  readonly store: Store;
+}
+
+/** What every secret command begins with: a connection with a login, and on 3.x a graph. */
+export async function openLogin(call: Call): Promise<Login> {
+  const session = await openSession(call);
+  await askGraph(session);
+  const login = await connectLogin(session, await chooseStore(session));
+  if (login.version.secretsNeedGraph) requireGraph(session);
+  return login;
+}
+
+export async function connectLogin(session: Session, store: Store): Promise<Login> {
+  const credential = await findCredential(session, 'login', async () => store);
+  return { ...(await connect(session, credential)), credential, session, store };
+}
+
+const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+
+/** @throws GraphException USAGE; nothing has been sent by then. */
+export function checkAlias(alias: string): void {
+  if (ALIAS.test(alias)) return;
+  throw new GraphException('USAGE', 'This alias cannot be used.', {
+    hint: 'begin with a letter or _, then letters, digits and _, 128 characters at most',
+  });
+}
+
+export function isPlainAlias(alias: string): boolean {
+  return ALIAS.test(alias);
+}

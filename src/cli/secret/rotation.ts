@@ -1,0 +1,176 @@
+import { GraphException } from '../../core/errors.js';
+import type { Secret } from '../../core/protocol/types.js';
+import { maskSecret } from '../../core/redact.js';
+import { Sensitive } from '../../core/sensitive.js';
+import { connect } from '../session/connect.js';
+import type { Login } from './prepare.js';
+import type { Progress, RotationNotes } from './rotation-notes.js';
+import { forgetSecret, savedUnder, saveSecret } from './saved.js';
+
+// The steps, each written down before it begins and safe to do twice:
+//   next    the secret <alias>_next is made, saved and proved
+//   drop    the old value of <alias> is forgotten here and dropped on the server
+//   alias   the secret <alias> is made, saved and proved; a saved value of it is a new one from here on
+//   finish  <alias>_next is forgotten here and dropped on the server
+// What is saved is forgotten before the server drops it, so the secret saved last always works.
+
+/** Long enough to be deleted again, short enough to be no loss on servers where that is better not done. */
+const PROOF_SECONDS = 300;
+/** A rotation that is gone on with so soon may take a secret of the name it was about to make for its own. */
+const RECENT_SECONDS = 600;
+
+/**
+ * Gives `alias` a new value, going on from what is written down.
+ * @returns the new value
+ * @throws GraphException ALREADY_EXISTS when `next` is somebody else's; nothing was changed then
+ */
+export async function rotate(
+  login: Login,
+  notes: RotationNotes,
+  { alias, next }: { alias: string; next: string },
+): Promise<Sensitive> {
+  const { session, credential, store, version } = login;
+  const { report, ctx } = session.call;
+  const username = credential.username;
+  let { connection } = login;
+  // To stop between two steps helps nobody, so each of them has the whole time for itself.
+  session.timeLeft.ms = Number.POSITIVE_INFINITY;
+
+  const kept = async (name: string) => {
+    const [record] = await savedUnder(login, name);
+    return record && store.read(record);
+  };
+
+  const listed = async (name: string): Promise<Secret | undefined> =>
+    (await connection.listSecrets()).find((one) => one.alias === name);
+
+  /** A dropped secret logs nobody in: where a secret is the login, it has to be one that lives. */
+  const logInWith = async (value: Sensitive | undefined) => {
+    if (value !== undefined && credential.kind === 'secret')
+      ({ connection } = await connect(session, { ...credential, value: async () => value }));
+  };
+
+  const forget = async (name: string, masked?: string) =>
+    forgetSecret(login, { alias: name, masked }, await savedUnder(login, name));
+
+  const drop = async (name: string, masked?: string) => {
+    await forget(name, masked);
+    const { failed } = await connection.dropSecrets([name]);
+    if (failed) throw failed.error;
+    // Somebody who still had the value may have minted from it meanwhile.
+    await forget(name);
+  };
+
+  const prove = async (secret: Sensitive) => {
+    const { token } = await connection.mintToken({ secret, lifetime: PROOF_SECONDS });
+    // 4.x remembers only 20 deleted tokens, so this one is left to end by itself there.
+    if (version.revocationFillsBlockList) return;
+    await connection
+      .deleteToken(secret, { token: new Sensitive(token), skipNA: true })
+      .catch(() => report.warn(`a trial token could not be deleted; it ends in ${PROOF_SECONDS} s`));
+  };
+
+  const make = async (name: string): Promise<Sensitive> => {
+    const value = new Sensitive(await connection.createSecret(name));
+    // Before it is saved: a value that gets lost in between is known by its mask.
+    if (name === next) notes.add({ next: maskSecret(value.reveal()) });
+    const rotationOf = name === next ? { rotationOf: alias } : {};
+    await saveSecret(session, store, { alias: name, username, value, ...rotationOf });
+    await prove(value);
+    return value;
+  };
+
+  /** The saved secret of this name, if it works. A server that throttles logins refuses it too, and drops nothing. */
+  const working = async (name: string): Promise<Sensitive | undefined> => {
+    const value = await kept(name);
+    if (value === undefined) return undefined;
+    try {
+      await prove(value);
+      return value;
+    } catch (error) {
+      if (!(error instanceof GraphException) || error.code !== 'AUTH_FAILED') throw error;
+      if ((await listed(name))?.masked === maskSecret(value.reveal())) throw error;
+      return undefined;
+    }
+  };
+
+  const ensureNext = async (): Promise<Sensitive> => {
+    const saved = await working(next);
+    if (saved !== undefined) return saved;
+    const there = await listed(next);
+    if (there !== undefined) {
+      if (!(await isOurs(there, notes.read()))) throw takenBySomebody(next, alias);
+      await drop(next, there.masked);
+    }
+    return make(next);
+  };
+
+  /** Whether a secret named `next` was made by this rotation, as far as anybody can tell. */
+  const isOurs = async ({ masked }: Secret, { next: made, atUnix = 0, old }: Progress): Promise<boolean> => {
+    if (made !== undefined) return masked === made;
+    // The answer to our request got lost. Another rotation meanwhile would have changed the alias.
+    const age = ctx.now() / 1000 - atUnix;
+    return age >= 0 && age < RECENT_SECONDS && old !== undefined && (await listed(alias))?.masked === old;
+  };
+
+  const begin = async (): Promise<Sensitive> => {
+    // Left over from another time: it must not be taken for the one about to be made.
+    await forget(next);
+    try {
+      return await make(next);
+    } catch (error) {
+      if (!(error instanceof GraphException) || error.ambiguous || notes.read().next !== undefined)
+        throw error;
+      // Nothing was made, and a later run must not believe so.
+      notes.remove();
+      throw error.code === 'ALREADY_EXISTS' ? takenBySomebody(next, alias) : error;
+    }
+  };
+
+  const { step, isNew } = notes.read();
+  const past = (name: Progress['step']) => STEPS.indexOf(step) > STEPS.indexOf(name);
+  let value: Sensitive | undefined;
+  if (!past('alias')) {
+    // The login of this call may be the very secret that an earlier run has dropped.
+    if (past('next')) await logInWith(await kept(next));
+    await logInWith(isNew ? await begin() : await ensureNext());
+    if (!past('next')) notes.add({ step: 'drop' });
+    if (!past('drop')) {
+      await drop(alias, notes.read().old);
+      notes.add({ step: 'alias' });
+    }
+    value = past('drop') ? await working(alias) : undefined;
+    if (value === undefined) {
+      // Whatever has the name by now, nobody knows its value.
+      if (past('drop')) await drop(alias);
+      value = await make(alias);
+    }
+    await logInWith(value);
+    notes.add({ step: 'finish' });
+  } else {
+    value = await kept(alias);
+    await logInWith(value);
+  }
+  const there = isNew ? undefined : await listed(next);
+  if (there !== undefined && there.masked !== notes.read().next) {
+    report.warn(`another secret has the name ${next} by now; it is left alone`);
+    await forget(next);
+  } else await drop(next);
+  notes.remove();
+  if (value !== undefined) return value;
+  throw new GraphException(
+    'NOT_FOUND',
+    `The new value of ${alias} is no longer in the ${store.name} store.`,
+    {
+      hint: `make another: graphcred secret rotate ${alias}`,
+    },
+  );
+}
+
+function takenBySomebody(next: string, alias: string): GraphException {
+  return new GraphException('ALREADY_EXISTS', `The name ${next} is needed, and a secret has it.`, {
+    hint: `another machine may be rotating ${alias}: wait, and look whether ${next} is gone (graphcred secret list); if nobody uses it: graphcred secret drop ${next}`,
+  });
+}
+
+const STEPS: readonly Progress['step'][] = ['next', 'drop', 'alias', 'finish'];

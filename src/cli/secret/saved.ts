@@ -1,0 +1,150 @@
+import { maskSecret } from '../../core/redact.js';
+import { Sensitive } from '../../core/sensitive.js';
+import type { Store, StoreRecord } from '../../store/store.js';
+import { serversInForce } from '../session/binding.js';
+import { requireKeeping } from '../session/store.js';
+import type { Session } from '../session/types.js';
+import type { Login } from './prepare.js';
+
+export interface SavedSecret {
+  readonly alias: string;
+  readonly username: string | undefined;
+  readonly value: Sensitive;
+  /** The alias whose rotation made this secret, when that is still going on. */
+  readonly rotationOf?: string;
+  /** The name was made up here: which alias the server has for it is not known. */
+  readonly aliasIsUnknown?: boolean;
+}
+
+const TRIAL = 'trial entry ';
+
+/** Writes a trial entry and removes it again, with those of processes that were killed in between. */
+export async function tryStore({ call }: Session, store: Store): Promise<void> {
+  requireKeeping(store, '--save');
+  const { pid, now } = call.ctx;
+  await store.write(
+    {
+      v: 1,
+      kind: 'secret',
+      key: TRIAL + pid,
+      store: store.name === 'file' ? 'file' : 'keychain',
+      createdAtUnix: Math.floor(now() / 1000),
+      // Without a server it can be taken for nobody's credential, should it stay behind.
+      info: {},
+    },
+    new Sensitive('trial'),
+  );
+  for (const { key } of await store.list()) if (key.startsWith(TRIAL)) await store.remove(key);
+}
+
+/** Keeps a secret as a credential for this pair of base URLs, user and graph. */
+export async function saveSecret(session: Session, store: Store, saved: SavedSecret): Promise<void> {
+  const { target, graph, call } = session;
+  const { alias, username = '', value, rotationOf, aliasIsUnknown } = saved;
+  const { gsqlUrl, restUrl } = await serversInForce(session);
+  const record: StoreRecord = {
+    v: 1,
+    kind: 'secret',
+    key: `secret ${alias} of ${username} for ${graph === undefined ? 'any graph' : `graph ${graph}`}, at ${gsqlUrl} rest ${restUrl}`,
+    store: store.name === 'file' ? 'file' : 'keychain',
+    // Not in whole seconds: of two saved by one rotation the later one has to be told.
+    createdAtUnix: call.ctx.now() / 1000,
+    info: {
+      host: target.host,
+      gsqlUrl,
+      restUrl,
+      graph: graph ?? null,
+      username,
+      alias,
+      ...(rotationOf !== undefined && { rotationOf }),
+      ...(aliasIsUnknown && { aliasIsUnknown: 1 }),
+    },
+  };
+  await store.write(record, value);
+}
+
+/** Keeps the password of a user for this pair of base URLs. It logs in for every graph. */
+export async function savePassword(
+  session: Session,
+  store: Store,
+  { username, value }: { readonly username: string; readonly value: Sensitive },
+): Promise<void> {
+  const { gsqlUrl, restUrl } = await serversInForce(session);
+  const { target, call } = session;
+  const record: StoreRecord = {
+    v: 1,
+    kind: 'password',
+    key: `password of ${username}, at ${gsqlUrl} rest ${restUrl}`,
+    store: store.name === 'file' ? 'file' : 'keychain',
+    createdAtUnix: call.ctx.now() / 1000,
+    info: { host: target.host, gsqlUrl, restUrl, graph: null, username },
+  };
+  await store.write(record, value);
+}
+
+export type Owner = Pick<Login, 'session' | 'credential' | 'store' | 'version'>;
+
+/** Secrets saved here under this name for the server, user and graph of this call; the one saved last comes first. */
+export async function savedUnder(owner: Owner, alias: string): Promise<StoreRecord[]> {
+  const { username = '' } = owner.credential;
+  return (await savedHere(owner))
+    .filter(({ info }) => info.alias === alias && info.username === username && !info.aliasIsUnknown)
+    .sort((a, b) => b.createdAtUnix - a.createdAtUnix);
+}
+
+/** Secrets saved here for the server and graph of this call, whoever's they are. */
+export async function savedHere(owner: Owner): Promise<StoreRecord[]> {
+  return (await owner.store.list()).filter(({ kind, info }) => kind === 'secret' && isHere(owner, info));
+}
+
+/** Whether user and alias of a saved secret tell which one on the server it is; otherwise its mask has to. */
+export function isNamed({ credential }: Pick<Owner, 'credential'>, { info }: StoreRecord): boolean {
+  const { aliasIsUnknown, username } = info;
+  return !aliasIsUnknown && Boolean(username) && credential.username !== undefined;
+}
+
+/** Whether a saved secret is the one that the server lists so. One that cannot be read is taken for another. */
+export async function isListedAs(owner: Owner, record: StoreRecord, listed: Listed): Promise<boolean> {
+  const { username, alias } = record.info;
+  if (isNamed(owner, record)) return alias === listed.alias && username === owner.credential.username;
+  if (listed.masked === undefined) return false;
+  const value = await owner.store.read(record);
+  return value !== undefined && maskSecret(value.reveal()) === listed.masked;
+}
+
+/** A secret as the server lists it; without the mask where that is not known. */
+interface Listed {
+  readonly alias: string;
+  readonly masked?: string | undefined;
+}
+
+/**
+ * Forgets a secret that is about to go or has gone: what is saved of it, and the held tokens minted from that.
+ * @param known records of it that the caller has found already
+ * @returns how many tokens were forgotten
+ */
+export async function forgetSecret(
+  owner: Owner,
+  listed: Listed,
+  known: readonly StoreRecord[] = [],
+): Promise<number> {
+  const { credential, store } = owner;
+  const principals = new Set([`saved:${credential.username}/${listed.alias}`]);
+  for (const record of await savedHere(owner)) {
+    const isKnown = known.some(({ key }) => key === record.key);
+    if (!isKnown && !(await isListedAs(owner, record, listed))) continue;
+    principals.add(`saved:${record.info.username}/${record.info.alias}`);
+    await store.remove(record.key);
+  }
+  const tokens = (await store.list()).filter(
+    ({ kind, info }) => kind === 'token' && principals.has(String(info.principal)) && isHere(owner, info),
+  );
+  for (const { key } of tokens) await store.remove(key);
+  return tokens.length;
+}
+
+/** Made for this server, and on 3.x, where a secret belongs to a graph, for this one or for no graph in particular. */
+function isHere({ session, version }: Owner, info: StoreRecord['info']): boolean {
+  const anyGraph = !version.secretsNeedGraph || info.graph === null;
+  return info.gsqlUrl === session.target.gsqlUrl && (anyGraph || info.graph === session.graph);
+}

@@ -1,0 +1,225 @@
+import { refuseValue } from '../../config/errors.js';
+import {
+  ADDRESS_KEYS,
+  type ConfigKey,
+  isInFile,
+  KEYS_OF_ADDRESS,
+  type Level,
+  PRECEDENCE,
+  type Settings,
+} from '../../config/keys.js';
+import { type Endpoints, type Servers, serversOf } from '../../core/endpoints.js';
+import { GraphException } from '../../core/errors.js';
+import type { ServerVersion } from '../../core/protocol/types.js';
+import type { BoundTo } from '../../credentials/resolve.js';
+import type { StoreRecord } from '../../store/store.js';
+import { hintOf } from '../output/hints.js';
+import { findVersion } from './connect.js';
+import type { Session, Target } from './types.js';
+
+type AddressKey = (typeof ADDRESS_KEYS)[number];
+
+/** @throws GraphException USAGE, CONFIG_INVALID for an address that is malformed or contradicts another */
+export function targetOf(settings: Settings): Target {
+  return orRefuse(settings, () => {
+    const endpoints = endpointsSetAt(settings, PRECEDENCE);
+    const { gsqlUrl, restUrl } = serversOf(endpoints);
+    const { protocol, hostname } = new URL(gsqlUrl);
+    return { endpoints, gsqlUrl, restUrl, host: `${protocol}//${hostname}` };
+  });
+}
+
+/** Whether an address is set at one of these levels. */
+export function isAddressSetAt(settings: Settings, levels: readonly Level[]): boolean {
+  return ADDRESS_KEYS.some((key) => settings.all[key].some(({ level }) => levels.includes(level)));
+}
+
+/**
+ * The base URLs that the addresses set at these levels alone lead to; undefined when they are malformed.
+ * @param version without it `restUrl` is undefined where it depends on the version
+ */
+export function addressesSetAt(
+  settings: Settings,
+  levels: readonly Level[],
+  version?: ServerVersion,
+): { gsqlUrl: string; restUrl: string | undefined } | undefined {
+  try {
+    const endpoints = endpointsSetAt(settings, levels);
+    return version === undefined ? serversOf(endpoints) : serversOf(endpoints, version);
+  } catch (error) {
+    if (error instanceof GraphException && error.code !== 'INTERNAL') return undefined;
+    throw error;
+  }
+}
+
+/** Whether a flag, a variable or an answer names another host than the config file does. */
+export function replacesAddress({ all }: Settings): boolean {
+  return (['host', 'gsqlUrl', 'restUrl'] as const).some((key) => {
+    const [set] = all[key];
+    if (set === undefined || set.level === 'default' || isInFile(set.level)) return false;
+    return set.value !== all[key].find(({ level }) => isInFile(level))?.value;
+  });
+}
+
+/** The settings without what the config file says of an address that a nearer one replaces, and of its database. */
+export function withoutReplacedAddress(settings: Settings): Settings {
+  if (!replacesAddress(settings)) return settings;
+  const all = { ...settings.all };
+  for (const key of KEYS_OF_ADDRESS) all[key] = all[key].filter(({ level }) => !isInFile(level));
+  return { ...settings, all };
+}
+
+/** The addresses set at these levels. Of a URL and the host and port it replaces, the one of higher priority counts. */
+function endpointsSetAt(settings: Settings, levels: readonly Level[]): Endpoints {
+  const pick = (key: AddressKey) => {
+    const set = settings.all[key].find(({ level }) => level !== 'default' && levels.includes(level));
+    return set && { text: set.value as string, priority: PRECEDENCE.indexOf(set.level) };
+  };
+  const lowest = PRECEDENCE.length;
+  const [host, gsqlUrl, restUrl] = [pick('host'), pick('gsqlUrl'), pick('restUrl')];
+  const [gsqlPort, restPort] = [pick('gsqlPort'), pick('restPort')];
+  const urlCounts =
+    gsqlUrl && gsqlUrl.priority <= Math.min(host?.priority ?? lowest, gsqlPort?.priority ?? lowest);
+  const hostCounts = host && !(urlCounts && gsqlUrl.priority < host.priority);
+  const restCounts =
+    restUrl && restUrl.priority <= Math.min(host?.priority ?? lowest, restPort?.priority ?? lowest);
+  return {
+    ...(hostCounts && { host: host.text }),
+    ...(urlCounts && { gsqlUrl: gsqlUrl.text }),
+    ...(restCounts && { restUrl: restUrl.text }),
+    ...(gsqlPort && { gsqlPort: portNumber(settings, 'gsqlPort', gsqlPort.text) }),
+    ...(restPort && { restPort: portNumber(settings, 'restPort', restPort.text) }),
+  };
+}
+
+function portNumber(settings: Settings, key: ConfigKey, text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port < 1 || port > 65_535) {
+    refuseValue(settings, key, 'is not a port number', 'a port is a whole number from 1 to 65535');
+  }
+  return port;
+}
+
+/** Core names the setting that is wrong; this adds which file, variable or flag set it. */
+function orRefuse<T>(settings: Settings, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof GraphException) || error.setting === undefined) throw error;
+    const key = error.setting as ConfigKey;
+    const hint = withScheme(settings, key) ?? hintOf(error);
+    return refuseValue(settings, key, error.problem ?? 'is not valid', hint);
+  }
+}
+
+/** For a host that was typed without http:// or https://: both spellings, so that the right one can be copied. */
+function withScheme({ all }: Settings, key: ConfigKey): string | undefined {
+  const typed = all.host[0]?.value;
+  if (key !== 'host' || typeof typed !== 'string' || /^https?:\/\//i.test(typed)) return undefined;
+  const name = /^[A-Za-z0-9.-]+(:\d+)?$/.test(typed) ? typed.replace(/:\d+$/, '') : 'graph.example.com';
+  return `write https://${name} or http://${name}`;
+}
+
+const FILE: readonly Level[] = ['profile', 'fileDefaults'];
+/** Whose addresses decide; a credential of any other level belongs to the pair in force. */
+const LEVELS_OF_ADDRESSES: Partial<Record<Level | 'prompt', readonly Level[]>> = {
+  tgVariable: ['tgVariable'],
+  profile: FILE,
+  fileDefaults: FILE,
+};
+
+/**
+ * The pair of base URLs that a credential set at this level belongs to. This is the one place that decides it:
+ * a credential of the config file belongs to the pair that the file alone yields, one of the `TG_*` variables to the
+ * pair of the `TG_*` addresses when there are any, and everything typed, piped or named by a flag or a `GRAPHCRED_*`
+ * variable to the pair in force.
+ * @returns undefined when the addresses of that level are malformed
+ */
+export async function serversOfLevel(
+  session: Session,
+  level: Level | 'prompt',
+): Promise<BoundTo | undefined> {
+  const addresses = addressesOfLevel(session, level);
+  if (addresses === 'in force') return addresses;
+  if (addresses === undefined) return undefined;
+  const { gsqlUrl, restUrl } = addresses;
+  if (restUrl !== undefined) return { gsqlUrl, restUrl };
+  // Another GSQL server is not asked for its version: whatever that is, the pair is not the one in force.
+  if (gsqlUrl !== session.target.gsqlUrl) return { gsqlUrl, restUrl: `${gsqlUrl}/restpp` };
+  // Nobody set a REST server or its port, so the two pairs are one whatever the version.
+  if (session.target.restUrl === undefined) return 'in force';
+  const levels = LEVELS_OF_ADDRESSES[level] ?? [];
+  return addressesSetAt(session.settings, levels, await findVersion(session)) as Servers | undefined;
+}
+
+/** Whether a credential set at this level may be used in this call. Asks no server where the settings alone tell. */
+export async function isForThisPair(session: Session, level: Level | 'prompt'): Promise<boolean> {
+  const addresses = addressesOfLevel(session, level);
+  if (addresses === 'in force') return true;
+  const { gsqlUrl, restUrl } = session.target;
+  if (addresses?.gsqlUrl !== gsqlUrl) return false;
+  if (addresses.restUrl === restUrl) return true;
+  const own = await serversOfLevel(session, level);
+  return own === 'in force' || isSamePair(own, await serversInForce(session));
+}
+
+function addressesOfLevel({ settings }: Session, level: Level | 'prompt') {
+  const levels = LEVELS_OF_ADDRESSES[level];
+  if (levels === undefined || (level === 'tgVariable' && !isAddressSetAt(settings, levels)))
+    return 'in force';
+  return addressesSetAt(settings, levels);
+}
+
+/** The GSQL server that the config file alone leads to, if there is a file. */
+export function gsqlUrlOfFile({ settings }: Session): string | undefined {
+  return settings.file && addressesSetAt(settings, FILE)?.gsqlUrl;
+}
+
+/** The pair that a kept credential or token was made for; undefined in a record that does not name both. */
+export function serversOfRecord({ info }: StoreRecord): Servers | undefined {
+  const { restUrl, gsqlUrl } = info;
+  return typeof restUrl === 'string' && typeof gsqlUrl === 'string' ? { restUrl, gsqlUrl } : undefined;
+}
+
+/** A user at a GSQL server; any user when none is named. */
+export interface Owner {
+  readonly gsqlUrl: string;
+  readonly username: string | undefined;
+}
+
+/** Whether a record is one of this owner's: what `logout` and `profile remove` forget. */
+export function isKeptFor({ info }: StoreRecord, { gsqlUrl, username }: Owner): boolean {
+  if (info.gsqlUrl !== gsqlUrl) return false;
+  if (username === undefined) return true;
+  if (info.username !== undefined) return info.username === username;
+  // A token minted from a secret of unknown owner goes too: staying logged in by accident is worse.
+  const principal = String(info.principal);
+  if (principal.startsWith('saved:')) return principal.startsWith(`saved:${username}/`);
+  return !principal.startsWith('user:') || principal === `user:${username}`;
+}
+
+export function isSamePair(a: Servers | undefined, b: Servers | undefined): boolean {
+  return a !== undefined && b !== undefined && a.restUrl === b.restUrl && a.gsqlUrl === b.gsqlUrl;
+}
+
+/** Where a credential of this level belongs, in words. Asks no server. */
+export function describeLevel(session: Session, level: Level | 'prompt'): string {
+  const addresses = addressesOfLevel(session, level);
+  if (addresses === undefined) return 'servers whose addresses are malformed';
+  return describePair(addresses === 'in force' ? session.target : addresses);
+}
+
+/** A pair in words. Where the REST server depends on the version, both possibilities. */
+export function describePair({ gsqlUrl, restUrl }: { gsqlUrl: string; restUrl: string | undefined }): string {
+  const rest = restUrl ?? `port 9000 (3.x) or ${gsqlUrl}/restpp (4.x)`;
+  return `${gsqlUrl} (GSQL) with ${rest} (REST)`;
+}
+
+/**
+ * The pair of base URLs in force. Where the REST server's follows from the version, the server is asked for that,
+ * without a credential, unless it is remembered.
+ */
+export async function serversInForce(session: Session): Promise<Servers> {
+  const { endpoints, gsqlUrl, restUrl } = session.target;
+  return restUrl === undefined ? serversOf(endpoints, await findVersion(session)) : { gsqlUrl, restUrl };
+}

@@ -1,0 +1,219 @@
+import { refuseValue } from '../../config/errors.js';
+import type { ConfigKey } from '../../config/keys.js';
+import type { GraphConnection } from '../../core/connection.js';
+import { GraphException } from '../../core/errors.js';
+import { readProxyVariables } from '../../core/http/proxy.js';
+import type { TlsOptions } from '../../core/http/types.js';
+import type { ServerVersion } from '../../core/protocol/types.js';
+import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
+import { readBounded } from '../../credentials/readers.js';
+import type { BoundTo, Credential } from '../../credentials/resolve.js';
+import { listEntries } from '../../store/records.js';
+import { readServerCache, updateServerCache } from '../../store/server-cache.js';
+import type { Session } from './types.js';
+
+const DAY_SECONDS = 86_400;
+/** A bundle of all public authorities has a quarter of it. */
+const MAX_PEM_BYTES = 1_000_000;
+
+export interface Connected {
+  readonly connection: GraphConnection;
+  readonly version: ServerVersion;
+}
+
+/**
+ * A connection for this call, and which version answers.
+ * @param credential logs in; without one nothing that needs a login can be asked
+ * @throws GraphException
+ */
+export async function connect(session: Session, credential: Credential | undefined): Promise<Connected> {
+  const bound = credential && (await bind(credential));
+  const login: Login =
+    credential?.kind === 'password' ? { username: credential.username, password: bound } : { secret: bound };
+  const version = await findVersion(session);
+  return { connection: await openConnection(session, login, version.version), version };
+}
+
+/** Which version answers: as set, as remembered for a day, else asked without a credential. */
+export function findVersion(session: Session): Promise<ServerVersion> {
+  session.learned.version ??= askVersion(session);
+  return session.learned.version;
+}
+
+async function askVersion(session: Session): Promise<ServerVersion> {
+  const { serverVersion, waitMs } = session;
+  const { recent, any } = serverVersion === 'auto' ? rememberedVersion(session) : {};
+  const connection = await openConnection(session, {}, recent);
+  if (waitMs > 0) await waitUntilUp(session, connection);
+  try {
+    return await connection.findVersion();
+  } catch (error) {
+    // A cached token stays usable while the server is away, so its version is taken for what it was.
+    if (any === undefined || !isAway(error)) throw error;
+    return (await openConnection(session, {}, any)).findVersion();
+  }
+}
+
+/** What the server cache holds: any version, and the one that is not older than a day. */
+function rememberedVersion({ stateDir, target, call }: Session): { recent?: string; any?: string } {
+  if (stateDir === undefined) return {};
+  const { version, versionAtUnix } = readServerCache(stateDir, target.gsqlUrl);
+  if (version === undefined || versionAtUnix === undefined) return {};
+  const isRecent = Math.abs(call.ctx.now() / 1000 - versionAtUnix) < DAY_SECONDS;
+  return isRecent ? { recent: version, any: version } : { any: version };
+}
+
+/** Also when a server turns out to be another one than remembered, in the middle of a call. */
+function rememberVersion(session: Session, version: ServerVersion): void {
+  const { stateDir, target, call, store } = session;
+  session.learned.version = Promise.resolve(version);
+  if (stateDir === undefined || store.name === 'none') return;
+  const versionAtUnix = Math.floor(call.ctx.now() / 1000);
+  updateServerCache(stateDir, target.gsqlUrl, { version: version.version, versionAtUnix });
+}
+
+function isAway(error: unknown): error is GraphException {
+  return error instanceof GraphException && ['NETWORK', 'TIMEOUT', 'SERVER_UNAVAILABLE'].includes(error.code);
+}
+
+/**
+ * The value of a credential, fit to be sent to the pair of base URLs it belongs to and nowhere else. The connection
+ * itself binds what belongs to the pair in force: it knows best which REST server the version leads to.
+ */
+export async function bind(credential: {
+  value(): Promise<Sensitive>;
+  servers(): Promise<BoundTo>;
+}): Promise<Sensitive | BoundCredential> {
+  const value = await credential.value();
+  const servers = await credential.servers();
+  return servers === 'in force' ? value : new BoundCredential(value, servers);
+}
+
+interface Login {
+  readonly username?: string | undefined;
+  readonly password?: Sensitive | BoundCredential | undefined;
+  readonly secret?: Sensitive | BoundCredential | undefined;
+}
+
+async function openConnection(
+  session: Session,
+  login: Login,
+  knownVersion: string | undefined,
+): Promise<GraphConnection> {
+  const { call, target } = session;
+  const { env } = call.ctx;
+  const { GraphConnection } = await import('../../core/connection.js');
+  const { createSpinner } = await import('../output/spinner.js');
+  session.learned.tls ??= readTls(session);
+  const spinner = createSpinner(call);
+  return new GraphConnection({
+    ...target.endpoints,
+    ...login,
+    graph: session.graph,
+    serverVersion: session.serverVersion,
+    knownVersion,
+    timeoutMs: session.timeoutMs,
+    timeLeft: session.timeLeft,
+    tls: await session.learned.tls,
+    proxy: readProxyVariables(env),
+    onVersion: (version) => rememberVersion(session, version),
+    signal: call.interruption?.signal,
+    onStart: () => spinner.start(session.progress.text ?? `waiting for ${target.host}`),
+    onRequest: ({ method, path: route, status, ms }) => {
+      spinner.stop();
+      call.report.detail(`${method} ${route} ${status ?? 'no answer'} ${Math.round(ms)} ms`);
+    },
+  });
+}
+
+/** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. */
+async function waitUntilUp(session: Session, connection: GraphConnection): Promise<void> {
+  const { call, timeLeft, waitMs, target } = session;
+  const { createSpinner } = await import('../output/spinner.js');
+  const spinner = createSpinner(call);
+  const { ms: left } = timeLeft;
+  const now = () => performance.now();
+  const until = now() + waitMs;
+  for (let pause = 500; until > now(); pause = Math.min(pause * 1.5, 5000)) {
+    // `--wait` does not count against `--timeout`.
+    timeLeft.ms = until - now();
+    try {
+      return await connection.ping();
+    } catch (error) {
+      // A suspended workspace does not start by itself.
+      if (!isAway(error) || error.retryable === false) return;
+      call.report.detail('the server is not up yet; waiting');
+      spinner.start(`waiting for ${target.host} to be up`, waitMs / 1000);
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(pause, until - now()))));
+      spinner.stop();
+    } finally {
+      timeLeft.ms = left;
+    }
+  }
+}
+
+/** The certificates that the settings name. Throws USAGE or CONFIG_INVALID for a file that cannot be read. */
+export async function readTls(session: Session): Promise<TlsOptions> {
+  const { ca, cert, key, insecure } = session.tls;
+  return {
+    ca: await readPem(session, 'tls.ca', ca),
+    cert: await readPem(session, 'tls.cert', cert),
+    key: await readPem(session, 'tls.key', key),
+    insecure,
+  };
+}
+
+async function readPem(
+  { settings, timeoutMs }: Session,
+  setting: ConfigKey,
+  file: string | undefined,
+): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  try {
+    return (await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs })).toString('utf8');
+  } catch {
+    return refuseValue(
+      settings,
+      setting,
+      `names a file that cannot be read: ${file}`,
+      'check the path, the mode and the size of the file',
+    );
+  }
+}
+
+/** 3.x binds secrets, and tokens minted with a password, to a graph. */
+export function requireGraph(session: Session): void {
+  if (session.graph !== undefined) return;
+  throw new GraphException('USAGE', 'Which graph? A 3.x server needs one for this.', {
+    hint: 'give --graph NAME, GRAPHCRED_GRAPH, or graph in the profile',
+  });
+}
+
+/** Asks for the graph where a 3.x server needs one, nobody has named it, and a person is there. */
+export async function askGraph(session: Session): Promise<void> {
+  if (session.graph !== undefined || !session.canPrompt) return;
+  if (!(await findVersion(session)).secretsNeedGraph) return;
+  const { askText } = await import('../output/prompt.js');
+  const suggestion = lastUsed(session, 'graph');
+  session.graph = await askText(session.call, 'Which graph?', suggestion === undefined ? {} : { suggestion });
+}
+
+/** Asks who the person is at the server in force. */
+export async function askUsername(session: Session): Promise<string> {
+  const { askText } = await import('../output/prompt.js');
+  const suggestion = lastUsed(session, 'username');
+  const question = `User name at ${session.target.host}`;
+  return askText(session.call, question, suggestion === undefined ? {} : { suggestion });
+}
+
+/** What the newest record of this machine for the GSQL server in force says, for a default. */
+function lastUsed({ stateDir, target }: Session, name: 'graph' | 'username'): string | undefined {
+  if (stateDir === undefined) return undefined;
+  const values = listEntries(stateDir, () => {})
+    .map(({ record }) => record)
+    .filter(({ info }) => info.gsqlUrl === target.gsqlUrl && typeof info[name] === 'string')
+    .sort((a, b) => b.createdAtUnix - a.createdAtUnix)
+    .map(({ info }) => String(info[name]));
+  // An empty user name is that of a secret whose owner is not known.
+  return values.find((value) => value !== '');
+}

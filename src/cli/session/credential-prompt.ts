@@ -1,0 +1,84 @@
+import { GraphException } from '../../core/errors.js';
+import type { Sensitive } from '../../core/sensitive.js';
+import type { Credential, CredentialSource, Purpose } from '../../credentials/resolve.js';
+import { describePair } from './binding.js';
+import { askGraph, askUsername } from './connect.js';
+import type { Session } from './types.js';
+
+/** A job whose settings hold no value for it sets such a variable to nothing. */
+const CREDENTIAL_VARIABLES = (['SECRET', 'PASSWORD'] as const).flatMap((kind) => [
+  `GRAPHCRED_${kind}`,
+  `GRAPHCRED_${kind}_FILE`,
+  `TG_${kind}`,
+]);
+
+interface Found {
+  readonly excluded: CredentialSource | undefined;
+  readonly unusable: CredentialSource | undefined;
+}
+
+/**
+ * The last resort: a person, if there is one. Asked when the value is needed, not before.
+ * @param found.excluded a credential that was found, but for another pair of base URLs
+ * @param found.unusable a secret that was found, where the server takes none for a login
+ * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH
+ */
+export async function promptedCredential(
+  session: Session,
+  purpose: Purpose,
+  { excluded, unusable }: Found,
+): Promise<Credential> {
+  const { call, target, canPrompt } = session;
+  if (excluded && !canPrompt) throw mismatch(session, excluded);
+  // A secret that was found and does not log in is the better reason.
+  const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => call.ctx.env[name] === '');
+  const missing = (what: string, hint: string) =>
+    new GraphException(
+      'INPUT_REQUIRED',
+      empty.length === 0
+        ? `${what} is needed for ${target.gsqlUrl}, and there is no terminal to ask.`
+        : `${empty.join(' and ')} ${empty.length === 1 ? 'is' : 'are'} empty, and there is no other credential for ${target.gsqlUrl}.`,
+      {
+        hint: empty.length === 0 ? hint : `put the value into it, as the CI system's settings do; or ${hint}`,
+      },
+    );
+  const orSecret = purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
+  const notToken = call.ctx.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
+  const notSecret = unusable ? `; the secret (${unusable.label}) does not log in on a 3.x server` : '';
+  const ways = `${orSecret}${notToken}${notSecret}`;
+  if (excluded) call.report.note(`${excluded.label} is for other servers and is not used here`);
+  let { username } = session;
+  if (username === undefined) {
+    if (!canPrompt) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${ways}`);
+    if (purpose === 'mint') await askGraph(session);
+    username = await askUsername(session);
+  }
+  const user = username;
+  let answer: Promise<Sensitive> | undefined;
+  const ask = async (): Promise<Sensitive> => {
+    const { askHidden } = await import('../output/prompt.js');
+    return askHidden(call, `Password of ${user} at ${target.host}`);
+  };
+  return {
+    kind: 'password',
+    label: 'prompt',
+    level: 'prompt',
+    username: user,
+    principal: `user:${user}`,
+    servers: async () => 'in force',
+    value: async () => {
+      if (!canPrompt)
+        throw missing('A password', `give --password-stdin, --password-file or GRAPHCRED_PASSWORD${ways}`);
+      answer ??= ask();
+      return answer;
+    },
+  };
+}
+
+function mismatch(session: Session, { label, belongsTo }: CredentialSource): GraphException {
+  return new GraphException(
+    'HOST_MISMATCH',
+    `The credential from ${label} belongs to ${belongsTo}; it is not sent to ${describePair(session.target)}.`,
+    { hint: 'give the credential for these servers: --password-stdin, --secret-stdin or GRAPHCRED_SECRET' },
+  );
+}

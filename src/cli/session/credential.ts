@@ -1,0 +1,243 @@
+import path from 'node:path';
+import { type ConfigKey, isInFile, PRECEDENCE, type SourcedValue } from '../../config/keys.js';
+import { GraphException } from '../../core/errors.js';
+import { Sensitive } from '../../core/sensitive.js';
+import { fromCommand, fromFile, fromStdin } from '../../credentials/readers.js';
+import {
+  type Credential,
+  type CredentialSource,
+  type Purpose,
+  resolveCredential,
+} from '../../credentials/resolve.js';
+import type { Store, StoreRecord } from '../../store/store.js';
+import { withoutCredentials } from '../child.js';
+import {
+  describeLevel,
+  describePair,
+  gsqlUrlOfFile,
+  isForThisPair,
+  isSamePair,
+  serversInForce,
+  serversOfLevel,
+  serversOfRecord,
+} from './binding.js';
+import { findVersion } from './connect.js';
+import { promptedCredential } from './credential-prompt.js';
+import { resolvePath } from './session.js';
+import type { Session } from './types.js';
+
+const KINDS = ['secret', 'password'] as const;
+
+/**
+ * The credential this call uses: the nearest of flags, variables, config file, store and prompt that has one for the
+ * pair of base URLs in force. Nothing is asked and no program is run before its value is needed.
+ * @param openStore gives the store that may hold a saved one; called only when nothing nearer has one
+ * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
+ */
+export async function findCredential(
+  session: Session,
+  purpose: Purpose,
+  openStore: () => Promise<Store>,
+): Promise<Credential> {
+  const credential = await nearestCredential(session, purpose, openStore);
+  return session.principal === undefined ? credential : { ...credential, principal: session.principal };
+}
+
+async function nearestCredential(
+  session: Session,
+  purpose: Purpose,
+  openStore: () => Promise<Store>,
+): Promise<Credential> {
+  const set = await partition(session, setSources(session));
+  const usableSet = await usable(session, set.bound, purpose);
+  if (usableSet.length > 0) return resolveCredential(usableSet, purpose, session.username);
+  const saved = await savedSources(session, await openStore());
+  const usableSaved = await usable(session, saved.bound, purpose);
+  if (usableSaved.length > 0)
+    return resolveCredential(chosenSecret(session, usableSaved), purpose, session.username);
+  return promptedCredential(session, purpose, {
+    excluded: set.excluded ?? saved.excluded,
+    unusable: set.bound[0] ?? saved.bound[0],
+  });
+}
+
+/** Every secret that this call's settings hold, whatever it is for. */
+export function secretsInSettings(session: Session): CredentialSource[] {
+  return setSources(session).filter(({ kind }) => kind === 'secret');
+}
+
+interface Partition {
+  readonly bound: CredentialSource[];
+  /** The nearest one that belongs to another pair. */
+  readonly excluded: CredentialSource | undefined;
+}
+
+async function partition(session: Session, sources: readonly CredentialSource[]): Promise<Partition> {
+  const bound: CredentialSource[] = [];
+  let excluded: CredentialSource | undefined;
+  for (const source of sources) {
+    if (source.level !== 'store' && (await isForThisPair(session, source.level))) bound.push(source);
+    else excluded ??= source;
+  }
+  return { bound, excluded };
+}
+
+/** A login is a password; a secret only where no password is at hand and the server takes secrets for a login. */
+async function usable(
+  session: Session,
+  sources: readonly CredentialSource[],
+  purpose: Purpose,
+): Promise<readonly CredentialSource[]> {
+  if (purpose === 'mint' || sources.length === 0) return sources;
+  const passwords = sources.filter(({ kind }) => kind === 'password');
+  if (passwords.length > 0) return passwords;
+  return (await findVersion(session)).secretLogsIn ? sources : [];
+}
+
+/** Of several saved secrets the one that `secretAlias` names, else the only one. */
+function chosenSecret(session: Session, sources: readonly CredentialSource[]): readonly CredentialSource[] {
+  const names = new Set(sources.flatMap(({ kind, alias }) => (kind === 'secret' ? [alias] : [])));
+  // In a rotation the value saved last is the one that works, and it comes first.
+  if (names.size < 2) return sources;
+  throw new GraphException(
+    'USAGE',
+    `Several secrets are saved for ${session.target.host}: ${[...names].sort().join(', ')}.`,
+    { hint: 'choose one with --secret-alias NAME, or set secretAlias in the profile' },
+  );
+}
+
+/** What flags, variables and the config file say, highest priority first. */
+function setSources(session: Session): CredentialSource[] {
+  const { call, settings, timeoutMs } = session;
+  const { flags, ctx } = call;
+  const sources: CredentialSource[] = [];
+  for (const level of PRECEDENCE) {
+    for (const kind of KINDS) {
+      if (level === 'flag' && flags[`${kind}-stdin`] === true) {
+        const label = `--${kind}-stdin`;
+        const read = () => fromStdin(ctx.stdin.read, label, timeoutMs);
+        const belongsTo = describeLevel(session, level);
+        sources.push({ kind, level, label, belongsTo, servers: async () => 'in force', read });
+      }
+      for (const form of ['', 'File', 'Command'] as const) {
+        const key = `${kind}${form}` as ConfigKey;
+        const value = settings.all[key].find((one) => one.level === level);
+        if (value) sources.push(sourceOf(session, kind, form, key, value));
+      }
+    }
+  }
+  return sources;
+}
+
+function sourceOf(
+  session: Session,
+  kind: 'secret' | 'password',
+  form: '' | 'File' | 'Command',
+  key: ConfigKey,
+  { value, level, source }: SourcedValue,
+): CredentialSource {
+  const label = isInFile(level) ? `${source}: ${key}` : source;
+  const belongsTo = describeLevel(session, level);
+  const base = { kind, level, label, belongsTo, servers: () => serversOfLevel(session, level) };
+  switch (form) {
+    case '':
+      return { ...base, read: async () => new Sensitive(value as string) };
+    case 'File':
+      return {
+        ...base,
+        read: () =>
+          fromFile(resolvePath(session, value as string, isInFile(level)), label, session.timeoutMs),
+      };
+    case 'Command': {
+      const command = programBesideConfig(session, value as readonly string[]);
+      return {
+        ...base,
+        // As JSON, so that two commands with the same letters but other words are two principals.
+        reference: `command:${JSON.stringify(command)}`,
+        read: () => runCommand(session, command, label),
+      };
+    }
+  }
+}
+
+/** A program given with a relative path is looked for beside the config file, never in the working directory. */
+function programBesideConfig({ settings }: Session, command: readonly string[]): readonly string[] {
+  const [program = '', ...args] = command;
+  if (!/[/\\]/.test(program) || path.isAbsolute(program) || !settings.file) return command;
+  return [path.resolve(path.dirname(settings.file.path), program), ...args];
+}
+
+function runCommand({ call }: Session, command: readonly string[], label: string): Promise<Sensitive> {
+  const { ctx, report } = call;
+  return fromCommand(command, label, {
+    cwd: ctx.cwd,
+    env: withoutCredentials(ctx.env),
+    say: report.note,
+  });
+}
+
+/** What the store has kept for this database, user and graph. */
+async function savedSources(session: Session, store: Store): Promise<Partition> {
+  const { target, username, graph, secretAlias } = session;
+  // Nobody's secret is ever there, and the server need not be asked to know that.
+  if (store.name === 'redis') return { bound: [], excluded: undefined };
+  // What is saved for the profile's own server is not sent to another one, but it is worth saying that it is there.
+  const ownServer = gsqlUrlOfFile(session);
+  const kept = (await store.list()).filter(({ kind, info }) => {
+    if (kind !== 'secret' && kind !== 'password') return false;
+    const isKnown =
+      info.gsqlUrl === target.gsqlUrl || (ownServer !== undefined && info.gsqlUrl === ownServer);
+    if (!isKnown) return false;
+    if (username !== undefined && info.username !== username) return false;
+    return kind === 'password' || secretAlias === undefined || nameOf(info) === secretAlias;
+  });
+  if (kept.length === 0) return { bound: [], excluded: undefined };
+  // The same order in every process.
+  kept.sort((a, b) => b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1));
+  const inForce = await serversInForce(session);
+  const bound: CredentialSource[] = [];
+  let excluded: CredentialSource | undefined;
+  for (const record of kept) {
+    const source = savedSource(record, store);
+    if (!isSamePair(serversOfRecord(record), inForce)) excluded ??= source;
+    else if (await isOfThisGraph(session, record, graph)) bound.push(source);
+  }
+  return { bound, excluded };
+}
+
+/** On 3.x a secret belongs to a graph; on 4.x it serves them all. */
+async function isOfThisGraph(
+  session: Session,
+  { kind, info }: StoreRecord,
+  graph: string | undefined,
+): Promise<boolean> {
+  if (kind === 'password' || info.graph === null || graph === undefined || info.graph === graph) return true;
+  return !(await findVersion(session)).secretsNeedGraph;
+}
+
+/** The alias a person knows: a value saved in the middle of a rotation goes by the alias that is rotated. */
+function nameOf({ alias, rotationOf }: StoreRecord['info']): string {
+  return String(rotationOf ?? alias);
+}
+
+function savedSource(record: StoreRecord, store: Store): CredentialSource {
+  const kind = record.kind as 'secret' | 'password';
+  const servers = serversOfRecord(record);
+  const { username, alias } = record.info;
+  return {
+    kind,
+    level: 'store',
+    label: `saved ${kind} ${alias ?? ''}`.trim(),
+    username: String(username),
+    ...(kind === 'secret' && { alias: nameOf(record.info), reference: `saved:${username}/${alias}` }),
+    belongsTo: servers === undefined ? 'unknown servers' : describePair(servers),
+    servers: async () => servers,
+    read: async () => {
+      const value = await store.read(record);
+      if (value !== undefined) return value;
+      throw new GraphException('NOT_FOUND', `The saved ${kind} is no longer in the ${store.name} store.`, {
+        hint: 'save it again: graphcred secret create NAME --save, or graphcred login',
+      });
+    },
+  };
+}

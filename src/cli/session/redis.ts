@@ -1,0 +1,67 @@
+import { refuseValue } from '../../config/errors.js';
+import { isInFile } from '../../config/keys.js';
+import { settingText } from '../../config/settings.js';
+import { GraphException } from '../../core/errors.js';
+import { Sensitive } from '../../core/sensitive.js';
+import { fromFile, readBounded } from '../../credentials/readers.js';
+import { parseRedisUrl, type RedisUrl } from '../../store/redis/url.js';
+import type { RedisOptions } from '../../store/store.js';
+import { pathSetting } from './session.js';
+import type { LocalSession } from './types.js';
+
+const MAX_PEM_BYTES = 1_000_000;
+
+/**
+ * How this call reaches the Redis server; undefined when no setting names one.
+ * @param timeoutMs longest wait for the server, and for a pipe that holds the password or the certificate
+ */
+export async function redisOptions(
+  session: LocalSession,
+  timeoutMs: number,
+): Promise<RedisOptions | undefined> {
+  const { settings, call } = session;
+  const text = settingText(settings, 'redis.url');
+  if (text === undefined) return undefined;
+  const sentinelMaster = settingText(settings, 'redis.sentinelMaster');
+  const url = parseUrl(session, text, sentinelMaster !== undefined);
+  return {
+    ...url,
+    username: settingText(settings, 'redis.username') ?? url.username,
+    password: (await readPassword(session, timeoutMs)) ?? url.password,
+    ca: await readCa(session, timeoutMs),
+    sentinelMaster,
+    timeoutMs,
+    now: call.ctx.now,
+  };
+}
+
+function parseUrl({ settings }: LocalSession, text: string, sentinel: boolean): RedisUrl {
+  try {
+    return parseRedisUrl(text, { sentinel });
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    const problem = error.message.slice(error.message.indexOf(' URL ') + ' URL '.length);
+    return refuseValue(settings, 'redis.url', problem, error.hint ?? '');
+  }
+}
+
+async function readPassword(session: LocalSession, timeoutMs: number): Promise<Sensitive | undefined> {
+  const { GRAPHCRED_REDIS_PASSWORD } = session.call.ctx.env;
+  if (GRAPHCRED_REDIS_PASSWORD) return new Sensitive(GRAPHCRED_REDIS_PASSWORD);
+  const file = pathSetting(session, 'redis.passwordFile');
+  const [set] = session.settings.all['redis.passwordFile'];
+  if (file === undefined || set === undefined) return undefined;
+  return fromFile(file, isInFile(set.level) ? `${set.source}: redis.passwordFile` : set.source, timeoutMs);
+}
+
+async function readCa(session: LocalSession, timeoutMs: number): Promise<string | undefined> {
+  const file = pathSetting(session, 'redis.ca');
+  if (file === undefined) return undefined;
+  try {
+    return (await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs })).toString('utf8');
+  } catch {
+    const problem = `names a file that cannot be read: ${file}`;
+    const hint = 'check the path, the mode and the size of the file';
+    return refuseValue(session.settings, 'redis.ca', problem, hint);
+  }
+}

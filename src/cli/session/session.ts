@@ -1,0 +1,233 @@
+import path from 'node:path';
+import { refuseValue } from '../../config/errors.js';
+import {
+  type ConfigKey,
+  isInFile,
+  isLiteralCredential,
+  parseDuration,
+  type Settings,
+} from '../../config/keys.js';
+import {
+  findTrustedConfig,
+  hiddenUserConfig,
+  isOn,
+  loadUserConfig,
+  resolveSettings,
+  settingText,
+} from '../../config/settings.js';
+import { isLoopback } from '../../core/endpoints.js';
+import { GraphException } from '../../core/errors.js';
+import { readChecked } from '../../files/private-files.js';
+import type { StoreName } from '../../store/store.js';
+import type { Call } from '../command.js';
+import { canPrompt, inCi, type Places, placesOf } from '../context.js';
+import { targetOf, withoutReplacedAddress } from './binding.js';
+import { askTrust } from './trust-prompt.js';
+import type { LocalSession, Session, Target } from './types.js';
+
+/** The form alone; which versions are supported, core knows. */
+const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
+const STORES: readonly string[] = ['keychain', 'file', 'redis', 'none'];
+const FORMATS = ['text', 'json', 'env', 'header', 'github', 'gitlab', 'k8s-secret'];
+
+interface SessionOptions {
+  /**
+   * The profile is about to be written: it need not exist, only the user's own config file counts, and a new address
+   * replaces the old one as a whole.
+   */
+  readonly newProfile?: boolean;
+  /** The profile in force need not exist. */
+  readonly anyProfile?: boolean;
+  /** Instead of the profile that flags and variables name. */
+  readonly profile?: string;
+  /** Values that a person has just typed; they count like flags. */
+  readonly answers?: Readonly<Record<string, string>>;
+  /** Ask no question, whatever the settings say. */
+  readonly noInput?: boolean;
+}
+
+/**
+ * Reads the settings, checks them and turns them into URLs, numbers and unions.
+ * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
+ */
+export async function openSession(call: Call, options: SessionOptions = {}): Promise<Session> {
+  const local = await openLocalSession(call, options);
+  const { settings } = local;
+  const target = targetOf(settings);
+  const lifetime = positive(settings, 'lifetime', 'a token lives at least a second: --lifetime 15m');
+  const minTtl =
+    settingText(settings, 'minTtl') === undefined ? defaultMinTtl(lifetime) : seconds(settings, 'minTtl');
+  const timeoutMs = positive(settings, 'timeout', 'allow at least a second: --timeout 30') * 1000;
+  const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
+  if (!VERSION_FORM.test(serverVersion)) {
+    refuseValue(
+      settings,
+      'serverVersion',
+      'is not a server version',
+      'write auto, 3, 4, or a number such as 3.10.1',
+    );
+  }
+  const insecure = isOn(settings, 'tls.insecure');
+  if (insecure) call.report.warn('server certificates are not verified (--insecure)');
+  if (minTtl > lifetime)
+    call.report.warn('every call mints a new token, because --min-ttl is longer than --lifetime');
+  warnOfPlainHttp(target, call);
+  return {
+    ...local,
+    target,
+    graph: settingText(settings, 'graph'),
+    username: settingText(settings, 'username'),
+    secretAlias: settingText(settings, 'secretAlias'),
+    principal: settingText(settings, 'principal'),
+    serverVersion,
+    lifetime,
+    minTtl,
+    timeoutMs,
+    waitMs: seconds(settings, 'wait') * 1000,
+    tls: {
+      ca: pathSetting(local, 'tls.ca'),
+      cert: pathSetting(local, 'tls.cert'),
+      key: pathSetting(local, 'tls.key'),
+      insecure,
+    },
+    timeLeft: { ms: timeoutMs },
+    progress: {},
+    learned: {},
+  };
+}
+
+/**
+ * The settings alone, for commands that talk to no database.
+ * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
+ */
+export async function openLocalSession(call: Call, options: SessionOptions = {}): Promise<LocalSession> {
+  const { ctx, flags, report, spec } = call;
+  refuseTwoFromStdin(call);
+  report.quiet = flags.quiet === true;
+  report.verbose = flags.verbose === true;
+  const places = placesOf(ctx);
+  const { env, cwd, home, uid } = ctx;
+  const profile = options.profile === undefined ? {} : { profile: options.profile };
+  const input = { flags: { ...flags, ...options.answers, ...profile }, env, cwd, home, uid, ...places };
+  const found = await findTrustedConfig(input);
+  let { file } = found;
+  if (found.untrusted.length > 0) {
+    if (spec.worksWithoutProjectFile) {
+      for (const one of found.untrusted) report.note(`${one.path} is not trusted and does not count`);
+    } else file = await askTrust(call, input, found.untrusted);
+  }
+  if (options.newProfile) file = await loadUserConfig(input);
+  const newProfile = options.newProfile === true || options.anyProfile === true;
+  const resolved = resolveSettings(input, file, { newProfile });
+  const settings = options.newProfile ? withoutReplacedAddress(resolved) : resolved;
+  const output = outputOf(call, settings);
+  report.json = output === 'json';
+  for (const note of settings.notes) report.detail(note);
+  if (file && othersCanReadCredential(settings, uid))
+    report.warn(`${file.path} holds a credential and other users can read it: chmod 600 ${file.path}`);
+  return {
+    ...places,
+    call,
+    settings,
+    hiddenConfig: hiddenUserConfig(input, file),
+    canPrompt: options.noInput !== true && !isOn(settings, 'noInput') && canPrompt(ctx),
+    output,
+    store: storeSetting(settings, places, ctx.env),
+  };
+}
+
+/** Whether the config file in force shows a credential to other users of this machine. */
+export function othersCanReadCredential({ file, all }: Settings, uid: number | undefined): boolean {
+  if (!file || uid === undefined || (file.stat.mode & 0o044) === 0) return false;
+  return (['password', 'secret', 'redis.url'] as const).some((key) =>
+    all[key].some(({ level, value }) => isInFile(level) && isLiteralCredential(key, value)),
+  );
+}
+
+/** The whole path of a file that a setting names: one in a config file is meant from where that file is. */
+export function pathSetting({ settings, call }: LocalSession, key: ConfigKey): string | undefined {
+  const [set] = settings.all[key];
+  return set && resolvePath({ settings, call }, set.value as string, isInFile(set.level));
+}
+
+/** @param fromFile whether the path was set in the config file */
+export function resolvePath(
+  { settings, call }: Pick<LocalSession, 'settings' | 'call'>,
+  name: string,
+  fromFile: boolean,
+): string {
+  const { cwd, home } = call.ctx;
+  if (name.startsWith('~/') && home !== undefined) return path.join(home, name.slice(2));
+  const base = fromFile && settings.file ? path.dirname(settings.file.path) : cwd;
+  return path.resolve(base, name);
+}
+
+/** Least rest of life at which a cached token is still handed out. */
+function defaultMinTtl(lifetime: number): number {
+  return Math.min(60, lifetime * 0.1);
+}
+
+function refuseTwoFromStdin({ flags }: Call): void {
+  const named = ['password-stdin', 'secret-stdin', 'token-stdin'].filter((flag) => flags[flag] === true);
+  const stdin = [...(flags.data === '-' ? ['-d -'] : []), ...named.map((flag) => `--${flag}`)];
+  if (stdin.length < 2) return;
+  throw new GraphException('USAGE', `Only one value can come from stdin, not ${stdin.length}.`, {
+    hint: `keep one of: ${stdin.join(', ')}`,
+  });
+}
+
+/** The format asked for. A format of tokens, set for all commands, is text where no token is printed. */
+function outputOf(call: Call, settings: Settings): string {
+  const wanted = settingText(settings, 'output') ?? 'text';
+  if (wanted === 'text' || wanted === 'json') return wanted;
+  const known = call.spec.options.find(({ name }) => name === 'output')?.choices;
+  if (known?.includes(wanted)) return wanted;
+  if (!FORMATS.includes(wanted))
+    refuseValue(settings, 'output', 'is not a format', `choose one of: ${FORMATS.join(', ')}`);
+  return 'text';
+}
+
+/** Flag, variable, config file, the one recorded by `login`, `none` in CI or without a home, else the keychain. */
+function storeSetting(
+  settings: Settings,
+  { configDir, stateDir }: Places,
+  env: Call['ctx']['env'],
+): LocalSession['store'] {
+  const [set] = settings.all.store;
+  if (set !== undefined) {
+    if (!STORES.includes(set.value as string))
+      refuseValue(settings, 'store', 'is not a store', `choose one of: ${STORES.join(', ')}`);
+    return { name: set.value as StoreName, setAt: set.level };
+  }
+  const name = recordedStore(configDir) ?? (inCi(env) || stateDir === undefined ? 'none' : 'keychain');
+  return { name, setAt: undefined };
+}
+
+/** What `login` wrote down, if it did. */
+function recordedStore(configDir: string | undefined): StoreName | undefined {
+  if (configDir === undefined) return undefined;
+  const checked = readChecked(path.join(configDir, 'store'));
+  const name = checked && 'text' in checked ? checked.text.trim() : '';
+  return STORES.includes(name) ? (name as StoreName) : undefined;
+}
+
+function positive(settings: Settings, key: ConfigKey, hint: string): number {
+  const value = seconds(settings, key);
+  return value >= 1 ? value : refuseValue(settings, key, 'is too short', hint);
+}
+
+function seconds(settings: Settings, key: ConfigKey): number {
+  const value = parseDuration(settingText(settings, key) ?? '');
+  if (value !== undefined) return value;
+  const hint = 'write seconds, or a number with a unit: 90, 15m, 12h, 30d, 1w';
+  return refuseValue(settings, key, 'is not a length of time', hint);
+}
+
+function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Call): void {
+  for (const url of new Set([gsqlUrl, restUrl ?? gsqlUrl])) {
+    if (!url.startsWith('http:') || isLoopback(url)) continue;
+    report.warn(
+      `${new URL(url).origin} is reached without encryption: credentials can be read on the way. Use https if the server offers it`,
+    );
+  }
+}

@@ -1,0 +1,183 @@
+import path from 'node:path';
+import { GraphException } from '../../core/errors.js';
+import { Sensitive } from '../../core/sensitive.js';
+import { stageFile } from '../../files/private-files.js';
+import { noneStore } from '../../store/none.js';
+import { type EngineReport, inspectRedis, openStore } from '../../store/open.js';
+import type { Store, StoreName, StoreOptions } from '../../store/store.js';
+import { withoutCredentials } from '../child.js';
+import { inCi, KEYCHAIN_CHILD } from '../context.js';
+import type { LocalSession } from './types.js';
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+type SessionWithTimeout = LocalSession & { readonly timeoutMs?: number };
+
+/**
+ * The store of this call.
+ * @param options.needed the command cannot do without it, so the desktop may ask to unlock the keychain
+ * @throws GraphException STORE_UNAVAILABLE when there is no folder to keep anything in
+ */
+export function chooseStore(session: LocalSession, { needed = false } = {}): Promise<Store> {
+  const { name, setAt } = session.store;
+  return open(session, name, needed || setAt !== undefined);
+}
+
+/** Where this machine keeps tokens while the fleet's store is away. */
+export async function fallbackOf(session: LocalSession): Promise<Store | undefined> {
+  return session.store.name === 'redis' && !isStoreRequired(session)
+    ? open(session, 'file', false)
+    : undefined;
+}
+
+/** The store of this call, or what stands in for it while it is away: for commands that only look. */
+export async function chooseReadableStore(
+  session: LocalSession,
+  options = { needed: false },
+): Promise<Store> {
+  const store = await chooseStore(session, options);
+  const fallback = await fallbackOf(session);
+  if (fallback === undefined) return store;
+  try {
+    await store.check();
+    return store;
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    session.call.report.warn(`${error.message}; this looks at the tokens of this machine only`);
+    return fallback;
+  }
+}
+
+/** Whether the store's failure ends a call that could have a token without it. */
+export function isStoreRequired({ store: { name, setAt } }: LocalSession): boolean {
+  return name === 'redis' ? setAt === 'flag' : name === 'keychain' && setAt !== undefined;
+}
+
+/** @param worthAPrompt whether the desktop may ask a person to unlock the keychain for this */
+export async function open(
+  session: SessionWithTimeout,
+  name: StoreName,
+  worthAPrompt: boolean,
+): Promise<Store> {
+  if (name === 'none') return noneStore;
+  return openStore(name, await storeOptions(session, name, worthAPrompt));
+}
+
+/**
+ * What a look at the fleet's Redis server has found.
+ * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
+ */
+export async function inspectSharedStore(session: SessionWithTimeout): Promise<EngineReport> {
+  return inspectRedis(await storeOptions(session, 'redis', false));
+}
+
+async function storeOptions(
+  session: SessionWithTimeout,
+  name: StoreName,
+  worthAPrompt: boolean,
+): Promise<StoreOptions> {
+  const { call, stateDir, configDir, timeoutMs } = session;
+  const { ctx, report } = call;
+  if (stateDir === undefined || configDir === undefined) {
+    throw new GraphException(
+      'STORE_UNAVAILABLE',
+      `There is no home folder, so the ${name} store has no place.`,
+      {
+        hint: 'set HOME, or use --store none',
+      },
+    );
+  }
+  const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE, DISPLAY, WAYLAND_DISPLAY } = ctx.env;
+  const desktop = ctx.platform !== 'linux' || Boolean(DISPLAY || WAYLAND_DISPLAY);
+  return {
+    stateDir,
+    configDir,
+    storeKey: GRAPHCRED_STORE_KEY ? new Sensitive(GRAPHCRED_STORE_KEY) : undefined,
+    storeKeyFile: GRAPHCRED_STORE_KEY_FILE || undefined,
+    timeoutMs,
+    keychain: {
+      platform: ctx.platform,
+      get env() {
+        return withoutCredentials(ctx.env);
+      },
+      mayPrompt: worthAPrompt && desktop && ctx.stdin.isTTY && ctx.stderr.isTTY && !inCi(ctx.env),
+      child: { command: ctx.self.command, args: [...ctx.self.args, KEYCHAIN_CHILD] },
+      notify: (message) => report.warn(message),
+    },
+    redis:
+      name === 'redis'
+        ? await (await import('./redis.js')).redisOptions(session, timeoutMs ?? DEFAULT_TIMEOUT_MS)
+        : undefined,
+    warn: (message) => report.warn(message),
+  };
+}
+
+/** Writes down the store for the calls to come that name none. Throws STORE_UNAVAILABLE. */
+export function recordStore(configDir: string, name: StoreName): void {
+  stageFile(path.join(configDir, 'store'), `${name}\n`).commit();
+}
+
+/** Moves saved secrets to another store. Tokens are dropped: they are minted anew where they are needed. */
+export async function moveTo(session: LocalSession, name: 'keychain' | 'file' | 'none'): Promise<void> {
+  const target = await open(session, name, true);
+  if (name === 'none') return;
+  await target.check();
+  for (const from of (['keychain', 'file'] as const).filter((other) => other !== name)) {
+    const source = await open(session, from, true);
+    for (const record of await source.list()) {
+      if (record.kind === 'token') {
+        await source
+          .remove(record.key)
+          .catch(() => session.call.report.warn(`a token stays behind in the ${from} store`));
+        continue;
+      }
+      const value = await source.read(record).catch((error) => {
+        if (!(error instanceof GraphException)) throw error;
+        session.call.report.warn(
+          `a saved ${record.kind} stays behind in the ${from} store: ${error.message} (${record.key})`,
+        );
+      });
+      if (value) await target.write({ ...record, store: name }, value);
+    }
+  }
+}
+
+/**
+ * Before a command reports that nothing is kept: a keychain that is locked or gone is never reported as an empty one.
+ * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED
+ */
+export async function requireReadable(store: Store): Promise<void> {
+  if (store.name === 'keychain') await store.check();
+}
+
+/** @throws GraphException USAGE when the store keeps no secrets and passwords */
+export function requireKeeping(store: Store, what: string): void {
+  if (store.name === 'redis')
+    throw new GraphException(
+      'USAGE',
+      `${what} needs a store of this machine: secrets and passwords are never kept on a Redis server.`,
+      {
+        hint: 'choose one with --store keychain or --store file',
+      },
+    );
+  if (store.name !== 'none') return;
+  throw new GraphException('USAGE', `${what} needs a persistent store; the current store is none.`, {
+    hint: 'choose one with --store keychain or --store file',
+  });
+}
+
+/** The folder of this machine's records. A store that keeps something has one. */
+export function stateDirOf({ stateDir }: LocalSession): string {
+  if (stateDir !== undefined) return stateDir;
+  throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to keep anything in.', {
+    hint: 'set HOME',
+  });
+}
+
+/** The folder of the user's config file, where `login` writes. */
+export function configDirOf({ configDir }: LocalSession): string {
+  if (configDir !== undefined) return configDir;
+  throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder for a config file.', {
+    hint: 'set HOME',
+  });
+}

@@ -1,0 +1,80 @@
+import { type ConfigKey, isInFile, type LoadedFile, type Settings } from '../../config/keys.js';
+import {
+  loadConfig,
+  resolveSettings,
+  type SettingsInput,
+  type UntrustedFile,
+} from '../../config/settings.js';
+import { serversOf } from '../../core/endpoints.js';
+import { GraphException } from '../../core/errors.js';
+import type { Call } from '../command.js';
+import { canPrompt } from '../context.js';
+import { singleLine } from '../output/report.js';
+import { targetOf } from './binding.js';
+
+/** Settings that run a program, name a file on this machine, or say where tokens are shared. */
+const RUNS_OR_READS: readonly ConfigKey[] = [
+  'passwordCommand',
+  'secretCommand',
+  'passwordFile',
+  'secretFile',
+  'tls.ca',
+  'tls.cert',
+  'tls.key',
+  'redis.url',
+  'redis.passwordFile',
+  'redis.ca',
+];
+
+/**
+ * Asks the person, if there is one, whether a config file that is not trusted may count for this call.
+ * @param files the untrusted ones, nearest first
+ * @throws GraphException CONFIG_UNTRUSTED when it may not; CONFIG_INVALID when it is malformed
+ */
+export async function askTrust(
+  call: Call,
+  input: SettingsInput,
+  files: readonly UntrustedFile[],
+): Promise<LoadedFile> {
+  const [nearest] = files as [UntrustedFile];
+  const { flags, ctx, report } = call;
+  const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
+    hint: `${isWritableByOthers(nearest) ? `other users can write it: chmod 600 ${nearest.path}; ` : ''}read it; if it is yours: graphcred config trust ${nearest.path}; for another file: --config FILE; to leave project files out: --config none`,
+  });
+  const { GRAPHCRED_NO_INPUT } = ctx.env;
+  if (flags['no-input'] === true || isSet(GRAPHCRED_NO_INPUT) || !canPrompt(ctx)) throw refusal;
+  const file = await loadConfig(nearest, input.uid);
+  const settings = resolveSettings(input, file, { newProfile: true });
+  report.warn(`${nearest.path} is not trusted.`);
+  for (const line of describe(nearest, settings)) ctx.stderr.write(`  ${singleLine(line)}\n`);
+  const { askYes } = await import('../output/prompt.js');
+  if (await askYes(call, 'Use it for this call?')) return file;
+  throw refusal;
+}
+
+/** What the file decides: owner, both addresses, and everything it runs or reads. */
+function describe({ path: file, stat }: UntrustedFile, settings: Settings): string[] {
+  const { endpoints, gsqlUrl, restUrl } = targetOf(settings);
+  const rest =
+    restUrl ?? `${serversOf(endpoints, { restBehindGsql: false }).restUrl} (3.x) or ${gsqlUrl}/restpp (4.x)`;
+  const keys = RUNS_OR_READS.flatMap((key) => {
+    const [set] = settings.all[key];
+    if (set === undefined || !isInFile(set.level)) return [];
+    return [`${key.padEnd(15)}  ${typeof set.value === 'string' ? set.value : set.value.join(' ')}`];
+  });
+  return [
+    `file             ${file}`,
+    `owner            user ${stat.uid}, mode ${(stat.mode & 0o777).toString(8).padStart(4, '0')}`,
+    `GSQL server      ${gsqlUrl}`,
+    `REST server      ${rest}`,
+    ...keys,
+  ];
+}
+
+function isWritableByOthers({ stat }: UntrustedFile): boolean {
+  return (stat.mode & 0o022) !== 0;
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== '' && !/^(0|false|no|off)$/i.test(value);
+}

@@ -1,0 +1,67 @@
+import type { Level, Settings } from '../../config/keys.js';
+import type { Endpoints } from '../../core/endpoints.js';
+import type { TimeLeft, TlsOptions } from '../../core/http/types.js';
+import type { ServerVersion } from '../../core/protocol/types.js';
+import type { StoreName } from '../../store/store.js';
+import type { Call } from '../command.js';
+import type { Places } from '../context.js';
+
+/** Which database: the addresses as set, and what follows from them without asking the server. */
+export interface Target {
+  readonly endpoints: Endpoints;
+  /** Base URL of the GSQL server. */
+  readonly gsqlUrl: string;
+  /** Base URL of the REST server; undefined while it depends on the server's version. */
+  readonly restUrl: string | undefined;
+  /** Scheme and host name of the GSQL server, without port. */
+  readonly host: string;
+}
+
+/** The settings of one call, without anything that concerns a server. */
+export interface LocalSession extends Places {
+  readonly call: Call;
+  /** Where each value comes from, for messages and for `config show`. */
+  readonly settings: Settings;
+  /** The user's own config file, when another one is in force and hides it. */
+  readonly hiddenConfig: string | undefined;
+  /** Whether a person can be asked. */
+  readonly canPrompt: boolean;
+  readonly output: string;
+  /** The store of this call, and where that was set; undefined when nobody did. */
+  readonly store: { readonly name: StoreName; readonly setAt: Level | undefined };
+}
+
+/** What every command that talks to a database knows: its settings, read and checked once. */
+export interface Session extends LocalSession {
+  readonly target: Target;
+  /** As set, or as a person answered since. */
+  graph: string | undefined;
+  readonly username: string | undefined;
+  readonly secretAlias: string | undefined;
+  /** The label of the token, in place of who it is minted for. */
+  readonly principal: string | undefined;
+  /** `auto`, `3`, `4` or a number such as `3.10.1`. */
+  readonly serverVersion: string;
+  /** Seconds asked for. */
+  readonly lifetime: number;
+  /** Seconds of life that a cached token must have left. */
+  readonly minTtl: number;
+  readonly timeoutMs: number;
+  /** How long to wait for a server that is not up yet. */
+  readonly waitMs: number;
+  readonly tls: TlsFiles;
+  /** What all requests of the command may still take. Time that passes between them does not count. */
+  readonly timeLeft: TimeLeft;
+  /** What is shown while a request is under way, where there is more to say than that. */
+  readonly progress: { text?: string };
+  /** What this call has learned of the server so far. */
+  readonly learned: { version?: Promise<ServerVersion>; tls?: Promise<TlsOptions> };
+}
+
+/** Absolute paths of PEM files. */
+interface TlsFiles {
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  readonly insecure: boolean;
+}

@@ -1,0 +1,41 @@
+import { GraphException } from '../../core/errors.js';
+import type { HeldToken } from '../../tokens/cache.js';
+import { isoSeconds } from '../output/time.js';
+
+/** A DNS subdomain (RFC 1123), as Kubernetes wants names. */
+const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const MOST_LETTERS = 253;
+
+/** @throws GraphException INPUT_REQUIRED, USAGE */
+export function requireName(name: unknown): void {
+  if (typeof name !== 'string' || name === '') {
+    throw new GraphException('INPUT_REQUIRED', '-o k8s-secret needs a name for the Secret.', {
+      hint: 'give --name NAME',
+    });
+  }
+  if (NAME.test(name) && name.length <= MOST_LETTERS) return;
+  throw new GraphException('USAGE', 'This is no name of a Kubernetes object.', {
+    hint: 'write small letters, digits, - and ., for example --name graph-token',
+  });
+}
+
+/** A Secret for `kubectl apply -f -`. It is JSON, which is YAML too, so that no value can break out of its place. */
+export function kubernetesSecret(name: string, held: HeldToken): string {
+  return JSON.stringify(
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        name,
+        annotations: {
+          'graphcred/minted-at': isoSeconds(held.expiresAtUnix - held.lifetimeSeconds),
+          'graphcred/expires-at': isoSeconds(held.expiresAtUnix),
+        },
+      },
+      type: 'Opaque',
+      stringData: { token: held.token.reveal() },
+    },
+    undefined,
+    2,
+  );
+}

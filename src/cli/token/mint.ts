@@ -1,0 +1,59 @@
+import type { Credential } from '../../credentials/resolve.js';
+import { readServerCache, updateServerCache } from '../../store/server-cache.js';
+import type { HeldToken } from '../../tokens/cache.js';
+import { mintToken } from '../../tokens/mint.js';
+import { connect, requireGraph } from '../session/connect.js';
+import type { Session } from '../session/types.js';
+
+const DAY_SECONDS = 86_400;
+
+/**
+ * Asks the server for a token. The only file on the way to a token that loads HTTP code.
+ * @param unique the token is to be revoked, so it must be nobody else's as well
+ */
+export async function mintFor(
+  session: Session,
+  credential: Credential,
+  unique = false,
+): Promise<Omit<HeldToken, 'source'>> {
+  const { call, target, stateDir } = session;
+  const { ctx, report } = call;
+  const { connection, version } = await connect(session, credential);
+  const { secretsNeedGraph, sameTokenWithinOneSecond, mintByPasswordCreatesSecret } = version;
+  const byPassword = credential.kind === 'password';
+  if (secretsNeedGraph && byPassword) requireGraph(session);
+  const lifetime = unique && sameTokenWithinOneSecond ? jitterLifetime(session.lifetime) : session.lifetime;
+  const keeps = stateDir !== undefined && session.store.name !== 'none';
+  const { lifetimeUnit, lifetimeUnitAtUnix = 0 } =
+    stateDir === undefined ? {} : readServerCache(stateDir, target.gsqlUrl);
+  const nowUnix = Math.floor(ctx.now() / 1000);
+  // A server can be updated or replaced, so what was seen is believed for a day.
+  const recent = Math.abs(nowUnix - lifetimeUnitAtUnix) < DAY_SECONDS;
+  const minted = await mintToken(
+    { connection, version, lifetime, lifetimeUnit: recent ? lifetimeUnit : undefined },
+    {
+      now: ctx.now,
+      warn: report.warn,
+      rememberUnit: (unit) => {
+        if (keeps)
+          updateServerCache(stateDir, target.gsqlUrl, { lifetimeUnit: unit, lifetimeUnitAtUnix: nowUnix });
+      },
+    },
+  );
+  if (mintByPasswordCreatesSecret && byPassword) {
+    report.note(
+      'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_…). To avoid that: graphcred secret create NAME --save',
+    );
+  }
+  return minted;
+}
+
+/**
+ * 4.x makes one and the same token for all who ask in one second for the same lifetime. A little less, by
+ * chance, keeps a token apart from those held and, nearly always, from those of other runs.
+ */
+function jitterLifetime(lifetime: number): number {
+  if (lifetime < 2) return lifetime;
+  const spread = Math.min(600, Math.ceil(lifetime / 10));
+  return lifetime - 1 - Math.floor(Math.random() * spread);
+}

@@ -1,0 +1,180 @@
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { GraphException } from '../../core/errors.js';
+import type { HeldToken } from '../../tokens/cache.js';
+import type { Call } from '../command.js';
+import { isoSeconds, times } from '../output/time.js';
+import type { Session } from '../session/types.js';
+import { kubernetesSecret, requireName } from './kubernetes.js';
+
+/** When a token that was just made cannot be written, it is said where it is. */
+export function notPrinted(error: unknown, held: HeldToken): unknown {
+  if (!(error instanceof GraphException)) return error;
+  const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
+  return new GraphException(error.code, error.message, { hint });
+}
+
+export function printAs(format: string, { call, graph, target }: Session, held: HeldToken): void {
+  const { report, flags } = call;
+  const token = held.token.reveal();
+  switch (format) {
+    case 'json':
+      report.document({
+        token,
+        ...times('expires', held.expiresAtUnix),
+        lifetimeSeconds: held.lifetimeSeconds,
+        source: held.source,
+        serverVersion: held.serverVersion,
+        graph: graph ?? null,
+        host: target.host,
+      });
+      break;
+    case 'header':
+      report.result(`Authorization: Bearer ${token}`);
+      break;
+    case 'env':
+      report.result(assignment('TG_API_TOKEN', token, flags.shell as string | undefined));
+      break;
+    case 'github':
+      toGithub(call, token, isoSeconds(held.expiresAtUnix));
+      break;
+    case 'gitlab':
+      toGitlab(call, token);
+      break;
+    case 'k8s-secret':
+      report.result(kubernetesSecret(flags.name as string, held));
+      break;
+  }
+}
+
+/** One line that sets a variable when the shell evaluates it, whatever the value holds. */
+export function assignment(name: string, value: string, shell = 'sh'): string {
+  switch (shell) {
+    case 'fish':
+      return `set -gx ${name} '${value.replace(/[\\']/g, '\\$&')}'`;
+    case 'powershell':
+      // Single quotes of every kind PowerShell takes for one are doubled, as its documentation says.
+      return `$env:${name} = '${value.replace(/['\u2018\u2019\u201a\u201b]/g, '$&$&')}'`;
+    default:
+      return `export ${name}='${value.replace(/'/g, "'\\''")}'`;
+  }
+}
+
+/** @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written */
+export function requireFiles({ ctx, flags }: Call, output: 'github' | 'gitlab'): void {
+  if (output === 'gitlab') {
+    if (flags.dotenv === undefined) {
+      throw new GraphException('INPUT_REQUIRED', '-o gitlab needs a file to write to.', {
+        hint: 'give --dotenv FILE',
+      });
+    }
+    const file = path.resolve(ctx.cwd, flags.dotenv as string);
+    let plain = true;
+    written(file, () => {
+      fs.accessSync(path.dirname(file), fs.constants.W_OK);
+      plain = fs.statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
+    });
+    // It is put in place by renaming, and root can do that to /dev/null as well.
+    if (!plain) {
+      throw new GraphException('USAGE', `${file} is no plain file.`, {
+        hint: 'give --dotenv a file that may be replaced; to print the token leave -o gitlab out',
+      });
+    }
+    return;
+  }
+  for (const name of flags.export === true ? ['GITHUB_OUTPUT', 'GITHUB_ENV'] : ['GITHUB_OUTPUT']) {
+    const file = ctx.env[name];
+    if (file) {
+      written(file, () => fs.appendFileSync(file, '', { mode: 0o600 }));
+      continue;
+    }
+    throw new GraphException(
+      'INPUT_REQUIRED',
+      `-o github needs the variable ${name}, which GitHub Actions sets.`,
+      {
+        hint: 'outside GitHub Actions use another format, for example -o env',
+      },
+    );
+  }
+}
+
+/** Masks the token first; only then is it written where later steps find it. */
+export function toGithub(call: Call, token: string, expiresAt: string): void {
+  const { ctx, flags, report } = call;
+  report.result(`::add-mask::${token.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A')}`);
+  append(ctx.env.GITHUB_OUTPUT as string, [
+    ['token', token],
+    ['expires-at', expiresAt],
+  ]);
+  if (flags.export === true) append(ctx.env.GITHUB_ENV as string, [['TG_API_TOKEN', token]]);
+}
+
+function append(file: string, pairs: readonly (readonly [string, string])[]): void {
+  // A delimiter nobody can guess: a value that held it could set variables of its own.
+  const end = `graphcred_${randomBytes(16).toString('hex')}`;
+  const text = pairs.map(([name, value]) => `${name}<<${end}\n${value}\n${end}\n`).join('');
+  written(file, () => fs.appendFileSync(file, text, { mode: 0o600 }));
+}
+
+/** A dotenv report: GitLab reads it after the job and has no way to mask it while the job runs. */
+export function toGitlab({ ctx, flags, report }: Call, token: string): void {
+  if (/[\r\n]/.test(token))
+    throw new GraphException('BAD_RESPONSE', 'This token cannot stand in a dotenv file.', {
+      hint: 'use another format, for example -o env',
+    });
+  const file = path.resolve(ctx.cwd, flags.dotenv as string);
+  const temporary = `${file}.${randomBytes(8).toString('hex')}.tmp`;
+  written(file, () => {
+    try {
+      fs.writeFileSync(temporary, `TG_API_TOKEN=${token}\n`, { mode: 0o600, flag: 'wx' });
+      fs.renameSync(temporary, file);
+    } catch (error) {
+      fs.rmSync(temporary, { force: true });
+      throw error;
+    }
+  });
+  report.note(`wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`);
+}
+
+function written(file: string, write: () => void): void {
+  try {
+    write();
+  } catch {
+    throw new GraphException('USAGE', `${file} cannot be written.`, {
+      hint: 'check the path and its folder',
+    });
+  }
+}
+
+/**
+ * Prints a token in the format asked for.
+ * @throws GraphException USAGE when it cannot be written where it should go
+ */
+export async function printToken(session: Session, held: HeldToken): Promise<void> {
+  const format = session.output;
+  try {
+    if (format === 'text') session.call.report.result(held.token.reveal());
+    else printAs(format, session, held);
+  } catch (error) {
+    throw held.source === 'store' ? error : notPrinted(error, held);
+  }
+}
+
+/** Formats that need more than the token are checked before one is minted for nothing. */
+export function checkOutput({ call, output }: Session): void {
+  for (const [flag, format] of [
+    ['export', 'github'],
+    ['dotenv', 'gitlab'],
+    ['shell', 'env'],
+    ['name', 'k8s-secret'],
+  ] as const) {
+    if (call.flags[flag] === undefined || output === format) continue;
+    // Without its format the bare token would be printed where nobody expects it.
+    throw new GraphException('USAGE', `--${flag} is for -o ${format}, not for -o ${output}.`, {
+      hint: `add -o ${format}, or leave --${flag} out`,
+    });
+  }
+  if (output === 'github' || output === 'gitlab') requireFiles(call, output);
+  if (output === 'k8s-secret') requireName(call.flags.name);
+}

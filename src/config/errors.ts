@@ -1,0 +1,64 @@
+import { GraphException } from '../core/errors.js';
+import { type ChosenProfile, type ConfigKey, isInFile, type Settings } from './keys.js';
+
+/** What is wrong with a setting of a config file. Says nothing of its value, which may be a password. */
+export function keyFault(
+  file: string,
+  line: number | undefined,
+  path: readonly string[],
+  problem: string,
+  hint = 'correct the file; .graphcredrc.example shows every key',
+): GraphException {
+  const what = path.length === 0 ? 'the file' : path.map(shown).join('.');
+  return new GraphException('CONFIG_INVALID', `${place(file, line)}: ${what} ${problem}.`, { hint });
+}
+
+/** A config file that its parser does not take. */
+export function formatFault(file: string, line: number | undefined, format: string): GraphException {
+  return new GraphException('CONFIG_INVALID', `${place(file, line)}: this is not valid ${format}.`, {
+    hint: 'correct the file, or name another one with --config',
+  });
+}
+
+/**
+ * @param file the config file in force
+ * @param names its profiles
+ * @param hidden the user's own config file, when `file` is another one
+ */
+export function noSuchProfile(
+  { name, source }: Pick<ChosenProfile, 'name' | 'source'>,
+  file: string | undefined,
+  names: readonly string[],
+  hidden?: string,
+): GraphException {
+  const quoted = `"${name.replace(/[^\x20-\x7e]/g, '?').slice(0, 80)}"`;
+  const there =
+    names.length > 0 ? `profiles of ${file}: ${names.join(', ')}` : 'make it with: graphcred login';
+  const own = `${file} hides your own profiles in ${hidden}; to use those: --config ${hidden}`;
+  return new GraphException('NOT_FOUND', `There is no profile ${quoted} (${source}).`, {
+    hint: hidden === undefined ? there : `${own}; ${there}`,
+  });
+}
+
+/** @throws GraphException USAGE when a flag or variable said it, CONFIG_INVALID when a file did */
+export function refuseValue(settings: Settings, key: ConfigKey, problem: string, hint: string): never {
+  const said = settings.all[key][0];
+  const fromFile = isInFile(said?.level);
+  const where = fromFile ? `${settings.file?.path}: ${said?.source}: ${key}` : (said?.source ?? key);
+  throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
+}
+
+function place(file: string, line: number | undefined): string {
+  return line === undefined ? file : `${file}, line ${line}`;
+}
+
+/** A plain name as it is; any other in quotes, with what cannot be seen spelt out. */
+function shown(name: string): string {
+  if (/^[\w-]{1,80}$/.test(name)) return name;
+  const short = name.length > 80 ? `${name.slice(0, 79)}…` : name;
+  return JSON.stringify(short).replace(/(?! )[\p{C}\p{Z}]/gu, (character) =>
+    Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
+      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
+}

@@ -1,0 +1,137 @@
+/** A text with its escapes decoded, as bytes (one character each), and where each byte stands in the text. */
+export interface Decoded {
+  readonly bytes: string;
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+}
+
+const ESCAPE =
+  /%([0-9a-f]{2})|&#(\d{1,7});?|&#x([0-9a-f]{1,6});?|&([a-z]{2,9});?|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\u([0-9a-f]{4})|\\u\{([0-9a-f]{1,6})\}|\\x([0-9a-f]{2})|\\(["'\\/bfnrt])/gi;
+
+const CONTROL: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+
+/** The names HTML has for ASCII characters. */
+const ENTITIES: Readonly<Record<string, string>> = {
+  amp: '&',
+  apos: "'",
+  ast: '*',
+  bsol: '\\',
+  colon: ':',
+  comma: ',',
+  commat: '@',
+  dollar: '$',
+  equals: '=',
+  excl: '!',
+  grave: '`',
+  gt: '>',
+  hat: '^',
+  lbrace: '{',
+  lbrack: '[',
+  lcub: '{',
+  lowbar: '_',
+  lpar: '(',
+  lsqb: '[',
+  lt: '<',
+  newline: '\n',
+  num: '#',
+  percnt: '%',
+  period: '.',
+  plus: '+',
+  quest: '?',
+  quot: '"',
+  rbrace: '}',
+  rbrack: ']',
+  rcub: '}',
+  rpar: ')',
+  rsqb: ']',
+  semi: ';',
+  sol: '/',
+  tab: '\t',
+  verbar: '|',
+  vert: '|',
+};
+/** And for U+00A0 to U+00FF, in order. */
+const LATIN =
+  'nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup sup acute micro para middot cedil sup ordm raquo frac frac frac iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml'.split(
+    ' ',
+  );
+
+/** The text as it is, and decoded again and again while that changes anything: servers behind each other each escape once. */
+export function decodings(text: string): Decoded[] {
+  const all = [asBytes(text)];
+  for (let round = 0; round < 4; round++) {
+    const next = decodeOnce(all.at(-1) as Decoded);
+    if (next === undefined) break;
+    all.push(next);
+  }
+  return all;
+}
+
+function asBytes(text: string): Decoded {
+  const bytes = Buffer.from(text);
+  const starts = new Int32Array(bytes.length);
+  const ends = new Int32Array(bytes.length);
+  let at = 0;
+  let from = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0) as number;
+    const length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    starts.fill(from, at, at + length);
+    ends.fill(from + character.length, at, at + length);
+    at += length;
+    from += character.length;
+  }
+  return { bytes: bytes.toString('latin1'), starts, ends };
+}
+
+function decodeOnce({ bytes, starts, ends }: Decoded): Decoded | undefined {
+  const parts: string[] = [];
+  // Decoded bytes are never more than those of the escape, but for a surrogate on its own.
+  const decodedStarts = new Int32Array(bytes.length * 2);
+  const decodedEnds = new Int32Array(bytes.length * 2);
+  let at = 0;
+  let done = 0;
+  const keep = (until: number) => {
+    if (until <= done) return;
+    parts.push(bytes.slice(done, until));
+    decodedStarts.set(starts.subarray(done, until), at);
+    decodedEnds.set(ends.subarray(done, until), at);
+    at += until - done;
+  };
+  ESCAPE.lastIndex = 0;
+  for (let found = ESCAPE.exec(bytes); found !== null; found = ESCAPE.exec(bytes)) {
+    const decoded = meaningOf(found);
+    if (decoded === undefined) continue;
+    keep(found.index);
+    done = found.index + found[0].length;
+    parts.push(decoded);
+    decodedStarts.fill(starts[found.index] as number, at, at + decoded.length);
+    decodedEnds.fill(ends[done - 1] as number, at, at + decoded.length);
+    at += decoded.length;
+  }
+  if (done === 0) return undefined;
+  keep(bytes.length);
+  return { bytes: parts.join(''), starts: decodedStarts, ends: decodedEnds };
+}
+
+/** The bytes an escape stands for; undefined when it is none. */
+function meaningOf(found: RegExpExecArray): string | undefined {
+  const [, percent, decimal, hex, name, high, low, unit, point, byte, control] = found;
+  const raw = percent ?? byte;
+  if (raw !== undefined) return String.fromCharCode(Number.parseInt(raw, 16));
+  if (control !== undefined) return CONTROL[control.toLowerCase()] ?? control;
+  if (name !== undefined) return named(name);
+  if (high !== undefined)
+    return utf8(String.fromCharCode(Number.parseInt(high, 16), Number.parseInt(low ?? '', 16)));
+  const code = decimal === undefined ? Number.parseInt(hex ?? unit ?? point ?? '', 16) : Number(decimal);
+  return code <= 0x10ffff ? utf8(String.fromCodePoint(code)) : undefined;
+}
+
+function utf8(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}
+
+function named(name: string): string | undefined {
+  const latin = LATIN.indexOf(name);
+  return latin === -1 ? ENTITIES[name.toLowerCase()] : utf8(String.fromCharCode(0xa0 + latin));
+}

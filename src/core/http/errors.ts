@@ -1,0 +1,244 @@
+import { GraphException } from '../errors.js';
+import { showable } from '../redact.js';
+import { BoundCredential, Sensitive } from '../sensitive.js';
+import { TransportFailure } from './transport.js';
+import type { HttpReply, HttpRequest } from './types.js';
+
+const MORE_TIME = { hint: 'Try again, or allow more time.', option: 'timeoutMs' } as const;
+
+/** For a request that is not sent, because those before it have taken all the time there was. */
+export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphException {
+  const address = new URL(request.base).origin;
+  return new GraphException(
+    'TIMEOUT',
+    `${what(request)} to ${address} was not sent: the ${timeoutMs / 1000} s for the whole call are over.`,
+    MORE_TIME,
+  );
+}
+
+/**
+ * Why no answer came, in words. Made from method, path and address; nothing of the request is attached.
+ * @param timeoutMs the limit of the whole call, which is what a person can change
+ */
+export function describeFailure(request: HttpRequest, failure: unknown, timeoutMs: number): GraphException {
+  if (!(failure instanceof TransportFailure)) {
+    return new GraphException('INTERNAL', `${what(request)} could not be sent.`);
+  }
+  const { kind, reason } = failure;
+  const address = new URL(request.base).origin;
+  const ambiguous = failure.sent && !isReadOnly(request) && kind !== 'tls' && kind !== 'proxy';
+  const doubt = ambiguous ? ' It may have taken effect all the same.' : '';
+  switch (kind) {
+    case 'timeout':
+      return new GraphException(
+        'TIMEOUT',
+        `${what(request)} to ${address} had no answer within ${timeoutMs / 1000} s.${doubt}`,
+        { ...MORE_TIME, ambiguous },
+      );
+    case 'cancelled':
+      return new GraphException('CANCELLED', `${what(request)} was cancelled.${doubt}`, {
+        ambiguous,
+        retryable: !ambiguous,
+      });
+    case 'tls':
+      return new GraphException('TLS', `No trusted connection to ${address}: ${tlsReason(reason)}.`, {
+        ...tlsHint(reason),
+      });
+    case 'proxy':
+      return new GraphException('NETWORK', `The proxy gave no way to ${address}: ${reason}.`, {
+        hint: 'Check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY.',
+      });
+    case 'too-large':
+      return new GraphException(
+        'BAD_RESPONSE',
+        `${what(request)}: the answer is larger than is read (${reason}).`,
+        {
+          hint: 'Ask for less of it at a time, if there is a way: limit, offset.',
+          ambiguous,
+        },
+      );
+    case 'malformed':
+      return new GraphException('BAD_RESPONSE', `${address} does not answer in HTTP.${doubt}`, {
+        hint: 'Check the address: this may be a TLS port (https://) or another service.',
+        ambiguous,
+      });
+    case 'network':
+      return new GraphException('NETWORK', `Cannot reach ${address}: ${networkReason(reason)}.${doubt}`, {
+        hint: isCutOff(reason, address)
+          ? 'If the port speaks TLS, use https:// in place of http://; else check that the server is running.'
+          : 'Check host and port, and that the server is running.',
+        remedies: ['examine'],
+        ambiguous,
+      });
+  }
+}
+
+/** Answers that are no answers: redirects, and servers that are asleep, starting or not there. */
+export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphException | undefined {
+  const { status } = reply;
+  if (status >= 300 && status < 400) {
+    return new GraphException('BAD_RESPONSE', `${what(request)} was redirected (HTTP ${status}).`, {
+      hint: 'Redirects are never followed, for the credential would go along. Use the final address.',
+      status,
+    });
+  }
+  if (reply.headers['content-encoding'] !== undefined && reply.headers['content-encoding'] !== 'identity') {
+    return new GraphException(
+      'BAD_RESPONSE',
+      `${what(request)}: the answer is compressed, which was not asked for.`,
+      {
+        hint: 'Something between here and the server does that: check proxies, and the addresses.',
+        status,
+      },
+    );
+  }
+  if (status === 407) {
+    return new GraphException('NETWORK', 'The proxy wants a login (HTTP 407).', {
+      hint: 'Put user name and password into HTTP_PROXY, or exempt this host with NO_PROXY.',
+      status,
+    });
+  }
+  if (status === 429) {
+    return new GraphException('SERVER_UNAVAILABLE', 'The server asks for fewer requests (HTTP 429).', {
+      hint: 'Try again in a minute.',
+      status,
+    });
+  }
+  if (status === 400 && /plain HTTP request was sent to HTTPS port/i.test(reply.body)) {
+    return new GraphException('TLS', `${new URL(request.base).host} speaks TLS only.`, {
+      hint: 'Use https:// in place of http://.',
+      status,
+    });
+  }
+  const serverText = isHtml(reply) ? '' : showable(reply.body, hiddenIn(request));
+  const workspace = stateOfWorkspace(reply);
+  if (workspace === 'suspended') {
+    return new GraphException('SERVER_UNAVAILABLE', `The workspace is suspended (HTTP ${status}).`, {
+      hint: 'Waiting does not help: start it in the console of the cloud, or switch its auto start on.',
+      status,
+      serverText,
+      retryable: false,
+    });
+  }
+  const asleep = workspace === 'starting';
+  if (!asleep && status !== 502 && status !== 503 && status !== 504) return undefined;
+  // A gateway that lost the server behind it cannot say whether the request arrived there.
+  const ambiguous = !asleep && status !== 503 && !isReadOnly(request);
+  const doubt = ambiguous ? ' The request may have taken effect all the same.' : '';
+  const state = asleep ? 'is asleep or starting' : 'is not available';
+  return new GraphException('SERVER_UNAVAILABLE', `The server ${state} (HTTP ${status}).${doubt}`, {
+    hint: asleep
+      ? 'It may take a few minutes to start. Wait for it.'
+      : 'Try again in a minute, or wait for it.',
+    remedies: ['wait'],
+    status,
+    serverText,
+    ambiguous,
+  });
+}
+
+/** What a cloud gateway says of the workspace behind it. Servers repeat names that users chose, so their own answers do not count. */
+function stateOfWorkspace(reply: HttpReply): 'suspended' | 'starting' | undefined {
+  const { status, body } = reply;
+  const ofGateway = isHtml(reply) || (status >= 500 && !/^\s*\{/.test(body));
+  if (ofGateway && /\bfailed to start workspace\b|\bauto start is not enabled\b/i.test(body))
+    return 'suspended';
+  const starting = /\bis starting\b|\bstarting workspace\b/i.test(body);
+  return starting && (ofGateway || status === 202) ? 'starting' : undefined;
+}
+
+export function isReadOnly(request: HttpRequest): boolean {
+  return request.readOnly ?? /^(?:GET|HEAD|OPTIONS)$/.test(request.method);
+}
+
+export function isHtml(reply: HttpReply): boolean {
+  return /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(reply.body);
+}
+
+/** Every credential a request carries: in its header, its query and its body. */
+export function credentialsIn({ authorization, query, json }: HttpRequest): BoundCredential[] {
+  const values = [authorization?.credential, ...Object.values(query ?? {}), ...Object.values(json ?? {})];
+  return values.filter((value) => value instanceof BoundCredential);
+}
+
+/** What is cut out of what the server says: the credentials of the request, and those it may know besides. */
+export function hiddenIn(request: HttpRequest): Sensitive[] {
+  const { authorization, hide = [] } = request;
+  const hidden = [...credentialsIn(request), ...hide].flatMap((one) => one?.value ?? []);
+  if (authorization?.username === undefined) return hidden;
+  const { username, credential } = authorization;
+  const login = `${username}:${credential.value.reveal()}`;
+  return [
+    // A password that is also the user name hides nothing.
+    ...hidden.filter((value) => value.reveal() !== username),
+    new Sensitive(login),
+  ];
+}
+
+/** The path as it may be shown: the query can hold a secret (3.0 to 3.4). */
+export function pathOf(request: HttpRequest): string {
+  return request.path.split('?', 1)[0] ?? '';
+}
+
+/** The request by method and path, without its query. */
+export function what(request: HttpRequest): string {
+  return `${request.method} ${showable(pathOf(request), hiddenIn(request))}`;
+}
+
+/** A port that speaks TLS closes a connection on which plain HTTP is sent. */
+function isCutOff(reason: string, address: string): boolean {
+  return (reason === 'ECONNRESET' || reason === 'EPIPE') && address.startsWith('http:');
+}
+
+function networkReason(reason: string): string {
+  switch (reason) {
+    case 'ECONNREFUSED':
+      return 'the connection was refused';
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return 'there is no such host';
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return 'the connection broke';
+    default:
+      return reason;
+  }
+}
+
+function tlsReason(reason: string): string {
+  switch (reason) {
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return 'the certificate is for another name';
+    case 'EPROTO':
+    case 'ERR_SSL_WRONG_VERSION_NUMBER':
+    case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
+      return `the port does not answer in TLS (${reason})`;
+    case 'CERT_HAS_EXPIRED':
+      return 'the certificate has expired';
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+    case 'UNABLE_TO_GET_ISSUER_CERT':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+      return `nobody trusted vouches for the certificate (${reason})`;
+    default:
+      return reason;
+  }
+}
+
+function tlsHint(reason: string): { hint: string; option?: string } {
+  if (
+    reason === 'EPROTO' ||
+    reason === 'ERR_SSL_WRONG_VERSION_NUMBER' ||
+    reason === 'ERR_SSL_PACKET_LENGTH_TOO_LONG'
+  ) {
+    return { hint: 'If the port speaks plain HTTP, use http:// in place of https://.' };
+  }
+  if (/CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE|KEY|PEM|ASN1|OSSL/.test(reason)) {
+    return { hint: 'Check the client certificate and its key.', option: 'tls.cert' };
+  }
+  return {
+    hint: 'Check that host and certificate belong together, or name the authority that issued it.',
+    option: 'tls.ca',
+  };
+}

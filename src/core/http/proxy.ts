@@ -1,0 +1,149 @@
+import { isLoopback, portOf } from '../endpoints.js';
+import {
+  bareHost,
+  type Detour,
+  type Exchange,
+  type RequestOptions,
+  type Socket,
+  TransportFailure,
+  tlsSettings,
+} from './transport.js';
+import type { ProxyOptions } from './types.js';
+
+/** Turns each request towards the proxy that is responsible for it, if one is. */
+export function detourBy(proxy: ProxyOptions): Detour {
+  return (call, direct, stop) => routeThroughProxy(call, proxy, direct, stop);
+}
+
+async function routeThroughProxy(
+  call: Exchange,
+  proxy: ProxyOptions,
+  direct: RequestOptions,
+  stop: AbortSignal,
+): Promise<RequestOptions> {
+  const via = proxyFor(call.url, proxy);
+  if (via === undefined) return direct;
+  const toProxy: RequestOptions = {
+    protocol: via.protocol,
+    hostname: bareHost(via),
+    port: via.port,
+    agent: false,
+    ...(via.protocol === 'https:' ? tlsSettings({ ca: call.tls.ca }) : {}),
+  };
+  const authorization = proxyAuthorization(via);
+  if (call.url.protocol === 'http:') {
+    const { host, href } = call.url;
+    return {
+      ...toProxy,
+      method: call.method,
+      path: href,
+      headers: { ...call.headers, host, ...authorization },
+    };
+  }
+  const { agent: _, ...rest } = direct;
+  const tunnel = await openTunnel(call.url, toProxy, authorization, stop);
+  const tls = process.getBuiltinModule('node:tls');
+  const host = bareHost(call.url);
+  const servername = process.getBuiltinModule('node:net').isIP(host) === 0 ? { servername: host } : {};
+  return {
+    ...rest,
+    tunnel,
+    createConnection: () => tls.connect({ ...tlsSettings(call.tls), ...servername, host, socket: tunnel }),
+  };
+}
+
+/**
+ * What HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, in capitals first. Under CGI `HTTP_PROXY` is a header that anybody
+ * can send, so it does not count there.
+ */
+export function readProxyVariables(env: Readonly<Record<string, string | undefined>>): ProxyOptions {
+  const { HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy, REQUEST_METHOD } = env;
+  return {
+    http: (REQUEST_METHOD === undefined && HTTP_PROXY) || http_proxy,
+    https: HTTPS_PROXY || https_proxy,
+    noProxy: NO_PROXY || no_proxy,
+  };
+}
+
+/**
+ * The proxy for `url` by the usual rules: NO_PROXY names hosts, domains, ports and networks (10.0.0.0/8), or
+ * everything by `*`.
+ */
+export function proxyFor(url: URL, proxy: ProxyOptions): URL | undefined {
+  const text = (url.protocol === 'https:' ? proxy.https : proxy.http)?.trim() ?? '';
+  const host = bareHost(url).toLowerCase().replace(/\.$/, '');
+  if (text === '' || isLoopback(url) || isExempt(host, portOf(url), proxy.noProxy ?? '')) return undefined;
+  let via: URL | undefined;
+  try {
+    via = new URL(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`);
+  } catch {
+    // The text may hold the proxy's password, so it is not shown.
+  }
+  if (via?.protocol !== 'http:' && via?.protocol !== 'https:') {
+    throw new TransportFailure('proxy', 'its address is not an http:// or https:// URL', false);
+  }
+  return via;
+}
+
+function isExempt(host: string, port: string, noProxy: string): boolean {
+  return noProxy
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((entry) => entry !== '')
+    .some((entry) => {
+      if (entry === '*') return true;
+      if (entry.includes('/')) return isInNetwork(host, entry);
+      // A port follows a name, an IPv4 address, or an IPv6 address in brackets.
+      const [, bracketed, plain, entryPort] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(entry) ?? [];
+      const name = (bracketed ?? plain ?? entry).replace(/^\*?\.|\.$/g, '');
+      if (entryPort !== undefined && entryPort !== port) return false;
+      return name !== '' && (host === name || host.endsWith(`.${name}`));
+    });
+}
+
+/** Whether `host` is an address in the network `10.9.9.0/24` or `fd00::/8`. */
+function isInNetwork(host: string, network: string): boolean {
+  const { BlockList, isIP } = process.getBuiltinModule('node:net');
+  const [address = '', prefix = ''] = network.replace(/^\[(.*)\]/, '$1').split('/');
+  const family = isIP(address);
+  if (family === 0 || !/^\d{1,3}$/.test(prefix) || Number(prefix) > (family === 4 ? 32 : 128)) return false;
+  const list = new BlockList();
+  list.addSubnet(address, Number(prefix), family === 4 ? 'ipv4' : 'ipv6');
+  return isIP(host) === family && list.check(host, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+function proxyAuthorization(via: URL): Record<string, string> {
+  if (via.username === '' && via.password === '') return {};
+  const login = `${decodeURIComponent(via.username)}:${decodeURIComponent(via.password)}`;
+  return { 'proxy-authorization': `Basic ${Buffer.from(login).toString('base64')}` };
+}
+
+function openTunnel(
+  target: URL,
+  toProxy: RequestOptions,
+  authorization: Record<string, string>,
+  stop: AbortSignal,
+): Promise<Socket> {
+  const http = process.getBuiltinModule(toProxy.protocol === 'https:' ? 'node:https' : 'node:http');
+  const authority = `${target.hostname}:${portOf(target)}`;
+  return new Promise((resolve, reject) => {
+    const request = http.request({
+      ...toProxy,
+      method: 'CONNECT',
+      path: authority,
+      headers: { host: authority, ...authorization },
+      signal: stop,
+    });
+    const refuse = (reason: string): void => reject(new TransportFailure('proxy', reason, false));
+    request.on('connect', (response, socket) => {
+      if (response.statusCode === 200) {
+        resolve(socket);
+        return;
+      }
+      socket.destroy();
+      refuse(response.statusCode === 407 ? 'it wants a login (HTTP 407)' : `HTTP ${response.statusCode}`);
+    });
+    request.on('error', (error: NodeJS.ErrnoException) => refuse(error.code ?? 'no answer'));
+    request.end();
+  });
+}

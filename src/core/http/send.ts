@@ -1,0 +1,204 @@
+import { createFetch, type Fetch } from 'ofetch';
+import { normalizeBaseUrl, type Servers } from '../endpoints.js';
+import { GraphException } from '../errors.js';
+import { BoundCredential } from '../sensitive.js';
+import { credentialsIn, describeFailure, pathOf, refuseTransfer, timeIsOver } from './errors.js';
+import { detourBy } from './proxy.js';
+import { type Answer, exchange } from './transport.js';
+import type { Authorization, Fields, HttpReply, HttpRequest, HttpSettings } from './types.js';
+
+const DEFAULT_MAX_BYTES = 1024 * 1024;
+
+/**
+ * One request, one answer: never repeated, never redirected. Any status is an answer except redirects
+ * (BAD_RESPONSE) and those of a server that is not up (SERVER_UNAVAILABLE). No answer is NETWORK, TIMEOUT, TLS
+ * or CANCELLED, with `ambiguous` set if the server may have acted on the request all the same.
+ * @param until when the time of the call is over, in ms as performance.now() counts; what is late already is not sent
+ */
+export async function send(settings: HttpSettings, request: HttpRequest, until: number): Promise<HttpReply> {
+  const path = pathOf(request);
+  const startedAt = performance.now();
+  const { timeLeft } = settings;
+  const leftMs = Math.min(settings.timeoutMs, until - startedAt, timeLeft?.ms ?? Number.POSITIVE_INFINITY);
+  // Timers count whole milliseconds.
+  if (leftMs < 1) throw timeIsOver(request, settings.timeoutMs);
+  const revealed = reveal(request);
+  let status: number | undefined;
+  settings.onStart?.();
+  try {
+    const reply = await ask(settings, request, revealed, leftMs);
+    status = reply.status;
+    const refusal = refuseTransfer(request, reply);
+    if (refusal !== undefined) throw refusal;
+    return reply;
+  } finally {
+    const { server, method } = request;
+    const ms = performance.now() - startedAt;
+    if (timeLeft) timeLeft.ms -= ms;
+    settings.onRequest?.({ server, method, path, status, ms: Math.round(ms) });
+  }
+}
+
+/** What goes to the socket: the request with its credentials in it. */
+interface Revealed {
+  readonly url: URL;
+  readonly authorization: string | undefined;
+  readonly body: string | undefined;
+}
+
+/**
+ * The one place where credentials become text that is sent. A credential goes only into a request to one of the
+ * two base URLs it belongs to, while that very pair is in force. Throws HOST_MISMATCH before anything is revealed.
+ */
+function reveal(request: HttpRequest): Revealed {
+  const { base, path, query, json, authorization } = request;
+  const url = new URL(base + path);
+  if (!isInside(url, base)) {
+    throw new GraphException('HOST_MISMATCH', `A request would leave the address it is for, ${base}.`, {
+      hint: 'Check the path of the call. The addresses come from the settings.',
+      remedies: ['show-settings'],
+    });
+  }
+  for (const credential of credentialsIn(request)) refuseElsewhere(credential.servers, request);
+  for (const [name, value] of texts(query)) url.searchParams.append(name, value);
+  return {
+    url,
+    authorization: authorization && headerText(authorization),
+    body: json === undefined ? request.body : JSON.stringify(Object.fromEntries(texts(json))),
+  };
+}
+
+function isInside(url: URL, base: string): boolean {
+  const root = new URL(base);
+  return (
+    base === normalizeBaseUrl(base, 'base URL') &&
+    url.origin === root.origin &&
+    url.username === '' &&
+    url.password === '' &&
+    url.pathname.startsWith(`${root.pathname.replace(/\/$/, '')}/`)
+  );
+}
+
+function refuseElsewhere(own: Servers, { base, servers }: HttpRequest): void {
+  const samePair = own.restUrl === servers?.restUrl && own.gsqlUrl === servers.gsqlUrl;
+  if (samePair && (base === own.restUrl || base === own.gsqlUrl)) return;
+  const inForce = servers === undefined ? base : pairText(servers);
+  throw new GraphException(
+    'HOST_MISMATCH',
+    `This credential belongs to ${pairText(own)}, and is not sent to ${inForce}.`,
+    { hint: 'Give the credential for these addresses, or use the addresses it belongs to.' },
+  );
+}
+
+function pairText({ restUrl, gsqlUrl }: Servers): string {
+  return `${gsqlUrl} (REST ${restUrl})`;
+}
+
+function texts(fields: Fields = {}): [name: string, value: string][] {
+  return Object.entries(fields).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, value instanceof BoundCredential ? value.value.reveal() : value]],
+  );
+}
+
+function headerText({ scheme, credential, username }: Authorization): string {
+  const value = credential.value.reveal();
+  if (scheme === 'Basic') return `Basic ${Buffer.from(`${username}:${value}`, 'utf8').toString('base64')}`;
+  if (!/^[\x21-\x7e]+$/.test(value)) {
+    const name = scheme === 'Bearer' ? 'token' : 'secret';
+    throw new GraphException('USAGE', `This ${name} holds blanks or letters that no ${name} has.`, {
+      hint: 'Check where it comes from.',
+      remedies: ['show-settings'],
+    });
+  }
+  return `${scheme} ${value}`;
+}
+
+async function ask(
+  settings: HttpSettings,
+  request: HttpRequest,
+  { url, authorization, body: sent }: Revealed,
+  timeoutMs: number,
+): Promise<HttpReply> {
+  const headers: Record<string, string> = {
+    accept: 'application/json, text/plain, */*',
+    'user-agent': settings.userAgent,
+    ...request.headers,
+  };
+  if (authorization !== undefined) headers.authorization = authorization;
+  if (sent !== undefined) {
+    headers['content-type'] ??= request.contentType ?? 'application/json';
+    headers['content-length'] = String(Buffer.byteLength(sent));
+  } else if (request.method !== 'GET') {
+    headers['content-length'] = '0';
+  }
+  const { proxy } = settings;
+  const detour = proxy?.http || proxy?.https ? detourBy(proxy) : undefined;
+  let answer: Answer | undefined;
+  const fetch = createFetch({
+    fetch: (async (_url: string, init: { method: string; headers: HeaderBag; body?: string }) => {
+      answer = await exchange({
+        url,
+        method: init.method,
+        headers: init.headers.all(),
+        body: init.body,
+        timeoutMs,
+        maxBytes: request.maxBytes ?? DEFAULT_MAX_BYTES,
+        tls: settings.tls,
+        detour,
+        signal: settings.signal,
+      });
+      const { body } = answer;
+      return { status: answer.status, headers: new HeaderBag(), body, text: async () => body };
+    }) as unknown as Fetch,
+    Headers: HeaderBag as unknown as typeof globalThis.Headers,
+    AbortController,
+  });
+  const options = { method: request.method, headers, retry: false, ignoreResponseError: true } as const;
+  try {
+    await fetch.raw(url.href, {
+      ...options,
+      ...(sent === undefined ? {} : { body: sent }),
+      responseType: 'text',
+    });
+  } catch (error) {
+    // ofetch's error holds the request with its headers; only what the transport said is carried on.
+    throw describeFailure(request, (error as Error).cause, settings.timeoutMs);
+  }
+  return toReply(answer as unknown as Answer);
+}
+
+function toReply(answer: Answer): HttpReply {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(answer.headers)) {
+    if (value !== undefined && !name.includes('cookie')) headers[name] = String(value);
+  }
+  const now = Math.floor(Date.now() / 1000);
+  const date = Math.floor(Date.parse(headers.date ?? '') / 1000);
+  const timeUnix = date >= 0 ? date : now;
+  return { status: answer.status, headers, body: answer.body, timeUnix };
+}
+
+/** As much of the Headers class as ofetch uses; the global one would load all of undici. */
+class HeaderBag {
+  readonly #values = new Map<string, string>();
+
+  constructor(init: Readonly<Record<string, string>> = {}) {
+    for (const [name, value] of Object.entries(init)) this.set(name, value);
+  }
+
+  get(name: string): string | null {
+    return this.#values.get(name.toLowerCase()) ?? null;
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name.toLowerCase());
+  }
+
+  set(name: string, value: string): void {
+    this.#values.set(name.toLowerCase(), value);
+  }
+
+  all(): Record<string, string> {
+    return Object.fromEntries(this.#values);
+  }
+}

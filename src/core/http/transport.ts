@@ -1,0 +1,176 @@
+import type { ClientRequest, IncomingMessage, RequestOptions as NodeRequestOptions } from 'node:http';
+import type { Socket } from 'node:net';
+import type { TlsOptions } from './types.js';
+
+export type { Socket };
+
+export type RequestOptions = NodeRequestOptions & {
+  autoSelectFamilyAttemptTimeout?: number;
+  /** A connection opened for this request, to be closed with it. */
+  tunnel?: Socket;
+};
+
+export type FailureKind = 'network' | 'timeout' | 'tls' | 'cancelled' | 'malformed' | 'too-large' | 'proxy';
+
+/** Why no answer came. Holds nothing of the request. */
+export class TransportFailure extends Error {
+  readonly kind: FailureKind;
+  /** Node's or OpenSSL's code, for example ECONNREFUSED. */
+  readonly reason: string;
+  /** True when the connection stood, so that the server may have read the request. */
+  readonly sent: boolean;
+
+  constructor(kind: FailureKind, reason: string, sent: boolean) {
+    super(reason);
+    this.kind = kind;
+    this.reason = reason;
+    this.sent = sent;
+  }
+}
+
+export interface Exchange {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body: string | undefined;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+  readonly tls: TlsOptions;
+  /** Turns the request towards a proxy; `stop` ends with the exchange. */
+  readonly detour: Detour | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+export type Detour = (call: Exchange, direct: RequestOptions, stop: AbortSignal) => Promise<RequestOptions>;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+/** The name or address to connect to: IPv6 addresses stand in brackets in a URL, and only there. */
+export function bareHost(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}
+
+/** For both https.request and tls.connect. The name in the certificate is checked unless `insecure`. */
+export function tlsSettings(tls: TlsOptions): {
+  ca?: string;
+  cert?: string;
+  key?: string;
+  rejectUnauthorized: boolean;
+} {
+  return {
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+    ...(tls.key === undefined ? {} : { key: tls.key }),
+    rejectUnauthorized: tls.insecure !== true,
+  };
+}
+
+/**
+ * One request, one answer, over a connection of its own: a kept-alive one may be closed by the server just
+ * when a mint goes out, and nobody could say whether it arrived. The time limit is for the whole exchange.
+ * node:http through getBuiltinModule, because the global fetch (and on newer Nodes an ESM import of
+ * node:http) loads undici, which costs more than everything else a cold call does.
+ */
+export function exchange(call: Exchange): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let sent = false;
+    let settled = false;
+    let request: ClientRequest | undefined;
+    const stop = new AbortController();
+
+    const settle = (then: () => void): void => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      call.signal?.removeEventListener('abort', cancel);
+      then();
+    };
+    const fail = (kind: FailureKind, reason: string): void => {
+      settle(() => reject(new TransportFailure(kind, reason, sent)));
+      stop.abort();
+      request?.destroy();
+    };
+    const failWith = (error: unknown): void => {
+      if (error instanceof TransportFailure) fail(error.kind, error.reason);
+      else fail(...classify(error));
+    };
+    const cancel = (): void => fail('cancelled', 'cancelled');
+    const timer = setTimeout(() => fail('timeout', 'no answer'), call.timeoutMs);
+    call.signal?.addEventListener('abort', cancel);
+    if (call.signal?.aborted) {
+      cancel();
+      return;
+    }
+
+    const receive = (response: IncomingMessage): void => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      response.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > call.maxBytes) fail('too-large', `over ${call.maxBytes} bytes`);
+        else chunks.push(chunk);
+      });
+      response.on('error', failWith);
+      response.on('end', () => {
+        const { statusCode = 0, headers } = response;
+        settle(() => resolve({ status: statusCode, headers, body: Buffer.concat(chunks).toString('utf8') }));
+      });
+    };
+
+    const start = async (): Promise<void> => {
+      const direct = directRoute(call);
+      const options = call.detour === undefined ? direct : await call.detour(call, direct, stop.signal);
+      if (settled) {
+        options.tunnel?.destroy();
+        return;
+      }
+      const secure = options.protocol === 'https:';
+      const http = process.getBuiltinModule(secure ? 'node:https' : 'node:http');
+      request = http.request(options);
+      request.on('socket', (socket) => {
+        const marked = (): void => {
+          sent = true;
+        };
+        if (socket.connecting || secure) socket.once(secure ? 'secureConnect' : 'connect', marked);
+        else marked();
+      });
+      request.on('response', receive);
+      request.on('error', failWith);
+      request.on('upgrade', () => fail('malformed', 'HTTP 101'));
+      request.end(call.body);
+    };
+    start().catch(failWith);
+  });
+}
+
+function directRoute(call: Exchange): RequestOptions {
+  const { url } = call;
+  return {
+    protocol: url.protocol,
+    hostname: bareHost(url),
+    port: url.port,
+    path: url.pathname + url.search,
+    method: call.method,
+    headers: { ...call.headers, host: url.host },
+    agent: false,
+    // Node gives each address of a host 250 ms, too little for a server on another continent.
+    autoSelectFamilyAttemptTimeout: 1000,
+    ...(url.protocol === 'https:' ? tlsSettings(call.tls) : {}),
+  };
+}
+
+/** Codes OpenSSL, BoringSSL and Node use for certificates and handshakes. */
+const TLS_CODE =
+  /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL|ERR_BORINGSSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(?:CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH|EPROTO)/;
+
+function classify(error: unknown): [FailureKind, string] {
+  const { code } = error as NodeJS.ErrnoException;
+  if (typeof code !== 'string') return ['network', 'no answer'];
+  if (code.startsWith('HPE_')) return ['malformed', code];
+  if (TLS_CODE.test(code)) return ['tls', code];
+  return ['network', code];
+}

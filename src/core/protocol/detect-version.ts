@@ -1,0 +1,187 @@
+import { GraphException } from '../errors.js';
+import { isHtml } from '../http/errors.js';
+import type { HttpReply, HttpRequest } from '../http/types.js';
+import { showable } from '../redact.js';
+import { readEnvelope } from './reply.js';
+import { CAPABILITIES, type Generation, type ServerVersion } from './version.js';
+
+const SAY_IT = 'Say which it is, for example 3.10.1, 3 or 4.';
+const OPTION = 'serverVersion';
+
+export function serverVersion(generation: Generation, version: string): ServerVersion {
+  return { generation, version, ...CAPABILITIES[generation] };
+}
+
+/**
+ * `auto` is undefined; `3` is 3.5 or later, `4` is 4.x, and `X.Y` or `X.Y.Z` is itself.
+ * Throws USAGE on anything else, UNSUPPORTED on versions other than 3.x and 4.x.
+ */
+export function parseVersionOption(text: string): ServerVersion | undefined {
+  if (text === 'auto') return undefined;
+  if (text === '3') return serverVersion('3.5', '3');
+  if (text === '4') return serverVersion('4', '4');
+  if (!/^\d{1,3}\.\d{1,3}(?:\.\d{1,5})?$/.test(text)) {
+    throw new GraphException('USAGE', 'The server version must be auto, 3, 4, or a number like 3.10.1.', {
+      hint: SAY_IT,
+      option: OPTION,
+    });
+  }
+  return generationOf(text);
+}
+
+function generationOf(version: string): ServerVersion {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major === 4) return serverVersion('4', version);
+  if (major === 3) return serverVersion(minor < 5 ? '3.0' : '3.5', version);
+  throw new GraphException(
+    'UNSUPPORTED',
+    `Servers of version ${version} are not supported, only 3.x and 4.x.`,
+    {
+      hint: SAY_IT,
+      option: OPTION,
+    },
+  );
+}
+
+/**
+ * Asks the service server what it is, without a credential: first where 4.x tells, then where 3.x does.
+ * UNSUPPORTED when neither answer tells; errors of the network are passed on.
+ */
+export async function detectVersion(
+  serviceUrl: string,
+  ask: (request: HttpRequest) => Promise<HttpReply>,
+): Promise<ServerVersion> {
+  const send = (request: HttpRequest) => ask(request).catch(sayIt);
+  const there = { server: 'service', base: serviceUrl } as const;
+  const newer = await send({ ...there, method: 'GET', path: '/gsql/v1/version' });
+  // Only 4.x has this path, and some of them want a login for it.
+  if (wantsLogin(newer)) return serverVersion('4', '4');
+  if (newer.status === 200) {
+    const version = versionIn(newer.body);
+    if (version !== undefined) return generationOf(version);
+    // Builds between releases have a name instead of a number, but 3.x has no such path at all.
+    if (/^\s*GSQL version\b/im.test(newer.body)) return serverVersion('4', '4');
+  }
+  const older = await send({
+    ...there,
+    method: 'POST',
+    path: '/gsqlserver/gsql/version',
+    contentType: 'application/x-www-form-urlencoded',
+    body: 'v',
+    readOnly: true,
+  });
+  if (wantsLogin(older)) return serverVersion('3.5', '3');
+  if (older.status === 200) {
+    const version = versionIn(older.body);
+    if (version !== undefined) return generationOf(version);
+  }
+  throw new GraphException(
+    'UNSUPPORTED',
+    `${serviceUrl} does not tell its version (HTTP ${newer.status}, then HTTP ${older.status}).`,
+    {
+      hint: SAY_IT,
+      option: OPTION,
+      status: older.status,
+      serverText: isHtml(older) ? '' : showable(older.body),
+    },
+  );
+}
+
+function wantsLogin({ status }: HttpReply): boolean {
+  return status === 401 || status === 403;
+}
+
+/**
+ * A server that answers elsewhere only may be used all the same by who knows what it is. Where nothing answers, its
+ * version does not help.
+ */
+function sayIt(error: unknown): never {
+  if (!(error instanceof GraphException)) throw error;
+  if (['CANCELLED', 'TLS', 'NETWORK'].includes(error.code)) throw error;
+  const { code, message, hint = '', serverCode, serverText, status, ambiguous, retryable, option } = error;
+  throw new GraphException(code, message, {
+    hint: `${hint} If you know its version, give it.`.trim(),
+    ...(option !== undefined && { option }),
+    remedies: [...error.remedies.filter((remedy) => remedy !== 'examine'), 'give-version'],
+    ...(retryable !== undefined && { retryable }),
+    ...(serverCode !== undefined && { serverCode }),
+    ...(serverText !== undefined && { serverText }),
+    ...(status !== undefined && { status }),
+    ambiguous,
+  });
+}
+
+function versionIn(text: string): string | undefined {
+  return /^\s*GSQL version(?::\s*|\s+)v?(\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)\b/im.exec(text)?.[1];
+}
+
+type Send = (request: HttpRequest) => Promise<HttpReply>;
+
+export interface VersionOptions {
+  readonly serviceUrl: string;
+  /** `auto`, or the version that the user gives. */
+  readonly serverVersion: string;
+  /** What was found earlier. */
+  readonly knownVersion: string | undefined;
+  /** Told of every version that a server gave. */
+  readonly onVersion: ((version: ServerVersion) => void) | undefined;
+}
+
+/** Which version answers: as given, as remembered, else asked for once, without a credential. */
+export class VersionFinder {
+  readonly #options: VersionOptions;
+  #version: Promise<ServerVersion> | undefined;
+  /** The call in which the server was asked. */
+  #askedIn: Send | undefined;
+
+  constructor(options: VersionOptions) {
+    this.#options = options;
+  }
+
+  /** @param send of one call; all that belongs to the call goes through the same function */
+  find(send: Send): Promise<ServerVersion> {
+    if (this.#version === undefined) {
+      const found = this.#find(send);
+      this.#version = found;
+      found.catch(() => {
+        if (this.#version === found) this.#version = undefined;
+      });
+    }
+    return this.#version;
+  }
+
+  async #find(send: Send): Promise<ServerVersion> {
+    const { serverVersion, knownVersion } = this.#options;
+    const given = parseVersionOption(serverVersion);
+    if (given !== undefined) return given;
+    const known = knownVersion === undefined ? undefined : parseVersionOption(knownVersion);
+    return known ?? this.#ask(send);
+  }
+
+  async #ask(send: Send): Promise<ServerVersion> {
+    this.#askedIn = send;
+    const version = await detectVersion(this.#options.serviceUrl, send);
+    this.#options.onVersion?.(version);
+    return version;
+  }
+
+  /** Asks again, unless the version was given or asked for in this very call. Undefined when that tells nothing new. */
+  async recheck(send: Send): Promise<ServerVersion | undefined> {
+    if (this.#options.serverVersion !== 'auto' || this.#askedIn === send) return undefined;
+    try {
+      const version = await this.#ask(send);
+      this.#version = Promise.resolve(version);
+      return version;
+    } catch (error) {
+      if (error instanceof GraphException) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Whether an answer is one that this version gives at this path. A server of another version has no such path. */
+export function fitsVersion({ operation }: HttpRequest, reply: HttpReply): boolean {
+  if (operation === undefined || reply.status >= 500) return true;
+  if (reply.status === 405) return false;
+  return readEnvelope(reply) !== undefined || !(reply.status === 404 || isHtml(reply));
+}

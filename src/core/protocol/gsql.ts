@@ -1,0 +1,243 @@
+import { GraphException } from '../errors.js';
+import { isReadOnly } from '../http/errors.js';
+import type { HttpReply, HttpRequest } from '../http/types.js';
+import { maskSecret } from '../redact.js';
+import { Sensitive } from '../sensitive.js';
+import type { Operation } from './refusal-table.js';
+import { badResponse, notAnEnvelope, readEnvelope } from './reply.js';
+import { meaningOf, refusal, withoutNames } from './server-error.js';
+import type { NewSecret, Protocol, Secret } from './types.js';
+
+/** The only names that may stand in a statement unquoted without being able to end it. */
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** What could end a statement, begin another or be read as two names. */
+const UNSAFE = /[\s;,'"`\\#\p{Cc}\p{Cf}]|\/[/*]/u;
+
+export const SHOW_SECRET = 'SHOW SECRET';
+
+export function createSecretStatement(alias: string): string {
+  return alias === '' ? 'CREATE SECRET' : `CREATE SECRET ${alias}`;
+}
+
+/** Throws USAGE for an alias that cannot be said in GSQL without changing the statement. */
+export function dropSecretStatement(alias: string): string {
+  if (alias === '' || UNSAFE.test(alias)) {
+    throw new GraphException(
+      'USAGE',
+      'This alias cannot be named in a GSQL statement, so it is not dropped.',
+      {
+        hint: "Drop it with the database's own tools.",
+      },
+    );
+  }
+  return `DROP SECRET ${alias}`;
+}
+
+/** The statement that chooses a graph. Throws USAGE when the graph's name is no name. */
+export function useGraph(graph: string): string {
+  if (!IDENTIFIER.test(graph)) {
+    throw new GraphException('USAGE', 'This graph name is not one the server can have.', {
+      hint: 'It has letters, digits and _, and does not begin with a digit.',
+      option: 'graph',
+    });
+  }
+  return `USE GRAPH ${graph}`;
+}
+
+interface Output {
+  /** Without the lines that speak to the shell, among them a session cookie that holds the login. */
+  readonly lines: readonly string[];
+  /** Of the shell; undefined when the server sent none. */
+  readonly returnCode: number | undefined;
+  /** The text ends in the middle of a line, so more lines may be missing as well. */
+  readonly cutOff: boolean;
+}
+
+/** The lines of an answer. Throws what the status or a JSON answer in place of the text says. */
+function readOutput(request: HttpRequest, reply: HttpReply): Output {
+  const envelope = readEnvelope(reply);
+  if (envelope?.refused) {
+    throw refusal(request, { status: reply.status, code: envelope.code, message: envelope.message });
+  }
+  if (reply.status !== 200 || envelope !== undefined || /^\s*</.test(reply.body)) {
+    throw notAnEnvelope(request, reply);
+  }
+  const all = reply.body.split(/\r?\n/);
+  const code = /^__GSQL__RETURN__CODE__,(\d{1,4})\s*$/m.exec(reply.body)?.[1];
+  return {
+    lines: all.filter((line) => line.trim() !== '' && !line.startsWith('__GSQL__')),
+    returnCode: code === undefined ? undefined : Number(code),
+    cutOff: code === undefined && !/^(?:__GSQL__.*)?$/.test(all.at(-1) ?? ''),
+  };
+}
+
+const LIST_LINE = /^\s*-\s*(Secret|Alias|GraphName|Token):\s?(.*?)\s*$/;
+/** What clients look for in a line that is an error. */
+const COMPLAINT =
+  /semantic check fail|encountered "|failed to|does not exist|could not be|is not a valid|not found|no graph/i;
+
+/** The line of a text with status 200 from which on nothing counts as done; -1 when no line is an error. */
+function failedLine(request: HttpRequest, reply: HttpReply, { lines }: Output): number {
+  return lines.findIndex(
+    (line) =>
+      !LIST_LINE.test(line) &&
+      !/^Using graph '/.test(line) &&
+      (COMPLAINT.test(withoutNames(line, request)) ||
+        meaningOf(request, { status: reply.status, code: '', message: line }) !== undefined),
+  );
+}
+
+/**
+ * The refusal hidden in a text that came with status 200; undefined when no line is an error. Servers run the
+ * statements behind a failed one all the same, so a write may have been done on another graph.
+ */
+function complaint(request: HttpRequest, reply: HttpReply, output: Output): GraphException | undefined {
+  const { lines, returnCode } = output;
+  if (failedLine(request, reply, output) === -1 && !returnCode) return undefined;
+  const message = lines.filter((line) => !LIST_LINE.test(line) && !/^Using graph '/.test(line)).join('\n');
+  const refused = { status: reply.status, code: '', returnCode, message };
+  const found = refusal(request, refused);
+  const graphFailed = ['no-such-graph', 'no-graph-in-use'].includes(meaningOf(request, refused) ?? '');
+  if (!graphFailed || isReadOnly(request)) return found;
+  const { code, status = 200, serverText = '' } = found;
+  return new GraphException(
+    code,
+    `${found.message} The statement after it may have been run all the same, on another graph.`,
+    {
+      hint: 'Check the name of the graph, and look at the secrets of the others.',
+      option: 'graph',
+      status,
+      serverText,
+      ambiguous: true,
+    },
+  );
+}
+
+/** `SHOW SECRET`. Masked values, even if the server should send whole ones. */
+export function parseSecretList(request: HttpRequest, reply: HttpReply): Secret[] {
+  const output = readOutput(request, reply);
+  const found: { alias: string; masked: string; graph?: string }[] = [];
+  for (const line of output.lines) {
+    const [, key, value = ''] = LIST_LINE.exec(line) ?? [];
+    const current = found.at(-1);
+    if (key === 'Secret') found.push({ alias: '', masked: masked(value) });
+    else if (key === 'Alias' && current !== undefined) current.alias = withoutControls(value);
+    else if (key === 'GraphName' && current !== undefined) current.graph = withoutControls(value);
+  }
+  const wrong = complaint(request, reply, output);
+  if (output.cutOff && wrong === undefined) throw badResponse(request, reply, 'the list is cut off');
+  const failed = failedLine(request, reply, output);
+  const isOfAnotherGraph = failed !== -1 && failed < output.lines.findIndex((line) => LIST_LINE.test(line));
+  if (wrong !== undefined && (found.length === 0 || output.returnCode || isOfAnotherGraph)) throw wrong;
+  const known =
+    found.length > 0 ||
+    output.returnCode === 0 ||
+    output.lines.length === 0 ||
+    output.lines.some((line) => /^Using graph '|\bno secrets?\b/i.test(line));
+  if (!known) throw badResponse(request, reply, 'this is no list of secrets');
+  return found;
+}
+
+/** `CREATE SECRET`: the value. */
+export function parseCreated(request: HttpRequest, reply: HttpReply): Sensitive {
+  const output = readOutput(request, reply);
+  const failed = failedLine(request, reply, output);
+  for (const line of output.lines.slice(0, failed === -1 ? undefined : failed)) {
+    const [, value, end] = /\bThe secret: ([\x21-\x7e]{1,1024})(\s|$)/.exec(line) ?? [];
+    // Half a value that is saved as a whole one is worse than none.
+    if (value !== undefined && !(end === '' && output.cutOff)) return new Sensitive(value);
+  }
+  throw (
+    complaint(request, reply, output) ??
+    new GraphException('BAD_RESPONSE', 'The server did not say whether the secret was created.', {
+      hint: 'Look at the list of secrets.',
+      remedies: ['list-secrets'],
+      status: reply.status,
+      ambiguous: true,
+    })
+  );
+}
+
+/**
+ * `DROP SECRET`: undefined when it is gone, else the server's refusal. Servers refuse unknown aliases and all
+ * else with the same words, so the caller looks whether the alias is still listed.
+ */
+export function parseDropped(request: HttpRequest, reply: HttpReply): GraphException | undefined {
+  const output = readOutput(request, reply);
+  const failed = failedLine(request, reply, output);
+  const counted = output.lines.slice(0, failed === -1 ? undefined : failed);
+  if (counted.some((line) => /^\s*Successfully dropped secrets?\b/i.test(line))) return undefined;
+  const wrong = complaint(request, reply, output);
+  if (wrong === undefined)
+    throw badResponse(request, reply, 'the answer does not say whether the secret is gone');
+  return wrong;
+}
+
+/** As the server masked it, or masked here. */
+export function masked(value: string): string {
+  return /^[\x21-\x7e]{0,4}\*{4}[\x21-\x7e]{0,4}$/.test(value) ? value : maskSecret(value);
+}
+
+/** Names come from the server and are shown on terminals. */
+export function withoutControls(name: string): string {
+  return name.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '');
+}
+
+/** `USE GRAPH` alone: throws when there is no such graph. */
+export function checkGraphInUse(request: HttpRequest, reply: HttpReply): void {
+  const wrong = complaint(request, reply, readOutput(request, reply));
+  if (wrong !== undefined) throw wrong;
+}
+
+export type Run = (
+  statement: string,
+  operation: Operation,
+  alias?: string,
+) => Promise<{ request: HttpRequest; reply: HttpReply }>;
+
+const PLAIN_ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** The three operations on secrets as GSQL statements. `run` sends one and chooses the graph if there is one. */
+export function gsqlSecrets(run: Run): Pick<Protocol, 'listSecrets' | 'createSecret' | 'dropSecret'> {
+  const listSecrets = async (): Promise<Secret[]> => {
+    const { request, reply } = await run(SHOW_SECRET, 'list-secrets');
+    return parseSecretList(request, reply);
+  };
+
+  return {
+    listSecrets,
+
+    async createSecret(alias, wantAlias) {
+      // The answer does not name a generated alias, so the lists before and after have to.
+      const before = alias === '' && wantAlias ? await listSecrets() : undefined;
+      const { request, reply } = await run(createSecretStatement(alias), 'create-secret', alias);
+      const value = parseCreated(request, reply);
+      if (before === undefined) return { alias, value };
+      return { alias: await newAlias(before, listSecrets, maskSecret(value.reveal())), value };
+    },
+
+    async dropSecret(alias) {
+      if (!PLAIN_ALIAS.test(alias) && !isListed(await listSecrets(), alias)) return 'missing';
+      const { request, reply } = await run(dropSecretStatement(alias), 'drop-secret', alias);
+      const refused = parseDropped(request, reply);
+      if (refused === undefined) return 'dropped';
+      if (refused.code !== 'SERVER_ERROR' || isListed(await listSecrets(), alias)) throw refused;
+      return 'missing';
+    },
+  };
+}
+
+export function isListed(secrets: readonly Secret[], alias: string): boolean {
+  return secrets.some((secret) => secret.alias === alias);
+}
+
+/** Empty rather than an error when it cannot be found: the value is known, and known only this once. */
+async function newAlias(
+  before: Secret[],
+  list: () => Promise<Secret[]>,
+  mask: string,
+): Promise<NewSecret['alias']> {
+  const after = await list().catch(() => list().catch((): Secret[] => []));
+  const added = after.filter((secret) => secret.masked === mask && !isListed(before, secret.alias));
+  return added.length === 1 ? (added[0]?.alias ?? '') : '';
+}

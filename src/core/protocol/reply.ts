@@ -1,0 +1,150 @@
+import { GraphException } from '../errors.js';
+import { isHtml, isReadOnly, what } from '../http/errors.js';
+import type { HttpReply, HttpRequest } from '../http/types.js';
+import { Sensitive } from '../sensitive.js';
+import { refusal } from './server-error.js';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** A JSON answer of either server. */
+export interface Envelope {
+  readonly refused: boolean;
+  readonly code: string;
+  readonly message: string;
+  readonly fields: Fields;
+}
+
+/** The answer as JSON object with the keys both servers use; undefined when it is anything else. */
+export function readEnvelope(reply: HttpReply): Envelope | undefined {
+  const fields = parseLenient(reply.body);
+  if (!isRecord(fields)) return undefined;
+  const { error, code, message } = fields;
+  // Servers write the flag as boolean, as text, or leave it empty.
+  const saysNo = error === true || error === 'true';
+  if (!saysNo && error !== undefined && error !== false && error !== 'false' && error !== '')
+    return undefined;
+  return {
+    refused: saysNo || reply.status >= 400,
+    code: typeof code === 'string' ? code : '',
+    message: typeof message === 'string' ? message : '',
+    fields,
+  };
+}
+
+/** The fields of a success; throws the refusal, or BAD_RESPONSE for what is no answer of these servers. */
+export function expectFields(request: HttpRequest, reply: HttpReply): Fields {
+  const envelope = readEnvelope(reply);
+  if (envelope === undefined) throw notAnEnvelope(request, reply);
+  const { code, message } = envelope;
+  if (envelope.refused) throw refusal(request, { status: reply.status, code, message });
+  return envelope.fields;
+}
+
+export function notAnEnvelope(request: HttpRequest, reply: HttpReply): GraphException {
+  // 401 and 403 are clear without a body; other texts are a proxy's or another program's.
+  if (reply.status === 401 || reply.status === 403) {
+    return refusal(request, { status: reply.status, code: '', message: isHtml(reply) ? '' : reply.body });
+  }
+  return badResponse(
+    request,
+    reply,
+    isHtml(reply) ? 'a web page came back' : 'the answer is not what was agreed',
+  );
+}
+
+export function badResponse(request: HttpRequest, reply: HttpReply, problem: string): GraphException {
+  return new GraphException('BAD_RESPONSE', `${what(request)}: ${problem} (HTTP ${reply.status}).`, {
+    hint: 'Check the addresses and the version of the server.',
+    // A path of the protocol that is not there belongs to another version.
+    remedies: reply.status === 404 && request.operation ? ['examine', 'give-version'] : ['examine'],
+    status: reply.status,
+    ambiguous: reply.status < 400 && !isReadOnly(request),
+  });
+}
+
+export function isRecord(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The servers put raw line breaks into JSON strings, so control characters count as blanks. */
+function parseLenient(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    try {
+      return JSON.parse(text.replace(/\p{Cc}/gu, ' '));
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** The end of the year 9999: no clock of ours goes further. */
+const LAST_SECOND = 253_402_300_799;
+/** Below it, 3.x means "seconds from now" (a known defect of its refresh). */
+const FIRST_EPOCH = 1_000_000_000;
+
+/** The token of an answer: top level for a secret, under `results` for a password on 3.x. */
+export function readToken(request: HttpRequest, reply: HttpReply, fields: Fields): Sensitive {
+  const { results } = fields;
+  const inner = Array.isArray(results) ? results[0] : results;
+  const token = fields.token ?? (isRecord(inner) ? inner.token : undefined);
+  // It goes into a header, so it must be one visible word.
+  if (typeof token !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(token)) {
+    throw badResponse(request, reply, 'there is no token in the answer');
+  }
+  return new Sensitive(token);
+}
+
+/** 3.x: Unix seconds, or seconds from now when small. Undefined when it is neither. */
+export function readExpiration(value: unknown): { seconds: number; isRelative: boolean } | undefined {
+  const seconds = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  if (typeof seconds !== 'number' || !(seconds > 0)) return undefined;
+  return seconds <= LAST_SECOND
+    ? { seconds: Math.floor(seconds), isRelative: seconds < FIRST_EPOCH }
+    : undefined;
+}
+
+/** Clocks that differ by more are not set; then the `Date` header counts only if the token's life agrees with it. */
+const LARGEST_SKEW_SECONDS = 86_400;
+
+/**
+ * The server's clock. A `Date` header far from our clock may be a proxy's, or nobody's.
+ * @param expiresAtUnix the end of the new token, if the server said it
+ */
+export function serverClock(reply: HttpReply, lifetime: number, expiresAtUnix: number | undefined): number {
+  const now = Math.floor(Date.now() / 1000);
+  if (Math.abs(reply.timeUnix - now) <= LARGEST_SKEW_SECONDS) return reply.timeUnix;
+  if (expiresAtUnix === undefined) return now;
+  const off = (clock: number) => Math.abs(expiresAtUnix - clock - lifetime);
+  return off(reply.timeUnix) < off(now) ? reply.timeUnix : now;
+}
+
+export interface Claims {
+  readonly exp: number;
+  readonly iat: number | undefined;
+}
+
+/** What a JWT says of its own life; undefined when it is no JWT or does not say. Not a check of any kind. */
+export function readClaims(token: Sensitive): Claims | undefined {
+  const payload = token.reveal().split('.')[1];
+  if (payload === undefined) return undefined;
+  let claims: unknown;
+  try {
+    claims = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(claims)) return undefined;
+  const exp = unixTime(claims.exp);
+  return exp === undefined ? undefined : { exp, iat: unixTime(claims.iat) };
+}
+
+function unixTime(value: unknown): number | undefined {
+  return typeof value === 'number' && value > 0 && value <= LAST_SECOND ? Math.floor(value) : undefined;
+}
+
+/** Unix seconds as `2023-11-21T22:13:20Z`. */
+export function isoSeconds(unix: number): string {
+  return new Date(unix * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
+}

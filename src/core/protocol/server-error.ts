@@ -1,0 +1,220 @@
+import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js';
+import { credentialsIn, hiddenIn, what } from '../http/errors.js';
+import type { HttpRequest } from '../http/types.js';
+import { showable } from '../redact.js';
+import { type Meaning, REFUSALS, type Row } from './refusal-table.js';
+
+/** What the server refused with. */
+export interface Refused {
+  readonly status: number;
+  /** The server's code, for example REST-3300; empty when it gave none. */
+  readonly code: string;
+  /** The number that ends a GSQL text. */
+  readonly returnCode?: number | undefined;
+  /** Sentences, one a line. */
+  readonly message: string;
+}
+
+/** What a refusal means; undefined when no row of the table fits. */
+export function meaningOf(request: HttpRequest, refused: Refused): Meaning | undefined {
+  return find(request, refused)?.row.means;
+}
+
+/** The server's refusal as a GraphException. */
+export function refusal(request: HttpRequest, refused: Refused): GraphException {
+  const text = showable(refused.message, hiddenIn(request));
+  const found = find(request, refused);
+  const [code, message, hint, next] = found
+    ? explain(found, request, text)
+    : ([
+        'SERVER_ERROR',
+        `The server refused ${what(request)} (HTTP ${refused.status})${text === '' ? '.' : `: ${text}`}`,
+        LOOK_AT_BOTH,
+        EXAMINE,
+      ] as const);
+  const details: ErrorDetails = { status: refused.status, serverText: text, hint, ...next };
+  if (refused.code !== '') details.serverCode = showable(refused.code).slice(0, 40);
+  return new GraphException(code, message, details);
+}
+
+interface Found {
+  readonly row: Row;
+  /** What fitted the sentence, without control characters; empty for a row without one. */
+  readonly match: readonly string[];
+}
+
+function find(request: HttpRequest, refused: Refused): Found | undefined {
+  const sentences = [refused.message, ...refused.message.split(/[\r\n]+/)].map((sentence) =>
+    sentence.replace(/[\p{Cc}\s]+/gu, ' ').trim(),
+  );
+  let bare: string[] | undefined;
+  for (const row of REFUSALS) {
+    const fits =
+      (row.code === undefined || row.code === refused.code) &&
+      (row.returnCode === undefined || row.returnCode === refused.returnCode) &&
+      (row.status === undefined || row.status === refused.status) &&
+      (row.on === undefined || (request.operation !== undefined && row.on.includes(request.operation))) &&
+      (row.login === undefined || row.login === request.authorization?.scheme);
+    if (!fits) continue;
+    const { sentence, part } = row;
+    if (sentence !== undefined) {
+      const match = sentences.map((one) => sentence.exec(one)).find((one) => one !== null);
+      if (match) return { row, match };
+      continue;
+    }
+    if (part !== undefined) {
+      bare ??= sentences.map((one) => withoutNames(one, request));
+      if (!bare.some((one) => part.test(one))) continue;
+    }
+    return { row, match: [] };
+  }
+  return undefined;
+}
+
+/** A sentence without what users chose: whatever is quoted or in brackets, and the names of this request. */
+export function withoutNames(sentence: string, { names = [] }: HttpRequest): string {
+  const unquoted = sentence.replace(/'[^']*'|\[[^\]]*\]/g, ' _ ');
+  return names.reduce((text, name) => {
+    const literal = name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+    return name === '' ? text : text.replace(new RegExp(`(?<![\\w-])${literal}(?![\\w-])`, 'gu'), '_');
+  }, unquoted);
+}
+
+const ENABLE_REST_AUTH =
+  'An administrator turns it on with: gadmin config set RESTPP.Factory.EnableAuth true && ' +
+  'gadmin config apply -y && gadmin restart restpp nginx gui gsql -y';
+const LOGIN_HINT =
+  'Check user name and password, or the secret. After some wrong tries the server makes the user wait.';
+const ASK_ADMINISTRATOR = 'Ask an administrator for the privilege.';
+const LOOK_AT_BOTH = 'See what else is amiss.';
+const EXAMINE = { remedies: ['examine'] } as const;
+const NEW_TOKEN = { remedies: ['new-token'] } as const;
+const OTHER_TOKEN = { remedies: ['new-token', 'mint-from-secret'] } as const;
+const GET_ONE = 'Get a new one. A secret is no token, but tokens are minted from it.';
+const GRAPH = { option: 'graph' } as const;
+const LIFETIME = { option: 'lifetime' } as const;
+
+type Explained = readonly [
+  code: ErrorCode,
+  message: string,
+  hint: string,
+  next?: Pick<ErrorDetails, 'option' | 'remedies'>,
+];
+
+function explain({ row, match }: Found, request: HttpRequest, text: string): Explained {
+  switch (row.means) {
+    case 'rest-auth-off':
+      return ['REST_AUTH_DISABLED', 'REST authentication is not enabled on this server.', ENABLE_REST_AUTH];
+    case 'throttled':
+      return ['AUTH_FAILED', 'Too many failed logins: the server makes this user wait.', text];
+    case 'client-certificate':
+      return [
+        'TLS',
+        'The server refused the client certificate.',
+        'Check the client certificate and its key.',
+        { option: 'tls.cert' },
+      ];
+    case 'licence-expired':
+      return [
+        'SERVER_ERROR',
+        "The server's licence has expired.",
+        'Ask whoever runs the server to renew it.',
+      ];
+    case 'bad-login':
+    case 'bad-secret':
+      return badCredential(request);
+    case 'token-missing':
+      return ['AUTH_FAILED', 'The server wants a token.', GET_ONE, OTHER_TOKEN];
+    case 'token-malformed':
+      return [
+        'AUTH_FAILED',
+        'The server refused the token.',
+        `This server takes tokens it made itself (4.x: JWTs), not secrets. ${GET_ONE}`,
+        OTHER_TOKEN,
+      ];
+    case 'token-refused':
+      return ['AUTH_FAILED', 'The server refused the token.', GET_ONE, OTHER_TOKEN];
+    case 'token-expired':
+      return ['AUTH_FAILED', 'The token has expired.', 'Get a new one.', NEW_TOKEN];
+    case 'token-without-privilege':
+      return [
+        'PERMISSION_DENIED',
+        'The token is valid but has no privilege for this.',
+        'Ask for a role on the graph.',
+      ];
+    case 'token-of-other-graph': {
+      const [own, other] = [match[1] ?? '', match[2] ?? ''].map((name) => showable(name, hiddenIn(request)));
+      return [
+        'PERMISSION_DENIED',
+        `This token is for the graph ${own} only, and this call is about ${other}.`,
+        'Use a token for that graph, or one without a graph.',
+        GRAPH,
+      ];
+    }
+    case 'unknown-token':
+      return ['NOT_FOUND', 'The server does not know this token.', 'Get a new one.', NEW_TOKEN];
+    case 'no-permission':
+      return [
+        'PERMISSION_DENIED',
+        text === '' ? 'This user may not do that.' : `This user may not do that: ${text}`,
+        ASK_ADMINISTRATOR,
+      ];
+    case 'no-such-graph':
+    case 'no-graph-in-use':
+      return [
+        'NOT_FOUND',
+        `There is no such graph, or it is hidden from this user: ${showable(match[0] ?? text, hiddenIn(request))}`,
+        'Give the name of a graph, not the alias of a secret.',
+        GRAPH,
+      ];
+    case 'alias-taken':
+      return [
+        'ALREADY_EXISTS',
+        'A secret with this alias exists already.',
+        'Choose another alias, or give that one a new value.',
+        { remedies: ['rotate-secret'] },
+      ];
+    case 'lifetime-not-a-number':
+      return [
+        'SERVER_ERROR',
+        'The server does not take this lifetime.',
+        'Ask for another lifetime.',
+        LIFETIME,
+      ];
+    case 'lifetime-over-limit':
+      return [
+        'SERVER_ERROR',
+        `The server does not give tokens a life this long: ${text}`,
+        'Ask for a shorter lifetime.',
+        LIFETIME,
+      ];
+    case 'secrets-not-dropped':
+    case 'syntax-error':
+      return ['SERVER_ERROR', `The server refused ${what(request)}: ${text}`, LOOK_AT_BOTH, EXAMINE];
+  }
+}
+
+function badCredential(request: HttpRequest): Explained {
+  const secret = sentSecret(request);
+  if (secret === undefined) return ['AUTH_FAILED', 'The server refused the login.', LOGIN_HINT];
+  // Some servers take secrets of any form; those they make themselves look like this.
+  const looksRight = /^[a-z0-9]{32}$/.test(secret);
+  return [
+    'AUTH_FAILED',
+    'The server refused the secret.',
+    looksRight
+      ? 'It may have been dropped.'
+      : 'Its value is 32 letters and digits, shown when it is made: this may be its alias instead.',
+    looksRight ? { remedies: ['list-secrets'] } : {},
+  ];
+}
+
+/** The secret that was the login of the request. */
+function sentSecret(request: HttpRequest): string | undefined {
+  const { authorization, json, query } = request;
+  const secret = (json ?? query)?.secret;
+  const own = credentialsIn(request).find(
+    (one) => one === secret || (authorization?.scheme === 'GSQL-Secret' && one === authorization.credential),
+  );
+  return own?.value.reveal();
+}

@@ -1,0 +1,170 @@
+import { GraphException } from '../errors.js';
+import { hiddenIn } from '../http/errors.js';
+import type { Authorization, Fields, HttpReply, HttpRequest } from '../http/types.js';
+import { showable } from '../redact.js';
+import type { BoundCredential } from '../sensitive.js';
+import { basicLogin, noLogin } from './authorization.js';
+import { checkGraphInUse, gsqlSecrets, type Run, useGraph } from './gsql.js';
+import type { Operation } from './refusal-table.js';
+import {
+  badResponse,
+  expectFields,
+  isoSeconds,
+  notAnEnvelope,
+  readEnvelope,
+  readExpiration,
+  readToken,
+  serverClock,
+} from './reply.js';
+import { meaningOf, refusal } from './server-error.js';
+import type { IssuedToken, Protocol, Session } from './types.js';
+
+/** 3.0 to 3.11: secrets by GSQL text at the service server, tokens at `/requesttoken` of the REST server. */
+export function protocolV3(session: Session): Protocol {
+  const { generation } = session.version;
+
+  const serviceLogin = (): Authorization => {
+    const login = basicLogin(session);
+    if (login === undefined) throw noLogin('a user name and password: 3.x servers take nothing else here');
+    return login;
+  };
+
+  const graphFor = (purpose: string): string => {
+    if (session.graph !== undefined) return session.graph;
+    throw new GraphException('USAGE', `On a 3.x server ${purpose} needs a graph.`, {
+      hint: 'Name one.',
+      option: 'graph',
+    });
+  };
+
+  const sendStatements = async (text: string, operation: Operation, alias?: string) => {
+    const request = session.request({
+      server: 'service',
+      method: 'POST',
+      path: '/gsqlserver/gsql/file',
+      operation,
+      names: alias === undefined ? [] : [alias],
+      contentType: 'application/x-www-form-urlencoded',
+      authorization: serviceLogin(),
+      body: encodeURIComponent(text).replaceAll('%20', '+'),
+      readOnly: operation === 'list-secrets',
+    });
+    const reply = await session.send(request);
+    // The statement chooses a graph, and the server repeats that before all else.
+    if (reply.status === 200 && reply.body.trim() === '')
+      throw badResponse(request, reply, 'the answer is empty');
+    return { request, reply };
+  };
+
+  // Servers run what follows a failed USE GRAPH on whatever graph is in use, so it is tried alone before a first write.
+  const run: Run = async (statement, operation, alias) => {
+    const choose = useGraph(graphFor('every secret command'));
+    if (operation !== 'list-secrets' && !session.graphsSeen.has(choose)) {
+      const { request, reply } = await sendStatements(choose, 'list-secrets');
+      checkGraphInUse(request, reply);
+    }
+    const answered = await sendStatements(`${choose}\n${statement}`, operation, alias);
+    if (answered.reply.body.trimStart().startsWith("Using graph '")) session.graphsSeen.add(choose);
+    return answered;
+  };
+
+  /** A secret is its own login; without one it is user name and password. */
+  const tokenRequest = (
+    operation: Operation,
+    method: string,
+    input: Fields,
+    secret: BoundCredential | undefined,
+    token?: BoundCredential,
+  ): HttpRequest => {
+    const authorization = secret === undefined ? basicLogin(session) : undefined;
+    if (secret === undefined && authorization === undefined)
+      throw noLogin('a secret, or a user name and password');
+    const fields = { ...input, token, secret };
+    return session.request({
+      server: 'rest',
+      method,
+      path: '/requesttoken',
+      operation,
+      // 3.0 to 3.4 want them in the query, later ones as JSON.
+      ...(generation === '3.0' ? { query: fields } : { json: fields }),
+      authorization,
+      // On 3.0 to 3.4 a GET makes a token.
+      readOnly: false,
+    });
+  };
+
+  const issued = (request: HttpRequest, reply: HttpReply, lifetime: number): IssuedToken => {
+    const fields = expectFields(request, reply);
+    const token = readToken(request, reply, fields);
+    const end = readExpiration(fields.expiration);
+    const serverTimeUnix = serverClock(reply, lifetime, end?.isRelative ? undefined : end?.seconds);
+    const expiresAtUnix =
+      end === undefined
+        ? serverTimeUnix + lifetime
+        : end.isRelative
+          ? serverTimeUnix + end.seconds
+          : end.seconds;
+    const grantedSeconds = Math.max(0, expiresAtUnix - serverTimeUnix);
+    const serverText = fields.expiration === undefined ? '' : showable(String(fields.expiration));
+    return { token, expiresAtUnix, grantedSeconds, serverTimeUnix, serverText };
+  };
+
+  return {
+    serviceLogin,
+    ...gsqlSecrets(run),
+
+    async mintToken({ secret, lifetime }) {
+      const graph = secret === undefined ? graphFor('a token by user name and password') : undefined;
+      const request = tokenRequest(
+        'mint',
+        generation === '3.0' ? 'GET' : 'POST',
+        { graph, lifetime: String(lifetime) },
+        secret,
+      );
+      return issued(request, await session.send(request), lifetime);
+    },
+
+    async refreshToken({ token, secret, lifetime }) {
+      const request = tokenRequest('refresh', 'PUT', { lifetime: String(lifetime) }, secret, token);
+      return issued(request, await session.send(request), lifetime);
+    },
+
+    async deleteToken(token, secret) {
+      const request = tokenRequest('delete', 'DELETE', {}, secret, token);
+      const reply = await session.send(request);
+      if (meansUnknownToken(request, reply)) return 'missing';
+      expectFields(request, reply);
+      return 'deleted';
+    },
+
+    async checkToken(token) {
+      const request = session.request({
+        server: 'rest',
+        method: 'GET',
+        path: '/echo',
+        authorization: { scheme: 'Bearer', credential: token },
+      });
+      const reply = await session.send(request);
+      const envelope = readEnvelope(reply);
+      if (envelope === undefined) throw notAnEnvelope(request, reply);
+      if (!envelope.refused) return { accepted: true };
+      const { code, message } = envelope;
+      const refusedWith = { status: reply.status, code, message };
+      const means = meaningOf(request, refusedWith);
+      // Without privilege for this call, or for another graph, it is a good token all the same.
+      if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
+      const refused = refusal(request, refusedWith);
+      if (refused.code !== 'AUTH_FAILED' && refused.code !== 'PERMISSION_DENIED') throw refused;
+      return { accepted: false, reason: showable(message, hiddenIn(request)) || refused.message };
+    },
+
+    tokenTuple: ({ token, expiresAtUnix }) => [token.reveal(), expiresAtUnix, isoSeconds(expiresAtUnix)],
+  };
+}
+
+function meansUnknownToken(request: HttpRequest, reply: HttpReply): boolean {
+  const envelope = readEnvelope(reply);
+  if (envelope?.refused !== true) return false;
+  const { code, message } = envelope;
+  return meaningOf(request, { status: reply.status, code, message }) === 'unknown-token';
+}

@@ -1,0 +1,236 @@
+import type { GraphException } from '../errors.js';
+import { hiddenIn } from '../http/errors.js';
+import type { Authorization, HttpReply, HttpRequest } from '../http/types.js';
+import { showable } from '../redact.js';
+import { type BoundCredential, Sensitive } from '../sensitive.js';
+import { basicLogin, noLogin } from './authorization.js';
+import { gsqlSecrets, isListed, masked, withoutControls } from './gsql.js';
+import type { Meaning, Operation } from './refusal-table.js';
+import {
+  badResponse,
+  expectFields,
+  isRecord,
+  notAnEnvelope,
+  readClaims,
+  readEnvelope,
+  readToken,
+  serverClock,
+} from './reply.js';
+import { meaningOf, refusal, withoutNames } from './server-error.js';
+import type { Call, IssuedToken, Protocol, Secret, Session } from './types.js';
+
+const SECRETS = '/gsql/v1/secrets';
+const TOKENS = '/gsql/v1/tokens';
+/** These servers date a token five seconds back. */
+const BACKDATED_SECONDS = 5;
+const OF_LOGIN: ReadonlySet<Meaning> = new Set(['bad-login', 'bad-secret', 'no-permission']);
+const OF_SERVER: ReadonlySet<Meaning> = new Set([
+  'throttled',
+  'licence-expired',
+  'rest-auth-off',
+  'client-certificate',
+]);
+
+/** 4.x: everything at the service server, under `/gsql/v1`. */
+export function protocolV4(session: Session): Protocol {
+  /** Password first, then secret. The connection's token is left to `serviceLogin`. */
+  const login = (): Authorization | undefined =>
+    basicLogin(session) ?? (session.secret && bySecret(session.secret));
+
+  const serviceLogin = (): Authorization => {
+    const authorization = login() ?? tokenLogin(session, session.token());
+    if (authorization === undefined) throw noLogin('a login: user name and password, or a secret');
+    return authorization;
+  };
+
+  const call = async (described: Omit<Call, 'server'>) => {
+    const request = session.request({ server: 'service', ...described });
+    return { request, reply: await session.send(request) };
+  };
+
+  const callSecrets = (operation: Operation, alias: string, method: string, path: string, body?: string) =>
+    call({
+      operation,
+      names: [alias],
+      method,
+      path,
+      body,
+      headers: { 'content-type': 'application/json' },
+      authorization: serviceLogin(),
+    });
+
+  // Early 4.x has no REST calls for secrets: it answers 404, and nothing has happened.
+  const byStatement = () =>
+    gsqlSecrets((statement, operation, alias = '') =>
+      call({
+        operation,
+        names: [alias],
+        method: 'POST',
+        path: '/gsql/v1/statements',
+        contentType: 'text/plain',
+        authorization: serviceLogin(),
+        body: statement,
+        readOnly: operation === 'list-secrets',
+      }),
+    );
+
+  const listSecrets = async (): Promise<Secret[]> => {
+    const { request, reply } = await callSecrets('list-secrets', '', 'GET', SECRETS);
+    if (isNoSuchPath(reply)) return byStatement().listSecrets();
+    return readSecrets(request, reply).map(({ alias, value }) => ({ alias, masked: masked(value.reveal()) }));
+  };
+
+  const checkToken = async (token: BoundCredential, authorization: Authorization | undefined) => {
+    const { request, reply } = await call({
+      operation: 'check',
+      method: 'POST',
+      path: `${TOKENS}/check`,
+      readOnly: true,
+      authorization,
+      json: { token },
+    });
+    const envelope = readEnvelope(reply);
+    if (envelope === undefined) throw notAnEnvelope(request, reply);
+    if (!envelope.refused) return { accepted: true };
+    const { code, message } = envelope;
+    const refused = { status: reply.status, code, message };
+    const means = meaningOf(request, refused);
+    // A refused login says nothing about the token.
+    const ofLogin =
+      means !== undefined && OF_LOGIN.has(means) && !/\btoken\b/i.test(withoutNames(message, request));
+    const ofServer = reply.status >= 500 || (means !== undefined && OF_SERVER.has(means));
+    if (ofLogin || ofServer) throw refusal(request, refused);
+    return { accepted: false, reason: showable(message, hiddenIn(request)) };
+  };
+
+  return {
+    serviceLogin,
+    listSecrets,
+    checkToken: (token) => checkToken(token, login()),
+
+    async createSecret(alias, wantAlias) {
+      const query = alias === '' ? '' : `?alias=${encodeURIComponent(alias)}`;
+      const { request, reply } = await callSecrets('create-secret', alias, 'POST', SECRETS + query);
+      if (isNoSuchPath(reply)) return byStatement().createSecret(alias, wantAlias);
+      const [made] = readSecrets(request, reply);
+      if (made === undefined) throw badResponse(request, reply, 'there is no secret in the answer');
+      return made;
+    },
+
+    async dropSecret(alias) {
+      const { request, reply } = await callSecrets(
+        'drop-secret',
+        alias,
+        'DELETE',
+        SECRETS,
+        JSON.stringify({ secrets: [alias] }),
+      );
+      if (isNoSuchPath(reply)) return byStatement().dropSecret(alias);
+      const refused = refusalOf(request, reply);
+      if (refused === undefined) return 'dropped';
+      // The words for an unknown alias are nowhere documented; the list is.
+      const mayBeMissing =
+        reply.status < 500 && (refused.code === 'SERVER_ERROR' || refused.code === 'NOT_FOUND');
+      if (!mayBeMissing || isListed(await listSecrets(), alias)) throw refused;
+      return 'missing';
+    },
+
+    async mintToken({ secret, lifetime, lifetimeUnit }) {
+      const authorization = secret === undefined ? basicLogin(session) : undefined;
+      if (secret === undefined && authorization === undefined)
+        throw noLogin('a secret, or a user name and password');
+      const json = {
+        secret,
+        graph: session.graph,
+        lifetime: String(lifetimeUnit === 'ms' ? lifetime * 1000 : lifetime),
+      };
+      const { request, reply } = await call({
+        operation: 'mint',
+        method: 'POST',
+        path: TOKENS,
+        authorization,
+        json,
+      });
+      return issued(request, reply, lifetime);
+    },
+
+    async deleteToken(token, secret) {
+      const own = secret === undefined ? login() : bySecret(secret);
+      if (!(await checkToken(token, own)).accepted) return 'missing';
+      const authorization = own ?? tokenLogin(session, token);
+      if (authorization === undefined) throw noLogin('a login: user name and password, or a secret');
+      const { request, reply } = await call({
+        operation: 'delete',
+        method: 'DELETE',
+        path: TOKENS,
+        authorization,
+        json: { tokens: token },
+      });
+      const envelope = readEnvelope(reply);
+      if (envelope?.refused && meaningOf(request, { status: reply.status, ...envelope }) === 'unknown-token')
+        return 'missing';
+      expectFields(request, reply);
+      return 'deleted';
+    },
+
+    tokenTuple: ({ token, serverText }) => [token.reveal(), serverText],
+  };
+}
+
+function bySecret(credential: BoundCredential): Authorization {
+  return { scheme: 'GSQL-Secret', credential };
+}
+
+/** A token logs in here from 4.1.2 on, and only if it is a JWT. */
+function tokenLogin(session: Session, token: BoundCredential | undefined): Authorization | undefined {
+  if (token === undefined || readClaims(token.value) === undefined) return undefined;
+  const [, minor = 9, patch = 9] = session.version.version.split('.').map(Number);
+  return minor > 1 || (minor === 1 && patch >= 2) ? { scheme: 'Bearer', credential: token } : undefined;
+}
+
+/** 404 from a program that does not know the path; an answer to the call itself is an envelope. */
+function isNoSuchPath(reply: HttpReply): boolean {
+  return reply.status === 404 && readEnvelope(reply) === undefined;
+}
+
+function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | undefined {
+  const envelope = readEnvelope(reply);
+  if (envelope === undefined) throw notAnEnvelope(request, reply);
+  const { refused, code, message } = envelope;
+  return refused ? refusal(request, { status: reply.status, code, message }) : undefined;
+}
+
+/** Lists come as a list, or (by the documentation) as one object. The values are whole, so they stay wrapped. */
+function readSecrets(request: HttpRequest, reply: HttpReply): { alias: string; value: Sensitive }[] {
+  const { results } = expectFields(request, reply);
+  const isNothing = results === undefined || (isRecord(results) && Object.keys(results).length === 0);
+  const entries: unknown[] = Array.isArray(results) ? results : isNothing ? [] : [results];
+  return entries.map((entry) => {
+    const { alias, value } = isRecord(entry) ? entry : {};
+    if (typeof alias !== 'string' || typeof value !== 'string' || !/^[\x21-\x7e]{1,1024}$/.test(value)) {
+      throw badResponse(request, reply, 'this is no list of secrets');
+    }
+    return { alias: withoutControls(alias), value: new Sensitive(value) };
+  });
+}
+
+function issued(request: HttpRequest, reply: HttpReply, lifetime: number): IssuedToken {
+  const fields = expectFields(request, reply);
+  const token = readToken(request, reply, fields);
+  const serverText = typeof fields.expiration === 'string' ? showable(fields.expiration) : '';
+  const claims = readClaims(token);
+  const serverTimeUnix = serverClock(reply, lifetime, claims?.exp);
+  if (claims === undefined) {
+    const expiresAtUnix = serverTimeUnix + lifetime;
+    return { token, expiresAtUnix, grantedSeconds: lifetime, serverTimeUnix, serverText };
+  }
+  const { exp, iat } = claims;
+  const issuedAt = iat === undefined ? serverTimeUnix : iat + BACKDATED_SECONDS;
+  return {
+    token,
+    expiresAtUnix: exp,
+    grantedSeconds: Math.max(0, exp - issuedAt),
+    serverTimeUnix,
+    serverText,
+  };
+}

@@ -1,0 +1,107 @@
+import { decodings } from './decode.js';
+import type { Sensitive } from './sensitive.js';
+
+const MAX_SHOWN = 500;
+/** Shorter values would blot out half of an innocent sentence. */
+const SHORTEST_HIDDEN = 4;
+const ESC = String.fromCharCode(0x1b);
+const BEL = String.fromCharCode(0x07);
+// Colours and cursor movements, then titles and links.
+const TERMINAL = new RegExp(
+  `${ESC}\\[[0-?]*[ -/]*[@-~]|${ESC}\\][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)?`,
+  'gu',
+);
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\s]+/gu;
+const JWT = /\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/gu;
+const RAW_CREDENTIAL = /\b(?=[a-z]*\d)[a-z0-9]{32}\b/gu;
+
+/**
+ * Words of a server in a form that may be shown: one line, 500 characters at most, without terminal escapes,
+ * control and direction characters, and without credentials (those named, and all that look like one).
+ */
+export function showable(text: string, hide: readonly (Sensitive | undefined)[] = []): string {
+  // Before the cut, which might halve one, and again when nothing stands between its letters any more.
+  let shown = withoutCredentials(text, hide).slice(0, 20 * MAX_SHOWN);
+  shown = shown.replace(TERMINAL, '').replace(INVISIBLE, ' ').trim();
+  shown = withoutCredentials(shown, hide);
+  shown = shown.replace(JWT, '[redacted]').replace(RAW_CREDENTIAL, '[redacted]');
+  return shown.length > MAX_SHOWN ? `${[...shown].slice(0, MAX_SHOWN - 1).join('')}…` : shown;
+}
+
+/**
+ * The text without these credentials, however the server wrote them: plain, in any mix of percent, HTML and
+ * backslash escapes, in hex, or inside base64 of either alphabet.
+ */
+export function withoutCredentials(text: string, hide: readonly (Sensitive | undefined)[]): string {
+  const values = new Set(hide.flatMap((one) => one?.reveal() ?? []));
+  const hidden = [...values].filter((value) => value.length >= SHORTEST_HIDDEN).map(spellings);
+  if (hidden.length === 0 || text === '') return text;
+  const spans: [from: number, to: number][] = [];
+  for (const { bytes, starts, ends } of decodings(text)) {
+    const views = {
+      plain: bytes,
+      hex: bytes.toLowerCase(),
+      base64: bytes.replace(/-/g, '+').replace(/_/g, '/'),
+    };
+    for (const { view, text: needle, run } of hidden.flat()) {
+      const haystack = views[view];
+      for (let at = haystack.indexOf(needle); at !== -1; at = haystack.indexOf(needle, at + needle.length)) {
+        let [from, to] = [at, at + needle.length];
+        if (run) {
+          while (from > 0 && BASE64.test(haystack[from - 1] as string)) from--;
+          while (to < haystack.length && BASE64.test(haystack[to] as string)) to++;
+        }
+        spans.push([starts[from] as number, ends[to - 1] as number]);
+        at = to - needle.length;
+      }
+    }
+  }
+  return cut(text, spans);
+}
+
+const BASE64 = /[A-Za-z0-9+/=]/;
+/** Fewer characters of base64 stand in innocent texts too. */
+const SHORTEST_BASE64 = 7;
+
+interface Spelling {
+  readonly view: 'plain' | 'hex' | 'base64';
+  readonly text: string;
+  /** Whether all of the base64 around it goes as well. */
+  readonly run?: true;
+}
+
+function spellings(value: string): Spelling[] {
+  const bytes = Buffer.from(value);
+  const plain = bytes.toString('latin1');
+  const found: Spelling[] = [
+    { view: 'plain', text: plain },
+    { view: 'hex', text: bytes.toString('hex') },
+  ];
+  // Forms write a blank as +.
+  if (plain.includes(' ')) found.push({ view: 'plain', text: plain.replaceAll(' ', '+') });
+  // In the middle of something else, base64 of a value depends on where its bytes begin; its ends mix with their neighbours.
+  for (const before of [0, 1, 2]) {
+    const whole = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
+    const core = whole.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6));
+    if (core.length >= SHORTEST_BASE64) found.push({ view: 'base64', text: core, run: true });
+  }
+  const alone = bytes.toString('base64');
+  if (alone.endsWith('=')) found.push({ view: 'base64', text: alone });
+  return found;
+}
+
+function cut(text: string, spans: [from: number, to: number][]): string {
+  spans.sort(([a], [b]) => a - b);
+  let rest = '';
+  let done = 0;
+  for (const [from, to] of spans) {
+    if (from >= done) rest += `${text.slice(done, from)}[redacted]`;
+    done = Math.max(done, to);
+  }
+  return rest + text.slice(done);
+}
+
+/** First three characters, `****`, last three; nothing but `****` of a value under 12 characters. */
+export function maskSecret(value: string): string {
+  return value.length < 12 ? '****' : `${value.slice(0, 3)}****${value.slice(-3)}`;
+}

@@ -1,0 +1,33 @@
+import { GraphException } from './errors.js';
+import type { DropResult } from './options.js';
+import type { Protocol } from './protocol/types.js';
+import { VersionChanged } from './session.js';
+
+/** Drops one alias after the other, until one fails. */
+export async function dropEach(protocol: Protocol, aliases: readonly string[]): Promise<DropResult> {
+  const dropped: string[] = [];
+  const missing: string[] = [];
+  for (const alias of new Set(aliases)) {
+    try {
+      const outcome = await protocol.dropSecret(alias);
+      (outcome === 'dropped' ? dropped : missing).push(alias);
+    } catch (error) {
+      if (error instanceof VersionChanged) throw error;
+      return { dropped, missing, failed: { alias, error } };
+    }
+  }
+  return { dropped, missing };
+}
+
+/** One sentence about what was done. Throws what failed, and NOT_FOUND for an unknown alias unless that is ignored. */
+export function describeDrop({ dropped, missing, failed }: DropResult, ignoreMissing: boolean): string {
+  if (failed !== undefined) throw failed.error;
+  const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}.` : 'Nothing dropped.';
+  if (missing.length === 0) return done;
+  const notFound = `Not found: ${missing.join(', ')}.`;
+  if (ignoreMissing) return `${done} ${notFound}`;
+  throw new GraphException('NOT_FOUND', `${notFound} ${done}`, {
+    hint: 'See the aliases there are.',
+    remedies: ['list-secrets'],
+  });
+}

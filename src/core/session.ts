@@ -1,0 +1,163 @@
+import { type Endpoints, serversOf } from './endpoints.js';
+import { GraphException } from './errors.js';
+import type { HttpSettings } from './http/types.js';
+import type { ConnectionOptions } from './options.js';
+import { fitsVersion, VersionFinder } from './protocol/detect-version.js';
+import type { Protocol, Session } from './protocol/types.js';
+import { protocolV3 } from './protocol/v3.js';
+import { protocolV4 } from './protocol/v4.js';
+import {
+  type BoundCredential,
+  bindTo,
+  type GivenCredential,
+  readGiven,
+  type Sensitive,
+} from './sensitive.js';
+
+type Send = Session['send'];
+
+/** What a connection knows, whatever version answers. */
+export interface Settings {
+  readonly endpoints: Endpoints;
+  readonly graph: string | undefined;
+  readonly username: string | undefined;
+  readonly password: Sensitive | BoundCredential | undefined;
+  readonly secret: Sensitive | BoundCredential | undefined;
+  readonly versions: VersionFinder;
+  readonly graphsSeen: Set<string>;
+  token(): Sensitive | BoundCredential | undefined;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const PROTOCOLS = { '3.0': protocolV3, '3.5': protocolV3, '4': protocolV4 } as const;
+
+/**
+ * The options of a connection, checked.
+ * @param token the token that the connection has at the moment
+ * @throws GraphException USAGE
+ */
+export function readOptions(
+  options: ConnectionOptions,
+  token: Settings['token'],
+): { settings: Settings; serviceUrl: string; http: HttpSettings } {
+  const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion, onVersion } = options;
+  const endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };
+  // A wrong address is refused now, not at the first call.
+  const serviceUrl = serversOf(endpoints).gsqlUrl;
+  const serverVersion = options.serverVersion ?? 'auto';
+  const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+  if (!(timeoutMs > 0 && timeoutMs <= 0x7fff_ffff)) {
+    throw new GraphException('USAGE', 'timeoutMs must be a number of milliseconds above 0.');
+  }
+  return {
+    serviceUrl,
+    settings: {
+      endpoints,
+      graph: options.graph === '' ? undefined : options.graph,
+      username: options.username === '' ? undefined : options.username,
+      password: readGiven(options.password),
+      secret: readGiven(options.secret),
+      versions: new VersionFinder({ serviceUrl, serverVersion, knownVersion, onVersion }),
+      graphsSeen: new Set(),
+      token,
+    },
+    http: {
+      timeoutMs,
+      timeLeft: options.timeLeft,
+      tls: options.tls ?? {},
+      proxy: options.proxy,
+      userAgent: options.userAgent ?? 'graphcred',
+      signal: options.signal,
+      onStart: options.onStart,
+      onRequest: options.onRequest,
+    },
+  };
+}
+
+/** A session, the protocol it speaks, and the credentials that an operation uses. */
+export interface Opened extends Session {
+  readonly protocol: Protocol;
+  /** The secret given, else the connection's own if there is no password. */
+  secretOr(given: GivenCredential | undefined): BoundCredential | undefined;
+  /** The token given, else the connection's own. Throws USAGE when there is neither. */
+  tokenOr(given: GivenCredential | undefined, verb: string): BoundCredential;
+}
+
+/** Thrown out of a call whose first answer showed that another version answers by now. Nothing was done. */
+export class VersionChanged extends Error {}
+
+/** @param recheck whether to ask for the version again when the first answer does not fit it */
+export async function openSession(settings: Settings, send: Send, recheck: boolean): Promise<Opened> {
+  const { graph, username, endpoints, versions } = settings;
+  const version = await versions.find(send);
+  const servers = serversOf(endpoints, version);
+  const password = bindTo(servers, settings.password);
+  const secret = bindTo(servers, settings.secret);
+  const token = () => bindTo(servers, settings.token());
+
+  const hasChanged = async (): Promise<boolean> => {
+    const now = await versions.recheck(send);
+    if (now === undefined) return false;
+    return now.generation !== version.generation || serversOf(endpoints, now).restUrl !== servers.restUrl;
+  };
+  let isFirst = recheck;
+  const session: Session = {
+    version,
+    servers,
+    graph,
+    graphsSeen: settings.graphsSeen,
+    username,
+    password,
+    secret,
+    token,
+    request: (call) => ({
+      ...call,
+      servers,
+      names: [...(call.names ?? []), graph ?? '', username ?? ''],
+      base: call.server === 'rest' ? servers.restUrl : servers.gsqlUrl,
+      // A password that is also the user name hides nothing.
+      hide: [secret, password?.value.reveal() === username ? undefined : password, token()],
+    }),
+    async send(request) {
+      const mayHaveChanged = isFirst;
+      isFirst = false;
+      try {
+        const reply = await send(request);
+        if (mayHaveChanged && !fitsVersion(request, reply) && (await hasChanged()))
+          throw new VersionChanged();
+        return reply;
+      } catch (error) {
+        // Where the REST server is follows from the version, so nobody may be there any more.
+        const nobodyThere = error instanceof GraphException && error.code === 'NETWORK' && !error.ambiguous;
+        if (mayHaveChanged && nobodyThere && request.server === 'rest' && (await hasChanged()))
+          throw new VersionChanged();
+        throw error;
+      }
+    },
+  };
+  return {
+    ...session,
+    protocol: PROTOCOLS[version.generation](session),
+    secretOr: (given) => bindTo(servers, readGiven(given)) ?? (password === undefined ? secret : undefined),
+    tokenOr(given, verb) {
+      const used = bindTo(servers, readGiven(given)) ?? token();
+      if (used !== undefined) return used;
+      throw new GraphException('USAGE', `There is no token to ${verb}.`, {
+        hint: 'Give one, or get one first with getToken.',
+      });
+    },
+  };
+}
+
+/** A credential of the pair that the old version had. Its owner may have one for the new pair; that is for the next call. */
+export function belongsToOldVersion(
+  error: unknown,
+  { version, servers }: Opened,
+): GraphException | undefined {
+  if (!(error instanceof GraphException) || error.code !== 'HOST_MISMATCH') return undefined;
+  return new GraphException(
+    'HOST_MISMATCH',
+    `This server is ${version.version} by now, and its REST server is ${servers.restUrl}. ${error.message}`,
+    { hint: 'Try again: what belongs to the old address is then left out.' },
+  );
+}

@@ -1,0 +1,74 @@
+import { GraphException } from './errors.js';
+import type { DeleteTokenOptions, MintOptions, RenewOptions } from './options.js';
+import type { IssuedToken } from './protocol/types.js';
+import { BoundCredential, type GivenCredential } from './sensitive.js';
+import type { Opened } from './session.js';
+
+const DEFAULT_LIFETIME = 2_592_000;
+/** A hundred years: beyond it a number is a mistake, not a wish. */
+const MAX_LIFETIME = 3_153_600_000;
+
+/** Mints a token; once more, in the other unit, when a server evidently counts the lifetime in that. */
+export async function mintToken(opened: Opened, options: MintOptions): Promise<IssuedToken> {
+  const { protocol, servers, version } = opened;
+  const lifetime = lifetimeOr(options.lifetime);
+  const secret = opened.secretOr(options.secret);
+  const mint = (lifetimeUnit: 's' | 'ms') => protocol.mintToken({ secret, lifetime, lifetimeUnit });
+  const { lifetimeUnit } = options;
+  const first = await mint(lifetimeUnit ?? 's');
+  if (lifetimeUnit !== undefined || !version.lifetimeUnitVaries) return first;
+  if (!isThousandth(first.grantedSeconds, lifetime)) return first;
+  const second = await mint('ms');
+  if (second.grantedSeconds <= 2 * lifetime) return second;
+  // It counts seconds after all, and a token that lives a thousand times too long must not stay alive.
+  await protocol.deleteToken(new BoundCredential(second.token, servers), secret).catch(() => undefined);
+  return first;
+}
+
+/** Gives a token a new life (3.x). Throws UNSUPPORTED on 4.x, before anything is sent. */
+export async function renewToken(opened: Opened, options: RenewOptions): Promise<IssuedToken> {
+  const { protocol, secretOr, tokenOr } = opened;
+  if (protocol.refreshToken === undefined) {
+    throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
+      hint: 'Ask for a new one.',
+      remedies: ['new-token'],
+    });
+  }
+  return protocol.refreshToken({
+    token: tokenOr(options.token, 'refresh'),
+    secret: secretOr(options.secret),
+    lifetime: lifetimeOr(options.lifetime),
+  });
+}
+
+/** Deletes a token and returns it. Throws NOT_FOUND when the server does not know it, unless `skipNA` is set. */
+export async function deleteToken(
+  { protocol, secretOr, tokenOr }: Opened,
+  secret: GivenCredential | undefined,
+  options: DeleteTokenOptions,
+): Promise<BoundCredential> {
+  const token = tokenOr(options.token, 'delete');
+  const outcome = await protocol.deleteToken(token, secretOr(secret));
+  if (outcome === 'missing' && options.skipNA !== true) {
+    throw new GraphException('NOT_FOUND', 'The server does not know this token.', {
+      hint: 'It may have ended or been deleted before. That can be no error.',
+      option: 'skipNA',
+    });
+  }
+  return token;
+}
+
+/** Whether a server that was asked for seconds has counted milliseconds. The clock's grain blurs short lifetimes. */
+function isThousandth(granted: number, asked: number): boolean {
+  return granted <= asked / 4 && Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000);
+}
+
+function lifetimeOr(lifetime: number | undefined): number {
+  const seconds = lifetime ?? DEFAULT_LIFETIME;
+  if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_LIFETIME) {
+    throw new GraphException('USAGE', 'The lifetime must be a whole number of seconds, 1 or more.', {
+      hint: 'For example 3600 for an hour, 2592000 for 30 days.',
+    });
+  }
+  return seconds;
+}

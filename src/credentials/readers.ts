@@ -1,0 +1,213 @@
+import type { ChildProcess } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { GraphException } from '../core/errors.js';
+import { Sensitive } from '../core/sensitive.js';
+
+const MAX_BYTES = 64 * 1024;
+const CHUNK_BYTES = 64 * 1024;
+const POLL_MS = 10;
+const COMMAND_MS = 30_000;
+const TERMINATION_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
+
+/** How much may be read, and how long that may take. */
+export interface ReadLimits {
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+}
+
+/**
+ * Reads a regular file or a pipe (`<(pass show x)`) to its end.
+ * @throws Error for a device, for more than `maxBytes`, when `timeoutMs` is over, and when it cannot be read
+ */
+export async function readBounded(file: string, { maxBytes, timeoutMs }: ReadLimits): Promise<Buffer> {
+  const until = performance.now() + timeoutMs;
+  // Non-blocking, because opening a FIFO would wait for a writer, and reading it for what that writes.
+  const fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
+  try {
+    const stat = fs.fstatSync(fd);
+    if (!stat.isFile() && !stat.isFIFO()) throw new Error('neither a file nor a pipe');
+    if (stat.isFile() && stat.size > maxBytes) throw new Error('too large');
+    // A FIFO with a name may still get its writer; a pipe of the shell's has had it.
+    const mayBegin = stat.isFIFO() && !/^\/(dev|proc)\//.test(file);
+    const chunks: Buffer[] = [];
+    for (let size = 0; ; ) {
+      const chunk = readChunk(fd);
+      if (chunk === 'later' || (chunk.length === 0 && mayBegin && size === 0)) {
+        if (performance.now() > until) throw new Error('no end in time');
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+        continue;
+      }
+      if (chunk.length === 0) return Buffer.concat(chunks);
+      size += chunk.length;
+      if (size > maxBytes) throw new Error('too large');
+      chunks.push(chunk);
+    }
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+function readChunk(fd: number): Buffer | 'later' {
+  const chunk = Buffer.alloc(CHUNK_BYTES);
+  try {
+    return chunk.subarray(0, fs.readSync(fd, chunk));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 'later';
+    throw error;
+  }
+}
+
+/** One trailing line end is the editor's, not the credential's. */
+function trimmed(text: string, from: string): Sensitive {
+  const value = text.replace(/\r?\n$/, '');
+  if (value === '')
+    throw new GraphException('INPUT_REQUIRED', `There is nothing in ${from}.`, {
+      hint: `put the credential there, on one line`,
+    });
+  if (/[\r\n\0]/.test(value)) {
+    throw new GraphException('USAGE', `There is more than one line in ${from}.`, {
+      hint: 'a credential is one line',
+    });
+  }
+  return new Sensitive(value);
+}
+
+/** Reads a stream to its end, within the limits. */
+export type ReadStdin = (limits: ReadLimits) => Promise<string>;
+
+/** @throws GraphException INPUT_REQUIRED when it is empty, TIMEOUT, USAGE */
+export async function fromStdin(read: ReadStdin, flag: string, timeoutMs: number): Promise<Sensitive> {
+  return trimmed(await read({ maxBytes: MAX_BYTES, timeoutMs }), `stdin (${flag})`);
+}
+
+/** @throws GraphException INPUT_REQUIRED when it cannot be read or is empty */
+export async function fromFile(file: string, label: string, timeoutMs: number): Promise<Sensitive> {
+  let text: string;
+  try {
+    text = (await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs })).toString('utf8');
+  } catch {
+    throw new GraphException('INPUT_REQUIRED', `The file named by ${label} cannot be read: ${file}`, {
+      hint: 'check the path, the owner, the mode and the size of the file',
+    });
+  }
+  return trimmed(text, `the file named by ${label}`);
+}
+
+/**
+ * Runs a program that prints a credential, without a shell, for at most 30 seconds.
+ * @param options `say` receives what it wrote to stderr, redacted, when it succeeds
+ * @throws GraphException INPUT_REQUIRED, with those words, when it does not; USAGE
+ */
+export async function fromCommand(
+  command: readonly string[],
+  label: string,
+  options: {
+    cwd: string;
+    env: Readonly<Record<string, string | undefined>>;
+    say(words: string): void;
+  },
+): Promise<Sensitive> {
+  const { spawn } = await import('node:child_process');
+  const [program, ...args] = command as [string, ...string[]];
+  const name = path.basename(program);
+  const failed = (what: string, words = '') =>
+    new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
+      hint: `run it by hand to see what it says: ${name} …`,
+    });
+  const outcome = await collect(() =>
+    spawn(program, args, {
+      cwd: options.cwd,
+      env: options.env as NodeJS.ProcessEnv,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A group of its own, so that its helpers can be ended with it. On Windows that would be a window of its own.
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+    }),
+  );
+  const { error, stopped, status, signal, stdout } = outcome;
+  if (error) throw failed(error.code === 'ENOENT' ? 'was not found' : 'could not be started');
+  const words = redact(outcome.stderr, stdout.split(/\r?\n/));
+  if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
+  if (status !== 0) throw failed(signal ? `was killed by ${signal}` : `ended with status ${status}`, words);
+  const value = trimmed(stdout, `the output of ${name} (${label})`);
+  if (words !== '') options.say(`${name}: ${words}`);
+  return value;
+}
+
+interface Outcome {
+  status: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+  /** Why it was not left to end by itself. */
+  stopped?: string;
+  error?: NodeJS.ErrnoException;
+}
+
+function collect(start: () => ChildProcess): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const outcome: Outcome = { status: null, signal: null, stdout: '', stderr: '' };
+    let child: ChildProcess | undefined;
+    const kill = () => {
+      try {
+        // The whole group: a helper of the helper may hold the pipe open.
+        if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        child?.kill('SIGKILL');
+      }
+    };
+    const stop = (why: string) => {
+      outcome.stopped ??= why;
+      kill();
+      // What left the group may hold them open.
+      child?.stdout?.destroy();
+      child?.stderr?.destroy();
+    };
+    const timer = setTimeout(() => stop('gave no answer in 30 seconds'), COMMAND_MS);
+    // In a group of its own it does not hear Ctrl-C, and would go on without us.
+    const dieWithIt = (signal: NodeJS.Signals) => {
+      kill();
+      done({});
+      process.kill(process.pid, signal);
+    };
+    // Before it starts: a signal in between would end graphcred alone.
+    for (const signal of TERMINATION_SIGNALS) process.on(signal, dieWithIt);
+    const done = (end: Partial<Outcome>) => {
+      clearTimeout(timer);
+      for (const signal of TERMINATION_SIGNALS) process.off(signal, dieWithIt);
+      resolve({ ...outcome, ...end });
+    };
+    try {
+      child = start();
+    } catch (error) {
+      done({ error: error as Error });
+      return;
+    }
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      outcome.stdout += text;
+      if (outcome.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      outcome.stderr = (outcome.stderr + text).slice(0, 2000);
+    });
+    child.on('error', (error) => done({ error }));
+    child.on('close', (status, signal) => done({ status, signal }));
+  });
+}
+
+/**
+ * Leaves plain words and hides everything long enough to be a credential.
+ * @param values hidden too, unless they are as short as a word
+ */
+export function redact(text: string, values: readonly string[] = []): string {
+  let rest = text;
+  for (const value of values) if (value.length > 3) rest = rest.replaceAll(value, '[redacted]');
+  return rest
+    .replace(/\S*[A-Za-z0-9+/=_~-]{16,}\S*/g, '[redacted]')
+    .replace(/((?:password|secret|token|key)["']?\s*[:=]\s*)\S+/gi, '$1[redacted]')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, 300);
+}

@@ -1,0 +1,191 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { GraphException } from '../core/errors.js';
+
+const ATTEMPTS = 10;
+const PAUSE_MS = 20;
+/** How Windows refuses to replace a file that another process has open for a moment, such as a virus scanner. */
+const IN_USE = new Set(['EPERM', 'EACCES', 'EBUSY']);
+
+/**
+ * A name beside `file` that no other process uses. Random, because process numbers come back: in a container every
+ * command may be process 1. The store's sweep recognises it once it has been left behind.
+ */
+export function temporaryName(file: string): string {
+  return `${file}.${process.pid}.${Math.random().toString(36).slice(2, 10)}.tmp`;
+}
+
+/** Puts a file in place of another one. Throws an error of the file system. */
+export function renameOver(from: string, to: string): void {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      fs.renameSync(from, to);
+      return;
+    } catch (error) {
+      const inUse = process.platform === 'win32' && IN_USE.has((error as NodeJS.ErrnoException).code ?? '');
+      if (!inUse || attempt === ATTEMPTS) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
+    }
+  }
+}
+
+/** The refusal for a folder that cannot be written to. */
+export function cannotWrite(where: string, error: unknown): GraphException {
+  const code = errnoOf(error);
+  return new GraphException('STORE_UNAVAILABLE', `cannot write to ${where}: ${REASONS[code] ?? code}`, {
+    hint: 'make room there or make it writable, or run the command with --store none',
+  });
+}
+
+/** Makes the folder if it is missing, for this user alone. Throws STORE_UNAVAILABLE. */
+export function ensurePrivateFolder(dir: string): void {
+  try {
+    fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+    const uid = process.geteuid?.();
+    if (uid === undefined) return;
+    const stat = fs.statSync(dir);
+    if (stat.uid !== uid) {
+      throw new GraphException('STORE_UNAVAILABLE', `${dir} belongs to another user`, {
+        hint: 'run graphcred as the user whose home folder this is, or with --store none',
+      });
+    }
+    if ((stat.mode & 0o077) !== 0) fs.chmodSync(dir, 0o700);
+  } catch (error) {
+    throw error instanceof GraphException ? error : cannotWrite(dir, error);
+  }
+}
+
+/** Creates a file that must not exist yet, mode 0600, its content on the disk before this returns. */
+export function createFile(file: string, text: string): void {
+  const fd = fs.openSync(file, 'wx', 0o600);
+  try {
+    // Not writeSync: on a disk that is nearly full it writes a part and calls that a success.
+    fs.writeFileSync(fd, text);
+    fs.fsyncSync(fd);
+  } catch (error) {
+    removeQuietly(file);
+    throw error;
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+export interface Staged {
+  /** Puts the content in place in one step. */
+  commit(): void;
+  /** Takes it back. Does nothing after `commit`. */
+  discard(): void;
+}
+
+/**
+ * Writes the content beside its place, so that a full or read-only disk is met before anything is changed.
+ * Throws STORE_UNAVAILABLE.
+ */
+export function stageFile(file: string, text: string): Staged {
+  const dir = path.dirname(file);
+  ensurePrivateFolder(dir);
+  const temporary = temporaryName(file);
+  try {
+    createFile(temporary, text);
+  } catch (error) {
+    throw cannotWrite(dir, error);
+  }
+  return {
+    commit() {
+      try {
+        rename(temporary, file, text);
+      } catch (error) {
+        removeQuietly(temporary);
+        throw cannotWrite(dir, error);
+      }
+    },
+    discard() {
+      removeQuietly(temporary);
+    },
+  };
+}
+
+/** Removes a file; no error if it is gone already. Throws STORE_UNAVAILABLE. */
+export function removeFile(file: string): void {
+  try {
+    fs.rmSync(file, { force: true });
+  } catch (error) {
+    throw cannotWrite(path.dirname(file), error);
+  }
+}
+
+/** For what is in the way of nobody: its failure must not hide why it has to go. */
+export function removeQuietly(file: string): void {
+  try {
+    fs.unlinkSync(file);
+  } catch {
+    // It is gone already, or `sweep` gets it.
+  }
+}
+
+function rename(temporary: string, file: string, text: string): void {
+  try {
+    renameOver(temporary, file);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+    // Another machine or container that shares this folder took it for left behind.
+    createFile(temporary, text);
+    renameOver(temporary, file);
+  }
+}
+
+const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+
+export const REASONS: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the file system is read-only',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ENOTDIR: 'a file is in the way of the folder',
+};
+
+export function errnoOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error';
+}
+
+export type Checked =
+  | { readonly text: string; readonly ino: number; readonly mtimeMs: number }
+  | { readonly refused: string };
+
+const MAX_BYTES = 1_000_000;
+
+/**
+ * Reads a small file whose content will be believed. `undefined` when there is none; refused when it is not
+ * a plain file of this user, when others can change it, or when it is too large. Windows has neither owners nor modes
+ * to look at.
+ */
+export function readChecked(file: string, maxBytes = MAX_BYTES): Checked | undefined {
+  let fd: number;
+  try {
+    // Non-blocking, because opening a FIFO for reading would wait for a writer.
+    fd = fs.openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    return { refused: code === 'ELOOP' ? 'it is a symbolic link' : (REASONS[code] ?? code) };
+  }
+  try {
+    const stat = fs.fstatSync(fd);
+    if (!stat.isFile()) return { refused: 'it is not a plain file' };
+    const uid = process.geteuid?.();
+    if (uid !== undefined && stat.uid !== uid) return { refused: 'it belongs to another user' };
+    if (uid !== undefined && (stat.mode & 0o022) !== 0) return { refused: 'other users can change it' };
+    if (stat.size > maxBytes) return { refused: `it is larger than ${maxBytes} bytes` };
+    const bytes = Buffer.alloc(stat.size);
+    let length = 0;
+    // Not readFileSync, which goes on for as long as a file grows.
+    for (let part = -1; part !== 0 && length < bytes.length; length += part)
+      part = fs.readSync(fd, bytes, length, bytes.length - length, null);
+    return { text: bytes.toString('utf8', 0, length), ino: stat.ino, mtimeMs: stat.mtimeMs };
+  } catch (error) {
+    return { refused: errnoOf(error) };
+  } finally {
+    fs.closeSync(fd);
+  }
+}

@@ -1,0 +1,121 @@
+import { json, type Reply } from './call.js';
+import type { Wording } from './text.js';
+import { TEXTS, type TextId } from './texts.js';
+import type { World } from './world.js';
+
+/** Which wording a case has: a variant's name, a status, or parts of it. `default` is what the table says. */
+export type TextChoice =
+  | string
+  | number
+  | {
+      readonly variant?: string;
+      readonly status?: number;
+      /** null: the answer has no code. */
+      readonly code?: string | null;
+      readonly message?: string;
+    };
+export type TextChoices = Partial<Record<TextId, TextChoice>>;
+type Values = Readonly<Record<string, string | number>>;
+
+const STATUSES = [200, 400, 401, 403, 404, 500];
+const TYPES = { json: 'application/json', text: 'text/plain;charset=UTF-8', html: 'text/html' } as const;
+
+/** Sets texts, all or none. Throws an Error with one clear sentence. */
+export function chooseTexts(chosen: Map<TextId, Wording>, given: object): void {
+  const checked = Object.entries(given).map(([id, choice]) => [id as TextId, worded(id, choice)] as const);
+  for (const [id, wording] of checked) chosen.set(id, wording);
+}
+
+function worded(id: string, choice: unknown): Wording {
+  const text = Object.hasOwn(TEXTS, id) ? TEXTS[id as TextId] : undefined;
+  if (!text) throw new Error(`There is no such text: ${id}. GET /__sandbox/texts lists them.`);
+  const { variant = 'default', status, code, message } = parts(choice);
+  const variants = ['default', ...Object.keys(text.variants ?? {})];
+  if (!variants.includes(variant)) throw new Error(`The text ${id} can be ${variants.join(', ')}.`);
+  if (status !== undefined && (text.status === undefined || !STATUSES.includes(status))) {
+    throw new Error(
+      text.status === undefined
+        ? `The text ${id} is a line of GSQL text: it has no status.`
+        : `The status of the text ${id} can be ${STATUSES.join(', ')}.`,
+    );
+  }
+  const found = variant === 'default' ? text : { status: text.status, ...text.variants?.[variant] };
+  const { code: usual, ...without } = found as Wording;
+  const shown = code === undefined ? usual : (code ?? undefined);
+  return {
+    ...without,
+    ...(shown !== undefined && { code: shown }),
+    ...(message !== undefined && { message }),
+    ...(status !== undefined && { status }),
+  };
+}
+
+type Parts = Exclude<TextChoice, string | number>;
+
+function parts(choice: unknown): Parts {
+  if (typeof choice === 'string') return { variant: choice };
+  if (typeof choice === 'number') return { status: choice };
+  const given = typeof choice === 'object' && choice !== null ? (choice as Parts) : undefined;
+  const isText = (part: unknown) => part === undefined || typeof part === 'string';
+  if (given === undefined || !isText(given.message) || !(given.code === null || isText(given.code))) {
+    throw new Error(
+      'Send {"<text>": "<variant>" or <status> or {"variant": …, "status": …, "code": …, "message": …}}.',
+    );
+  }
+  return given;
+}
+
+/** The texts as they stand, for the control path. */
+export function listTexts(world: World): unknown {
+  return Object.fromEntries(
+    (Object.keys(TEXTS) as TextId[]).map((id) => {
+      const { status, code, message } = wording(world, id);
+      const { evidence, variants } = TEXTS[id];
+      return [id, { status, code, message, evidence, variants: Object.keys(variants ?? {}) }];
+    }),
+  );
+}
+
+export function wording(world: World, id: TextId): Wording {
+  return world.texts.get(id) ?? TEXTS[id];
+}
+
+export function fill(template: string, values: Values = {}): string {
+  return template.replace(/\{(\w+)\}/g, (mark, name: string) => String(values[name] ?? mark));
+}
+
+/** The words alone, for answers that are built elsewhere. */
+export function words(world: World, id: TextId, values?: Values): string {
+  return fill(wording(world, id).message, values);
+}
+
+/** An answer whose body is the text itself. */
+export function page(world: World, id: TextId, values?: Values): Reply {
+  const { status = 200, body = 'text', message } = wording(world, id);
+  return { status, headers: { 'Content-Type': TYPES[body] }, body: fill(message, values) };
+}
+
+/** A refusal of the GSQL server: the code comes first, if there is one. */
+export function refuse(world: World, id: TextId, values?: Values): Reply {
+  const { status = 200, code, message, fields } = wording(world, id);
+  return json(status, {
+    ...(code === undefined ? {} : { code }),
+    error: true,
+    message: fill(message, values),
+    ...fields,
+  });
+}
+
+export const ENVELOPE = { version: { edition: 'enterprise', api: 'v2', schema: 0 } };
+
+/** A refusal of RESTPP: in its envelope, the code last. */
+export function refuseRestpp(world: World, id: TextId, values?: Values): Reply {
+  const { status = 200, code, message } = wording(world, id);
+  return json(status, { ...ENVELOPE, error: true, message: fill(message, values), code });
+}
+
+/** A success of the GSQL server, with what else belongs into it. */
+export function succeed(world: World, id: TextId, values?: Values, more: object = {}): Reply {
+  const { status = 200, message } = wording(world, id);
+  return json(status, { error: false, message: fill(message, values), ...more });
+}

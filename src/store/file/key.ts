@@ -1,0 +1,125 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { GraphException } from '../../core/errors.js';
+import {
+  cannotWrite,
+  createFile,
+  ensurePrivateFolder,
+  errnoOf,
+  readChecked,
+  temporaryName,
+} from '../../files/private-files.js';
+import { type BoundedText, readBounded } from '../bounded-read.js';
+import type { StoreOptions } from '../store.js';
+
+type KeyOptions = Pick<StoreOptions, 'configDir' | 'storeKey' | 'storeKeyFile' | 'timeoutMs' | 'warn'>;
+
+const MAX_KEY_BYTES = 4096;
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+const KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
+
+/**
+ * The 32 bytes that the file store encrypts with: given as text, in a named file, else in `store.key` of the
+ * config folder, which is made when `mode` is `create`. Throws STORE_UNAVAILABLE.
+ */
+export async function loadKey(options: KeyOptions, mode: 'create'): Promise<Buffer>;
+export async function loadKey(options: KeyOptions, mode: 'existing'): Promise<Buffer | undefined>;
+export async function loadKey(options: KeyOptions, mode: 'create' | 'existing'): Promise<Buffer | undefined> {
+  const given = await loadNamedKey(options);
+  if (given) return given;
+  const file = path.join(options.configDir, 'store.key');
+  const existing = await readGeneratedKey(file);
+  if (existing || mode === 'existing') return existing;
+  makeKey(file);
+  const made = await readGeneratedKey(file);
+  if (made) return made;
+  throw vanished(file);
+}
+
+/** The key that was given as text or in a named file; undefined when none was. Throws STORE_UNAVAILABLE. */
+export async function loadNamedKey(options: KeyOptions): Promise<Buffer | undefined> {
+  if (options.storeKey) return decode(options.storeKey.reveal(), 'the key in GRAPHCRED_STORE_KEY');
+  const named = options.storeKeyFile;
+  return named === undefined
+    ? undefined
+    : decode(await readNamedKey(named, options), `the key file ${named}`);
+}
+
+function decode(text: string, what: string): Buffer {
+  const trimmed = text.trim();
+  const key = KEY.test(trimmed) ? Buffer.from(trimmed, 'base64') : undefined;
+  if (key?.length === 32) return key;
+  throw notAKey(what);
+}
+
+async function readGeneratedKey(file: string): Promise<Buffer | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const checked = readChecked(file);
+    if (checked === undefined) return undefined;
+    if ('refused' in checked) throw notUsed(file, checked.refused);
+    // Where hard links do not exist another process may be between creating the file and filling it.
+    if (checked.text !== '' || attempt === 20) return decode(checked.text, `the key file ${file}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** A file the user named: it may be a pipe, a link, or belong to root, as secrets mounted into containers do. */
+async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Promise<string> {
+  let read: BoundedText;
+  try {
+    read = await readBounded(file, { maxBytes: MAX_KEY_BYTES, timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new GraphException('STORE_UNAVAILABLE', `cannot read the key file ${file}: ${code ?? message}`, {
+      hint: `check GRAPHCRED_STORE_KEY_FILE, or ${NEW_KEY}`,
+      setting: 'storeKey',
+    });
+  }
+  // Windows has no such modes.
+  const mode = process.geteuid ? read.mode : 0o600;
+  if ((mode & 0o022) !== 0) {
+    throw new GraphException('STORE_UNAVAILABLE', `other users can change the key file ${file}`, {
+      hint: `chmod 600 ${file}`,
+      setting: 'storeKey',
+    });
+  }
+  if ((mode & 0o044) !== 0) warn(`other users can read the key file ${file}; chmod 600 it`);
+  return read.text;
+}
+
+/** Makes the key file. Two processes may do this at once: the first one's key stands, and both use it. Throws STORE_UNAVAILABLE. */
+export function makeKey(file: string): void {
+  ensurePrivateFolder(path.dirname(file));
+  const text = `${process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64')}\n`;
+  const temporary = temporaryName(file);
+  try {
+    createFile(temporary, text);
+    try {
+      fs.linkSync(temporary, file);
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST') createFile(file, text);
+    } finally {
+      fs.rmSync(temporary, { force: true });
+    }
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') throw cannotWrite(path.dirname(file), error);
+  }
+}
+
+export const NEW_KEY =
+  'make one with: node -p "crypto.randomBytes(32).toString(\'base64\')", and set GRAPHCRED_STORE_KEY to it';
+
+const fault = (message: string, hint: string) =>
+  new GraphException('STORE_UNAVAILABLE', message, { hint, setting: 'storeKey' });
+
+export const notAKey = (what: string) => fault(`${what} is not 32 bytes in base64`, NEW_KEY);
+
+export const notUsed = (file: string, why: string) =>
+  fault(
+    `the key file ${file} is not used: ${why}`,
+    `remove ${file} and log in again, or set GRAPHCRED_STORE_KEY`,
+  );
+
+export const vanished = (file: string) =>
+  fault(`the key file ${file} vanished while it was being made`, 'run the command again');

@@ -1,0 +1,135 @@
+import crypto from 'node:crypto';
+import { Sensitive } from '../../core/sensitive.js';
+import { takeMachineTurn } from '../lock/turn.js';
+import { listEntries, readEntry, removeEntry, stageEntry } from '../records.js';
+import { removeIfSame } from '../remove-if.js';
+import type { Store, StoreOptions, StoreRecord } from '../store.js';
+import { sweep } from '../sweep.js';
+import { loadKey } from './key.js';
+
+/**
+ * Keeps the value inside its record, encrypted with AES-256-GCM. The rest of the record is authenticated with
+ * it, so a value cannot be moved to another host's record or given a longer life.
+ */
+export function fileStore(options: StoreOptions): Store {
+  const { stateDir, warn } = options;
+  // What `find` read, so that `read` does not read the file again. Kept aside, not on the record, which
+  // callers print.
+  const sealedOf = new WeakMap<StoreRecord, string>();
+  const isNamed = options.storeKeyFile !== undefined && options.storeKey === undefined;
+  let named: Promise<Buffer> | undefined;
+  const loadNamed = () => {
+    // A key that comes through a pipe can be read only once.
+    named ??= loadKey(options, 'create');
+    return named;
+  };
+  const keyToRead = () => (isNamed ? loadNamed() : loadKey(options, 'existing'));
+  const keyToWrite = () => (isNamed ? loadNamed() : loadKey(options, 'create'));
+
+  function find(key: string): StoreRecord | undefined {
+    const entry = readEntry(stateDir, key, warn);
+    if (entry?.record.store !== 'file' || entry.sealed === undefined) return undefined;
+    sealedOf.set(entry.record, entry.sealed);
+    return entry.record;
+  }
+
+  const store: Store = {
+    name: 'file',
+    find: async (key) => find(key),
+
+    async read(record) {
+      if (record.store !== 'file') return undefined;
+      const sealed = sealedOf.get(record) ?? readEntry(stateDir, record.key, warn)?.sealed;
+      if (sealed === undefined) return undefined;
+      const key = await keyToRead();
+      const value = key && unseal(key, record, sealed);
+      if (value === undefined) {
+        warn(
+          `the ${record.kind} for ${record.key} cannot be decrypted with the present key and is passed over`,
+        );
+      }
+      return value;
+    },
+
+    async write(record, value) {
+      await writeSealed(options, await keyToWrite(), record, value);
+    },
+
+    async check() {
+      await keyToWrite();
+    },
+
+    async remove(key) {
+      const record = find(key);
+      if (record) removeEntry(stateDir, record);
+      return record !== undefined;
+    },
+
+    removeIf: (record, value) => removeIfSame(store, stateDir, record, value),
+
+    async list() {
+      return listEntries(stateDir, warn).flatMap(({ record }) => (record.store === 'file' ? [record] : []));
+    },
+
+    takeTurn: (key, turn) => takeMachineTurn(key, store.write, { ...turn, stateDir, lookIn: store }),
+  };
+  return store;
+}
+
+/** Encrypts a value into its record's file, and takes it away from where it was before. Throws STORE_UNAVAILABLE. */
+async function writeSealed(
+  options: StoreOptions,
+  key: Buffer,
+  record: StoreRecord,
+  value: Sensitive,
+): Promise<void> {
+  const { stateDir } = options;
+  const kept: StoreRecord = { ...record, store: 'file' };
+  const before = readEntry(stateDir, record.key, () => {});
+  stageEntry(stateDir, { record: kept, sealed: seal(key, kept, value) }).commit();
+  sweep(options);
+  if (before?.record.store === 'keychain') {
+    const { forgetKeychainValue } = await import('../keychain/store.js');
+    await forgetKeychainValue(options, record.key);
+  }
+}
+
+const ALGORITHM = 'aes-256-gcm';
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * Encrypts a value and authenticates the rest of its record with it.
+ * @param key 32 bytes
+ * @returns IV, tag and ciphertext in one base64 string
+ */
+export function seal(key: Buffer, record: StoreRecord, value: Sensitive): string {
+  const iv = crypto.randomBytes(IV_BYTES);
+  const cipher = crypto.createCipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
+  cipher.setAAD(canonical(record));
+  const text = Buffer.concat([cipher.update(value.reveal(), 'utf8'), cipher.final()]);
+  return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64');
+}
+
+/** The value, or undefined when key, record or text are not those it was sealed with. */
+export function unseal(key: Buffer, record: StoreRecord, sealed: string): Sensitive | undefined {
+  const bytes = Buffer.from(sealed, 'base64');
+  if (bytes.length < IV_BYTES + TAG_BYTES) return undefined;
+  const iv = bytes.subarray(0, IV_BYTES);
+  const decipher = crypto.createDecipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
+  decipher.setAAD(canonical(record));
+  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+  try {
+    const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES));
+    return new Sensitive(Buffer.concat([text, decipher.final()]).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The record as bytes that do not depend on the order of its fields. */
+function canonical(record: StoreRecord): Buffer {
+  const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
+  const sorted = Object.entries(info).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Buffer.from(JSON.stringify([v, kind, key, store, createdAtUnix, expiresAtUnix ?? null, sorted]));
+}

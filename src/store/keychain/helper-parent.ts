@@ -1,0 +1,93 @@
+import { GraphException } from '../../core/errors.js';
+import type { KeychainOptions } from '../store.js';
+import { type Answer, locked, type Operation, OTHER_STORE } from './native.js';
+import { waitAtMost } from './timeout.js';
+
+/** One line on the child's stdout. */
+export type ChildReply =
+  | { readonly ok: true; readonly answer?: Exclude<Answer, undefined> }
+  | {
+      readonly ok: false;
+      readonly code: GraphException['code'];
+      readonly message: string;
+      readonly hint?: string;
+    };
+
+/** What the child writes first: it has started, and from here on it is the keychain that takes time. */
+export const READY = '\n';
+/** How much longer than for the keychain's answer the child's start is waited for: a busy machine is no silence. */
+const START_FACTOR = 3;
+
+export interface Limit {
+  /** From the moment the child is ready. */
+  readonly ms: number;
+  /** Whether it is a person who is being waited for. */
+  readonly prompting: boolean;
+}
+
+/**
+ * Has a child process perform the operation, and kills it when the time is up: a process that waits for a
+ * prompt cannot end itself. Throws STORE_LOCKED when a prompt was not answered, else STORE_UNAVAILABLE.
+ */
+export function askChild(operation: Operation, options: KeychainOptions, limit: Limit): Promise<Answer> {
+  const { spawn } = process.getBuiltinModule('node:child_process');
+  return new Promise((resolve, reject) => {
+    const child = spawn(options.child.command, options.child.args, {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: options.env,
+      windowsHide: true,
+    });
+    let reply = '';
+    const end = (settle: () => void) => {
+      answered();
+      // Whatever libsecret still has open must not hold us up, in the helper or in what it may have started.
+      child.kill('SIGKILL');
+      child.stdout.destroy();
+      child.stdin.destroy();
+      settle();
+    };
+    const refuse = (error: GraphException) => end(() => reject(error));
+    const waitFor = (ms: number) =>
+      waitAtMost(ms, () => refuse(limit.prompting ? locked() : noAnswer(`within ${ms / 1000} s`)));
+    let answered = waitFor(limit.prompting ? limit.ms : limit.ms * START_FACTOR);
+    let ready = false;
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      refuse(noAnswer(`because its helper process did not start (${error.code ?? 'unknown error'})`));
+    });
+    child.on('close', (status, signal) => {
+      refuse(noAnswer(`because its helper process ended early (${signal ?? `status ${status}`})`));
+    });
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      reply += text;
+      if (!ready && reply.startsWith(READY)) {
+        ready = true;
+        reply = reply.slice(READY.length);
+        answered();
+        answered = waitFor(limit.ms);
+      }
+      if (!reply.endsWith('\n')) return;
+      const parsed = parseReply(reply);
+      if (parsed?.ok) end(() => resolve(parsed.answer));
+      else if (parsed)
+        refuse(new GraphException(parsed.code, parsed.message, { hint: parsed.hint ?? OTHER_STORE }));
+      else refuse(noAnswer('in a way that can be understood'));
+    });
+    // The pipe stays open: its end tells the child that this process is gone. Errors show in 'close'.
+    child.stdin.on('error', () => {});
+    child.stdin.write(`${JSON.stringify(operation)}\n`);
+  });
+}
+
+function parseReply(text: string): ChildReply | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function noAnswer(how: string): GraphException {
+  return new GraphException('STORE_UNAVAILABLE', `the OS keychain did not answer ${how}`, {
+    hint: OTHER_STORE,
+  });
+}

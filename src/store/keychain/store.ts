@@ -1,0 +1,102 @@
+import { GraphException } from '../../core/errors.js';
+import { Sensitive } from '../../core/sensitive.js';
+import { takeMachineTurn } from '../lock/turn.js';
+import { listEntries, readEntry, removeEntry, stageEntry } from '../records.js';
+import { removeIfSame } from '../remove-if.js';
+import type { KeychainOptions, Store, StoreOptions, StoreRecord } from '../store.js';
+import { sweep } from '../sweep.js';
+import { splittingVault, type Vault } from './split.js';
+import { keychainVault } from './vault.js';
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const CONTROLS = /[\x00-\x1f\x7f-\x9f]/;
+
+/** Keeps the value in the OS keychain, under the service `graphcred` and the record's key as account. */
+export function keychainStore(options: StoreOptions): Store {
+  const { stateDir, warn } = options;
+  const vault = openVault(options.keychain);
+
+  function find(key: string): StoreRecord | undefined {
+    const record = readEntry(stateDir, key, warn)?.record;
+    return record?.store === 'keychain' ? record : undefined;
+  }
+
+  const store: Store = {
+    name: 'keychain',
+    find: async (key) => find(key),
+
+    async read(record) {
+      if (record.store !== 'keychain') return undefined;
+      const value = await vault.get(record.key);
+      // Other programs can write there too. An empty value is none.
+      if (value === undefined || value === '') return undefined;
+      if (!CONTROLS.test(value)) return new Sensitive(value);
+      warn(
+        `the OS keychain holds a ${record.kind} with a line break or another control character as graphcred/${record.key}; it is ignored, and replaced when a new one is stored`,
+      );
+      return undefined;
+    },
+
+    async write(record, value) {
+      const text = value.reveal();
+      // They are not believed when they are read, and libsecret would cut the value at the first zero byte.
+      if (text === '' || CONTROLS.test(text)) {
+        throw new GraphException(
+          'STORE_UNAVAILABLE',
+          'the OS keychain cannot keep an empty value or one with control characters',
+          {
+            hint: 'check where the value comes from, or use --store file',
+          },
+        );
+      }
+      const staged = stageEntry(stateDir, { record: { ...record, store: 'keychain' } });
+      try {
+        await vault.set(record.key, text);
+        staged.commit();
+      } finally {
+        staged.discard();
+      }
+      sweep(options);
+    },
+
+    async remove(key) {
+      const record = find(key);
+      if (!record) return false;
+      await vault.delete(key);
+      removeEntry(stateDir, record);
+      return true;
+    },
+
+    removeIf: (record, value) => removeIfSame(store, stateDir, record, value),
+
+    check: () => vault.check(),
+
+    async list() {
+      return listEntries(stateDir, warn).flatMap(({ record }) =>
+        record.store === 'keychain' ? [record] : [],
+      );
+    },
+
+    // Those who wait do not look: a hundred at once at the keychain would each wait so long that it seemed silent.
+    takeTurn: (key, turn) => takeMachineTurn(key, store.write, { ...turn, stateDir }),
+  };
+  return store;
+}
+
+/**
+ * Removes the value that another store has replaced. It never prompts, and a failure is only a warning: the
+ * record is gone already, so nothing reads the old value any more.
+ */
+export async function forgetKeychainValue(options: StoreOptions, key: string): Promise<void> {
+  try {
+    await openVault({ ...options.keychain, mayPrompt: false }).delete(key);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    options.warn(`the OS keychain still holds an old value as graphcred/${key}: ${why}`);
+  }
+}
+
+function openVault(options: KeychainOptions): Vault {
+  const vault = keychainVault(options);
+  return (options.split ?? options.platform === 'win32') ? splittingVault(vault) : vault;
+}

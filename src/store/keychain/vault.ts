@@ -1,0 +1,130 @@
+import { GraphException } from '../../core/errors.js';
+import type { KeychainOptions } from '../store.js';
+import {
+  type Answer,
+  itemOf,
+  loadKeytar,
+  locked,
+  type Operation,
+  OTHER_STORE,
+  performNatively,
+} from './native.js';
+import { askKeychain, type KeychainAnswer, type KeychainState } from './secret-service.js';
+import type { Vault } from './split.js';
+import { waitAtMost } from './timeout.js';
+
+const ANSWER_MS = 5_000;
+const PROMPT_MS = 60_000;
+const MACOS_PROMPT_NOTICE_MS = 2_000;
+
+const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, string>> = {
+  'no-bus': 'there is no OS keychain: no session bus is running',
+  'no-service': 'there is no OS keychain: no Secret Service runs on the session bus',
+  'no-default-collection': 'the OS keychain has no default keyring yet',
+  silent: 'the OS keychain does not answer',
+};
+
+/** The OS keychain as it is on this machine. One operation at a time, whatever the caller does. */
+export function keychainVault(options: KeychainOptions): Vault {
+  let silent = false;
+  // Nobody waits twice for a keychain that does not answer.
+  const probe: Probe = async (account) => {
+    if (silent) return { state: 'silent' };
+    const answer = await askKeychain(options, account === undefined ? undefined : itemOf(account));
+    silent = answer.state === 'silent';
+    return answer;
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  // Each open call blocks a thread of Node's pool of four; with all four blocked, file reading stops too.
+  const run = (operation: Operation): Promise<Answer> => {
+    const next = last.then(() => perform(operation, options, probe));
+    last = next.catch(() => {});
+    return next;
+  };
+  return {
+    async check() {
+      // A hundred processes may do this in the same moment, before one of them does the work: so no more is asked of
+      // the keychain than whether it is there, where that can be asked.
+      if (options.platform === 'linux' && (await probe()).state === 'unlocked') await loadKeytar();
+      // Asking for what is not there goes the whole way.
+      else await run({ op: 'get', account: 'graphcred' });
+    },
+    async get(account) {
+      const value = await run({ op: 'get', account });
+      return typeof value === 'string' ? value : undefined;
+    },
+    async set(account, value) {
+      await run({ op: 'set', account, value });
+    },
+    async delete(account) {
+      return (await run({ op: 'delete', account })) === true;
+    },
+  };
+}
+
+/** Asks for the value of an account too, where one is given. */
+type Probe = (account?: string) => Promise<KeychainAnswer>;
+
+async function perform(operation: Operation, options: KeychainOptions, probe: Probe): Promise<Answer> {
+  if (options.platform === 'win32') return inChild(operation, options, false);
+  if (options.platform === 'darwin') return onMacOs(operation, options);
+  // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever; so the bus is
+  // asked first, and libsecret only when it can answer at once.
+  const { state, value } = await probe(operation.op === 'get' ? operation.account : undefined);
+  if (value !== undefined) return value;
+  // What is written was made just now and exists nowhere else, so this process must live to show it.
+  if (state === 'unlocked' && operation.op === 'set') return inChild(operation, options, false);
+  if (state === 'unlocked') return inThisProcess(operation, options);
+  if (state === 'locked') return throughPrompt(operation, options, probe);
+  throw new GraphException('STORE_UNAVAILABLE', ABSENT[state], { hint: OTHER_STORE });
+}
+
+async function inThisProcess(operation: Operation, options: KeychainOptions): Promise<Answer> {
+  const limitMs = options.answerMs ?? ANSWER_MS;
+  const answered = waitAtMost(limitMs, () => {
+    options.notify(`the OS keychain fell silent in the middle of a call; gave up after ${limitMs / 1000} s`);
+    // Node waits for the blocked thread even in process.exit(); only a signal ends it.
+    process.kill(process.pid, 'SIGKILL');
+  });
+  try {
+    return await performNatively(operation);
+  } finally {
+    answered();
+  }
+}
+
+async function throughPrompt(operation: Operation, options: KeychainOptions, probe: Probe): Promise<Answer> {
+  if (!options.mayPrompt) throw locked();
+  const seconds = promptMs(options) / 1000;
+  options.notify(`the OS keychain is locked: answer the desktop's prompt (waiting up to ${seconds} s)`);
+  // Deleting never brings up the prompt; reading the same entry does.
+  const { account } = operation;
+  const answer = await inChild(operation.op === 'delete' ? { op: 'get', account } : operation, options, true);
+  if (answer !== undefined && operation.op !== 'delete') return answer;
+  // A prompt that was turned down looks like an entry that is not there.
+  if ((await probe(account)).state === 'locked') throw locked();
+  return operation.op === 'delete' ? inThisProcess(operation, options) : answer;
+}
+
+/** Any call may prompt there, and nothing tells beforehand. */
+async function onMacOs(operation: Operation, options: KeychainOptions): Promise<Answer> {
+  if (!options.mayPrompt) return inChild(operation, options, false);
+  const notice = setTimeout(() => {
+    options.notify(`waiting for the keychain: answer its prompt (up to ${promptMs(options) / 1000} s)`);
+  }, MACOS_PROMPT_NOTICE_MS);
+  try {
+    return await inChild(operation, options, true);
+  } finally {
+    clearTimeout(notice);
+  }
+}
+
+async function inChild(operation: Operation, options: KeychainOptions, prompting: boolean): Promise<Answer> {
+  const { askChild } = await import('./helper-parent.js');
+  const ms = prompting ? promptMs(options) : (options.answerMs ?? ANSWER_MS);
+  return askChild(operation, options, { ms, prompting });
+}
+
+function promptMs(options: KeychainOptions): number {
+  return options.promptMs ?? PROMPT_MS;
+}

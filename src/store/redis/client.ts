@@ -1,0 +1,103 @@
+import { Redis, ReplyError } from 'ioredis';
+import type { RedisAddress } from '../store.js';
+import { type DialOptions, dial, type GuardedStream } from './dial.js';
+
+export type Reply = null | number | Buffer | readonly Reply[];
+export type Command = readonly [name: string, ...args: (string | number | Buffer)[]];
+
+/** The server answered with an error. */
+export class ServerRefusal extends Error {
+  /** The first word of its text, such as NOAUTH or READONLY. */
+  readonly code: string;
+  /** The rest, which is the server's own and must not be shown. */
+  readonly detail: string;
+
+  constructor(code: string, detail: string, command: string) {
+    super(`it answered ${command} with ${code}`);
+    this.code = code;
+    this.detail = detail;
+  }
+}
+
+/** One connection to one server. */
+export interface Connection {
+  /** Sends all commands at once. Throws ServerRefusal for the first one refused, or whatever broke the connection. */
+  send(commands: readonly Command[], timeoutMs: number): Promise<Reply[]>;
+  close(): void;
+}
+
+export async function connect(address: RedisAddress, options: DialOptions): Promise<Connection> {
+  const stream = await dial(address, options);
+  let broken: Error | undefined;
+  stream.on('error', (error) => {
+    broken = error;
+  });
+  const redis = new Redis({
+    Connector: connectorOf(stream) as never,
+    lazyConnect: true,
+    // Everything below would send commands or connect again by itself; our own patience decides that.
+    protocol: 2,
+    enableReadyCheck: false,
+    disableClientInfo: true,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+    noDelay: false,
+    keepAlive: null as never,
+  });
+  // The reason is thrown by `send`.
+  redis.on('error', () => {});
+  await redis.connect();
+  stream.keepAlive(false);
+
+  return {
+    async send(commands, timeoutMs) {
+      if (broken) throw broken;
+      stream.limits.expect(commands.length);
+      stream.keepAlive(true);
+      stream.cork();
+      const replies = commands.map(([name, ...args]) => redis.callBuffer(name, ...args));
+      stream.uncork();
+      const settled = Promise.allSettled(replies);
+      // Looks once more: on a busy machine the reply may be here when the time is found to be over.
+      const timer = setTimeout(() => setImmediate(() => stream.destroy(timedOut())), timeoutMs);
+      const results = await settled;
+      clearTimeout(timer);
+      stream.keepAlive(false);
+      return results.map((result, index) => {
+        if (result.status === 'fulfilled') return result.value as Reply;
+        throw refusalOf(result.reason, String(commands[index]?.[0])) ?? broken ?? result.reason;
+      });
+    },
+    close() {
+      stream.destroy();
+    },
+  };
+}
+
+/** Gives the library the connection that is there already. */
+function connectorOf(stream: GuardedStream) {
+  return class {
+    connecting = false;
+    async connect() {
+      return stream;
+    }
+    check() {
+      return true;
+    }
+    disconnect() {
+      stream.destroy();
+    }
+  };
+}
+
+function refusalOf(error: unknown, command: string): ServerRefusal | undefined {
+  if (!(error instanceof ReplyError)) return undefined;
+  const [, code = '', detail = ''] = /^([A-Z]{1,20})\b\s*(.*)$/s.exec((error as Error).message) ?? [];
+  return new ServerRefusal(code || 'an error', detail, command);
+}
+
+function timedOut(): Error {
+  return Object.assign(new Error('the server does not answer'), { code: 'ETIMEDOUT' });
+}

@@ -1,0 +1,240 @@
+import { GraphException } from '../../core/errors.js';
+import type { RedisAddress, RedisOptions } from '../store.js';
+import { type Command, type Connection, connect, type Reply, ServerRefusal } from './client.js';
+import { InvalidReply } from './reply-limits.js';
+import { addressText, isOnThisMachine } from './url.js';
+
+export interface EngineOptions extends RedisOptions {
+  warn(message: string): void;
+}
+
+/** The Redis server in charge, wherever it is at the moment. */
+export interface Engine {
+  /**
+   * Sends commands and reads the replies, again and again until the server answers or patience ends. `commands` is
+   * asked anew for each try; `read` throws InvalidReply when the replies are none to these commands.
+   * @throws GraphException STORE_UNAVAILABLE, from then on at once
+   */
+  run<T>(commands: () => readonly Command[], read: (replies: Reply[]) => T): Promise<T>;
+}
+
+/** How long a server may stay away: one that answered before, one that did not, one that Sentinels may be replacing. */
+const KNOWN_MS = 10_000;
+const UNKNOWN_MS = 2_000;
+const SENTINEL_MS = 6_000;
+/** After this the connection is given up: it may lead to a server that is no longer in charge. */
+const ANSWER_MS = 2_500;
+const SHORTEST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 500;
+const MOST_REDIRECTIONS = 5;
+
+/** Refusals that pass: a server that starts, fails over, or has not heard yet that it is in charge. */
+const PASSING = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|ASK|MOVED|BUSY|NOREPLICAS|UNBLOCKED)$/;
+
+/** Codes of a handshake that failed. */
+const ABOUT_TLS = /CERT|SIGNATURE|SIGNED|^ERR_(SSL|TLS)|^EPROTO$/;
+
+export function createEngine(options: EngineOptions): Engine {
+  let connection: Connection | undefined;
+  let answered = false;
+  let givenUp: GraphException | undefined;
+  let asked: RedisAddress | undefined;
+  let redirectedTo: RedisAddress | undefined;
+  let warned = false;
+  let queue: Promise<unknown> = Promise.resolve();
+
+  async function open(timeoutMs: number): Promise<Connection> {
+    const { addresses, sentinelMaster } = options;
+    const candidates = redirectedTo ? [redirectedTo] : addresses;
+    const deadline = uptimeMs() + timeoutMs;
+    let failure: unknown;
+    for (const [index, address] of candidates.entries()) {
+      // The last one gets what is left.
+      const limit = Math.max(1, (deadline - uptimeMs()) / (candidates.length - index));
+      try {
+        if (sentinelMaster === undefined) return await openServer(address, limit);
+        const master = await askSentinel(address, sentinelMaster, limit);
+        return await openServer(master, Math.max(1, deadline - uptimeMs()));
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  async function dialled(address: RedisAddress, timeoutMs: number): Promise<Connection> {
+    if (!options.tls && !isOnThisMachine(address) && !warned) {
+      warned = true;
+      options.warn(
+        `the Redis server ${addressText(address)} is reached without encryption: use rediss:// if it offers TLS`,
+      );
+    }
+    return connect(address, { tls: options.tls, ca: options.ca, timeoutMs });
+  }
+
+  async function openServer(address: RedisAddress, timeoutMs: number): Promise<Connection> {
+    const deadline = uptimeMs() + timeoutMs;
+    asked = address;
+    const opened = await dialled(address, timeoutMs);
+    const commands = [...login(), ...(options.database > 0 ? [['SELECT', options.database] as const] : [])];
+    try {
+      if (commands.length > 0) await opened.send(commands, Math.max(1, deadline - uptimeMs()));
+      return opened;
+    } catch (error) {
+      opened.close();
+      throw error;
+    }
+  }
+
+  async function askSentinel(
+    address: RedisAddress,
+    master: string,
+    timeoutMs: number,
+  ): Promise<RedisAddress> {
+    const deadline = uptimeMs() + timeoutMs;
+    const sentinel = await dialled(address, timeoutMs);
+    const ask = () =>
+      sentinel.send([['SENTINEL', 'get-master-addr-by-name', master]], Math.max(1, deadline - uptimeMs()));
+    try {
+      return masterAddress(
+        await ask().catch(async (error) => {
+          // Only a Sentinel that wants a password gets one: most have none.
+          if (!(error instanceof ServerRefusal) || error.code !== 'NOAUTH') throw error;
+          await sentinel.send(login(), Math.max(1, deadline - uptimeMs()));
+          return ask();
+        }),
+      );
+    } finally {
+      sentinel.close();
+    }
+  }
+
+  function login(): Command[] {
+    const { username, password } = options;
+    if (password === undefined) return [];
+    return [['AUTH', ...(username === undefined ? [] : [username]), password.reveal()]];
+  }
+
+  async function runPatiently<T>(
+    commands: () => readonly Command[],
+    read: (replies: Reply[]) => T,
+  ): Promise<T> {
+    if (givenUp) throw givenUp;
+    const patience = answered ? KNOWN_MS : options.sentinelMaster === undefined ? UNKNOWN_MS : SENTINEL_MS;
+    const deadline = uptimeMs() + Math.min(patience, options.timeoutMs);
+    let redirections = 0;
+    for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      try {
+        const limit = () => Math.max(1, Math.min(deadline - uptimeMs(), ANSWER_MS));
+        connection ??= await open(limit());
+        const value = read(await connection.send(commands(), limit()));
+        answered = true;
+        return value;
+      } catch (error) {
+        connection?.close();
+        connection = undefined;
+        redirectedTo = redirections < MOST_REDIRECTIONS ? redirection(error, asked) : undefined;
+        if (redirectedTo && uptimeMs() < deadline) {
+          redirections++;
+          continue;
+        }
+        if (isFinal(error) || uptimeMs() + pause >= deadline) {
+          givenUp = unavailable(error, options);
+          throw givenUp;
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)));
+    }
+  }
+
+  return {
+    run(commands, read) {
+      // One at a time, or two that find the server away would both connect.
+      const turn = queue.then(() => runPatiently(commands, read));
+      queue = turn.catch(() => {});
+      return turn;
+    },
+  };
+}
+
+/** Milliseconds of a clock that nobody sets. Not performance.uptimeMs(), which loads a module of its own. */
+function uptimeMs(): number {
+  return process.uptime() * 1000;
+}
+
+function isFinal(error: unknown): boolean {
+  if (error instanceof InvalidReply) return true;
+  if (error instanceof ServerRefusal)
+    return !PASSING.test(error.code) && !/^max number of clients/.test(error.detail);
+  // A certificate that is not accepted now will not be in a second.
+  return ABOUT_TLS.test(codeOf(error));
+}
+
+/** The node of a cluster that has our slot; all keys are in one. */
+function redirection(error: unknown, from: RedisAddress | undefined): RedisAddress | undefined {
+  if (!(error instanceof ServerRefusal) || error.code !== 'MOVED') return undefined;
+  const [, host, port] = /^\d+ (.*):(\d{1,5})$/.exec(error.detail) ?? [];
+  if (host === undefined) return undefined;
+  // Without a host it means the one that was asked.
+  if (host !== '') return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
+  return from && 'host' in from ? { host: from.host, port: Number(port) } : undefined;
+}
+
+function masterAddress([reply]: Reply[]): RedisAddress {
+  if (reply === null) throw new ServerRefusal('no such master', '', 'SENTINEL');
+  const [host, port] = Array.isArray(reply) ? reply : [];
+  if (!Buffer.isBuffer(host) || !Buffer.isBuffer(port) || !/^\d{1,5}$/.test(port.toString()))
+    throw new InvalidReply('a Sentinel sent no address');
+  return { host: host.toString(), port: Number(port.toString()) };
+}
+
+function codeOf(error: unknown): string {
+  return String((error as NodeJS.ErrnoException | undefined)?.code ?? '');
+}
+
+const CHECK = 'check GRAPHCRED_REDIS_URL and that the server is up; graphcred doctor says more';
+const HINTS: Readonly<Record<string, string>> = {
+  NOAUTH: 'set GRAPHCRED_REDIS_PASSWORD_FILE, and GRAPHCRED_REDIS_USERNAME if the server has users',
+  WRONGPASS: 'check GRAPHCRED_REDIS_USERNAME and GRAPHCRED_REDIS_PASSWORD_FILE',
+  NOPERM: 'give the Redis user the rights that docs/fleet.md lists',
+  OOM: 'the server has no memory left: raise its maxmemory',
+  'no such master': 'check GRAPHCRED_REDIS_SENTINEL_MASTER',
+};
+
+/** Texts of the server itself are left out: it may be hostile, and it may repeat what it was sent. */
+function unavailable(error: unknown, { addresses }: EngineOptions): GraphException {
+  const server = addresses.map(addressText).join(', ');
+  const code = codeOf(error);
+  if (error instanceof ServerRefusal || error instanceof InvalidReply)
+    return new GraphException(
+      'STORE_UNAVAILABLE',
+      `cannot use the Redis server ${server}: ${error.message}`,
+      {
+        hint: HINTS[code] ?? CHECK,
+        ...(error instanceof ServerRefusal && { serverCode: code }),
+      },
+    );
+  const reason = REASONS[code] ?? (code || (error instanceof Error ? error.message : 'unknown error'));
+  return new GraphException('STORE_UNAVAILABLE', `cannot reach the Redis server ${server}: ${reason}`, {
+    hint: /CERT|SIGN/.test(code) ? 'set GRAPHCRED_REDIS_CA to the PEM file of the CA' : CHECK,
+    ...(ABOUT_TLS.test(code) && { setting: 'redis.ca' }),
+  });
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ECONNRESET: 'it closed the connection',
+  ENOENT: 'there is no such socket',
+  ENOTFOUND: 'the host name is unknown',
+  EAI_AGAIN: 'the host name cannot be looked up',
+  ETIMEDOUT: 'it does not answer',
+  EHOSTUNREACH: 'there is no route to it',
+  EACCES: 'permission denied',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed or its CA is unknown',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is self-signed or its CA is unknown',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate is self-signed or its CA is unknown',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is self-signed or its CA is unknown',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate belongs to another host',
+};

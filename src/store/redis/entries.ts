@@ -1,0 +1,107 @@
+import { GraphException } from '../../core/errors.js';
+import { Sensitive } from '../../core/sensitive.js';
+import type { StoreRecord } from '../store.js';
+import type { Reply } from './client.js';
+import { InvalidReply } from './reply-limits.js';
+import type { Seal } from './seal.js';
+
+/** Clocks of two machines may differ, but a token that ended a day ago by this one's has ended. */
+const CLOCK_TOLERANCE_MS = 24 * 3_600_000;
+
+/** A token as it lies on the engine, with its times in this machine's time. */
+export interface TokenEntry {
+  readonly record: StoreRecord;
+  readonly value: Sensitive;
+  /** The turn in which it was minted; 0 when it was written outside a turn. */
+  readonly generation: number;
+}
+
+export function closeToken(seal: Seal, engineKey: string, entry: TokenEntry): Buffer {
+  const { record, value, generation } = entry;
+  return seal.close(engineKey, { record, value: value.reveal(), generation });
+}
+
+/**
+ * Undefined when it was not sealed for this place, or has no life left.
+ * @param lifeMs what the engine says is left of it: the engine deletes it then, and its clock decides
+ */
+export function openToken(
+  seal: Seal,
+  name: string,
+  sealed: Buffer,
+  lifeMs: number,
+  nowMs: number,
+): TokenEntry | undefined {
+  const content = seal.open(seal.keyOf('t', name), sealed) as
+    | { record: StoreRecord; value: string; generation: number }
+    | undefined;
+  // Whoever sealed it has the store key and is believed, but may be of another version.
+  if (content?.record?.v !== 1 || content.record.kind !== 'token' || typeof content.value !== 'string')
+    return undefined;
+  const { record, value, generation } = content;
+  const { createdAtUnix, expiresAtUnix } = record;
+  if (expiresAtUnix === undefined || seal.nameOf('token', record.key) !== name) return undefined;
+  if (lifeMs <= 0 || nowMs > expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS) return undefined;
+  // The engine cannot give it more life than it had at first.
+  const endMs = nowMs + Math.min(lifeMs, (expiresAtUnix - createdAtUnix) * 1000);
+  const end = Math.round(endMs / 1000);
+  return {
+    record: { ...record, createdAtUnix: end - (expiresAtUnix - createdAtUnix), expiresAtUnix: end },
+    value: new Sensitive(value),
+    generation,
+  };
+}
+
+export function closeRefusal(
+  seal: Seal,
+  engineKey: string,
+  refusal: GraphException,
+  generation: number,
+): Buffer {
+  const { code, message, hint, serverCode, serverText, status } = refusal;
+  return seal.close(engineKey, { code, message, hint, serverCode, serverText, status, generation });
+}
+
+/** The refusal, if it was met after this process looked first. */
+export function openRefusal(
+  seal: Seal,
+  engineKey: string,
+  sealed: Buffer,
+  since: number,
+): GraphException | undefined {
+  const content = seal.open(engineKey, sealed) as
+    | (Partial<GraphException> & { generation: number })
+    | undefined;
+  if (!content || !(content.generation > since)) return undefined;
+  const { code, message, hint, serverCode, serverText, status } = content;
+  if ((code !== 'AUTH_FAILED' && code !== 'PERMISSION_DENIED') || typeof message !== 'string')
+    return undefined;
+  return new GraphException(code, message, {
+    ...(typeof hint === 'string' && { hint }),
+    ...(typeof serverCode === 'string' && { serverCode }),
+    ...(typeof serverText === 'string' && { serverText }),
+    ...(typeof status === 'number' && { status }),
+  });
+}
+
+export function integer(reply: Reply | undefined): number {
+  if (typeof reply === 'number') return reply;
+  throw new InvalidReply('it sent another type than was asked for');
+}
+
+/** What commands answer that do a thing or find it done. */
+export function yesOrNo(reply: Reply | undefined): boolean {
+  if (reply === 0 || reply === 1) return reply === 1;
+  throw new InvalidReply('it sent another type than was asked for');
+}
+
+export function bytesOrNothing(reply: Reply | undefined): Buffer | undefined {
+  if (reply === null) return undefined;
+  if (Buffer.isBuffer(reply)) return reply;
+  throw new InvalidReply('it sent another type than was asked for');
+}
+
+export function list(reply: Reply | undefined, length?: number): readonly Reply[] {
+  if (Array.isArray(reply) && (length === undefined || reply.length === length)) return reply;
+  throw new InvalidReply('it sent another type than was asked for');
+}

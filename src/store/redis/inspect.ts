@@ -1,0 +1,130 @@
+import crypto from 'node:crypto';
+import { GraphException } from '../../core/errors.js';
+import { Sensitive } from '../../core/sensitive.js';
+import type { Command, Reply } from './client.js';
+import { createEngine } from './engine.js';
+import { bytesOrNothing, integer, list, openToken } from './entries.js';
+import { RELEASE, REMOVE_IF, TAKE } from './scripts.js';
+import { createSeal, type Seal } from './seal.js';
+import type { RedisStoreOptions } from './store.js';
+import { publish } from './turn.js';
+import { isOnThisMachine } from './url.js';
+
+/** What a look at the Redis server has found. `undefined` means that the Redis user may not ask for it. */
+export interface EngineReport {
+  readonly encrypted: boolean;
+  /** It is on this machine, so that nobody on the network can read along. */
+  readonly local: boolean;
+  /** What this Redis user may do with tokens. */
+  readonly rights: 'write' | 'read';
+  readonly role: 'master' | 'replica' | undefined;
+  /** Its clock, in seconds since 1970. */
+  readonly timeUnix: number | undefined;
+  /** Shows which store key is in use, and nothing of it. */
+  readonly keyId: string;
+  /** Tokens under this store key, and how many of them it does not open. */
+  readonly tokens: number;
+  readonly unreadable: number;
+}
+
+/** Long enough for the few commands of a trial. */
+const TRIAL_MS = 10_000;
+/** Tokens looked at. */
+const MOST_READ = 100;
+
+/**
+ * Looks at the server as a job would use it, and writes and removes an entry of its own.
+ * @throws GraphException STORE_UNAVAILABLE when tokens cannot be read there
+ */
+export async function inspectEngine(given: RedisStoreOptions): Promise<EngineReport> {
+  // What it would warn of is part of the report.
+  const options = { ...given, warn: () => {} };
+  const { addresses, tls, now } = options;
+  const seal = createSeal(options.storeKey);
+  // A connection of its own for each, because a refusal ends one for good.
+  const ask = <T>(command: Command, read: (reply: Reply | undefined) => T) =>
+    createEngine(options).run(
+      () => [command],
+      ([reply]) => read(reply),
+    );
+  const contents = await readTokens(options, seal);
+  const role = await ifAllowed(() => ask(['ROLE'], roleOf));
+  const timeUnix = await ifAllowed(() =>
+    ask(['TIME'], (reply) => Number(bytesOrNothing(list(reply, 2)[0])?.toString())),
+  );
+  // A replica takes no writes, which says nothing of rights.
+  const canWrite = role === 'replica' || (await ifAllowed(() => tryTurn(options, seal))) === true;
+  return {
+    encrypted: tls,
+    local: addresses.every(isOnThisMachine),
+    rights: canWrite ? 'write' : 'read',
+    role,
+    timeUnix: Number.isFinite(timeUnix) ? timeUnix : undefined,
+    keyId: /\{(.*)\}/.exec(seal.index)?.[1] as string,
+    ...contents,
+  };
+
+  /** All that a reader does. */
+  async function readTokens(engineOptions: RedisStoreOptions, { index, keyOf }: Seal) {
+    const engine = createEngine(engineOptions);
+    const names = await engine.run(
+      () => [['ZRANGEBYSCORE', index, '-inf', '+inf', 'LIMIT', 0, MOST_READ]],
+      ([reply]) => list(reply).map((name) => bytesOrNothing(name)?.toString() ?? ''),
+    );
+    let tokens = 0;
+    let unreadable = 0;
+    for (const name of ['', ...names]) {
+      const [life, sealed] = await engine.run(
+        () => [
+          ['PTTL', keyOf('t', name)],
+          ['MGET', keyOf('t', name), keyOf('g', name)],
+        ],
+        ([pttl, values]) => [integer(pttl), bytesOrNothing(list(values, 2)[0])],
+      );
+      if (sealed === undefined) continue;
+      tokens++;
+      if (!openToken(seal, name, sealed, life, now())) unreadable++;
+    }
+    return { tokens, unreadable };
+  }
+}
+
+/** Everything that a minter does, to an entry of its own that is gone afterwards. */
+async function tryTurn(options: RedisStoreOptions, seal: Seal): Promise<true> {
+  const { now } = options;
+  const engine = createEngine(options);
+  const key = `trial ${crypto.randomBytes(16).toString('hex')}`;
+  const name = seal.nameOf('token', key);
+  const [lock, counter, token] = [seal.keyOf('l', name), seal.keyOf('g', name), seal.keyOf('t', name)];
+  const run = (command: Command) =>
+    engine.run(
+      () => [command],
+      ([reply]) => reply,
+    );
+  const nowUnix = Math.floor(now() / 1000);
+  const times = { createdAtUnix: nowUnix, expiresAtUnix: nowUnix + TRIAL_MS / 1000 };
+  const record = { v: 1, kind: 'token', key, store: 'redis', ...times, info: {} } as const;
+  await run(['EVAL', TAKE, 2, lock, counter, key, TRIAL_MS, TRIAL_MS]);
+  const entry = { record, value: new Sensitive('trial'), generation: 1 };
+  await publish({ engine, seal, name, now }, entry, key);
+  const kept = bytesOrNothing(await run(['GET', token])) ?? '';
+  await run(['EVAL', REMOVE_IF, 2, token, seal.index, kept, name]);
+  await run(['SET', seal.keyOf('r', name), 'trial', 'PX', 1]);
+  await run(['EVAL', RELEASE, 1, lock, key]);
+  await run(['DEL', counter]);
+  return true;
+}
+
+async function ifAllowed<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof GraphException && error.serverCode === 'NOPERM') return undefined;
+    throw error;
+  }
+}
+
+function roleOf(reply: Reply | undefined): 'master' | 'replica' | undefined {
+  const role = bytesOrNothing(list(reply)[0])?.toString();
+  return role === 'master' ? 'master' : role === 'slave' ? 'replica' : undefined;
+}

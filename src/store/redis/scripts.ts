@@ -1,0 +1,44 @@
+// The few steps that must not be taken apart, as Lua for EVAL. Each touches the keys of one token, and none loops.
+
+/** Takes a lock that is free, or that a lost reply gave to this process already. Returns the turn's number, or 0. */
+export const TAKE = `
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+if holder then return tonumber(redis.call('GET', KEYS[2]) or 0) end
+local generation = redis.call('INCR', KEYS[2])
+if generation == 1 then
+  -- The counter was lost: the time is ahead of whatever it counted to.
+  local time = redis.call('TIME')
+  generation = time[1] * 1000 + math.floor(time[2] / 1000)
+  redis.call('SET', KEYS[2], string.format('%.0f', generation))
+end
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+return generation`;
+
+/** Extends my lock, or takes it again where the engine lost it. */
+export const EXTEND = `
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`;
+
+export const RELEASE = `
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0`;
+
+/** Keeps a token: always outside a turn, else when the lock is mine or no token is there. Lists it in the index. */
+export const PUBLISH = `
+if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] and redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+local now = tonumber(redis.call('TIME')[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+redis.call('ZADD', KEYS[3], now + math.ceil(ARGV[3] / 1000), ARGV[4])
+if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[3], ARGV[3]) end
+return 1`;
+
+/** Removes a token that is still the one that was looked at. */
+export const REMOVE_IF = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('ZREM', KEYS[2], ARGV[2])
+return redis.call('DEL', KEYS[1])`;

@@ -1,0 +1,240 @@
+import { GraphException } from '../../core/errors.js';
+import type { Sensitive } from '../../core/sensitive.js';
+import { acquireLock, type Lock } from '../lock/lock.js';
+import { entryPath } from '../records.js';
+import type { Store, StoreRecord, TurnOptions } from '../store.js';
+import type { Command } from './client.js';
+import { createEngine, type EngineOptions } from './engine.js';
+import { bytesOrNothing, integer, list, openToken, type TokenEntry, yesOrNo } from './entries.js';
+import { InvalidReply } from './reply-limits.js';
+import { REMOVE_IF } from './scripts.js';
+import { createSeal } from './seal.js';
+import { publish, takeFleetTurn } from './turn.js';
+
+/** Tokens shown at most, and read at once. */
+const MOST_LISTED = 1000;
+const READ_AT_ONCE = 50;
+
+export interface RedisStoreOptions extends EngineOptions {
+  /** 32 bytes, the same for the whole fleet. */
+  readonly storeKey: Buffer;
+  /** Where the machine's own locks are. */
+  readonly stateDir: string;
+}
+
+/** Shares tokens between machines through a Redis server, which sees neither names nor values. */
+export function redisStore(options: RedisStoreOptions): Store {
+  const { now, warn } = options;
+  const engine = createEngine(options);
+  const seal = createSeal(options.storeKey);
+  /** What `find` decrypted, so that `read` does not ask again. Kept aside, not on the record, which callers print. */
+  const cachedValues = new WeakMap<StoreRecord, Sensitive>();
+  /** The turn that was current when this process looked first, and when that was, by name. */
+  const firstLook = new Map<string, { readonly generation: number; readonly atMs: number }>();
+
+  let warned = false;
+
+  async function findEntry(name: string): Promise<TokenEntry | undefined> {
+    const [token, counter] = [seal.keyOf('t', name), seal.keyOf('g', name)];
+    const { life, sealed, generation } = await engine.run(
+      // The life first: should the token be replaced in between, the new one is given too little, not the old one too much.
+      () => [
+        ['PTTL', token],
+        ['MGET', token, counter],
+      ],
+      ([pttl, values]) => {
+        const [bytes, count] = list(values, 2).map(bytesOrNothing);
+        return { life: integer(pttl), sealed: bytes, generation: counted(count) };
+      },
+    );
+    const entry = sealed && openToken(seal, name, sealed, life, now());
+    if (sealed && !entry && !warned) {
+      warned = true;
+      warn('Ignoring a token on the Redis server: it was changed there, or is not meant for this place.');
+    }
+    if (!firstLook.has(name))
+      // The counter may have been lost while the token was not.
+      firstLook.set(name, { generation: Math.max(generation, entry?.generation ?? 0), atMs: now() });
+    return entry && remember(inLocalTime(entry, firstLook.get(name)));
+  }
+
+  function remember(entry: TokenEntry): TokenEntry {
+    cachedValues.set(entry.record, entry.value);
+    return entry;
+  }
+
+  const nameOf = (key: string) => seal.nameOf('token', key);
+
+  return {
+    name: 'redis',
+
+    async find(key) {
+      return (await findEntry(nameOf(key)))?.record;
+    },
+
+    async read(record) {
+      if (record.store !== 'redis') return undefined;
+      return cachedValues.get(record) ?? (await findEntry(nameOf(record.key)))?.value;
+    },
+
+    async write(record, value) {
+      const kept = tokenRecord(record);
+      await publish(
+        { engine, seal, now, name: nameOf(kept.key) },
+        { record: kept, value, generation: 0 },
+        '',
+      );
+    },
+
+    async remove(key) {
+      const name = nameOf(key);
+      return engine.run(
+        () => [
+          ['DEL', seal.keyOf('t', name)],
+          ['ZREM', seal.index, name],
+        ],
+        ([deleted]) => yesOrNo(deleted),
+      );
+    },
+
+    async removeIf(record, value) {
+      const name = nameOf(record.key);
+      const token = seal.keyOf('t', name);
+      const { life, bytes } = await engine.run(
+        () => [
+          ['PTTL', token],
+          ['GET', token],
+        ],
+        ([pttl, bytes]) => ({ life: integer(pttl), bytes: bytesOrNothing(bytes) }),
+      );
+      if (bytes === undefined) return false;
+      const current = openToken(seal, name, bytes, life, now());
+      if (current?.value.reveal() !== value?.reveal()) return false;
+      return engine.run(
+        () => [['EVAL', REMOVE_IF, 2, token, seal.index, bytes, name]],
+        ([removed]) => yesOrNo(removed),
+      );
+    },
+
+    async check() {
+      await engine.run(
+        () => [['PING']],
+        ([reply]) => {
+          if (bytesOrNothing(reply)?.toString() !== 'PONG') throw new InvalidReply('it does not answer PING');
+        },
+      );
+    },
+
+    async list() {
+      const names = await engine.run(
+        () => [['ZRANGEBYSCORE', seal.index, '-inf', '+inf', 'LIMIT', 0, MOST_LISTED]],
+        ([reply]) => list(reply).map((name) => entryName(bytesOrNothing(name)?.toString())),
+      );
+      const records: StoreRecord[] = [];
+      for (let at = 0; at < names.length; at += READ_AT_ONCE) {
+        const some = names.slice(at, at + READ_AT_ONCE);
+        const entries = await engine.run(
+          () =>
+            some.flatMap((name): Command[] => [
+              ['PTTL', seal.keyOf('t', name)],
+              ['GET', seal.keyOf('t', name)],
+            ]),
+          (replies) =>
+            some.map((name, index) => {
+              const life = integer(replies[2 * index]);
+              const sealed = bytesOrNothing(replies[2 * index + 1]);
+              return sealed && openToken(seal, name, sealed, life, now());
+            }),
+        );
+        for (const entry of entries) if (entry) records.push(remember(entry).record);
+      }
+      return records;
+    },
+
+    async takeTurn(key, turnOptions) {
+      const name = nameOf(key);
+      const find = () => findEntry(name);
+      if (!firstLook.has(name)) await find();
+      const since = firstLook.get(name)?.generation ?? 0;
+      const deadline = now() + turnOptions.waitMs;
+      // One process of each machine asks the engine for the lock, so that no engine, whatever it answers, makes this
+      // machine mint more than one token at a time.
+      const machine = await machineLock(key, find, turnOptions);
+      if (machine === 'answered') return undefined;
+      try {
+        const waitMs = Math.max(0, deadline - now());
+        const turn = await takeFleetTurn(
+          { ...turnOptions, waitMs },
+          { engine, seal, name, since, now, find },
+        );
+        if (!turn) machine?.release();
+        return (
+          turn && {
+            refuse: turn.refuse,
+            write: (record, value) => turn.write(tokenRecord(record), value),
+            async release() {
+              await turn.release();
+              machine?.release();
+            },
+          }
+        );
+      } catch (error) {
+        machine?.release();
+        throw error;
+      }
+    },
+  };
+
+  async function machineLock(
+    key: string,
+    find: () => Promise<TokenEntry | undefined>,
+    { waitMs, accepts }: TurnOptions,
+  ): Promise<Lock | 'answered' | undefined> {
+    let lookAt = 0;
+    const answered = async () => {
+      if (process.uptime() < lookAt) return false;
+      // Not at every look at the lock file: that would be too often for the engine.
+      lookAt = process.uptime() + 0.2 + Math.random() / 10;
+      const entry = await find();
+      return entry !== undefined && accepts(entry.record);
+    };
+    try {
+      return (
+        (await acquireLock(entryPath(options.stateDir, 'token', key, 'lock'), { waitMs, answered })) ??
+        'answered'
+      );
+    } catch (error) {
+      // Without a folder that can be written the fleet's lock has to do; if it is the engine, that will say so again.
+      if (error instanceof GraphException && error.code === 'STORE_UNAVAILABLE') return undefined;
+      throw error;
+    }
+  }
+}
+
+/** When it was minted, as far as this machine can tell: in a turn that began after it looked first, or before. */
+function inLocalTime(entry: TokenEntry, first: { generation: number; atMs: number } | undefined): TokenEntry {
+  const { record } = entry;
+  if (record.info.requestedAtMs === undefined || first === undefined) return entry;
+  const requestedAtMs = entry.generation > first.generation ? first.atMs : 0;
+  return { ...entry, record: { ...record, info: { ...record.info, requestedAtMs } } };
+}
+
+function tokenRecord(record: StoreRecord): StoreRecord {
+  if (record.kind !== 'token' || record.expiresAtUnix === undefined) {
+    throw new GraphException('USAGE', `a ${record.kind} is never kept on a Redis server`, {
+      hint: 'use --store keychain or file for it, or secretCommand with a vault',
+    });
+  }
+  return { ...record, store: 'redis' };
+}
+
+function counted(bytes: Buffer | undefined): number {
+  const text = bytes?.toString() ?? '0';
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidReply('it sent a counter that is no number');
+}
+
+function entryName(text: string | undefined): string {
+  if (text !== undefined && /^[0-9a-f]{32}$/.test(text)) return text;
+  throw new InvalidReply('it sent names that are not of this store');
+}

@@ -1,0 +1,170 @@
+import crypto from 'node:crypto';
+import { GraphException } from '../../core/errors.js';
+import type { Turn, TurnOptions } from '../store.js';
+import type { Engine } from './engine.js';
+import {
+  bytesOrNothing,
+  closeRefusal,
+  closeToken,
+  integer,
+  list,
+  openRefusal,
+  type TokenEntry,
+  yesOrNo,
+} from './entries.js';
+import { InvalidReply } from './reply-limits.js';
+import { EXTEND, PUBLISH, RELEASE, TAKE } from './scripts.js';
+import type { Seal } from './seal.js';
+
+/** A holder that died delays the others by this. */
+const LEASE_MS = 3_000;
+const EXTEND_MS = 1_000;
+/** Longer than anybody waits; after that the counter begins again at the time. */
+const COUNTER_MS = 24 * 3_600_000;
+const REFUSAL_MS = 30_000;
+const SHORTEST_PAUSE_MS = 25;
+const LONGEST_PAUSE_MS = 250;
+
+export interface TurnDeps {
+  readonly engine: Engine;
+  readonly seal: Seal;
+  /** The name of the token on the engine. */
+  readonly name: string;
+  /** The turn that was current when this process looked first. */
+  readonly since: number;
+  /** Milliseconds since 1970, by the clock of the records. */
+  now(): number;
+  /** Looks for the token once more. */
+  find(): Promise<TokenEntry | undefined>;
+}
+
+/**
+ * Waits until nobody in the fleet has the turn. Undefined when a token that will do is there instead.
+ * @throws GraphException the refusal that another holder met; LOCK_TIMEOUT; STORE_UNAVAILABLE
+ */
+export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promise<Turn | undefined> {
+  const { engine, seal, name, since } = deps;
+  const [lock, refusal, counter] = [seal.keyOf('l', name), seal.keyOf('r', name), seal.keyOf('g', name)];
+  const nonce = crypto.randomBytes(16).toString('base64url');
+  const deadline = process.uptime() * 1000 + options.waitMs;
+  for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
+    const entry = await deps.find();
+    if (entry && options.accepts(entry.record)) return undefined;
+    const [met, holder] = await engine.run(
+      () => [['MGET', refusal, lock]],
+      ([reply]) => list(reply, 2).map(bytesOrNothing),
+    );
+    const theirs = met && openRefusal(seal, refusal, met, since);
+    if (theirs) throw theirs;
+    // Asked with plain commands first, which cost the engine a seventh of a script.
+    if (holder === undefined) {
+      const generation = await engine.run(
+        () => [['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS]],
+        ([reply]) => integer(reply),
+      );
+      if (generation > 0) return heldTurn(nonce, generation, deps);
+    }
+    const left = deadline - process.uptime() * 1000;
+    if (left <= 0) throw timedOut(options.waitMs);
+    // Jitter, or those who wait would all come back at the same instant.
+    await sleep(Math.min(left, pause * (0.5 + Math.random() / 2)));
+  }
+}
+
+function heldTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
+  const { engine, seal, name } = deps;
+  const [lock, refusal, counter] = [seal.keyOf('l', name), seal.keyOf('r', name), seal.keyOf('g', name)];
+  let extending = Promise.resolve();
+  let busy = false;
+  const timer = setInterval(() => {
+    if (busy) return;
+    busy = true;
+    extending = engine
+      .run(
+        () => [['EVAL', EXTEND, 1, lock, nonce, LEASE_MS]],
+        ([reply]) => void yesOrNo(reply),
+      )
+      // The lock is lost then, which costs one mint.
+      .catch(() => {})
+      .finally(() => {
+        busy = false;
+      });
+  }, EXTEND_MS);
+
+  return {
+    async write(record, value) {
+      await publish(deps, { record, value, generation }, nonce);
+    },
+    async refuse(error) {
+      try {
+        // A number of its own: those who have looked already are told, those who look after this are not.
+        const number = await engine.run(
+          () => [['INCR', counter]],
+          ([reply]) => integer(reply),
+        );
+        const sealed = closeRefusal(seal, refusal, error, number);
+        await engine.run(
+          () => [['SET', refusal, sealed, 'PX', REFUSAL_MS]],
+          () => {},
+        );
+      } catch {
+        // Those who wait then ask the server themselves.
+      }
+    },
+    async release() {
+      clearInterval(timer);
+      await extending;
+      await engine
+        .run(
+          () => [['EVAL', RELEASE, 1, lock, nonce]],
+          () => {},
+        )
+        .catch(() => {});
+    },
+  };
+}
+
+/** @param nonce of the turn; '' outside a turn, where what is there is replaced in any case */
+export async function publish(
+  { engine, seal, name, now }: Pick<TurnDeps, 'engine' | 'seal' | 'name' | 'now'>,
+  entry: TokenEntry,
+  nonce: string,
+): Promise<void> {
+  const token = seal.keyOf('t', name);
+  const sealed = closeToken(seal, token, entry);
+  const endMs = (entry.record.expiresAtUnix as number) * 1000;
+  await engine.run(
+    () => [
+      [
+        'EVAL',
+        PUBLISH,
+        3,
+        seal.keyOf('l', name),
+        token,
+        seal.index,
+        nonce,
+        sealed,
+        Math.max(1, endMs - now()),
+        name,
+      ],
+      ['GET', token],
+    ],
+    ([published, kept]) => {
+      // An engine that keeps nothing, or something else, would have every job of the fleet mint.
+      if (yesOrNo(published) && !bytesOrNothing(kept)?.equals(sealed))
+        throw new InvalidReply('it did not keep the token');
+    },
+  );
+}
+
+function timedOut(waitMs: number): GraphException {
+  return new GraphException(
+    'LOCK_TIMEOUT',
+    `another machine is minting this token; waited ${Math.round(waitMs / 1000)} s`,
+    { hint: 'run the command again, or allow more time with --timeout' },
+  );
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

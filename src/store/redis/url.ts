@@ -1,0 +1,86 @@
+import { isLoopbackHost } from '../../core/endpoints.js';
+import { GraphException } from '../../core/errors.js';
+import { Sensitive } from '../../core/sensitive.js';
+import type { RedisAddress } from '../store.js';
+
+/** What `redis.url` says. */
+export interface RedisUrl {
+  /** One server, or several of which any may be asked: Sentinels, or nodes of a cluster. */
+  readonly addresses: readonly RedisAddress[];
+  readonly tls: boolean;
+  readonly username: string | undefined;
+  readonly password: Sensitive | undefined;
+  readonly database: number;
+}
+
+const FORMS = 'write redis://HOST:6379, rediss://HOST:6379 (TLS), redis://A:26379,B:26379 or unix:///PATH';
+const URL_FORM = /^(rediss?):\/\/(?:([^@/?#]*)@)?([^@/?#]+)(?:\/(\d{1,4})?)?$/;
+const HOST_FORM = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
+
+/**
+ * @param sentinel the addresses are Sentinels', whose default port is another
+ * @throws GraphException USAGE, which never repeats the text: it may hold a password
+ */
+export function parseRedisUrl(text: string, { sentinel = false } = {}): RedisUrl {
+  if (text.startsWith('unix:')) return unixUrl(text);
+  const [, scheme, login, hosts, database] = URL_FORM.exec(text) ?? [];
+  if (scheme === undefined || hosts === undefined) throw invalid('is not a Redis URL');
+  const [username, password] = parseLogin(login);
+  return {
+    addresses: hosts.split(',').map((host) => parseHost(host, sentinel ? 26379 : 6379)),
+    tls: scheme === 'rediss',
+    username,
+    password,
+    database: Number(database ?? 0),
+  };
+}
+
+function unixUrl(text: string): RedisUrl {
+  const path = /^unix:(?:\/\/)?(\/[^/?#][^?#]*)$/.exec(text)?.[1];
+  if (path === undefined) throw invalid('does not name a socket by its absolute path');
+  return {
+    addresses: [{ path: decode(path) }],
+    tls: false,
+    username: undefined,
+    password: undefined,
+    database: 0,
+  };
+}
+
+function parseLogin(login: string | undefined): [string | undefined, Sensitive | undefined] {
+  if (login === undefined) return [undefined, undefined];
+  const colon = login.indexOf(':');
+  const [name, password] = colon < 0 ? [login, ''] : [login.slice(0, colon), login.slice(colon + 1)];
+  return [decode(name) || undefined, password === '' ? undefined : new Sensitive(decode(password))];
+}
+
+function parseHost(text: string, defaultPort: number): RedisAddress {
+  const [, host, portText] = HOST_FORM.exec(text) ?? [];
+  const port = Number(portText ?? defaultPort);
+  if (host === undefined || port < 1 || port > 65_535) throw invalid('has a host or port that is malformed');
+  return { host: host.replace(/^\[|\]$/g, ''), port };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalid('has a % that is not followed by two hexadecimal digits');
+  }
+}
+
+function invalid(what: string): GraphException {
+  return new GraphException('USAGE', `the Redis URL ${what}`, { hint: FORMS });
+}
+
+/** How an address is shown, and how a cluster writes it. */
+export function addressText(address: RedisAddress): string {
+  if ('path' in address) return address.path;
+  return address.host.includes(':') ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;
+}
+
+/** Whether the server is on this machine: a socket file, or a loopback address. */
+export function isOnThisMachine(address: RedisAddress): boolean {
+  if ('path' in address) return true;
+  return isLoopbackHost(address.host.includes(':') ? `[${address.host}]` : address.host);
+}

@@ -1,0 +1,153 @@
+import type { Servers } from '../core/endpoints.js';
+import { GraphException } from '../core/errors.js';
+import type { Sensitive } from '../core/sensitive.js';
+import type { Store, StoreRecord } from '../store/store.js';
+
+/** Everything that decides which token is the right one. */
+export interface Identity {
+  /** Service server, without a trailing slash. */
+  readonly gsqlUrl: string;
+  /** REST server, without a trailing slash. */
+  readonly restUrl: string;
+  readonly graph: string | undefined;
+  readonly principal: string;
+  /** Lifetime asked for, in seconds. */
+  readonly lifetime: number;
+}
+
+/**
+ * The key of a token: readable, because it is also the name of its item in the desktop's keychain
+ * application. Spaces inside a part are encoded, so that two identities never read alike.
+ */
+export function identityKey(identity: Identity): string {
+  const { principal, graph, lifetime, gsqlUrl, restUrl } = identity;
+  return `token of ${part(principal)} for ${graph === undefined ? 'any graph' : `graph ${part(graph)}`}, ${lifetime}s, at ${gsqlUrl} rest ${restUrl}`;
+}
+
+function part(text: string): string {
+  return text.replace(/[^\x21-\x7e]|%/gu, (character) =>
+    // Through bytes, because half a surrogate pair cannot be encoded as it is.
+    encodeURIComponent(Buffer.from(character).toString()),
+  );
+}
+
+/** Tokens this store holds for an identity, whatever lifetime was asked for; the one that ends last comes first. */
+export async function heldTokens(store: Store, identity: Omit<Identity, 'lifetime'>): Promise<StoreRecord[]> {
+  return lastFirst(
+    (await store.list()).filter(({ kind, info }) => kind === 'token' && sameExceptLifetime(info, identity)),
+  );
+}
+
+/**
+ * Forgets a token that the server has deleted or refuses, unless another process has replaced it meanwhile.
+ * @returns why it is still stored here, when the store could not be changed
+ */
+export async function forgetToken(
+  store: Store,
+  record: StoreRecord,
+  token: Sensitive | undefined,
+): Promise<GraphException | undefined> {
+  try {
+    await store.removeIf(record, token);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    return error;
+  }
+}
+
+/** Tokens of a principal on one pair of servers, on any graph. */
+export async function heldOnHost(
+  store: Store,
+  { gsqlUrl, restUrl, principal }: Omit<Identity, 'lifetime' | 'graph'>,
+): Promise<StoreRecord[]> {
+  const fits = ({ kind, info }: StoreRecord) =>
+    kind === 'token' && info.gsqlUrl === gsqlUrl && info.restUrl === restUrl && info.principal === principal;
+  return lastFirst((await store.list()).filter(fits));
+}
+
+function lastFirst(records: StoreRecord[]): StoreRecord[] {
+  return records.sort((a, b) => (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0));
+}
+
+/** Whether a record belongs to this identity, whatever lifetime was asked for. */
+function sameExceptLifetime(
+  info: Readonly<Record<string, unknown>>,
+  identity: Omit<Identity, 'lifetime'>,
+): boolean {
+  return (
+    info.gsqlUrl === identity.gsqlUrl &&
+    info.restUrl === identity.restUrl &&
+    info.graph === (identity.graph ?? null) &&
+    info.principal === identity.principal
+  );
+}
+
+/** Seconds by which clocks are put right every day without anybody noticing. */
+const CLOCK_SLACK = 10;
+
+/** A token with all that is known of it. */
+export interface HeldToken {
+  readonly token: Sensitive;
+  /** In this machine's time. */
+  readonly expiresAtUnix: number;
+  readonly lifetimeSeconds: number;
+  readonly serverVersion: string;
+  /** The pair of base URLs it was minted for. */
+  readonly servers: Servers;
+  /** When the request for it was sent, ms since 1970. */
+  readonly requestedAtMs: number;
+  readonly source: 'store' | 'server';
+}
+
+/** Which held token will do. */
+export interface Wanted {
+  /** Seconds of life a held token must have left. */
+  readonly minTtl: number;
+  /** Only a token asked for at or after this time will do, ms since 1970. */
+  readonly freshSince: number | undefined;
+}
+
+interface FindDeps {
+  readonly store: Store;
+  now(): number;
+}
+
+/** Whether the token of a record will do. */
+export function isUsable(record: StoreRecord, { minTtl, freshSince }: Wanted, now: number): boolean {
+  if (record.kind !== 'token' || record.expiresAtUnix === undefined) return false;
+  if (!hasEnoughLife(record.expiresAtUnix, minTtl, now)) return false;
+  // From the future: the clock was set back since, and the end of its life is as far off as the clock was.
+  if (record.createdAtUnix > now / 1000 + CLOCK_SLACK) return false;
+  const requestedAt = Number(record.info.requestedAtMs);
+  return freshSince === undefined || (requestedAt >= freshSince && requestedAt <= now);
+}
+
+export async function readHeld(key: string, wanted: Wanted, deps: FindDeps): Promise<HeldToken | undefined> {
+  const record = await deps.store.find(key);
+  const token = record && isUsable(record, wanted, deps.now()) && (await deps.store.read(record));
+  return token ? fromRecord(record, token) : undefined;
+}
+
+function fromRecord(record: StoreRecord, token: Sensitive): HeldToken {
+  return {
+    token,
+    expiresAtUnix: record.expiresAtUnix ?? 0,
+    lifetimeSeconds: Number(record.info.lifetime),
+    serverVersion: String(record.info.serverVersion),
+    servers: { gsqlUrl: String(record.info.gsqlUrl), restUrl: String(record.info.restUrl) },
+    requestedAtMs: Number(record.info.requestedAtMs),
+    source: 'store',
+  };
+}
+
+/** Smallest rest of life at which a held token is still handed out: min(60 s, 10 % of its life). */
+
+/**
+ * Whether a token has enough life left.
+ * @param expiresAtUnix in this machine's time, seconds
+ * @param nowMs milliseconds since 1970
+ */
+export function hasEnoughLife(expiresAtUnix: number, minTtl: number, nowMs: number): boolean {
+  return expiresAtUnix - nowMs / 1000 >= minTtl;
+}

@@ -1,0 +1,324 @@
+import fs from 'node:fs';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { mint } from '../../src/action/mint.js';
+import { revoke } from '../../src/action/revoke.js';
+import { log, type Runner } from '../../src/action/runner.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import { playJob } from '../helpers/runner.js';
+
+const SECRET = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
+const PASSWORD = 'tigergraph';
+const MINT = (runner: Runner) => mint(runner, { timeoutMs: 10_000, signal: new AbortController().signal });
+const REVOKE = (runner: Runner) => revoke(runner, { timeoutMs: 10_000 });
+
+async function database(serverVersion: string, options: SandboxOptions = {}) {
+  const sandbox = await startSandbox({
+    serverVersion,
+    gsqlPort: 0,
+    ...(serverVersion.startsWith('3') && { restPort: 0 }),
+    graphs: ['social'],
+    secrets: [{ alias: 'ci', value: SECRET, user: 'tigergraph', graph: 'social' }],
+    ...options,
+  });
+  onTestFinished(() => sandbox.close());
+  const addresses = { 'rest-url': sandbox.restUrl, 'gsql-url': sandbox.gsqlUrl, graph: 'social' };
+  return { sandbox, addresses, accepts: (token: string) => accepts(sandbox, token) };
+}
+
+async function accepts({ restUrl }: Sandbox, token: string): Promise<boolean> {
+  const headers = { authorization: `Bearer ${token}` };
+  return (await fetch(`${restUrl}/echo`, { headers })).status === 200;
+}
+
+const mints = ({ requests }: Sandbox) =>
+  requests.filter(({ method, path }) => method !== 'DELETE' && /\/(?:requesttoken|tokens)$/.test(path))
+    .length;
+
+describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
+  test.each([
+    ['a secret', { secret: SECRET }],
+    ['a secret that ends with a line break', { secret: `${SECRET}\n` }],
+    ['user name and password', { username: 'tigergraph', password: PASSWORD }],
+  ])('%s gives a token for the job, which the post step revokes', async (_name, credential) => {
+    const { addresses, accepts } = await database(version);
+    const job = playJob();
+    const inputs = { ...addresses, ...credential, lifetime: '15m' };
+    const main = await job.run(MINT, inputs);
+    expect(job.log()).toMatch(/a token for http:\S+ until 20\S+Z; it is revoked at the end of the job/);
+    const { token = '', 'expires-at': expiresAt = '' } = main.outputs;
+    expect(Object.keys(main.outputs)).toEqual(['token', 'expires-at']);
+    expect(main.variables).toEqual({});
+    expect(job.masks).toContain(token);
+    expect(await accepts(token)).toBe(true);
+    const secondsLeft = (Date.parse(expiresAt) - Date.now()) / 1000;
+    expect(secondsLeft).toBeGreaterThan(800);
+    expect(secondsLeft).toBeLessThan(1000);
+    const post = await job.run(REVOKE, inputs);
+    expect(post.failed).toBe(false);
+    expect(await accepts(token)).toBe(false);
+    expect(job.log()).toContain('the token is revoked');
+    const is4 = version.startsWith('4');
+    expect(job.log().includes('block list of 20')).toBe(is4);
+    // On 4.x each token by password leaves a secret behind.
+    expect(job.log().includes('AUTO_GENERATED_ALIAS_')).toBe(is4 && 'password' in credential);
+  });
+
+  test('a token that somebody else has revoked is no error of the post step', async () => {
+    const { addresses } = await database(version);
+    const job = playJob();
+    const inputs = { ...addresses, secret: SECRET };
+    await job.run(MINT, inputs);
+    const somebody = playJob();
+    Object.assign(somebody.state, job.state);
+    expect((await somebody.run(REVOKE, inputs)).failed).toBe(false);
+    expect((await job.run(REVOKE, inputs)).failed).toBe(false);
+  });
+
+  test('of two jobs side by side, each revokes its own token alone', async () => {
+    let now = Date.now();
+    const { addresses, accepts } = await database(version, { now: () => now });
+    const inputs = { ...addresses, secret: SECRET };
+    const [one, other] = [playJob(), playJob()];
+    const first = (await one.run(MINT, inputs)).outputs.token as string;
+    now += 2000;
+    const second = (await other.run(MINT, inputs)).outputs.token as string;
+    expect(second).not.toBe(first);
+    await one.run(REVOKE, inputs);
+    expect([await accepts(first), await accepts(second)]).toEqual([false, true]);
+    await other.run(REVOKE, inputs);
+    expect(await accepts(second)).toBe(false);
+  });
+});
+
+test('with export, the variables of other tools are set for all later steps', async () => {
+  const { sandbox, addresses } = await database('3.10.1');
+  const job = playJob();
+  const { outputs } = await job.run(MINT, { ...addresses, secret: SECRET, export: 'true' });
+  const [rest, gsql] = [new URL(sandbox.restUrl), new URL(sandbox.gsqlUrl)];
+  expect(job.variables).toEqual({
+    TG_API_TOKEN: outputs.token,
+    TG_HOST: 'http://127.0.0.1',
+    TG_GRAPHNAME: 'social',
+    TG_RESTPP_PORT: rest.port,
+    TG_GS_PORT: gsql.port,
+  });
+});
+
+test('without a graph, TG_GRAPHNAME is left alone', async () => {
+  const { addresses } = await database('3.10.1');
+  const job = playJob();
+  await job.run(MINT, { ...addresses, graph: '', secret: SECRET, export: 'true' });
+  expect(Object.keys(job.variables)).toEqual(['TG_API_TOKEN', 'TG_HOST', 'TG_RESTPP_PORT', 'TG_GS_PORT']);
+});
+
+test('a graph with line breaks in its name sets no variable of its own', async () => {
+  const { addresses } = await database('3.10.1');
+  const job = playJob();
+  const graph = 'social\nEOF\nLD_PRELOAD<<EOF\n/tmp/evil.so\nEOF';
+  await job.run(MINT, { ...addresses, graph, secret: SECRET, export: 'true' });
+  expect(job.variables.TG_GRAPHNAME).toBe(graph);
+  expect(Object.keys(job.variables)).not.toContain('LD_PRELOAD');
+});
+
+test('the delimiter of a value is another one each time', async () => {
+  const { addresses } = await database('3.10.1');
+  const delimiters: string[] = [];
+  for (let round = 0; round < 2; round++)
+    await playJob().run(
+      async (runner) => {
+        await MINT(runner);
+        const text = fs.readFileSync(runner.env.GITHUB_OUTPUT as string, 'utf8');
+        delimiters.push(/^token<<(\S+)$/m.exec(text)?.[1] as string);
+      },
+      { ...addresses, secret: SECRET },
+    );
+  expect(new Set(delimiters).size).toBe(2);
+  for (const delimiter of delimiters) expect(delimiter).toMatch(/[0-9a-f]{32}$/);
+});
+
+test('with revoke: false nothing is kept for the post step, and the token lives on', async () => {
+  const { addresses, accepts } = await database('3.10.1');
+  const job = playJob();
+  const inputs = { ...addresses, secret: SECRET, revoke: 'false' };
+  const { outputs } = await job.run(MINT, inputs);
+  expect(job.state).toEqual({});
+  const post = await job.run(REVOKE, inputs);
+  expect(post.failed).toBe(false);
+  expect(await accepts(outputs.token as string)).toBe(true);
+  expect(job.log()).toContain('it is not revoked');
+});
+
+test('credentials and token are masked before anything else is printed', async () => {
+  const { addresses } = await database('3.10.1');
+  const job = playJob();
+  const { raw, outputs } = await job.run(MINT, { ...addresses, secret: SECRET });
+  expect(raw.split('\n').slice(0, 2)).toEqual([`::add-mask::${SECRET}`, `::add-mask::${outputs.token}`]);
+  const post = await job.run(REVOKE, { ...addresses, secret: SECRET });
+  expect(post.raw.split('\n').slice(0, 2)).toEqual([`::add-mask::${SECRET}`, `::add-mask::${outputs.token}`]);
+});
+
+test('a password with percent signs is masked as it is, not as the runner would decode it', async () => {
+  const password = 'per%0Acent%25:: sign';
+  const { addresses, accepts } = await database('3.10.1', {
+    users: [{ name: 'ada', password, role: 'superuser' }],
+    secrets: [],
+  });
+  const job = playJob();
+  const { outputs } = await job.run(MINT, { ...addresses, username: 'ada', password });
+  expect(job.masks).toContain(password);
+  expect(await accepts(outputs.token as string)).toBe(true);
+});
+
+test('each line of a credential with several lines is masked, and it is refused', async () => {
+  const { sandbox, addresses } = await database('3.10.1');
+  const job = playJob();
+  const { failed } = await job.run(MINT, { ...addresses, secret: `${SECRET}\r\nsecond line\n` });
+  expect(failed).toBe(true);
+  expect(job.masks).toEqual(expect.arrayContaining([SECRET, 'second line']));
+  expect(job.log()).toMatch(/USAGE: The input secret has more than one line/);
+  expect(sandbox.requests).toHaveLength(0);
+});
+
+test.each<[string, Record<string, string>, RegExp]>([
+  [
+    'no address',
+    { secret: SECRET, 'rest-url': '', 'gsql-url': '' },
+    /INPUT_REQUIRED: .*host, or both rest-url and gsql-url/,
+  ],
+  ['one of the two URLs', { secret: SECRET, 'rest-url': '' }, /INPUT_REQUIRED: .*host, or both/],
+  [
+    'host beside the URLs',
+    { secret: SECRET, host: 'http://127.0.0.1' },
+    /USAGE: The input host is set beside/,
+  ],
+  ['no credential', {}, /INPUT_REQUIRED: The input secret is missing or empty.*forks/],
+  ['a user without a password', { username: 'ada' }, /INPUT_REQUIRED: The input password/],
+  ['a password without a user', { password: PASSWORD }, /INPUT_REQUIRED: The input username/],
+  [
+    'two credentials',
+    { secret: SECRET, username: 'ada', password: PASSWORD },
+    /USAGE: .*secret and password are both set/,
+  ],
+  ['a lifetime in words', { secret: SECRET, lifetime: 'soon' }, /USAGE: The input lifetime/],
+  ['a lifetime of nothing', { secret: SECRET, lifetime: '0' }, /USAGE: The input lifetime/],
+  [
+    'a switch that is none',
+    { secret: SECRET, revoke: 'maybe' },
+    /USAGE: The input revoke is neither true nor false/,
+  ],
+  [
+    'an address with a password in it',
+    { secret: SECRET, 'gsql-url': 'http://a:b@127.0.0.1:1' },
+    /USAGE: .*must not hold a user name or password/,
+  ],
+  [
+    'an address that is none',
+    { secret: SECRET, 'gsql-url': 'graph.example.com' },
+    /USAGE: The gsqlUrl must be a URL/,
+  ],
+])('%s is an error that names the input, and nothing is sent', async (_name, inputs, pattern) => {
+  const { sandbox, addresses } = await database('3.10.1');
+  const job = playJob();
+  expect((await job.run(MINT, { ...addresses, ...inputs })).failed).toBe(true);
+  expect(job.log()).toMatch(pattern);
+  expect(job.log()).not.toContain(SECRET);
+  expect(sandbox.requests).toHaveLength(0);
+});
+
+test.each(['GITHUB_STATE', 'GITHUB_OUTPUT', 'GITHUB_ENV'])(
+  'without the file %s of the runner no token is made that nobody could revoke',
+  async (name) => {
+    const { sandbox, addresses } = await database('3.10.1');
+    const job = playJob();
+    const inputs = { ...addresses, secret: SECRET, export: 'true' };
+    const { failed } = await job.run(
+      ({ env, write }) => MINT({ env: { ...env, [name]: '' }, write }),
+      inputs,
+    );
+    expect(failed).toBe(true);
+    expect(job.log()).toContain(name);
+    expect(mints(sandbox)).toBe(0);
+  },
+);
+
+test.each(['http://graph.example.com', 'http://127.0.0.1.example.com', 'http://localhost.example.com'])(
+  'plain http to %s is a warning',
+  async (host) => {
+    const job = playJob();
+    const stopped = AbortSignal.abort();
+    await job.run((runner) => mint(runner, { timeoutMs: 1000, signal: stopped }), { host, secret: SECRET });
+    expect(job.log()).toContain(`${host}:14240 is not encrypted`);
+  },
+);
+
+test('a server that counts the lifetime in milliseconds is asked once more', async () => {
+  const { sandbox, addresses, accepts } = await database('4.1.2', { lifetimeUnit: 'ms' });
+  const job = playJob();
+  const { outputs } = await job.run(MINT, { ...addresses, secret: SECRET, lifetime: '1h' });
+  expect(Date.parse(outputs['expires-at'] as string) - Date.now()).toBeGreaterThan(3_000_000);
+  expect(await accepts(outputs.token as string)).toBe(true);
+  expect(mints(sandbox)).toBe(2);
+});
+
+test('on 4.x, jobs that start in the same second get tokens of their own', async () => {
+  const now = Date.now();
+  const { addresses } = await database('4.1.2', { now: () => now });
+  const tokens = new Set<string>();
+  for (let job = 0; job < 8; job++)
+    tokens.add((await playJob().run(MINT, { ...addresses, secret: SECRET })).outputs.token as string);
+  // Each pair of lifetimes is the same once in 360 times.
+  expect(tokens.size).toBeGreaterThan(5);
+});
+
+test('without a lifetime the token lives for an hour', async () => {
+  const { addresses } = await database('3.10.1');
+  const { outputs } = await playJob().run(MINT, { ...addresses, secret: SECRET });
+  const minutes = (Date.parse(outputs['expires-at'] as string) - Date.now()) / 60_000;
+  expect(Math.round(minutes)).toBe(60);
+});
+
+describe('when the inputs of the post step lead elsewhere', () => {
+  test.each(['gsql-url', 'rest-url'])('by %s, no credential is sent, and the step fails', async (name) => {
+    const { addresses, accepts } = await database('3.10.1');
+    const elsewhere = await database('3.10.1');
+    const job = playJob();
+    const inputs = { ...addresses, secret: SECRET };
+    const { outputs } = await job.run(MINT, inputs);
+    const changed = { ...inputs, [name]: elsewhere.addresses[name as keyof typeof addresses] };
+    expect((await job.run(REVOKE, changed)).failed).toBe(true);
+    expect(job.log()).toMatch(/was not revoked; it lives until 20\S+Z[\s\S]*HOST_MISMATCH/);
+    const sent = elsewhere.sandbox.requests.filter(({ path }) => !/version$/.test(path));
+    expect(sent).toEqual([]);
+    expect(await accepts(outputs.token as string)).toBe(true);
+  });
+});
+
+test('a token that cannot be revoked fails the job and says until when it lives', async () => {
+  const { sandbox, addresses } = await database('3.10.1');
+  const job = playJob();
+  const inputs = { ...addresses, secret: SECRET };
+  const { outputs } = await job.run(MINT, inputs);
+  await sandbox.close();
+  expect((await job.run(REVOKE, inputs)).failed).toBe(true);
+  expect(job.log()).toContain(`the token was not revoked; it lives until ${outputs['expires-at']}`);
+  expect(job.log()).toMatch(/NETWORK: .*Check that the server is running/);
+});
+
+test('the post step of a job that got no token does nothing', async () => {
+  const { sandbox, addresses } = await database('3.10.1');
+  const job = playJob();
+  const inputs = { ...addresses, secret: 'wrong0secret0wrong0secret0wrong0' };
+  expect((await job.run(MINT, inputs)).failed).toBe(true);
+  expect(job.log()).toMatch(
+    /AUTH_FAILED: The server refused the credential \(HTTP \d+\)\. Check the input secret/,
+  );
+  const asked = sandbox.requests.length;
+  expect((await job.run(REVOKE, inputs)).failed).toBe(false);
+  expect(sandbox.requests).toHaveLength(asked);
+});
+
+test('a line of the log holds neither a line break nor a command of its own', () => {
+  const written: string[] = [];
+  log({ env: {}, write: (text) => written.push(text) }, 'error', '50%\r\n::set-output name=x::y');
+  expect(written).toEqual(['::error::50%25%0D%0A::set-output name=x::y\n']);
+});

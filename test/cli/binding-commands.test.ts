@@ -1,0 +1,347 @@
+// Mistakes that let a credential reach a server it does not belong to, each by its own name.
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { identityKey } from '../../src/tokens/cache.js';
+import { type Bench, bench, cli, temporaryHome } from '../helpers/cli.js';
+
+const SECRET = 'ab12'.repeat(8);
+
+function addressOf({ sandbox }: Bench): Record<string, string> {
+  return { GRAPHCRED_REST_URL: sandbox.restUrl, GRAPHCRED_GSQL_URL: sandbox.gsqlUrl };
+}
+
+/** Writes the user's own config file. */
+function configure(home: string, content: unknown): string {
+  const folder = path.join(home, '.config', 'graphcred');
+  fs.mkdirSync(folder, { recursive: true });
+  const file = path.join(folder, 'config.json');
+  fs.writeFileSync(file, JSON.stringify(content), { mode: 0o600 });
+  return file;
+}
+
+/** Writes a config file into a folder that somebody else made, below the home. */
+function plant(home: string, content: unknown): string {
+  const cwd = path.join(home, 'cloned', 'deep');
+  fs.mkdirSync(cwd, { recursive: true });
+  fs.writeFileSync(path.join(home, 'cloned', '.graphcredrc.json'), JSON.stringify(content));
+  return cwd;
+}
+
+/** A user whose config file names the honest server, with a held token. */
+async function victim(serverVersion = '3.10.1') {
+  const own = await bench({ serverVersion });
+  const evil = await bench({ serverVersion });
+  const { gsqlUrl, restUrl } = own.sandbox;
+  configure(own.home, { gsqlUrl, restUrl, graph: 'demo', username: 'tigergraph', store: 'file' });
+  const run = (line: string, more: { cwd?: string; env?: Record<string, string>; stdin?: string } = {}) =>
+    cli(own.home, line.split(' '), more);
+  const login = { GRAPHCRED_PASSWORD: own.sandbox.password };
+  expect(await run('token get', { env: login })).toMatchObject({ status: 0 });
+  return { own, evil, run, login };
+}
+
+describe.each(['3.10.1', '4.1.2'])('a planted file on %s', (serverVersion) => {
+  test.each(['status', 'token check', 'api /echo', 'token delete', 'token refresh', 'logout --revoke'])(
+    'does not lead the held token to a foreign REST server: %s',
+    async (line) => {
+      const { own, evil, run } = await victim(serverVersion);
+      const { port, protocol, hostname } = new URL(evil.sandbox.restUrl);
+      const cwd = plant(own.home, {
+        host: `${protocol}//${hostname}`,
+        restPort: Number(port),
+        gsqlUrl: own.sandbox.gsqlUrl,
+        graph: 'demo',
+        username: 'tigergraph',
+        password: 'anything',
+        serverVersion: '3',
+      });
+      own.requests();
+      const { status, stderr } = await run(line, { cwd });
+      expect({ status, named: stderr.includes('.graphcredrc.json') }).toEqual({ status: 5, named: true });
+      for (const way of ['config trust', '--config']) expect(stderr).toContain(way);
+      expect([...own.requests(), ...evil.requests()]).toEqual([]);
+    },
+  );
+
+  test('that is empty does not hide the user’s own file', async () => {
+    const { own, run, login } = await victim(serverVersion);
+    const cwd = plant(own.home, {});
+    expect((await run('secret list', { cwd, env: login })).status).toBe(5);
+    expect(await run('secret list --config none', { cwd, env: login })).toMatchObject({ status: 0 });
+    const before = fs.readFileSync(path.join(own.home, '.config/graphcred/config.json'), 'utf8');
+    expect((await run('login', { cwd, env: login })).status).toBe(5);
+    expect(fs.readFileSync(path.join(own.home, '.config/graphcred/config.json'), 'utf8')).toBe(before);
+  });
+
+  // holds: C2.20
+  test('gives login nothing to copy', async () => {
+    const { own, evil, run, login } = await victim(serverVersion);
+    const cwd = plant(own.home, {
+      profiles: { work: { gsqlUrl: evil.sandbox.gsqlUrl, restUrl: evil.sandbox.restUrl, lifetime: '100w' } },
+    });
+    const env = { ...login, ...addressOf(own), GRAPHCRED_GRAPH: 'demo', GRAPHCRED_USERNAME: 'tigergraph' };
+    expect(await run('login -p work --config none --store file', { cwd, env })).toMatchObject({ status: 0 });
+    const { profiles } = JSON.parse(
+      fs.readFileSync(path.join(own.home, '.config/graphcred/config.json'), 'utf8'),
+    );
+    expect(profiles.work).not.toHaveProperty('lifetime');
+    expect(profiles.work.gsqlUrl).toBe(own.sandbox.gsqlUrl);
+    expect(evil.requests()).toEqual([]);
+  });
+});
+
+test.each(['token get', 'status', 'token check', 'api /echo'])(
+  'a saved secret and its token stay where they belong when --rest-url names another server: %s',
+  async (line) => {
+    const own = await bench();
+    const evil = await bench();
+    expect(await own.run('secret create ci --save')).toMatchObject({ status: 0 });
+    const env = { GRAPHCRED_PASSWORD: '' };
+    expect(await own.run('token get', { env })).toMatchObject({ status: 0 });
+    own.requests();
+    const away = await own.run(`${line} --rest-url ${evil.sandbox.restUrl}`, { env });
+    expect(away.status).not.toBe(0);
+    expect(evil.requests().filter((request) => !request.includes('version'))).toEqual([]);
+    expect(evil.sandbox.requests.some(({ method }) => method === 'POST')).toBe(false);
+  },
+);
+
+// holds: C3.18, C3.19
+test('a secret of the profile does not follow GRAPHCRED_HOST or TG_HOST', async () => {
+  const own = await bench();
+  const evil = await bench();
+  const { gsqlUrl, restUrl } = own.sandbox;
+  configure(own.home, { gsqlUrl, restUrl, graph: 'demo', secret: SECRET, serverVersion: '3.10.1' });
+  const { port } = new URL(evil.sandbox.restUrl);
+  const away = [
+    { GRAPHCRED_HOST: 'http://127.0.0.1', GRAPHCRED_REST_PORT: port },
+    { TG_HOST: 'http://127.0.0.1', TG_RESTPP_PORT: port },
+    { GRAPHCRED_REST_URL: evil.sandbox.restUrl },
+  ];
+  for (const env of away) {
+    const { status, stderr } = await cli(own.home, ['token', 'get', '--store', 'none'], { env });
+    expect({ env, status }).toEqual({ env, status: 5 });
+    expect(stderr).toContain(restUrl);
+  }
+  expect([...own.requests(), ...evil.requests()]).toEqual([]);
+});
+
+// holds: C3.6
+test('plain http warns also when only the REST server is reached so', async () => {
+  const argv = [
+    'status',
+    '--gsql-url',
+    'https://127.0.0.1:1',
+    '--rest-url',
+    'http://rest.invalid:9000',
+    '--offline',
+  ];
+  const { stderr } = await cli(temporaryHome(), argv, { env: { GRAPHCRED_STORE: 'none' } });
+  expect(stderr).toContain('http://rest.invalid:9000 is reached without encryption');
+});
+
+test('two commands with the same letters and other words are two principals', async () => {
+  const { home, sandbox, json, run, requests } = await bench();
+  const env = { GRAPHCRED_PASSWORD: '', GRAPHCRED_REST_URL: '', GRAPHCRED_GSQL_URL: '' };
+  const { secret } = await json<{ secret: string }>('secret create ci');
+  const file = path.join(home, 'program');
+  fs.writeFileSync(file, `#!/bin/sh\necho ${secret}\n`, { mode: 0o755 });
+  const { gsqlUrl, restUrl } = sandbox;
+  const tokens = [];
+  for (const args of [['a b'], ['a', 'b']]) {
+    configure(home, { gsqlUrl, restUrl, graph: 'demo', secretCommand: [file, ...args] });
+    tokens.push((await run('token get', { env })).stdout);
+  }
+  expect(requests().filter((request) => request.endsWith('/requesttoken'))).toHaveLength(2);
+  expect(tokens[0]).not.toBe(tokens[1]);
+});
+
+// holds: C4.5
+test('a relative secretCommand is looked for beside the config file, not in the working folder', async () => {
+  const { home, sandbox, json, run } = await bench();
+  const { secret } = await json<{ secret: string }>('secret create ci');
+  const cwd = path.join(home, 'cloned');
+  fs.mkdirSync(cwd);
+  const ran = path.join(home, 'ran');
+  fs.writeFileSync(path.join(cwd, 'program'), `#!/bin/sh\ntouch ${ran}\necho ${secret}\n`, { mode: 0o755 });
+  const { gsqlUrl, restUrl } = sandbox;
+  const config = configure(home, { gsqlUrl, restUrl, graph: 'demo', secretCommand: ['./program'] });
+  const env = { GRAPHCRED_PASSWORD: '', GRAPHCRED_REST_URL: '', GRAPHCRED_GSQL_URL: '' };
+  expect((await run('token get', { cwd, env })).status).not.toBe(0);
+  expect(fs.existsSync(ran)).toBe(false);
+  fs.copyFileSync(path.join(cwd, 'program'), path.join(path.dirname(config), 'program'));
+  expect(await run('token get', { cwd, env })).toMatchObject({ status: 0 });
+});
+
+test('exec with two hosts gives its child no TG_HOST that is neither of them', async () => {
+  const { run, sandbox, home } = await bench();
+  const other = sandbox.restUrl.replace('127.0.0.1', 'localhost');
+  const out = path.join(home, 'env');
+  const { status, stderr } = await run(['exec', '--', 'sh', '-c', `env > ${out}`], {
+    env: { GRAPHCRED_REST_URL: other },
+  });
+  expect({ status, stderr }).toMatchObject({ status: 0 });
+  const set = Object.fromEntries(
+    fs
+      .readFileSync(out, 'utf8')
+      .split('\n')
+      .flatMap((line) => (line.startsWith('TG_') ? [line.split(/=(.*)/s).slice(0, 2)] : [])),
+  ) as Record<string, string>;
+  if (set.TG_HOST !== undefined && set.TG_RESTPP_PORT !== undefined)
+    expect(`${set.TG_HOST}:${set.TG_RESTPP_PORT}`).toBe(other);
+  if (set.TG_HOST !== undefined && set.TG_GS_PORT !== undefined)
+    expect(`${set.TG_HOST}:${set.TG_GS_PORT}`).toBe(sandbox.gsqlUrl);
+});
+
+describe('settings that were misread', () => {
+  // holds: C6.3
+  test.each(['--export', '--dotenv token.env', '--shell fish', '--name tok'])(
+    'token get %s without the format that uses it is exit 2, and no token is printed',
+    async (option) => {
+      const { run, requests } = await bench();
+      for (const verb of ['get', 'refresh']) {
+        if (verb === 'refresh' && option.startsWith('--name')) continue;
+        const { status, stdout, stderr } = await run(`token ${verb} ${option}`);
+        expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+        expect(stderr).toContain(option.split(' ')[0]);
+      }
+      expect(requests()).toEqual([]);
+    },
+  );
+
+  // holds: C3.2
+  test.each(['off', 'no', '0', 'false', 'OFF'])(
+    'GRAPHCRED_INSECURE=%s leaves certificates checked',
+    async (word) => {
+      const { run } = await bench();
+      const { status, stderr } = await run('secret list', { env: { GRAPHCRED_INSECURE: word } });
+      expect({ status, warned: stderr.includes('not verified') }).toEqual({ status: 0, warned: false });
+    },
+  );
+
+  // holds: C3.2
+  test('GRAPHCRED_INSECURE=maybe is exit 2', async () => {
+    const { run, requests } = await bench();
+    const { status, stderr } = await run('secret list', { env: { GRAPHCRED_INSECURE: 'maybe' } });
+    expect(status).toBe(2);
+    expect(stderr).toContain('GRAPHCRED_INSECURE');
+    expect(requests()).toEqual([]);
+  });
+
+  test('--graph "" is the same as no graph: one identity, one mint', async () => {
+    const { run, requests, json } = await bench({ serverVersion: '4.1.2' });
+    const { secret } = await json<{ secret: string }>('secret create ci');
+    const env = { GRAPHCRED_GRAPH: '', GRAPHCRED_SECRET: secret, GRAPHCRED_PASSWORD: '' };
+    const first = await run('token get', { env });
+    requests();
+    expect(await run(['token', 'get', '--graph', ''], { env })).toMatchObject({
+      status: 0,
+      stdout: first.stdout,
+    });
+    expect(requests()).toEqual([]);
+  });
+
+  test.each([
+    { restUrl: 'not a url' },
+    { profiles: { default: { restUrl: 'ftp://x' } } },
+    { gsqlPort: 99_999 },
+  ])('a malformed address in a file is exit 5: %j', async (content) => {
+    const home = temporaryHome();
+    configure(home, content);
+    const { status, stderr } = await cli(home, ['status']);
+    expect(status).toBe(5);
+    expect(stderr).toMatch(/restUrl|gsqlPort/);
+  });
+
+  test('config.json that holds null is a config error, not a bug', async () => {
+    const home = temporaryHome();
+    configure(home, null);
+    const { status, stderr } = await cli(home, ['status', '--offline'], { env: { GRAPHCRED_STORE: 'none' } });
+    expect(stderr).not.toContain('ran into a bug');
+    expect([0, 3, 5]).toContain(status);
+  });
+
+  test('status --all-profiles shows the profiles beside a malformed one', async () => {
+    const { home, sandbox } = await bench();
+    const { gsqlUrl, restUrl } = sandbox;
+    configure(home, {
+      profiles: {
+        good: { gsqlUrl, restUrl, graph: 'demo' },
+        bad: { gsqlUrl: 'nonsense' },
+        fine: { gsqlUrl, restUrl, graph: 'demo' },
+      },
+    });
+    const { stdout, stderr } = await cli(home, ['status', '--all-profiles', '-o', 'json'], {
+      env: { GRAPHCRED_STORE: 'file' },
+    });
+    const { profiles } = JSON.parse(stdout || '{"profiles":[]}') as { profiles: { profile: string }[] };
+    expect(
+      profiles.map(({ profile }) => profile),
+      stderr,
+    ).toEqual(expect.arrayContaining(['good', 'fine']));
+  });
+
+  // holds: C3.14
+  test('a home that is a symbolic link: the user’s own ~/.graphcredrc is trusted', async () => {
+    const { home, sandbox, env } = await bench();
+    const link = `${home}-link`;
+    fs.symlinkSync(home, link);
+    try {
+      const { gsqlUrl, restUrl } = sandbox;
+      fs.writeFileSync(path.join(home, '.graphcredrc'), JSON.stringify({ gsqlUrl, restUrl, graph: 'demo' }), {
+        mode: 0o600,
+      });
+      fs.mkdirSync(path.join(home, 'project'));
+      const { GRAPHCRED_GSQL_URL: _g, GRAPHCRED_REST_URL: _r, ...login } = env;
+      for (const cwd of [home, link, path.join(home, 'project'), path.join(link, 'project')])
+        expect(await cli(link, ['secret', 'list'], { env: login, cwd })).toMatchObject({ status: 0 });
+    } finally {
+      fs.unlinkSync(link);
+    }
+  });
+});
+
+test('login takes nothing from a config file that is in force instead of the user’s own', async () => {
+  const b = await bench();
+  const file = path.join(b.home, 'team.json');
+  fs.writeFileSync(file, JSON.stringify({ lifetime: '100w', profiles: { work: { minTtl: '9d' } } }), {
+    mode: 0o600,
+  });
+  expect(await b.run(`login -p work --config ${file}`)).toMatchObject({ status: 0 });
+  const own = fs.readFileSync(path.join(b.home, '.config/graphcred/config.json'), 'utf8');
+  expect(Object.keys(JSON.parse(own).profiles.work).sort()).toEqual([
+    'graph',
+    'gsqlUrl',
+    'restUrl',
+    'username',
+  ]);
+});
+
+test('a token is held for its pair alone: another REST server has its own, and its deletion leaves this one', async () => {
+  const b = await bench();
+  const away = await bench();
+  const { token } = await b.json<{ token: string }>('token get');
+  const there = `--rest-url ${away.sandbox.restUrl}`;
+  expect((await b.run(`token delete --all ${there}`)).status).toBe(3);
+  expect(await b.json(`token get ${there}`)).toMatchObject({ source: 'server' });
+  expect((await b.run(`token delete --all ${there}`)).status).toBe(0);
+  expect(await b.json('token get')).toMatchObject({ token, source: 'store' });
+});
+
+test('token delete ends the tokens of this credential, not those made with another one', async () => {
+  const b = await bench();
+  const { secret } = await b.json<{ secret: string }>('secret create ci');
+  const bySecret = { env: { GRAPHCRED_SECRET: secret, GRAPHCRED_PASSWORD: '' } };
+  const { token } = await b.json<{ token: string }>('token get', bySecret);
+  await b.run('token get');
+  expect(await b.json('token delete')).toMatchObject({ deleted: 1 });
+  expect(await b.json('token get', bySecret)).toMatchObject({ token, source: 'store' });
+});
+
+test('two identities never have one key, whatever blanks and percent signs their names hold', () => {
+  const key = (principal: string, graph: string) =>
+    identityKey({ principal, graph, lifetime: 1, gsqlUrl: 'http://a', restUrl: 'http://b' });
+  expect(key('user:a', 'b for graph c')).not.toBe(key('user:a for graph b', 'c'));
+  expect(key('user:a b', 'c')).not.toBe(key('user:a%20b', 'c'));
+});

@@ -1,0 +1,260 @@
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createSeal } from '../../src/store/redis/seal.js';
+import { bench, type RunOptions } from '../helpers/cli.js';
+import {
+  MINTER,
+  privateCa,
+  READER,
+  type RedisServer,
+  redisSkipReason,
+  startRedis,
+} from '../helpers/redis.js';
+
+const storeKey = crypto.randomBytes(32);
+
+interface Finding {
+  id: string;
+  verdict: string;
+  cause: string;
+  fix: string;
+}
+
+/** A machine that shares its tokens through this server. */
+async function machine(redis: Pick<RedisServer, 'url'>, more: Record<string, string> = {}) {
+  const database = await bench();
+  const env: Record<string, string> = {
+    GRAPHCRED_STORE: 'redis',
+    GRAPHCRED_STORE_KEY: storeKey.toString('base64'),
+    GRAPHCRED_REDIS_URL: redis.url,
+    ...more,
+  };
+  const run = (line: string, options: RunOptions = {}) => database.run(line, { env, ...options });
+  return {
+    home: database.home,
+    run,
+    async examine(now?: () => number) {
+      const { status, stdout, stderr } = await run('doctor -o json', now && { now });
+      const { checks } = JSON.parse(stdout) as { checks: Finding[] };
+      const found = Object.fromEntries(checks.map((check) => [check.id, check]));
+      const verdicts = ['tls', 'rights', 'role', 'clock', 'key'].map((id) => found[`store-${id}`]?.verdict);
+      return { status, stderr, found, verdicts: verdicts.join(' ') };
+    },
+  };
+}
+
+describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
+  // holds: C11.9
+  it('finds a server that is as it should be, and leaves nothing there', async () => {
+    const redis = await startRedis({ users: ['user default off', MINTER] });
+    const login = { GRAPHCRED_REDIS_USERNAME: 'minter', GRAPHCRED_REDIS_PASSWORD: 'minting' };
+    const { examine, run } = await machine(redis, login);
+    expect(await examine()).toMatchObject({ status: 0, stderr: '', verdicts: 'ok ok ok ok ok' });
+    expect(await redis.cli('KEYS', '*')).toBe('');
+    await run('token get');
+    const { found } = await examine();
+    expect(found['store-rights']?.cause).toContain('may write');
+    const keyId = /\{(.*)\}/.exec(createSeal(storeKey).index)?.[1];
+    expect(found['store-key']?.cause).toBe(
+      `key ${keyId}, the same on all machines that share tokens; 1 token`,
+    );
+    expect((await redis.cli('KEYS', '*:t:*')).split('\n')).toHaveLength(1);
+  });
+
+  it('says that a reader reads, and what it may not ask', async () => {
+    const redis = await startRedis({ users: ['user default off', READER] });
+    const { examine } = await machine(redis, {
+      GRAPHCRED_REDIS_USERNAME: 'reader',
+      GRAPHCRED_REDIS_PASSWORD: 'reading',
+    });
+    const { found, status, verdicts } = await examine();
+    expect({ status, verdicts }).toEqual({ status: 0, verdicts: 'ok ok skipped skipped ok' });
+    expect(found['store-rights']?.cause).toContain('not mint');
+  });
+
+  it.each([
+    ['without the right to read', { GRAPHCRED_REDIS_USERNAME: 'nobody', GRAPHCRED_REDIS_PASSWORD: 'no' }],
+    ['with a wrong password', { GRAPHCRED_REDIS_USERNAME: 'nobody', GRAPHCRED_REDIS_PASSWORD: 'hunter22' }],
+    ['without a login', {}],
+  ])('fails the rights of a user %s', async (_what, login) => {
+    const redis = await startRedis({ users: ['user default off', 'user nobody on >no ~none:* -@all +ping'] });
+    const { found, status } = await (await machine(redis, login)).examine();
+    expect(status).toBe(6);
+    expect(found['store-rights']).toMatchObject({ verdict: 'fail', fix: expect.stringMatching(/\w/) });
+    expect(JSON.stringify(found)).not.toContain('hunter22');
+  });
+
+  it('fails a replica', async () => {
+    const master = await startRedis();
+    const redis = await startRedis({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
+    const { found, status } = await (await machine(redis)).examine();
+    expect(status).toBe(6);
+    expect(found['store-role']).toMatchObject({ verdict: 'fail', cause: expect.stringContaining('replica') });
+    expect(found['store-rights']).toMatchObject({ verdict: 'skipped' });
+  });
+
+  it('warns of a clock that is off', async () => {
+    const { examine } = await machine(await startRedis());
+    const { found } = await examine(() => Date.now() - 3_600_000);
+    expect(found['store-clock']).toMatchObject({
+      verdict: 'warn',
+      cause: expect.stringMatching(/^the Redis server's clock is 3[56]\d\d s ahead$/),
+    });
+  });
+
+  it.each([
+    ['absent', ''],
+    ['short', 'short'],
+  ])('fails a store key that is %s', async (_what, key) => {
+    const { examine } = await machine(await startRedis(), { GRAPHCRED_STORE_KEY: key });
+    const { found, status } = await examine();
+    expect(status).toBe(6);
+    expect(found['store-key']).toMatchObject({ verdict: 'fail' });
+  });
+
+  it('warns of tokens that the store key does not open', async () => {
+    const redis = await startRedis();
+    const { examine, run } = await machine(redis);
+    await run('token get');
+    const [key = ''] = (await redis.cli('KEYS', '*:t:*')).split('\n');
+    await redis.cli('SET', key, 'changed', 'PX', '60000');
+    expect((await examine()).found['store-key']).toMatchObject({
+      verdict: 'warn',
+      cause: expect.stringContaining('does not open 1 of 1 tokens'),
+    });
+  });
+
+  it('fails TLS whose certificate is not trusted, and passes it with the CA', async () => {
+    const { ca, cert, key } = await privateCa();
+    const redis = await startRedis({ tls: { ca, cert, key } });
+    const plain = await machine(redis);
+    const { found, status } = await plain.examine();
+    expect(status).toBe(6);
+    expect(found['store-tls']).toMatchObject({ verdict: 'fail', fix: expect.stringContaining('REDIS_CA') });
+    const file = path.join(plain.home, 'ca.pem');
+    fs.writeFileSync(file, ca);
+    const trusting = await machine(redis, { GRAPHCRED_REDIS_CA: file });
+    expect((await trusting.examine()).found['store-tls']).toMatchObject({
+      verdict: 'ok',
+      cause: expect.stringContaining('certificate is trusted'),
+    });
+  });
+
+  it('skips what a server that is away cannot be asked', async () => {
+    const redis = await startRedis();
+    const { examine } = await machine(redis);
+    await redis.kill();
+    const { found, status, verdicts } = await examine();
+    expect({ status, verdicts }).toEqual({ status: 6, verdicts: 'skipped skipped skipped skipped skipped' });
+    expect(found.store).toMatchObject({ verdict: 'fail' });
+  });
+
+  it('has no such checks with another store', async () => {
+    const { examine } = await machine({ url: '' }, { GRAPHCRED_STORE: 'file' });
+    expect(Object.keys((await examine()).found).filter((id) => id.startsWith('store'))).toEqual(['store']);
+  });
+});
+
+describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
+  // holds: C11.9
+  it('status says where the tokens are shared, and shows no password', async () => {
+    const redis = await startRedis({ args: ['--requirepass', 'hunter22'] });
+    const { run } = await machine({ url: redis.url.replace('//', '//:hunter22@') });
+    await run('token get');
+    const { stdout, status } = await run('status');
+    expect(status).toBe(0);
+    expect(stdout).toContain(`redis at redis://****@127.0.0.1:${redis.port}`);
+    expect(JSON.parse((await run('status -o json')).stdout)).toMatchObject({ store: 'redis' });
+    for (const line of ['config show', 'config show -o json', 'status -o json', 'token list -v', 'doctor'])
+      expect(JSON.stringify(await run(line))).not.toContain('hunter22');
+  });
+
+  // holds: C11.7
+  it.each(['--redis-url=redis://:hunter22@h', '--redis-url redis://:hunter22@h'])(
+    'a password in a URL is refused on the command line: %s',
+    async (flag) => {
+      const { run } = await machine(await startRedis());
+      const result = await run(`token get ${flag}`);
+      expect(result).toMatchObject({ status: 2, stdout: '' });
+      expect(result.stderr).not.toContain('hunter22');
+    },
+  );
+
+  it('come from a profile, are shown with their source, and not from a file that nobody vouched for', async () => {
+    const redis = await startRedis();
+    const { run, home } = await machine({ url: '' }, { GRAPHCRED_STORE: '', GRAPHCRED_PROFILE: 'ci' });
+    const text = JSON.stringify({ profiles: { ci: { store: 'redis', redis: { url: redis.url } } } });
+    const planted = path.join(home, 'planted');
+    fs.mkdirSync(planted);
+    fs.writeFileSync(path.join(planted, '.graphcredrc'), text);
+    const named = await run(`config show -o json --config ${planted}/.graphcredrc`);
+    expect(JSON.parse(named.stdout).settings).toContainEqual({
+      name: 'redis.url',
+      value: redis.url,
+      source: 'profile ci',
+      shadowed: [],
+    });
+    expect(await run(`token get --config ${planted}/.graphcredrc`)).toMatchObject({ status: 0 });
+    expect(await redis.cli('KEYS', '*:t:*')).not.toBe('');
+    await redis.cli('FLUSHALL');
+    const connections = await redis.cli('INFO', 'stats');
+    const untrusted = await run('token get', { cwd: planted });
+    expect(untrusted).toMatchObject({
+      status: 5,
+      stdout: '',
+      stderr: expect.stringContaining('not trusted'),
+    });
+    // Only redis-cli has connected since.
+    const countOf = (info: string) => Number(/total_connections_received:(\d+)/.exec(info)?.[1]);
+    expect(countOf(await redis.cli('INFO', 'stats'))).toBe(countOf(connections) + 1);
+  });
+
+  it.each([
+    [0o640, 'redis://:hunter22@127.0.0.1:1', 0, 'holds a credential and other users can read it'],
+    [0o620, 'redis://:hunter22@127.0.0.1:1', 5, 'holds a credential, and other users can write to it'],
+    [0o640, 'redis://job@127.0.0.1:1', 0, ''],
+  ])(
+    'a password in the URL of a config file of mode %o is a credential: %s',
+    async (mode, url, exit, text) => {
+      const { run, home } = await machine({ url: '' }, { GRAPHCRED_STORE: '' });
+      const file = path.join(home, 'config.json');
+      fs.writeFileSync(file, JSON.stringify({ redis: { url } }));
+      fs.chmodSync(file, mode);
+      const { status, stdout, stderr } = await run(`config show --config ${file}`);
+      expect({ status, stderr }).toEqual({
+        status: exit,
+        stderr: text === '' ? '' : expect.stringContaining(text),
+      });
+      expect(stdout + stderr).not.toContain('hunter22');
+    },
+  );
+
+  // holds: C11.7
+  it('warns of a server on another machine that is reached without encryption', async () => {
+    const redis = await startRedis({ args: ['--protected-mode', 'no'] });
+    // To Linux this is the machine itself, but it does not look like that.
+    const { examine, run } = await machine({ url: redis.url.replace('127.0.0.1', '0.0.0.0') });
+    const { status, stderr } = await run('token get');
+    expect(status).toBe(0);
+    expect(stderr.match(/is reached without encryption: use rediss:/g)).toHaveLength(1);
+    expect((await examine()).found['store-tls']).toMatchObject({ verdict: 'warn' });
+  });
+
+  // holds: C11.8
+  it.each(['secret create other --save', 'secret rotate ci', 'login --save-password', 'login --store redis'])(
+    'never keep a secret or a password there: %s',
+    async (line) => {
+      const redis = await startRedis();
+      const { run } = await machine(redis);
+      await run('secret create ci --store file');
+      const before = await run('secret list --store file');
+      const { status, stdout, stderr } = await run(line);
+      expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+      expect(stderr).toContain('--store keychain');
+      expect(await redis.cli('KEYS', '*')).toBe('');
+      expect(await run('secret list --store file')).toEqual(before);
+    },
+  );
+});

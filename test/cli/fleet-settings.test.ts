@@ -1,0 +1,94 @@
+// The store of a fleet without a Redis server: what it refuses, and what it does with one that is away or hostile.
+// With a Redis server: test/e2e/fleet-commands.test.ts.
+import crypto from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { withoutCredentials } from '../../src/cli/child.js';
+import { bench } from '../helpers/cli.js';
+import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
+
+/** A database, and a machine whose Redis server is one on which nobody listens. */
+async function fleet(more: Record<string, string> = {}) {
+  const database = await bench({ serverVersion: '3.10.1' });
+  const env = {
+    GRAPHCRED_STORE: 'redis',
+    GRAPHCRED_STORE_KEY: crypto.randomBytes(32).toString('base64'),
+    GRAPHCRED_REDIS_URL: 'redis://127.0.0.1:1',
+    ...more,
+  };
+  const mints = () =>
+    database.sandbox.requests.filter(({ method, path: route }) => method === 'POST' && /tokens?$/.test(route))
+      .length;
+  return { run: (line: string) => database.run(line, { env }), requests: database.requests, mints };
+}
+
+describe('a fleet', () => {
+  it('refuses to keep a login on a Redis server before anything is asked or written', async () => {
+    const { run, requests } = await fleet();
+    requests();
+    const result = await run('login --store redis');
+    expect(result).toMatchObject({ status: 2, stdout: '' });
+    expect(result.stderr).toContain('--store keychain or --store file');
+    expect(requests()).toEqual([]);
+  });
+
+  it.each([
+    [{ GRAPHCRED_REDIS_URL: '' }, 2, 'GRAPHCRED_REDIS_URL'],
+    [{ GRAPHCRED_REDIS_URL: 'redis://job:hunter22@' }, 2, 'redis://HOST:6379'],
+    [{ GRAPHCRED_STORE_KEY: '' }, 6, 'GRAPHCRED_STORE_KEY'],
+    [{ GRAPHCRED_STORE_KEY: 'short' }, 6, 'not 32 bytes'],
+    [{ GRAPHCRED_REDIS_CA: 'absent.pem' }, 2, 'cannot be read'],
+    [{ GRAPHCRED_REDIS_PASSWORD_FILE: 'absent' }, 2, 'named by GRAPHCRED_REDIS_PASSWORD_FILE'],
+  ])('says what is missing: %j', async (more, status, text) => {
+    const { run, mints } = await fleet(more as Record<string, string>);
+    const result = await run('token get');
+    expect(result).toMatchObject({ status, stdout: '', stderr: expect.stringContaining(text) });
+    expect(result.stderr).not.toContain('hunter22');
+    expect(mints()).toBe(0);
+  });
+
+  it('never takes a secret', async () => {
+    const { run, requests } = await fleet();
+    const result = await run('secret create ci --save');
+    expect(result).toMatchObject({ status: 2, stdout: '' });
+    expect(result.stderr).toContain('never kept on a Redis server');
+    expect(requests().filter((request) => request.includes('secret'))).toEqual([]);
+  });
+
+  // holds: C11.4
+  it('ends with exit 6 when the flag insists on a Redis server that is away', async () => {
+    const { run, mints } = await fleet();
+    expect(await run('token get --store redis')).toMatchObject({
+      status: 6,
+      stdout: '',
+      stderr: expect.stringContaining('nothing listens there'),
+    });
+    expect(mints()).toBe(0);
+  });
+
+  it('mints at most once on a machine whose Redis server keeps nothing and grants every turn', async () => {
+    const hostile = await startHostileRedis(([name = '', ...args]) => {
+      if (name === 'MGET') return array(...args.map(() => bulk(null)));
+      if (name === 'GET') return bulk(null);
+      return name === 'PTTL' ? ':-2\r\n' : name === 'EVAL' ? ':1\r\n' : '+PONG\r\n';
+    });
+    const { run, mints } = await fleet({ GRAPHCRED_REDIS_URL: hostile.url });
+    const results = await Promise.all(Array.from({ length: 5 }, () => run('token get')));
+    expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
+    expect(results.map(({ status }) => status)).toEqual(Array(5).fill(0));
+    expect(mints()).toBe(1);
+  });
+
+  it('waits for an absent Redis server no longer than --timeout allows', async () => {
+    const hostile = await startHostileRedis(() => '');
+    const { run } = await fleet({ GRAPHCRED_REDIS_URL: hostile.url, GRAPHCRED_TIMEOUT: '1' });
+    const startedAt = process.hrtime.bigint();
+    expect(await run('token list --store redis')).toMatchObject({ status: 6, stdout: '' });
+    // One second is allowed, and three times that is the bound of a loaded machine; patience alone would be two seconds.
+    expect(Number(process.hrtime.bigint() - startedAt) / 1e9).toBeLessThan(3);
+  });
+
+  it('keeps its settings from the programs that graphcred starts', () => {
+    const env = { GRAPHCRED_REDIS_URL: 'a', GRAPHCRED_REDIS_PASSWORD: 'b', GRAPHCRED_HOST: 'c' };
+    expect(withoutCredentials(env)).toEqual({ GRAPHCRED_HOST: 'c' });
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { GraphConnection, GraphException } from '../../src/index.js';
+import { startSandbox } from '../../src/sandbox/server.js';
+import { blocksOf } from '../helpers/docs.js';
+
+const EXAMPLES = blocksOf('library.md').filter(({ language }) => language === 'js');
+/** What `new Function` is to the body of an async function. */
+const AsyncFunction = (async () => {}).constructor as new (
+  ...words: string[]
+) => (...values: unknown[]) => Promise<void>;
+
+describe.each(['3.10.1', '4.1.2'])('on a server of version %s', (serverVersion) => {
+  test('the examples of the library page run in order, and do what they say', async () => {
+    const sandbox = await startSandbox({ serverVersion, gsqlPort: 0, restPort: 0, graphs: ['social'] });
+    onTestFinished(() => sandbox.close());
+    const { restUrl, gsqlUrl, username, password } = sandbox;
+    const connection = new GraphConnection({ restUrl, gsqlUrl, graph: 'social', username, password });
+    const [introduction, ...examples] = EXAMPLES;
+    expect(introduction?.text).toContain("from 'graphcred'");
+    expect(examples.length).toBeGreaterThan(15);
+    const shown: unknown[] = [];
+    const console = { log: (...values: unknown[]) => shown.push(...values) };
+    for (const { heading, text } of examples) {
+      if (heading === 'getToken') expect(await connection.getSecrets()).not.toHaveProperty('report');
+      await expect(
+        new AsyncFunction('connection', 'console', text)(connection, console),
+        `${heading} does not run`,
+      ).resolves.toBeUndefined();
+    }
+    expect(connection.apiToken).toMatch(/\S{20}/);
+    expect(Object.keys(await connection.getSecrets())).toContain('nightly');
+  });
+
+  // holds: C9.3
+  test('getToken answers three elements on 3.x and two on 4.x, as the page says', async () => {
+    const sandbox = await startSandbox({ serverVersion, gsqlPort: 0, restPort: 0 });
+    onTestFinished(() => sandbox.close());
+    const { restUrl, gsqlUrl, username, password, graph } = sandbox;
+    const connection = new GraphConnection({ restUrl, gsqlUrl, graph, username, password });
+    const [token, ...end] = await connection.getToken({ lifetime: 3600 });
+    expect(token).toBe(connection.apiToken);
+    expect(end.map((one) => typeof one)).toEqual(
+      serverVersion.startsWith('3') ? ['number', 'string'] : ['string'],
+    );
+  });
+});
+
+// holds: C9.4
+test('a refusal of an example is the GraphException that the page describes', async () => {
+  const connection = new GraphConnection({
+    host: 'http://127.0.0.1',
+    gsqlPort: 1,
+    restPort: 1,
+    timeoutMs: 2000,
+  });
+  const error = await connection.getSecrets().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(GraphException);
+  expect(error).toMatchObject({ code: 'NETWORK' });
+});

@@ -1,0 +1,105 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type Bench, bench } from '../helpers/cli.js';
+import { gate } from '../helpers/gate.js';
+
+interface Token {
+  token: string;
+  source: string;
+}
+
+/**
+ * A bench whose commands reach the REST server through a gate. `meanwhile` runs once, after the server has answered the
+ * nth request that fits and before the command hears of it.
+ */
+async function slow(route: RegExp, meanwhile: (through: Bench) => Promise<unknown>, nth = 1): Promise<Bench> {
+  const own = await bench();
+  let seen = 0;
+  const front = await gate(own.sandbox.restUrl, route, async () => {
+    if (++seen === nth) await meanwhile(through);
+  });
+  const env = { GRAPHCRED_REST_URL: front };
+  const through: Bench = {
+    ...own,
+    run: (line, more = {}) => own.run(line, { ...more, env: { ...env, ...more.env } }),
+    json: (line, more = {}) => own.json(line, { ...more, env: { ...env, ...more.env } }),
+  };
+  return through;
+}
+
+// holds: C2.14
+test('--fresh does not take a token that another process asked for before this one began', async () => {
+  let second: Promise<Token> | undefined;
+  const { json } = await slow(/requesttoken/, async ({ json: ask }) => {
+    // Both times are in whole milliseconds, so the second process begins in a later one.
+    const asked = Date.now();
+    await expect.poll(() => Date.now()).toBeGreaterThan(asked);
+    // Not awaited here: it waits for the lock of the first process.
+    second = ask<Token>('token get --fresh');
+  });
+  const first = await json<Token>('token get');
+  expect((await second)?.source).toBe('server');
+  expect((await second)?.token).not.toBe(first.token);
+});
+
+describe('a token minted while another command waits for the server stays stored', () => {
+  const replaced = async ({ json }: Bench) => {
+    const { token } = await json<Token>('token get --fresh');
+    return token;
+  };
+
+  test.each([
+    ['token delete', /^DELETE \/requesttoken/, 1, 0],
+    ['logout --revoke', /^DELETE \/requesttoken/, 1, 0],
+    ['token check', /^GET \/echo/, 1, 4],
+    // Its first request asks, without a token, whether one is wanted.
+    ['status', /^GET \/echo/, 2, 4],
+    ['api /echo', /^GET \/echo/, 1, 0],
+  ])('%s', async (line, route, nth, status) => {
+    let now = '';
+    const { run, json } = await slow(
+      route,
+      async (through) => {
+        now = await replaced(through);
+      },
+      nth,
+    );
+    const { token } = await json<Token>('token get');
+    // The server no longer knows it, but this machine still does.
+    if (route.source.includes('echo')) await run('token delete --token-stdin --store none', { stdin: token });
+    expect((await run(line)).status).toBe(status);
+    expect(await json('token get')).toMatchObject({ token: now, source: 'store' });
+  });
+});
+
+test('a token is not waited for while another process runs a slow passwordCommand', async () => {
+  const { run, json, env, home } = await bench();
+  const [started, go] = [path.join(home, 'started'), path.join(home, 'go')];
+  const script = `touch '${started}'; while [ ! -e '${go}' ]; do sleep 0.02; done; echo ${env.GRAPHCRED_PASSWORD}`;
+  const config = path.join(home, 'config.json');
+  const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl } = env;
+  const profiles = { default: { restUrl, gsqlUrl, passwordCommand: ['sh', '-c', script] } };
+  fs.writeFileSync(config, JSON.stringify({ profiles }), { mode: 0o600 });
+  const waiting = run('token get -o json', { env: { GRAPHCRED_CONFIG: config, GRAPHCRED_PASSWORD: '' } });
+  await expect.poll(() => fs.existsSync(started), { timeout: 10_000 }).toBe(true);
+  const first = await json<Token>('token get', { env: { GRAPHCRED_TIMEOUT: '1' } });
+  expect(first.source).toBe('server');
+  fs.writeFileSync(go, '');
+  // By the time it has its password, the token is there.
+  expect(JSON.parse((await waiting).stdout)).toMatchObject({ token: first.token, source: 'store' });
+});
+
+// holds: C4.5
+test('a stored token needs no credential: no passwordCommand runs for it', async () => {
+  const { run, json, env, home } = await bench();
+  const ran = path.join(home, 'ran');
+  const config = path.join(home, 'config.json');
+  const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl } = env;
+  const profiles = { default: { restUrl, gsqlUrl, passwordCommand: ['touch', ran] } };
+  fs.writeFileSync(config, JSON.stringify({ profiles }), { mode: 0o600 });
+  const { token } = await json<Token>('token get');
+  const more = { env: { GRAPHCRED_CONFIG: config, GRAPHCRED_PASSWORD: '' } };
+  expect((await run('token get', more)).stdout.trim()).toBe(token);
+  expect(fs.existsSync(ran)).toBe(false);
+});

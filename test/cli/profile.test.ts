@@ -1,0 +1,113 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { bench, cli, temporaryHome } from '../helpers/cli.js';
+
+const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
+const read = (home: string) => JSON.parse(fs.readFileSync(configOf(home), 'utf8'));
+
+function homeWith(config: object): string {
+  const home = temporaryHome();
+  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(configOf(home), JSON.stringify(config), { mode: 0o600 });
+  return home;
+}
+
+const TWO = {
+  defaultProfile: 'dev',
+  profiles: {
+    dev: { host: 'http://127.0.0.1' },
+    prod: { host: 'https://graph.example.com', username: 'alice' },
+  },
+};
+
+test('profile list shows every profile and marks the default one', async () => {
+  const home = homeWith(TWO);
+  const { status, stdout, stderr } = await cli(home, ['profile', 'list']);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(stdout).toMatch(/^\* +dev +http:\/\/127\.0\.0\.1/m);
+  expect(stdout).toMatch(/^ +prod +https:\/\/graph\.example\.com +- +alice/m);
+  expect(JSON.parse((await cli(home, ['profile', 'list', '-o', 'json'])).stdout)).toEqual({
+    schemaVersion: 1,
+    file: configOf(home),
+    profiles: [
+      { name: 'dev', default: true, host: 'http://127.0.0.1', graph: null, username: null },
+      { name: 'prod', default: false, host: 'https://graph.example.com', graph: null, username: 'alice' },
+    ],
+  });
+});
+
+test('profile list works without any profile, and says how to make one', async () => {
+  const { status, stdout, stderr } = await cli(temporaryHome(), ['profile', 'list']);
+  expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+  expect(stderr).toContain('graphcred login');
+});
+
+test('profile use changes the default profile and nothing else', async () => {
+  const home = homeWith(TWO);
+  expect(await cli(home, ['profile', 'use', 'prod'])).toMatchObject({ status: 0, stderr: '' });
+  expect(read(home)).toEqual({ ...TWO, defaultProfile: 'prod' });
+  const shown = JSON.parse((await cli(home, ['config', 'show', '-o', 'json'])).stdout);
+  expect(shown.settings[0]).toMatchObject({ name: 'profile', value: 'prod', source: 'defaultProfile' });
+});
+
+test.each(['use', 'remove'])(
+  'profile %s of an unknown profile is NOT_FOUND and changes nothing',
+  async (word) => {
+    const home = homeWith(TWO);
+    const { status, stderr } = await cli(home, ['profile', word, 'nope']);
+    expect(status).toBe(3);
+    expect(stderr).toContain('dev, prod');
+    expect(read(home)).toEqual(TWO);
+  },
+);
+
+test('profile remove needs a yes where nobody can be asked', async () => {
+  const home = homeWith(TWO);
+  const { status, stderr } = await cli(home, ['profile', 'remove', 'prod']);
+  expect(status).toBe(2);
+  expect(stderr).toContain('graphcred profile remove prod --yes');
+  expect(read(home)).toEqual(TWO);
+});
+
+test('profile remove forgets the tokens, secrets and password of that profile on this machine', async () => {
+  const { run, home, env, json } = await bench();
+  const away = { ...env, GRAPHCRED_STORE: 'file' };
+  expect(await run('login -p other --save-password')).toMatchObject({ status: 0 });
+  expect(await run('secret create nightly --save')).toMatchObject({ status: 0 });
+  expect(await run('token get')).toMatchObject({ status: 0 });
+  const { status, stdout } = await run('profile remove other --yes', { env: away });
+  expect(status).toBe(0);
+  expect(stdout).toContain('Forgot 1 token, 1 secret and 1 password');
+  expect(read(home).profiles).toEqual({});
+  expect((await json<{ tokens: unknown[] }>('token list')).tokens).toEqual([]);
+});
+
+test('profile remove keeps what another profile uses too, and says so', async () => {
+  const { run, home, json } = await bench();
+  for (const name of ['one', 'two']) await run(['login', '-p', name]);
+  await run('token get');
+  const { status, stderr } = await run('profile remove one --yes');
+  expect(status).toBe(0);
+  expect(stderr).toContain('profile two uses the same server and user');
+  expect(stderr).toContain('graphcred profile use two');
+  expect(Object.keys(read(home).profiles)).toEqual(['two']);
+  expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
+});
+
+test('a project file that hides the profiles of the user is named', async () => {
+  const home = homeWith(TWO);
+  const project = path.join(home, 'project');
+  fs.mkdirSync(project);
+  const file = path.join(project, '.graphcredrc');
+  fs.writeFileSync(file, 'profiles: {team: {graph: demo}}', { mode: 0o600 });
+  await cli(home, ['config', 'trust', file]);
+  const missing = await cli(home, ['status', '--offline', '-p', 'prod'], { cwd: project });
+  expect(missing.status).toBe(3);
+  expect(missing.stderr).toContain(`${file} hides your own profiles in ${configOf(home)}`);
+  const listed = await cli(home, ['profile', 'list'], { cwd: project });
+  expect(listed.stdout).toContain('team');
+  expect(listed.stderr).toContain(`--config ${configOf(home)}`);
+  const used = await cli(home, ['profile', 'use', 'prod'], { cwd: project });
+  expect(used).toMatchObject({ status: 0, stderr: expect.stringContaining(`${file} is in force`) });
+});

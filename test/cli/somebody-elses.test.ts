@@ -1,0 +1,358 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { isSamePair } from '../../src/cli/session/binding.js';
+import { GraphConnection } from '../../src/core/connection.js';
+import { bench, cli } from '../helpers/cli.js';
+
+type Bench = Awaited<ReturnType<typeof bench>>;
+const aliases = async ({ json }: Bench) =>
+  (await json<{ secrets: { alias: string }[] }>('secret list')).secrets.map(({ alias }) => alias);
+const recordsOf = ({ home }: Bench) => {
+  const folder = path.join(home, '.local/state/graphcred');
+  return fs
+    .readdirSync(folder)
+    .filter((name) => /^secret-.*\.json$/.test(name))
+    .map((name) => path.join(folder, name));
+};
+
+describe('secret prune never drops a secret that this machine uses', () => {
+  const generated = async (b: Bench) => b.json<{ alias: string; secret: string }>('secret create');
+
+  test('the one that a variable holds', async () => {
+    const b = await bench();
+    const { secret } = await generated(b);
+    expect(
+      JSON.parse((await b.run('secret prune --yes -o json', { env: { GRAPHCRED_SECRET: secret } })).stdout),
+    ).toMatchObject({
+      dropped: [],
+    });
+  });
+
+  test('the one in TG_SECRET, which does not count with a profile typed', async () => {
+    const b = await bench();
+    const { secret } = await generated(b);
+    expect((await b.run('login -p dev')).status).toBe(0);
+    const options = { env: { TG_SECRET: secret } };
+    expect(await b.json('secret prune --yes -p dev', options)).toMatchObject({ dropped: [] });
+  });
+
+  test('the one that another profile of the config file holds', async () => {
+    const b = await bench();
+    const { secret } = await generated(b);
+    const folder = path.join(b.home, '.config/graphcred');
+    fs.mkdirSync(folder, { recursive: true });
+    const file = path.join(folder, 'config.json');
+    fs.writeFileSync(file, JSON.stringify({ profiles: { other: { secret } } }), { mode: 0o600 });
+    expect(await b.json('secret prune --yes')).toMatchObject({ dropped: [] });
+  });
+
+  test('the one that a file named by another profile holds', async () => {
+    const b = await bench();
+    const { secret } = await generated(b);
+    const folder = path.join(b.home, '.config/graphcred');
+    fs.mkdirSync(folder, { recursive: true });
+    const config = { profiles: { other: { secretFile: 'ci.secret' } } };
+    fs.writeFileSync(path.join(folder, 'config.json'), JSON.stringify(config), { mode: 0o600 });
+    fs.writeFileSync(path.join(folder, 'ci.secret'), `${secret}\n`, { mode: 0o600 });
+    expect(await b.json('secret prune --yes')).toMatchObject({ dropped: [] });
+  });
+
+  test('on 4.x the one it logs in with', async () => {
+    const b = await bench({ serverVersion: '4.1.2' });
+    const { secret } = await generated(b);
+    const options = { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } };
+    expect(await b.json('secret prune --yes --secret-stdin', options)).toMatchObject({ dropped: [] });
+  });
+
+  test('the one that login keeps under a name of its own', async () => {
+    const b = await bench();
+    const { secret } = await generated(b);
+    const login = await b.run('login --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
+    expect(login.status, login.stderr).toBe(0);
+    expect(await b.json('secret prune --yes')).toMatchObject({ dropped: [] });
+  });
+
+  test('the one whose record is passed over for its mode', async () => {
+    const b = await bench();
+    await b.run('secret create --save');
+    const [file] = recordsOf(b);
+    fs.chmodSync(file as string, 0o666);
+    expect(await b.json('secret prune --yes')).toMatchObject({ dropped: [] });
+  });
+
+  test('where nobody can tell which one a saved secret is, nothing is dropped', async () => {
+    const b = await bench();
+    await generated(b);
+    await b.run('secret create --save');
+    const [file] = recordsOf(b);
+    fs.writeFileSync(file as string, '{', { mode: 0o600 });
+    expect(await b.run('secret prune --yes')).toMatchObject({ status: 6, stdout: '' });
+    expect(await aliases(b)).toHaveLength(2);
+  });
+});
+
+test('on 4.x a secret of bob’s drops bob’s ci and forgets nothing of the same name', async () => {
+  const users = [
+    { name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const },
+    { name: 'bob', password: 'bob', role: 'superuser' as const },
+  ];
+  const b = await bench({ serverVersion: '4.1.2', users });
+  await b.run('secret create ci --save');
+  const bob = { GRAPHCRED_USERNAME: 'bob', GRAPHCRED_PASSWORD: 'bob' };
+  const made = await b.run('secret create ci -o json', { env: bob });
+  const { secret } = JSON.parse(made.stdout) as { secret: string };
+  const asBob = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET: secret };
+  await b.run('secret drop ci', { env: asBob });
+  expect(recordsOf(b)).toHaveLength(1);
+});
+
+describe('secret rotate', () => {
+  // holds: C2.11
+  test('with --store none prints the new value, and it works', async () => {
+    const b = await bench();
+    await b.run('secret create ci');
+    const { secret, saved } = await b.json<{ secret: string; saved: boolean }>(
+      'secret rotate ci --store none',
+    );
+    expect(saved).toBe(false);
+    const { status } = await b.run('token get --store none', { env: { GRAPHCRED_SECRET: secret } });
+    expect(status).toBe(0);
+    expect(await aliases(b)).toEqual(['ci']);
+  });
+
+  test.each([
+    ['secret create ci --save', 'secret rotate ci', false],
+    ['secret create ci --save', 'secret rotate ci --print', true],
+    ['secret create ci', 'secret rotate ci', true],
+  ])('after %s, %s shows the value: %s', async (create, rotate, shown) => {
+    const b = await bench();
+    await b.run(create);
+    expect('secret' in (await b.json(rotate))).toBe(shown);
+  });
+
+  test('a record left over from another day drops no secret of somebody else', async () => {
+    const b = await bench();
+    await b.run('secret create ci --save');
+    b.sandbox.addFault({ action: 'drop-before', route: 'POST /gsqlserver/gsql/file', nth: 3, times: 1 });
+    await b.run('secret rotate ci');
+    await b.run('secret drop ci_next --ignore-missing --store none');
+    await b.run('secret create ci_next --store none');
+    const before = await b.json<{ secrets: { alias: string; masked: string }[] }>('secret list');
+    const colleague = before.secrets.find(({ alias }) => alias === 'ci_next');
+    await b.run('secret rotate ci', { now: () => Date.now() + 86_400_000 });
+    const after = await b.json<{ secrets: { alias: string }[] }>('secret list');
+    expect(after.secrets).toContainEqual(colleague);
+  });
+});
+
+test('secret list marks what is saved here', async () => {
+  const b = await bench();
+  await b.run('secret create here --save');
+  await b.run('secret create there');
+  const { stdout } = await b.run('secret list');
+  expect(stdout).toMatch(/^here .* here\s*$/m);
+  expect(stdout).toMatch(/^there .* -\s*$/m);
+});
+
+// holds: C2.19
+test('logout --revoke keeps and names a token that another credential made', async () => {
+  const b = await bench();
+  const { secret } = await b.json<{ secret: string }>('secret create ci');
+  const { token } = await b.json<{ token: string }>('token get', { env: { GRAPHCRED_SECRET: secret } });
+  await b.run('token get');
+  const out = await b.run('logout --revoke', { env: { GRAPHCRED_USERNAME: '' } });
+  const viaUser = await b.run('logout --revoke');
+  expect([out.status, viaUser.status]).toContain(10);
+  expect(out.stderr + viaUser.stderr).toContain('Still held: the token of secret:');
+  const kept = await cli(b.home, ['token', 'get', '-o', 'json'], {
+    env: { ...b.env, GRAPHCRED_SECRET: secret },
+  });
+  expect(JSON.parse(kept.stdout)).toMatchObject({ token, source: 'store' });
+});
+
+test('logout forgets what is kept for this user at this server, and nothing else', async () => {
+  const users = [
+    { name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const },
+    { name: 'bob', password: 'bob', role: 'superuser' as const },
+  ];
+  const b = await bench({ users });
+  const away = await bench();
+  const bob = { GRAPHCRED_USERNAME: 'bob', GRAPHCRED_PASSWORD: 'bob' };
+  expect((await b.run('secret create mine --save')).status).toBe(0);
+  expect((await b.run('secret create his --save', { env: bob })).status).toBe(0);
+  expect((await cli(b.home, ['secret', 'create', 'there', '--save'], { env: away.env })).status).toBe(0);
+  expect(await b.run('logout')).toMatchObject({ status: 0 });
+  const kept = recordsOf(b).map((file) => JSON.parse(fs.readFileSync(file, 'utf8')).info.alias);
+  expect(kept.sort()).toEqual(['his', 'there']);
+});
+
+describe('a saved secret', () => {
+  /** Nothing at hand but what is saved. */
+  const SAVED = { env: { GRAPHCRED_PASSWORD: '' } };
+
+  test('of another graph does not mint on 3.x', async () => {
+    const b = await bench({ graphs: ['demo', 'other'] });
+    await b.run('secret create ci --save');
+    expect((await b.run('token get --graph other', SAVED)).status).toBe(2);
+    expect((await b.run('token get', SAVED)).status).toBe(0);
+  });
+
+  test('for the same GSQL server with another REST server is no second choice', async () => {
+    const b = await bench();
+    const away = await bench();
+    expect((await b.run('secret create here --save')).status).toBe(0);
+    expect((await b.run(`secret create there --save --rest-url ${away.sandbox.restUrl}`)).status).toBe(0);
+    away.requests();
+    expect(await b.run('token get', SAVED)).toMatchObject({ status: 0 });
+    expect(away.requests()).toEqual([]);
+  });
+
+  test('is not chosen by chance where there are several', async () => {
+    const b = await bench();
+    for (const alias of ['one', 'two']) await b.run(`secret create ${alias} --save`);
+    const refused = await b.run('token get', SAVED);
+    expect(refused).toMatchObject({ status: 2, stdout: '' });
+    expect(refused.stderr).toContain('one, two');
+    expect((await b.run('token get --secret-alias one', SAVED)).status).toBe(0);
+  });
+
+  test('is no login on 3.x, and it is said why', async () => {
+    const b = await bench();
+    await b.run('secret create ci --save');
+    const { status, stderr } = await b.run('secret list', SAVED);
+    expect(status).toBe(2);
+    expect(stderr).toContain('does not log in on a 3.x server');
+  });
+});
+
+test('a pair of base URLs is the same only when both are', () => {
+  const pair = { restUrl: 'http://a:9000', gsqlUrl: 'http://a:14240' };
+  expect(isSamePair(pair, { ...pair })).toBe(true);
+  expect(isSamePair(pair, { ...pair, restUrl: 'http://b:9000' })).toBe(false);
+  expect(isSamePair(pair, { ...pair, gsqlUrl: 'http://b:14240' })).toBe(false);
+  expect(isSamePair(undefined, undefined)).toBe(false);
+});
+
+test('a login that gives a profile another address takes nothing of the old database along', async () => {
+  const b = await bench();
+  const away = await bench();
+  const file = path.join(b.home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  const { restUrl, gsqlUrl } = away.sandbox;
+  const old = {
+    restUrl,
+    gsqlUrl,
+    serverVersion: '3.5.0',
+    secretCommand: ['touch', path.join(b.home, 'ran')],
+  };
+  const profile = { ...old, secret: 'old-old-old-old', passwordFile: 'old', lifetime: '15m' };
+  fs.writeFileSync(file, JSON.stringify({ profiles: { prod: profile } }), { mode: 0o600 });
+  const login = await b.run('login -p prod');
+  expect(login.status, login.stderr).toBe(0);
+  const { prod } = JSON.parse(fs.readFileSync(file, 'utf8')).profiles;
+  expect(prod).toEqual({
+    restUrl: b.sandbox.restUrl,
+    gsqlUrl: b.sandbox.gsqlUrl,
+    graph: 'demo',
+    username: 'tigergraph',
+    lifetime: '15m',
+  });
+  expect(login.stderr).toContain('secretCommand');
+  expect(fs.existsSync(path.join(b.home, 'ran'))).toBe(false);
+  expect(away.requests()).toEqual([]);
+});
+
+test('a nearer credential for other servers does not hide a farther one for these', async () => {
+  const b = await bench();
+  const file = path.join(b.home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  const { restUrl, gsqlUrl, username, password } = b.sandbox;
+  fs.writeFileSync(file, JSON.stringify({ restUrl, gsqlUrl, username, password }), { mode: 0o600 });
+  const env = { GRAPHCRED_PASSWORD: '', TG_HOST: 'http://127.0.0.2', TG_PASSWORD: 'elsewhere' };
+  expect(await b.run('token get', { env })).toMatchObject({ status: 0 });
+});
+
+test.each(['3.10.1', '4.1.2'])(
+  'on %s the token that proves a new secret lives for minutes, and on 3.x it is deleted',
+  async (serverVersion) => {
+    const lifetimes: number[] = [];
+    const minted = vi.spyOn(GraphConnection.prototype, 'mintToken');
+    onTestFinished(() => minted.mockRestore());
+    const b = await bench({ serverVersion });
+    await b.run('secret create ci --save');
+    const { secret } = await b.json<{ secret: string }>('secret create mine');
+    b.requests();
+    expect((await b.run('secret rotate ci')).status).toBe(0);
+    const deleted = b.requests().filter((request) => request === 'DELETE /requesttoken');
+    expect(deleted).toHaveLength(serverVersion.startsWith('3') ? 2 : 0);
+    await b.run('login -p dev --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
+    for (const [options] of minted.mock.calls) lifetimes.push(options?.lifetime ?? 0);
+    // Two proofs of the rotation, that of the login, and its first token, which is for use.
+    expect(lifetimes).toEqual([300, 300, 60, 2_592_000]);
+  },
+);
+
+describe('a secret that login kept under a name of its own', () => {
+  const kept = async () => {
+    const b = await bench();
+    const { secret } = await b.json<{ secret: string }>('secret create mine');
+    await b.run('login -p dev --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
+    expect(recordsOf(b)).toHaveLength(1);
+    return b;
+  };
+
+  test('stays when the server drops another one of that name', async () => {
+    const b = await kept();
+    await b.run('secret create login');
+    expect((await b.run('secret drop login')).status).toBe(0);
+    expect(recordsOf(b)).toHaveLength(1);
+  });
+
+  test('is forgotten with the alias that the server has for it', async () => {
+    const b = await kept();
+    expect((await b.run('secret drop mine')).status).toBe(0);
+    expect(recordsOf(b)).toEqual([]);
+  });
+});
+
+test('secrets of one alias for two REST servers are two entries', async () => {
+  const b = await bench();
+  const away = await bench();
+  expect((await b.run('secret create ci --save')).status).toBe(0);
+  await b.run('secret drop ci --store none');
+  expect((await b.run(`secret create ci --save --rest-url ${away.sandbox.restUrl}`)).status).toBe(0);
+  expect(recordsOf(b)).toHaveLength(2);
+});
+
+test('a rotation that finds its second name taken keeps what is saved under that name', async () => {
+  const b = await bench();
+  for (const alias of ['ci', 'ci_next']) await b.run(`secret create ${alias} --save`);
+  expect((await b.run('secret rotate ci')).status).toBe(8);
+  expect(recordsOf(b)).toHaveLength(2);
+});
+
+test('a server that makes logins wait costs a rotation no value that works', async () => {
+  const b = await bench();
+  await b.run('secret create ci --save');
+  const masks = async () =>
+    (await b.json<{ secrets: { alias: string; masked: string }[] }>('secret list')).secrets;
+  // The new secret is made and saved, and the proof of it fails.
+  b.sandbox.addFault({ action: 'status', status: 500, route: '/requesttoken', nth: 1, times: 1 });
+  expect((await b.run('secret rotate ci')).status).not.toBe(0);
+  const before = await masks();
+  expect(before.map(({ alias }) => alias).sort()).toEqual(['ci', 'ci_next']);
+  const body = '{"error":true,"message":"Too many failed logins. Please re-login after 10 seconds."}';
+  b.sandbox.addFault({ action: 'status', status: 401, body, route: '/requesttoken', nth: 1, times: 1 });
+  expect((await b.run('secret rotate ci')).status).toBe(4);
+  expect(await masks()).toEqual(before);
+  expect(recordsOf(b)).toHaveLength(2);
+});
+
+test('logout --revoke forgets no token that the server was not told of', async () => {
+  const b = await bench();
+  const { token } = await b.json<{ token: string }>('token get');
+  b.sandbox.addFault({ action: 'status', status: 500, route: 'DELETE /requesttoken', nth: 1, times: 1 });
+  expect((await b.run('logout --revoke')).status).not.toBe(0);
+  expect(await b.json('token get')).toMatchObject({ token, source: 'store' });
+});

@@ -1,0 +1,103 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { bench, cli } from '../helpers/cli.js';
+
+// holds: C2.23
+test('status tells all that the contract names', async () => {
+  const { run, json, sandbox } = await bench();
+  const before = await json('status');
+  expect(before).toEqual({
+    schemaVersion: 1,
+    profile: 'default',
+    host: 'http://127.0.0.1',
+    restUrl: sandbox.restUrl,
+    gsqlUrl: sandbox.gsqlUrl,
+    graph: 'demo',
+    username: 'tigergraph',
+    credential: { kind: 'password', source: 'GRAPHCRED_PASSWORD' },
+    store: 'file',
+    serverVersion: '3.10.1',
+    restAuth: 'on',
+    token: { state: 'none', expiresAt: null, expiresAtUnix: null },
+  });
+  const { token } = await json<{ token: string }>('token get');
+  const after = await json('status');
+  expect(after).toMatchObject({ token: { state: 'valid', expiresAtUnix: expect.any(Number) } });
+  const { status, stdout } = await run('status');
+  expect(status).toBe(0);
+  expect(stdout).toContain(`GSQL server  ${sandbox.gsqlUrl}`);
+  expect(stdout).toContain(`REST server  ${sandbox.restUrl}`);
+  expect(stdout).toContain('credential   password (GRAPHCRED_PASSWORD)');
+  expect(stdout).toMatch(/token +valid until \d{4}-\d\d-\d\d \d\d:\d\d\n +\[#+-*\] 30d left/);
+  expect(stdout).toContain('next         graphcred exec -- COMMAND');
+  expect(stdout).not.toContain(token);
+});
+
+test('the end of a token is told in local time', async () => {
+  const zone = process.env.TZ;
+  try {
+    process.env.TZ = 'Asia/Kolkata';
+    const { run, json } = await bench();
+    const { expiresAtUnix } = await json<{ expiresAtUnix: number }>('token get');
+    const there = new Date((expiresAtUnix + 5.5 * 3600) * 1000).toISOString();
+    expect((await run('status')).stdout).toContain(`${there.slice(0, 10)} ${there.slice(11, 16)}`);
+  } finally {
+    if (zone === undefined) delete process.env.TZ;
+    else process.env.TZ = zone;
+  }
+});
+
+test('without any credential status says so, and what to type', async () => {
+  const { json, run } = await bench();
+  const env = { GRAPHCRED_PASSWORD: '' };
+  expect(await json('status', { env })).toMatchObject({ credential: null, username: 'tigergraph' });
+  expect((await run('status', { env })).stdout).toContain('next         graphcred login');
+});
+
+test('status --offline asks no server, not even for its version', async () => {
+  const { json, requests, sandbox } = await bench();
+  requests();
+  const env = { GRAPHCRED_REST_URL: '', GRAPHCRED_GSQL_URL: sandbox.gsqlUrl };
+  expect(await json('status --offline', { env })).toMatchObject({ restUrl: null, token: { state: 'none' } });
+  expect(requests()).toEqual([]);
+});
+
+test('status and config show say why a profile is in force', async () => {
+  const { run } = await bench();
+  await run('login -p dev');
+  expect((await run('status --offline')).stdout).toContain('dev (the default profile)');
+  expect((await run('status --offline -p dev')).stdout).toContain('dev (--profile)');
+  const env = { GRAPHCRED_PROFILE: 'dev' };
+  expect((await run('config show', { env })).stdout).toContain('profile: dev, chosen by GRAPHCRED_PROFILE');
+});
+
+test('an expired token is told as expired, exit 3, and --offline asks nobody about a held one', async () => {
+  const { run, json, requests } = await bench();
+  await run('token get --lifetime 1h');
+  requests();
+  expect(await json('status --offline')).toMatchObject({ token: { state: 'unverified' } });
+  expect(requests()).toEqual([]);
+  const later = { now: () => Date.now() + 2 * 3_600_000 };
+  for (const line of ['status', 'status --offline']) {
+    expect(await json(line, later)).toMatchObject({ token: { state: 'expired' } });
+    expect((await run(line, later)).status).toBe(3);
+  }
+});
+
+test('profiles in different states are exit 10, and in a pipe nothing is coloured', async () => {
+  const { sandbox, home } = await bench();
+  const { restUrl, gsqlUrl, username } = sandbox;
+  const file = path.join(home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  const profiles = { one: { graph: 'demo' }, two: { graph: 'other' } };
+  fs.writeFileSync(file, JSON.stringify({ restUrl, gsqlUrl, username, profiles }), { mode: 0o600 });
+  const run = (line: string) =>
+    cli(home, line.split(' '), { env: { GRAPHCRED_STORE: 'file', GRAPHCRED_PASSWORD: sandbox.password } });
+  expect((await run('status --all-profiles')).status).toBe(3);
+  expect((await run('token get -p one')).status).toBe(0);
+  const { status, stdout } = await run('status --all-profiles');
+  expect(status).toBe(10);
+  expect(stdout).toContain('valid');
+  expect(stdout).not.toContain('\u001b');
+});

@@ -1,0 +1,214 @@
+// templates/graphcred.yml, read, checked against GitLab's own schema and run by gitlab-ci-local, which has that schema in it.
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { defaultLoaders } from 'cosmiconfig';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { startSandbox } from '../../src/sandbox/server.js';
+import { spotted } from '../helpers/canary.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { blocksOf } from '../helpers/docs.js';
+import { COMMAND } from '../helpers/process.js';
+
+const SECRET = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
+const TEMPLATE = fs.readFileSync('templates/graphcred.yml', 'utf8');
+const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { version: string };
+
+const onPath = (program: string) =>
+  (process.env.PATH ?? '').split(path.delimiter).some((folder) => fs.existsSync(path.join(folder, program)));
+const lacking = ['bash', 'git', 'rsync'].filter((program) => !onPath(program));
+if (lacking.length > 0) console.log(`the GitLab component is not run: not installed: ${lacking.join(', ')}`);
+
+/** gitlab-ci-local is made for Node 22; this is all of it that Node 20 lacks. */
+const SHIM = `data:text/javascript,${encodeURIComponent(
+  'Set.prototype.union ??= function (other) { return new Set([...this, ...other]); };',
+)}`;
+
+interface Project {
+  readonly home: string;
+  readonly work: string;
+  /** Puts a program on the PATH. */
+  program(name: string, script: string): void;
+  gitlab(...words: string[]): Promise<{ status: number; log: string }>;
+}
+
+/** A repository with the component in it, and the configuration of a user who includes it. */
+function project(configuration: string, template = TEMPLATE): Project {
+  const home = temporaryHome();
+  const work = path.join(home, 'work');
+  const bin = path.join(home, 'bin');
+  for (const folder of [work, bin, path.join(work, 'templates')]) fs.mkdirSync(folder);
+  fs.writeFileSync(path.join(work, 'templates/graphcred.yml'), template);
+  fs.writeFileSync(path.join(work, '.gitlab-ci.yml'), configuration);
+  fs.writeFileSync(
+    path.join(work, 'load.sh'),
+    `#!/bin/sh -e
+printf '%s' "$TG_API_TOKEN" > '${home}/token'
+env > '${home}/env'
+echo "loaded $*"
+`,
+    { mode: 0o755 },
+  );
+  const env = { PATH: `${bin}:${process.env.PATH}`, HOME: home, GIT_CONFIG_GLOBAL: path.join(home, 'git') };
+  const git = (...words: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...words], {
+      cwd: work,
+      env,
+    });
+  git('init', '-q', '-b', 'main');
+  git('add', '.');
+  git('commit', '-q', '-m', 'all');
+  git('remote', 'add', 'origin', 'git@gitlab.example.com:a/b.git');
+  return {
+    home,
+    work,
+    program: (name, script) =>
+      fs.writeFileSync(path.join(bin, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 }),
+    gitlab: (...words) => {
+      const child = spawn(
+        process.execPath,
+        [
+          '--import',
+          SHIM,
+          path.resolve('node_modules/gitlab-ci-local/dist/index.js'),
+          '--force-shell-executor',
+          ...words,
+        ],
+        { cwd: work, env, stdio: ['ignore', 'pipe', 'pipe'] },
+      );
+      let log = '';
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding('utf8').on('data', (text: string) => {
+          log += text;
+        });
+      return new Promise((resolve) =>
+        child.once('close', (status) => resolve({ status: status ?? -1, log })),
+      );
+    },
+  };
+}
+
+const GRAPHCRED = `exec ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"`;
+
+async function database(serverVersion: string) {
+  const sandbox = await startSandbox({
+    serverVersion,
+    gsqlPort: 0,
+    ...(serverVersion.startsWith('3') && { restPort: 0 }),
+    graphs: ['social'],
+    secrets: [{ alias: 'ci', value: SECRET, user: 'tigergraph', graph: 'social' }],
+  });
+  onTestFinished(() => sandbox.close());
+  const ask = async (token: string) =>
+    (await fetch(`${sandbox.restUrl}/echo`, { headers: { authorization: `Bearer ${token}` } })).status;
+  return { sandbox, ask };
+}
+
+/** The block of the page, with the component of this repository and the address of the sandbox. */
+function documented(gsqlUrl: string): string {
+  const [block] = blocksOf('ci/gitlab.md').filter(({ text }) => text.includes('component:'));
+  return (block?.text ?? '')
+    .replace(/component: \S+/, 'local: templates/graphcred.yml')
+    .replaceAll('https://graph.example.com', gsqlUrl);
+}
+
+const include = (inputs: Record<string, string | boolean>) =>
+  JSON.stringify({ include: [{ local: 'templates/graphcred.yml', inputs }] });
+
+test('the default version of the component is that of the package', () => {
+  const [head = ''] = TEMPLATE.split(/^---$/m);
+  const { spec } = defaultLoaders['.yaml']('graphcred.yml', head) as {
+    spec: { inputs: Record<string, { default?: unknown; description: string }> };
+  };
+  expect(spec.inputs.version?.default).toBe(version);
+  // Inputs are readable by everybody who may read the configuration.
+  expect(Object.keys(spec.inputs).filter((name) => /secret|password|token/.test(name))).toEqual([]);
+});
+
+describe.skipIf(lacking.length > 0)('in a pipeline', () => {
+  test.each(['3.10.1', '4.1.2'])(
+    'the five lines of the page run a command with a token and revoke it, on %s',
+    async (serverVersion) => {
+      const { sandbox, ask } = await database(serverVersion);
+      const one = project(documented(sandbox.gsqlUrl));
+      one.program('graphcred', GRAPHCRED);
+      const secretFile = path.join(one.home, 'secret');
+      fs.writeFileSync(secretFile, SECRET, { mode: 0o600 });
+      const { status, log } = await one.gitlab('--variable', `GRAPHCRED_SECRET_FILE=${secretFile}`, 'load');
+      expect({ status, log }).toMatchObject({
+        status: 0,
+        log: expect.stringMatching(/loaded[\s\S]*PASS.*load/),
+      });
+      expect(log).toContain('json schema validated');
+      const token = fs.readFileSync(path.join(one.home, 'token'), 'utf8');
+      expect(await ask(token)).toBe(403);
+      expect(
+        spotted(
+          log,
+          new Map([
+            [SECRET, 'secret'],
+            [token, 'token'],
+          ]),
+        ),
+      ).toEqual([]);
+      const seen = fs.readFileSync(path.join(one.home, 'env'), 'utf8');
+      expect(seen).toMatch(/^TG_GRAPHNAME=social$/m);
+      expect(seen).not.toMatch(/^GRAPHCRED_SECRET/m);
+    },
+  );
+
+  test('a command that fails fails the job, and its token is revoked', async () => {
+    const { sandbox, ask } = await database('3.10.1');
+    const inputs = { 'gsql-url': sandbox.gsqlUrl, 'rest-url': sandbox.restUrl, graph: 'social' };
+    const one = project(include({ ...inputs, command: "sh -c './load.sh && exit 3'" }));
+    one.program('graphcred', GRAPHCRED);
+    const { status, log } = await one.gitlab('--variable', `GRAPHCRED_SECRET=${SECRET}`, 'graphcred');
+    expect(status).not.toBe(0);
+    expect(log).toMatch(/FAIL.*graphcred/);
+    expect(await ask(fs.readFileSync(path.join(one.home, 'token'), 'utf8'))).toBe(403);
+  });
+
+  test('with revoke: false the token lives on; the command is a line of shell', async () => {
+    const { sandbox, ask } = await database('3.10.1');
+    const inputs = { 'gsql-url': sandbox.gsqlUrl, 'rest-url': sandbox.restUrl, graph: 'social' };
+    const one = project(
+      include({ ...inputs, revoke: false, command: './load.sh "$CI_JOB_NAME" two\\ words' }),
+    );
+    one.program('graphcred', GRAPHCRED);
+    const { log } = await one.gitlab('--variable', `GRAPHCRED_SECRET=${SECRET}`, 'graphcred');
+    expect(log).toContain('loaded graphcred two words');
+    expect(await ask(fs.readFileSync(path.join(one.home, 'token'), 'utf8'))).toBe(200);
+  });
+
+  test('where the image has no graphcred, npm installs the version of the component', async () => {
+    const { sandbox } = await database('3.10.1');
+    const inputs = { 'gsql-url': sandbox.gsqlUrl, 'rest-url': sandbox.restUrl, graph: 'social' };
+    const one = project(include({ ...inputs, command: './load.sh' }));
+    // In place of npm, which would ask a registry.
+    one.program(
+      'npm',
+      `echo "npm $*"; printf '#!/bin/sh\\n%s\\n' ${JSON.stringify(GRAPHCRED).replace(/\$/g, '\\$')} > '${one.home}/bin/graphcred'; chmod +x '${one.home}/bin/graphcred'`,
+    );
+    const { status, log } = await one.gitlab('--variable', `GRAPHCRED_SECRET=${SECRET}`, 'graphcred');
+    expect({ status, log }).toMatchObject({ status: 0 });
+    expect(log).toMatch(new RegExp(`npm install --global .*graphcred@${version}$`, 'm'));
+    expect(log).toContain('loaded');
+  });
+
+  test.each<[string, string, RegExp]>([
+    ['a lifetime that is none', include({ command: 'x', lifetime: 'soon; rm -rf /' }), /lifetime/],
+    ['no command', include({}), /command/],
+  ])('%s is refused before the pipeline starts', async (_name, configuration, pattern) => {
+    const { status, log } = await project(configuration).gitlab('--list');
+    expect(status).not.toBe(0);
+    expect(log).toMatch(pattern);
+  });
+
+  test('a job with a word that the schema of GitLab does not know is refused', async () => {
+    const wrong = TEMPLATE.replace('  stage: $', '  stagee: $');
+    expect(wrong).not.toBe(TEMPLATE);
+    const { status, log } = await project(include({ command: 'x' }), wrong).gitlab('--list');
+    expect(status).not.toBe(0);
+    expect(log).toContain('stagee');
+  });
+});

@@ -1,0 +1,112 @@
+// Programs nobody here wrote, which speak to the servers that graphcred manages credentials of.
+
+/** The servers that each program meets. */
+export const SERVERS = ['3.2.0', '3.9.3', '3.10.1', '4.1.2', '4.2.0'];
+
+/** The one step of the other direction: the program works with what graphcred minted. */
+export const WITH_TOKEN = 'use a token from graphcred';
+
+/** What a program tried, and what went wrong. */
+export interface Step {
+  readonly step: string;
+  readonly error: string | null;
+}
+
+interface Named {
+  readonly name: string;
+  /** The block of docs/with-other-tools.md by which it uses a token that graphcred minted. */
+  readonly withToken: string | { readonly none: string };
+}
+
+export interface PythonProgram extends Named {
+  readonly language: 'python';
+  readonly requirements: readonly string[];
+  /** Install nothing but the requirements. */
+  readonly only?: true;
+  /** Below test/clients/python, with its arguments. */
+  readonly script: readonly [string, ...string[]];
+}
+
+export interface JavaProgram extends Named {
+  readonly language: 'java';
+  readonly version: string;
+}
+
+export interface ShellProgram extends Named {
+  readonly language: 'shell';
+}
+
+export type Program = PythonProgram | JavaProgram | ShellProgram;
+
+const pyTigerGraph = (version: string): PythonProgram => ({
+  name: `pyTigerGraph ${version}`,
+  language: 'python',
+  requirements: [`pyTigerGraph==${version}`],
+  script: ['pytigergraph.py'],
+  withToken: 'load.py',
+});
+
+const asyncPyTigerGraph = (version: string): PythonProgram => ({
+  ...pyTigerGraph(version),
+  name: `pyTigerGraph ${version}, async`,
+  script: ['pytigergraph.py', 'async'],
+  withToken: 'load_async.py',
+});
+
+export const PYTIGERGRAPH: readonly Program[] = [
+  pyTigerGraph('1.6.5'),
+  pyTigerGraph('1.8.4'),
+  asyncPyTigerGraph('1.8.4'),
+  pyTigerGraph('1.9.1'),
+  asyncPyTigerGraph('1.9.1'),
+  pyTigerGraph('2.0.2'),
+  asyncPyTigerGraph('2.0.2'),
+  pyTigerGraph('2.0.5'),
+  asyncPyTigerGraph('2.0.5'),
+];
+
+const jdbc = (version: string): JavaProgram => ({
+  name: `TigerGraph JDBC driver ${version}`,
+  language: 'java',
+  version,
+  withToken: 'JDBC: java',
+});
+
+export const OTHERS: readonly Program[] = [
+  {
+    name: 'tigergraph-mcp 1.0.4',
+    language: 'python',
+    requirements: ['tigergraph-mcp==1.0.4', 'pyTigerGraph==2.0.5'],
+    script: ['tigergraph_mcp_client.py'],
+    withToken: 'The MCP server, and everything else that reads `.env`: sh',
+  },
+  {
+    name: 'tigergraphx 0.2.15',
+    language: 'python',
+    // Its language-model packages take half a gigabyte and have no part in this.
+    only: true,
+    requirements: [
+      'tigergraphx==0.2.15',
+      ...['pandas', 'numpy', 'python-dateutil', 'pytz', 'tzdata', 'tenacity', 'PyYAML'],
+      ...['pydantic', 'pydantic_core', 'pydantic-settings', 'python-dotenv', 'annotated-types'],
+      ...['typing_extensions', 'typing-inspection', 'requests', 'urllib3', 'idna', 'certifi'],
+      'charset-normalizer',
+    ],
+    script: ['tigergraphx_api.py'],
+    withToken: 'load_x.py',
+  },
+  {
+    name: 'pyTigerDriver 1.0.15',
+    language: 'python',
+    requirements: ['pyTigerDriver==1.0.15'],
+    script: ['pytigerdriver.py'],
+    withToken: { none: 'it logs in with user name and password, and nothing else' },
+  },
+  jdbc('1.3.20'),
+  jdbc('1.3.21'),
+  {
+    name: 'curl, as documented',
+    language: 'shell',
+    withToken: 'curl: sh',
+  },
+];

@@ -1,0 +1,74 @@
+import fs from 'node:fs';
+import net, { type AddressInfo } from 'node:net';
+import path from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { run } from '../helpers/driver.js';
+import { COMMAND } from '../helpers/process.js';
+import { curlSteps } from './curl.js';
+import type { JavaProgram, Program, PythonProgram, Step } from './programs.js';
+
+/** In the sandbox from the start. */
+export const SECRET = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
+
+export interface Stage {
+  readonly sandbox: Sandbox;
+  readonly home: string;
+}
+
+/** A sandbox, and a home with `graphcred` on its PATH. */
+export async function stage(serverVersion: string): Promise<Stage> {
+  const sandbox = await startSandbox({
+    serverVersion,
+    gsqlPort: 0,
+    ...(serverVersion.startsWith('3') && { restPort: 0 }),
+    graphs: ['social'],
+    secrets: [{ alias: 'seeded', value: SECRET, user: 'tigergraph', graph: 'social' }],
+  });
+  onTestFinished(() => sandbox.close());
+  const home = temporaryHome();
+  fs.mkdirSync(path.join(home, 'bin'));
+  const command = COMMAND.map((word) => `'${word}'`).join(' ');
+  fs.writeFileSync(path.join(home, 'bin/graphcred'), `#!/bin/sh\nexec ${command} "$@"\n`, { mode: 0o755 });
+  return { sandbox, home };
+}
+
+/** Lets the program do its own secrets and tokens; what it could do, and what it could not. */
+export async function ownSteps(program: Program, folder: string, { sandbox, home }: Stage): Promise<Step[]> {
+  if (program.language === 'shell') return curlSteps(sandbox.serverVersion, home);
+  const steps = path.join(home, 'steps');
+  const port = (url: string) => new URL(url).port;
+  const { status, stdout, stderr } = await run(commandOf(program, folder), {
+    PATH: process.env.PATH ?? '',
+    HOME: home,
+    PYTHONDONTWRITEBYTECODE: '1',
+    STEPS: steps,
+    CLIENT_HOST: 'http://127.0.0.1',
+    CLIENT_REST_PORT: port(sandbox.restUrl),
+    CLIENT_GSQL_PORT: port(sandbox.gsqlUrl),
+    CLIENT_CLOSED_PORT: await closedPort(),
+    CLIENT_GRAPH: sandbox.graph,
+    CLIENT_USERNAME: sandbox.username,
+    CLIENT_PASSWORD: sandbox.password,
+    CLIENT_SECRET: SECRET,
+    CLIENT_SERVER_VERSION: sandbox.serverVersion,
+  });
+  if (status !== 0 || !fs.existsSync(steps)) throw new Error(`it broke off:\n${stdout}${stderr}`);
+  const lines = fs.readFileSync(steps, 'utf8').trim().split('\n');
+  return lines.map((line) => JSON.parse(line) as Step);
+}
+
+function commandOf(program: PythonProgram | JavaProgram, folder: string): string[] {
+  if (program.language === 'java') return ['java', '-cp', `${folder}/jars/*:${folder}/classes`, 'Jdbc'];
+  const [script, ...args] = program.script;
+  return [path.join(folder, 'bin/python'), path.resolve('test/clients/python', script), ...args];
+}
+
+async function closedPort(): Promise<string> {
+  const server = net.createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return String(port);
+}

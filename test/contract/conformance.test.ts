@@ -1,0 +1,97 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { questionsFor } from '../../scripts/conformance/ask.js';
+import { compareWithSandbox, generationOf, record, type Transcript } from '../../scripts/conformance/run.js';
+import { spotted } from '../helpers/canary.js';
+import { verdicts } from './conformance-replay.js';
+import { ACCOUNT, recordFrom, VERSIONS, withServer } from './conformance-support.js';
+
+const RECORDINGS = 'test/recordings';
+
+describe.each(VERSIONS)('conformance with a %s server', (serverVersion) => {
+  it('finds no difference to an equal sandbox', async () => {
+    const rows = await compareWithSandbox(await recordFrom({ serverVersion }), ACCOUNT);
+    expect(rows.filter(({ verdict }) => verdict !== 'same')).toEqual([]);
+    expect(rows.length).toBe(questionsFor(generationOf(serverVersion), true).length);
+  });
+
+  it('finds no difference while REST authentication is off on both', async () => {
+    const transcript = await recordFrom({ serverVersion, restAuth: 'off' });
+    expect(transcript.restAuth).toBe('off');
+    const rows = await compareWithSandbox(transcript, ACCOUNT);
+    expect(rows.filter(({ verdict }) => verdict === 'differs')).toEqual([]);
+  });
+
+  it('leaves the secrets and tokens of others alone, writes nothing of them, and removes its own', async () => {
+    const other = { alias: 'others_alias', value: 'secret-canary-5f1e9b7a40', user: 'ada', graph: 'demo' };
+    await withServer({ serverVersion, secrets: [other] }, async (target, sandbox) => {
+      const { left, ...transcript } = await record(target, {
+        version: serverVersion,
+        account: ACCOUNT,
+        fillBlockList: true,
+      });
+      const text = JSON.stringify(transcript);
+      const canaries = new Map([
+        [other.value, 'the secret of somebody else'],
+        [other.alias, 'its alias'],
+        [ACCOUNT.password, 'the password'],
+        [new URL(sandbox.gsqlUrl).host, 'the host'],
+      ]);
+      expect(spotted(text, canaries)).toEqual([]);
+      expect(text).not.toMatch(/eyJ|graphcred_conformance|[a-z0-9]{32}/);
+      expect(left).toEqual([]);
+      const rows = await compareWithSandbox(transcript, ACCOUNT);
+      expect(rows.filter(({ verdict }) => verdict === 'differs')).toEqual([]);
+
+      const isOld = generationOf(serverVersion) !== '4';
+      const shown = await fetch(sandbox.gsqlUrl + (isOld ? '/gsqlserver/gsql/file' : '/gsql/v1/statements'), {
+        method: 'POST',
+        headers: { authorization: `Basic ${btoa(`${ACCOUNT.user}:${ACCOUNT.password}`)}` },
+        body: `${isOld ? 'USE GRAPH demo\n' : ''}SHOW SECRET`,
+      });
+      expect((await shown.text()).match(/Alias: \w+/g)).toEqual(['Alias: others_alias']);
+    });
+  });
+
+  it('never sends a call that destroys or that names nothing to delete', async () => {
+    await withServer({ serverVersion }, async (target, sandbox) => {
+      await record(target, { version: serverVersion, account: ACCOUNT, fillBlockList: true });
+      const sent = sandbox.requests.map(({ method, path: where }) => `${method} ${where}`);
+      expect(sent.filter((line) => /drop-all|clear|expiredtoken/i.test(line))).toEqual([]);
+      expect(sandbox.unknownRoutes).toEqual([]);
+    });
+  });
+
+  it('gives the client a verdict on each answer when it is played back', async () => {
+    await expectVerdicts(await recordFrom({ serverVersion }));
+  });
+});
+
+async function expectVerdicts(transcript: Transcript): Promise<void> {
+  const found = Object.entries(await verdicts(transcript));
+  const named = (at: 0 | 1) => Object.fromEntries(found.map(([id, pair]) => [id, pair[at]]));
+  expect(named(1)).toEqual(named(0));
+  expect(found.length).toBeGreaterThan(20);
+}
+
+// A folder without recordings is a fact about the world, not a fault: the cases above play sandboxes back.
+const files = fs.readdirSync(RECORDINGS).filter((name) => name.endsWith('.json'));
+describe.runIf(files.length > 0)('a recording of a real server', () => {
+  const read = (name: string) =>
+    JSON.parse(fs.readFileSync(path.join(RECORDINGS, name), 'utf8')) as Transcript;
+
+  it.each(files)('%s is understood by the client', async (name) => expectVerdicts(read(name)));
+
+  it.each(files)('%s says what the sandbox says, but for what it accepts', async (name) => {
+    const transcript = read(name);
+    const rows = await compareWithSandbox(transcript, ACCOUNT);
+    const differing = rows.filter(({ verdict }) => verdict === 'differs').map(({ id }) => id);
+    expect(differing.sort()).toEqual(Object.keys(transcript.accepted ?? {}).sort());
+  });
+
+  it.each(files)('%s holds nothing that looks like a credential', (name) => {
+    const text = fs.readFileSync(path.join(RECORDINGS, name), 'utf8');
+    expect(text).not.toMatch(/eyJ[\w-]{10}|\b[a-z0-9]{32}\b|graphcred_conformance_/);
+  });
+});

@@ -1,0 +1,225 @@
+// Each answer of real servers, with every status and at every operation that can meet it.
+import { describe, expect, test } from 'vitest';
+import { REFUSALS } from '../../src/core/protocol/refusal-table.js';
+import { type ConnectionOptions, GraphConnection } from '../../src/index.js';
+import {
+  type Operation,
+  type Said,
+  SECRET,
+  STATUSES,
+  SUSPENDED,
+  TEXT_REPLIES,
+  TOKEN,
+  TOKEN_REPLIES,
+} from './core-replies-data.js';
+import { rawServer, refusalOf, sandbox, spilled } from './core-support.js';
+
+/** A server that says the same to everything, but for what is said first to whom it is told. */
+async function saying(status: number, body: string, first: Readonly<Record<string, string>> = {}) {
+  const asked: string[] = [];
+  const url = await rawServer(async (request, response) => {
+    let sent = '';
+    for await (const part of request) sent += part;
+    asked.push(`${request.method} ${request.url} ${decodeURIComponent(sent.replaceAll('+', ' '))}`);
+    const other =
+      first[`${request.method} ${request.url?.split('?')[0]}`] ??
+      first[decodeURIComponent(sent.replaceAll('+', ' '))];
+    if (other === undefined) response.writeHead(status).end(body);
+    else response.end(other);
+  });
+  return { url, asked };
+}
+
+function at(url: string, serverVersion: string, login: Said['login'], options: ConnectionOptions = {}) {
+  const credential = login === 'secret' ? { secret: SECRET } : { username: 'ada', password: 'correct-horse' };
+  return new GraphConnection({
+    restUrl: url,
+    gsqlUrl: url,
+    graph: 'demo',
+    serverVersion,
+    ...credential,
+    ...options,
+  });
+}
+
+const CALLS: Record<Operation, (conn: GraphConnection, secret: string) => Promise<unknown>> = {
+  list: (conn) => conn.getSecrets(),
+  create: (conn) => conn.createSecret('ci'),
+  drop: (conn) => conn.dropSecret('ci', { ignoreErrors: false }),
+  mint: (conn, secret) => conn.getToken({ secret }),
+  refresh: (conn, secret) => conn.refreshToken({ secret, token: TOKEN }),
+  delete: (conn, secret) => conn.deleteToken(secret, { token: TOKEN }),
+  check: (conn) => conn.checkToken(TOKEN),
+  ping: (conn) => conn.ping(),
+};
+/** A token is checked before it is deleted on 4.x, and a graph is chosen before a write on 3.x. */
+const BEFORE = {
+  'POST /gsql/v1/tokens/check': '{"error":false,"message":"The token verification succeed."}',
+};
+
+const rows = [...TOKEN_REPLIES, ...TEXT_REPLIES].flatMap((said) =>
+  said.versions.flatMap((version) =>
+    Object.entries(said.expect).map(([operation, code]) => ({
+      said,
+      version,
+      operation: operation as Operation,
+      code,
+      title: `${said.name} at ${operation} on ${version} is ${code}`,
+    })),
+  ),
+);
+
+describe('what real servers say, whatever the status', () => {
+  test.each(rows.map((row) => [row.title, row] as const))('%s', async (_title, row) => {
+    const { said, version, operation, code } = row;
+    for (const status of said.statuses ?? STATUSES) {
+      const body = said.text ?? JSON.stringify(said.json);
+      const { url } = await saying(status, body, operation === 'check' ? {} : BEFORE);
+      const conn = at(url, version, said.login);
+      const refused = await refusalOf(CALLS[operation](conn, said.login === 'secret' ? SECRET : ''));
+      expect(refused.code, `HTTP ${status}`).toBe(code === 'missing' ? 'NOT_FOUND' : code);
+      if (said.option !== undefined) expect(refused.option).toBe(said.option);
+      if (said.shows !== undefined) expect(refused.message).toContain(said.shows);
+      expect(spilled(refused)).not.toContain(SECRET);
+      expect(spilled(refused)).not.toContain(TOKEN);
+      if (code === 'missing') {
+        const skipped = conn.deleteToken(said.login === 'secret' ? SECRET : '', {
+          token: TOKEN,
+          skipNA: true,
+        });
+        expect(await skipped).toBe(true);
+      }
+    }
+  });
+
+  test.each(
+    SUSPENDED.versions.flatMap((version) =>
+      Object.keys(SUSPENDED.expect).map((operation) => [version, operation as Operation] as const),
+    ),
+  )('a suspended workspace on %s at %s is no reason to wait', async (version, operation) => {
+    const { url } = await saying(500, SUSPENDED.text ?? '');
+    const refused = await refusalOf(CALLS[operation](at(url, version, 'password'), ''));
+    expect(refused).toMatchObject({ code: 'SERVER_UNAVAILABLE', retryable: false });
+    expect(refused.hint).toMatch(/console/);
+  });
+});
+
+describe('a failed USE GRAPH', () => {
+  test.each(['3.2.0', '3.10.1'])('ends a write on %s before anything follows it', async (version) => {
+    for (const operation of ['create', 'drop'] as const) {
+      const { url, asked } = await saying(
+        200,
+        "Graph 'demo' does not exist.\nSuccessfully dropped secrets: [ci].\n",
+      );
+      const refused = await refusalOf(CALLS[operation](at(url, version, 'password'), ''));
+      expect(refused).toMatchObject({ code: 'NOT_FOUND', ambiguous: false });
+      expect(asked).toEqual(['POST /gsqlserver/gsql/file USE GRAPH demo']);
+    }
+  });
+
+  test.each(['create', 'drop'] as const)(
+    'between the trial and %s counts as not done, and that it may be done is said',
+    async (operation) => {
+      const follows = `The secret: ${SECRET} has been created for user "ada".\nSuccessfully dropped secrets: [ci].\n__GSQL__RETURN__CODE__,0\n`;
+      const { url } = await saying(200, `Graph 'demo' does not exist.\n${follows}`, {
+        'USE GRAPH demo': "Using graph 'demo'\n",
+      });
+      const refused = await refusalOf(CALLS[operation](at(url, '3.10.1', 'password'), ''));
+      expect(refused).toMatchObject({ code: 'NOT_FOUND', ambiguous: true });
+      expect(refused.message).toMatch(/may have been run all the same, on another graph/);
+      expect(spilled(refused)).not.toContain(SECRET);
+    },
+  );
+
+  test('a connection tries a graph once', async () => {
+    const to = await sandbox({ serverVersion: '3.10.1' });
+    const conn = at(to.gsqlUrl, '3.10.1', 'password', { username: 'tigergraph', password: 'tigergraph' });
+    for (const alias of ['a', 'b', 'c']) await conn.createSecret(alias);
+    await conn.dropSecrets(['a', 'b', 'c']);
+    expect(to.requests.length).toBe(7);
+  });
+});
+
+describe('names that read like refusals', () => {
+  const NAMES = [
+    'permission_sync',
+    'permission',
+    'denied',
+    'privilege',
+    'does_not_have',
+    'already_exists',
+    'not_found',
+    'failed_to',
+    'license_expired',
+    'secret',
+    'token',
+    'graph',
+    'invalid',
+  ];
+
+  test.each(['3.2.0', '3.10.1', '4.0.0', '4.1.2'])(
+    'change nothing as aliases and graphs on %s',
+    async (serverVersion) => {
+      const to = await sandbox({ serverVersion, graphs: NAMES });
+      for (const name of NAMES) {
+        const conn = new GraphConnection({
+          restUrl: to.restUrl,
+          gsqlUrl: to.gsqlUrl,
+          username: 'tigergraph',
+          password: 'tigergraph',
+          graph: name,
+        });
+        expect(await conn.dropSecret(name)).toBe(`Nothing dropped. Not found: ${name}.`);
+        await conn.createSecret(name);
+        expect((await refusalOf(conn.createSecret(name))).code).toBe('ALREADY_EXISTS');
+        expect(Object.keys(await conn.getSecrets())).toContain(name);
+        expect(await conn.dropSecret(name)).toBe(`Dropped: ${name}.`);
+        const elsewhere = new GraphConnection({
+          restUrl: to.restUrl,
+          gsqlUrl: to.gsqlUrl,
+          username: 'tigergraph',
+          password: 'wrong-password',
+          graph: `${name}_2`,
+        });
+        expect((await refusalOf(elsewhere.getSecrets())).code).toBe('AUTH_FAILED');
+      }
+    },
+  );
+
+  test.each(NAMES)('the alias %s in unknown words changes no verdict', async (name) => {
+    for (const words of [
+      `Cannot drop ${name}`,
+      `Cannot drop '${name}' now`,
+      `Cannot drop [${name}, other]`,
+      `You cannot have ${name}: it is ${name} and ${name}`,
+    ]) {
+      const { url } = await saying(400, JSON.stringify({ error: true, message: words }), {
+        'GET /gsql/v1/secrets': JSON.stringify({ error: false, results: [{ alias: name, value: SECRET }] }),
+      });
+      const refused = await refusalOf(at(url, '4.1.2', 'password').dropSecret(name));
+      expect(refused.code).toBe('SERVER_ERROR');
+    }
+  });
+});
+
+describe('the table of refusals', () => {
+  test.each(REFUSALS.map((row, at) => ({ ...row, at })))('row $at: $means, by "$example"', async (row) => {
+    const { meaningOf } = await import('../../src/core/protocol/server-error.js');
+    const request = {
+      server: 'service',
+      base: 'http://127.0.0.1',
+      method: 'POST',
+      path: '/x',
+      operation: row.on?.[0],
+    } as const;
+    const login =
+      row.login === undefined ? {} : { authorization: { scheme: row.login, credential: undefined as never } };
+    const refused = {
+      status: row.status ?? 200,
+      code: row.code ?? '',
+      returnCode: row.returnCode,
+      message: row.returnCode === undefined ? row.example : '',
+    };
+    expect(meaningOf({ ...request, ...login }, refused)).toBe(row.means);
+  });
+});

@@ -1,0 +1,127 @@
+// A version that was remembered is asked for again when an answer does not fit it: once, and without a credential.
+import { describe, expect, test } from 'vitest';
+import { BoundCredential, GraphConnection, Sensitive, type ServerVersion } from '../../src/index.js';
+import { rawServer, refusalOf, sandbox } from './core-support.js';
+
+/** Nothing listens at port 9000 there, which is where 3.x would be; a sandbox of somebody else is on 127.0.0.1. */
+const HOST = process.platform === 'linux' ? '127.0.0.2' : '127.0.0.1';
+
+const LOGIN = { username: 'tigergraph', password: 'tigergraph', graph: 'demo' };
+
+const CALLS: Record<string, (conn: GraphConnection) => Promise<unknown>> = {
+  getToken: (conn) => conn.getToken(),
+  getSecrets: (conn) => conn.getSecrets(),
+  createSecret: (conn) => conn.createSecret('ci'),
+  dropSecret: (conn) => conn.dropSecret('nobody'),
+  deleteToken: (conn) => conn.deleteToken('', { token: 'a'.repeat(32), skipNA: true }),
+  'restAuthentication, where the REST server is gone': (conn) => conn.restAuthentication(),
+};
+
+/** Requests to the service server alone are told the version; the REST server's address follows from it. */
+function at(gsqlUrl: string, knownVersion: string, found: ServerVersion[]): GraphConnection {
+  return new GraphConnection({
+    ...LOGIN,
+    gsqlUrl,
+    knownVersion,
+    onVersion: (version) => found.push(version),
+  });
+}
+
+describe.each([
+  ['3.10.1', '4.1.2'],
+  ['3.2.0', '4.1.2'],
+])('a server of %s that is now %s', (before, after) => {
+  test.each(Object.keys(CALLS))('%s goes on with the new version', async (name) => {
+    const to = await sandbox({ serverVersion: after, host: HOST });
+    const found: ServerVersion[] = [];
+    const conn = at(to.gsqlUrl, before, found);
+    await CALLS[name]!(conn);
+    expect(found.map(({ version }) => version)).toEqual([after]);
+    expect((await conn.findVersion()).version).toBe(after);
+    const probes = to.requests.filter(({ path }) => path === '/gsql/v1/version');
+    expect(probes.map(({ login }) => login)).toEqual(['none']);
+  });
+});
+
+describe.each([
+  ['4.1.2', '3.10.1'],
+  ['3.2.0', '3.10.1'],
+])('a server of %s that is now %s', (before, after) => {
+  test.each(['getToken', 'getSecrets', 'createSecret', 'dropSecret'])(
+    '%s goes on with the new version',
+    async (name) => {
+      const to = await sandbox({ serverVersion: after });
+      const { port } = new URL(to.restUrl);
+      const found: ServerVersion[] = [];
+      const conn = new GraphConnection({
+        ...LOGIN,
+        gsqlUrl: to.gsqlUrl,
+        restPort: Number(port),
+        knownVersion: before,
+        onVersion: (version) => found.push(version),
+      });
+      await CALLS[name]!(conn);
+      // GSQL text is the same on all of 3.x, so nothing shows there.
+      const unseen = before.startsWith('3') && name !== 'getToken';
+      expect(found.map(({ version }) => version)).toEqual(unseen ? [] : [after]);
+    },
+  );
+});
+
+test('a version that still answers is asked for once, and the answer is refused', async () => {
+  const asked: string[] = [];
+  const url = await rawServer((request, response) => {
+    asked.push(`${request.url} ${request.headers.authorization !== undefined}`);
+    if (request.url === '/gsql/v1/version') response.end('GSQL version: 4.1.2\n');
+    else response.writeHead(404).end('<html>404</html>');
+  });
+  const conn = new GraphConnection({ ...LOGIN, restUrl: url, gsqlUrl: url, knownVersion: '4.1.2' });
+  expect((await refusalOf(conn.getToken())).code).toBe('BAD_RESPONSE');
+  expect(asked).toEqual(['/gsql/v1/tokens true', '/gsql/v1/version false']);
+});
+
+test('a version that cannot be found any more leaves the first refusal as it is', async () => {
+  const url = await rawServer((_request, response) => {
+    response.writeHead(404).end('<html>404</html>');
+  });
+  const conn = new GraphConnection({ ...LOGIN, restUrl: url, gsqlUrl: url, knownVersion: '4.1.2' });
+  const refused = await refusalOf(conn.getToken());
+  expect(refused.code).toBe('BAD_RESPONSE');
+  expect(refused.message).toContain('/gsql/v1/tokens');
+});
+
+test.each([{ serverVersion: '4.1.2' }, { serverVersion: 'auto' }])(
+  'with %j nothing is asked again',
+  async (options) => {
+    let versions = 0;
+    const url = await rawServer((request, response) => {
+      if (request.url === '/gsql/v1/version') {
+        versions++;
+        response.end('GSQL version: 4.1.2\n');
+      } else response.writeHead(404).end('<html>404</html>');
+    });
+    const conn = new GraphConnection({ ...LOGIN, restUrl: url, gsqlUrl: url, ...options });
+    await refusalOf(conn.getToken());
+    expect(versions).toBe(options.serverVersion === 'auto' ? 1 : 0);
+  },
+);
+
+test('a credential bound to the pair of the old version is not sent to that of the new one', async () => {
+  const to = await sandbox({ serverVersion: '4.1.2' });
+  const host = new URL(to.gsqlUrl).origin;
+  const servers = { restUrl: 'http://127.0.0.1:9000', gsqlUrl: host };
+  const secret = new BoundCredential(new Sensitive('s'.repeat(32)), servers);
+  const conn = new GraphConnection({ graph: 'demo', gsqlUrl: host, knownVersion: '4.0.0', secret });
+  expect((await refusalOf(conn.getSecrets())).code).toBe('HOST_MISMATCH');
+  expect(to.requests).toEqual([]);
+});
+
+test('a write whose answer does not fit is made once', async () => {
+  const to = await sandbox({ serverVersion: '4.1.2' });
+  const found: ServerVersion[] = [];
+  await at(to.gsqlUrl, '3.10.1', found).createSecret('ci');
+  const writes = to.requests.filter(
+    ({ method, path, status }) => method === 'POST' && path === '/gsql/v1/secrets' && status === 200,
+  );
+  expect(writes.length).toBe(1);
+});

@@ -1,0 +1,114 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
+import { TEXT_TABLES, TEXTS } from '../../src/sandbox/texts.js';
+import { demo, raw, SECRET } from './sandbox-raw.js';
+
+const open: Sandbox[] = [];
+const start = async (options: SandboxOptions = {}) => {
+  const sandbox = await demo(options);
+  open.push(sandbox);
+  return sandbox;
+};
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
+});
+
+describe('the table of texts', () => {
+  it('has every text once, whichever part of the table it is in', () => {
+    const ids = Object.values(TEXT_TABLES).flatMap((part) => Object.keys(part));
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.sort()).toEqual(Object.keys(TEXTS).sort());
+  });
+
+  it('says of each text when it comes, where it is from and how well that is known', () => {
+    for (const [id, { when, source, evidence, variants }] of Object.entries(TEXTS)) {
+      expect([id, when.length > 5, source.length > 5]).toEqual([id, true, true]);
+      for (const one of [evidence, ...Object.values(variants ?? {}).map((v) => v.evidence)]) {
+        expect('RDCFA', id).toContain(one);
+      }
+    }
+  });
+});
+
+describe('the control path for texts', () => {
+  const set = (sandbox: Sandbox, value: string) => raw(sandbox.gsqlUrl, 'POST /__sandbox/texts', {}, value);
+  const ask = async (sandbox: Sandbox) => {
+    const reply = await raw(sandbox.restUrl, 'POST /requesttoken', {}, '{"secret":"unknown"}');
+    const { code, message } = JSON.parse(reply.body) as { code?: string; message: string };
+    return [reply.status, code, message];
+  };
+  const recorded = "The secret 'unknown' is invalid. Please enter a valid one.";
+
+  it('sets a variant, a status, or both, and goes back to the default', async () => {
+    const sandbox = await start();
+    expect(await ask(sandbox)).toEqual([200, 'REST-1101', recorded]);
+    await set(sandbox, '{"badSecret3":"old"}');
+    expect(await ask(sandbox)).toEqual([200, 'REST-3300', 'The secret is invalid.']);
+    await set(sandbox, '{"badSecret3":403}');
+    expect(await ask(sandbox)).toEqual([403, 'REST-1101', recorded]);
+    await set(sandbox, '{"badSecret3":{"variant":"old","status":500}}');
+    expect(await ask(sandbox)).toEqual([500, 'REST-3300', 'The secret is invalid.']);
+    await set(sandbox, '{"badSecret3":"default"}');
+    expect(await ask(sandbox)).toEqual([200, 'REST-1101', recorded]);
+  });
+
+  it('lists the texts as they stand, with their evidence and variants', async () => {
+    const sandbox = await start({ texts: { badSecret3: 401 } });
+    const list = JSON.parse((await raw(sandbox.gsqlUrl, 'GET /__sandbox/texts')).body) as object;
+    expect(Object.keys(list)).toEqual(Object.keys(TEXTS));
+    expect(list).toMatchObject({
+      badSecret3: { status: 401, code: 'REST-1101', evidence: 'R', variants: ['old'] },
+      mayNotCreateGlobal: { evidence: 'F', variants: ['old'] },
+    });
+  });
+
+  it('sets all or none, and says what there is instead', async () => {
+    const sandbox = await start();
+    for (const [value, words] of [
+      ['{"badSecret3":"old","nothing":"old"}', 'There is no such text: nothing.'],
+      ['{"badSecret3":"new"}', 'The text badSecret3 can be default, old.'],
+      ['{"badSecret3":302}', 'The status of the text badSecret3 can be 200, 400, 401, 403, 404, 500.'],
+      ['{"noGraphInUse":401}', 'The text noGraphInUse is a line of GSQL text: it has no status.'],
+      ['{"badSecret3":null}', 'Send {'],
+      ['{"toString":"old"}', 'There is no such text: toString.'],
+      ['{"__proto__":"old"}', 'There is no such text: __proto__.'],
+      ['{"badSecret3":"toString"}', 'The text badSecret3 can be default, old.'],
+      ['[1', ''],
+      ['null', 'Send a JSON object.'],
+    ] as const) {
+      const reply = await set(sandbox, value);
+      expect([value, reply.status]).toEqual([value, 400]);
+      expect((JSON.parse(reply.body) as { message: string }).message).toContain(words);
+      expect(await ask(sandbox)).toEqual([200, 'REST-1101', recorded]);
+    }
+    await expect(demo({ texts: { badSecret3: 'new' } })).rejects.toThrow('can be default, old');
+    await expect(demo({ switches: { maxLifetime: '1' as never } })).rejects.toThrow(
+      'maxLifetime can be a number',
+    );
+  });
+
+  it('has every variant and every status of every text', async () => {
+    const sandbox = await start();
+    for (const [id, { status, variants }] of Object.entries(TEXTS)) {
+      for (const variant of Object.keys(variants ?? {})) {
+        expect((await set(sandbox, JSON.stringify({ [id]: variant }))).status).toBe(200);
+      }
+      if (status !== undefined) expect((await set(sandbox, JSON.stringify({ [id]: 404 }))).status).toBe(200);
+    }
+  });
+
+  it('is known to one sandbox only', async () => {
+    const [one, other] = [await start({ texts: { badSecret3: 'old' } }), await start()];
+    expect((await ask(one))[1]).toBe('REST-3300');
+    expect((await ask(other))[1]).toBe('REST-1101');
+  });
+
+  it('keeps what a caller sends from being taken for a mark of the template', async () => {
+    const sandbox = await start();
+    const body = JSON.stringify({ secret: SECRET, token: '{token}{limit}$&' });
+    const reply = await raw(sandbox.restUrl, 'DELETE /requesttoken', {}, body);
+    expect((JSON.parse(reply.body) as { message: string }).message).toBe(
+      "The token '{token}{limit}$&' is invalid, please provide a valid one.",
+    );
+  });
+});

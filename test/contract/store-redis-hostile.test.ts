@@ -1,0 +1,231 @@
+import crypto from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { closeToken } from '../../src/store/redis/entries.js';
+import { createSeal } from '../../src/store/redis/seal.js';
+import { type Answer, array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
+import {
+  failureOf,
+  type Opened,
+  openRedis,
+  storeKey,
+  tokenRecord,
+  turnOptions,
+  valueIn,
+} from '../helpers/redis-store.js';
+
+const seal = createSeal(storeKey);
+
+/** What a machine with this store key would have put there for a token. */
+function sealedFor(key: string, { asKey = key, secondsLeft = 3600, of = seal, generation = 1 } = {}): Buffer {
+  const place = of.keyOf('t', of.nameOf('token', key));
+  const record = tokenRecord(asKey, secondsLeft);
+  const start = (record.expiresAtUnix as number) - Math.max(secondsLeft, 3600);
+  const value = new Sensitive(`token of ${asKey}`);
+  return closeToken(of, place, { record: { ...record, createdAtUnix: start }, value, generation });
+}
+
+/** A server that has this token under every name, alive for so long. */
+const offering =
+  (sealed: Buffer | null, lifeMs = 3_600_000): Answer =>
+  ([name = '', ...args]) => {
+    switch (name.toUpperCase()) {
+      case 'PTTL':
+        return `:${lifeMs}\r\n`;
+      case 'GET':
+        return bulk(sealed);
+      case 'MGET':
+        return array(bulk(sealed), ...args.slice(1).map(() => bulk(null)));
+      case 'EVAL':
+        return ':1\r\n';
+      default:
+        return '+OK\r\n';
+    }
+  };
+
+describe('a hostile Redis server', () => {
+  it('is believed when it offers what was sealed for this place', async () => {
+    const { url } = await startHostileRedis(offering(sealedFor('one')));
+    expect(await valueIn(openRedis(url), 'one')).toBe('token of one');
+  });
+
+  it.each([
+    ['the token of another identity', () => sealedFor('two')],
+    ['the token of another identity, sealed for this place', () => sealedFor('one', { asKey: 'two' })],
+    [
+      'a token sealed with another store key',
+      () => sealedFor('one', { of: createSeal(crypto.randomBytes(32)) }),
+    ],
+    ['a token that ended two days ago', () => sealedFor('one', { secondsLeft: -172_800 })],
+    ['a few bytes', () => Buffer.from('x')],
+    ['nothing', () => Buffer.alloc(0)],
+    ['bytes without meaning', () => crypto.randomBytes(900)],
+  ])('that offers %s gets it ignored with a warning', async (_what, sealed) => {
+    const { url } = await startHostileRedis(offering(sealed()));
+    const opened = openRedis(url);
+    expect(await valueIn(opened, 'one')).toBeUndefined();
+    expect(await valueIn(opened, 'one')).toBeUndefined();
+    expect(opened.warnings).toEqual([expect.stringContaining('Ignoring a token')]);
+  });
+
+  it.each([-2, -1, 0])('that gives a token a life of %d gets it ignored', async (lifeMs) => {
+    const { url } = await startHostileRedis(offering(sealedFor('one'), lifeMs));
+    expect(await valueIn(openRedis(url), 'one')).toBeUndefined();
+  });
+
+  // holds: C11.2, C11.5
+  it('cannot give a token a longer life than it had at first', async () => {
+    const { url } = await startHostileRedis(offering(sealedFor('one'), 9_000_000_000));
+    const record = await openRedis(url).store.find('one');
+    expect(record?.expiresAtUnix).toBeLessThanOrEqual(Date.now() / 1000 + 3601);
+  });
+
+  it('cannot pass an old token off as one minted just now', async () => {
+    const sealed = closeToken(seal, seal.keyOf('t', seal.nameOf('token', 'one')), {
+      record: tokenRecord('one', 3600, { requestedAtMs: Date.now() }),
+      value: new Sensitive('old'),
+      generation: 7,
+    });
+    const { url } = await startHostileRedis(offering(sealed));
+    const { store } = openRedis(url);
+    await store.find('one');
+    expect((await store.find('one'))?.info.requestedAtMs).toBe(0);
+  });
+
+  it('that keeps no token is found out when one is written', async () => {
+    const { url } = await startHostileRedis(offering(null));
+    const failure = await failureOf(openRedis(url).store.write(tokenRecord('one'), new Sensitive('mine')));
+    expect(failure).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining('it did not keep the token'),
+    });
+  });
+
+  const nonsense: [string, Answer][] = [
+    ['a number', () => ':7\r\n'],
+    ['a word', () => '+OK\r\n'],
+    ['nil', () => '$-1\r\n'],
+    ['no array', () => '*-1\r\n'],
+    ['an array that is too short', () => array(bulk('x'))],
+    ['an array that is too long', () => array(...Array.from({ length: 9 }, () => bulk('x')))],
+    ['arrays in arrays', () => array(array(bulk('x')), array(bulk('x')))],
+    ['arrays in arrays without end', () => '*1\r\n'.repeat(200_000)],
+    ['an array of four thousand million', () => '*4294967296\r\n'],
+    ['a string of a gigabyte', () => `$1000000000\r\n${'x'.repeat(100_000)}`],
+    ['a string without end', () => `$9999999\r\n${'x'.repeat(2_000_000)}`],
+    ['more replies than were asked for', () => '$-1\r\n'.repeat(50)],
+    ['types of RESP3', () => '%1\r\n+a\r\n+b\r\n'],
+    ['a push', () => '>3\r\n+message\r\n+a\r\n+b\r\n'],
+    ['HTTP', () => 'HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n'],
+    ['a line without end', () => 'x'.repeat(1_500_000)],
+    ['an unknown error', () => '-ERR pw is \x1b[31mpassword\r\n'],
+    ['an error without a text', () => '-\r\n'],
+  ];
+  it.each(nonsense)('that answers with %s is given up at once', async (_what, answer) => {
+    const hostile = await startHostileRedis(answer);
+    const failure = await failureOf(openRedis(hostile.url).store.find('one'));
+    expect(failure).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.not.stringMatching(/\p{Cc}|password/u),
+    });
+    expect(hostile.connections()).toBe(1);
+    for (const use of [
+      ({ store }: Opened) => store.list(),
+      ({ store }: Opened) => store.check(),
+      ({ store }: Opened) => store.remove('one'),
+      ({ store }: Opened) => store.write(tokenRecord('one'), new Sensitive('mine')),
+    ]) {
+      expect(await failureOf(use(openRedis(hostile.url)))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    }
+  });
+
+  it.each(nonsense)('that answers the list with %s lists nothing of its own', async (_what, answer) => {
+    const { url } = await startHostileRedis((command) =>
+      command[0] === 'ZRANGEBYSCORE' ? array(bulk('0'.repeat(32))) : answer(command),
+    );
+    expect(await failureOf(openRedis(url).store.list())).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  });
+
+  it.each([
+    ['nil', '$-1\r\n'],
+    ['OK', '+OK\r\n'],
+    ['an error', '-ERR go away\r\n'],
+    ['arrays in arrays without end', '*1\r\n'.repeat(50_000)],
+    ['SSH', 'SSH-2.0-OpenSSH_9.2\r\n'],
+  ])('that says %s before it is asked is given up', async (_what, greeting) => {
+    const { url } = await startHostileRedis(offering(sealedFor('one')), greeting);
+    expect(await failureOf(openRedis(url).store.find('one'))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  });
+
+  it.each([
+    'NOAUTH Authentication required.',
+    'NOPERM no permissions',
+    'WRONGPASS invalid username-password pair',
+  ])('that answers %s is asked once', async (text) => {
+    const hostile = await startHostileRedis(() => `-${text}\r\n`);
+    const { store } = openRedis(hostile.url, { username: 'job', password: new Sensitive('sesame') });
+    const failure = await failureOf(store.find('one'));
+    expect(failure).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining(text.split(' ')[0]!),
+    });
+    expect(failure?.hint).toBeDefined();
+    expect(await failureOf(store.check())).toBe(failure);
+    expect(hostile.commands).toEqual(['AUTH']);
+  });
+
+  it('that says nothing is waited for only once', async () => {
+    const hostile = await startHostileRedis(() => undefined);
+    const { store } = openRedis(hostile.url);
+    const start = performance.now();
+    const failure = await failureOf(store.find('one'));
+    expect(failure).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining('does not answer'),
+    });
+    expect(await failureOf(store.takeTurn('one', turnOptions(30_000, true)))).toBe(failure);
+    expect(performance.now() - start).toBeLessThan(3 * 2000);
+  });
+
+  it('that redirects in a circle is given up after a few connections', async () => {
+    const hostile = await startHostileRedis(() => `-MOVED 1 ${hostile.url.slice('redis://'.length)}\r\n`);
+    expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    });
+    // Five redirections for each try, of which there are a few in two seconds.
+    expect(hostile.connections()).toBeLessThan(60);
+  });
+
+  it('that redirects to no address is given up', async () => {
+    for (const to of ['', 'a:99999']) {
+      const { url } = await startHostileRedis(() => `-MOVED 1 ${to}\r\n`);
+      expect(await failureOf(openRedis(url).store.find('one'))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    }
+  });
+
+  it('that grants every turn and never frees one makes nobody wait for longer than asked', async () => {
+    const { url } = await startHostileRedis(([name = '', ...args]) =>
+      name === 'EVAL' ? ':0\r\n' : offering(null)([name, ...args]),
+    );
+    const { store } = openRedis(url);
+    expect(await failureOf(store.takeTurn('one', turnOptions(500, true)))).toMatchObject({
+      code: 'LOCK_TIMEOUT',
+    });
+  });
+
+  // holds: C11.1, C11.5
+  it('learns neither key nor value nor store key', async () => {
+    let received = '';
+    const { url } = await startHostileRedis((command) => {
+      received += command.join(' ');
+      return offering(null)(command);
+    });
+    const { store } = openRedis(url);
+    await store.find('a telling key');
+    await failureOf(store.write(tokenRecord('a telling key'), new Sensitive('a telling value')));
+    for (const telling of ['a telling key', 'a telling value', storeKey.toString('latin1')])
+      for (const form of ['latin1', 'hex', 'base64'] as const)
+        expect(received).not.toContain(Buffer.from(telling, 'latin1').toString(form).replace(/=+$/, ''));
+    expect(received).toContain('graphcred:1:');
+  });
+});

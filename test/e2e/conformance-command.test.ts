@@ -1,0 +1,152 @@
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Transcript } from '../../scripts/conformance/run.js';
+import { ACCOUNT, withServer } from '../contract/conformance-support.js';
+import { spotted } from '../helpers/canary.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { block } from '../helpers/docs.js';
+
+const CANARY = new Map([[ACCOUNT.password, 'the password']]);
+
+interface Ended {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** `onStart` gets the process, for signals. */
+function conformance(argv: string[], stdin = '', onStart?: (kill: () => void) => void): Promise<Ended> {
+  const child = spawn(process.execPath, ['scripts/conformance.mjs', ...argv]);
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  child.stdin.end(stdin);
+  onStart?.(() => child.kill('SIGINT'));
+  return new Promise((resolve) => child.on('close', (status) => resolve({ status, stdout, stderr })));
+}
+
+describe('npm run conformance', () => {
+  it('prints the table, exits 0 at an equal server and writes a transcript without the password', async () => {
+    const out = temporaryHome();
+    await withServer({ serverVersion: '3.10.1' }, async ({ gsqlUrl, restUrl }) => {
+      const where = ['--gsql-url', gsqlUrl, '--rest-url', restUrl, '--graph', 'demo', '--out', out];
+      const ended = await conformance(
+        [...where, '-u', ACCOUNT.user, '--password-stdin'],
+        `${ACCOUNT.password}\n`,
+      );
+      expect(ended.stderr).toContain('conformance-3.10.1.json');
+      expect(ended.stdout).toMatch(/same +bad-secret: .*\n(?:.*\n)* *\d+ same, 0 differ, 0 unknown\.\n$/);
+      expect(ended.status).toBe(0);
+      const text = fs.readFileSync(path.join(out, 'conformance-3.10.1.json'), 'utf8');
+      expect(spotted(text + ended.stdout + ended.stderr, CANARY)).toEqual([]);
+      expect((JSON.parse(text) as Transcript).version).toBe('3.10.1');
+    });
+  });
+
+  it('shows their answer beside ours and exits 1 at a server that differs', async () => {
+    const out = temporaryHome();
+    const texts = { badSecret3: 'old' } as const;
+    await withServer({ serverVersion: '3.10.1', texts }, async ({ gsqlUrl, restUrl }) => {
+      const where = ['--gsql-url', gsqlUrl, '--rest-url', restUrl, '--graph', 'demo', '--out', out];
+      const ended = await conformance([...where, '-u', ACCOUNT.user, '--password-stdin'], ACCOUNT.password);
+      expect(ended.stdout).toMatch(
+        /differs +bad-secret: .*\n +theirs 200 .*The secret is invalid\..*\n +ours +200 .*Please enter a valid one/,
+      );
+      expect(ended.status).toBe(1);
+    });
+  });
+
+  it('removes what it made when it is interrupted', async () => {
+    const delays = [{ method: 'POST', path: '/gsqlserver/gsql/file', action: 'delay', ms: 50 } as const];
+    await withServer({ serverVersion: '3.10.1', faults: delays }, async (target, sandbox) => {
+      const { gsqlUrl, restUrl } = target;
+      const where = [
+        '--gsql-url',
+        gsqlUrl,
+        '--rest-url',
+        restUrl,
+        '--graph',
+        'demo',
+        '--out',
+        temporaryHome(),
+      ];
+      let watch: NodeJS.Timeout | undefined;
+      const ended = await conformance(
+        [...where, '-u', ACCOUNT.user, '--password-stdin'],
+        ACCOUNT.password,
+        (kill) => {
+          // The sandbox has given a token, so there is a secret to remove.
+          const hasToken = () =>
+            sandbox.requests.some(({ method, path: where, status }) => {
+              return method === 'POST' && where === '/requesttoken' && status === 200;
+            }) && sandbox.requests.filter(({ path: where }) => where.endsWith('/file')).length > 6;
+          watch = setInterval(() => {
+            if (!hasToken()) return;
+            clearInterval(watch);
+            kill();
+          }, 5);
+        },
+      );
+      clearInterval(watch);
+      expect(ended.stderr).toContain('Interrupted: removing');
+      expect(ended.stderr).not.toContain('Could not remove');
+      expect(ended.status).toBe(130);
+      const login = `Basic ${btoa(`${ACCOUNT.user}:${ACCOUNT.password}`)}`;
+      const shown = await fetch(`${gsqlUrl}/gsqlserver/gsql/file`, {
+        method: 'POST',
+        headers: { authorization: login },
+        body: 'USE GRAPH demo\nSHOW SECRET',
+      });
+      expect(await shown.text()).toContain('There is no secret.');
+    });
+  });
+
+  it('prints what it would send without asking for a password or sending anything', async () => {
+    const ended = await conformance(['--dry-run', '--server-version', '4.2.2']);
+    expect(ended).toMatchObject({ status: 0, stderr: '' });
+    expect(ended.stdout).toContain('POST <gsql-url>/gsql/v1/tokens (no login) {"secret":"{badSecret}"}');
+    expect(ended.stdout).not.toMatch(/drop-all|clear=/);
+  });
+
+  it.each([
+    [['-u', 'ada'], 'Give --gsql-url'],
+    [['--gsql-url', 'http://127.0.0.1:1', '--rest-url', 'http://127.0.0.1:1'], 'Give the user'],
+    [['--server-version', '5.0'], 'Write --server-version like'],
+    [
+      ['-u', 'ada', '--gsql-url', 'http://ada:pw@127.0.0.1:1', '--rest-url', 'http://127.0.0.1:1'],
+      'Give --gsql-url',
+    ],
+  ])('refuses %j with a sentence that says what to give', async (argv, sentence) => {
+    const ended = await conformance(argv, '');
+    expect(ended.stderr).toContain(sentence);
+    expect(ended.status).toBe(2);
+  });
+
+  it('runs as docs/conformance.md writes it', async () => {
+    const out = temporaryHome();
+    await withServer({ serverVersion: '4.2.2' }, async ({ gsqlUrl, restUrl }) => {
+      const line = block('conformance.md', 'Ask the server', 'sh');
+      const argv = line
+        .slice(line.indexOf(' -- ') + 4)
+        .split(/[\s\\]+/)
+        .filter((word) => word !== '');
+      const place = (option: string, value: string) => {
+        argv[argv.indexOf(option) + 1] = value;
+      };
+      place('--gsql-url', gsqlUrl);
+      place('--rest-url', restUrl);
+      place('--graph', 'demo');
+      place('-u', ACCOUNT.user);
+      const password = argv.indexOf('<');
+      const ended = await conformance([...argv.slice(0, password), '--out', out], ACCOUNT.password);
+      expect(ended.stdout).toContain('Server 4.2.2, beside the sandbox of that version:');
+      expect(fs.existsSync(path.join(out, 'conformance-4.2.2.json'))).toBe(true);
+    });
+  });
+});

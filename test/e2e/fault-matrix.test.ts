@@ -1,0 +1,227 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  EXCEPTIONS,
+  type Exception,
+  FAULTS,
+  type FaultName,
+  GENERATIONS,
+  type Generation,
+  KINDS,
+  OPERATIONS,
+  type Operation,
+  type OperationName,
+  type Scene,
+  setScene,
+} from './fault-matrix.js';
+
+const operations = Object.keys(OPERATIONS) as OperationName[];
+const generations = Object.keys(GENERATIONS) as Generation[];
+const faults = Object.keys(FAULTS) as FaultName[];
+/** `generation operation fault` to the exit statuses seen. */
+const seen = new Map<string, Set<number>>();
+const usedExceptions = new Set<Exception>();
+// `exec` listens for signals until its process ends, and here it runs in the process of the tests.
+process.setMaxListeners(0);
+
+async function inScene<T>(generation: Generation, work: (scene: Scene) => Promise<T>): Promise<T> {
+  const scene = await setScene(generation);
+  try {
+    return await work(scene);
+  } finally {
+    await scene.close();
+  }
+}
+
+/** Not all at once: each cell has servers and a home of its own. */
+async function inTurns<T>(jobs: readonly T[], work: (job: T) => Promise<void>): Promise<void> {
+  const waiting = [...jobs];
+  const worker = async () => {
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) await work(job);
+  };
+  await Promise.all(Array.from({ length: 6 }, worker));
+}
+
+describe.each(generations)('generation %s', (generation) => {
+  test.each(operations)('%s', async (name) => {
+    const operation: Operation = OPERATIONS[name];
+    const { argv, env } = operation;
+    const well = operation.well?.[generation] ?? 0;
+    const clean = await inScene(generation, async (scene) => {
+      const { status } = await scene.run(argv, env);
+      expect(status).toBe(well);
+      return scene.requests();
+    });
+    const cells = faults.flatMap((fault) =>
+      // Without a request there is nothing a fault could meet; it is looked at once all the same.
+      (clean.length === 0 ? [undefined] : clean).map((request, at) => ({ fault, request, number: at + 1 })),
+    );
+    const problems: string[] = [];
+    await inTurns(cells, async ({ fault, request, number }) => {
+      const expected = request === undefined ? well : expectedExit(generation, name, fault, request, number);
+      const found = await inScene(generation, (scene) => examine(scene, operation, fault, number, clean));
+      if (found.status !== expected) found.problems.push(`exit ${found.status}, not ${expected}`);
+      for (const problem of found.problems)
+        problems.push(`${fault} at request ${number} of ${clean.length}: ${problem}\n${found.stderr}`);
+      const cell = `${generation} ${name} ${fault}`;
+      seen.set(cell, (seen.get(cell) ?? new Set()).add(found.status));
+    });
+    expect(problems).toEqual([]);
+  });
+});
+
+function expectedExit(
+  generation: Generation,
+  name: OperationName,
+  fault: FaultName,
+  request: Parameters<typeof KINDS.mint>[0],
+  number: number,
+): number {
+  const { exit } = FAULTS[fault];
+  if (exit === 0) return exit;
+  const exception = EXCEPTIONS.find(
+    ({ of, generation: only, faults: named, at }) =>
+      of.includes(name) &&
+      (only ?? generation) === generation &&
+      (named === undefined || named.includes(fault)) &&
+      (at === undefined || at(request, number)),
+  );
+  if (exception) usedExceptions.add(exception);
+  return exception?.exit ?? exit;
+}
+
+/** Lets the fault meet one request, and looks at everything that must hold whatever happens. */
+async function examine(
+  scene: Scene,
+  operation: Operation,
+  fault: FaultName,
+  number: number,
+  clean: readonly Parameters<typeof KINDS.mint>[0][],
+): Promise<{ status: number; stderr: string; problems: string[] }> {
+  const before = await scene.kept();
+  scene.sandbox.addFault({ ...FAULTS[fault].fault, nth: number });
+  const quick: Record<string, string> = fault === 'delay' ? { GRAPHCRED_TIMEOUT: '1' } : {};
+  const argv = operation.argv.includes('-q') ? operation.argv : [...operation.argv, '-q'];
+  const { status, stdout, stderr } = await scene.run(argv, { ...operation.env, ...quick });
+  const problems: string[] = [];
+  const met = clean[number - 1];
+
+  if (/[^\P{C}\n]/u.test(stdout + stderr)) problems.push('control characters');
+  const said = stderr.split('\n').slice(0, -1);
+  const errors = said.filter((line) => /^graphcred: (?!warning: )/.test(line));
+  const strange = said.filter((line) => !/^(graphcred|hint): \S/.test(line));
+  // These two tell what they found on stdout.
+  const talks = operation.argv[0] !== 'doctor' && !(operation.argv[0] === 'status' && status === 4);
+  if (strange.length > 0) problems.push(`said beside the error: ${strange.join(' | ')}`);
+  if (talks && errors.length !== (status === 0 ? 0 : 1)) problems.push(`${errors.length} error lines`);
+
+  const requests = scene.requests();
+  for (const [kind, is] of Object.entries(KINDS)) {
+    // After a 404 a statement may follow: there is no such call, so nothing has happened.
+    const done = (request: (typeof requests)[number]) => is(request) && request.status !== 404;
+    const sent = requests.filter(done).length;
+    if (sent > clean.filter(is).length) problems.push(`${kind} sent ${sent} times`);
+    // What fails ends there: nothing is done after a request of which nobody knows what became of it.
+    if (status !== 0 && met && requests.slice(number).some(is)) problems.push(`${kind} after the failure`);
+    const lost = status === 7 && ['drop-after', 'truncate', 'delay'].includes(fault);
+    if (lost && met && is(met) && !stderr.includes('may have taken effect'))
+      problems.push(`no word that the ${kind} may have happened`);
+  }
+
+  const after = await scene.kept();
+  const secrets = Object.values(scene.secrets());
+  const works = Object.values(after).some(
+    ({ kind, value }) => kind === 'secret' && secrets.includes(value ?? ''),
+  );
+  const emptied = ['secret drop', 'logout --revoke'].includes(operation.argv.slice(0, 2).join(' '));
+  if (!works && !emptied) problems.push('no saved secret works any more');
+  if (operation.argv[1] === 'rotate') {
+    const again = status === 0 ? status : (await scene.run(operation.argv)).status;
+    if (again !== 0) problems.push(`a second run ends in ${again}`);
+    return { status, stderr, problems };
+  }
+  if (status === 0 && operation.removes) return { status, stderr, problems };
+  for (const [key, { kind, alias, value }] of Object.entries(before)) {
+    if (after[key]?.value === value) continue;
+    // A token the server says it does not accept is forgotten.
+    if (kind === 'token' && (status === 4 || status === 3)) continue;
+    if (kind === 'secret' && !secrets.includes(value ?? '')) continue;
+    problems.push(`the ${kind} ${alias ?? ''} is gone`);
+  }
+  return { status, stderr, problems };
+}
+
+test('every exception to the rule is met somewhere', () => {
+  expect(EXCEPTIONS.filter((exception) => !usedExceptions.has(exception))).toEqual([]);
+});
+
+/** Written by what this run has seen, with GRAPHCRED_WRITE_DOCS=1. */
+test('docs/reliability.md tells what was seen', () => {
+  const file = path.resolve('docs/reliability.md');
+  // What follows is written by test/e2e/interruptions.test.ts.
+  const [, interruptions = ''] = fs.readFileSync(file, 'utf8').split(/(?=\n## Ctrl-C)/);
+  const page = reliabilityPage() + interruptions;
+  if (process.env.GRAPHCRED_WRITE_DOCS === '1') fs.writeFileSync(file, page);
+  expect(fs.readFileSync(file, 'utf8')).toBe(page);
+});
+
+const MEANING: Record<FaultName, string> = {
+  'drop-before': 'the connection breaks before the server acts',
+  'drop-after': 'the server acts, then the connection breaks',
+  truncate: 'the server acts, half the answer comes, the connection breaks',
+  delay: 'no answer within `--timeout`',
+  sleeping: '502 and the page of a sleeping workspace',
+  starting: '202, the server is starting',
+  'status 429': 'too many requests',
+  'status 503': '503 with a web page',
+  'status 401': '401 with a refusal in JSON',
+  'status 500': '500 with a refusal in JSON',
+  redirect: '307 to somewhere else',
+  '200, error': '200 with `"error": true`',
+  empty: '200 with nothing',
+  html: '200 with a web page',
+  malformed: 'the server acts, half the answer comes as if it were whole',
+  clock: "the server's clock is an hour ahead from here on",
+};
+
+function reliabilityPage(): string {
+  const lines = [
+    '# What happens when the network or the server fails',
+    '',
+    'The tables below say how each operation ends when a server fails. A number is the exit status: 0 is success, 4 a refusal, 7 a server that cannot be',
+    'reached (try again), 8 an answer that cannot be used, 10 a part of the work; see [exit-codes.md](exit-codes.md). Two numbers in a cell mean that it depends',
+    'on which of its requests met the fault: after the first alias was dropped, for example, `secret drop` ends with 10.',
+    '',
+    'Written by `test/e2e/fault-matrix.test.ts`: the sandbox misbehaves at the first, second, … last request of each operation in turn. The test also',
+    'checks in each of these cases that',
+    '',
+    '* what is kept on this machine is the same as before, unless the server has confirmed that it is gone,',
+    '* no mint, create or drop was sent a second time, and none was sent after the failure,',
+    '* stderr has one line that says what happened, and that it may have taken effect where that is so,',
+    '* neither stream has a control character.',
+    '',
+    'A broken `secret rotate` is run once more after each failure, and finishes.',
+    '',
+    '| fault | what the server does |',
+    '|---|---|',
+    ...faults.map((fault) => `| ${fault} | ${MEANING[fault]} |`),
+  ];
+  for (const generation of generations) {
+    lines.push('', `## ${generation === '3.5' ? '3.5 to 3.11' : '4.x'}`, '');
+    lines.push(`| operation | ${faults.join(' | ')} |`, `|---|${faults.map(() => '---').join('|')}|`);
+    for (const name of operations) {
+      const cells = faults.map((fault) =>
+        [...(seen.get(`${generation} ${name} ${fault}`) ?? [])].sort((a, b) => a - b).join(' '),
+      );
+      lines.push(`| ${name} | ${cells.join(' | ')} |`);
+    }
+  }
+  const whys = new Set(EXCEPTIONS.map(({ why }) => why));
+  lines.push(
+    '',
+    'Several statuses: it depends on which request the fault met. Where a row differs from the others:',
+    '',
+  );
+  return [...lines, ...[...whys].map((why) => `* ${why}`), ''].join('\n');
+}

@@ -1,0 +1,334 @@
+// What the table of faults and operations is made of; the test beside it runs every cell.
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { Fault } from '../../src/sandbox/faults.js';
+import type { RequestLogEntry } from '../../src/sandbox/request-log.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { openStore } from '../../src/store/open.js';
+import { cli, type Result } from '../helpers/cli.js';
+
+export const GENERATIONS = { '3.5': '3.10.1', '4': '4.1.2' } as const;
+export type Generation = keyof typeof GENERATIONS;
+
+const SEEDED = 'old0xxxxxxxxxxxxxxxxxxxxxxxxxxxx';
+
+/** Exit status a fault ends in, whatever was asked for; the exceptions are in the test. */
+export const FAULTS = {
+  'drop-before': { fault: { action: 'drop-before' }, exit: 7 },
+  'drop-after': { fault: { action: 'drop-after' }, exit: 7 },
+  truncate: { fault: { action: 'truncate' }, exit: 7 },
+  delay: { fault: { action: 'delay', ms: 600_000 }, exit: 7 },
+  sleeping: { fault: { action: 'sleeping' }, exit: 7 },
+  starting: { fault: { action: 'starting' }, exit: 7 },
+  'status 429': { fault: { action: 'status', status: 429 }, exit: 7 },
+  'status 503': { fault: { action: 'status', status: 503, body: 'html' }, exit: 7 },
+  'status 401': { fault: { action: 'status', status: 401 }, exit: 4 },
+  'status 500': { fault: { action: 'status', status: 500 }, exit: 8 },
+  redirect: { fault: { action: 'status', status: 307, header: 'Location: http://127.0.0.1:1/' }, exit: 8 },
+  '200, error': { fault: { action: 'status', status: 200 }, exit: 8 },
+  empty: { fault: { action: 'status', status: 200, body: 'empty' }, exit: 8 },
+  html: { fault: { action: 'html' }, exit: 8 },
+  malformed: { fault: { action: 'malformed' }, exit: 8 },
+  clock: { fault: { action: 'clock', seconds: 3600 }, exit: 0 },
+} as const satisfies Record<string, { fault: Fault; exit: number }>;
+export type FaultName = keyof typeof FAULTS;
+
+export interface Operation {
+  readonly argv: readonly string[];
+  readonly env?: Record<string, string>;
+  /** Takes kept data away when it succeeds. */
+  readonly removes?: true;
+  /** Exit status without any fault. */
+  readonly well?: Partial<Record<Generation, number>>;
+}
+
+/** Every operation that talks to a server. Each begins with a saved secret `kept` and one held token. */
+export const OPERATIONS = {
+  'secret list': { argv: ['secret', 'list'] },
+  'secret create': { argv: ['secret', 'create', 'fresh'] },
+  'secret create --save': { argv: ['secret', 'create', 'fresh', '--save'] },
+  'secret drop': { argv: ['secret', 'drop', 'kept', 'old'], removes: true },
+  'secret prune': { argv: ['secret', 'prune', '--yes'] },
+  'secret rotate': { argv: ['secret', 'rotate', 'kept'], removes: true },
+  'token get, held': { argv: ['token', 'get'] },
+  'token get': { argv: ['token', 'get', '--lifetime', '3h'] },
+  'token get, version asked': {
+    argv: ['token', 'get', '--lifetime', '3h'],
+    env: { GRAPHCRED_SERVER_VERSION: 'auto' },
+  },
+  'token refresh': { argv: ['token', 'refresh', '--lifetime', '2h'], removes: true, well: { '4': 8 } },
+  'token delete': { argv: ['token', 'delete'], removes: true },
+  'token check': { argv: ['token', 'check'] },
+  'token list': { argv: ['token', 'list'] },
+  exec: { argv: ['exec', '-q', '--lifetime', '2h', '--', 'true'] },
+  'exec --revoke': { argv: ['exec', '-q', '--revoke', '--', 'true'] },
+  api: { argv: ['api', '/graph/demo/vertices/Person?limit=1'] },
+  'api --service': { argv: ['api', '--service', '/api/ping'] },
+  login: { argv: ['login', '-p', 'other', '--store', 'file'], removes: true },
+  'login, by secret': {
+    argv: ['login', '-p', 'other'],
+    env: { GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET: SEEDED },
+  },
+  'logout --revoke': { argv: ['logout', '--revoke'], removes: true },
+  status: { argv: ['status'] },
+  doctor: { argv: ['doctor'] },
+} as const satisfies Record<string, Operation>;
+export type OperationName = keyof typeof OPERATIONS;
+
+export interface Exception {
+  readonly of: readonly OperationName[];
+  readonly generation?: Generation;
+  /** Without it, all that end in something else than 0. */
+  readonly faults?: readonly FaultName[];
+  /** Whether it is about the request that the fault meets. */
+  readonly at?: (request: RequestLogEntry, number: number) => boolean;
+  readonly exit: number;
+  readonly why: string;
+}
+
+const isMint = ({ method, path: route }: RequestLogEntry) =>
+  method === 'POST' && /\/(requesttoken|v1\/tokens)$/.test(route);
+const isRevocation = (request: RequestLogEntry) => !isMint(request) && /token/.test(request.path);
+const isDrop = ({ method, path: route, statements }: RequestLogEntry) =>
+  statements.includes('DROP SECRET') || (method === 'DELETE' && route.endsWith('/secrets'));
+const isCreate = ({ method, path: route, statements }: RequestLogEntry) =>
+  statements.includes('CREATE SECRET') || (method === 'POST' && route.endsWith('/secrets'));
+/** What must not be sent again when nobody knows whether it happened. */
+export const KINDS = { mint: isMint, create: isCreate, drop: isDrop };
+
+const NO_ANSWER = ['200, error', 'empty', 'html', 'malformed', 'status 401', 'status 500'] as const;
+
+const FAILING = (Object.keys(FAULTS) as FaultName[]).filter((name) => FAULTS[name].exit !== 0);
+
+/** Where an operation ends in something else than its fault usually does. The first that fits counts. */
+export const EXCEPTIONS: readonly Exception[] = [
+  {
+    of: [
+      'secret list',
+      'secret create',
+      'secret create --save',
+      'secret drop',
+      'secret prune',
+      'secret rotate',
+      'login',
+      'doctor',
+    ],
+    faults: ['malformed'],
+    generation: '3.5',
+    at: ({ path: route }) => route.endsWith('/gsql/file'),
+    exit: 0,
+    why: '3.x text: the half that came held the whole answer; what it lacks is for the shell',
+  },
+  {
+    of: ['exec', 'exec --revoke'],
+    at: isMint,
+    exit: 125,
+    why: 'exec: no token, so the command was not started; `error.code` says which failure it was',
+  },
+  {
+    of: ['exec --revoke'],
+    generation: '4',
+    faults: ['200, error'],
+    at: (_request, number) => number === 2,
+    exit: 0,
+    why: '4.x says at its check that the token is not accepted, so there is nothing to revoke',
+  },
+  {
+    of: ['exec --revoke'],
+    at: isRevocation,
+    exit: 10,
+    why: 'exec --revoke: the command ended with 0, but its token could not be revoked and lives until its end',
+  },
+  {
+    of: ['secret rotate'],
+    generation: '3.5',
+    at: isRevocation,
+    exit: 0,
+    why: 'secret rotate: a trial token that could not be deleted is a warning; it ends after five minutes',
+  },
+  {
+    of: ['secret drop'],
+    faults: FAILING,
+    generation: '4',
+    at: (_request, number) => number === 2,
+    exit: 10,
+    why: 'secret drop, secret prune: the aliases before it are dropped, and named',
+  },
+  {
+    of: ['secret drop'],
+    faults: FAILING,
+    generation: '3.5',
+    // The first request tries the graph.
+    at: (_request, number) => number === 3,
+    exit: 10,
+    why: 'secret drop, secret prune: the aliases before it are dropped, and named',
+  },
+  {
+    of: ['secret prune'],
+    faults: FAILING,
+    at: (_request, number) => number === 3,
+    exit: 10,
+    why: 'secret drop, secret prune: the aliases before it are dropped, and named',
+  },
+  {
+    of: ['token get, version asked'],
+    generation: '3.5',
+    faults: NO_ANSWER.filter((fault) => fault !== 'status 401'),
+    at: (_request, number) => number === 1,
+    exit: 0,
+    why: 'version: the question for 4.x had no answer, and the question for 3.x had one',
+  },
+  {
+    of: ['token get, version asked'],
+    faults: ['status 401'],
+    at: ({ login, path: route }) => login === 'none' && route.endsWith('/version'),
+    exit: 0,
+    why: 'version: a server that wants a login there is the one that has this path; should it be another, its answers show it and it is asked again',
+  },
+  {
+    of: ['token get, version asked'],
+    generation: '4',
+    faults: ['malformed'],
+    at: (_request, number) => number === 1,
+    exit: 0,
+    why: 'version: the half that came tells it',
+  },
+  {
+    of: ['api', 'api --service'],
+    faults: ['empty', 'html', 'malformed'],
+    exit: 0,
+    why: 'api prints what it gets; only a status from 400 on or `"error": true` is a no',
+  },
+  {
+    of: ['status', 'doctor'],
+    faults: NO_ANSWER,
+    at: ({ path: route, login }) => login === 'none' && /\/(echo|ping)$/.test(route),
+    exit: 0,
+    why: 'status, doctor: what the look at REST authentication or the clock does not tell is reported as unknown',
+  },
+  {
+    of: ['token check', 'status'],
+    generation: '4',
+    faults: ['200, error'],
+    exit: 4,
+    why: '4.x says at its check that the token is not accepted',
+  },
+  {
+    of: ['token delete'],
+    generation: '4',
+    faults: ['200, error'],
+    at: (_request, number) => number === 1,
+    exit: 3,
+    why: '4.x says at its check that the token is not accepted, so it counts as missing',
+  },
+  {
+    of: ['logout --revoke'],
+    faults: ['drop-before', 'drop-after', 'truncate', 'delay', 'empty', 'html', 'malformed'],
+    at: (request) => isRevocation(request) && request.method === 'DELETE',
+    exit: 10,
+    why: 'logout --revoke: the token may have been revoked; it stays stored and is named',
+  },
+  {
+    of: ['login, by secret'],
+    generation: '4',
+    at: (_request, number) => number === 2,
+    exit: 0,
+    why: 'login, by secret: the alias of the secret could not be looked up, so it is saved under a name of its own',
+  },
+  {
+    of: ['logout --revoke'],
+    generation: '4',
+    faults: ['200, error'],
+    at: (_request, number) => number === 1,
+    exit: 0,
+    why: '4.x says at its check that the token is not accepted, so there is nothing to revoke',
+  },
+];
+
+export interface Kept {
+  readonly alias: unknown;
+  readonly kind: string;
+  readonly value: string | undefined;
+}
+
+interface ServerState {
+  secrets: { alias: string; value: string }[];
+  tokens: unknown;
+}
+
+export interface Scene {
+  readonly sandbox: Sandbox;
+  run(argv: readonly string[], env?: Record<string, string>): Promise<Result>;
+  /** Requests since the scene was set. */
+  requests(): RequestLogEntry[];
+  /** What this machine holds, in clear. */
+  kept(): Promise<Record<string, Kept>>;
+  /** Values of the secrets the server knows, by alias. */
+  secrets(): Record<string, string>;
+  close(): Promise<void>;
+}
+
+export async function setScene(generation: Generation): Promise<Scene> {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-matrix-'));
+  const stateFile = path.join(home, 'sandbox.json');
+  const serverVersion = GENERATIONS[generation];
+  const secret = (alias: string, at: number) => ({
+    alias,
+    value: at === 0 ? SEEDED : `generated${at}`.padEnd(32, 'x'),
+    user: 'tigergraph',
+    graph: 'demo',
+  });
+  const sandbox = await startSandbox({
+    serverVersion,
+    gsqlPort: 0,
+    ...(generation === '3.5' && { restPort: 0 }),
+    stateFile,
+    secrets: ['old', 'AUTO_GENERATED_ALIAS_abcdefg', 'AUTO_GENERATED_ALIAS_hijklmn'].map(secret),
+  });
+  const env = {
+    GRAPHCRED_REST_URL: sandbox.restUrl,
+    GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
+    GRAPHCRED_GRAPH: sandbox.graph,
+    GRAPHCRED_USERNAME: sandbox.username,
+    GRAPHCRED_PASSWORD: sandbox.password,
+    GRAPHCRED_STORE: 'file',
+    GRAPHCRED_SERVER_VERSION: serverVersion,
+  };
+  const run: Scene['run'] = (argv, more) => cli(home, argv, { env: { ...env, ...more } });
+  for (const argv of [
+    ['secret', 'create', 'kept', '--save'],
+    ['token', 'get'],
+  ]) {
+    const { status, stderr } = await run(argv);
+    if (status !== 0) throw new Error(`the scene cannot be set: ${stderr}`);
+  }
+  const before = sandbox.requests.length;
+  const store = await openStore('file', {
+    stateDir: path.join(home, '.local/state/graphcred'),
+    configDir: path.join(home, '.config/graphcred'),
+    warn: () => {},
+    keychain: undefined as never,
+  });
+  return {
+    sandbox,
+    run,
+    requests: () => sandbox.requests.slice(before),
+    async kept() {
+      const found: Record<string, Kept> = {};
+      for (const record of await store.list()) {
+        const value = (await store.read(record))?.reveal();
+        found[record.key] = { alias: record.info.alias, kind: record.kind, value };
+      }
+      return found;
+    },
+    secrets: () => {
+      const state = JSON.parse(fs.readFileSync(stateFile, 'utf8')) as ServerState;
+      return Object.fromEntries(state.secrets.map(({ alias, value }) => [alias, value]));
+    },
+    async close() {
+      await sandbox.close();
+      fs.rmSync(home, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,194 @@
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { bench, cli, temporaryHome } from '../helpers/cli.js';
+import { MINTER, READER, redisSkipReason, startRedis } from '../helpers/redis.js';
+
+const storeKey = crypto.randomBytes(32).toString('base64');
+
+/** A database and a Redis server; each home is a machine of its own. */
+async function fleet(serverVersion = '3.10.1', users?: readonly string[]) {
+  const database = await bench({ serverVersion });
+  const redis = await startRedis(users ? { users } : {});
+  const env: Record<string, string> = {
+    ...database.env,
+    GRAPHCRED_STORE: 'redis',
+    GRAPHCRED_STORE_KEY: storeKey,
+    GRAPHCRED_REDIS_URL: redis.url,
+  };
+  const machine = (more: Record<string, string> = {}) => {
+    const home = temporaryHome();
+    return (line: string) => cli(home, line.split(' '), { env: { ...env, ...more } });
+  };
+  const mints = () =>
+    database.sandbox.requests.filter(({ method, path: route }) => method === 'POST' && /tokens?$/.test(route))
+      .length;
+  return { ...database, redis, env, machine, mints };
+}
+
+describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
+  // holds: C11.3
+  it.each(['3.10.1', '4.1.2'])('mints once for all machines: %s', async (version) => {
+    const { machine, mints } = await fleet(version);
+    const results = await Promise.all(
+      Array.from({ length: 4 }, () => machine()).flatMap((run) => [run('token get'), run('token get')]),
+    );
+    expect(results.map(({ status }) => status)).toEqual(Array(8).fill(0));
+    expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
+    expect(mints()).toBe(1);
+    expect((await machine()('token get -o json')).stdout).toContain('"source":"store"');
+    expect(mints()).toBe(1);
+  });
+
+  it('mints anew with --fresh, for all who ask for that at once', async () => {
+    const { machine, mints } = await fleet();
+    const first = (await machine()('token get')).stdout;
+    const run = machine();
+    const second = (await run('token get --fresh')).stdout;
+    expect(second).not.toBe(first);
+    expect((await run('token get')).stdout).toBe(second);
+    expect(mints()).toBe(2);
+  });
+
+  // holds: C11.6
+  it('gives a reader a token without any credential of the database', async () => {
+    const { env, machine, mints } = await fleet('3.10.1', ['user default off', MINTER, READER]);
+    const minter = machine({
+      GRAPHCRED_REDIS_USERNAME: 'minter',
+      GRAPHCRED_REDIS_PASSWORD: 'minting',
+      GRAPHCRED_PRINCIPAL: 'nightly',
+    });
+    const { GRAPHCRED_USERNAME: _user, GRAPHCRED_PASSWORD: _password, ...reading } = env;
+    const home = temporaryHome();
+    const passwordFile = path.join(home, 'password');
+    fs.writeFileSync(passwordFile, 'reading\n', { mode: 0o600 });
+    const read = (line: string) =>
+      cli(home, line.split(' '), {
+        env: {
+          ...reading,
+          GRAPHCRED_REDIS_USERNAME: 'reader',
+          GRAPHCRED_REDIS_PASSWORD_FILE: passwordFile,
+        },
+      });
+    expect(await read('token get --principal nightly')).toMatchObject({ status: 2, stdout: '' });
+    const minted = await minter('token get');
+    expect(minted.status).toBe(0);
+    expect(await read('token get --principal nightly')).toEqual({ ...minted, stderr: '' });
+    expect(await read('token get --principal other')).toMatchObject({ status: 2, stdout: '' });
+    expect(mints()).toBe(1);
+  });
+
+  // holds: C11.4
+  it('goes on with one mint for each machine when the Redis server is away', async () => {
+    const { machine, mints, redis } = await fleet();
+    await redis.kill();
+    const [one, two] = [machine(), machine()];
+    const results = await Promise.all([one, one, two, two].map((run) => run('token get')));
+    for (const { status, stderr } of results) {
+      expect(status).toBe(0);
+      expect(stderr).toContain('this machine uses its own tokens');
+    }
+    expect(mints()).toBe(2);
+    await redis.restart();
+    // What a machine minted meanwhile is shared once that is possible again.
+    const shared = await one('token get');
+    expect(shared.stdout).toBe(results[0]?.stdout);
+    expect((await machine()('token get')).stdout).toBe(shared.stdout);
+    expect(mints()).toBe(2);
+  });
+
+  it('shares a refusal, so that a wrong password is tried once by all who ask at once', async () => {
+    const { machine, mints } = await fleet();
+    const machines = Array.from({ length: 6 }, () => machine({ GRAPHCRED_PASSWORD: 'wrong' }));
+    const results = await Promise.all(machines.map((run) => run('token get')));
+    expect(results.map(({ status }) => status)).toEqual(Array(6).fill(4));
+    expect(mints()).toBeLessThanOrEqual(3);
+  });
+
+  it('lists the tokens of the fleet', async () => {
+    const { machine } = await fleet();
+    await machine()('token get');
+    const { stdout } = await machine()('token list -o json');
+    expect(JSON.parse(stdout).tokens).toEqual([expect.objectContaining({ store: 'redis', graph: 'demo' })]);
+  });
+
+  // holds: C11.8
+  it('leaves the shared tokens at logout, and ends them with --revoke', async () => {
+    const { machine, redis } = await fleet();
+    const run = machine();
+    const token = (await run('token get')).stdout;
+    const first = await run('logout');
+    expect(first).toMatchObject({ status: 3, stdout: '' });
+    expect(first.stderr).toContain('--revoke ends them for all');
+    expect((await machine()('token get')).stdout).toBe(token);
+    expect(await run('logout --revoke')).toMatchObject({ status: 0 });
+    expect(await redis.cli('KEYS', '*:t:*')).toBe('');
+    expect((await machine()('token get')).stdout).not.toBe(token);
+  });
+
+  it('forgets at logout what this machine minted while the Redis server was away', async () => {
+    const { machine, redis } = await fleet();
+    const run = machine();
+    await redis.kill();
+    await run('token get');
+    expect(JSON.parse((await run('token list -o json')).stdout).tokens).toHaveLength(1);
+    expect(await run('logout')).toMatchObject({ status: 0 });
+    expect(JSON.parse((await run('token list -o json')).stdout).tokens).toHaveLength(0);
+  });
+
+  it('looks at the tokens of this machine while the Redis server is away, but deletes and refreshes none', async () => {
+    const { machine, redis } = await fleet();
+    const run = machine();
+    await redis.kill();
+    await run('token get');
+    const away = 'this looks at the tokens of this machine only';
+    const looking = expect.stringContaining(away);
+    expect(await run('token list')).toMatchObject({ status: 0, stderr: looking });
+    expect(await run('status')).toMatchObject({ status: 0, stderr: looking });
+    expect(await run('token check')).toMatchObject({ status: 0, stderr: looking });
+    expect(await run('token list --store redis')).toMatchObject({ status: 6, stdout: '' });
+    expect(await run('token delete')).toMatchObject({ status: 6, stdout: '' });
+    expect(await run('token refresh')).toMatchObject({ status: 6, stdout: '' });
+  });
+
+  it('says that deleting a token ends it for every job', async () => {
+    const { machine } = await fleet();
+    const run = machine();
+    await run('token get');
+    const deleted = await run('token delete');
+    expect(deleted).toMatchObject({ status: 0, stdout: 'Deleted 1 token.\n' });
+    expect(deleted.stderr).toContain('every job that uses one needs a new one');
+  });
+
+  it('refreshes the shared token, which all machines then find', async () => {
+    const { machine, mints } = await fleet();
+    await machine()('token get');
+    const refreshed = await machine()('token refresh');
+    expect(refreshed.status).toBe(0);
+    expect((await machine()('token get')).stdout).toBe(refreshed.stdout);
+    expect(mints()).toBe(1);
+  });
+
+  // holds: C11.8
+  it('never takes or ends a shared token in exec --revoke', async () => {
+    const { machine, mints } = await fleet();
+    const run = machine();
+    const shared = (await run('token get')).stdout;
+    expect(await run('exec --revoke -- true')).toMatchObject({ status: 0 });
+    expect(mints()).toBe(2);
+    expect((await machine()('token get')).stdout).toBe(shared);
+    expect(await run('token check')).toMatchObject({ status: 0 });
+  });
+
+  it('keeps names and credentials from the Redis server', async () => {
+    const { machine, redis, sandbox } = await fleet();
+    const token = (await machine()('token get')).stdout.trim();
+    const keys = (await redis.cli('KEYS', '*')).split('\n');
+    expect(keys.length).toBeGreaterThan(1);
+    let dump = keys.join('\n');
+    for (const key of keys.filter((key) => /:[tgr]:/.test(key))) dump += await redis.cli('GET', key);
+    for (const telling of [token, 'tigergraph', 'demo', sandbox.gsqlUrl, '127.0.0.1'])
+      expect(dump).not.toContain(telling);
+  });
+});

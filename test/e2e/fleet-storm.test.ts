@@ -1,0 +1,442 @@
+// What a fleet costs the database when everything happens at once, or something breaks. The short form runs with the e2e
+// lane; GRAPHCRED_DEEP=1 runs the full numbers. With GRAPHCRED_WRITE_DOCS=1 each row writes its figure into docs/fleet.md.
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { spotted } from '../helpers/canary.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { buildDriver } from '../helpers/driver.js';
+import { type FleetOptions, namespaceSkipReason, startFleet } from '../helpers/fleet.js';
+import type { JobEnd } from '../helpers/fleet-machine.js';
+import { type Answer, array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
+import { start } from '../helpers/process.js';
+import { DEEP } from '../helpers/property.js';
+import { redisSkipReason, startSentinels } from '../helpers/redis.js';
+
+const [JOBS, MACHINES] = DEEP ? [1000, 20] : [60, 4];
+/** For rows in which something breaks. */
+const [FEW_JOBS, FEW_MACHINES] = DEEP ? [200, 10] : [24, 4];
+const RUNS = DEEP ? 20 : 1;
+/** The short form shares its computer with other tests: so many times longer may a wait be there. */
+const LOADED = DEEP ? 1 : 3;
+const PAGE = 'docs/fleet.md';
+
+const noNamespaces = redisSkipReason() === undefined ? namespaceSkipReason() : undefined;
+if (noNamespaces) console.log(`machines of the storm are homes only: ${noNamespaces}`);
+
+let driver: Awaited<ReturnType<typeof buildDriver>>;
+beforeAll(async () => {
+  driver = await buildDriver('test/helpers/fleet-machine.ts');
+});
+afterAll(() => driver?.remove());
+
+const fleetOf = (machines: number, more: Partial<FleetOptions> = {}) =>
+  startFleet({ driver: driver.file, machines, ...more });
+
+/** Fails unless all have a token; the different ones. */
+function tokensOf(ends: readonly JobEnd[]): string[] {
+  const bad = ends.find(({ status, stdout }) => status !== 0 || stdout === '');
+  expect(bad, bad?.stderr).toBeUndefined();
+  return [...new Set(ends.map(({ stdout }) => stdout))];
+}
+
+/** Twelve megabytes of somebody else's. */
+const FLOOD = "for i = 1, 3000 do redis.call('SET', 'other:' .. i, string.rep('x', 4000)) end";
+
+/** Room again: or else the next token would be evicted while its jobs still read it. */
+const EBB = "for i = 1, 3000 do redis.call('DEL', 'other:' .. i) end";
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Jobs that all wait for the same answer of the database, which none gets before the last one waits. Their ends. */
+async function allAtOnce(
+  fleet: Awaited<ReturnType<typeof fleetOf>>,
+  jobs: number,
+  more: Readonly<Record<string, string>> = {},
+): Promise<JobEnd[]> {
+  fleet.database.hold();
+  const running: Promise<JobEnd[]>[] = [];
+  // Not all in one instant: one computer that plays twenty machines would keep each job from its first look for seconds.
+  const step = 5 * fleet.machines.length;
+  for (let started = 0; started < jobs; started += step) {
+    running.push(fleet.runAll(Math.min(step, jobs - started), 'token get', more));
+    await fleet.looked(Math.min(started + step, jobs));
+  }
+  fleet.database.release();
+  return (await Promise.all(running)).flat();
+}
+
+/** One job that has the lock and waits for the database, and many that wait for it. */
+async function stormBefore(fleet: Awaited<ReturnType<typeof fleetOf>>, jobs: number, line = 'token get') {
+  fleet.database.hold();
+  const holder = fleet.machines[0]!.run(1, line);
+  await fleet.database.matched(fleet.database.matches() + 1);
+  const others = fleet.machines.slice(1);
+  const waiting = others.map((machine) => machine.run(Math.ceil(jobs / others.length), line));
+  await fleet.looked(1 + others.length * Math.ceil(jobs / others.length));
+  return { holder, waiting: Promise.all(waiting).then((ends) => ends.flat()) };
+}
+
+const keepsNothing: Answer = ([name = '', ...args]) => {
+  if (name === 'MGET') return array(...args.map(() => bulk(null)));
+  if (name === 'GET') return bulk(null);
+  return name === 'PTTL' ? ':-2\r\n' : name === 'EVAL' ? ':1\r\n' : '+PONG\r\n';
+};
+
+describe.skipIf(redisSkipReason())('a storm', () => {
+  test.each(['3.10.1', '4.1.2'])('cold, then warm: %s', async (serverVersion) => {
+    const fleet = await fleetOf(MACHINES, { serverVersion, namespaces: noNamespaces === undefined });
+    const cold = await allAtOnce(fleet, JOBS);
+    expect(tokensOf(cold)).toHaveLength(1);
+    expect(fleet.database.matches()).toBe(1);
+    tokensOf(await fleet.runAll(JOBS));
+    expect(fleet.database.matches()).toBe(1);
+    const where = noNamespaces ? 'homes' : 'network namespaces';
+    note(`all at once, cold, ${serverVersion}`, '1 mint', `${many(JOBS, MACHINES)} in ${where}: 1`);
+    note(`all at once, warm, ${serverVersion}`, '0', `${many(JOBS, MACHINES)}: 0`);
+  });
+
+  test('each job a process of its own, cold', async () => {
+    const fleet = await fleetOf(1);
+    const homes = Array.from({ length: MACHINES }, temporaryHome);
+    const url = `redis://127.0.0.1:${fleet.redis.port}`;
+    const left = Array.from({ length: DEEP ? 1000 : 20 }, (_, index) => homes[index % homes.length]!);
+    const count = left.length;
+    const ends: { status: number; stdout: string; stderr: string }[] = [];
+    const one = async () => {
+      for (let home = left.pop(); home !== undefined; home = left.pop())
+        ends.push(
+          await start(['token', 'get'], { ...fleet.env, GRAPHCRED_REDIS_URL: url, HOME: home }).ended,
+        );
+    };
+    await Promise.all(Array.from({ length: 64 }, one));
+    expect(ends.filter(({ status }) => status !== 0)).toEqual([]);
+    expect(new Set(ends.map(({ stdout }) => stdout)).size).toBe(1);
+    expect(fleet.database.matches()).toBe(1);
+    note('processes, 64 at a time, cold', '1 mint', `${many(count, MACHINES)}: 1`);
+  });
+
+  test('the holder of the lock is killed', async () => {
+    let slowest = 0;
+    let most = 0;
+    for (let run = 0; run < RUNS; run++) {
+      const fleet = await fleetOf(FEW_MACHINES);
+      const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
+      const killedAt = Date.now();
+      fleet.machines[0]!.kill();
+      await holder;
+      const next = fleet.database.matched(2).then(() => fleet.database.release());
+      const ends = await waiting;
+      await next;
+      expect(tokensOf(ends)).toHaveLength(1);
+      slowest = Math.max(slowest, Math.min(...ends.map(({ at }) => at)) - killedAt);
+      most = Math.max(most, fleet.database.matches());
+    }
+    expect(most).toBeLessThanOrEqual(2);
+    expect(slowest).toBeLessThanOrEqual(3500 * LOADED);
+    note(
+      'the holder of the lock is killed',
+      '≤ 2 mints, next token in ≤ 3.5 s',
+      `${RUNS} ${RUNS === 1 ? 'run' : 'runs'}: ${most}, ${seconds(slowest)}`,
+    );
+  });
+
+  test.each([
+    [500, 2],
+    [3000, FEW_MACHINES + 1],
+  ])('the engine is killed, and back empty after %d ms', async (ms, bound) => {
+    const fleet = await fleetOf(FEW_MACHINES);
+    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
+    await fleet.redis.kill();
+    await pause(ms);
+    await fleet.redis.restart();
+    fleet.database.release();
+    tokensOf([...(await holder), ...(await waiting)]);
+    expect(fleet.database.matches()).toBeLessThanOrEqual(bound);
+    const promised = bound === 2 ? '≤ 2 mints' : '≤ machines + 1';
+    note(
+      `the engine is killed, back empty after ${ms / 1000} s`,
+      promised,
+      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
+    );
+  });
+
+  test('the engine is gone for good', async () => {
+    const fleet = await fleetOf(FEW_MACHINES);
+    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
+    const killedAt = Date.now();
+    await fleet.redis.kill();
+    fleet.database.release();
+    const ends = [...(await holder), ...(await waiting)];
+    tokensOf(ends);
+    const slowest = Math.max(...ends.map(({ at }) => at)) - killedAt;
+    expect(fleet.database.matches()).toBeLessThanOrEqual(FEW_MACHINES + 1);
+    expect(slowest).toBeLessThanOrEqual(11_000 * LOADED);
+    note(
+      'the engine is gone for good',
+      '≤ machines + 1, each job ≤ 11 s',
+      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}, ${seconds(slowest)}`,
+    );
+  });
+
+  test.each([500, 2000, 8000])('the engine is stopped for %d ms', async (ms) => {
+    const fleet = await fleetOf(FEW_MACHINES);
+    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
+    fleet.redis.suspend();
+    fleet.database.release();
+    await pause(ms);
+    fleet.redis.resume();
+    expect(tokensOf([...(await holder), ...(await waiting)])).toHaveLength(1);
+    expect(fleet.database.matches()).toBe(1);
+    note(
+      `the engine is stopped for ${ms / 1000} s`,
+      '1 mint',
+      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
+    );
+  });
+
+  test('Sentinels replace the engine', async () => {
+    const { master, replica, url } = await startSentinels();
+    const env = { GRAPHCRED_REDIS_URL: url, GRAPHCRED_REDIS_SENTINEL_MASTER: 'tokens' };
+    const fleet = await fleetOf(FEW_MACHINES, { redis: master, env });
+    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
+    await master.kill();
+    fleet.database.release();
+    tokensOf([...(await holder), ...(await waiting)]);
+    expect(await replica.cli('ROLE')).toMatch(/^master/);
+    expect(fleet.database.matches()).toBeLessThanOrEqual(2);
+    note('Sentinel failover', '≤ 2 mints', `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`);
+  });
+
+  test('the machine of the holder is cut off from the engine', async () => {
+    const fleet = await fleetOf(FEW_MACHINES);
+    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
+    fleet.machines[0]!.network.cut();
+    // The lock is free after its three seconds, and another machine asks the database too.
+    await fleet.database.matched(2);
+    fleet.database.release();
+    expect(tokensOf(await waiting)).toHaveLength(1);
+    tokensOf(await holder);
+    expect(fleet.database.matches()).toBe(2);
+    note(
+      'the holder is cut off',
+      '≤ 2 mints',
+      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
+    );
+  });
+
+  test('half of the machines are cut off from the engine', async () => {
+    const fleet = await fleetOf(FEW_MACHINES);
+    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
+    const half = FEW_MACHINES / 2;
+    for (const { network } of fleet.machines.slice(half)) network.cut();
+    fleet.database.release();
+    tokensOf([...(await holder), ...(await waiting)]);
+    expect(fleet.database.matches()).toBeLessThanOrEqual(1 + half);
+    note(
+      'half of the machines are cut off',
+      '≤ 1 + machines cut off',
+      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
+    );
+  });
+
+  test('clocks are an hour off, both ways, and tokens live for half an hour', async () => {
+    const hour = 3_600_000;
+    const fleet = await fleetOf(FEW_MACHINES, { clockMs: (index) => [-hour, hour, 0][index % 3]! });
+    const line = 'token get --lifetime 30m';
+    expect(tokensOf(await fleet.runAll(FEW_JOBS, line))).toHaveLength(1);
+    expect(tokensOf(await fleet.runAll(FEW_JOBS, line))).toHaveLength(1);
+    expect(fleet.database.matches()).toBe(1);
+    const [fresh] = tokensOf(await fleet.machines[0]!.run(1, `${line} --fresh`));
+    expect(tokensOf(await fleet.runAll(FEW_JOBS, line))).toEqual([fresh]);
+    expect(fleet.database.matches()).toBe(2);
+    note(
+      'clocks an hour off, both ways',
+      '1 mint, 1 more with `--fresh`',
+      `${many(FEW_JOBS, FEW_MACHINES)}: 1, 1`,
+    );
+  });
+
+  test('the engine has no room and evicts (allkeys-lru)', async () => {
+    const fleet = await fleetOf(FEW_MACHINES);
+    const waves = DEEP ? 10 : 3;
+    const { redis } = fleet;
+    await redis.cli('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
+    await redis.cli('CONFIG', 'SET', 'maxmemory', '4mb');
+    for (let wave = 0; wave < waves; wave++) {
+      expect(tokensOf(await fleet.runAll(FEW_JOBS))).toHaveLength(1);
+      expect(fleet.database.matches()).toBe(wave + 1);
+      // What is evicted is chosen from a sample, so one flood may miss it.
+      while ((await redis.cli('KEYS', 'graphcred:*:t:*')) !== '') await redis.cli('EVAL', FLOOD, '0');
+      await redis.cli('EVAL', EBB, '0');
+    }
+    note(
+      'evictions (`allkeys-lru`)',
+      '1 mint for each token evicted',
+      `${many(FEW_JOBS, FEW_MACHINES)}, ${waves} times evicted: ${waves}`,
+    );
+  });
+
+  test('the secret is wrong', async () => {
+    const fleet = await fleetOf(MACHINES);
+    const wrong = {
+      GRAPHCRED_SECRET: 'wrong0wrong0wrong0wrong0wrong0wr',
+      GRAPHCRED_USERNAME: '',
+      GRAPHCRED_PASSWORD: '',
+    };
+    const ends = await allAtOnce(fleet, JOBS, wrong);
+    expect([...new Set(ends.map(({ status }) => status))]).toEqual([4]);
+    expect(fleet.database.matches()).toBeLessThanOrEqual(3);
+    note('a wrong secret', '≤ 3 attempts by all', `${many(JOBS, MACHINES)}: ${fleet.database.matches()}`);
+  });
+
+  const replies: [string, Answer][] = [
+    ['of wrong types', () => ':7\r\n'],
+    ['nested without end', () => '*1\r\n'.repeat(200_000)],
+    ['without end', () => `$9999999\r\n${'x'.repeat(2_000_000)}`],
+    ['of another protocol', () => 'HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n'],
+    ['that never come', () => undefined],
+    ['that grant every lock and keep nothing', keepsNothing],
+  ];
+  test.each(replies)('a hostile engine gives replies %s', async (what, answer) => {
+    const fleet = await fleetOf(2);
+    const { url } = await startHostileRedis(answer);
+    const startedAt = Date.now();
+    const ends = await fleet.runAll(FEW_JOBS, 'token get --timeout 20', { GRAPHCRED_REDIS_URL: url });
+    const slowest = Math.max(...ends.map(({ at }) => at)) - startedAt;
+    for (const token of tokensOf(ends)) expect(await fleet.accepts(token)).toBe(true);
+    expect(fleet.database.matches()).toBeLessThanOrEqual(2);
+    expect(slowest).toBeLessThan(20_000);
+    const seen = `${many(FEW_JOBS, 2)}: ${fleet.database.matches()}, ${seconds(slowest)}`;
+    note(`hostile: replies ${what}`, '≤ machines, no hang', seen);
+  });
+
+  test('a hostile engine exchanges the tokens of two identities', async () => {
+    const fleet = await fleetOf(2);
+    const [one = ''] = tokensOf(await fleet.runAll(2));
+    const [oneKey = ''] = (await fleet.redis.cli('KEYS', '*:t:*')).split('\n');
+    const other = { GRAPHCRED_PRINCIPAL: 'other' };
+    const [two = ''] = tokensOf(await fleet.runAll(2, 'token get', other));
+    const keys = (await fleet.redis.cli('KEYS', '*:t:*')).split('\n');
+    const twoKey = keys.find((key) => key !== oneKey) ?? '';
+    expect(fleet.database.matches()).toBe(2);
+    for (const [from, to] of [
+      [oneKey, 'aside'],
+      [twoKey, oneKey],
+      ['aside', twoKey],
+    ] as const)
+      await fleet.redis.cli('RENAME', from, to);
+    const mine = await fleet.runAll(FEW_JOBS);
+    const theirs = await fleet.runAll(FEW_JOBS, 'token get', other);
+    expect(tokensOf(mine)).not.toContain(two);
+    expect(tokensOf(theirs)).not.toContain(one);
+    expect(mine[0]?.stderr).toContain('Ignoring a token on the Redis server');
+    expect(fleet.database.matches()).toBeLessThanOrEqual(4);
+    const seen = `${many(2 * FEW_JOBS, 2)}: no foreign token, ${fleet.database.matches() - 2} for 2 identities`;
+    note('hostile: tokens of two identities exchanged', 'no foreign token, ≤ machines', seen);
+  });
+
+  test('a hostile engine keeps a token after its end', async () => {
+    const fleet = await fleetOf(2);
+    const line = 'token get --lifetime 3s --min-ttl 1s';
+    const [old = ''] = tokensOf(await fleet.runAll(2, line));
+    const key = await fleet.redis.cli('KEYS', '*:t:*');
+    await fleet.redis.cli('PERSIST', key);
+    while (await fleet.accepts(old)) await pause(200);
+    const ends = await fleet.runAll(FEW_JOBS, line);
+    expect(tokensOf(ends)).not.toContain(old);
+    expect(fleet.database.matches()).toBeLessThanOrEqual(3);
+    const seen = `${many(FEW_JOBS, 2)}: ${fleet.database.matches() - 1}`;
+    note('hostile: a token kept after its end', 'no ended token, ≤ machines', seen);
+  });
+
+  test("the engine's dump tells nothing", async () => {
+    const user = { name: 'kanarie_user', password: 'Kanarie "zang\\vogel" 7431', role: 'superuser' as const };
+    const fleet = await fleetOf(2, {
+      sandbox: {
+        users: [user],
+        graphs: ['kanarie_graph'],
+        secrets: [
+          {
+            alias: 'kanarie_alias',
+            value: 'kan4r1e0secret0value0of0the0user',
+            user: user.name,
+            graph: 'kanarie_graph',
+          },
+        ],
+      },
+      env: {
+        GRAPHCRED_GRAPH: 'kanarie_graph',
+        GRAPHCRED_USERNAME: user.name,
+        GRAPHCRED_PASSWORD: user.password,
+        GRAPHCRED_PRINCIPAL: 'kanarie_label',
+      },
+    });
+    const [token = ''] = tokensOf(await fleet.runAll(4));
+    const secret = { GRAPHCRED_SECRET: 'kan4r1e0secret0value0of0the0user', GRAPHCRED_PRINCIPAL: '' };
+    const [fromSecret = ''] = tokensOf(await fleet.runAll(4, 'token get', secret));
+    const refused = await fleet.runAll(4, 'token get', {
+      GRAPHCRED_PASSWORD: 'Valse "kanarie"',
+      GRAPHCRED_PRINCIPAL: '',
+    });
+    expect(refused.map(({ status }) => status)).toEqual([4, 4, 4, 4]);
+    const file = path.join(temporaryHome(), 'dump.rdb');
+    await fleet.redis.cli('--rdb', file);
+    const dump = fs.readFileSync(file, 'latin1');
+    expect(dump).toContain('graphcred:1:');
+    expect((await fleet.redis.cli('KEYS', '*:[tr]:*')).split('\n').length).toBeGreaterThanOrEqual(3);
+    const host = fleet.env.GRAPHCRED_GSQL_URL!;
+    const canaries = new Map([
+      [token.trim(), 'token'],
+      [fromSecret.trim(), 'token from a secret'],
+      [user.name, 'user'],
+      [user.password, 'password'],
+      ['Valse "kanarie"', 'wrong password'],
+      ['kan4r1e0secret0value0of0the0user', 'secret'],
+      ['kanarie_graph', 'graph'],
+      ['kanarie_alias', 'alias'],
+      ['kanarie_label', 'principal'],
+      [fleet.storeKey.toString('latin1'), 'store key'],
+      [fleet.env.GRAPHCRED_STORE_KEY!, 'store key in base64'],
+      [host, 'address'],
+      [new URL(host).host, 'host'],
+      ['127.0.0.1', 'address of the host'],
+    ]);
+    expect(spotted(dump, canaries)).toEqual([]);
+    // The search finds what is there.
+    await fleet.redis.cli('SET', 'planted', Buffer.from(token.trim()).toString('base64'));
+    await fleet.redis.cli('--rdb', file);
+    expect(spotted(fs.readFileSync(file, 'latin1'), canaries)).toEqual(['token']);
+    note(
+      "the engine's dump",
+      'no host, user, graph, alias, token or password',
+      `${canaries.size} values looked for, in all writings: none`,
+    );
+  });
+});
+
+const figures = new Map<string, string>();
+
+const many = (jobs: number, machines: number) => `${jobs.toLocaleString('en')} jobs on ${machines} machines`;
+const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+
+function note(row: string, promised: string, seen: string): void {
+  console.log(`${row}: ${seen} (promised: ${promised})`);
+  figures.set(row, `| ${row} | ${promised} | ${seen} |`);
+}
+
+/** Replaces the rows that were run, and leaves the others as they were. */
+afterAll(() => {
+  if (process.env.GRAPHCRED_WRITE_DOCS !== '1') return;
+  const page = fs.readFileSync(PAGE, 'utf8');
+  const [, before = '', rows = '', after = ''] =
+    /^([\s\S]*<!-- storm: [^\n]*-->\n\n\| [^\n]*\n\| -[^\n]*\n)([\s\S]*?)(\n<!-- end of storm -->[\s\S]*)$/.exec(
+      page,
+    ) ?? [];
+  if (before === '') throw new Error(`${PAGE} has no marks for the storm.`);
+  const lines = new Map(
+    rows.split('\n').flatMap((line) => (line === '' ? [] : [[line.split(' | ')[0]!.slice(2), line]])),
+  );
+  for (const [row, line] of figures) lines.set(row, line);
+  fs.writeFileSync(PAGE, `${before}${[...lines.values()].join('\n')}\n${after}`);
+});

@@ -1,0 +1,53 @@
+import crypto from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { temporaryHome } from '../helpers/cli.js';
+import { sandboxFor, start } from '../helpers/process.js';
+import { redisSkipReason, startRedis } from '../helpers/redis.js';
+
+describe.skipIf(redisSkipReason())('the command of a fleet', () => {
+  test('shows the password of the Redis server to nobody, also not with DEBUG', async () => {
+    const home = temporaryHome();
+    const { env } = await sandboxFor(home);
+    const redis = await startRedis({ args: ['--requirepass', 'a-telling-password'] });
+    const shared = {
+      ...env,
+      DEBUG: '*',
+      GRAPHCRED_STORE: 'redis',
+      GRAPHCRED_STORE_KEY: crypto.randomBytes(32).toString('base64'),
+      GRAPHCRED_REDIS_URL: redis.url,
+      GRAPHCRED_REDIS_PASSWORD: 'a-telling-password',
+    };
+    for (const line of [['token', 'get', '-v'], ['token', 'list'], ['config', 'show'], ['doctor']]) {
+      const { stdout, stderr, status } = await start(line, shared).ended;
+      expect(status).toBe(0);
+      expect(stdout + stderr).not.toContain('a-telling-password');
+    }
+    const exec = await start(['exec', '--', process.execPath, '-p', 'JSON.stringify(process.env)'], shared)
+      .ended;
+    expect(exec.status).toBe(0);
+    expect(exec.stdout).toContain('TG_API_TOKEN');
+    expect(exec.stdout).not.toContain('GRAPHCRED_REDIS_');
+  });
+
+  test('mints once for forty processes on four machines', async () => {
+    const homes = Array.from({ length: 4 }, temporaryHome);
+    const { env, mints } = await sandboxFor(homes[0]!);
+    const { url } = await startRedis();
+    const storeKey = crypto.randomBytes(32).toString('base64');
+    const results = await Promise.all(
+      homes.flatMap((HOME) =>
+        Array.from({ length: 10 }, () => {
+          const shared = {
+            GRAPHCRED_STORE: 'redis',
+            GRAPHCRED_STORE_KEY: storeKey,
+            GRAPHCRED_REDIS_URL: url,
+          };
+          return start(['token', 'get'], { ...env, ...shared, HOME }).ended;
+        }),
+      ),
+    );
+    expect(results.map(({ status, stderr }) => [status, stderr])).toEqual(Array(40).fill([0, '']));
+    expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
+    expect(mints()).toBe(1);
+  });
+});

@@ -1,0 +1,176 @@
+// A machine that is not as expected: no home, no entry for the user, files that are pipes or have no end.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { temporaryHome } from '../helpers/cli.js';
+import { mountSkipReason } from '../helpers/keyring.js';
+import { COMMAND, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
+
+/** An upper bound of three times what `--timeout 2` allows. */
+const BOUND_MS = 6_000;
+const NOBODY = 54_321;
+const NAME_SERVER = '127.83.41.7';
+const noMounts = mountSkipReason() !== undefined;
+const canLeaveLookUp = 'execve' in process || standaloneSkipReason !== undefined;
+/** After this the system's resolver gives up by itself. */
+const RESOLVER_SECONDS = canLeaveLookUp ? 20 : 4;
+if (!canLeaveLookUp) console.log("Node 20 waits for the system's resolver: the time is not checked there");
+const cannotChangeUser =
+  process.getuid?.() === 0 ? undefined : 'only root can start a process as a user without an entry';
+if (cannotChangeUser) console.log(`skipped: ${cannotChangeUser}`);
+
+describe.skipIf(cannotChangeUser)('a user without a passwd entry and without HOME', () => {
+  const run = (argv: readonly string[], env: Record<string, string> = {}) => {
+    const [command, ...first] = COMMAND;
+    return spawnSync(command, [...first, ...argv], {
+      env: { PATH: process.env.PATH ?? '', ...env },
+      uid: NOBODY,
+      gid: NOBODY,
+      cwd: '/',
+      encoding: 'utf8',
+    });
+  };
+
+  test.each(['--version', 'help', 'help exit-codes'])('%s works', (line) => {
+    const { status, stdout, stderr } = run(line.split(' '));
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).not.toBe('');
+  });
+
+  test.each(['token list', 'config path', 'status --offline'])('%s ends without a stack trace', (line) => {
+    const { status, stderr } = run(line.split(' '));
+    expect(stderr).not.toMatch(/^\s+at /m);
+    expect(stderr).not.toContain('ran into a bug');
+    expect([0, 3, 6]).toContain(status);
+  });
+});
+
+// holds: C3.4
+test.each(['', '.', 'relative/home'])(
+  'HOME=%j: a planted ./.config is not the user’s own, and its program does not run',
+  async (home) => {
+    const folder = temporaryHome();
+    const ran = path.join(folder, 'ran');
+    for (const below of ['.config', 'relative/home/.config']) {
+      fs.mkdirSync(path.join(folder, below, 'graphcred'), { recursive: true });
+      fs.writeFileSync(
+        path.join(folder, below, 'graphcred', 'config.json'),
+        JSON.stringify({ graph: 'demo', username: 'x', secretCommand: ['touch', ran], timeout: 2 }),
+      );
+    }
+    const { status } = await start(
+      ['token', 'get', '--store', 'none', '--timeout', '2'],
+      { HOME: home, CI: '1' },
+      '',
+      folder,
+    ).ended;
+    expect(status).not.toBe(0);
+    expect(fs.existsSync(ran)).toBe(false);
+  },
+);
+
+describe('what never ends', () => {
+  /** Runs with a limit of 2 s; the answer must come within three times that. */
+  async function bounded(
+    argv: readonly string[],
+    env: Record<string, string>,
+    input: '' | 'open' = '',
+    cwd?: string,
+  ) {
+    const began = performance.now();
+    const result = await start([...argv, '--timeout', '2'], env, input, cwd).ended;
+    expect(performance.now() - began).toBeLessThan(BOUND_MS * 3);
+    expect(result.signal).toBeNull();
+    expect(result.stderr).not.toContain('ran into a bug');
+    return result;
+  }
+
+  test.each([
+    ['--password-file', ['token', 'get', '--password-file', 'FIFO'], {}],
+    ['--secret-file', ['token', 'get', '--secret-file', 'FIFO'], {}],
+    ['--ca', ['token', 'get', '--ca', 'FIFO'], {}],
+    ['--cert', ['token', 'get', '--cert', 'FIFO', '--key', 'FIFO'], {}],
+    ['the store key', ['token', 'get', '--store', 'file'], { GRAPHCRED_STORE_KEY_FILE: 'FIFO' }],
+    ['-d @', ['api', '/echo', '-d', '@FIFO'], {}],
+  ] as const)('a pipe that nobody writes to, as %s', async (what, argv, more) => {
+    const home = temporaryHome();
+    const { env } = await sandboxFor(home);
+    const fifo = path.join(home, 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    const put = (text: string) => text.replace('FIFO', fifo);
+    const own = Object.fromEntries(Object.entries(more).map(([name, value]) => [name, put(value)]));
+    const { status, stdout } = await bounded(argv.map(put), { ...env, ...own, GRAPHCRED_STORE: 'file' });
+    // Without its key the store cannot keep the token, which is then printed all the same.
+    if (what !== 'the store key')
+      expect({ failed: status !== 0, stdout }).toEqual({ failed: true, stdout: '' });
+    else expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
+  });
+
+  test.each([
+    ['--password-file', ['token', 'get', '--password-file', '/dev/zero']],
+    ['--ca', ['token', 'get', '--ca', '/dev/zero']],
+    ['-d @', ['api', '/echo', '-d', '@/dev/zero']],
+  ])('a device, as %s, is refused', async (_what, argv) => {
+    const home = temporaryHome();
+    const { env } = await sandboxFor(home);
+    const { status, stdout, stderr } = await bounded(argv, { ...env, GRAPHCRED_STORE: 'none' });
+    expect({ status, stdout }).toEqual({ status: expect.any(Number), stdout: '' });
+    expect([2, 5]).toContain(status);
+    expect(stderr).toContain('hint: ');
+  });
+
+  test('--password-stdin on an idle pipe ends with the time limit', async () => {
+    const { env } = await sandboxFor(temporaryHome());
+    const { status, stderr } = await bounded(
+      ['token', 'get', '--password-stdin', '--store', 'none'],
+      { ...env, GRAPHCRED_PASSWORD: '' },
+      'open',
+    );
+    expect([2, 7]).toContain(status);
+    expect(stderr).toContain('standard input');
+  });
+
+  test.skipIf(noMounts).each(['token get', 'secret create', 'status', 'doctor'])(
+    'a name server that does not answer: %s ends in time',
+    async (line) => {
+      const nameServer = createSocket('udp4');
+      onTestFinished(() => void nameServer.close());
+      await new Promise<void>((resolve, reject) => {
+        nameServer.once('error', reject).bind(53, NAME_SERVER, resolve);
+      });
+      const home = temporaryHome();
+      const file = path.join(home, 'resolv.conf');
+      fs.writeFileSync(file, `nameserver ${NAME_SERVER}\noptions timeout:${RESOLVER_SECONDS} attempts:1\n`);
+      const inside = 'mount --bind "$0" /etc/resolv.conf && exec "$@"';
+      const argv = [...line.split(' '), '--host', 'https://db.example', '--store', 'none', '--timeout', '2'];
+      const began = performance.now();
+      const { status, stdout, stderr } = spawnSync(
+        'unshare',
+        ['-m', 'sh', '-c', inside, file, ...COMMAND, ...argv],
+        {
+          env: { PATH: process.env.PATH ?? '', HOME: home, GRAPHCRED_USERNAME: 'x', GRAPHCRED_PASSWORD: 'y' },
+          encoding: 'utf8',
+        },
+      );
+      const seconds = (performance.now() - began) / 1000;
+      expect({ status, said: /within 2 s/.test(stdout + stderr) }).toEqual({ status: 7, said: true });
+      // Node 20 cannot leave a look-up behind: it ends when the system's resolver gives up.
+      expect(seconds).toBeLessThan(canLeaveLookUp ? BOUND_MS / 1000 : RESOLVER_SECONDS + BOUND_MS / 1000);
+    },
+  );
+
+  test('a config file of 1 GB does not hold up TAB', async () => {
+    const home = temporaryHome();
+    const cwd = path.join(home, 'cloned');
+    fs.mkdirSync(cwd);
+    fs.closeSync(fs.openSync(path.join(cwd, '.graphcredrc'), 'w'));
+    fs.truncateSync(path.join(cwd, '.graphcredrc'), 1024 ** 3);
+    const began = performance.now();
+    const { status, stdout } = await start(['__complete', 'token', ''], { HOME: home }, '', cwd).ended;
+    expect(performance.now() - began).toBeLessThan(BOUND_MS);
+    expect(status).toBe(0);
+    expect(stdout).toContain('get');
+  });
+});

@@ -1,0 +1,86 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Sensitive } from '../../src/core/sensitive.js';
+import {
+  MINTER,
+  privateCa,
+  READER,
+  redisSkipReason,
+  startCluster,
+  startRedis,
+  startSentinels,
+} from '../helpers/redis.js';
+import { failureOf, openRedis, tokenRecord, turnOptions, valueIn } from '../helpers/redis-store.js';
+
+describe.skipIf(redisSkipReason())('the store of a fleet', () => {
+  describe.each([
+    ['one server', async () => ({ url: (await startRedis()).url, options: {} })],
+    [
+      'one server with TLS and a private CA',
+      async () => {
+        const { ca, cert, key } = await privateCa();
+        return { url: (await startRedis({ tls: { ca, cert, key } })).url, options: { ca } };
+      },
+    ],
+    [
+      'a UNIX socket',
+      async () => {
+        const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-socket-'));
+        onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
+        const unixSocket = path.join(dir, 'redis.sock');
+        await startRedis({ unixSocket });
+        return { url: `unix://${unixSocket}`, options: {} };
+      },
+    ],
+    ['Sentinels', async () => ({ url: (await startSentinels()).url, options: { sentinelMaster: 'tokens' } })],
+    ['a cluster', async () => ({ url: (await startCluster()).url, options: {} })],
+    [
+      'a server where it has only the rights of a minter',
+      async () => ({
+        url: (await startRedis({ users: ['user default off', MINTER] })).url,
+        options: { username: 'minter', password: new Sensitive('minting') },
+      }),
+    ],
+  ])('behind %s', (_what, start) => {
+    it('keeps, lists, replaces and removes tokens, and gives one turn at a time', async () => {
+      const { url, options } = await start();
+      const writer = openRedis(url, options);
+      const reader = openRedis(url, options);
+      const record = tokenRecord('one');
+      await writer.store.check();
+      expect(await reader.store.find('one')).toBeUndefined();
+      await writer.store.write(record, new Sensitive('first'));
+      await writer.store.write(tokenRecord('two'), new Sensitive('second'));
+      expect(await reader.store.find('one')).toEqual(record);
+      expect(await valueIn(reader, 'one')).toBe('first');
+      expect((await reader.store.list()).map(({ key }) => key).sort()).toEqual(['one', 'two']);
+      await writer.store.write(record, new Sensitive('third'));
+      expect(await valueIn(reader, 'one')).toBe('third');
+      expect(await writer.store.remove('one')).toBe(true);
+      expect(await writer.store.remove('one')).toBe(false);
+      expect(await valueIn(reader, 'one')).toBeUndefined();
+      expect((await reader.store.list()).map(({ key }) => key)).toEqual(['two']);
+
+      const turn = await writer.store.takeTurn('one', turnOptions(5000, true));
+      const waiting = reader.store.takeTurn('one', turnOptions(20_000, true));
+      await turn?.write(tokenRecord('one'), new Sensitive('minted'));
+      await turn?.release();
+      expect(await waiting).toBeUndefined();
+      expect(await valueIn(reader, 'one')).toBe('minted');
+      expect([...writer.warnings, ...reader.warnings]).toEqual([]);
+    });
+  });
+
+  it('gives a reader the tokens, and no turn', async () => {
+    const { url } = await startRedis({ users: ['user default off', MINTER, READER] });
+    const minter = openRedis(url, { username: 'minter', password: new Sensitive('minting') });
+    await minter.store.write(tokenRecord('one'), new Sensitive('shared'));
+    const reader = openRedis(url, { username: 'reader', password: new Sensitive('reading') });
+    expect(await valueIn(reader, 'one')).toBe('shared');
+    expect((await reader.store.list()).length).toBe(1);
+    const failure = await failureOf(reader.store.takeTurn('one', turnOptions(5000, false)));
+    expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', message: expect.stringContaining('NOPERM') });
+  });
+});

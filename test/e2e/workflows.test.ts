@@ -1,0 +1,356 @@
+// The workflows of .github: what they may do, and their shell steps, run as the runner runs them.
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { defaultLoaders } from 'cosmiconfig';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { temporaryHome } from '../helpers/cli.js';
+import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
+import { BIN } from '../helpers/process.js';
+
+interface Step {
+  readonly name?: string;
+  readonly uses?: string;
+  readonly run?: string;
+  readonly env?: Record<string, string>;
+}
+interface Job {
+  readonly permissions?: Record<string, string>;
+  readonly steps?: readonly Step[];
+  readonly strategy?: { matrix: { os?: string[]; node?: number[]; include?: { target: string }[] } };
+}
+interface Workflow {
+  readonly permissions: Record<string, string>;
+  readonly jobs: Record<string, Job>;
+}
+
+const FOLDER = '.github/workflows';
+const text = (name: string) => fs.readFileSync(path.join(FOLDER, name), 'utf8');
+const read = (name: string) => defaultLoaders['.yaml'](name, text(name)) as Workflow;
+const [ci, release] = [read('ci.yml'), read('release.yml')];
+const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { version: string };
+
+/** The shell of a step. */
+function script(workflow: Workflow, job: string, name: string): string {
+  const step = workflow.jobs[job]?.steps?.find((one) => one.name === name);
+  if (step?.run === undefined) throw new Error(`${job} has no step ${name}`);
+  return step.run;
+}
+
+/** Runs it as `shell: bash` does, with these programs before all others. */
+async function bash(
+  run: string,
+  cwd: string,
+  env: Record<string, string> = {},
+  programs: Record<string, string> = {},
+) {
+  const home = temporaryHome();
+  const bin = path.join(home, 'bin');
+  fs.mkdirSync(bin);
+  for (const [name, body] of Object.entries(programs))
+    fs.writeFileSync(path.join(bin, name), `#!/bin/bash\n${body}\n`, { mode: 0o755 });
+  const file = path.join(home, 'step.sh');
+  fs.writeFileSync(file, run);
+  const child = spawn('bash', ['--noprofile', '--norc', '-eo', 'pipefail', file], {
+    cwd,
+    env: { HOME: home, CI: 'true', ...env, PATH: `${bin}:${process.env.PATH}` },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  const [status] = (await once(child, 'close')) as [number];
+  return { status, ...output };
+}
+
+function git(cwd: string, ...words: string[]): string {
+  const name = ['-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'init.defaultBranch=main'];
+  return execFileSync('git', [...name, ...words], { cwd, encoding: 'utf8' }).trim();
+}
+
+/** A repository with a version, its section in the changelog, and one commit. */
+function repository(changelog: string): string {
+  const folder = temporaryHome();
+  fs.writeFileSync(path.join(folder, 'package.json'), '{"version":"1.2.3"}');
+  fs.writeFileSync(path.join(folder, 'CHANGELOG.md'), changelog);
+  fs.writeFileSync(path.join(folder, '.gitignore'), 'dist/\nrelease/\n');
+  git(folder, 'init', '-q');
+  git(folder, 'add', '.');
+  git(folder, 'commit', '-q', '-m', 'all');
+  return folder;
+}
+
+const CHANGELOG = '# Changelog\n\n## Unreleased\n\n* later\n\n## 1.2.3\n\n* this\n\n## 1.2.2\n\n* earlier\n';
+
+describe('what the workflows may do', () => {
+  test.each(['ci.yml', 'release.yml'])(
+    '%s takes actions of GitHub alone, each pinned to a commit',
+    (name) => {
+      const uses = [...text(name).matchAll(/uses: (.*)$/gm)].map(([, value]) => value);
+      expect(uses.length).toBeGreaterThan(0);
+      for (const value of uses)
+        expect(value).toMatch(
+          /^(?:actions\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\.\/(?:\.github\/workflows\/ci\.yml)?)$/,
+        );
+    },
+  );
+
+  test('only the job that publishes reads a secret, that of the registry', () => {
+    const secrets = (name: string) => [...text(name).matchAll(/secrets\.(\w+)/g)].map(([, secret]) => secret);
+    expect(secrets('ci.yml')).toEqual([]);
+    expect(secrets('release.yml')).toEqual(['NPM_TOKEN']);
+    expect(JSON.stringify(release.jobs.npm)).toContain('secrets.NPM_TOKEN');
+  });
+
+  test('each job has the least rights, and those that may write run no code of dependencies', () => {
+    expect(ci.permissions).toEqual({ contents: 'read' });
+    for (const job of Object.values(ci.jobs)) expect(job.permissions).toBeUndefined();
+    expect(release.permissions).toEqual({});
+    const rights = Object.fromEntries(
+      Object.entries(release.jobs).map(([name, job]) => [name, job.permissions]),
+    );
+    expect(rights).toEqual({
+      ci: { contents: 'read' },
+      build: { contents: 'read' },
+      try: {},
+      npm: { 'id-token': 'write' },
+      release: { contents: 'write' },
+    });
+    for (const job of ['npm', 'release'])
+      for (const { run = '' } of release.jobs[job]?.steps ?? [])
+        expect(run).not.toMatch(/npm (?:ci|run|install)|node /);
+  });
+
+  test('no step puts a value of the event into its shell', () => {
+    for (const { jobs } of [ci, release])
+      for (const { steps = [] } of Object.values(jobs))
+        for (const { run = '' } of steps) expect(run).not.toContain('${' + '{');
+  });
+
+  test('three systems and three versions of Node are checked, and five executables are made and tried', () => {
+    expect(ci.jobs.check?.strategy?.matrix).toEqual({
+      os: ['ubuntu-24.04', 'macos-15', 'windows-2025'],
+      node: [20, 22, 24],
+    });
+    const targets = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'darwin-x64', 'windows-x64'];
+    expect(release.jobs.try?.strategy?.matrix.include?.map(({ target }) => target)).toEqual(targets);
+    const made = [...script(release, 'build', 'Build').matchAll(/--target (\S+)/g)].map(
+      ([, target]) => target,
+    );
+    expect([...made].sort()).toEqual([...targets].sort());
+  });
+});
+
+describe('the steps of ci.yml', () => {
+  test('the sandbox is ready when its step ends, and a token passes the check of the last step', async () => {
+    const folder = temporaryHome();
+    fs.symlinkSync(path.dirname(BIN), path.join(folder, 'bin'));
+    const output = path.join(folder, 'output');
+    const started = await bash(
+      script(ci, 'action', 'Sandbox').replace('nohup node', 'node'),
+      folder,
+      { GITHUB_OUTPUT: output },
+      {
+        // Its process id, so that it can be ended.
+        node: `echo $$ >> '${folder}/pid'; exec '${process.execPath}' "$@"`,
+      },
+    );
+    onTestFinished(() => {
+      process.kill(Number(fs.readFileSync(path.join(folder, 'pid'), 'utf8')));
+    });
+    expect(started).toMatchObject({ status: 0, stderr: '' });
+    const { restUrl, gsqlUrl } = JSON.parse(fs.readFileSync(output, 'utf8').replace(/^ready=/, ''));
+    const env = { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl };
+    const login = {
+      GRAPHCRED_USERNAME: 'tigergraph',
+      GRAPHCRED_PASSWORD: 'tigergraph',
+      GRAPHCRED_GRAPH: 'demo',
+    };
+    const minted = await bash('node bin/graphcred.js token get', folder, { ...env, ...login });
+    const check = script(ci, 'action', 'Use the token');
+    expect(await bash(check, folder, { ...env, TG_API_TOKEN: minted.stdout.trim() })).toMatchObject({
+      status: 0,
+    });
+    expect(await bash(check, folder, { ...env, TG_API_TOKEN: 'x'.repeat(32) })).toMatchObject({ status: 4 });
+  });
+
+  test.skipIf(keyringSkipReason())(
+    'a token goes into the keychain of the system and out of it again',
+    async () => {
+      const run = script(ci, 'check', 'A token in the keychain of the system');
+      await withKeyring({ state: 'unlocked' }, async ({ env }) => {
+        expect(await bash(run, process.cwd(), env)).toMatchObject({ status: 0 });
+      });
+      // Without a keychain it fails, so that it cannot pass by accident.
+      expect((await bash(run, process.cwd())).status).not.toBe(0);
+    },
+  );
+});
+
+describe('the steps of release.yml', () => {
+  test('the version is that of package.json', async () => {
+    const folder = repository(CHANGELOG);
+    const output = path.join(folder, 'output');
+    expect(await bash(script(release, 'build', 'Version'), folder, { GITHUB_OUTPUT: output })).toMatchObject({
+      status: 0,
+    });
+    expect(fs.readFileSync(output, 'utf8')).toBe('version=1.2.3\n');
+  });
+
+  test.each([
+    ['is released already', CHANGELOG, ['tag', 'v1.2.3'], 'raise the version'],
+    [
+      'has no section in the changelog',
+      '# Changelog\n\n## 1.2.30\n',
+      ['tag', 'v1.2.2'],
+      'no section ## 1.2.3',
+    ],
+  ])('a version that %s is not released', async (_name, changelog, tag, words) => {
+    const folder = repository(changelog);
+    git(folder, ...tag);
+    const { status, stdout } = await bash(script(release, 'build', 'Version'), folder, {
+      GITHUB_OUTPUT: '/dev/null',
+    });
+    expect(status).toBe(1);
+    expect(stdout).toMatch(new RegExp(`^::error::.*${words}`, 'm'));
+  });
+
+  test('the checksums name every file of the release, and a changed file is not published', async () => {
+    const folder = temporaryHome();
+    const dist = path.join(folder, 'dist-standalone');
+    fs.mkdirSync(path.join(dist, 'container'), { recursive: true });
+    const files = [
+      'graphcred-1.2.3.tgz',
+      'graphcred-linux-x64',
+      'graphcred-windows-x64.exe',
+      'graphcred_1.2.3_amd64.deb',
+    ];
+    for (const file of files) fs.writeFileSync(path.join(dist, file), file);
+    expect(await bash(script(release, 'build', 'Checksums'), folder)).toMatchObject({ status: 0 });
+    const sums = fs.readFileSync(path.join(dist, 'SHA256SUMS'), 'utf8');
+    expect(
+      sums
+        .trim()
+        .split('\n')
+        .map((line) => line.split('  ')[1]),
+    ).toEqual(files);
+    expect(fs.existsSync(path.join(dist, 'container'))).toBe(false);
+    const check = script(release, 'npm', 'Checksums');
+    expect(await bash(check, dist)).toMatchObject({ status: 0 });
+    fs.appendFileSync(path.join(dist, 'graphcred-1.2.3.tgz'), '!');
+    expect((await bash(check, dist)).status).not.toBe(0);
+  });
+
+  test.each(['', '.exe'])('an executable%s is tried before anything is published', async (suffix) => {
+    const folder = temporaryHome();
+    const run = script(release, 'try', 'The executable gets a token');
+    fs.writeFileSync(
+      path.join(folder, `graphcred-some-x64${suffix}`),
+      `#!/bin/sh\nexec '${process.execPath}' '${BIN}' "$@"\n`,
+    );
+    const env = { TARGET: 'some-x64', VERSION: version };
+    expect(await bash(run, folder, env)).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('accepts the token'),
+    });
+    expect((await bash(run, folder, { ...env, VERSION: '9.9.9' })).status).not.toBe(0);
+  });
+
+  test('npm publishes the tarball with provenance, and the token is in no file and on no command line', async () => {
+    const folder = temporaryHome();
+    const [npmrc, token] = [path.join(folder, 'npmrc'), 'npm_0123456789'];
+    const env = { NPM_CONFIG_USERCONFIG: npmrc, NODE_AUTH_TOKEN: token, VERSION: '1.2.3' };
+    const npm = `if [ "$1" = config ]; then echo https://registry.example.com/npm/; else echo "$*"; fi`;
+    const { status, stdout, stderr } = await bash(
+      script(release, 'npm', 'Publish with provenance'),
+      folder,
+      env,
+      {
+        npm,
+      },
+    );
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toBe('publish ./graphcred-1.2.3.tgz --ignore-scripts --provenance --access public\n');
+    expect(fs.readFileSync(npmrc, 'utf8')).toBe(
+      '//registry.example.com/npm/:_authToken=${' + 'NODE_AUTH_TOKEN}\n',
+    );
+  });
+
+  test('the real npm sends the token to its registry, and to nobody else', async () => {
+    const folder = temporaryHome();
+    fs.mkdirSync(path.join(folder, 'package'));
+    fs.writeFileSync(path.join(folder, 'package/package.json'), '{"name":"graphcred","version":"1.2.3"}');
+    execFileSync('tar', ['-czf', 'graphcred-1.2.3.tgz', 'package'], { cwd: folder });
+    const asked: string[] = [];
+    const registry = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url} ${request.headers.authorization}`);
+      request.resume().on('end', () => response.writeHead(201).end('{}'));
+    });
+    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      registry.closeAllConnections();
+      registry.close();
+    });
+    const env = {
+      NPM_CONFIG_USERCONFIG: path.join(folder, 'npmrc'),
+      NPM_CONFIG_REGISTRY: `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`,
+      NODE_AUTH_TOKEN: 'npm_0123456789',
+      VERSION: '1.2.3',
+    };
+    // Provenance can only be had on a runner of GitHub.
+    const npm = `exec '${execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim()}' "\${@/--provenance/--no-provenance}"`;
+    const { status, stdout, stderr } = await bash(
+      script(release, 'npm', 'Publish with provenance'),
+      folder,
+      env,
+      { npm },
+    );
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    expect(asked).toContain('PUT /graphcred Bearer npm_0123456789');
+    expect(stdout + stderr).not.toContain('npm_0123456789');
+  });
+
+  test('the tags hold the built action, and the branch does not', async () => {
+    const folder = repository(CHANGELOG);
+    const origin = temporaryHome();
+    git(origin, 'init', '-q', '--bare');
+    git(folder, 'remote', 'add', 'origin', origin);
+    git(folder, 'push', '-q', 'origin', 'HEAD:main');
+    // The major tag of an earlier release is moved.
+    git(folder, 'push', '-q', 'origin', 'HEAD:refs/tags/v1');
+    fs.mkdirSync(path.join(folder, 'dist/action'), { recursive: true });
+    fs.writeFileSync(path.join(folder, 'dist/action/main.cjs'), 'main');
+    fs.mkdirSync(path.join(folder, 'release'));
+    fs.writeFileSync(path.join(folder, 'release/file'), 'file');
+    execFileSync('sh', ['-c', 'sha256sum file > SHA256SUMS'], { cwd: path.join(folder, 'release') });
+    const tagged = await bash(script(release, 'release', 'Tag the sources with the built action'), folder, {
+      VERSION: '1.2.3',
+    });
+    expect({ status: tagged.status, stderr: tagged.stderr }).toMatchObject({ status: 0 });
+    for (const tag of ['v1.2.3', 'v1']) {
+      const files = git(origin, 'ls-tree', '-r', '--name-only', tag).split('\n');
+      expect(files).toContain('dist/action/main.cjs');
+      expect(files.filter((file) => /^release|^dist\/(?!action)/.test(file))).toEqual([]);
+      expect(git(origin, 'rev-parse', `${tag}^`)).toBe(git(origin, 'rev-parse', 'main'));
+    }
+  });
+
+  test('the release has the notes of its version alone', async () => {
+    const folder = repository(CHANGELOG);
+    const { status, stdout } = await bash(
+      script(release, 'release', 'Release'),
+      folder,
+      { VERSION: '1.2.3', GH_TOKEN: 'x' },
+      { gh: 'echo "$*"; cat notes.md' },
+    );
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^release create v1\.2\.3 --verify-tag --title v1\.2\.3 --notes-file notes\.md/);
+    expect(stdout).toMatch(/\* this/);
+    expect(stdout).not.toMatch(/later|earlier/);
+  });
+});

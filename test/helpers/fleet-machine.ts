@@ -1,0 +1,62 @@
+// One machine of a fleet: a process that runs jobs when it is told to, many at once, each as if it were a process of its
+// own. Reads orders from stdin, one JSON document a line, and answers each with one line per job.
+import path from 'node:path';
+import readline from 'node:readline';
+import type { Context } from '../../src/cli/context.js';
+import { main } from '../../src/cli/main.js';
+
+export interface Order {
+  readonly id: number;
+  readonly jobs: number;
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** How far the clock of this machine is ahead, in ms. */
+  readonly clockMs: number;
+}
+
+export interface JobEnd {
+  readonly id: number;
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Milliseconds since 1970, by the true clock. */
+  readonly at: number;
+}
+
+async function runJob({ id, argv, env, clockMs }: Order): Promise<JobEnd> {
+  const written = { stdout: '', stderr: '' };
+  const output = (name: 'stdout' | 'stderr') => ({
+    isTTY: false,
+    columns: undefined,
+    write: (text: string) => {
+      written[name] += text;
+    },
+  });
+  const now = () => Date.now() + clockMs;
+  const ctx: Context = {
+    argv,
+    env: { PATH: process.env.PATH, ...env },
+    cwd: process.env.HOME as string,
+    home: process.env.HOME,
+    platform: process.platform,
+    uid: process.getuid?.(),
+    pid: process.pid,
+    stdin: { isTTY: false, read: async () => '' },
+    stdout: output('stdout'),
+    stderr: output('stderr'),
+    now,
+    startedAt: now(),
+    self: { command: process.execPath, args: [path.resolve('bin/graphcred.js')] },
+    stopped: () => new Promise(() => {}),
+  };
+  const status = await main(ctx);
+  return { id, status, ...written, at: Date.now() };
+}
+
+readline.createInterface({ input: process.stdin }).on('line', (line) => {
+  const order = JSON.parse(line) as Order;
+  for (let index = 0; index < order.jobs; index++)
+    void runJob(order).then((end) => process.stdout.write(`${JSON.stringify(end)}\n`));
+});
+process.stdin.on('end', () => process.exit());
+process.stdout.write('ready\n');

@@ -1,0 +1,62 @@
+import crypto from 'node:crypto';
+import type { GraphException } from '../../src/core/errors.js';
+import { type RedisStoreOptions, redisStore } from '../../src/store/redis/store.js';
+import { parseRedisUrl } from '../../src/store/redis/url.js';
+import type { StoreRecord } from '../../src/store/store.js';
+import { temporaryHome } from './cli.js';
+
+/** The store key of everybody who names no other. */
+export const storeKey = crypto.randomBytes(32);
+
+export interface Opened {
+  readonly store: ReturnType<typeof redisStore>;
+  readonly warnings: string[];
+}
+
+/** A store as a process on a machine of its own would open it. */
+export function openRedis(url: string, options: Partial<RedisStoreOptions> = {}): Opened {
+  const warnings: string[] = [];
+  const sentinel = options.sentinelMaster !== undefined;
+  const store = redisStore({
+    ...parseRedisUrl(url, { sentinel }),
+    storeKey,
+    stateDir: temporaryHome(),
+    timeoutMs: 30_000,
+    now: Date.now,
+    warn: (message) => warnings.push(message),
+    ...options,
+  });
+  return { store, warnings };
+}
+
+export function tokenRecord(key: string, secondsLeft = 3600, info: StoreRecord['info'] = {}): StoreRecord {
+  const now = Math.floor(Date.now() / 1000);
+  return {
+    v: 1,
+    kind: 'token',
+    key,
+    store: 'redis',
+    createdAtUnix: now,
+    expiresAtUnix: now + secondsLeft,
+    info: { graph: 'demo', ...info },
+  };
+}
+
+export const valueIn = async ({ store }: Opened, key: string) => {
+  const record = await store.find(key);
+  return record && (await store.read(record))?.reveal();
+};
+
+export const failureOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => undefined,
+    (error) => error as GraphException,
+  );
+
+/** How a turn is waited for; `accepts` is said of any record that is there. */
+export const turnOptions = (waitMs: number, accepts: boolean) => ({
+  waitMs,
+  since: Date.now(),
+  now: Date.now,
+  accepts: () => accepts,
+});

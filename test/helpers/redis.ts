@@ -1,0 +1,243 @@
+// Real Redis servers for the tests: Debian's redis-server and redis-sentinel, each in a folder of its own, on
+// loopback ports of its own, ended with the test.
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { generate } from 'selfsigned';
+import { onTestFinished } from 'vitest';
+
+const execFileAsync = promisify(execFile);
+
+/** Why there is no Redis server here, printed once per call; undefined when there is. */
+export function redisSkipReason(): string | undefined {
+  try {
+    for (const program of ['redis-server', 'redis-sentinel', 'redis-cli'])
+      execFileSync(program, ['--version'], { stdio: 'ignore' });
+    return undefined;
+  } catch {
+    const reason =
+      'redis-server and redis-sentinel are not installed: apt install redis-server redis-sentinel';
+    if (process.env.GRAPHCRED_TEST_REDIS === 'required') throw new Error(reason);
+    console.warn(`Redis tests skipped: ${reason}`);
+    return reason;
+  }
+}
+
+export interface RedisServer {
+  readonly port: number;
+  readonly url: string;
+  /** Runs a command as the administrator: what redis-cli prints. */
+  cli(...args: string[]): Promise<string>;
+  /** Stops it with SIGKILL. */
+  kill(): Promise<void>;
+  /** Starts it again, empty, on the same port. */
+  restart(): Promise<void>;
+  /** Suspends it, so that it accepts connections and answers nothing. */
+  suspend(): void;
+  resume(): void;
+}
+
+export interface RedisOptions {
+  readonly port?: number;
+  /** Lines of a users.acl file. */
+  readonly users?: readonly string[];
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
+  readonly args?: readonly string[];
+  readonly unixSocket?: string;
+  /** Is given what ends the server. Default: it ends with the test. */
+  readonly onEnd?: (end: () => void) => void;
+}
+
+export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
+  const port = options.port ?? (await freePort());
+  const onEnd = options.onEnd ?? onTestFinished;
+  const dir = temporaryFolder(onEnd);
+  const args = [
+    '--bind',
+    '127.0.0.1',
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    '--dir',
+    dir,
+    ...(options.args ?? []),
+  ];
+  const cliArgs = ['-h', '127.0.0.1', '-p', String(port), '--no-auth-warning'];
+  if (options.tls) {
+    const file = (name: string, text: string) => {
+      fs.writeFileSync(path.join(dir, name), text);
+      return path.join(dir, name);
+    };
+    const { cert, key, ca } = options.tls;
+    const caFile = file('ca.pem', ca);
+    args.push('--port', '0', '--tls-port', String(port), '--tls-auth-clients', 'no');
+    args.push('--tls-cert-file', file('cert.pem', cert), '--tls-key-file', file('key.pem', key));
+    args.push('--tls-ca-cert-file', caFile);
+    cliArgs.push('--tls', '--cacert', caFile);
+  } else {
+    args.push('--port', String(port));
+  }
+  if (options.unixSocket !== undefined) args.push('--unixsocket', options.unixSocket);
+  if (options.users) {
+    fs.writeFileSync(
+      path.join(dir, 'users.acl'),
+      `${['user admin on >admin ~* &* +@all', ...options.users].join('\n')}\n`,
+    );
+    args.push('--aclfile', path.join(dir, 'users.acl'));
+    cliArgs.push('--user', 'admin', '--pass', 'admin');
+  }
+  let child = await launch('redis-server', args);
+  onEnd(() => {
+    child.kill('SIGKILL');
+  });
+  return {
+    port,
+    url: `${options.tls ? 'rediss' : 'redis'}://127.0.0.1:${port}`,
+    async cli(...command) {
+      return (await execFileAsync('redis-cli', [...cliArgs, ...command])).stdout.trimEnd();
+    },
+    async kill() {
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
+    async restart() {
+      child = await launch('redis-server', args);
+    },
+    suspend: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+  };
+}
+
+export interface SentinelSetup {
+  readonly master: RedisServer;
+  readonly replica: RedisServer;
+  /** The Sentinels' addresses, as a URL. */
+  readonly url: string;
+}
+
+/** One master, one replica, three Sentinels that know them as `tokens`. */
+export async function startSentinels({ downAfterMs = 1000 } = {}): Promise<SentinelSetup> {
+  const master = await startRedis();
+  const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
+  await until(async () => (await replica.cli('INFO', 'replication')).includes('master_link_status:up'));
+  const ports: number[] = [];
+  for (let index = 0; index < 3; index++) {
+    const port = await freePort();
+    const file = path.join(temporaryFolder(), 'sentinel.conf');
+    fs.writeFileSync(
+      file,
+      [
+        `port ${port}`,
+        'bind 127.0.0.1',
+        `dir ${path.dirname(file)}`,
+        `sentinel monitor tokens 127.0.0.1 ${master.port} 2`,
+        `sentinel down-after-milliseconds tokens ${downAfterMs}`,
+        'sentinel failover-timeout tokens 5000',
+        '',
+      ].join('\n'),
+    );
+    const child = await launch('redis-sentinel', [file]);
+    onTestFinished(() => {
+      child.kill('SIGKILL');
+    });
+    ports.push(port);
+  }
+  // A failover needs Sentinels that know each other and the replica.
+  for (const port of ports)
+    await until(async () => {
+      const { stdout } = await execFileAsync('redis-cli', [
+        '-p',
+        String(port),
+        'SENTINEL',
+        'master',
+        'tokens',
+      ]);
+      return /num-slaves\n1\n/.test(stdout) && /num-other-sentinels\n2\n/.test(stdout);
+    });
+  return { master, replica, url: `redis://${ports.map((port) => `127.0.0.1:${port}`).join(',')}` };
+}
+
+/** A cluster of three nodes, without replicas. */
+export async function startCluster(): Promise<{ nodes: RedisServer[]; url: string }> {
+  const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
+  const nodes: RedisServer[] = [];
+  for (let index = 0; index < 3; index++) nodes.push(await startRedis({ port: await freeBusPort(), args }));
+  const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
+  await execFileAsync('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-yes']);
+  for (const node of nodes)
+    await until(async () => (await node.cli('CLUSTER', 'INFO')).includes('cluster_state:ok'));
+  return { nodes, url: `redis://${addresses.join(',')}` };
+}
+
+/** A private CA, and a certificate it issued for 127.0.0.1. */
+export async function privateCa(): Promise<{ ca: string; cert: string; key: string }> {
+  const ca = await generate([{ name: 'commonName', value: 'a private CA' }], {
+    keySize: 2048,
+    extensions: [
+      { name: 'basicConstraints', cA: true, critical: true },
+      { name: 'keyUsage', keyCertSign: true, digitalSignature: true, critical: true },
+    ],
+  });
+  const { cert, private: key } = await generate([{ name: 'commonName', value: 'redis' }], {
+    keySize: 2048,
+    ca: { key: ca.private, cert: ca.cert },
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
+  });
+  return { ca: ca.cert, cert, key };
+}
+
+/** Rights of those who mint, and of those who only read. */
+export const MINTER =
+  'user minter on >minting resetkeys ~graphcred:1:* resetchannels -@all +get +mget +set +del +exists +incr +pexpire +pttl +eval +zadd +zrem +zrangebyscore +zremrangebyscore +ping +auth +hello +role +time';
+export const READER =
+  'user reader on >reading resetkeys %R~graphcred:1:* resetchannels -@all +get +mget +pttl +zrangebyscore +ping +auth +hello';
+
+async function launch(program: string, args: readonly string[]): Promise<ChildProcess> {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let log = '';
+  await new Promise<void>((resolve, reject) => {
+    const read = (text: Buffer) => {
+      log += text;
+      if (/Ready to accept connections|\+monitor master/.test(log)) resolve();
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    child.once('error', reject);
+    child.once('exit', () => reject(new Error(`${program} did not start: ${log}`)));
+  });
+  return child;
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+export async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** A port for a node of a cluster, which listens 10,000 above it as well. */
+async function freeBusPort(): Promise<number> {
+  for (;;) {
+    const port = await freePort();
+    if (port < 55_000) return port;
+    if (port - 20_000 > 1024) return port - 20_000;
+  }
+}
+
+function temporaryFolder(onEnd: (end: () => void) => void = onTestFinished): string {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-redis-'));
+  onEnd(() => fs.rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}

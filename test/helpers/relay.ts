@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** Passes connections on to a port of this machine, and can be told not to. */
+export interface Relay {
+  readonly port: number;
+  /** How many chunks that clients sent have matched. */
+  matches(): number;
+  /** Resolves when so many have matched. */
+  matched(count: number): Promise<void>;
+  /** Keeps back what matches from now on, until `release`. */
+  hold(): void;
+  release(): void;
+  /** From now on nothing passes in either direction, and nobody is told: the cable is cut. */
+  cut(): void;
+}
+
+export async function startRelay(
+  targetPort: number,
+  { host = '127.0.0.1', pattern }: { host?: string; pattern?: RegExp } = {},
+): Promise<Relay> {
+  const sockets = new Set<net.Socket>();
+  const held: (() => void)[] = [];
+  let waiting: { count: number; resolve: () => void }[] = [];
+  let matches = 0;
+  let holds = false;
+  let isCut = false;
+  const server = net.createServer((client) => {
+    sockets.add(client);
+    client.on('error', () => {});
+    client.on('close', () => sockets.delete(client));
+    if (isCut) {
+      client.pause();
+      return;
+    }
+    const target = net.connect(targetPort, '127.0.0.1');
+    sockets.add(target);
+    target.on('error', () => client.destroy());
+    target.on('close', () => {
+      sockets.delete(target);
+      if (!isCut) client.destroy();
+    });
+    client.on('close', () => target.destroy());
+    target.on('data', (chunk) => {
+      if (!isCut) client.write(chunk);
+    });
+    client.on('data', (chunk) => {
+      if (isCut) return;
+      const isMatch = pattern?.test(chunk.toString('latin1')) === true;
+      if (isMatch) {
+        matches++;
+        for (const one of waiting) if (matches >= one.count) one.resolve();
+        waiting = waiting.filter(({ count }) => matches < count);
+      }
+      if (isMatch && holds) held.push(() => target.write(chunk));
+      else target.write(chunk);
+    });
+  });
+  server.listen(0, host);
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return {
+    port: (server.address() as net.AddressInfo).port,
+    matches: () => matches,
+    matched: (count) =>
+      matches >= count
+        ? Promise.resolve()
+        : new Promise((resolve) => {
+            waiting.push({ count, resolve });
+          }),
+    hold() {
+      holds = true;
+    },
+    release() {
+      holds = false;
+      for (const send of held.splice(0)) send();
+    },
+    cut() {
+      isCut = true;
+    },
+  };
+}

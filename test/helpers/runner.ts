@@ -1,0 +1,145 @@
+// Plays the runner of GitHub Actions: what an action may write, and what becomes of it.
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect } from 'vitest';
+import { describe as describeError } from '../../src/action/failure.js';
+import { log, type Runner } from '../../src/action/runner.js';
+import { temporaryHome } from './cli.js';
+
+export interface StepResult {
+  readonly failed: boolean;
+  /** Everything the step wrote, before the runner acts on it. */
+  readonly raw: string;
+  readonly outputs: Record<string, string>;
+  readonly variables: Record<string, string>;
+}
+
+export interface Job {
+  /** Values the runner hides in the log from now on. */
+  readonly masks: string[];
+  /** Variables for all later steps. */
+  readonly variables: Record<string, string>;
+  /** What the main step left for the post step. */
+  readonly state: Record<string, string>;
+  /** What a person reads, line by line as the runner shows it. */
+  log(): string;
+  /** The folder in which the runner makes the files of this job. */
+  readonly folder: string;
+  /** Runs a step of the action in this process. */
+  run(step: (runner: Runner) => Promise<void>, inputs: Record<string, string>): Promise<StepResult>;
+  /** Runs a built step as the runner does; `during` is told when it has started. */
+  spawn(
+    file: string,
+    inputs: Record<string, string>,
+    during?: (child: ReturnType<typeof spawn>) => void,
+  ): Promise<StepResult>;
+}
+
+const FILES = ['GITHUB_OUTPUT', 'GITHUB_ENV', 'GITHUB_STATE'] as const;
+
+/** A job on a runner of its own. `env` is the environment of the job. */
+export function playJob(env: Record<string, string> = {}): Job {
+  const folder = temporaryHome();
+  const masks: string[] = [];
+  const variables: Record<string, string> = {};
+  const state: Record<string, string> = {};
+  let shown = '';
+  let step = 0;
+
+  /** The runner masks all that was printed before the files are read, and it makes new files for each step. */
+  const prepare = (inputs: Record<string, string>) => {
+    step += 1;
+    const files = Object.fromEntries(FILES.map((name) => [name, path.join(folder, `${name}_${step}`)]));
+    for (const file of Object.values(files)) fs.writeFileSync(file, '');
+    const named = (prefix: string, pairs: Record<string, string>, spell = (name: string) => name) =>
+      Object.fromEntries(Object.entries(pairs).map(([name, value]) => [`${prefix}${spell(name)}`, value]));
+    return {
+      files,
+      env: {
+        ...env,
+        ...variables,
+        ...named('INPUT_', inputs, (name) => name.toUpperCase()),
+        ...named('STATE_', state),
+        ...files,
+      },
+    };
+  };
+  const finish = (files: Record<string, string>, raw: string, failed: boolean): StepResult => {
+    for (const line of raw.split('\n')) shown += show(line, masks);
+    const outputs = readPairs(files.GITHUB_OUTPUT as string);
+    const set = readPairs(files.GITHUB_ENV as string);
+    Object.assign(variables, set);
+    Object.assign(state, readPairs(files.GITHUB_STATE as string));
+    for (const file of Object.values(files)) fs.rmSync(file);
+    return { failed, raw, outputs, variables: set };
+  };
+
+  return {
+    masks,
+    variables,
+    state,
+    folder,
+    log: () => shown,
+    run: async (work, inputs) => {
+      const { files, env: given } = prepare(inputs);
+      let raw = '';
+      const runner: Runner = {
+        env: given,
+        write: (text) => {
+          raw += text;
+        },
+      };
+      let failed = false;
+      try {
+        await work(runner);
+      } catch (error) {
+        failed = true;
+        log(runner, 'error', describeError(error));
+      }
+      return finish(files, raw, failed);
+    },
+    spawn: async (file, inputs, during) => {
+      const { files, env: given } = prepare(inputs);
+      const child = spawn(process.execPath, [file], {
+        cwd: folder,
+        env: given,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      during?.(child);
+      let raw = '';
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding('utf8').on('data', (text: string) => {
+          raw += text;
+        });
+      const status = await new Promise<number | null>((resolve) => child.once('close', resolve));
+      return finish(files, raw, status !== 0);
+    },
+  };
+}
+
+/** A line as the runner shows it. It knows two spellings of a command; the older one counts anywhere in a line. */
+function show(line: string, masks: string[]): string {
+  const [, command, data = ''] = /^\s*::([\w-]+)(?: [^:]*)?::(.*)$/.exec(line) ?? [];
+  const decoded = data.replace(/%0D/g, '\r').replace(/%0A/g, '\n').replace(/%25/g, '%');
+  if (command === 'add-mask') {
+    // Newer runners also mask each line of it; an action cannot rely on that.
+    masks.push(decoded);
+    return '';
+  }
+  if (command !== undefined && !/^(?:error|warning|notice)$/.test(command))
+    throw new Error(`the action gave the runner the command ${command}`);
+  if (command === undefined && /##\[/.test(line))
+    throw new Error('the action gave the runner an old command');
+  const text = command === undefined ? line : decoded;
+  const hidden = [...masks].sort((a, b) => b.length - a.length);
+  return text === '' ? '' : `${hidden.reduce((rest, value) => rest.replaceAll(value, '***'), text)}\n`;
+}
+
+/** Reads a file of variables; only the form with a delimiter is safe for any value. */
+export function readPairs(file: string): Record<string, string> {
+  const text = fs.readFileSync(file, 'utf8');
+  const pattern = /([\w-]+)<<(\S+)\n([\s\S]*?)\n\2\n/g;
+  expect(text.replace(pattern, '')).toBe('');
+  return Object.fromEntries([...text.matchAll(pattern)].map(([, name, , value]) => [name, value]));
+}

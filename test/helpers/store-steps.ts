@@ -1,0 +1,84 @@
+import { GraphException } from '../../src/core/errors.js';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { openStore } from '../../src/store/open.js';
+import { parseRedisUrl } from '../../src/store/redis/url.js';
+import type { StoreName, StoreRecord } from '../../src/store/store.js';
+
+export type Step =
+  | { do: 'write'; record: StoreRecord; value: string }
+  | { do: 'read' | 'remove' | 'find'; key: string }
+  | { do: 'list' };
+
+export interface Job {
+  store: StoreName;
+  stateDir: string;
+  configDir: string;
+  mayPrompt?: boolean;
+  /** Takes the path of another system. Default: this one. */
+  platform?: NodeJS.Platform;
+  /** Program and arguments instead of this driver's own keychain child. */
+  child?: string[];
+  split?: boolean;
+  promptMs?: number;
+  answerMs?: number;
+  /** Where the store `redis` is, and the store key of the fleet. */
+  redis?: { url: string; storeKey: string };
+  steps: Step[];
+}
+
+export type Result = { value: unknown } | { code: string; message: string; hint?: string | undefined };
+
+/** Performs a job in this process; `keychainChild` is the command of the keychain's helper process. */
+export async function performSteps(
+  job: Job,
+  say: (message: string) => void,
+  keychainChild: readonly string[],
+): Promise<Result[]> {
+  const { mayPrompt = false, platform = process.platform, split, promptMs, answerMs } = job;
+  const [command = '', ...args] = job.child ?? keychainChild;
+  const store = await openStore(job.store, {
+    stateDir: job.stateDir,
+    ...(job.redis && {
+      redis: { ...parseRedisUrl(job.redis.url), timeoutMs: 30_000, now: Date.now },
+      storeKey: new Sensitive(job.redis.storeKey),
+    }),
+    configDir: job.configDir,
+    warn: say,
+    keychain: {
+      platform,
+      env: process.env,
+      mayPrompt,
+      child: { command, args },
+      notify: say,
+      ...(split !== undefined && { split }),
+      ...(promptMs !== undefined && { promptMs }),
+      ...(answerMs !== undefined && { answerMs }),
+    },
+  });
+  const results: Result[] = [];
+  for (const step of job.steps) results.push(await perform(store, step));
+  return results;
+}
+
+async function perform(store: Awaited<ReturnType<typeof openStore>>, step: Step): Promise<Result> {
+  try {
+    switch (step.do) {
+      case 'write':
+        await store.write(step.record, new Sensitive(step.value));
+        return { value: true };
+      case 'read': {
+        const record = await store.find(step.key);
+        return { value: record && (await store.read(record))?.reveal() };
+      }
+      case 'find':
+        return { value: await store.find(step.key) };
+      case 'remove':
+        return { value: await store.remove(step.key) };
+      case 'list':
+        return { value: await store.list() };
+    }
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    return { code: error.code, message: error.message, hint: error.hint };
+  }
+}

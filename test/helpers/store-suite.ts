@@ -1,0 +1,286 @@
+// One suite for every store. Each file that runs it says where the operations happen: in this process, or in
+// processes of their own.
+import { execFileSync } from 'node:child_process';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { StoreName, StoreRecord } from '../../src/store/store.js';
+import { makeHome } from './driver.js';
+import { startKeyring } from './keyring.js';
+import { type RedisServer, startRedis } from './redis.js';
+import type { Job, Result, Step } from './store-steps.js';
+
+export interface Subject {
+  readonly store: StoreName;
+  /** Forces the splitting of long values that Windows needs. */
+  readonly split?: boolean;
+}
+
+/** Performs the steps of a job, and returns their results and what was warned about. */
+export type Perform = (
+  job: Job,
+  env: Readonly<Record<string, string>>,
+) => Promise<{ results: Result[]; stderr: string }>;
+
+/** Called inside a `describe`: the tests every store has to pass. */
+export function storeSuite(subject: Subject, performJob: Perform): void {
+  const keeps = subject.store !== 'none';
+  const isShared = subject.store === 'redis';
+  // A server that shares entries deletes them at the end of their life, so they have to have one.
+  const madeAt = isShared ? Math.floor(Date.now() / 1000) - 200 : 1_700_000_000;
+  const lasting = (seconds: number) => (isShared ? { expiresAtUnix: madeAt + seconds } : {});
+  let server: RedisServer | undefined;
+  let storeKey = '';
+  const ends: (() => void)[] = [];
+  let world: { home: string; env: Readonly<Record<string, string>>; remove(): void | Promise<void> };
+  let stateDir: string;
+  let round = 0;
+
+  beforeAll(async () => {
+    if (isShared) server = await startRedis({ onEnd: (end) => ends.push(end) });
+    if (subject.store !== 'keychain') world = makeHome();
+    else {
+      const keyring = await startKeyring();
+      world = { ...keyring, remove: keyring.stop };
+    }
+  });
+  afterAll(async () => {
+    for (const end of ends) end();
+    await world.remove();
+  });
+  beforeEach(() => {
+    // Entries under another store key are another fleet's.
+    storeKey = crypto.randomBytes(32).toString('base64');
+    stateDir = path.join(world.home, `.local/state${round++}/graphcred`);
+  });
+
+  const record = (key: string, more: Partial<StoreRecord> = {}): StoreRecord => ({
+    v: 1,
+    kind: 'token',
+    key,
+    store: subject.store === 'none' ? 'file' : subject.store,
+    createdAtUnix: madeAt,
+    ...lasting(3600),
+    info: { host: 'http://127.0.0.1', graph: null, port: 9000 },
+    ...more,
+  });
+
+  async function perform(...steps: Step[]): Promise<{ results: Result[]; stderr: string }> {
+    const job: Job = {
+      store: subject.store,
+      stateDir,
+      configDir: path.join(world.home, '.config/graphcred'),
+      steps,
+      ...(server && { redis: { url: server.url, storeKey } }),
+      ...(subject.split !== undefined && { split: subject.split }),
+    };
+    return performJob(job, world.env);
+  }
+
+  async function valuesOf(...steps: Step[]): Promise<unknown[]> {
+    const { results, stderr } = await perform(...steps);
+    expect(stderr).toBe('');
+    return results.map((result) => ('code' in result ? result : result.value));
+  }
+
+  it.each([
+    ['plain text', 'abc123'],
+    ['unicode', 'pässwörd \u{1f511} 漢字 "quoted" \\ end'],
+    ['10 KB', `${'x'.repeat(10_239)}!`],
+    ['10 KB of characters of four bytes', '\u{1f511}'.repeat(2_560)],
+    ['something that looks like a split header', 'graphcred-split:1:abc:2:00'],
+  ])('keeps %s for the next process', async (_what, value) => {
+    const expiring = record('demo ünïcode key', { expiresAtUnix: madeAt + 3600 });
+    expect(await valuesOf({ do: 'write', record: expiring, value })).toEqual([true]);
+    expect(
+      await valuesOf({ do: 'read', key: expiring.key }, { do: 'find', key: expiring.key }, { do: 'list' }),
+    ).toEqual(keeps ? [value, expiring, [expiring]] : [undefined, undefined, []]);
+  });
+
+  it('replaces value and record', async () => {
+    const older = record('demo');
+    const newer = record('demo', {
+      createdAtUnix: madeAt + 100,
+      ...lasting(3700),
+      info: { graph: 'social' },
+    });
+    const results = await valuesOf(
+      { do: 'write', record: older, value: 'long '.repeat(2_000) },
+      { do: 'write', record: newer, value: 'short' },
+      { do: 'read', key: 'demo' },
+      { do: 'list' },
+    );
+    expect(results.slice(2)).toEqual(keeps ? ['short', [newer]] : [undefined, []]);
+  });
+
+  it('removes once, and says so', async () => {
+    expect(
+      await valuesOf(
+        { do: 'write', record: record('demo'), value: 'v'.repeat(6_000) },
+        { do: 'remove', key: 'demo' },
+        { do: 'remove', key: 'demo' },
+        { do: 'read', key: 'demo' },
+        { do: 'list' },
+      ),
+    ).toEqual([true, keeps, false, undefined, []]);
+    expect(fs.existsSync(stateDir) ? fs.readdirSync(stateDir) : []).toEqual([]);
+  });
+
+  it('finds nothing where nothing was kept, and makes no folder for it', async () => {
+    expect(await valuesOf({ do: 'read', key: 'x' }, { do: 'list' }, { do: 'remove', key: 'x' })).toEqual([
+      undefined,
+      [],
+      false,
+    ]);
+    expect(fs.existsSync(stateDir)).toBe(false);
+  });
+
+  it('keeps entries of different kinds and keys apart', async () => {
+    const token = record('one');
+    const secret = record('two', isShared ? {} : { kind: 'secret' });
+    const results = await valuesOf(
+      { do: 'write', record: token, value: 'a token' },
+      { do: 'write', record: secret, value: 'a secret' },
+      { do: 'remove', key: 'one' },
+      { do: 'read', key: 'one' },
+      { do: 'read', key: 'two' },
+      { do: 'list' },
+    );
+    expect(results.slice(3)).toEqual(keeps ? [undefined, 'a secret', [secret]] : [undefined, undefined, []]);
+  });
+
+  it('loses nothing when twenty processes write at once', { timeout: 60_000 }, async () => {
+    const numbers = Array.from({ length: 20 }, (_, i) => i);
+    const own = await Promise.all(
+      numbers.map((i) =>
+        valuesOf(
+          { do: 'write', record: record(`own ${i}`), value: `value ${i} ${'.'.repeat(3_000)}` },
+          { do: 'write', record: record('shared'), value: `shared ${i}` },
+          { do: 'read', key: `own ${i}` },
+        ),
+      ),
+    );
+    expect(own).toEqual(
+      numbers.map((i) => [true, true, keeps ? `value ${i} ${'.'.repeat(3_000)}` : undefined]),
+    );
+    const [listed, shared, ...values] = await valuesOf(
+      { do: 'list' },
+      { do: 'read', key: 'shared' },
+      ...numbers.map((i): Step => ({ do: 'read', key: `own ${i}` })),
+    );
+    expect((listed as StoreRecord[]).map(({ key }) => key).sort()).toEqual(
+      keeps ? ['shared', ...numbers.map((i) => `own ${i}`)].sort() : [],
+    );
+    expect(values).toEqual(numbers.map((i) => (keeps ? `value ${i} ${'.'.repeat(3_000)}` : undefined)));
+    if (keeps) expect(shared).toMatch(/^shared \d+$/);
+  });
+
+  it('leaves no trace of the value in any file, and its files to this user alone', async () => {
+    const value = `needle${'0123456789abcdef'.repeat(4)}`;
+    await valuesOf({ do: 'write', record: record('demo'), value }, { do: 'read', key: 'demo' });
+    for (const form of [
+      value,
+      Buffer.from(value).toString('base64').slice(0, -4),
+      Buffer.from(value).toString('hex'),
+    ])
+      expect(filesWith(form, world.home)).toEqual([]);
+    for (const name of ['.config/graphcred', path.relative(world.home, stateDir)]) {
+      const dir = path.join(world.home, name);
+      if (!fs.existsSync(dir)) continue;
+      expect(modeOf(dir)).toBe('700');
+      for (const file of fs.readdirSync(dir)) expect(modeOf(path.join(dir, file))).toBe('600');
+    }
+    expect(fs.existsSync(stateDir)).toBe(keeps && !isShared);
+  });
+
+  if (!keeps || isShared) return;
+
+  describe('does not believe', () => {
+    const cases: [string, RegExp, (file: string) => void][] = [
+      ['a record that others can change', /other users can change it/, (file) => fs.chmodSync(file, 0o620)],
+      [
+        'a symbolic link',
+        /symbolic link/,
+        (file) => {
+          fs.renameSync(file, `${file}.real`);
+          fs.symlinkSync(`${file}.real`, file);
+        },
+      ],
+      ['half a record', /not JSON/, (file) => fs.truncateSync(file, 40)],
+      ['an empty record', /not JSON/, (file) => fs.truncateSync(file, 0)],
+      ['other JSON', /not a record/, (file) => fs.writeFileSync(file, '[]')],
+      [
+        'a folder',
+        /not a plain file/,
+        (file) => {
+          fs.rmSync(file);
+          fs.mkdirSync(file);
+        },
+      ],
+    ];
+    it.each(cases)('%s, and does without it', async (_what, warning, spoil) => {
+      await valuesOf({ do: 'write', record: record('demo'), value: 'kept' });
+      spoil(path.join(stateDir, fs.readdirSync(stateDir)[0]!));
+      const { results, stderr } = await perform({ do: 'read', key: 'demo' }, { do: 'list' });
+      expect(results).toEqual([{}, { value: [] }]);
+      expect(stderr).toMatch(warning);
+    });
+
+    it('a record under the name of another key', async () => {
+      await valuesOf({ do: 'write', record: record('one'), value: '1' });
+      const [name] = fs.readdirSync(stateDir);
+      await valuesOf({ do: 'write', record: record('two'), value: '2' });
+      const other = fs.readdirSync(stateDir).find((file) => file !== name)!;
+      fs.copyFileSync(path.join(stateDir, other), path.join(stateDir, name!));
+      expect(await valuesOf({ do: 'read', key: 'one' }, { do: 'list' })).toEqual([
+        undefined,
+        [record('two')],
+      ]);
+    });
+
+    it('a record of a newer version, and leaves it alone', async () => {
+      await valuesOf({ do: 'write', record: record('demo'), value: 'kept' });
+      const file = path.join(stateDir, fs.readdirSync(stateDir)[0]!);
+      const newer = fs.readFileSync(file, 'utf8').replace('"v":1', '"v":2');
+      fs.writeFileSync(file, newer);
+      const { results, stderr } = await perform({ do: 'read', key: 'demo' }, { do: 'remove', key: 'demo' });
+      expect(results).toEqual([{}, { value: false }]);
+      expect(stderr).toContain('a newer graphcred wrote it');
+      expect(fs.readFileSync(file, 'utf8')).toBe(newer);
+    });
+
+    it('a place where nothing can be written', async () => {
+      const parent = path.dirname(stateDir);
+      fs.mkdirSync(path.dirname(parent), { recursive: true });
+      fs.writeFileSync(parent, 'in the way');
+      const { results } = await perform(
+        { do: 'find', key: 'demo' },
+        { do: 'write', record: record('demo'), value: 'kept' },
+      );
+      expect(results).toEqual([
+        {},
+        {
+          code: 'STORE_UNAVAILABLE',
+          message: expect.stringContaining(`cannot write to ${stateDir}`),
+          hint: expect.stringContaining('--store none'),
+        },
+      ]);
+    });
+  });
+}
+
+function modeOf(file: string): string {
+  return (fs.lstatSync(file).mode & 0o777).toString(8);
+}
+
+function filesWith(text: string, dir: string): string[] {
+  try {
+    const found = execFileSync('grep', ['-rlF', '-D', 'skip', '-e', text, dir], { encoding: 'utf8' });
+    return found.trim().split('\n');
+  } catch (error) {
+    // grep ends with 1 when it found nothing, with 2 when it could not look.
+    expect((error as { status: number }).status).toBe(1);
+    return [];
+  }
+}

@@ -1,0 +1,37 @@
+import type { Stats } from 'node:fs';
+import { expect, test } from 'vitest';
+import { isTrusted } from '../../src/config/trust.js';
+
+const UID = 1000;
+
+/** Whether a config file with these owner and mode counts without having been approved. */
+const trusted = (place: 'home' | 'project', stat: { uid: number; mode: number }, uid?: number) =>
+  isTrusted({
+    location: { path: '/home/ada/.graphcredrc', place },
+    text: 'graph: demo',
+    stat: stat as Stats,
+    uid,
+    configDir: undefined,
+  });
+
+test.each([
+  [0o100600, true],
+  [0o100644, true],
+  [0o100620, false],
+  [0o100602, false],
+  [0o100666, false],
+])('~/.graphcredrc of mode %o is trusted: %s', (mode, expected) => {
+  expect(trusted('home', { uid: UID, mode }, UID)).toBe(expected);
+});
+
+test('~/.graphcredrc of another user is not trusted, not even of root', () => {
+  for (const uid of [0, 1001]) expect(trusted('home', { uid, mode: 0o100600 }, UID)).toBe(false);
+});
+
+test('a system without owners and modes trusts the file in the home folder', () => {
+  expect(trusted('home', { uid: 0, mode: 0o100666 })).toBe(true);
+});
+
+test('a file of a project is not trusted, whoever owns it', () => {
+  expect(trusted('project', { uid: UID, mode: 0o100600 }, UID)).toBe(false);
+});

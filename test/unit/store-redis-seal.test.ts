@@ -1,0 +1,104 @@
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { openStore } from '../../src/store/open.js';
+import { createSeal } from '../../src/store/redis/seal.js';
+import { redisStore } from '../../src/store/redis/store.js';
+import type { StoreOptions } from '../../src/store/store.js';
+import { RUNS } from '../helpers/property.js';
+
+const storeKey = Buffer.alloc(32, 7);
+const seal = createSeal(storeKey);
+const place = seal.keyOf('t', seal.nameOf('token', 'a key'));
+
+describe('what is sealed for a Redis server', () => {
+  it('can be opened by every holder of the store key', () => {
+    const sealed = seal.close(place, { value: 'tøken', generation: 3 });
+    expect(createSeal(Buffer.alloc(32, 7)).open(place, sealed)).toEqual({ value: 'tøken', generation: 3 });
+  });
+
+  // holds: C11.1, C11.5
+  it('cannot be opened with another store key, in another place, or after any change', () => {
+    const sealed = seal.close(place, { value: 'token' });
+    expect(createSeal(crypto.randomBytes(32)).open(place, sealed)).toBeUndefined();
+    expect(seal.open(seal.keyOf('t', seal.nameOf('token', 'another key')), sealed)).toBeUndefined();
+    expect(seal.open(seal.keyOf('r', seal.nameOf('token', 'a key')), sealed)).toBeUndefined();
+    for (let at = 0; at < sealed.length; at++) {
+      const changed = Buffer.from(sealed);
+      changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+      expect(seal.open(place, changed)).toBeUndefined();
+      expect(seal.open(place, sealed.subarray(0, at))).toBeUndefined();
+    }
+  });
+
+  it('is found and opened by every version: the same store key makes the same names and keys', () => {
+    expect(place).toBe('graphcred:1:{9cb7f299167da109}:t:bd6499dcd6d6e24a0bea9dd0235c99bf');
+    const sealed = 'AQEBAQEBAQEBAQEBlUXloRbSdL06GvYqPSukXut/Uruwlrbf0nkcbF5Qrwfd';
+    expect(seal.open(place, Buffer.from(sealed, 'base64'))).toEqual({ value: 'token' });
+  });
+
+  it('is never sealed the same way twice', () => {
+    expect(seal.close(place, 'token').equals(seal.close(place, 'token'))).toBe(false);
+  });
+
+  it('has a name of its own for every kind and key, which says nothing of them', () => {
+    const kinds = fc.constantFrom('token' as const, 'secret' as const, 'password' as const);
+    fc.assert(
+      fc.property(kinds, fc.string(), kinds, fc.string(), (kind, key, otherKind, otherKey) => {
+        const name = seal.nameOf(kind, key);
+        expect(name).toMatch(/^[0-9a-f]{32}$/);
+        expect(name === seal.nameOf(otherKind, otherKey)).toBe(kind === otherKind && key === otherKey);
+        expect(name).not.toBe(createSeal(Buffer.alloc(32, 8)).nameOf(kind, key));
+      }),
+      RUNS,
+    );
+  });
+
+  it('lies under one prefix in one slot of a cluster', () => {
+    const tag = /^graphcred:1:\{[0-9a-f]{16}\}:/;
+    const keys = [seal.index, ...(['t', 'l', 'r', 'g'] as const).map((kind) => seal.keyOf(kind, 'ab'))];
+    expect(new Set(keys.map((key) => tag.exec(key)?.[0])).size).toBe(1);
+    expect(new Set(keys).size).toBe(5);
+    expect(createSeal(Buffer.alloc(32, 8)).index).not.toBe(seal.index);
+  });
+});
+
+describe('the store redis', () => {
+  const redis = {
+    addresses: [{ host: '127.0.0.1', port: 1 }],
+    tls: false,
+    database: 0,
+    timeoutMs: 100,
+    now: Date.now,
+  };
+  const warn = () => {};
+
+  it('needs a key that all machines have; the one that a machine generates will not do', async () => {
+    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-redis-'));
+    onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
+    const options = { stateDir: dir, configDir: dir, redis, warn } as unknown as StoreOptions;
+    fs.writeFileSync(path.join(dir, 'store.key'), `${storeKey.toString('base64')}\n`, { mode: 0o600 });
+    await expect(openStore('redis', options)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(
+      (await openStore('redis', { ...options, storeKey: new Sensitive(storeKey.toString('base64')) })).name,
+    ).toBe('redis');
+  });
+
+  it.each(['secret', 'password'] as const)('never keeps a %s', async (kind) => {
+    const store = redisStore({ ...redis, storeKey, stateDir: os.tmpdir(), warn });
+    const record = {
+      v: 1,
+      kind,
+      key: 'x',
+      store: 'file',
+      createdAtUnix: 1,
+      expiresAtUnix: 2,
+      info: {},
+    } as const;
+    await expect(store.write(record, new Sensitive('canary'))).rejects.toMatchObject({ code: 'USAGE' });
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { isOnThisMachine, parseRedisUrl } from '../../src/store/redis/url.js';
+
+const parsed = (text: string, sentinel = false) => {
+  const { password, ...rest } = parseRedisUrl(text, { sentinel });
+  return { ...rest, password: password?.reveal() };
+};
+
+const plain = { tls: false, username: undefined, password: undefined, database: 0 };
+
+describe('a Redis URL', () => {
+  it.each([
+    ['redis://cache', { ...plain, addresses: [{ host: 'cache', port: 6379 }] }],
+    [
+      'rediss://cache.example.com:6380/',
+      { ...plain, tls: true, addresses: [{ host: 'cache.example.com', port: 6380 }] },
+    ],
+    ['redis://[::1]:7000/2', { ...plain, database: 2, addresses: [{ host: '::1', port: 7000 }] }],
+    [
+      'redis://a:1,b:2,[fe80::1]',
+      {
+        ...plain,
+        addresses: [
+          { host: 'a', port: 1 },
+          { host: 'b', port: 2 },
+          { host: 'fe80::1', port: 6379 },
+        ],
+      },
+    ],
+    [
+      'redis://job:p%40ss%3Aword@cache',
+      { ...plain, username: 'job', password: 'p@ss:word', addresses: [{ host: 'cache', port: 6379 }] },
+    ],
+    ['redis://:word@cache', { ...plain, password: 'word', addresses: [{ host: 'cache', port: 6379 }] }],
+    ['redis://job@cache', { ...plain, username: 'job', addresses: [{ host: 'cache', port: 6379 }] }],
+    ['unix:///run/redis.sock', { ...plain, addresses: [{ path: '/run/redis.sock' }] }],
+    ['unix:/run/a%20b.sock', { ...plain, addresses: [{ path: '/run/a b.sock' }] }],
+  ])('%s names its servers', (text, expected) => {
+    expect(parsed(text)).toEqual(expected);
+  });
+
+  it('without a port leads to the port of Sentinels when it names Sentinels', () => {
+    expect(parsed('redis://a,b:7', true).addresses).toEqual([
+      { host: 'a', port: 26379 },
+      { host: 'b', port: 7 },
+    ]);
+  });
+
+  it.each([
+    '',
+    'cache:6379',
+    'http://cache',
+    'redis://',
+    'redis://:secretword@',
+    'redis://cache:0',
+    'redis://cache:65536',
+    'redis://cache:secretword',
+    'redis://ca che',
+    'redis://a,,b',
+    'redis://cache/secretword',
+    'redis://cache?password=secretword',
+    'redis://job:secretword%@cache',
+    'unix://relative/secretword',
+    'unix:///',
+    'redis://job:secret/word@cache',
+  ])('that is malformed is refused without being repeated: %j', (text) => {
+    expect(() => parsed(text)).toThrow(
+      expect.objectContaining({ code: 'USAGE', message: expect.not.stringContaining('secretword') }),
+    );
+  });
+});
+
+it.each([
+  ['127.0.0.1', true],
+  ['127.9.9.9', true],
+  ['localhost', true],
+  ['::1', true],
+  ['127.evil.example', false],
+  ['127.0.0.1.evil.example', false],
+  ['localhost.evil.example', false],
+])('that %s is this machine: %s', (host, expected) => {
+  expect(isOnThisMachine({ host, port: 6379 })).toBe(expected);
+});
