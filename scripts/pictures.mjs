@@ -20,6 +20,7 @@ const stageFolder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-pictures-')
 const clock = path.join(stageFolder, 'clock');
 const HOUR = 3600;
 const DAY = 24 * HOUR;
+const LIMIT_S = 60;
 const NOON = Date.UTC(2026, 2, 2, 12) / 1000;
 
 const setClock = (unix) => fs.writeFileSync(clock, String(unix * 1000));
@@ -100,6 +101,7 @@ async function login(ca) {
     ['User name', 'ann\r'],
     ['Password', 'practice\r'],
     ['Name of a secret', '\r'],
+    ['Keep the password', 'n\r'],
   ]);
   await scene.run('graphcred token get | graphcred token check --token-stdin');
   await scene.save('login', 'Logging in');
@@ -195,10 +197,17 @@ function onTerminal(command, { env, cwd, columns, steps }) {
   let bytes = '';
   let unread = 0;
   return new Promise((resolve, reject) => {
+    // A question that is worded otherwise by now would be waited for without end.
+    const limit = setTimeout(() => {
+      child.kill();
+      const next = waiting[0]?.[0];
+      reject(new Error(`nothing after ${LIMIT_S} s, ${next ? `never asked "${next}"` : 'not ended'}: ${bytes}`));
+    }, LIMIT_S * 1000);
     child.once('error', reject);
     createInterface({ input: child.stdout }).on('line', (line) => {
       const said = JSON.parse(line);
       if (said.ended !== undefined) {
+        clearTimeout(limit);
         const left = waiting.map(([question]) => question);
         if (left.length > 0) reject(new Error(`never asked: ${left.join(', ')}; it said: ${bytes}`));
         else resolve({ status: said.ended, bytes: Buffer.from(bytes, 'latin1').toString('utf8') });
