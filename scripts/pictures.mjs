@@ -201,7 +201,9 @@ function onTerminal(command, { env, cwd, columns, steps }) {
     const limit = setTimeout(() => {
       child.kill();
       const next = waiting[0]?.[0];
-      reject(new Error(`nothing after ${LIMIT_S} s, ${next ? `never asked "${next}"` : 'not ended'}: ${bytes}`));
+      reject(
+        new Error(`nothing after ${LIMIT_S} s, ${next ? `never asked "${next}"` : 'not ended'}: ${bytes}`),
+      );
     }, LIMIT_S * 1000);
     child.once('error', reject);
     createInterface({ input: child.stdout }).on('line', (line) => {
