@@ -8,25 +8,35 @@ import { temporaryHome } from '../helpers/cli.js';
 // The person says no.
 vi.mock('../../src/cli/output/prompt.js', () => ({ askYes: async () => false }));
 
+test('a REST server elsewhere than the host is shown, and of a Redis URL no password', async () => {
+  const { shown } = await askAbout({
+    host: 'https://a.example',
+    restUrl: 'http://elsewhere.example:9000',
+    redis: {
+      url: 'rediss://fleet:hunter22@engine.example:6390/0',
+      ca: 'engine.pem',
+      passwordFile: '/etc/redis',
+    },
+  });
+  for (const part of [
+    'GSQL server https://a.example:14240',
+    'REST server http://elsewhere.example:9000',
+    'engine.example:6390/0',
+    'redis.ca engine.pem',
+    'redis.passwordFile /etc/redis',
+  ])
+    expect(shown).toContain(part);
+  expect(shown).not.toContain('hunter22');
+});
+
 test('before a file that nobody vouched for counts, its addresses, programs and files are shown', async () => {
-  const home = temporaryHome();
-  const file = path.join(home, '.graphcredrc.json');
-  const text = JSON.stringify({
+  const { shown, file } = await askAbout({
     gsqlUrl: 'http://a.example:1',
     restUrl: 'http://b.example:2',
     secretCommand: ['vault', 'kv get'],
     passwordFile: '/etc/pw',
     tls: { ca: 'ca.pem' },
   });
-  fs.writeFileSync(file, text, { mode: 0o600 });
-  const lines: string[] = [];
-  const terminal = { isTTY: true, write: (line: string) => lines.push(line) };
-  const ctx = { env: {}, stdin: terminal, stderr: terminal };
-  const call = { flags: {}, ctx, report: { warn: () => {} } } as unknown as Call;
-  const input = { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.() };
-  const asked = askTrust(call, input, [{ path: file, text, stat: fs.statSync(file) }]);
-  await expect(asked).rejects.toMatchObject({ code: 'CONFIG_UNTRUSTED' });
-  const shown = lines.join('').replace(/ +/g, ' ');
   for (const part of [
     `file ${file}`,
     'GSQL server http://a.example:1',
@@ -37,3 +47,18 @@ test('before a file that nobody vouched for counts, its addresses, programs and 
   ])
     expect(shown).toContain(part);
 });
+
+async function askAbout(settings: object) {
+  const home = temporaryHome();
+  const file = path.join(home, '.graphcredrc.json');
+  const text = JSON.stringify(settings);
+  fs.writeFileSync(file, text, { mode: 0o600 });
+  const lines: string[] = [];
+  const terminal = { isTTY: true, write: (line: string) => lines.push(line) };
+  const ctx = { env: {}, stdin: terminal, stderr: terminal };
+  const call = { flags: {}, ctx, report: { warn: () => {} } } as unknown as Call;
+  const input = { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.() };
+  const asked = askTrust(call, input, [{ path: file, text, stat: fs.statSync(file) }]);
+  await expect(asked).rejects.toThrow('is not trusted');
+  return { file, shown: lines.join('').replace(/ +/g, ' ') };
+}

@@ -9,7 +9,7 @@ import { serversOf } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import type { Call } from '../command.js';
 import { canPrompt } from '../context.js';
-import { singleLine } from '../output/report.js';
+import { maskLogin, singleLine } from '../output/report.js';
 import { targetOf } from './binding.js';
 
 /** Settings that run a program, name a file on this machine, or say where tokens are shared. */
@@ -60,7 +60,8 @@ function describe({ path: file, stat }: UntrustedFile, settings: Settings): stri
   const keys = RUNS_OR_READS.flatMap((key) => {
     const [set] = settings.all[key];
     if (set === undefined || !isInFile(set.level)) return [];
-    return [`${key.padEnd(15)}  ${typeof set.value === 'string' ? set.value : set.value.join(' ')}`];
+    const text = typeof set.value === 'string' ? set.value : set.value.join(' ');
+    return [`${key.padEnd(15)}  ${key === 'redis.url' ? maskLogin(text) : text}`];
   });
   return [
     `file             ${file}`,
