@@ -5,8 +5,8 @@ import type { Reply } from './client.js';
 import { InvalidReply } from './reply-limits.js';
 import type { Seal } from './seal.js';
 
-/** Clocks of two machines may differ, but a token that ended a day ago by this one's has ended. */
-const CLOCK_TOLERANCE_MS = 24 * 3_600_000;
+/** Clocks of two machines may differ by a time zone's hour, but a token that ended two hours ago by this one's has ended. */
+const CLOCK_TOLERANCE_MS = 2 * 3_600_000;
 
 /** A token as it lies on the engine, with its times in this machine's time. */
 export interface TokenEntry {
