@@ -102,7 +102,7 @@ async function cleanUp({ target, values, generation, touched }: Run): Promise<st
   if (touched.size === 0) return [];
   const listed = await send(target, listing(generation), values);
   return [...touched]
-    .map((alias) => values.get(alias)!)
+    .flatMap((alias) => values.get(alias) ?? [])
     .filter((alias) => !('body' in listed && listed.status === 200 && !listed.body.includes(alias)))
     .map((alias) => `the secret ${alias}`);
 }

@@ -51,7 +51,7 @@ export function fillUrl(template: string, values: Values): string {
 /** The names that the request needs. */
 export function namesIn({ path, query, json, text, login }: Question): string[] {
   const written = JSON.stringify([path, query, json, text]);
-  const names = [...written.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+  const names = [...written.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   if (typeof login === 'object') names.push('bearer' in login ? login.bearer : login.secret);
   return names;
 }

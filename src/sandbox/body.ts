@@ -52,7 +52,8 @@ function parseLenient(source: string): Record<string, unknown> | undefined {
 
   const readBare = (): string => {
     const from = at;
-    while (at < source.length && !',:]}/\\"[{;=#'.includes(source[at]!) && source.charCodeAt(at) > 31) at++;
+    while (at < source.length && !',:]}/\\"[{;=#'.includes(source.charAt(at)) && source.charCodeAt(at) > 31)
+      at++;
     return source.slice(from, at).trim() || fail();
   };
 

@@ -18,13 +18,13 @@ export function dropExpired(world: World, call: Call): Reply {
   const strings = (name: string) => (Array.isArray(body[name]) ? body[name].map(String) : []);
   const [users, values] = [strings('user'), strings('secret')];
 
-  const secrets = values.map((value) => world.state.secrets.find((s) => s.value === value));
+  const secrets = values.flatMap((value) => world.state.secrets.find((s) => s.value === value) ?? []);
   const unknownUsers = users.filter((name) => !world.state.users.some((u) => u.name === name));
-  const count = unknownUsers.length + secrets.filter((secret) => secret === undefined).length;
+  const count = unknownUsers.length + values.length - secrets.length;
   if (count > 0) return refuse(world, 'expiredUnknown', { count });
 
   const everybody = users.length + values.length === 0;
-  const owners = [...users, ...secrets.map((secret) => secret!.user)];
+  const owners = [...users, ...secrets.map((secret) => secret.user)];
   const others = everybody || owners.some((name) => name !== caller.user.name);
   if (others && caller.user.role !== 'superuser') return refuse(world, 'expiredDenied');
 

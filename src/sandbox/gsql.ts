@@ -61,7 +61,7 @@ export function runGsql(world: World, session: Session, source: string): GsqlAns
       // The alias is optional, so only a word on the same line can be one.
       const next = found[at + 2];
       const hasAlias =
-        next !== undefined && next.line === found[at + 1]!.line && !is(2, ';') && !startsStatement(2);
+        next !== undefined && next.line === found[at + 1]?.line && !is(2, ';') && !startsStatement(2);
       if (hasAlias && !ALIAS.test(next.text)) return syntaxError(next);
       createSecret(world, session, hasAlias ? next.text : undefined, say);
       at += hasAlias ? 3 : 2;
@@ -83,7 +83,7 @@ export function runGsql(world: World, session: Session, source: string): GsqlAns
       }
     } else {
       world.warn(
-        `The sandbox does not imitate the GSQL statement that begins with ${found[at]!.text.slice(0, 20)}.`,
+        `The sandbox does not imitate the GSQL statement that begins with ${found[at]?.text.slice(0, 20)}.`,
       );
       return syntaxError(found[at]);
     }

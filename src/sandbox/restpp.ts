@@ -39,10 +39,9 @@ function route(world: World, call: Call, path: string): Handler | undefined {
     const reply = small === 'echo' ? () => succeed(world, 'echo') : () => versionReply(world);
     return (holder) => graphRefusal(world, graph, holder) ?? reply();
   }
-  const match = /^\/graph\/([^/]+)\/vertices\/([^/]+)$/.exec(path);
-  if (match && method === 'GET') {
-    const [graph, type] = [percentDecode(match[1]!), percentDecode(match[2]!)];
-    return (holder) => verticesReply(world, call, graph, type, holder);
+  const [, graph, type] = /^\/graph\/([^/]+)\/vertices\/([^/]+)$/.exec(path) ?? [];
+  if (graph && type && method === 'GET') {
+    return (holder) => verticesReply(world, call, percentDecode(graph), percentDecode(type), holder);
   }
   return undefined;
 }

@@ -1,4 +1,4 @@
-import type { State, User } from './state.js';
+import type { Secret, State, User } from './state.js';
 import type { Generation } from './version.js';
 
 interface Seeds {
@@ -7,30 +7,39 @@ interface Seeds {
   readonly secrets?: readonly { alias: string; value: string; user: string; graph: string }[];
 }
 
-/** Puts what the options name into the state; what a state file brought along stays. */
-export function seed(state: State, seeds: Seeds, generation: Generation): void {
-  const users = seeds.users ?? [];
-  const kept = state.users.filter((user) => !users.some((u) => u.name === user.name));
-  state.users = [...users, ...kept];
-  if (state.users.length === 0)
-    state.users = [{ name: 'tigergraph', password: 'tigergraph', role: 'superuser' }];
-  state.graphs = [...new Set([...(seeds.graphs ?? []), ...state.graphs])];
-  if (state.graphs.length === 0) state.graphs = ['demo'];
+const DEFAULT_USER: User = { name: 'tigergraph', password: 'tigergraph', role: 'superuser' };
+
+/**
+ * Adds the users, graphs and secrets of the options to the state; what the state file holds besides stays.
+ * Returns the first user and the first graph, which the sandbox prints when it is ready.
+ */
+export function seed(
+  state: State,
+  seeds: Seeds,
+  generation: Generation,
+): { readonly user: User; readonly graph: string } {
+  const named = seeds.users ?? [];
+  const stored = state.users.filter((user) => !named.some((u) => u.name === user.name));
+  const [user = DEFAULT_USER, ...otherUsers] = [...named, ...stored];
+  state.users = [user, ...otherUsers];
+  const [graph = 'demo', ...otherGraphs] = new Set([...(seeds.graphs ?? []), ...state.graphs]);
+  state.graphs = [graph, ...otherGraphs];
 
   for (const given of seeds.secrets ?? []) {
     if (!state.users.some((user) => user.name === given.user)) {
       throw new Error(
-        `The secret ${given.alias} names the user ${given.user}, who is not there; add --user ${given.user}:password.`,
+        `The secret ${given.alias} belongs to the user ${given.user}, who does not exist; add --user ${given.user}:password.`,
       );
     }
     if (!state.graphs.includes(given.graph)) {
       throw new Error(
-        `The secret ${given.alias} names the graph ${given.graph}, which is not there; add --graph ${given.graph}.`,
+        `The secret ${given.alias} belongs to the graph ${given.graph}, which does not exist; add --graph ${given.graph}.`,
       );
     }
-    const graph = generation === 'C' ? null : given.graph;
-    const same = (s: { alias: string; user: string; graph: string | null }) =>
-      s.alias === given.alias && s.user === given.user && s.graph === graph;
-    state.secrets = [...state.secrets.filter((s) => !same(s)), { ...given, graph }];
+    const secret = { ...given, graph: generation === 'C' ? null : given.graph };
+    const isSame = (other: Secret) =>
+      other.alias === secret.alias && other.user === secret.user && other.graph === secret.graph;
+    state.secrets = [...state.secrets.filter((other) => !isSame(other)), secret];
   }
+  return { user, graph };
 }

@@ -36,7 +36,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const restAuth = oneOf('REST authentication', options.restAuth ?? 'on', ['on', 'off']);
   const lifetimeUnit = oneOf('the lifetime unit', options.lifetimeUnit ?? 's', ['s', 'ms']);
   const state = (options.stateFile && loadState(options.stateFile)) || emptyState();
-  seed(state, options, version.generation);
+  const first = seed(state, options, version.generation);
   const save = options.stateFile ? stateWriter(options.stateFile, state) : undefined;
 
   const now = options.now ?? Date.now;
@@ -154,7 +154,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 
   const closing = new AbortController();
   const sockets = new Set<Socket>();
-  const open = (server: 'rest' | 'gsql', port: number): Promise<Server> => {
+  const servers: Server[] = [];
+  const open = async (server: 'rest' | 'gsql', port: number): Promise<string> => {
     const listener: RequestListener = (req, res) => {
       serve(server, req, res).catch((error: unknown) => {
         if (closing.signal.aborted || req.destroyed) {
@@ -175,10 +176,12 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       sockets.add(socket);
       socket.on('close', () => sockets.delete(socket));
     });
-    return listen(created, port, host);
+    servers.push(await listen(created, port, host));
+    const scheme = options.tls ? 'https' : 'http';
+    const shown = host.includes(':') ? `[${host}]` : (options.host ?? host);
+    return `${scheme}://${shown}:${(created.address() as AddressInfo).port}`;
   };
 
-  const servers: Server[] = [];
   const close = async () => {
     closing.abort();
     const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
@@ -188,15 +191,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
 
   const major4 = version.generation === 'C';
-  const scheme = options.tls ? 'https' : 'http';
-  const url = (server: Server) => {
-    const shown = host.includes(':') ? `[${host}]` : (options.host ?? host);
-    return `${scheme}://${shown}:${(server.address() as AddressInfo).port}`;
-  };
+  let gsqlUrl: string;
+  let restUrl: string;
   try {
-    const gsql = await open('gsql', options.gsqlPort ?? 14240);
-    servers.push(gsql);
-    if (!major4 || options.restPort !== undefined) servers.push(await open('rest', options.restPort ?? 9000));
+    gsqlUrl = await open('gsql', options.gsqlPort ?? 14240);
+    restUrl = `${gsqlUrl}/restpp`;
+    if (!major4) restUrl = await open('rest', options.restPort ?? 9000);
+    else if (options.restPort !== undefined) await open('rest', options.restPort);
     await save?.().catch((error: NodeJS.ErrnoException) => {
       throw new Error(
         `The state file ${options.stateFile} cannot be written (${error.code}); name another file.`,
@@ -207,16 +208,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     throw error;
   }
 
-  const gsqlUrl = url(servers[0]!);
-  const restUrl = major4 ? `${gsqlUrl}/restpp` : url(servers[1]!);
-  const first = state.users[0]!;
   return {
     restUrl,
     gsqlUrl,
     serverVersion: version.text,
-    username: first.name,
-    password: first.password,
-    graph: state.graphs[0]!,
+    username: first.user.name,
+    password: first.user.password,
+    graph: first.graph,
     requests,
     unknownRoutes,
     addFault: (fault) => faults.add(fault),
@@ -227,9 +225,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
         restUrl,
         gsqlUrl,
         serverVersion: version.text,
-        username: first.name,
-        password: first.password,
-        graph: state.graphs[0],
+        username: first.user.name,
+        password: first.user.password,
+        graph: first.graph,
       }),
   };
 }

@@ -99,3 +99,11 @@ export function maskSecret(value: string): string {
 export function maskToken(value: string): string {
   return value.length < 12 ? '****' : `${value.slice(0, 4)}****${value.slice(-4)}`;
 }
+
+/** Deletes the entry that was added first. */
+export function deleteOldest<K>(entries: Map<K, unknown>): void {
+  for (const key of entries.keys()) {
+    entries.delete(key);
+    return;
+  }
+}

@@ -2,7 +2,7 @@ import { LONGEST_LIFETIME, lifetimeField, parseBody, stringField } from './body.
 import { type Call, json, type Reply } from './call.js';
 import { findUser, login } from './login.js';
 import { refuse, wording } from './say.js';
-import { randomString, type Secret, type Token, type User } from './state.js';
+import { deleteOldest, randomString, type Secret, type Token, type User } from './state.js';
 import type { TextId } from './texts.js';
 import { nowSeconds, type World } from './world.js';
 
@@ -121,7 +121,7 @@ export function newToken(world: World, by: Actor, graph: string): Token {
   const { tokens } = world.state;
   tokens.set(token.value, token);
   // The servers clear out now and then, too; here the oldest goes.
-  if (tokens.size > MAX_TOKENS) tokens.delete(tokens.keys().next().value!);
+  if (tokens.size > MAX_TOKENS) deleteOldest(tokens);
   return token;
 }
 

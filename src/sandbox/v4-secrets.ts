@@ -83,10 +83,10 @@ function list(world: World, owner: User): Reply {
 
 /** All or nothing: one unknown entry and nothing is dropped. */
 function drop(world: World, owner: User, names: string[]): Reply {
-  const found = names.map((name) => findSecret(world.state, owner.name, null, name));
-  const unknown = names.filter((_, i) => !found[i]);
+  const find = (name: string) => findSecret(world.state, owner.name, null, name);
+  const unknown = names.filter((name) => !find(name));
   if (unknown.length > 0) return refuse(world, 'unknownAlias4', { alias: unknown.join(', ') });
-  for (const secret of found) dropSecret(world.state, secret!);
+  for (const secret of names.flatMap((name) => find(name) ?? [])) dropSecret(world.state, secret);
   world.changed();
   return succeed(world, 'secretsDropped4', { user: owner.name });
 }

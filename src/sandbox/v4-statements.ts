@@ -2,7 +2,7 @@ import { type Call, decodeForm, json, type Reply, text } from './call.js';
 import { runGsql } from './gsql.js';
 import { login } from './login.js';
 import { fill, refuse, succeed, wording } from './say.js';
-import { randomString } from './state.js';
+import { deleteOldest, randomString } from './state.js';
 import { notLoggedIn } from './v4-refusal.js';
 import type { World } from './world.js';
 
@@ -25,7 +25,7 @@ export function statement(world: World, call: Call): Reply {
     succeeded: answer.code === 0,
     text: answer.text,
   });
-  if (world.finished.size > MAX_FINISHED) world.finished.delete(world.finished.keys().next().value!);
+  if (world.finished.size > MAX_FINISHED) deleteOldest(world.finished);
   return succeed(world, 'statementQueued4', { id }, { results: { requestId: id } });
 }
 

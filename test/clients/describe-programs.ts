@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { defined } from '../helpers/defined.js';
 import { installAll } from './install.js';
 import { knownFailures } from './known-failures.js';
 import { type Program, SERVERS, type Step, WITH_TOKEN } from './programs.js';
@@ -13,7 +14,7 @@ const REQUIRED = process.env.GRAPHCRED_TEST_CLIENTS === 'required';
 export async function describePrograms(programs: readonly Program[]): Promise<void> {
   const installed = await installAll(programs);
   describe.each(programs.map((program) => [program.name, program] as const))('%s', (name, program) => {
-    const found = installed.get(program)!;
+    const found = defined(installed.get(program));
     if ('skip' in found) {
       console.log(`${name} is skipped: ${found.skip}`);
       test.runIf(REQUIRED)('is installed', () => expect.fail(found.skip));

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { install } from './install.js';
 import { OTHERS, PYTIGERGRAPH } from './programs.js';
 
@@ -13,7 +14,7 @@ test('a Python program is skipped when its registry is out of reach', async () =
     PIP_INDEX_URL: 'http://127.0.0.1:9/simple',
     PIP_NO_CACHE_DIR: '1',
   };
-  expect(await install(PYTIGERGRAPH[0]!, env)).toEqual({ skip: 'its registry is out of reach' });
+  expect(await install(defined(PYTIGERGRAPH[0]), env)).toEqual({ skip: 'its registry is out of reach' });
 }, 300_000);
 
 test('a program is skipped by name when what it runs on is not installed', async () => {
@@ -28,6 +29,6 @@ test('a program is skipped by name when what it runs on is not installed', async
 test('a version that the registry does not have is a failure, not a skip', async () => {
   const home = temporaryHome();
   const env = { PATH: process.env.PATH, HOME: home, XDG_CACHE_HOME: path.join(home, 'cache') };
-  const program = { ...PYTIGERGRAPH[0]!, requirements: ['pyTigerGraph==99.0.0'] };
+  const program = { ...defined(PYTIGERGRAPH[0]), requirements: ['pyTigerGraph==99.0.0'] };
   await expect(install(program, env)).rejects.toThrow('cannot be installed');
 }, 300_000);

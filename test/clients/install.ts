@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { defined } from '../helpers/defined.js';
 import type { JavaProgram, Program, PythonProgram } from './programs.js';
 
 const CONSTRAINTS = path.resolve('test/clients/python/constraints.txt');
@@ -62,7 +63,7 @@ export async function installAll(programs: readonly Program[]): Promise<Map<Prog
   const waiting = [...groups.values()];
   const worker = async () => {
     for (let group = waiting.shift(); group; group = waiting.shift()) {
-      const found = await install(group[0]!);
+      const found = await install(defined(group[0]));
       for (const program of group) installed.set(program, found);
     }
   };

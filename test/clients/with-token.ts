@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { defined } from '../helpers/defined.js';
 import { blocksOf } from '../helpers/docs.js';
 import { type Ended, run } from '../helpers/driver.js';
 import { type Program, type Step, WITH_TOKEN } from './programs.js';
@@ -13,7 +14,7 @@ export async function useToken(program: Program, folder: string, one: Stage): Pr
   if (!done) return { step: WITH_TOKEN, error: seen };
   const { requests } = one.sandbox;
   const mints = requests.filter(({ path: route }) => /\/(requesttoken|tokens)$/.test(route));
-  const used = requests.slice(requests.indexOf(mints[0]!) + 1);
+  const used = requests.slice(requests.indexOf(defined(mints[0])) + 1);
   const sentOtherwise = used.filter(({ login }) => login !== 'bearer').map(({ path: route }) => route);
   const error =
     mints.length === 1 && used.length > 0 && sentOtherwise.length === 0

@@ -9,6 +9,7 @@ import {
   Sensitive,
   type Servers,
 } from '../../src/index.js';
+import { defined } from '../helpers/defined.js';
 import { listening, refusalOf, SERVERS, sandbox } from './core-support.js';
 
 const VALUE = 'canary-0f1e2d3c4b5a69788796a5b4c3';
@@ -68,7 +69,7 @@ describe.each(VERSIONS)('on %s a credential bound to another pair', (serverVersi
       // The second pair shares one of its addresses with the pair the credential belongs to.
       for (const servers of [pair(evil.url), pair(evil.url, good.url), pair(good.url, evil.url)]) {
         const conn = new GraphConnection({ ...servers, graph: 'demo', serverVersion });
-        const refused = await refusalOf(CALLS[name]!(conn, credential));
+        const refused = await refusalOf(defined(CALLS[name])(conn, credential));
         expect(refused.code).toBe('HOST_MISMATCH');
         expect(refused.message).toContain(good.url);
         expect(refused.message).toContain(evil.url);
@@ -83,7 +84,7 @@ describe.each(VERSIONS)('on %s a credential bound to another pair', (serverVersi
       ...pair(evil.url),
       graph: 'demo',
       serverVersion,
-      ...OPTIONS[name]!(bound(pair(good.url))),
+      ...defined(OPTIONS[name])(bound(pair(good.url))),
     });
     const call = name === 'apiToken' ? conn.rest('GET', '/echo') : on4 ? conn.getSecrets() : conn.getToken();
     expect((await refusalOf(call)).code).toBe('HOST_MISMATCH');
@@ -137,7 +138,7 @@ describe('at the socket', () => {
     const ask = (base: string, path: string, own: Servers, inForce: Servers | undefined, proxy?: string) =>
       send(
         { ...SETTINGS, proxy: proxy === undefined ? undefined : { http: proxy } },
-        { server: 'rest', method: 'POST', base, path, servers: inForce, ...WAYS[way]!(bound(own)) },
+        { server: 'rest', method: 'POST', base, path, servers: inForce, ...defined(WAYS[way])(bound(own)) },
         until(),
       );
 

@@ -2,6 +2,7 @@
 // statuses and switches that are drawn anew. A pass means that the client is robust, and not that both sides agree.
 import { describe, expect, onTestFailed, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
+import { defined } from '../helpers/defined.js';
 import { DEEP } from '../helpers/property.js';
 import { connect, refusalOf, sandbox, varySandboxes } from './core-support.js';
 import { SWITCHES_4, TEXTS_3, TEXTS_4, TEXTS_REST, wordings } from './core-varied-data.js';
@@ -18,7 +19,7 @@ function draw(below: number): number {
   t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
   return ((t ^ (t >>> 14)) >>> 0) % below;
 }
-const pick = <T>(values: readonly T[]): T => values[draw(values.length)]!;
+const pick = <T>(values: readonly T[]): T => defined(values[draw(values.length)]);
 
 function drawn(serverVersion: string): Pick<SandboxOptions, 'texts' | 'switches'> {
   const isNew = serverVersion.startsWith('4');

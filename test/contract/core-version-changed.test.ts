@@ -1,6 +1,7 @@
 // A version that was remembered is asked for again when an answer does not fit it: once, and without a credential.
 import { describe, expect, test } from 'vitest';
 import { BoundCredential, GraphConnection, Sensitive, type ServerVersion } from '../../src/index.js';
+import { defined } from '../helpers/defined.js';
 import { rawServer, refusalOf, sandbox } from './core-support.js';
 
 /** Nothing listens at port 9000 there, which is where 3.x would be; a sandbox of somebody else is on 127.0.0.1. */
@@ -35,7 +36,7 @@ describe.each([
     const to = await sandbox({ serverVersion: after, host: HOST });
     const found: ServerVersion[] = [];
     const conn = at(to.gsqlUrl, before, found);
-    await CALLS[name]!(conn);
+    await defined(CALLS[name])(conn);
     expect(found.map(({ version }) => version)).toEqual([after]);
     expect((await conn.findVersion()).version).toBe(after);
     const probes = to.requests.filter(({ path }) => path === '/gsql/v1/version');
@@ -60,7 +61,7 @@ describe.each([
         knownVersion: before,
         onVersion: (version) => found.push(version),
       });
-      await CALLS[name]!(conn);
+      await defined(CALLS[name])(conn);
       // GSQL text is the same on all of 3.x, so nothing shows there.
       const unseen = before.startsWith('3') && name !== 'getToken';
       expect(found.map(({ version }) => version)).toEqual(unseen ? [] : [after]);

@@ -1,5 +1,6 @@
 import { createConnection } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { defined } from '../helpers/defined.js';
 import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
 
 const BY_SECRET = { Authorization: basic('__GSQL__secret', SECRET) };
@@ -101,7 +102,7 @@ describe('servers 3.x, point by point', () => {
         'ZGVtb191c2VyOmRlbW9fcGFzcw==',
       );
       expect(reply.rawHeaders).toContain(name);
-      expect(JSON.parse(reply.rawHeaders[reply.rawHeaders.indexOf(name) + 1]!)).toMatchObject({
+      expect(JSON.parse(defined(reply.rawHeaders[reply.rawHeaders.indexOf(name) + 1]))).toMatchObject({
         auth: LOGIN.Authorization,
       });
       await sandbox.close();

@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.js';
+import { defined } from '../helpers/defined.js';
 import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
 
 const claims = (token: string) =>
-  JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Record<string, unknown>;
+  JSON.parse(Buffer.from(defined(token.split('.')[1]), 'base64url').toString()) as Record<string, unknown>;
 
 describe('servers 4.x, point by point', () => {
   const mint = async (sandbox: Sandbox, body: string, headers: Record<string, string> = {}) => {

@@ -7,6 +7,7 @@ import { generate } from 'selfsigned';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { startSandbox } from '../../src/sandbox/server.js';
+import { defined } from '../helpers/defined.js';
 import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
 
 const open: Sandbox[] = [];
@@ -301,7 +302,7 @@ describe('disputed points', () => {
       {},
       `{"secret":"${SECRET}","lifetime":"${lifetime}"}`,
     );
-    const claims = Buffer.from(tokenOf(reply.body).split('.')[1]!, 'base64url').toString();
+    const claims = Buffer.from(defined(tokenOf(reply.body).split('.')[1]), 'base64url').toString();
     return (JSON.parse(claims) as { exp: number }).exp - NOW;
   };
 

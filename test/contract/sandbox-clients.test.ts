@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
+import { defined } from '../helpers/defined.js';
 import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
 
 /**
@@ -38,14 +39,14 @@ function readSecrets(answer: string): Record<string, string> {
   lines.forEach((line, i) => {
     const next = lines[i + 1] ?? '';
     if (line.includes('- Secret') && next.includes('- Alias'))
-      found[next.split(': ')[1]!] = line.split(': ')[1]!;
+      found[defined(next.split(': ')[1])] = defined(line.split(': ')[1]);
   });
   return found;
 }
 
 /** pyTigerGraph's reading of a created secret: from `The secret: ` to the next blank. */
 function readCreated(answer: string): string {
-  return answer.replaceAll('\n', '').split('The secret: ')[1]!.split(' ')[0]!;
+  return defined(defined(answer.replaceAll('\n', '').split('The secret: ')[1]).split(' ')[0]);
 }
 
 /** pyTigerGraph's reading of /version: components from the fourth line to the last but one. */
@@ -54,8 +55,8 @@ function readProduct(answer: string): string {
   const lines = message.split('\n');
   const components = lines.slice(3, -1).map((line) => line.split(/\s+/));
   for (const component of components) expect(component).toHaveLength(6);
-  const product = components.find(([name]) => name === 'product')![1]!;
-  return /_.+_/.exec(product)![0].slice(1, -1);
+  const product = defined(defined(components.find(([name]) => name === 'product'))[1]);
+  return defined(/_.+_/.exec(product))[0].slice(1, -1);
 }
 
 describe('pyTigerGraph 0.9 to 1.5', () => {
@@ -127,7 +128,7 @@ describe('pyTigerDriver, under pyTigerGraph up to 1.4', () => {
         encodeURIComponent(line).replaceAll('%20', '+'),
       );
     const used = await command('USE GRAPH demo_graph', { fromGsqlClient: true, sessionId: session });
-    const cookie = /^__GSQL__COOKIES__,(.*)$/m.exec(used.body)![1]!;
+    const cookie = defined(defined(/^__GSQL__COOKIES__,(.*)$/m.exec(used.body))[1]);
     const { graph, sessionId } = JSON.parse(cookie) as { graph: string; sessionId: string };
     const created = await command('CREATE SECRET ci', { fromGsqlClient: true, sessionId, graph });
     expect(created.body.trim().split(' ')[2]).toMatch(TOKEN_3);
@@ -144,7 +145,7 @@ describe('pyTigerDriver, under pyTigerGraph up to 1.4', () => {
       LOGIN,
       'USE GRAPH demo_graph\nSHOW SECRET',
     );
-    const [, token, end] = /- Token: ([^ ]+) expire at: (.+)/.exec(shown.body)!;
+    const [, token, end] = defined(/- Token: ([^ ]+) expire at: (.+)/.exec(shown.body));
     expect([token, end]).toEqual([minted.token, '2023-11-14 23:13:20']);
     expect(readSecrets(shown.body)).toEqual({ demo_alias: 's00****001' });
   });
@@ -170,7 +171,7 @@ describe('pyTigerGraph 1.6', () => {
     expect(reply.status).toBe(200);
     const answer = parse(reply.body);
     expect(answer.error).toBe(false);
-    expect(answer.results!.token).toMatch(TOKEN_3);
+    expect(defined(answer.results).token).toMatch(TOKEN_3);
   });
 
   it('refreshes with POST (up to 1.6.2: a new token), then with PUT, and deletes in JSON', async () => {
@@ -208,7 +209,7 @@ describe('pyTigerGraph 1.6', () => {
     const listed = readSecrets(await gsql('\n            USE GRAPH demo_graph\n            SHOW SECRET'));
     const masked = (value: string) => `${value.slice(0, 3)}****${value.slice(-3)}`;
     expect(listed.ci).toBe(masked(secret));
-    const [alias] = Object.entries(listed).find(([, value]) => value === masked(unnamed))!;
+    const [alias] = defined(Object.entries(listed).find(([, value]) => value === masked(unnamed)));
     expect(alias).toMatch(/^AUTO_GENERATED_ALIAS_[a-z0-9]{7}$/);
 
     expect(await gsql('\n  USE GRAPH demo_graph\n  CREATE SECRET ci ')).toContain('already exists');
@@ -256,7 +257,7 @@ describe('pyTigerGraph 1.7', () => {
     const byPassword = parse(
       (await raw(newer.restUrl, 'POST /requesttoken', headers, "{'graph': 'demo_graph'}")).body,
     );
-    expect(byPassword.results!.token).toMatch(TOKEN_3);
+    expect(defined(byPassword.results).token).toMatch(TOKEN_3);
   });
 
   it('1.7.4 on 4.x: finds 9000 closed, moves to /restpp, deletes without login', async () => {
@@ -365,7 +366,7 @@ describe('pyTigerGraph 1.8 to 2.0', () => {
     expect(parse((await raw(old.restUrl, 'DELETE /requesttoken', AGENT, body)).body).error).toBe(false);
 
     const newer = await start({ serverVersion: '4.2.0' });
-    const jwt = parse((await raw(newer.gsqlUrl, 'POST /gsql/v1/tokens', AGENT, request)).body).token!;
+    const jwt = defined(parse((await raw(newer.gsqlUrl, 'POST /gsql/v1/tokens', AGENT, request)).body).token);
     const bearer = { ...AGENT, Authorization: `Bearer ${jwt}` };
     const both = JSON.stringify({ tokens: jwt, secret: SECRET });
     expect((await raw(newer.gsqlUrl, 'DELETE /restpp/requesttoken', bearer, both)).status).toBe(404);
@@ -375,7 +376,9 @@ describe('pyTigerGraph 1.8 to 2.0', () => {
 
   it('checks a token, form-encoded under a JSON content type', async () => {
     const sandbox = await start({ serverVersion: '4.1.2' });
-    const jwt = parse((await raw(sandbox.gsqlUrl, 'POST /gsql/v1/tokens', AGENT, request)).body).token!;
+    const jwt = defined(
+      parse((await raw(sandbox.gsqlUrl, 'POST /gsql/v1/tokens', AGENT, request)).body).token,
+    );
     const reply = await raw(
       sandbox.gsqlUrl,
       'POST /gsql/v1/tokens/check',
@@ -492,7 +495,7 @@ describe('JDBC 1.3.20', () => {
           { ...headers, ...json, Authorization },
           '{"graph":"demo_graph"}',
         );
-        const token = read(reply.body)!;
+        const token = defined(read(reply.body));
         expect(token).toMatch(form);
         const people = await raw(sandbox.gsqlUrl, 'GET /restpp/graph/demo_graph/vertices/Person?limit=2', {
           Authorization: `Bearer ${token}`,
@@ -538,7 +541,7 @@ describe('Spark connector 0.2.8', () => {
       ],
     ] as const) {
       const minted = await raw(sandbox.gsqlUrl, 'POST /restpp/requesttoken', { ...json, ...login }, ask);
-      const token = read(minted.body)!;
+      const token = defined(read(minted.body));
       expect(token).toMatch(TOKEN_3);
       const refreshed = parse(
         (await raw(sandbox.gsqlUrl, 'PUT /restpp/requesttoken', { ...json, ...login }, again(token))).body,
@@ -553,10 +556,10 @@ describe('Spark connector 0.2.8', () => {
       [LOGIN, '{"graph": "demo_graph", "lifetime": "21600"}'],
       [{}, `{"secret": "${SECRET}", "lifetime": "21600"}`],
     ] as const) {
-      const token = read(
-        (await raw(sandbox.gsqlUrl, 'POST /gsql/v1/tokens', { ...json, ...login }, ask)).body,
-      )!;
-      const { exp } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as {
+      const token = defined(
+        read((await raw(sandbox.gsqlUrl, 'POST /gsql/v1/tokens', { ...json, ...login }, ask)).body),
+      );
+      const { exp } = JSON.parse(Buffer.from(defined(token.split('.')[1]), 'base64url').toString()) as {
         exp: number;
       };
       expect(exp).toBe(NOW + 21_600);
@@ -588,7 +591,7 @@ describe('the Java GSQL client', () => {
     expect(typeof answer.welcomeMessage).toBe('string');
     expect(typeof answer.shellPrompt).toBe('string');
     expect(Number.isInteger(answer.securityRecommendations)).toBe(true);
-    const session = login.rawHeaders[login.rawHeaders.indexOf('Set-GSQL-Cookie') + 1]!;
+    const session = defined(login.rawHeaders[login.rawHeaders.indexOf('Set-GSQL-Cookie') + 1]);
 
     const run = await raw(
       sandbox.gsqlUrl,
@@ -725,7 +728,7 @@ describe('others', () => {
         { ...LOGIN, 'Content-Type': 'application/x-www-form-urlencoded' },
         body,
       );
-      expect(parse(reply.body).results!.token).toMatch(TOKEN_3);
+      expect(defined(parse(reply.body).results).token).toMatch(TOKEN_3);
     }
   });
 

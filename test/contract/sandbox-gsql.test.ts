@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.js';
+import { defined } from '../helpers/defined.js';
 import { demo, LOGIN, raw, SECRET } from './sandbox-raw.js';
 
 /** How texts and bodies are taken apart: what is a statement, what is an alias, what is JSON. */
@@ -14,7 +15,7 @@ describe('GSQL texts', () => {
     const reply = await raw(sandbox.gsqlUrl, 'POST /gsqlserver/gsql/file', LOGIN, body);
     expect(reply.status).toBe(200);
     const lines = reply.body.trimEnd().split('\n');
-    return { lines: lines.slice(0, -2), code: Number(lines.at(-1)!.split(',')[1]) };
+    return { lines: lines.slice(0, -2), code: Number(defined(lines.at(-1)).split(',')[1]) };
   };
   const using = "Using graph 'demo_graph'";
   const failed = (alias: string) => `Failed to drop secrets: [${alias}].`;
@@ -50,7 +51,7 @@ describe('GSQL texts', () => {
   it('takes only identifiers for new aliases, but drops whatever is there', async () => {
     for (const alias of ['my-ci', '1st', 'ä', '"two words"', '""', 'a.b', "'; DROP SECRET demo_alias; '"]) {
       const { lines, code } = await run(`USE GRAPH demo_graph CREATE SECRET ${alias}`);
-      expect([lines.at(-1)!.slice(0, 11), code], alias).toEqual(['Encountered', 211]);
+      expect([defined(lines.at(-1)).slice(0, 11), code], alias).toEqual(['Encountered', 211]);
     }
     const odd = await demo({
       serverVersion: '3.9.3',

@@ -2,6 +2,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { expect } from 'vitest';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import { defined } from '../helpers/defined.js';
 
 /** 14 November 2023, 22:13:20 UTC: the clock of every contract table. */
 export const NOW = 1_700_000_000;
@@ -160,7 +161,7 @@ export async function play(sandbox: Sandbox, row: Row, memory: Map<string, strin
       const known = memory.get(name);
       if (known !== undefined) return known.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
       names.push(name);
-      return `(${FORMS[name[0]!]})`;
+      return `(${FORMS[defined(name[0])]})`;
     })
     .join('');
   const match = new RegExp(`^${pattern}$`).exec(reply.body);
@@ -170,6 +171,6 @@ export async function play(sandbox: Sandbox, row: Row, memory: Map<string, strin
   });
   if (row.type !== undefined) expect(reply.headers['content-type'] ?? null).toBe(row.type);
   names.forEach((name, i) => {
-    memory.set(name, match![i + 1]!);
+    memory.set(name, defined(defined(match)[i + 1]));
   });
 }

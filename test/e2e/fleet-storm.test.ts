@@ -5,6 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { spotted } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { buildDriver } from '../helpers/driver.js';
 import { type FleetOptions, namespaceSkipReason, startFleet } from '../helpers/fleet.js';
 import type { JobEnd } from '../helpers/fleet-machine.js';
@@ -69,7 +70,7 @@ async function allAtOnce(
 /** One job that has the lock and waits for the database, and many that wait for it. */
 async function stormBefore(fleet: Awaited<ReturnType<typeof fleetOf>>, jobs: number, line = 'token get') {
   fleet.database.hold();
-  const holder = fleet.machines[0]!.run(1, line);
+  const holder = defined(fleet.machines[0]).run(1, line);
   await fleet.database.matched(fleet.database.matches() + 1);
   const others = fleet.machines.slice(1);
   const waiting = others.map((machine) => machine.run(Math.ceil(jobs / others.length), line));
@@ -100,7 +101,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     const fleet = await fleetOf(1);
     const homes = Array.from({ length: MACHINES }, temporaryHome);
     const url = `redis://127.0.0.1:${fleet.redis.port}`;
-    const left = Array.from({ length: DEEP ? 1000 : 20 }, (_, index) => homes[index % homes.length]!);
+    const left = Array.from({ length: DEEP ? 1000 : 20 }, (_, index) => defined(homes[index % homes.length]));
     const count = left.length;
     const ends: { status: number; stdout: string; stderr: string }[] = [];
     const one = async () => {
@@ -123,7 +124,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
       const fleet = await fleetOf(FEW_MACHINES);
       const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
       const killedAt = Date.now();
-      fleet.machines[0]!.kill();
+      defined(fleet.machines[0]).kill();
       await holder;
       const next = fleet.database.matched(2).then(() => fleet.database.release());
       const ends = await waiting;
@@ -211,7 +212,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
   test('the machine of the holder is cut off from the engine', async () => {
     const fleet = await fleetOf(FEW_MACHINES);
     const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
-    fleet.machines[0]!.network.cut();
+    defined(fleet.machines[0]).network.cut();
     // The lock is free after its three seconds, and another machine asks the database too.
     await fleet.database.matched(2);
     fleet.database.release();
@@ -242,12 +243,12 @@ describe.skipIf(redisSkipReason())('a storm', () => {
 
   test('clocks are an hour off, both ways, and tokens live for half an hour', async () => {
     const hour = 3_600_000;
-    const fleet = await fleetOf(FEW_MACHINES, { clockMs: (index) => [-hour, hour, 0][index % 3]! });
+    const fleet = await fleetOf(FEW_MACHINES, { clockMs: (index) => defined([-hour, hour, 0][index % 3]) });
     const line = 'token get --lifetime 30m';
     expect(tokensOf(await fleet.runAll(FEW_JOBS, line))).toHaveLength(1);
     expect(tokensOf(await fleet.runAll(FEW_JOBS, line))).toHaveLength(1);
     expect(fleet.database.matches()).toBe(1);
-    const [fresh] = tokensOf(await fleet.machines[0]!.run(1, `${line} --fresh`));
+    const [fresh] = tokensOf(await defined(fleet.machines[0]).run(1, `${line} --fresh`));
     expect(tokensOf(await fleet.runAll(FEW_JOBS, line))).toEqual([fresh]);
     expect(fleet.database.matches()).toBe(2);
     note(
@@ -385,7 +386,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     const dump = fs.readFileSync(file, 'latin1');
     expect(dump).toContain('graphcred:1:');
     expect((await fleet.redis.cli('KEYS', '*:[tr]:*')).split('\n').length).toBeGreaterThanOrEqual(3);
-    const host = fleet.env.GRAPHCRED_GSQL_URL!;
+    const host = defined(fleet.env.GRAPHCRED_GSQL_URL);
     const canaries = new Map([
       [token.trim(), 'token'],
       [fromSecret.trim(), 'token from a secret'],
@@ -397,7 +398,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
       ['kanarie_alias', 'alias'],
       ['kanarie_label', 'principal'],
       [fleet.storeKey.toString('latin1'), 'store key'],
-      [fleet.env.GRAPHCRED_STORE_KEY!, 'store key in base64'],
+      [defined(fleet.env.GRAPHCRED_STORE_KEY), 'store key in base64'],
       [host, 'address'],
       [new URL(host).host, 'host'],
       ['127.0.0.1', 'address of the host'],
@@ -435,7 +436,7 @@ afterAll(() => {
     ) ?? [];
   if (before === '') throw new Error(`${PAGE} has no marks for the storm.`);
   const lines = new Map(
-    rows.split('\n').flatMap((line) => (line === '' ? [] : [[line.split(' | ')[0]!.slice(2), line]])),
+    rows.split('\n').flatMap((line) => (line === '' ? [] : [[defined(line.split(' | ')[0]).slice(2), line]])),
   );
   for (const [row, line] of figures) lines.set(row, line);
   fs.writeFileSync(PAGE, `${before}${[...lines.values()].join('\n')}\n${after}`);

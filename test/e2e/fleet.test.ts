@@ -1,6 +1,7 @@
 import crypto from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { sandboxFor, start } from '../helpers/process.js';
 import { redisSkipReason, startRedis } from '../helpers/redis.js';
 
@@ -31,7 +32,7 @@ describe.skipIf(redisSkipReason())('the command of a fleet', () => {
 
   test('mints once for forty processes on four machines', async () => {
     const homes = Array.from({ length: 4 }, temporaryHome);
-    const { env, mints } = await sandboxFor(homes[0]!);
+    const { env, mints } = await sandboxFor(defined(homes[0]));
     const { url } = await startRedis();
     const storeKey = crypto.randomBytes(32).toString('base64');
     const results = await Promise.all(

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { keyringSkipReason, mountSkipReason, withKeyring } from '../helpers/keyring.js';
 import { sandboxFor } from '../helpers/process.js';
 
@@ -30,7 +31,7 @@ interface Place {
 /** Runs it where no other program can be found. */
 async function run(argv: readonly string[], env: Record<string, string>, place: Place = {}) {
   const [command, ...words] = [...(place.prefix ?? []), executable, ...argv];
-  const child = spawn(command!, words, {
+  const child = spawn(defined(command), words, {
     cwd: place.cwd ?? folder,
     env: { ...env, PATH: place.prefix ? (process.env.PATH ?? '') : '/nonexistent' },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -97,7 +98,7 @@ describe.skipIf(unavailable !== undefined)('the standalone executable', () => {
       // The library has to be a file to be loaded; it is nobody else's.
       const loaded = fs.readdirSync(all.TMPDIR as string).filter((name) => name.endsWith('.node'));
       expect(loaded).toHaveLength(1);
-      expect(fs.statSync(path.join(all.TMPDIR as string, loaded[0]!)).mode & 0o777).toBe(0o600);
+      expect(fs.statSync(path.join(all.TMPDIR as string, defined(loaded[0]))).mode & 0o777).toBe(0o600);
     });
   });
 

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { cli, temporaryHome } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { mountSkipReason } from '../helpers/keyring.js';
 import { COMMAND } from '../helpers/process.js';
 import { scene } from '../helpers/scene.js';
@@ -18,7 +19,7 @@ const otherUser = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'
 function otherUserProblem(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root can run a process as somebody else';
   try {
-    execFileSync(otherUser[0]!, [...otherUser.slice(1), ...COMMAND, '--version'], {
+    execFileSync(defined(otherUser[0]), [...otherUser.slice(1), ...COMMAND, '--version'], {
       stdio: 'pipe',
     });
     return undefined;

@@ -7,6 +7,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StoreRecord } from '../../src/store/store.js';
+import { defined } from '../helpers/defined.js';
 import { buildDriver, makeHome, run } from '../helpers/driver.js';
 import {
   displaySkipReason,
@@ -173,7 +174,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
       expect(ended.ms).toBeLessThan(AT_ONCE_MS);
       const [item, ...others] = itemsOf(keyring);
       expect(others).toEqual([]);
-      expect(labelOf(keyring, item!)).toContain("'graphcred/demo'");
+      expect(labelOf(keyring, defined(item))).toContain("'graphcred/demo'");
     });
   });
 
@@ -401,7 +402,7 @@ describe.skipIf(displaySkipReason() !== undefined)('the keychain, locked, with a
       await expect.poll(() => programsIn(keyring), { timeout: 10_000 }).toContain('gcr-prompter');
       const [program, helper, ...others] = driversIn(keyring).sort((a, b) => a - b);
       expect([typeof helper, others]).toEqual(['number', []]);
-      process.kill(program!, 'SIGKILL');
+      process.kill(defined(program), 'SIGKILL');
       expect(await running).toMatchObject({ signal: 'SIGKILL' });
       await expect.poll(() => driversIn(keyring), { timeout: 10_000 }).toEqual([]);
     });
@@ -410,9 +411,11 @@ describe.skipIf(displaySkipReason() !== undefined)('the keychain, locked, with a
 
 describe.skipIf(noKeychain !== undefined || mountSkipReason() !== undefined)('the keychain, without', () => {
   it('libsecret: names the package to install', async () => {
-    const library = execFileSync('sh', ['-c', 'ldconfig -p | grep -o "/[^ ]*libsecret-1.so.0$"'], {
-      encoding: 'utf8',
-    }).split('\n')[0]!;
+    const library = defined(
+      execFileSync('sh', ['-c', 'ldconfig -p | grep -o "/[^ ]*libsecret-1.so.0$"'], {
+        encoding: 'utf8',
+      }).split('\n')[0],
+    );
     await withKeyring({}, async (keyring) => {
       plantRecord(keyring);
       const hidden = `mount --bind /dev/null ${fs.realpathSync(library)} && exec "$@"`;
@@ -476,7 +479,7 @@ function itemsOf(world: World): string[] {
     'org.freedesktop.Secret.Service.SearchItems',
     "{'service': 'graphcred'}",
   );
-  return [...found.matchAll(/'(\/[^']+)'/g)].map((match) => match[1]!);
+  return [...found.matchAll(/'(\/[^']+)'/g)].map((match) => defined(match[1]));
 }
 
 function labelOf(world: World, item: string): string {

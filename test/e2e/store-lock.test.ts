@@ -6,6 +6,7 @@ import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { acquireLock, tryLock } from '../../src/store/lock/lock.js';
 import { sweep } from '../../src/store/sweep.js';
+import { defined } from '../helpers/defined.js';
 import { buildDriver } from '../helpers/driver.js';
 
 let driver: Awaited<ReturnType<typeof buildDriver>>;
@@ -69,7 +70,7 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
       const holder = kills % 2 === 0 ? running.findIndex(({ child }) => child.pid === witnessed()) : -1;
       const index = holder >= 0 ? holder : Math.floor(Math.random() * running.length);
       if (holder >= 0) holders++;
-      await kill(running[index]!.child);
+      await kill(defined(running[index]).child);
       kills++;
       running[index] = start('endless', 3);
       all.push(running[index]);

@@ -71,7 +71,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     await answer(terminal, ALL.slice(2));
     const { status, bytes } = await terminal.ended;
     expect(status).toBe(0);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what a colour begins with
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: every colour code begins with ESC
     expect(/\x1b\[[\d;:]*m/.test(bytes)).toBe(coloured);
   });
 

@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
+import { defined } from './defined.js';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -46,7 +47,7 @@ export async function run(
   input = '',
 ): Promise<Ended> {
   const start = performance.now();
-  const child = spawn(command[0]!, command.slice(1), { env, stdio: 'pipe' });
+  const child = spawn(defined(command[0]), command.slice(1), { env, stdio: 'pipe' });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text));

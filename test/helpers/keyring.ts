@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
+import { defined } from './defined.js';
 
 /**
  * What the session bus offers: a keyring that is open, one that is locked, a service that has no keyring yet,
@@ -124,7 +125,7 @@ export async function startKeyring(options: KeyringOptions = {}): Promise<Keyrin
     TMPDIR: path.join(home, 'tmp'),
     DBUS_SESSION_BUS_ADDRESS: `unix:path=${path.join(home, 'run', 'bus')}`,
   };
-  for (const dir of [env.XDG_RUNTIME_DIR!, env.TMPDIR!]) fs.mkdirSync(dir, { mode: 0o700 });
+  for (const dir of [defined(env.XDG_RUNTIME_DIR), defined(env.TMPDIR)]) fs.mkdirSync(dir, { mode: 0o700 });
 
   const killAll = () => signalProcessesOf(home, 'SIGKILL');
   // For a test run that is cut short.

@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { StoreName, StoreRecord } from '../../src/store/store.js';
+import { defined } from './defined.js';
 import { makeHome } from './driver.js';
 import { startKeyring } from './keyring.js';
 import { type RedisServer, startRedis } from './redis.js';
@@ -221,7 +222,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
     ];
     it.each(cases)('%s, and does without it', async (_what, warning, spoil) => {
       await valuesOf({ do: 'write', record: record('demo'), value: 'kept' });
-      spoil(path.join(stateDir, fs.readdirSync(stateDir)[0]!));
+      spoil(path.join(stateDir, defined(fs.readdirSync(stateDir)[0])));
       const { results, stderr } = await perform({ do: 'read', key: 'demo' }, { do: 'list' });
       expect(results).toEqual([{}, { value: [] }]);
       expect(stderr).toMatch(warning);
@@ -231,8 +232,8 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
       await valuesOf({ do: 'write', record: record('one'), value: '1' });
       const [name] = fs.readdirSync(stateDir);
       await valuesOf({ do: 'write', record: record('two'), value: '2' });
-      const other = fs.readdirSync(stateDir).find((file) => file !== name)!;
-      fs.copyFileSync(path.join(stateDir, other), path.join(stateDir, name!));
+      const other = defined(fs.readdirSync(stateDir).find((file) => file !== name));
+      fs.copyFileSync(path.join(stateDir, other), path.join(stateDir, defined(name)));
       expect(await valuesOf({ do: 'read', key: 'one' }, { do: 'list' })).toEqual([
         undefined,
         [record('two')],
@@ -241,7 +242,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
 
     it('a record of a newer version, and leaves it alone', async () => {
       await valuesOf({ do: 'write', record: record('demo'), value: 'kept' });
-      const file = path.join(stateDir, fs.readdirSync(stateDir)[0]!);
+      const file = path.join(stateDir, defined(fs.readdirSync(stateDir)[0]));
       const newer = fs.readFileSync(file, 'utf8').replace('"v":1', '"v":2');
       fs.writeFileSync(file, newer);
       const { results, stderr } = await perform({ do: 'read', key: 'demo' }, { do: 'remove', key: 'demo' });

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { expect } from 'vitest';
 import { readEntry } from '../../src/store/records.js';
 import type { Result } from './cli.js';
+import { defined } from './defined.js';
 import { start } from './process.js';
 
 /** A row of numbers from 0 up to 1 that looks random and is the same for the same seed (mulberry32). */
@@ -40,7 +41,7 @@ export async function storm(options: Storm): Promise<(Result & { line: string })
   let killed = 0;
   const one = async () => {
     while (killed < kills) {
-      const line = lines[Math.trunc(random() * lines.length)]!;
+      const line = defined(lines[Math.trunc(random() * lines.length)]);
       const running = start(line.split(' '), env);
       const timer = setTimeout(() => running.child.kill('SIGKILL'), random() * longestMs);
       const { signal, ...result } = await running.ended;

@@ -12,6 +12,7 @@ import { readEntry, stageEntry } from '../../src/store/records.js';
 import { readServerCache, updateServerCache } from '../../src/store/server-cache.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { cli } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 
 let home: string;
@@ -81,7 +82,7 @@ function damaged(
   const [before, after] = [bytes.subarray(0, at), bytes.subarray(at)];
   if (how === 'flip') {
     const changed = Buffer.from(bytes);
-    changed[at % bytes.length]! ^= amount;
+    changed.writeUInt8(changed.readUInt8(at % bytes.length) ^ amount, at % bytes.length);
     return changed;
   }
   if (how === 'cut') return before;
@@ -100,7 +101,7 @@ describe('a record', () => {
           const warnings: string[] = [];
           await open(warnings).write(one, new Sensitive(value));
           const store = open(warnings);
-          const found = (await store.find(one.key))!;
+          const found = defined(await store.find(one.key));
           expect(plain(found)).toEqual(plain(one));
           expect((await store.read(found))?.reveal()).toBe(value);
           expect((await store.list()).map(plain)).toEqual([plain(one)]);
@@ -136,7 +137,7 @@ describe('a record', () => {
             if (read) expect(read.reveal()).toBe(value);
             for (const listed of await store.list()) await store.read(listed);
             await store.write(one, new Sensitive('new'));
-            expect((await store.read((await store.find(one.key))!))?.reveal()).toBe('new');
+            expect((await store.read(defined(await store.find(one.key))))?.reveal()).toBe('new');
           },
         ),
         RUNS,

@@ -8,6 +8,7 @@ import { protocolV3 } from '../../src/core/protocol/v3.js';
 import { protocolV4 } from '../../src/core/protocol/v4.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { BoundCredential, GraphException } from '../../src/index.js';
+import { defined } from '../helpers/defined.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 
 const CANARIES = {
@@ -194,7 +195,7 @@ describe('answers to calls', () => {
         hide: [password, secret, token],
       }),
       send: async () => {
-        const [text, code] = answers[next++ % answers.length]!;
+        const [text, code] = defined(answers[next++ % answers.length]);
         return replyOf(text, code);
       },
     };
@@ -224,7 +225,7 @@ describe('answers to calls', () => {
       await fc.assert(
         fc.asyncProperty(fc.constantFrom(...names), replies, async (name, answers) => {
           const protocol = make(session(serverVersion(generation, version), answers));
-          const came = await outcome(() => CALLS[name]!(protocol));
+          const came = await outcome(() => defined(CALLS[name])(protocol));
           if ('refused' in came) {
             const { message, hint, serverText, serverCode } = came.refused;
             for (const canary of Object.values(CANARIES))

@@ -9,6 +9,7 @@ import { open as openStoreOf } from '../../src/cli/session/store.js';
 import type { LocalSession } from '../../src/cli/session/types.js';
 import type { GraphException } from '../../src/core/errors.js';
 import { askKeychain, busPaths, probeKeychain } from '../../src/store/keychain/secret-service.js';
+import { defined } from '../helpers/defined.js';
 
 describe('where the session bus is', () => {
   it.each([
@@ -181,7 +182,7 @@ const at = (socket: string) => ({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${socket}
 const normal = (locked: Reply): Script => ({ alias: () => alias(COLLECTION), locked });
 const open = (): Promise<number> =>
   new Promise((resolve, reject) =>
-    servers[0]!.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+    defined(servers[0]).getConnections((error, count) => (error ? reject(error) : resolve(count))),
   );
 
 describe('the probe', () => {

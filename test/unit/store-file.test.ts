@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { fileStore } from '../../src/store/file/store.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
+import { defined } from '../helpers/defined.js';
 import { buildDriver, run } from '../helpers/driver.js';
 
 let home: string;
@@ -53,7 +54,7 @@ async function readBack(more: Partial<StoreOptions> = {}): Promise<string | unde
 }
 
 function recordFile(): string {
-  return path.join(stateDir, fs.readdirSync(stateDir)[0]!);
+  return path.join(stateDir, defined(fs.readdirSync(stateDir)[0]));
 }
 
 function changeRecord(change: (record: Record<string, unknown>) => void): void {
@@ -103,12 +104,12 @@ describe('the file store', () => {
   it('reads the value that belongs to the record it is shown, also one from a list', async () => {
     const store = open();
     await store.write(RECORD, VALUE);
-    const found = (await store.find('demo'))!;
+    const found = defined(await store.find('demo'));
     const [listed] = await store.list();
     await store.write({ ...RECORD, createdAtUnix: 1_700_000_001 }, new Sensitive('a newer value'));
     expect((await store.read(found))?.reveal()).toBe('the value');
-    expect(await store.read(listed!)).toBeUndefined();
-    expect((await store.read((await store.list())[0]!))?.reveal()).toBe('a newer value');
+    expect(await store.read(defined(listed))).toBeUndefined();
+    expect((await store.read(defined((await store.list())[0])))?.reveal()).toBe('a newer value');
   });
 
   it('shows nothing of the value on a record', async () => {
@@ -209,7 +210,7 @@ describe('the key of the file store', () => {
     }
     const store = open();
     for (let i = 0; i < 20; i++) {
-      expect((await store.read((await store.find(`key ${i}`))!))?.reveal()).toBe(`value ${i}`);
+      expect((await store.read(defined(await store.find(`key ${i}`))))?.reveal()).toBe(`value ${i}`);
     }
     expect(fs.readdirSync(configDir)).toEqual(['store.key']);
   });

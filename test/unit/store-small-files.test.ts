@@ -9,6 +9,7 @@ import { openJournal } from '../../src/store/journal.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
 import { entryPath, hashOf, listEntries, readEntry, stageEntry } from '../../src/store/records.js';
 import { readServerCache, updateServerCache } from '../../src/store/server-cache.js';
+import { defined } from '../helpers/defined.js';
 
 let dir: string;
 beforeEach(() => {
@@ -166,7 +167,7 @@ describe('facts about a server', () => {
     ],
   ])('read from %j are %j', (text, expected) => {
     updateServerCache(dir, url, {});
-    const file = path.join(dir, fs.readdirSync(dir)[0]!);
+    const file = path.join(dir, defined(fs.readdirSync(dir)[0]));
     fs.writeFileSync(file, text);
     expect(readServerCache(dir, url)).toEqual(expected);
     for (const mode of [0o620, 0o602]) {

@@ -79,7 +79,7 @@ const WIDE =
 const MARK = /[\p{Mn}\p{Me}\p{Cf}]/gu;
 
 function widthOf(text: string): number {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: plain text is nearly always all there is
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII begins at NUL
   if (/^[\x00-\x7f]*$/.test(text)) return text.length;
   const seen = text.replace(MARK, '').replace(WIDE, '..');
   return [...seen].length;

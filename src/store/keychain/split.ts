@@ -29,7 +29,8 @@ export function splittingVault(vault: Vault): Vault {
   const readHeader = async (account: string) => parseHeader(await vault.get(account));
 
   async function deleteChunks(account: string, header: Header | undefined): Promise<void> {
-    for (let i = 0; i < (header?.count ?? 0); i++) await vault.delete(chunkName(account, header!, i));
+    if (!header) return;
+    for (let i = 0; i < header.count; i++) await vault.delete(chunkName(account, header, i));
   }
 
   return {

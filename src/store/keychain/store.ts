@@ -8,7 +8,7 @@ import { sweep } from '../sweep.js';
 import { splittingVault, type Vault } from './split.js';
 import { keychainVault } from './vault.js';
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
 const CONTROLS = /[\x00-\x1f\x7f-\x9f]/;
 
 /** Keeps the value in the OS keychain, under the service `graphcred` and the record's key as account. */
