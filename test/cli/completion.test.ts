@@ -46,6 +46,23 @@ test('commands, options, choices and profile names, each in its place', async ()
     expect(await offered(home, ...words)).toEqual([]);
 });
 
+test('no second word is offered to a command that takes one, and several to one that takes several', async () => {
+  const home = temporaryHome();
+  const config = path.join(home, '.config/graphcred');
+  fs.mkdirSync(config, { recursive: true });
+  fs.writeFileSync(path.join(config, 'config.json'), '{"profiles":{"dev":{},"prod":{}}}');
+  expect(await offered(home, 'profile', 'use', '')).toEqual(['dev', 'prod']);
+  expect(await offered(home, 'profile', 'use', '--no-color', '')).toEqual(['dev', 'prod']);
+  for (const words of [
+    ['profile', 'use', 'dev', 'p'],
+    ['profile', 'use', 'dev', '-q', 'p'],
+    ['profile', 'rm', 'dev', 'p'],
+    ['completion', 'bash', 'f'],
+  ])
+    expect(await offered(home, ...words)).toEqual([]);
+  expect(await offered(home, 'profile', 'remove', 'dev', '')).toContain('--yes');
+});
+
 test('what may stand before the command is completed, and so is the command behind it', async () => {
   const home = temporaryHome();
   fs.writeFileSync(path.join(home, '.graphcredrc'), '{"profiles":{"dev":{},"prod":{}}}', { mode: 0o600 });

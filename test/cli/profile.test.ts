@@ -78,9 +78,21 @@ test('profile remove forgets the tokens, secrets and password of that profile on
   expect(await run('token get')).toMatchObject({ status: 0 });
   const { status, stdout } = await run('profile remove other --yes', { env: away });
   expect(status).toBe(0);
-  expect(stdout).toContain('Forgot 1 token, 1 secret and 1 password');
+  expect(stdout).toContain(
+    'Forgot 1 token, 1 secret and 1 password on this machine; the server still knows them.',
+  );
   expect(read(home).profiles).toEqual({});
   expect((await json<{ tokens: unknown[] }>('token list')).tokens).toEqual([]);
+});
+
+test('profile remove says nothing of the server when nothing was forgotten', async () => {
+  const home = homeWith(TWO);
+  const first = await cli(home, ['profile', 'remove', 'prod', '--yes']);
+  expect(first).toMatchObject({
+    status: 0,
+    stdout:
+      'Removed profile prod from ~/.config/graphcred/config.json. Nothing else was kept for it on this machine.\n',
+  });
 });
 
 test('profile remove keeps what another profile uses too, and says so', async () => {

@@ -63,7 +63,7 @@ describe.skipIf(!python)('a sandbox on a terminal', () => {
     expect(status).toBe(0);
     expect(screen).toContain('graphcred: ready; the password of tigergraph is tigergraph');
     expect(screen.replace(/\r?\n/g, '')).toMatch(
-      /in another terminal type: graphcred secret create try --rest-url \S+ --gsql-url \S+ --graph demo -u tigergraph/,
+      /in another terminal type:\s*graphcred secret create try --rest-url \S+ --gsql-url \S+ --graph demo -u tigergraph/,
     );
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { inLines, shortPath } from '../../src/cli/output/report.js';
 import { shorten, table } from '../../src/cli/output/table.js';
 
 const HEAD = ['HOST', 'PRINCIPAL', 'LIFE'];
@@ -82,4 +83,29 @@ test.each([
   ['graph', undefined, 'graph'],
 ])('%s in %s columns is %s', (text, width, short) => {
   expect(shorten(text, width)).toBe(short);
+});
+
+describe('a message', () => {
+  test('is broken between words, where there is a terminal', () => {
+    const text = 'The default profile is now prod (~/.config/graphcred/config.json).';
+    expect(inLines(text, 44)).toBe('The default profile is now prod\n(~/.config/graphcred/config.json).');
+    expect(inLines(text, undefined)).toBe(text);
+    expect(inLines(text, 80)).toBe(text);
+  });
+
+  test('keeps a command to type in one piece, so that it can be copied whole', () => {
+    const text =
+      'hint: see the names there are: graphcred secret list -p prod; --ignore-missing makes this no error';
+    expect(inLines(text, 50).split('\n')).toEqual([
+      'hint: see the names there are:',
+      'graphcred secret list -p prod; --ignore-missing',
+      'makes this no error',
+    ]);
+  });
+
+  test('names a file of the home folder as a shell takes it', () => {
+    expect(shortPath('/home/ann/.config/x', '/home/ann')).toBe('~/.config/x');
+    expect(shortPath('/home/anna/x', '/home/ann')).toBe('/home/anna/x');
+    expect(shortPath('/etc/x', undefined)).toBe('/etc/x');
+  });
 });

@@ -96,6 +96,8 @@ async function ofCommand(
   if (value !== undefined) return value;
   const [argument] = spec.args ?? [];
   if (word.startsWith('-') || argument === undefined) return optionsLeft(spec.options, before);
+  // A word that this command does not take is not offered.
+  if (!argument.variadic && argumentsIn(spec, before).length > 0) return optionsLeft(spec.options, before);
   if (argument.choices) return argument.choices.map((one) => [one, '']);
   switch (argument.name) {
     case 'alias':
@@ -107,6 +109,18 @@ async function ofCommand(
     default:
       return [];
   }
+}
+
+/** What was typed after the command's name, without options and their values. */
+function argumentsIn(spec: CommandSpec, before: readonly string[]): readonly string[] {
+  const words = before.filter(
+    (word, at) => !word.startsWith('-') && !takesNext(spec.options, before[at - 1] ?? ''),
+  );
+  return words.slice(spec.path.split(' ').length);
+}
+
+function takesNext(options: readonly OptionSpec[], word: string): boolean {
+  return optionNamed(options, word)?.value !== undefined;
 }
 
 /** The candidates for an option's value; undefined when the word is not one. */

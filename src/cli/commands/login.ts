@@ -9,7 +9,7 @@ import { type Kept, offer } from '../login/offer.js';
 import { logIn, proveGraph } from '../login/prove.js';
 import { openCompleted } from '../login/questions.js';
 import { dropMadeSecret, firstToken, makeSecret, save } from '../login/save.js';
-import { singleLine } from '../output/report.js';
+import { inLines, shortPath, singleLine } from '../output/report.js';
 import { chooseStore, configDirOf, moveTo, recordStore, requireKeeping } from '../session/store.js';
 import type { Session } from '../session/types.js';
 
@@ -97,7 +97,9 @@ function tell(
     report.result(lost);
   }
   const kept = [saved && `Secret ${saved} is saved.`, password && 'The password is saved.'].filter(Boolean);
-  report.result(singleLine([`Logged in to ${host} as profile ${name} (${file}).`, ...kept].join(' ')));
+  const { home, stdout } = call.ctx;
+  const done = `Logged in to ${host} as profile ${name} (${shortPath(file, home)}).`;
+  report.result(inLines(singleLine([done, ...kept].join(' ')), stdout.columns));
   const before = settings.file?.config.defaultProfile;
   const isDefault = makeDefault || before === undefined || before === name;
   report.note(`next: graphcred token get${isDefault ? '' : ` -p ${name}`}`);

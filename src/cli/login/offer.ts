@@ -61,7 +61,7 @@ async function usableStore(
     call.report.warn(error.message);
     const { askChoice } = await import('../output/prompt.js');
     const instead = await askChoice<StoreName>(call, 'Where to keep secrets and tokens instead', [
-      { name: 'in encrypted files, the key beside them', value: 'file' },
+      { name: 'in encrypted files, key beside them', value: 'file' },
       { name: 'nowhere: every command asks the server anew', value: 'none' },
     ]);
     return { store: await open(session, instead, true), instead };

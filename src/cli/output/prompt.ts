@@ -1,5 +1,6 @@
 import { Sensitive } from '../../core/sensitive.js';
 import type { Call } from '../command.js';
+import { inLines } from './report.js';
 import { saysNoColour } from './table.js';
 
 const same = (text: string) => text;
@@ -33,6 +34,12 @@ async function ask(call: Call) {
   return { prompt, ...(saysNoColour(call) && { theme: PLAIN }) };
 }
 
+/** The question in lines of the terminal, with room for what inquirer puts before and after it. */
+function fitted({ ctx }: Call, message: string, after: string): string {
+  const lines = inLines(`? ${message} ${after}`, ctx.stderr.columns);
+  return lines.slice(2, -after.length).trimEnd();
+}
+
 interface TextOptions {
   readonly suggestion?: string;
   /** An empty answer counts, as an empty text. */
@@ -53,7 +60,14 @@ export async function askText(
     return filled === true ? (refuse?.(text.trim()) ?? true) : filled;
   };
   const { answer } = await prompt([
-    { type: 'input', name: 'answer', message, ...look, default: suggestion, validate },
+    {
+      type: 'input',
+      name: 'answer',
+      message: fitted(call, message, `(${suggestion ?? ''})`),
+      ...look,
+      default: suggestion,
+      validate,
+    },
   ]);
   return String(answer).trim();
 }
@@ -65,7 +79,7 @@ export async function askHidden(call: Call, message: string): Promise<Sensitive>
     {
       type: 'password',
       name: 'answer',
-      message,
+      message: fitted(call, message, '[input is masked]'),
       ...look,
       mask: false,
       toggleMask: false,
@@ -78,7 +92,15 @@ export async function askHidden(call: Call, message: string): Promise<Sensitive>
 /** @param options.proposed the answer that Enter gives */
 export async function askYes(call: Call, message: string, { proposed = false } = {}): Promise<boolean> {
   const { prompt, ...look } = await ask(call);
-  const { answer } = await prompt([{ type: 'confirm', name: 'answer', message, ...look, default: proposed }]);
+  const { answer } = await prompt([
+    {
+      type: 'confirm',
+      name: 'answer',
+      message: fitted(call, message, '(y/N)'),
+      ...look,
+      default: proposed,
+    },
+  ]);
   return answer === true;
 }
 
@@ -89,7 +111,7 @@ export async function askChoice<V extends string>(
 ): Promise<V> {
   const { prompt, ...look } = await ask(call);
   const { answer } = await prompt([
-    { type: 'select', name: 'answer', message, ...look, choices: [...choices] },
+    { type: 'select', name: 'answer', message: fitted(call, message, '?'), ...look, choices: [...choices] },
   ]);
   return answer as V;
 }

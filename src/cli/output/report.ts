@@ -5,12 +5,15 @@ import { type Context, endProcess } from '../context.js';
 import { exitStatus, isClosedPrompt, isRetryable } from './exit-codes.js';
 import { hintOf } from './hints.js';
 
+/** No terminal is narrower than this. */
+const NARROW = 40;
 const PLAIN = /^[!-~]([ -~]*[!-~])?$/;
 
 export function createReport(ctx: Context): Report {
   const tell = (text: string) => {
     report.clear();
-    ctx.stderr.write(`${text}\n`);
+    // Asking for the width makes a stream of the terminal, which a short line does not need.
+    ctx.stderr.write(`${text.length < NARROW ? text : inLines(text, ctx.stderr.columns)}\n`);
   };
   const print = (text: string) => {
     report.clear();
@@ -102,6 +105,28 @@ export function asksForJson(ctx: Context): boolean {
 /** One line, without anything a terminal would obey: server text and file names are not ours. */
 export function singleLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
+}
+
+/**
+ * The text in lines of the terminal, broken between words; in one piece where there is no terminal. A command to type is
+ * not broken: the terminal itself continues it on the next line, and it can be copied whole.
+ */
+export function inLines(text: string, columns: number | undefined): string {
+  if (!columns || columns < NARROW || text.length <= columns) return text;
+  const lines: string[] = [];
+  let line = '';
+  for (const part of text.match(/(?<=: )(?:graphcred|gadmin) [^;]*;?|\S+/g) ?? []) {
+    if (line !== '' && line.length + 1 + part.length > columns) {
+      lines.push(line);
+      line = part;
+    } else line = line === '' ? part : `${line} ${part}`;
+  }
+  return [...lines, line].join('\n');
+}
+
+/** The path as a shell takes it too: `~` for the home folder. */
+export function shortPath(file: string, home: string | undefined): string {
+  return home !== undefined && file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file;
 }
 
 /** What a terminal would obey, and what turns a line around, as JSON spells it: in JSON that means the same. */

@@ -5,6 +5,7 @@ import { GraphException } from '../../../core/errors.js';
 import { withLock } from '../../../store/lock/lock.js';
 import type { Call } from '../../command.js';
 import { askYes } from '../../output/prompt.js';
+import { inLines, shortPath, singleLine } from '../../output/report.js';
 import { counted } from '../../output/time.js';
 import { addressesSetAt, isKeptFor, type Owner } from '../../session/binding.js';
 import { openLocalSession } from '../../session/session.js';
@@ -35,14 +36,27 @@ export async function run(call: Call): Promise<undefined> {
     report.document({ removed: name, file: written, forgotten });
     return;
   }
-  const { tokens, secrets, passwords } = forgotten;
-  report.result(
-    `Removed profile ${name} from ${written}. Forgot ${counted(tokens, 'token')}, ${counted(secrets, 'secret')} and ${counted(passwords, 'password')} on this machine; the server still knows them.`,
-  );
+  const { home, stdout } = call.ctx;
+  const done = `Removed profile ${name} from ${shortPath(written, home)}.`;
+  report.result(inLines(singleLine(`${done} ${told(forgotten, sharer)}`.trim()), stdout.columns));
   const wasDefault = file?.config.defaultProfile === name;
   const others = profileNames.filter((other) => other !== name);
   if (wasDefault && others.length > 0)
     report.note(`there is no default profile now; choose one: graphcred profile use ${others[0]}`);
+}
+
+/** Only what there was is named, and only of that can the server still know something. */
+function told({ tokens, secrets, passwords }: Forgotten, sharer: string | undefined): string {
+  const counts = [
+    [tokens, 'token'],
+    [secrets, 'secret'],
+    [passwords, 'password'],
+  ] as const;
+  const parts = counts.filter(([count]) => count > 0).map(([count, what]) => counted(count, what));
+  if (parts.length === 0) return sharer === undefined ? 'Nothing else was kept for it on this machine.' : '';
+  const list = parts.join(', ').replace(/, ([^,]*)$/, ' and $1');
+  const issued = tokens + secrets > 0;
+  return `Forgot ${list} on this machine${issued ? '; the server still knows them' : ''}.`;
 }
 
 async function confirm(session: LocalSession, name: string, yes: boolean): Promise<void> {
@@ -84,7 +98,13 @@ async function profileWithSameOwner(
   return undefined;
 }
 
-async function forget(session: LocalSession, owner: Owner) {
+interface Forgotten {
+  readonly tokens: number;
+  readonly secrets: number;
+  readonly passwords: number;
+}
+
+async function forget(session: LocalSession, owner: Owner): Promise<Forgotten> {
   const count = { token: 0, secret: 0, password: 0 };
   // Profiles do not say in which store their records are.
   for (const name of session.stateDir === undefined ? [] : (['keychain', 'file'] as const)) {

@@ -2,7 +2,7 @@ import { noSuchProfile } from '../../../config/errors.js';
 import { writeDefaultProfile } from '../../../config/write.js';
 import { withLock } from '../../../store/lock/lock.js';
 import type { Call } from '../../command.js';
-import { singleLine } from '../../output/report.js';
+import { inLines, shortPath, singleLine } from '../../output/report.js';
 import { openLocalSession } from '../../session/session.js';
 import { configDirOf } from '../../session/store.js';
 
@@ -28,5 +28,8 @@ export async function run(call: Call): Promise<undefined> {
       `in this folder ${settings.file.path} is in force and hides your own profiles; to use those here: --config ${written}`,
     );
   if (report.json) report.document({ defaultProfile: name, file: written });
-  else report.result(singleLine(`The default profile is now ${name} (${written}).`));
+  else {
+    const done = `The default profile is now ${name} (${shortPath(written, ctx.home)}).`;
+    report.result(inLines(singleLine(done), ctx.stdout.columns));
+  }
 }
