@@ -115,8 +115,7 @@ async function mintInterruptibly(session: Session): Promise<Minted | number> {
     const minted = await mintForThisCall(session, interruption);
     if (interruption.status === undefined) return minted;
     const failure = await minted.revoke();
-    const revoked = new GraphException('CANCELLED', 'Interrupted; the token is revoked.');
-    report.error(endOfInterrupted(failure ?? revoked), interruption.status);
+    report.error(endOfInterrupted(failure, 'Interrupted; the token is revoked.'), interruption.status);
     return interruption.status;
   } catch (error) {
     if (interruption.status === undefined) throw error;

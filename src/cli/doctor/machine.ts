@@ -94,7 +94,8 @@ export async function lookAtStore(session: Session, found: Found): Promise<Store
     return store;
   } catch (error) {
     const check = failed(error);
-    found.store = { ...check, fix: check.fix.includes('--store') ? check.fix : `${check.fix}; ${choices}` };
+    const namesAnotherStore = error instanceof GraphException && error.setting === 'store';
+    found.store = namesAnotherStore ? check : { ...check, fix: `${check.fix}; ${choices}` };
     return undefined;
   }
 }

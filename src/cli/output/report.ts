@@ -182,14 +182,16 @@ export function listenForInterruption(report: {
   };
 }
 
-/** What a command that was interrupted ends with, whatever its own error or result. */
-export function endOfInterrupted(error: unknown): GraphException {
-  if (error === undefined) return new GraphException('CANCELLED', 'Interrupted, when all was done already.');
-  const { code, message, hint, retryable } =
-    error instanceof GraphException ? error : new GraphException('CANCELLED', 'Interrupted.');
+/** The error of a command that was interrupted; `whenDone` is its message when the command itself succeeded. */
+export function endOfInterrupted(
+  error: unknown,
+  whenDone = 'Interrupted, when all was done already.',
+): GraphException {
+  if (error === undefined) return new GraphException('CANCELLED', whenDone);
+  if (!(error instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');
+  const { code, message, hint, retryable } = error;
   // The request that was cut off changes nothing, and the command has no more to tell: no hint on how to go on.
   if (code === 'CANCELLED' && retryable && hint === undefined)
     return new GraphException('CANCELLED', NOTHING_CHANGED);
-  const text = message.startsWith('Interrupted') ? message : `Interrupted: ${message}`;
-  return new GraphException('CANCELLED', text, hint === undefined ? {} : { hint });
+  return new GraphException('CANCELLED', `Interrupted: ${message}`, hint === undefined ? {} : { hint });
 }

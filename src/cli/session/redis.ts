@@ -40,8 +40,7 @@ function parseUrl({ settings }: LocalSession, text: string, sentinel: boolean): 
     return parseRedisUrl(text, { sentinel });
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
-    const problem = error.message.slice(error.message.indexOf(' URL ') + ' URL '.length);
-    return refuseValue(settings, 'redis.url', problem, error.hint ?? '');
+    return refuseValue(settings, 'redis.url', error.problem ?? 'is not valid', error.hint ?? '');
   }
 }
 

@@ -84,6 +84,7 @@ async function storeOptions(
       `There is no home folder, so the ${name} store has no place.`,
       {
         hint: 'set HOME, or use --store none',
+        setting: 'store',
       },
     );
   }

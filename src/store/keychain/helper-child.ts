@@ -18,8 +18,14 @@ export async function runKeychainChild(
     const answer = await performNatively(operation);
     reply = { ok: true, ...(answer !== undefined && { answer }) };
   } catch (error) {
-    const { code, message, hint } = error instanceof GraphException ? error : unexpected();
-    reply = { ok: false, code, message, ...(hint !== undefined && { hint }) };
+    const { code, message, hint, setting } = error instanceof GraphException ? error : unexpected();
+    reply = {
+      ok: false,
+      code,
+      message,
+      ...(hint !== undefined && { hint }),
+      ...(setting !== undefined && { setting }),
+    };
   }
   await new Promise<void>((resolve) => output.write(`${JSON.stringify(reply)}\n`, () => resolve()));
   input.removeAllListeners('end').pause();

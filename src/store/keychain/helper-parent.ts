@@ -11,6 +11,7 @@ export type ChildReply =
       readonly code: GraphException['code'];
       readonly message: string;
       readonly hint?: string;
+      readonly setting?: string;
     };
 
 /** What the child writes first: it has started, and from here on it is the keychain that takes time. */
@@ -69,7 +70,9 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
       const parsed = parseReply(reply);
       if (parsed?.ok) end(() => resolve(parsed.answer));
       else if (parsed)
-        refuse(new GraphException(parsed.code, parsed.message, { hint: parsed.hint ?? OTHER_STORE }));
+        refuse(
+          new GraphException(parsed.code, parsed.message, { hint: OTHER_STORE, setting: 'store', ...parsed }),
+        );
       else refuse(noAnswer('in a way that can be understood'));
     });
     // The pipe stays open: its end tells the child that this process is gone. Errors show in 'close'.
@@ -89,5 +92,6 @@ function parseReply(text: string): ChildReply | undefined {
 function noAnswer(how: string): GraphException {
   return new GraphException('STORE_UNAVAILABLE', `the OS keychain did not answer ${how}`, {
     hint: OTHER_STORE,
+    setting: 'store',
   });
 }

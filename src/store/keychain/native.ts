@@ -60,11 +60,13 @@ export async function loadKeytar(): Promise<typeof Keytar> {
         'the package keytar, which opens the OS keychain, is not installed',
         {
           hint: `install graphcred with its optional dependencies (npm install --include=optional), or ${OTHER_STORE}`,
+          setting: 'store',
         },
       );
     }
     throw new GraphException('STORE_UNAVAILABLE', 'the library that opens the OS keychain cannot be loaded', {
       hint: `on Linux install libsecret (Debian, Ubuntu: apt install libsecret-1-0), or ${OTHER_STORE}`,
+      setting: 'store',
     });
   }
 }
@@ -81,11 +83,15 @@ function translate(error: unknown): GraphException {
     return locked();
   }
   const words = text.replace(/\p{Cc}+/gu, ' ').slice(0, 200);
-  return new GraphException('STORE_UNAVAILABLE', `the OS keychain refused: ${words}`, { hint: OTHER_STORE });
+  return new GraphException('STORE_UNAVAILABLE', `the OS keychain refused: ${words}`, {
+    hint: OTHER_STORE,
+    setting: 'store',
+  });
 }
 
 export function locked(): GraphException {
   return new GraphException('STORE_LOCKED', 'the OS keychain is locked', {
     hint: `unlock it in your desktop session and run the command again, or ${OTHER_STORE}`,
+    setting: 'store',
   });
 }

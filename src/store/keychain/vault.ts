@@ -76,7 +76,10 @@ async function perform(operation: Operation, options: KeychainOptions, probe: Pr
   if (state === 'unlocked' && operation.op === 'set') return inChild(operation, options, false);
   if (state === 'unlocked') return inThisProcess(operation, options);
   if (state === 'locked') return throughPrompt(operation, options, probe);
-  throw new GraphException('STORE_UNAVAILABLE', ABSENT[state], { hint: OTHER_STORE });
+  throw new GraphException('STORE_UNAVAILABLE', ABSENT[state], {
+    hint: OTHER_STORE,
+    setting: 'store',
+  });
 }
 
 async function inThisProcess(operation: Operation, options: KeychainOptions): Promise<Answer> {

@@ -69,8 +69,12 @@ function decode(text: string): string {
   }
 }
 
-function invalid(what: string): GraphException {
-  return new GraphException('USAGE', `the Redis URL ${what}`, { hint: FORMS });
+function invalid(problem: string): GraphException {
+  return new GraphException('USAGE', `the Redis URL ${problem}`, {
+    hint: FORMS,
+    setting: 'redis.url',
+    problem,
+  });
 }
 
 /** How an address is shown, and how a cluster writes it. */
