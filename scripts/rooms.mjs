@@ -108,6 +108,20 @@ const LARGE = {
   'cli/commands/status.ts': 'one command: what it looks at, and how it prints that',
 };
 
+/**
+ * Names that several rooms give to a file, each with the reason. Any other name is there once in src/, and once in
+ * test/. The files of commands are left out: `secret list` and `token list` are named by what a user types.
+ */
+const SHARED_NAMES = {
+  'errors.ts': 'the errors of its room',
+  'main.ts': 'an entry of the build',
+  'mint.ts': 'mints a token; the one in cli gives it what it needs of the session',
+  'options.ts': 'the options of its room: of the library, of the command line',
+  'parse.ts': 'reads what its room is given: the command line, a config file',
+  'store.ts': 'the interface, its implementations, and the choice between them',
+  'types.ts': 'the types of its room',
+};
+
 /** How many files a command may go through. */
 const WALKS = {
   'token get': { goal: 24, what: '`token get`, warm' },
@@ -128,6 +142,11 @@ for (const [list, needsReason] of [
   for (const file of Object.keys(list))
     if (!needsReason(modules.get(file)?.lines))
       faults.push(`scripts/rooms.mjs gives a reason for ${file}, which needs none: remove it there.`);
+const named = [
+  ...files.filter((file) => !file.startsWith('cli/commands/')).map((file) => `src/${file}`),
+  ...sourceFiles(path.join(root, 'test')).map((file) => `test/${file}`),
+];
+checkNames(named);
 checkDocumented();
 const walks = await walk();
 for (const [name, { goal }] of Object.entries(WALKS)) {
@@ -167,6 +186,24 @@ function checkSize(file, lines) {
     );
   if (lines > MOST_LINES && LARGE[file] === undefined)
     faults.push(`${file} has ${lines} lines: split it, or give the reason in scripts/rooms.mjs.`);
+}
+
+function checkNames(paths) {
+  const sharing = new Map();
+  for (const file of paths) {
+    const key = `${file.split('/')[0]}/${path.posix.basename(file)}`;
+    sharing.set(key, [...(sharing.get(key) ?? []), file]);
+  }
+  const used = new Set();
+  for (const [key, same] of sharing) {
+    const [tree, name] = key.split('/');
+    if (same.length === 1) continue;
+    if (tree === 'src' && SHARED_NAMES[name] !== undefined) used.add(name);
+    else faults.push(`${same.join(', ')} have the same name: say in each name what is in the file.`);
+  }
+  for (const name of Object.keys(SHARED_NAMES))
+    if (!used.has(name))
+      faults.push(`scripts/rooms.mjs lets several files be ${name}, and there is one: remove it there.`);
 }
 
 /** Every name that the library exports, and every member of it, says what it is. */

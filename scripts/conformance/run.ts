@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { startSandbox } from '../../src/sandbox/server.js';
-import { parseServerVersion } from '../../src/sandbox/version.js';
+import { parseServerVersion } from '../../src/sandbox/server-version.js';
 import { type Asked, askAll, questionsFor } from './ask.js';
 import { compare, type Row } from './compare.js';
 import type { Generation, Question } from './question.js';
@@ -31,10 +31,8 @@ export interface Setup {
 
 type Names = Pick<Account, 'user' | 'graph'>;
 
-const GENERATION = { A: '3.0', B: '3.5', C: '4' } as const satisfies Record<string, Generation>;
-
 export function generationOf(version: string): Generation {
-  return GENERATION[parseServerVersion(version).generation];
+  return parseServerVersion(version).generation;
 }
 
 function isDefault({ user, password }: Account): boolean {

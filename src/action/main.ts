@@ -1,5 +1,5 @@
 // The main step of action.yml.
-import { mint } from './mint.js';
+import { mint } from './request-token.js';
 import { start } from './start.js';
 
 /** The runner sends SIGINT when a job is cancelled, SIGTERM 7.5 s later, SIGKILL after 2.5 s more. */

@@ -1,6 +1,6 @@
 import { GraphException } from '../core/errors.js';
+import { readSettings } from './inputs.js';
 import { log, mask, maskCredentials, type Runner, savedState } from './runner.js';
-import { readSettings } from './settings.js';
 
 /** The post step: revokes the token of the main step. Without one there is nothing to do. */
 export async function revoke(runner: Runner, limits: { timeoutMs: number }): Promise<void> {

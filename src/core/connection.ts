@@ -2,6 +2,14 @@ import { type Servers, serversOf } from './endpoints.js';
 import { GraphException } from './errors.js';
 import { send } from './http/send.js';
 import type { HttpSettings } from './http/types.js';
+import {
+  belongsToOldVersion,
+  type ConnectionSettings,
+  type Opened,
+  openProtocol,
+  readOptions,
+  VersionChanged,
+} from './open-protocol.js';
 import type {
   ConnectionOptions,
   DeleteTokenOptions,
@@ -25,14 +33,6 @@ import {
   type Sensitive,
   sensitiveOf,
 } from './sensitive.js';
-import {
-  belongsToOldVersion,
-  type Opened,
-  openSession,
-  readOptions,
-  type Settings,
-  VersionChanged,
-} from './session.js';
 import { deleteToken, mintToken, renewToken } from './tokens.js';
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
@@ -44,7 +44,7 @@ type Send = Session['send'];
  * without sending a credential). Every refusal is a GraphException.
  */
 export class GraphConnection {
-  readonly #settings: Settings;
+  readonly #settings: ConnectionSettings;
   readonly #serviceUrl: string;
   readonly #http: HttpSettings;
   #token: Sensitive | BoundCredential | undefined;
@@ -232,12 +232,12 @@ export class GraphConnection {
   /** One call. When its first answer shows that another version answers by now, it is made anew for that one. */
   async #run<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
     const send = this.#begin();
-    const opened = await openSession(this.#settings, send, true);
+    const opened = await openProtocol(this.#settings, send, true);
     try {
       return await work(opened);
     } catch (error) {
       if (!(error instanceof VersionChanged)) throw error;
-      const anew = await openSession(this.#settings, send, false);
+      const anew = await openProtocol(this.#settings, send, false);
       try {
         return await work(anew);
       } catch (refusal) {

@@ -1,7 +1,7 @@
 import { GraphException } from './errors.js';
+import { VersionChanged } from './open-protocol.js';
 import type { DropResult } from './options.js';
 import type { Protocol } from './protocol/types.js';
-import { VersionChanged } from './session.js';
 
 /** Drops one alias after the other, until one fails. */
 export async function dropEach(protocol: Protocol, aliases: readonly string[]): Promise<DropResult> {

@@ -1,8 +1,8 @@
 import { GraphException } from './errors.js';
+import type { Opened } from './open-protocol.js';
 import type { DeleteTokenOptions, MintOptions, RenewOptions } from './options.js';
 import type { IssuedToken } from './protocol/types.js';
 import { BoundCredential, type GivenCredential } from './sensitive.js';
-import type { Opened } from './session.js';
 
 const DEFAULT_LIFETIME = 2_592_000;
 /** A hundred years: beyond it a number is a mistake, not a wish. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { SandboxOptions } from './options.js';
 import type { Role } from './state.js';
+import type { SandboxOptions } from './types.js';
 
 export { parseFault } from './fault-spec.js';
 

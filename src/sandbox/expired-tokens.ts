@@ -1,6 +1,6 @@
+import { login } from './authenticate.js';
 import { parseBody } from './body.js';
 import type { Call, Reply } from './call.js';
-import { login } from './login.js';
 import { refuse, succeed } from './say.js';
 import type { Token } from './state.js';
 import { nowSeconds, type World } from './world.js';
@@ -10,7 +10,7 @@ import { nowSeconds, type World } from './world.js';
  * people's need the privilege WRITE_USER, which here a superuser has. All or nothing.
  */
 export function dropExpired(world: World, call: Call): Reply {
-  const major4 = world.version.generation === 'C';
+  const major4 = world.version.generation === '4';
   const caller = login(world, call);
   if (!('user' in caller)) return refuse(world, major4 ? 'badLogin4' : 'unauthorized3');
   const body = parseBody(call.body);

@@ -1,6 +1,6 @@
+import { checkJwt, findUser, type JwtProblem, readAuthorization } from './authenticate.js';
 import { type Call, json, percentDecode, type Reply } from './call.js';
 import { vertices } from './graph.js';
-import { checkJwt, findUser, type JwtProblem, readAuthorization } from './login.js';
 import { ENVELOPE, page, refuseRestpp, succeed } from './say.js';
 import { maskToken } from './state.js';
 import type { TextId } from './texts.js';
@@ -52,7 +52,7 @@ function readToken(world: World, call: Call): { holder: Holder } | { refusal: Re
     const secret = world.state.secrets.find((s) => s.value === given.value);
     const token = maskToken(given.value);
     if (!secret) return { refusal: refuseRestpp(world, 'unknownGsqlSecret', { token }) };
-    return { holder: { graph: world.version.generation === 'C' ? null : secret.graph, shown: token } };
+    return { holder: { graph: world.version.generation === '4' ? null : secret.graph, shown: token } };
   }
   // User name and password count as no token at all.
   const token = given?.scheme === 'bearer' ? given.value : '';
@@ -62,7 +62,7 @@ function readToken(world: World, call: Call): { holder: Holder } | { refusal: Re
   // The two wordings seen: in 2020, and from late 2022 on.
   if (token.length < 12) return refuse(world.version.atLeast(3, 8) ? 'missingToken' : 'missingTokenOld');
   const held = world.state.tokens.get(token);
-  const major4 = world.version.generation === 'C';
+  const major4 = world.version.generation === '4';
   if (!major4 || (held && world.switches.plainTokensOn4 === 'valid')) {
     if (!held || !findUser(world, held.user)) return refuse('unknownToken');
     if (held.expiresAt <= nowSeconds(world)) return refuse('expiredToken');

@@ -2,15 +2,15 @@ import type { Call, Reply } from './call.js';
 import { dropExpired } from './expired-tokens.js';
 import { noEndpoint, restpp } from './restpp.js';
 import { page } from './say.js';
-import { requestToken3 } from './v3.js';
 import { service3 } from './v3-service.js';
-import { requestToken4, service4 } from './v4.js';
+import { requestToken3 } from './v3-tokens.js';
+import { requestToken4, service4 } from './v4-service.js';
 import type { World } from './world.js';
 
 /** The answer to one call; undefined for a path the sandbox does not imitate. */
 export function answer(world: World, call: Call): Reply | undefined {
   const { path } = call;
-  const major4 = world.version.generation === 'C';
+  const major4 = world.version.generation === '4';
   if (call.server === 'rest') return restServer(world, call, path, path === '/requesttoken');
   if (path.startsWith('/restpp/')) {
     const inner = path.slice('/restpp'.length);
@@ -34,7 +34,7 @@ export function answer(world: World, call: Call): Reply | undefined {
 
 /** nginx sends `/requesttoken` to the GSQL server while REST authentication is on, the rest to RESTPP. */
 function restServer(world: World, call: Call, path: string, isTokenPath: boolean): Reply | undefined {
-  const major4 = world.version.generation === 'C';
+  const major4 = world.version.generation === '4';
   if (isTokenPath && major4 && world.switches.requestTokenOn4 === 'page') {
     return page(world, 'requestTokenPage4');
   }

@@ -1,5 +1,5 @@
+import type { Generation } from './server-version.js';
 import type { Secret, State, User } from './state.js';
-import type { Generation } from './version.js';
 
 interface Seeds {
   readonly users?: readonly User[];
@@ -36,7 +36,7 @@ export function seed(
         `The secret ${given.alias} belongs to the graph ${given.graph}, which does not exist; add --graph ${given.graph}.`,
       );
     }
-    const secret = { ...given, graph: generation === 'C' ? null : given.graph };
+    const secret = { ...given, graph: generation === '4' ? null : given.graph };
     const isSame = (other: Secret) =>
       other.alias === secret.alias && other.user === secret.user && other.graph === secret.graph;
     state.secrets = [...state.secrets.filter((other) => !isSame(other)), secret];

@@ -11,20 +11,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, json, type Reply } from './call.js';
 import { control } from './control.js';
 import { type Fault, faultList, faultReply } from './faults.js';
-import type { Sandbox, SandboxOptions } from './options.js';
+import { head, listen, loopback, readCall, send } from './http.js';
 import { loadState, stateWriter } from './persistence.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
 import { chooseTexts } from './say.js';
 import { seed } from './seed.js';
+import { parseServerVersion, spoken } from './server-version.js';
 import { emptyState } from './state.js';
 import { initialSwitches, setSwitches } from './switches.js';
-import { head, listen, loopback, readCall, send } from './transport.js';
-import { parseServerVersion, spoken } from './version.js';
+import type { Sandbox, SandboxOptions } from './types.js';
 import type { World } from './world.js';
 
 export type { Fault } from './faults.js';
-export type { Sandbox, SandboxOptions } from './options.js';
+export type { Sandbox, SandboxOptions } from './types.js';
 
 const MAX_REQUESTS = 1000;
 const MAX_UNKNOWN = 100;
@@ -190,7 +190,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     await save?.().catch(() => undefined);
   };
 
-  const major4 = version.generation === 'C';
+  const major4 = version.generation === '4';
   let gsqlUrl: string;
   let restUrl: string;
   try {

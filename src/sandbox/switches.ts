@@ -15,7 +15,7 @@ export interface Switches {
   blockListLimit: number;
   maxLifetime: number;
   trailersOn4: boolean;
-  refreshExpirationOnA: 'lifetime' | 'epoch';
+  refreshExpirationBefore35: 'lifetime' | 'epoch';
   zone: { readonly name: string; readonly offsetMinutes: number };
 }
 
@@ -103,7 +103,7 @@ export const SWITCHES: { readonly [K in keyof Switches]: Switch<Switches[K]> } =
     others: [true],
     about: '`__GSQL__` lines at the end of `/gsql/v1/statements`',
   },
-  refreshExpirationOnA: {
+  refreshExpirationBefore35: {
     initial: 'lifetime',
     others: ['epoch'],
     about: 'what a refresh says in `expiration` on 3.0–3.4',

@@ -1,11 +1,11 @@
+import { type Login, login, loginBasic } from './authenticate.js';
 import { type Call, decodeForm, json, percentDecode, type Reply, text } from './call.js';
 import { dropExpired } from './expired-tokens.js';
-import { runGsql } from './gsql.js';
-import { type Login, login, loginBasic } from './login.js';
+import { runGsql } from './gsql-statements.js';
 import { rolesOf } from './roles.js';
 import { page, refuse } from './say.js';
 import { randomString, type User } from './state.js';
-import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './v3.js';
+import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './v3-tokens.js';
 import { nowSeconds, type World } from './world.js';
 
 /** Everything below `/gsqlserver` on 3.x. Undefined: a path the sandbox does not imitate. */

@@ -1,5 +1,5 @@
+import type { Login } from './authenticate.js';
 import type { Reply } from './call.js';
-import type { Login } from './login.js';
 import { refuse } from './say.js';
 import type { User } from './state.js';
 import type { World } from './world.js';

@@ -1,6 +1,6 @@
+import { findUser, login } from './authenticate.js';
 import { listField, parseBody } from './body.js';
 import { type Call, json, percentDecode, type Reply } from './call.js';
-import { findUser, login } from './login.js';
 import { refuse, succeed } from './say.js';
 import { dropSecret, findSecret, newSecret, type Secret, type User } from './state.js';
 import { beyondGraph, notLoggedIn } from './v4-refusal.js';

@@ -1,6 +1,6 @@
+import { login } from './authenticate.js';
 import { type Call, decodeForm, json, type Reply, text } from './call.js';
-import { runGsql } from './gsql.js';
-import { login } from './login.js';
+import { runGsql } from './gsql-statements.js';
 import { fill, refuse, succeed, wording } from './say.js';
 import { deleteOldest, randomString } from './state.js';
 import { notLoggedIn } from './v4-refusal.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { mint } from '../../src/action/mint.js';
+import { mint } from '../../src/action/request-token.js';
 import { revoke } from '../../src/action/revoke.js';
 import { spotted } from '../helpers/canary.js';
 import { ANSWERS, repeatingServer } from '../helpers/repeating-server.js';

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { mint } from '../../src/action/mint.js';
+import { mint } from '../../src/action/request-token.js';
 import { revoke } from '../../src/action/revoke.js';
 import { log, type Runner } from '../../src/action/runner.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';

@@ -28,7 +28,7 @@ function drawn(serverVersion: string): Pick<SandboxOptions, 'texts' | 'switches'
     texts: Object.fromEntries(texts.map(([id, possible]) => [id, pick(wordings(possible))])),
     switches: isNew
       ? Object.fromEntries(Object.entries(SWITCHES_4).map(([name, values]) => [name, pick<unknown>(values)]))
-      : { refreshExpirationOnA: pick(['lifetime', 'epoch'] as const) },
+      : { refreshExpirationBefore35: pick(['lifetime', 'epoch'] as const) },
   };
 }
 

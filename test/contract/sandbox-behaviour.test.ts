@@ -379,7 +379,7 @@ describe('disputed points', () => {
   });
 
   it('refreshes on 3.0 to 3.4 with a time instead of a lifetime', async () => {
-    const sandbox = await start({ serverVersion: '3.1.2', switches: { refreshExpirationOnA: 'epoch' } });
+    const sandbox = await start({ serverVersion: '3.1.2', switches: { refreshExpirationBefore35: 'epoch' } });
     const minted = await raw(sandbox.restUrl, `GET /requesttoken?secret=${SECRET}`);
     const refreshed = await raw(
       sandbox.restUrl,

@@ -1,5 +1,5 @@
 // The suite for every store, in this process. In processes of their own, and for the keychain and Redis:
-// test/e2e/store-contract.test.ts.
+// test/e2e/store-contract-processes.test.ts.
 import { describe } from 'vitest';
 import { performSteps } from '../helpers/store-steps.js';
 import { type Perform, storeSuite } from '../helpers/store-suite.js';

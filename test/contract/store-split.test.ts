@@ -1,5 +1,5 @@
 // Splitting of long values, for keychains that hold 2,560 bytes an entry, against an imitation of such a
-// keychain. The same on the real keychain of Linux is part of store-contract.test.ts.
+// keychain. The same on the real keychain of Linux is part of test/e2e/store-contract-processes.test.ts.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { splittingVault, type Vault } from '../../src/store/keychain/split.js';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { GraphException } from '../../src/core/errors.js';
 import { acquireLock, tryLock } from '../../src/store/lock/lock.js';
-import { takeMachineTurn } from '../../src/store/lock/turn.js';
+import { takeMachineTurn } from '../../src/store/lock/machine-turn.js';
 import { sweep } from '../../src/store/sweep.js';
 
 let dir: string;

@@ -1,8 +1,8 @@
 import type { Call } from '../command.js';
 import { type Check, type CheckId, type Found, IDS, SHARED_STORE_IDS, skipped } from '../doctor/check.js';
-import { lookAtStore, openQuietly } from '../doctor/machine.js';
-import { lookAtLogin, lookAtNetwork, lookAtServer } from '../doctor/server.js';
-import { lookAtSharedStore } from '../doctor/shared-store.js';
+import { lookAtStore, openQuietly } from '../doctor/local-checks.js';
+import { lookAtSharedStore } from '../doctor/redis-checks.js';
+import { lookAtLogin, lookAtNetwork, lookAtServer } from '../doctor/server-checks.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { singleLine } from '../output/report.js';
 import { colours, wrapped } from '../output/table.js';

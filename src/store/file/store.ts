@@ -1,6 +1,6 @@
 import crypto from 'node:crypto';
 import { Sensitive } from '../../core/sensitive.js';
-import { takeMachineTurn } from '../lock/turn.js';
+import { takeMachineTurn } from '../lock/machine-turn.js';
 import { listEntries, readEntry, removeEntry, stageEntry } from '../records.js';
 import { removeIfSame } from '../remove-if.js';
 import type { Store, StoreOptions, StoreRecord } from '../store.js';

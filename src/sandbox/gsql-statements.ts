@@ -106,7 +106,7 @@ function useGraph(world: World, session: Session, graph: string, say: Say): void
 
 /** The graph secrets are kept under: none on 4.x. Undefined (and said so) when 3.x has none in use. */
 function secretGraph(world: World, session: Session, say: Say): string | null | undefined {
-  if (world.version.generation === 'C') return null;
+  if (world.version.generation === '4') return null;
   if (session.graph !== null) return session.graph;
   say('noGraphInUse');
   return undefined;

@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { portOf } from '../core/endpoints.js';
 import type { MintedToken } from '../core/options.js';
 import type { ServerVersion } from '../core/protocol/types.js';
+import { readSettings, type Settings } from './inputs.js';
 import { appendTo, log, mask, maskCredentials, type Runner, requireFiles } from './runner.js';
-import { readSettings, type Settings } from './settings.js';
 
 /** The main step: mints a token, masks it, and passes it on to the post step and to the steps of the job. */
 export async function mint(

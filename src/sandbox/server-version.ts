@@ -1,7 +1,7 @@
 import type { Switches } from './switches.js';
 
-/** A = 3.0–3.4 (query strings), B = 3.5–3.11 (JSON at /requesttoken), C = 4.x (/gsql/v1). */
-export type Generation = 'A' | 'B' | 'C';
+/** The oldest version that speaks the same: 3.0–3.4 (query strings), 3.5–3.11 (JSON at /requesttoken), 4.x (/gsql/v1). */
+export type Generation = '3.0' | '3.5' | '4';
 
 export interface ServerVersion {
   readonly text: string;
@@ -12,8 +12,8 @@ export interface ServerVersion {
 
 /** What the server speaks: a 4.0 may be like 3.11, see the switch. */
 export function spoken(version: ServerVersion, { tokensOn40 }: Switches): ServerVersion {
-  const isOld = tokensOn40 === 'as-3.11' && version.generation === 'C' && !version.atLeast(4, 1);
-  return isOld ? { ...version, generation: 'B' } : version;
+  const isOld = tokensOn40 === 'as-3.11' && version.generation === '4' && !version.atLeast(4, 1);
+  return isOld ? { ...version, generation: '3.5' } : version;
 }
 
 /** Reads `X.Y` or `X.Y.Z`. Throws when the sandbox imitates no such server. */
@@ -25,7 +25,7 @@ export function parseServerVersion(text: string): ServerVersion {
     );
   }
   const own = [Number(match[1]), Number(match[2]), Number(match[3] ?? 0)] as const;
-  const generation = own[0] === 4 ? 'C' : own[1] >= 5 ? 'B' : 'A';
+  const generation = own[0] === 4 ? '4' : own[1] >= 5 ? '3.5' : '3.0';
   return {
     text: own.join('.'),
     generation,

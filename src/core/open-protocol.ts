@@ -17,7 +17,7 @@ import {
 type Send = Session['send'];
 
 /** What a connection knows, whatever version answers. */
-export interface Settings {
+export interface ConnectionSettings {
   readonly endpoints: Endpoints;
   readonly graph: string | undefined;
   readonly username: string | undefined;
@@ -38,8 +38,8 @@ const PROTOCOLS = { '3.0': protocolV3, '3.5': protocolV3, '4': protocolV4 } as c
  */
 export function readOptions(
   options: ConnectionOptions,
-  token: Settings['token'],
-): { settings: Settings; serviceUrl: string; http: HttpSettings } {
+  token: ConnectionSettings['token'],
+): { settings: ConnectionSettings; serviceUrl: string; http: HttpSettings } {
   const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion, onVersion } = options;
   const endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };
   // A wrong address is refused now, not at the first call.
@@ -87,7 +87,11 @@ export interface Opened extends Session {
 export class VersionChanged extends Error {}
 
 /** @param recheck whether to ask for the version again when the first answer does not fit it */
-export async function openSession(settings: Settings, send: Send, recheck: boolean): Promise<Opened> {
+export async function openProtocol(
+  settings: ConnectionSettings,
+  send: Send,
+  recheck: boolean,
+): Promise<Opened> {
   const { graph, username, endpoints, versions } = settings;
   const version = await versions.find(send);
   const servers = serversOf(endpoints, version);

@@ -1,7 +1,7 @@
+import { checkJwt, findUser, login } from './authenticate.js';
 import { LONGEST_LIFETIME, lifetimeField, listField, parseBody, stringField } from './body.js';
 import { type Call, json, type Reply } from './call.js';
 import { readJwt, signJwt } from './jwt.js';
-import { checkJwt, findUser, login } from './login.js';
 import { noEndpoint } from './restpp.js';
 import { rolesOf } from './roles.js';
 import { page, refuse, refuseRestpp, succeed, wording } from './say.js';

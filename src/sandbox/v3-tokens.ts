@@ -1,6 +1,6 @@
+import { findUser, login } from './authenticate.js';
 import { LONGEST_LIFETIME, lifetimeField, parseBody, stringField } from './body.js';
 import { type Call, json, type Reply } from './call.js';
-import { findUser, login } from './login.js';
 import { refuse, wording } from './say.js';
 import { deleteOldest, randomString, type Secret, type Token, type User } from './state.js';
 import type { TextId } from './texts.js';
@@ -12,7 +12,7 @@ const MAX_TOKENS = 50_000;
 
 /** `/requesttoken` of 3.x, once routed to the GSQL server (that is, while REST authentication is on). */
 export function requestToken3(world: World, call: Call): Reply {
-  const reply = world.version.generation === 'A' ? byQuery(world, call) : byBody(world, call);
+  const reply = world.version.generation === '3.0' ? byQuery(world, call) : byBody(world, call);
   if (world.version.atLeast(3, 6, 3)) return reply;
   // Before 3.6.3 these answers had no content type.
   const { 'Content-Type': _, ...headers } = reply.headers;
@@ -100,7 +100,7 @@ function mint(world: World, call: Call, input: Input): Reply {
   token.expiresAt = expiresAt;
   world.changed();
 
-  const id = world.version.generation === 'A' ? 'generatedOld3' : 'generated3';
+  const id = world.version.generation === '3.0' ? 'generatedOld3' : 'generated3';
   const given = by.secret ? { token: token.value } : { results: { token: token.value } };
   return success(world, id, expiresAt, given);
 }
@@ -159,7 +159,8 @@ function refresh(world: World, call: Call, input: Input): Reply {
 
   token.expiresAt = nowSeconds(world) + lifetime;
   world.changed();
-  const echoes = world.version.generation === 'A' && world.switches.refreshExpirationOnA === 'lifetime';
+  const echoes =
+    world.version.generation === '3.0' && world.switches.refreshExpirationBefore35 === 'lifetime';
   return success(world, 'refreshed3', echoes ? lifetime : token.expiresAt, { token: token.value });
 }
 
