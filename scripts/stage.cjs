@@ -1,4 +1,4 @@
-// Loaded before graphcred where a picture is taken: a clock that stands still until STAGE_CLOCK is moved, chance that
+// Loaded before graphcred where a picture is taken, or a page is played: a clock that stands still until STAGE_CLOCK is moved, chance that
 // is the same every time, and names of hosts that lead to sandboxes on this machine.
 const crypto = require('node:crypto');
 const dns = require('node:dns');
@@ -7,16 +7,18 @@ const net = require('node:net');
 
 const { STAGE_CLOCK, STAGE_HOSTS, STAGE_SEED } = process.env;
 
-const now = () => Number(fs.readFileSync(STAGE_CLOCK, 'utf8'));
-const RealDate = Date;
-global.Date = class extends RealDate {
-  constructor(...args) {
-    super(...(args.length === 0 ? [now()] : args));
-  }
-  static now() {
-    return now();
-  }
-};
+if (STAGE_CLOCK) {
+  const now = () => Number(fs.readFileSync(STAGE_CLOCK, 'utf8'));
+  const RealDate = Date;
+  global.Date = class extends RealDate {
+    constructor(...args) {
+      super(...(args.length === 0 ? [now()] : args));
+    }
+    static now() {
+      return now();
+    }
+  };
+}
 
 if (STAGE_SEED) {
   let count = 0;

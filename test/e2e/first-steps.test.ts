@@ -6,7 +6,8 @@ import { GraphConnection } from '../../src/index.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { block, blocksOf } from '../helpers/docs.js';
-import { COMMAND } from '../helpers/process.js';
+import { COMMAND, standaloneSkipReason } from '../helpers/process.js';
+import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 const README = '../README.md';
 const STEPS = 'first-steps.md';
@@ -59,26 +60,110 @@ function run(command: string, args: string[], cwd: string, env: Record<string, s
   });
 }
 
-describe.skipIf(noCurl)('first-steps.md', () => {
-  test('a newcomer who types every block in order ends with a rotated secret, used and cleaned up', async () => {
-    const { shell, put } = await newcomer();
-    put(block(STEPS, 'Say where the database is', 'yaml'));
-    const blocks = blocksOf(STEPS).filter(({ heading, language }) => {
-      // Installing changes the machine, and the sandbox of this test runs already.
-      return language === 'sh' && heading !== 'Install' && heading !== 'Start the sandbox';
+/** What is another each time. */
+function constant(text: string): string {
+  return text
+    .replace(/\b20\d\d-\d\d-\d\d \d\d:\d\d\b/g, '(date and time)')
+    .replace(/\b[a-z0-9]{3}\*{4}[a-z0-9]{3}\b/g, '(mask)')
+    .replace(/[ \t]+$/gm, '')
+    .trim();
+}
+
+/** The commands of a page's terminal, each with what the page says is shown then. */
+function commandsOf(heading: string): { command: string; shown: string }[] {
+  const text = blocksOf(STEPS)
+    .filter((one) => one.heading === heading && one.language === 'console')
+    .map((one) => one.text)
+    .join('');
+  return text
+    .split(/^\$ /m)
+    .slice(1)
+    .map((part) => {
+      const [command = '', ...shown] = part.split('\n');
+      return { command, shown: shown.join('\n') };
     });
-    const shown: string[] = [];
-    for (const { heading, text } of blocks) {
-      const { status, stdout, stderr } = await shell(text);
-      expect({ heading, status, stderr }).toMatchObject({ status: 0 });
-      shown.push(stdout);
+}
+
+/** What a person types at the question: Enter where the page shows the answer that is proposed. */
+function answerOf(question: string, proposed: string, shown: string): string {
+  const words = question.split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'));
+  const answer = new RegExp(`✔ ${words.join('\\s+')} (.+)$`, 'm').exec(shown)?.[1];
+  if (answer === undefined) throw new Error(`the page shows no answer to: ${question}`);
+  if (answer === proposed) return '';
+  return { Yes: 'y', No: 'n' }[answer] ?? answer;
+}
+
+const QUESTION = /^\? ((?:(?!^[?✔]).)+)$/msu;
+
+describe.skipIf(noCurl || !python || standaloneSkipReason !== undefined)('first-steps.md', () => {
+  test('a newcomer who types what the page shows sees what it shows, types each answer once and the password once', async () => {
+    const home = temporaryHome();
+    const bin = path.join(home, 'bin');
+    fs.mkdirSync(bin);
+    const program = COMMAND.map((word) => `'${word}'`).join(' ');
+    fs.writeFileSync(path.join(bin, 'graphcred'), `#!/bin/sh\nexec ${program} "$@"\n`, { mode: 0o755 });
+    fs.writeFileSync(path.join(home, 'nightly.sh'), block(STEPS, 'Use the secret in a script', 'sh'));
+    const env = { HOME: home, PATH: `${bin}:${process.env.PATH}`, XDG_RUNTIME_DIR: home, LC_ALL: 'C.UTF-8' };
+
+    const [start] = commandsOf('Start the sandbox');
+    const words = start?.command.split(' ').slice(1) ?? [];
+    const sandbox = onTerminal([...words, '--rest-port', '0', '--gsql-port', '0'], { env, cwd: home });
+    await sandbox.see(() => sandbox.unbroken().endsWith('-u tigergraph'));
+    const { restUrl, gsqlUrl } = JSON.parse(sandbox.unbroken().split('\n')[0] ?? '');
+    const usual = sandbox
+      .unbroken()
+      .replaceAll(restUrl, 'http://127.0.0.1:9000')
+      .replaceAll(gsqlUrl, 'http://127.0.0.1:14240');
+    expect(usual).toBe(start?.shown.trim());
+
+    // The page's ports may be taken on this machine: graphcred and curl are led to those of the sandbox.
+    const [restPort = '', gsqlPort = ''] = [restUrl, gsqlUrl].map((url) => new URL(url).port);
+    const hosts = { '127.0.0.1:9000': Number(restPort), '127.0.0.1:14240': Number(gsqlPort) };
+    fs.writeFileSync(path.join(home, '.curlrc'), `connect-to = "127.0.0.1:9000:127.0.0.1:${restPort}"\n`);
+    fs.writeFileSync(path.join(home, '.bashrc'), "PS1='$ '\n");
+    const stage = path.resolve('scripts/stage.cjs');
+    const shell = onTerminal([], {
+      command: ['bash', '--rcfile', path.join(home, '.bashrc'), '-i'],
+      env: { ...env, NODE_OPTIONS: `--require ${stage}`, STAGE_HOSTS: JSON.stringify(hosts) },
+      cwd: home,
+    });
+    const isIdle = (screen: string) => /(^|\n)\$$/.test(screen);
+    await shell.see(isIdle);
+    const pages = [
+      'Log in',
+      'A second profile',
+      'Use the secret in a script',
+      'Give the secret a new value',
+      'Clean up',
+    ];
+    const commands = pages.flatMap(commandsOf);
+    const typed: string[] = [];
+    for (const { command, shown } of commands) {
+      const answered = () => shell.screen().split('✔').length;
+      shell.type(`${command}\r`);
+      await shell.see((screen) => !isIdle(screen));
+      for (;;) {
+        await shell.see((screen) => isIdle(screen) || QUESTION.test(screen));
+        const question = QUESTION.exec(shell.screen())?.[1];
+        if (question === undefined) break;
+        const [, text = '', proposed = ''] =
+          /^(.*?)(?:\s+[([]((?:(?![([]).)*)[)\]])?$/s.exec(question.trim()) ?? [];
+        const isHidden = proposed === 'input is masked';
+        const answer = isHidden ? 'tigergraph' : answerOf(text, proposed, shown);
+        typed.push(isHidden ? '(the password)' : `${command}: ${text}`);
+        const before = answered();
+        shell.type(`${answer}\r`);
+        await shell.see(() => answered() > before);
+      }
     }
-    const [settings, made, used, rotated, cleaned] = shown;
-    expect(settings).toContain('demo');
-    expect(made).not.toMatch(/[a-z0-9]{32}/);
-    expect(used).toMatch(/"results"[\s\S]*demo/);
-    expect(rotated).toContain('"error":false');
-    expect(cleaned).toContain('status ends with 3');
+    expect(typed.filter((one) => one === '(the password)')).toHaveLength(1);
+    expect(new Set(typed).size).toBe(typed.length);
+    const page = commands.map(({ command, shown }) => `$ ${command}\n${shown}`).join('');
+    expect(constant(shell.unbroken().replace(/\$$/, ''))).toBe(constant(page));
+    expect(shell.bytes()).not.toMatch(/\b(?=[a-z]*\d)[a-z0-9]{32}\b/);
+
+    sandbox.type(KEYS.ctrlC);
+    expect(await sandbox.ended).toMatchObject({ status: 0 });
   });
 });
 

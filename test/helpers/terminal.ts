@@ -40,19 +40,26 @@ export interface Ended {
 
 export interface Terminal {
   /** Resolves when the screen shows it; rejects when the program ends before. */
-  see(text: string | RegExp): Promise<void>;
+  see(text: string | RegExp | ((screen: string) => boolean)): Promise<void>;
   type(keys: string): void;
   resize(columns: number): void;
   signal(name: NodeJS.Signals): void;
   /** Closes the window. */
   close(): void;
   screen(): string;
+  /** The screen with every line in one piece that the terminal broke at its edge. */
+  unbroken(): string;
   bytes(): string;
   readonly ended: Promise<Ended>;
 }
 
 /** Keys as terminals send them. */
 export const KEYS = { enter: '\r', up: '\x1b[A', down: '\x1b[B', ctrlC: '\x03', ctrlD: '\x04' } as const;
+
+function isShown(text: string | RegExp | ((screen: string) => boolean), shown: string): boolean {
+  if (typeof text === 'function') return text(shown);
+  return typeof text === 'string' ? shown.includes(text) : text.test(shown);
+}
 
 /** Starts graphcred on a terminal of its own, whose screen is drawn by a real terminal emulator. */
 export function onTerminal(argv: readonly string[], options: TerminalOptions): Terminal {
@@ -83,6 +90,16 @@ export function onTerminal(argv: readonly string[], options: TerminalOptions): T
       active.getLine(at)?.translateToString(true),
     );
     return lines.join('\n').trimEnd();
+  };
+  const unbroken = () => {
+    const { active } = emulator.buffer;
+    let text = '';
+    for (let at = 0; at < active.length; at++) {
+      const line = active.getLine(at);
+      const goesOn = active.getLine(at + 1)?.isWrapped === true;
+      text += `${line?.translateToString(!goesOn)}${goesOn ? '' : '\n'}`;
+    }
+    return text.trimEnd();
   };
   const send = (what: object) => child.stdin.write(`${JSON.stringify(what)}\n`);
 
@@ -123,12 +140,13 @@ export function onTerminal(argv: readonly string[], options: TerminalOptions): T
   return {
     ended,
     screen,
+    unbroken,
     bytes: () => bytes,
     see: (text) =>
       new Promise((resolve, reject) => {
         const look = () => {
           const shown = screen();
-          const found = typeof text === 'string' ? shown.includes(text) : text.test(shown);
+          const found = isShown(text, shown);
           if (!found && !over) return;
           watchers = watchers.filter((watcher) => watcher !== look);
           if (found) resolve();
