@@ -105,3 +105,8 @@ function cut(text: string, spans: [from: number, to: number][]): string {
 export function maskSecret(value: string): string {
   return value.length < 12 ? '****' : `${value.slice(0, 3)}****${value.slice(-3)}`;
 }
+
+/** An address without the user name and password in it. Only a Redis URL may have one, but any is shown before it is refused. */
+export function maskLogin(address: string): string {
+  return address.replace(/\/\/.*@/s, '//****@');
+}

@@ -37,6 +37,18 @@ test('profile list shows every profile and marks the default one', async () => {
   });
 });
 
+test('profile list shows no password that somebody wrote into an address', async () => {
+  const home = homeWith({ profiles: { dev: { gsqlUrl: 'https://bob:hunter22@graph.example.com' } } });
+  for (const format of ['text', 'json']) {
+    const { status, stdout } = await cli(home, ['profile', 'list', '-o', format]);
+    expect(status).toBe(0);
+    expect(stdout).toContain('https://****@graph.example.com');
+    expect(stdout).not.toContain('hunter22');
+  }
+  const completed = await cli(home, ['__complete', 'profile', 'use', '']);
+  expect(completed.stdout).toBe('dev\thttps://****@graph.example.com\n');
+});
+
 test('profile list works without any profile, and says how to make one', async () => {
   const { status, stdout, stderr } = await cli(temporaryHome(), ['profile', 'list']);
   expect({ status, stdout }).toEqual({ status: 0, stdout: '' });

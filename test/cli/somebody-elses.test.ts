@@ -47,6 +47,20 @@ describe('secret prune never drops a secret that this machine uses', () => {
     expect(await b.json('secret prune --yes')).toMatchObject({ dropped: [] });
   });
 
+  test.each(['.config/graphcred/config.json', '.graphcredrc'])(
+    'the one that ~/%s holds while --config names another file',
+    async (name) => {
+      const b = await bench();
+      const { secret } = await generated(b);
+      const own = path.join(b.home, name);
+      fs.mkdirSync(path.dirname(own), { recursive: true });
+      fs.writeFileSync(own, JSON.stringify({ profiles: { other: { secret } } }), { mode: 0o600 });
+      const other = path.join(b.home, 'other.json');
+      fs.writeFileSync(other, '{}');
+      expect(await b.json(`secret prune --yes --config ${other}`)).toMatchObject({ dropped: [] });
+    },
+  );
+
   test('the one that a file named by another profile holds', async () => {
     const b = await bench();
     const { secret } = await generated(b);
@@ -171,6 +185,24 @@ test('logout --revoke keeps and names a token that another credential made', asy
   expect(JSON.parse(kept.stdout)).toMatchObject({ token, source: 'store' });
 });
 
+test('logout --revoke keeps and names a token whose value it cannot read, for that one lives on', async () => {
+  const b = await bench();
+  await b.run('token get');
+  // Without its key nothing in the file store can be read.
+  fs.rmSync(path.join(b.home, '.config/graphcred'), { recursive: true });
+  const out = await b.run('logout --revoke -o json');
+  expect(out.status).toBe(10);
+  expect(JSON.parse(out.stdout)).toMatchObject({ tokens: 0, revoked: false });
+  expect(out.stderr).toContain('Still held: the token of user:tigergraph for graph demo: not revoked');
+  expect((await b.json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
+});
+
+test('logout --revoke says of no token that it is revoked where there was none', async () => {
+  const b = await bench();
+  await b.run('secret create mine --save');
+  expect(await b.json('logout --revoke')).toMatchObject({ forgotten: 1, tokens: 0, revoked: false });
+});
+
 test('logout forgets what is kept for this user at this server, and nothing else', async () => {
   const users = [
     { name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const },
@@ -261,6 +293,43 @@ test('a login that gives a profile another address takes nothing of the old data
   expect(login.stderr).toContain('secretCommand');
   expect(fs.existsSync(path.join(b.home, 'ran'))).toBe(false);
   expect(away.requests()).toEqual([]);
+});
+
+test('a login that gives a profile another port takes no credential of the old database along', async () => {
+  const b = await bench();
+  const away = await bench();
+  const { secret } = await away.json<{ secret: string }>('secret create ci');
+  const file = path.join(b.home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  const portOf = (url: string) => new URL(url).port;
+  const old = {
+    host: 'http://127.0.0.1',
+    restPort: portOf(away.sandbox.restUrl),
+    gsqlPort: portOf(away.sandbox.gsqlUrl),
+    graph: 'demo',
+    username: 'tigergraph',
+  };
+  const profile = { ...old, secretCommand: ['echo', secret], serverVersion: '3.5.0', lifetime: '15m' };
+  fs.writeFileSync(file, JSON.stringify({ profiles: { prod: profile } }), { mode: 0o600 });
+  const ports = {
+    restPort: portOf(b.sandbox.restUrl),
+    gsqlPort: portOf(b.sandbox.gsqlUrl),
+  };
+  const env = { GRAPHCRED_STORE: 'file', GRAPHCRED_PASSWORD: b.sandbox.password };
+  const flags = ['--gsql-port', ports.gsqlPort, '--rest-port', ports.restPort];
+  const login = await cli(b.home, ['login', '-p', 'prod', ...flags], { env });
+  expect(login.status, login.stderr).toBe(0);
+  const { prod } = JSON.parse(fs.readFileSync(file, 'utf8')).profiles;
+  expect(prod).toEqual({
+    ...old,
+    restPort: Number(ports.restPort),
+    gsqlPort: Number(ports.gsqlPort),
+    lifetime: '15m',
+  });
+  expect(login.stderr).toContain('secretCommand');
+  const got = await cli(b.home, ['token', 'get', '-p', 'prod'], { env: { GRAPHCRED_STORE: 'file' } });
+  expect(got.status).toBe(2);
+  expect(b.sandbox.requests.filter(({ path: route }) => route === '/requesttoken')).toEqual([]);
 });
 
 test('a nearer credential for other servers does not hide a farther one for these', async () => {

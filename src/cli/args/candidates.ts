@@ -1,4 +1,5 @@
 import { findTrustedConfig, loadUserConfig, type SettingsInput } from '../../config/settings.js';
+import { maskLogin } from '../../core/redact.js';
 import { listEntries } from '../../store/records.js';
 import { type Context, placesOf } from '../context.js';
 
@@ -20,7 +21,9 @@ export async function profileNames(ctx: Context, config: string | undefined): Pr
     .filter(([name]) => PLAIN.test(name))
     .map(([name, { host, gsqlUrl, restUrl, graph }]) => [
       name,
-      [gsqlUrl ?? host ?? restUrl, graph && `graph ${graph}`].filter(Boolean).join(', '),
+      [maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')), graph && `graph ${graph}`]
+        .filter(Boolean)
+        .join(', '),
     ]);
 }
 

@@ -39,7 +39,7 @@ export async function run(call: Call): Promise<number> {
   const toForget = gone.filter(({ kind }) => flags.revoke !== true || kind !== 'token');
   for (const record of toForget) await store.remove(record.key);
   const tokens = gone.filter(({ kind }) => kind === 'token').length;
-  const revoked = flags.revoke === true && kept.length === 0 && failure === undefined;
+  const revoked = flags.revoke === true && tokens > 0 && kept.length === 0 && failure === undefined;
   if (gone.length > 0 || failure === undefined) {
     if (report.json) report.document({ forgotten: gone.length, tokens, revoked });
     else
@@ -95,8 +95,12 @@ async function revoke(session: Session, store: Store, records: readonly StoreRec
     }
     try {
       const token = await readCached(store, record);
-      if (token) await connection.deleteToken(undefined, { token, skipNA: true });
-      const stays = await forgetToken(store, record, token?.value);
+      if (token === undefined) {
+        kept.push({ record, why: 'not revoked: its value cannot be read from the store' });
+        continue;
+      }
+      await connection.deleteToken(undefined, { token, skipNA: true });
+      const stays = await forgetToken(store, record, token.value);
       if (stays)
         kept.push({ record, why: `revoked, but this machine could not forget it: ${stays.message}` });
       else gone.push(record);

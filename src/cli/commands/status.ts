@@ -1,12 +1,13 @@
 import { settingText } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
+import { maskLogin } from '../../core/redact.js';
 import type { Credential } from '../../credentials/resolve.js';
 import { readServerCache } from '../../store/server-cache.js';
 import type { StoreRecord } from '../../store/store.js';
 import { forgetToken } from '../../tokens/cache.js';
 import type { Call } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
-import { maskLogin, singleLine } from '../output/report.js';
+import { singleLine } from '../output/report.js';
 import { type Colours, colours, shorten } from '../output/table.js';
 import { inWords, localTime, times } from '../output/time.js';
 import { serversInForce } from '../session/binding.js';

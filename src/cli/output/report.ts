@@ -137,11 +137,6 @@ export function escapeControls(text: string): string {
   );
 }
 
-/** An address without the user name and password in it. Only a Redis URL may have one, but any is shown before it is refused. */
-export function maskLogin(address: string): string {
-  return address.replace(/\/\/.*@/s, '//****@');
-}
-
 const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
 
 /**

@@ -1,6 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { loadUserConfig } from '../../config/settings.js';
+import { type ConfigLocation, type FindOptions, findConfigs } from '../../config/find.js';
+import type { ConfigValues, LoadedFile } from '../../config/keys.js';
+import { loadConfig, readConfig } from '../../config/settings.js';
+import { isTrusted } from '../../config/trust.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -35,34 +38,65 @@ export async function secretsInUse({ session, credential }: Login): Promise<InUs
     // Standard input is read once.
     if (source.label !== credential.label) add(await source.read());
   }
-  for (const value of otherLiterals(session)) masks.add(maskSecret(value));
-  for (const file of await otherFiles(session)) add(await fromFile(file, file, session.timeoutMs));
+  const files = await configFiles(session);
+  for (const value of otherLiterals(session, files)) masks.add(maskSecret(value));
+  for (const file of otherFiles(session, files)) add(await fromFile(file, file, session.timeoutMs));
   await addSaved(session, aliases, add);
   return { aliases, masks };
 }
 
 /** Variables that do not count in this call, and the literals of every profile. */
-function otherLiterals({ settings, call }: Session): string[] {
+function otherLiterals({ call }: Session, files: readonly LoadedFile[]): string[] {
   const { TG_SECRET, GRAPHCRED_SECRET } = call.ctx.env;
-  const { defaults, profiles } = settings.file?.config ?? { defaults: {}, profiles: new Map() };
-  const written = [defaults, ...profiles.values()].map(({ secret }) => secret);
-  return [TG_SECRET, GRAPHCRED_SECRET, ...written].filter((one) => typeof one === 'string' && one !== '');
+  const written = files.flatMap(tablesOf).map(({ secret }) => secret);
+  return [TG_SECRET, GRAPHCRED_SECRET, ...written].filter(
+    (one): one is string => typeof one === 'string' && one !== '',
+  );
 }
 
-/** The files that profiles name, also those of the user's own config file while another one is in force. */
-async function otherFiles(session: Session): Promise<string[]> {
-  const { settings, call, configDir } = session;
-  const { ctx, flags } = call;
-  const own = await loadUserConfig({ ...ctx, flags, configDir }).catch(() => undefined);
-  return [settings.file, own].flatMap((file) => {
-    if (file === undefined) return [];
-    const { defaults, profiles } = file.config;
-    return [defaults, ...profiles.values()].flatMap(({ secretFile }) => {
+/** The files that profiles name. */
+function otherFiles({ call }: Session, files: readonly LoadedFile[]): string[] {
+  const { home = '' } = call.ctx;
+  return files.flatMap((file) =>
+    tablesOf(file).flatMap(({ secretFile }) => {
       if (typeof secretFile !== 'string') return [];
-      const name = secretFile.startsWith('~/') ? path.join(ctx.home ?? '', secretFile.slice(2)) : secretFile;
+      const name = secretFile.startsWith('~/') ? path.join(home, secretFile.slice(2)) : secretFile;
       return [path.resolve(path.dirname(file.path), name)];
-    });
-  });
+    }),
+  );
+}
+
+function tablesOf({ config }: LoadedFile): ConfigValues[] {
+  return [config.defaults, ...config.profiles.values()];
+}
+
+/** The config file in force, and those that it hides. One that is malformed or not trusted is of no use to any command. */
+async function configFiles({ settings, call, configDir }: Session): Promise<LoadedFile[]> {
+  const { cwd, home, uid } = call.ctx;
+  const files = new Map(settings.file ? [[settings.file.path, settings.file]] : []);
+  // Two files in one folder end the first search; the user's own are found all the same.
+  for (const named of [undefined, 'none']) {
+    for (const location of locationsOf({ named, cwd, home, configDir })) {
+      try {
+        const { text, stat } = readConfig(location);
+        if (files.has(location.path) || !isTrusted({ location, text, stat, uid, configDir })) continue;
+        files.set(location.path, await loadConfig({ path: location.path, text, stat }, uid));
+      } catch (error) {
+        if (!(error instanceof GraphException)) throw error;
+      }
+    }
+  }
+  return [...files.values()];
+}
+
+function locationsOf(options: FindOptions): ConfigLocation[] {
+  const found: ConfigLocation[] = [];
+  try {
+    for (const location of findConfigs(options)) found.push(location);
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+  }
+  return found;
 }
 
 /** What any store keeps, for whatever server: the same one may go by another name. */

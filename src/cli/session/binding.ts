@@ -52,20 +52,33 @@ export function addressesSetAt(
   }
 }
 
-/** Whether a flag, a variable or an answer names another host than the config file does. */
-export function replacesAddress({ all }: Settings): boolean {
-  return (['host', 'gsqlUrl', 'restUrl'] as const).some((key) => {
+/** Those of these keys that a flag, a variable or an answer sets to another value than the config file does. */
+function replacedKeys<K extends AddressKey>(keys: readonly K[], { all }: Settings): K[] {
+  return keys.filter((key) => {
     const [set] = all[key];
     if (set === undefined || set.level === 'default' || isInFile(set.level)) return false;
-    return set.value !== all[key].find(({ level }) => isInFile(level))?.value;
+    const isPort = key === 'gsqlPort' || key === 'restPort';
+    const before = all[key].find(({ level }) => isInFile(level) || (isPort && level === 'default'));
+    return set.value !== before?.value;
   });
 }
 
 /** The settings without what the config file says of an address that a nearer one replaces, and of its database. */
 export function withoutReplacedAddress(settings: Settings): Settings {
-  if (!replacesAddress(settings)) return settings;
+  const ports = replacedKeys(['gsqlPort', 'restPort'], settings);
+  const hasNewHost = replacedKeys(['host', 'gsqlUrl', 'restUrl'], settings).length > 0;
+  if (!hasNewHost && ports.length === 0) return settings;
   const all = { ...settings.all };
-  for (const key of KEYS_OF_ADDRESS) all[key] = all[key].filter(({ level }) => !isInFile(level));
+  for (const key of KEYS_OF_ADDRESS) {
+    // At another port is another database, but the host of the file still counts, and so does a URL of the other server.
+    const stays =
+      key === 'gsqlUrl'
+        ? !ports.includes('gsqlPort')
+        : key === 'restUrl'
+          ? !ports.includes('restPort')
+          : ADDRESS_KEYS.some((address) => address === key);
+    if (hasNewHost || !stays) all[key] = all[key].filter(({ level }) => !isInFile(level));
+  }
   return { ...settings, all };
 }
 

@@ -7,9 +7,10 @@ import {
 } from '../../config/settings.js';
 import { serversOf } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
+import { maskLogin } from '../../core/redact.js';
 import type { Call } from '../command.js';
 import { canPrompt } from '../context.js';
-import { maskLogin, singleLine } from '../output/report.js';
+import { singleLine } from '../output/report.js';
 import { targetOf } from './binding.js';
 
 /** Settings that run a program, name a file on this machine, or say where tokens are shared. */

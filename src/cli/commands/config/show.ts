@@ -1,6 +1,7 @@
 import type { ConfigKey, SourcedValue } from '../../../config/keys.js';
+import { maskLogin } from '../../../core/redact.js';
 import type { Call } from '../../command.js';
-import { maskLogin, singleLine } from '../../output/report.js';
+import { singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
 import { openLocalSession } from '../../session/session.js';
 

@@ -1,3 +1,4 @@
+import { maskLogin } from '../../../core/redact.js';
 import type { Call } from '../../command.js';
 import { table } from '../../output/table.js';
 import { openLocalSession } from '../../session/session.js';
@@ -12,7 +13,7 @@ export async function run(call: Call): Promise<undefined> {
     ([name, { host, gsqlUrl, restUrl, graph, username }]) => ({
       name,
       default: name === defaultProfile,
-      host: String(gsqlUrl ?? host ?? restUrl ?? ''),
+      host: maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')),
       graph: graph === undefined ? null : String(graph),
       username: username === undefined ? null : String(username),
     }),
