@@ -1,11 +1,14 @@
 // Which files of src/ a command goes through: those of which at least one function runs when the command does its
 // work against the sandbox. Measured, not guessed: each module is built as a file of its own, and V8 counts the calls.
+// And from where the command goes back up to the session: the files of the rooms below (config, credentials, tokens,
+// store, core, files, cli/output) that call a function of cli/session. Each function there notes who calls it.
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
+import ts from 'typescript';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
@@ -18,7 +21,21 @@ const WALKS = [
   { name: 'doctor', args: ['doctor'] },
 ];
 
-/** For each walk the files below src/ that it went through, sorted. */
+const BELOW_SESSION = /^(config|credentials|tokens|store|core|files|cli\/output)\//;
+
+/** Runs before the command: writes down which files call the functions of cli/session. */
+const NOTE_CALLERS = `
+Error.stackTraceLimit = 50;
+const { WALK_CALLERS } = process.env;
+globalThis.noteCaller = () => {
+  if (WALK_CALLERS === undefined) return;
+  // The first lines are the error, this function, and the function of cli/session.
+  const caller = new Error().stack.split('\\n').slice(3).find((line) => line.includes(__dirname) && !line.includes(__filename));
+  if (caller) require('node:fs').appendFileSync(WALK_CALLERS, caller.replace(/^.*?\\(?((?:file:|\\/)[^)]*?):\\d+:\\d+\\)?$/, '$1') + '\\n');
+};
+`;
+
+/** For each walk the files below src/ that it went through, sorted, and the files that went back up to the session. */
 export async function walk() {
   const cache = path.join(root, 'node_modules/.cache');
   fs.mkdirSync(cache, { recursive: true });
@@ -28,12 +45,16 @@ export async function walk() {
     platform: 'node',
     external: /^[a-z@]/,
     logLevel: 'silent',
+    plugins: [{ name: 'note-callers', transform: noteCallers }],
   });
   let sandbox;
   try {
     await bundle.write({ dir: folder, format: 'cjs', exports: 'named', preserveModules: true });
     const main = path.join(folder, 'run-it.cjs');
-    fs.writeFileSync(main, `require(${JSON.stringify(findFile(folder, /(^|\/)main\.c?js$/))}).run();\n`);
+    fs.writeFileSync(
+      main,
+      `${NOTE_CALLERS}require(${JSON.stringify(findFile(folder, /(^|\/)main\.c?js$/))}).run();\n`,
+    );
     const env = environment(folder);
     sandbox = spawn(process.execPath, [main, 'sandbox', '--rest-port', '0', '--gsql-port', '0', '-q'], {
       env,
@@ -54,12 +75,14 @@ export async function walk() {
     return Object.fromEntries(
       WALKS.map(({ name, args }) => {
         const coverage = path.join(folder, 'coverage', name);
+        const callers = path.join(folder, `${name}.callers`);
+        fs.writeFileSync(callers, '');
         const { status, stderr } = spawnSync(process.execPath, [main, ...args], {
-          env: { ...env, ...settings, NODE_V8_COVERAGE: coverage },
+          env: { ...env, ...settings, NODE_V8_COVERAGE: coverage, WALK_CALLERS: callers },
           encoding: 'utf8',
         });
         if (status !== 0) throw new Error(`graphcred ${args.join(' ')} ended with ${status}: ${stderr}`);
-        return [name, filesThatRan(coverage)];
+        return [name, { files: filesThatRan(coverage), goesUp: lowerCallers(callers) }];
       }),
     );
   } finally {
@@ -84,6 +107,33 @@ function environment(folder) {
 function findFile(folder, pattern) {
   const [file] = fs.readdirSync(folder, { recursive: true }).filter((name) => pattern.test(name));
   return path.join(folder, file);
+}
+
+/** Lets each function of cli/session note its caller first. */
+function noteCallers(code, id) {
+  if (!/\/src\/cli\/session\/[^/]+\.ts$/.test(id.split(path.sep).join('/'))) return null;
+  const source = ts.createSourceFile(id, code, ts.ScriptTarget.Latest, true);
+  const inserts = [];
+  const visit = (node) => {
+    if (ts.isFunctionLike(node) && node.body) {
+      if (ts.isBlock(node.body)) inserts.push([node.body.getStart() + 1, 'noteCaller();']);
+      else inserts.push([node.body.getStart(), '(noteCaller(), '], [node.body.end, ')']);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  inserts.sort(([a], [b]) => b - a);
+  return inserts.reduce((text, [at, insert]) => text.slice(0, at) + insert + text.slice(at), code);
+}
+
+/** The files below the session that called a function of cli/session, each once. */
+function lowerCallers(list) {
+  const lines = fs
+    .readFileSync(list, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
+  const callers = lines.map((file) => sourceOf(file.startsWith('file:') ? file : pathToFileURL(file).href));
+  return [...new Set(callers)].filter((file) => file !== undefined && BELOW_SESSION.test(file)).sort();
 }
 
 /** V8 names the code of a module itself with an empty name; only loading a file is not going through it. */

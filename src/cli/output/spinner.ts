@@ -1,24 +1,26 @@
+import type { ConnectionOptions } from '../../core/options.js';
 import type { Call } from '../command.js';
 import { inCi } from '../context.js';
 import { inWords } from './time.js';
 
-/** What takes less is over before anybody wonders. */
-const PATIENCE_MS = 300;
+/** A shorter wait needs no spinner. */
+const SHOW_AFTER_MS = 300;
 const FRAME_MS = 100;
 const FRAMES = '-\\|/';
-/** Waits this close to each other are one wait. */
-const BREATH_MS = 100;
+/** Waits that follow each other within this time are shown as one. */
+const MERGE_GAP_MS = 100;
+
+type RequestListeners = Required<Pick<ConnectionOptions, 'onStart' | 'onRequest'>>;
 
 export interface Spinner {
-  /** @param ofSeconds how long it may take at most, if that is worth telling */
-  start(text: string, ofSeconds?: number): void;
+  /** @param maxSeconds how long it may take at most, to be shown beside the time that has passed */
+  start(text: string, maxSeconds?: number): void;
   stop(): void;
 }
 
 /**
- * A line on stderr that says what is being waited for, and is gone before anything else is written. Only for
- * people: on a terminal, and never under -q, -o json, CI or TERM=dumb. The cursor is never hidden, so there is
- * nothing to restore.
+ * A line on stderr that says what the command waits for. It is erased before anything else is written. Shown only on a
+ * terminal, and never with -q, -o json, CI or TERM=dumb. The cursor is never hidden, so there is nothing to restore.
  */
 export function createSpinner({ ctx, report }: Pick<Call, 'ctx' | 'report'>): Spinner {
   let timer: NodeJS.Timeout | undefined;
@@ -30,21 +32,23 @@ export function createSpinner({ ctx, report }: Pick<Call, 'ctx' | 'report'>): Sp
     if (drawn) ctx.stderr.write('\r\x1b[K');
     drawn = false;
   };
-  const leave = (signal: NodeJS.Signals) => {
+  const stopOnSignal = (signal: NodeJS.Signals) => {
     stop();
-    // Whoever else listens for it decides what it ends.
+    // Another listener decides whether the process ends.
     if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
   };
-  const start = (text: string, ofSeconds?: number) => {
+  const start = (text: string, maxSeconds?: number) => {
     const shown = ctx.stderr.isTTY && !report.quiet && !report.json;
     if (!shown || inCi(ctx.env) || ctx.env.TERM === 'dumb') return;
     if (timer !== undefined) stop();
-    if (performance.now() - stoppedAt > BREATH_MS) since = performance.now();
+    if (performance.now() - stoppedAt > MERGE_GAP_MS) since = performance.now();
     let frame = 0;
     const draw = () => {
       const passed = (performance.now() - since) / 1000;
       const time =
-        passed < 2 ? '' : ` ${inWords(passed)}${ofSeconds === undefined ? '' : ` of ${inWords(ofSeconds)}`}`;
+        passed < 2
+          ? ''
+          : ` ${inWords(passed)}${maxSeconds === undefined ? '' : ` of ${inWords(maxSeconds)}`}`;
       const line = `${FRAMES[frame++ % FRAMES.length]} ${text}${time}`;
       // A line that wraps could not be erased.
       drawn = false;
@@ -54,10 +58,10 @@ export function createSpinner({ ctx, report }: Pick<Call, 'ctx' | 'report'>): Sp
     };
     timer = setTimeout(
       () => {
-        process.on('SIGINT', leave).on('SIGTERM', leave);
+        process.on('SIGINT', stopOnSignal).on('SIGTERM', stopOnSignal);
         draw();
       },
-      Math.max(0, since + PATIENCE_MS - performance.now()),
+      Math.max(0, since + SHOW_AFTER_MS - performance.now()),
     ).unref();
     report.clear = erase;
   };
@@ -67,7 +71,26 @@ export function createSpinner({ ctx, report }: Pick<Call, 'ctx' | 'report'>): Sp
     timer = undefined;
     erase();
     stoppedAt = performance.now();
-    process.off('SIGINT', leave).off('SIGTERM', leave);
+    process.off('SIGINT', stopOnSignal).off('SIGTERM', stopOnSignal);
   };
   return { start, stop };
+}
+
+/**
+ * Shows each request while it is under way, and writes a line about it under -v when it has ended.
+ * @param progress its text is shown when it is set, else `text`
+ */
+export function showRequests(
+  call: Call,
+  progress: { readonly text?: string },
+  text: string,
+): RequestListeners {
+  const spinner = createSpinner(call);
+  return {
+    onStart: () => spinner.start(progress.text ?? text),
+    onRequest: ({ method, path, status, ms }) => {
+      spinner.stop();
+      call.report.detail(`${method} ${path} ${status ?? 'no answer'} ${Math.round(ms)} ms`);
+    },
+  };
 }

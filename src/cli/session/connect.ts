@@ -103,9 +103,8 @@ async function openConnection(
   const { call, target } = session;
   const { env } = call.ctx;
   const { GraphConnection } = await import('../../core/connection.js');
-  const { createSpinner } = await import('../output/spinner.js');
+  const { showRequests } = await import('../output/spinner.js');
   session.learned.tls ??= readTls(session);
-  const spinner = createSpinner(call);
   return new GraphConnection({
     ...target.endpoints,
     ...login,
@@ -118,11 +117,7 @@ async function openConnection(
     proxy: readProxyVariables(env),
     onVersion: (version) => rememberVersion(session, version),
     signal: call.interruption?.signal,
-    onStart: () => spinner.start(session.progress.text ?? `waiting for ${target.host}`),
-    onRequest: ({ method, path: route, status, ms }) => {
-      spinner.stop();
-      call.report.detail(`${method} ${route} ${status ?? 'no answer'} ${Math.round(ms)} ms`);
-    },
+    ...showRequests(call, session.progress, `waiting for ${target.host}`),
   });
 }
 
