@@ -67,6 +67,33 @@ export function decodings(text: string): Decoded[] {
   return all;
 }
 
+/** Bytes of blanks, line breaks, control and format characters, as UTF-8. */
+export const GAPS =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are bytes
+  /[\x00-\x20\x7f]|\xc2[\x80-\xa0\xad]|\xe1\x9a\x80|\xe1\xa0\x8e|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xe2\x81[\x9f-\xaf]|\xe3\x80\x80|\xef\xbb\xbf/g;
+
+/** The same without what nobody sees between two letters; undefined when there is no such thing. */
+export function withoutGaps({ bytes, starts, ends }: Decoded): Decoded | undefined {
+  const parts: string[] = [];
+  const keptStarts = new Int32Array(bytes.length);
+  const keptEnds = new Int32Array(bytes.length);
+  let at = 0;
+  let done = 0;
+  const keep = (until: number) => {
+    parts.push(bytes.slice(done, until));
+    keptStarts.set(starts.subarray(done, until), at);
+    keptEnds.set(ends.subarray(done, until), at);
+    at += until - done;
+  };
+  for (const { 0: gap, index } of bytes.matchAll(GAPS)) {
+    keep(index);
+    done = index + gap.length;
+  }
+  if (done === 0) return undefined;
+  keep(bytes.length);
+  return { bytes: parts.join(''), starts: keptStarts, ends: keptEnds };
+}
+
 function asBytes(text: string): Decoded {
   const bytes = Buffer.from(text);
   const starts = new Int32Array(bytes.length);

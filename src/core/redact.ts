@@ -1,4 +1,4 @@
-import { decodings } from './decode.js';
+import { decodings, GAPS, withoutGaps } from './decode.js';
 import type { Sensitive } from './sensitive.js';
 
 const MAX_SHOWN = 500;
@@ -29,21 +29,31 @@ export function showable(text: string, hide: readonly (Sensitive | undefined)[] 
 }
 
 /**
- * The text without these credentials, however the server wrote them: plain, in any mix of percent, HTML and
- * backslash escapes, in hex, or inside base64 of either alphabet.
+ * The text without these credentials, however the server wrote them: plain, in letters of another case, in any mix of
+ * percent, HTML and backslash escapes, in hex, or inside base64 of either alphabet, and with blanks, line breaks or
+ * invisible characters in between.
  */
 export function withoutCredentials(text: string, hide: readonly (Sensitive | undefined)[]): string {
   const values = new Set(hide.flatMap((one) => one?.reveal() ?? []));
   const hidden = [...values].filter((value) => value.length >= SHORTEST_HIDDEN).map(spellings);
   if (hidden.length === 0 || text === '') return text;
+  const split = [...values].flatMap(splitSpellings);
   const spans: [from: number, to: number][] = [];
-  for (const { bytes, starts, ends } of decodings(text)) {
+  const whole = decodings(text).map((decoded) => ({ decoded, needles: hidden.flat() }));
+  const joined = whole.flatMap(({ decoded }) => {
+    const rest = withoutGaps(decoded);
+    return rest === undefined ? [] : [{ decoded: rest, needles: split }];
+  });
+  for (const { decoded, needles } of [...whole, ...joined]) {
+    const { bytes, starts, ends } = decoded;
+    // Also in other letters: servers change the case of names and of what they take for one.
+    const lower = bytes.toLowerCase();
     const views = {
-      plain: bytes,
-      hex: bytes.toLowerCase(),
+      plain: lower,
+      hex: lower,
       base64: bytes.replace(/-/g, '+').replace(/_/g, '/'),
     };
-    for (const { view, text: needle, run } of hidden.flat()) {
+    for (const { view, text: needle, run } of needles) {
       const haystack = views[view];
       for (let at = haystack.indexOf(needle); at !== -1; at = haystack.indexOf(needle, at + needle.length)) {
         let [from, to] = [at, at + needle.length];
@@ -60,6 +70,17 @@ export function withoutCredentials(text: string, hide: readonly (Sensitive | und
 }
 
 const BASE64 = /[A-Za-z0-9+/=]/;
+/** Shorter values stand in innocent sentences too, once these have no blanks. */
+const SHORTEST_SPLIT = 8;
+
+/** How a value reads when everything that cannot be seen is taken out: base64 and hex are wrapped into lines, for example. */
+function splitSpellings(value: string): Spelling[] {
+  const all = spellings(value).map(({ view, text }) => ({
+    view,
+    text: view === 'plain' ? text.replace(GAPS, '') : text,
+  }));
+  return all.filter(({ text }) => text.length >= SHORTEST_SPLIT);
+}
 /** Fewer characters of base64 stand in innocent texts too. */
 const SHORTEST_BASE64 = 7;
 
@@ -72,7 +93,7 @@ interface Spelling {
 
 function spellings(value: string): Spelling[] {
   const bytes = Buffer.from(value);
-  const plain = bytes.toString('latin1');
+  const plain = bytes.toString('latin1').toLowerCase();
   const found: Spelling[] = [
     { view: 'plain', text: plain },
     { view: 'hex', text: bytes.toString('hex') },

@@ -95,14 +95,25 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
     '\\x escapes': (value) => percent(value).replaceAll('%', '\\x'),
     'a mix': (value) =>
       [...value].map((character, at) => [character, percent(character), decimal(character)][at % 3]).join(''),
+    'in upper case': (value) => value.replace(/[a-z]/g, (letter) => letter.toUpperCase()),
+    'in lower case': (value) => value.replace(/[A-Z]/g, (letter) => letter.toLowerCase()),
     'URL-encoded base64': (value) => encodeURIComponent(base64(value)),
     'entities of a URL-encoded value': (value) => decimal(percent(value)),
   };
+  /** Nothing that can be seen is added. Of values that are mostly blanks this leaves too little to find. */
+  const SPLIT: typeof FORMS = {
+    'a line break in the middle': (value) => `${value.slice(0, 5)}\n${value.slice(5)}`,
+    'invisible characters between the letters': (value) => [...value].join('\u200b'),
+    'NUL between the letters': (value) => [...value].join('\0'),
+    'soft hyphens between the letters': (value) => [...value].join('\u00ad'),
+    'base64 in lines': (value) => base64(value).replace(/(.{6})(?=.)/g, '$1\r\n'),
+    'hex in pairs': (value) => hex(value).replace(/(..)(?=.)/g, '$1 '),
+  };
   const VALUES = ['s3cret0000000000000000000000wxyz', 'p<é"& s/w+o=rd', 'correct-horse', 'Tr0ub4dor&3'];
 
-  test.each(Object.keys(FORMS))('%s', (form) => {
+  test.each(Object.keys({ ...FORMS, ...SPLIT }))('%s', (form) => {
     for (const value of VALUES) {
-      const written = defined(FORMS[form])(value);
+      const written = defined(FORMS[form] ?? SPLIT[form])(value);
       const shown = withoutCredentials(`before ${written} after`, [new Sensitive(value)]);
       expect(shown).toMatch(/^before (?:v=)?\[redacted\](?:&quot;|[\w=+/.~]{0,2}) after$/);
     }
@@ -121,6 +132,10 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
         },
       ),
     );
+  });
+
+  test('a value of nothing but blanks ends no search', () => {
+    expect(withoutCredentials('a         b\n', [new Sensitive(' '.repeat(9))])).toBe('a[redacted]b\n');
   });
 
   test('what only looks a little like it stays', () => {
