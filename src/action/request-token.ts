@@ -34,13 +34,15 @@ export async function mint(
     });
   appendTo(runner, 'GITHUB_OUTPUT', { token: minted.token, 'expires-at': expiresAt });
   if (settings.exportVariables) {
-    const { protocol, hostname } = new URL(gsqlUrl);
+    const [rest, gsql] = [new URL(restUrl), new URL(gsqlUrl)];
     appendTo(runner, 'GITHUB_ENV', {
       TG_API_TOKEN: minted.token,
-      TG_HOST: `${protocol}//${hostname}`,
+      TG_HOST: `${rest.protocol}//${rest.hostname}`,
       TG_GRAPHNAME: graph === '' ? undefined : graph,
       TG_RESTPP_PORT: portOf(restUrl),
-      TG_GS_PORT: portOf(gsqlUrl),
+      // With the servers on two hosts no single TG_HOST is right for both: this one is the REST server's, which takes the token.
+      TG_GS_PORT:
+        rest.protocol === gsql.protocol && rest.hostname === gsql.hostname ? portOf(gsqlUrl) : undefined,
     });
   }
   const end = settings.revoke ? 'it is revoked at the end of the job' : 'it is not revoked';

@@ -104,6 +104,18 @@ test('with export, the variables of other tools are set for all later steps', as
   });
 });
 
+test('with the two servers on two hosts, the exported address is that of the REST server, for the token is for it', async () => {
+  const { sandbox, addresses } = await database('3.10.1');
+  const job = playJob();
+  const gsqlUrl = sandbox.gsqlUrl.replace('127.0.0.1', 'localhost');
+  await job.run(MINT, { ...addresses, 'gsql-url': gsqlUrl, secret: SECRET, export: 'true' });
+  expect(job.variables).toMatchObject({
+    TG_HOST: 'http://127.0.0.1',
+    TG_RESTPP_PORT: new URL(sandbox.restUrl).port,
+  });
+  expect(job.variables).not.toHaveProperty('TG_GS_PORT');
+});
+
 test('without a graph, TG_GRAPHNAME is left alone', async () => {
   const { addresses } = await database('3.10.1');
   const job = playJob();
