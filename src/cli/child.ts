@@ -84,9 +84,9 @@ export function watchWindow({ stdin, stdout, stderr }: Context): () => void {
   };
 }
 
-/** Variables of ours that hold a credential, and what other tools call the same values. */
+/** Variables of ours that hold a credential, and what other tools call the same values. Windows knows no case in names. */
 const CREDENTIAL_VARIABLES =
-  /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY|REDIS_)|TG_(PASSWORD|SECRET|JWT_TOKEN|API_TOKEN)$)/;
+  /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY|REDIS_)|TG_(PASSWORD|SECRET|JWT_TOKEN|API_TOKEN)$)/i;
 
 /** What a program that graphcred starts finds in its environment: nothing that could be used or minted with. */
 export function withoutCredentials(env: Context['env']): Record<string, string | undefined> {

@@ -91,4 +91,9 @@ describe('a fleet', () => {
     const env = { GRAPHCRED_REDIS_URL: 'a', GRAPHCRED_REDIS_PASSWORD: 'b', GRAPHCRED_HOST: 'c' };
     expect(withoutCredentials(env)).toEqual({ GRAPHCRED_HOST: 'c' });
   });
+
+  it('keeps a credential from them however its variable is spelt, for on Windows that is the same variable', () => {
+    const env = { Graphcred_Password: 'a', graphcred_store_key: 'b', tg_secret: 'c', Path: 'd' };
+    expect(withoutCredentials(env)).toEqual({ Path: 'd' });
+  });
 });

@@ -111,7 +111,7 @@ function port(flags: Flags, name: string): number | undefined {
 
 /** The caller's own settings and credentials stay out: they would hide the sandbox, or reach the command's log. */
 function withoutOwnSettings(env: Context['env']): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(GRAPHCRED_|TG_)/.test(name)));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(GRAPHCRED_|TG_)/i.test(name)));
 }
 
 /** Runs a command that finds the sandbox by its environment; its status is ours. */
