@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { GraphConnection } from '../../src/core/connection.js';
 import { parseFault } from '../../src/sandbox/args.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
@@ -55,6 +56,20 @@ async function answer(terminal: Terminal, steps: readonly Step[]): Promise<void>
 }
 
 describe.skipIf(!python)('login on a terminal', () => {
+  test('a secret is dropped again when the profile cannot be written, for nobody has seen its value', async () => {
+    const { env, home, sandbox } = await somewhere({ GRAPHCRED_STORE: 'file' });
+    const file = path.join(home, '.config/graphcred/config.yaml');
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, 'profiles: {}\n');
+    const terminal = onTerminal(['login'], { env });
+    await answer(terminal, QUESTIONS);
+    expect((await terminal.ended).status).toBe(5);
+    expect(terminal.unbroken()).toContain('config.yaml is YAML');
+    const { restUrl, gsqlUrl, graph, username, password } = sandbox;
+    const database = new GraphConnection({ restUrl, gsqlUrl, graph, username, password });
+    expect(await database.getSecrets()).toEqual({});
+  });
+
   test.each([
     ['--no-color', ['--no-color'], {}, false],
     ['NO_COLOR', [], { NO_COLOR: '1' }, false],

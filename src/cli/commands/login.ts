@@ -31,18 +31,20 @@ export async function run(call: Call): Promise<undefined> {
   const login = await logIn(session, first);
   const kept = await offer(session, login.credential, first, login.taken);
   const made = await makeSecret(session, login, kept.alias);
-  try {
-    await proveGraph(session, login, made.isNew ? made.value?.reveal() : undefined);
-  } catch (error) {
-    throw made.isNew && kept.alias !== undefined ? await dropMadeSecret(login, kept.alias, error) : error;
-  }
   const { name } = session.settings.profile;
   const profile = profileOf(session, login.credential);
   const removed = KEYS_OF_ADDRESS.filter((key) => isRemoved(session.settings, key));
-  call.interruption?.begin();
   const { makeDefault } = kept;
   const locked: WithLock = (lock, work) => withLock(lock, { waitMs: session.timeoutMs + 5000 }, work);
-  const file = await writeProfile(configDirOf(session), name, { profile, removed, makeDefault }, locked);
+  let file: string;
+  try {
+    await proveGraph(session, login, made.isNew ? made.value?.reveal() : undefined);
+    call.interruption?.begin();
+    file = await writeProfile(configDirOf(session), name, { profile, removed, makeDefault }, locked);
+  } catch (error) {
+    // Nobody has seen its value yet.
+    throw made.isNew && kept.alias !== undefined ? await dropMadeSecret(login, kept.alias, error) : error;
+  }
   const credentials = removed.filter((key) => key.startsWith('password') || key.startsWith('secret'));
   if (credentials.length > 0)
     report.warn(
