@@ -1,7 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { GraphConnection, GraphException } from '../../src/index.js';
 import { startSandbox } from '../../src/sandbox/server.js';
-import { blocksOf } from '../helpers/docs.js';
+import { RUN_BY } from '../helpers/code-blocks.js';
+import { blocksOf, unused } from '../helpers/docs.js';
 
 const EXAMPLES = blocksOf('library.md').filter(({ language }) => language === 'js');
 /** What `new Function` is to the body of an async function. */
@@ -56,4 +57,8 @@ test('a refusal of an example is the GraphException that the page describes', as
   const error = await connection.getSecrets().catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(GraphException);
   expect(error).toMatchObject({ code: 'NETWORK' });
+});
+
+test('each block that is said to be run here was run', () => {
+  expect(unused(RUN_BY['test/cli/library-page.test.ts'])).toEqual([]);
 });

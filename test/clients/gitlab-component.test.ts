@@ -106,7 +106,7 @@ async function database(serverVersion: string) {
 
 /** The block of the page, with the component of this repository and the address of the sandbox. */
 function documented(gsqlUrl: string): string {
-  const [block] = blocksOf('ci/gitlab.md').filter(({ text }) => text.includes('component:'));
+  const [block] = blocksOf('ci/gitlab.md').filter(({ heading }) => heading === 'With the component');
   return (block?.text ?? '')
     .replace(/component: \S+/, 'local: templates/graphcred.yml')
     .replaceAll('https://graph.example.com', gsqlUrl);

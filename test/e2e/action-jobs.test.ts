@@ -8,7 +8,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { filesBelow, spotted } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { blocksOf } from '../helpers/docs.js';
+import { RUN_BY } from '../helpers/code-blocks.js';
+import { blocksOf, unused } from '../helpers/docs.js';
 import { gate } from '../helpers/gate.js';
 import { ANSWERS, repeatingServer } from '../helpers/repeating-server.js';
 import { type Job, playJob } from '../helpers/runner.js';
@@ -229,7 +230,7 @@ test('in the log of a whole job on a hostile server, every credential is masked'
 
 test('the five lines of the page give a script a token and revoke it', async () => {
   const { sandbox, ask } = await database();
-  const blocks = blocksOf('ci/github-actions.md').filter(({ text }) => text.includes('uses: OWNER'));
+  const blocks = blocksOf('ci/github-actions.md').filter(({ heading }) => heading === 'With the action');
   expect(blocks).toHaveLength(1);
   const text = (blocks[0]?.text ?? '').replaceAll('https://graph.example.com', sandbox.gsqlUrl);
   const [use, run] = defaultLoaders['.yaml']('steps.yml', text) as [
@@ -271,4 +272,8 @@ test('outside GitHub Actions a step fails with one line and without a stack', ()
   expect(stdout).toMatch(
     /^::add-mask::.*\n::error::graphcred: USAGE: The variable GITHUB_STATE is not set.*\n$/,
   );
+});
+
+test('each block that is said to be run here was run', () => {
+  expect(unused(RUN_BY['test/e2e/action-jobs.test.ts'])).toEqual([]);
 });

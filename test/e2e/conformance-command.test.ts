@@ -6,7 +6,8 @@ import type { Transcript } from '../../scripts/conformance/run.js';
 import { ACCOUNT, withServer } from '../contract/conformance-support.js';
 import { spotted } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { block } from '../helpers/docs.js';
+import { RUN_BY } from '../helpers/code-blocks.js';
+import { block, unused } from '../helpers/docs.js';
 
 const CANARY = new Map([[ACCOUNT.password, 'the password']]);
 
@@ -149,4 +150,8 @@ describe('npm run conformance', () => {
       expect(fs.existsSync(path.join(out, 'conformance-4.2.2.json'))).toBe(true);
     });
   });
+});
+
+it('each block that is said to be run here was run', () => {
+  expect(unused(RUN_BY['test/e2e/conformance-command.test.ts'])).toEqual([]);
 });

@@ -5,7 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { GraphConnection } from '../../src/index.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { block, blocksOf } from '../helpers/docs.js';
+import { RUN_BY } from '../helpers/code-blocks.js';
+import { block, blocksOf, unused } from '../helpers/docs.js';
 import { COMMAND, standaloneSkipReason } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
@@ -184,7 +185,7 @@ describe.skipIf(noCurl)('README.md', () => {
       GRAPHCRED_PASSWORD: 'tigergraph',
     });
     expect(status).toBe(0);
-const [value, ...shown] = stdout.split('\n');
+    const [value, ...shown] = stdout.split('\n');
     expect(value).toMatch(/^[a-z0-9]{32}$/);
     const promised = page.split('\n').filter((line) => !line.startsWith('$'));
     expect(constant(shown.join('\n'))).toBe(constant(promised.join('\n')));
@@ -242,3 +243,10 @@ const [value, ...shown] = stdout.split('\n');
     },
   );
 });
+
+test.skipIf(noCurl || !python || standaloneSkipReason !== undefined)(
+  'each block that is said to be run here was run',
+  () => {
+    expect(unused(RUN_BY['test/e2e/first-steps.test.ts'])).toEqual([]);
+  },
+);

@@ -5,7 +5,8 @@ import { defaultLoaders } from 'cosmiconfig';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { block, blocksOf } from '../helpers/docs.js';
+import { RUN_BY } from '../helpers/code-blocks.js';
+import { block, blocksOf, unused } from '../helpers/docs.js';
 import { COMMAND } from '../helpers/process.js';
 import { readPairs } from '../helpers/runner.js';
 
@@ -254,7 +255,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
 
   describe('github-actions.md, steps by bash -e -o pipefail', () => {
     // Those with the action are run by action.test.ts.
-    const jobs = blocksOf('ci/github-actions.md').filter(({ text }) => !text.includes('uses: OWNER'));
+    const jobs = blocksOf('ci/github-actions.md').filter(({ heading }) => heading !== 'With the action');
 
     test('one step, one command', async () => {
       const one = await machine(serverVersion);
@@ -290,8 +291,8 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
   describe('gitlab.md', () => {
     // Those with the component are run by test/clients/gitlab-component.test.ts.
     const pages = blocksOf('ci/gitlab.md')
-      .map(({ text }) => text)
-      .filter((text) => !text.includes('component:'));
+      .filter(({ heading }) => heading !== 'With the component')
+      .map(({ text }) => text);
     const runners = [
       ['bash', '-e', '-o', 'pipefail'],
       ['sh', '-e'],
@@ -614,3 +615,7 @@ async function gitlabJobs(
   }
   return logs;
 }
+
+test.skipIf(lacking.length > 0 || noPass.length > 0)('each block that is said to be run here was run', () => {
+  expect(unused(RUN_BY['test/e2e/recipes.test.ts'])).toEqual([]);
+});

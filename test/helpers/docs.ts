@@ -5,20 +5,44 @@ import path from 'node:path';
 export interface Block {
   readonly heading: string;
   readonly language: string;
+  /** Reading it counts as running the block: see `unused`. */
   readonly text: string;
   /** Where the reader is told to put it. */
   readonly file: string | undefined;
+  /** Its page, heading and first line. */
+  readonly name: string;
 }
 
+const used = new Set<string>();
+
+/** @param page in docs/ */
 export function blocksOf(page: string): Block[] {
   const text = fs.readFileSync(path.join('docs', page), 'utf8');
-  const pattern = /^#+ (.+)$|(?:^<!-- file: (\S+) -->\n)?^```(\w+)\n([\s\S]*?)^```$/gm;
+  const pattern = /^#+ (.+)$|(?:^<!-- file: (\S+) -->\n)?^( *)```(\w*)\n([\s\S]*?)^\3```$/gm;
   let heading = '';
-  return [...text.matchAll(pattern)].flatMap(([, title, file, language = '', body = '']) => {
-    if (title === undefined) return [{ heading, language, text: body, file }];
-    heading = title;
-    return [];
+  return [...text.matchAll(pattern)].flatMap(([, title, file, , language = '', body = '']) => {
+    if (title !== undefined) {
+      heading = title;
+      return [];
+    }
+    const name = `${path.join('docs', page)} / ${heading} / ${language}: ${body.split('\n')[0]?.trim()}`;
+    const found = {
+      heading,
+      language,
+      file,
+      name,
+      get text() {
+        used.add(name);
+        return body;
+      },
+    };
+    return [found];
   });
+}
+
+/** The blocks of these names that the tests of this file have not read. */
+export function unused(names: readonly string[]): string[] {
+  return names.filter((name) => !used.has(name));
 }
 
 export function block(page: string, heading: string, language: string, at = 0): string {

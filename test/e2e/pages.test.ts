@@ -1,0 +1,152 @@
+// Blocks of the pages that no other test runs.
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { defaultLoaders } from 'cosmiconfig';
+import { expect, onTestFinished, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/args/catalogue.js';
+import { parseFault } from '../../src/sandbox/args.js';
+import { startSandbox } from '../../src/sandbox/server.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { RUN_BY } from '../helpers/code-blocks.js';
+import { block, unused } from '../helpers/docs.js';
+import { COMMAND, start } from '../helpers/process.js';
+
+const onPath = (program: string) =>
+  (process.env.PATH ?? '').split(':').some((folder) => fs.existsSync(path.join(folder, program)));
+const noCurl = onPath('curl') ? undefined : 'the page of the sandbox is skipped: curl is not installed';
+if (noCurl) console.log(noCurl);
+
+const linesOf = (text: string) => text.trimEnd().split('\n');
+
+/** A home with `graphcred` on its PATH. */
+function homeWithCommand(): { home: string; env: Record<string, string>; bin: string } {
+  const home = temporaryHome();
+  const bin = path.join(home, 'bin');
+  fs.mkdirSync(bin);
+  const words = COMMAND.map((word) => `'${word}'`).join(' ');
+  fs.writeFileSync(path.join(bin, 'graphcred'), `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
+  return { home, bin, env: { PATH: `${bin}:${process.env.PATH}`, HOME: home } };
+}
+
+function shell(script: string, cwd: string, env: Record<string, string>) {
+  const child = spawn('sh', ['-e', '-c', script], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  return new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (status) => resolve({ status, ...output }));
+  });
+}
+
+test('contract.md lists every command, with options that it takes', () => {
+  const listed = linesOf(block('contract.md', '2. Commands', 'text')).flatMap((line) => {
+    const [, ...words] = line.split(' ');
+    const [group = '', ...rest] = words;
+    // `config show | trust [FILE]` are two commands of one group, `login | logout` two commands.
+    return line.split(' | ').map((part, at) => {
+      const own = at === 0 ? words.join(' ').split(' | ')[0] : part;
+      const isGroup = COMMANDS.some(({ path: name }) => name.startsWith(`${group} `));
+      return at > 0 && isGroup && rest.length > 0 ? `${group} ${own}` : (own ?? '');
+    });
+  });
+  const named = listed.flatMap((line) => {
+    const spec = COMMANDS.find(({ path: name }) => line === name || line.startsWith(`${name} `));
+    const options = [...line.replace(/ \[?-- .*/, '').matchAll(/(?<=[[\s])--?([\w-]+)/g)].map(
+      ([, option]) => option,
+    );
+    for (const option of spec ? options : [])
+      expect(
+        spec?.options.some(({ name, short }) => option === name || option === short),
+        line,
+      ).toBe(true);
+    return spec ? [spec.path] : [];
+  });
+  expect(named.sort()).toEqual(COMMANDS.map(({ path: name }) => name).sort());
+});
+
+test.skipIf(noCurl)('sandbox.md: each of its command lines does what it says', async () => {
+  const [usual = '', any = '', beside = ''] = linesOf(block('sandbox.md', 'The sandbox', 'sh'));
+  const words = (line: string) => line.replace(/ *#.*/, '').split(' ').slice(1);
+  for (const [line, version] of [
+    [`${words(usual).join(' ')} --rest-port 0 --gsql-port 0`, '3.10.1'],
+    [words(any).join(' '), '4.1.2'],
+  ] as const) {
+    const { child, ended } = start(line.split(' '), { HOME: temporaryHome() }, 'open');
+    const ready = new Promise<string>((resolve) =>
+      child.stdout?.once('data', (text) => resolve(String(text))),
+    );
+    expect(JSON.parse(await ready)).toMatchObject({ serverVersion: version });
+    child.kill('SIGTERM');
+    expect((await ended).status).toBe(0);
+  }
+  const { home, env } = homeWithCommand();
+  expect(await shell(beside, home, env)).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/),
+  });
+});
+
+test.skipIf(noCurl)('sandbox.md: the texts are chosen as the page shows', async () => {
+  const sandbox = await startSandbox({ serverVersion: '4.1.2', gsqlPort: 0 });
+  onTestFinished(() => sandbox.close());
+  const lines = linesOf(block('sandbox.md', 'Texts', 'sh'));
+  expect(lines.length).toBeGreaterThan(3);
+  for (const line of lines) {
+    const script = line.replace('http://127.0.0.1:14240', sandbox.gsqlUrl).replace('curl', 'curl -sS --fail');
+    const { status, stderr } = await shell(script, temporaryHome(), { PATH: process.env.PATH ?? '' });
+    expect({ line, status, stderr }).toMatchObject({ status: 0, stderr: '' });
+  }
+});
+
+test('sandbox.md: each of its faults is one', async () => {
+  const faults = linesOf(block('sandbox.md', 'Faults', 'sh')).map(
+    (line) => /^--fault '(.*)'$/.exec(line)?.[1],
+  );
+  expect(faults.length).toBeGreaterThan(3);
+  for (const fault of faults) expect(() => parseFault(fault ?? '')).not.toThrow();
+});
+
+test('conformance.md: what it would ask can be looked at first', async () => {
+  const script = block('conformance.md', 'Look at it first', 'sh').replace('npm run', 'npm run --silent');
+  const { status, stdout } = await shell(script, process.cwd(), process.env as Record<string, string>);
+  expect(status).toBe(0);
+  expect(stdout).toContain('To a server of 4.x:');
+});
+
+test('fleet.md: the command of the CronJob gives kubectl a Secret', async () => {
+  const text = block('fleet.md', 'Without a Redis server: a Kubernetes Secret', 'yaml');
+  const job = defaultLoaders['.yaml']('job.yaml', text);
+  const [container] = job.spec.jobTemplate.spec.template.spec.containers;
+  const [program, flags, script] = container.command;
+  expect([program, flags]).toEqual(['sh', '-ec']);
+  const { home, env, bin } = homeWithCommand();
+  fs.writeFileSync(path.join(bin, 'kubectl'), '#!/bin/sh\ncat "$3"\n', { mode: 0o755 });
+  const sandbox = await startSandbox({ restPort: 0, gsqlPort: 0 });
+  onTestFinished(() => sandbox.close());
+  const { restUrl, gsqlUrl, username, password, graph } = sandbox;
+  const { status, stdout } = await shell(script.replaceAll('/dev/shm', home), home, {
+    ...env,
+    GRAPHCRED_REST_URL: restUrl,
+    GRAPHCRED_GSQL_URL: gsqlUrl,
+    GRAPHCRED_USERNAME: username,
+    GRAPHCRED_PASSWORD: password,
+    GRAPHCRED_GRAPH: graph,
+  });
+  expect(status).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ kind: 'Secret', metadata: { name: 'graph-token' } });
+});
+
+test('fleet.md: the rights are those that the tests give their Redis server', () => {
+  const lines = linesOf(block('fleet.md', 'Rights', 'text'));
+  const ours = fs.readFileSync('test/helpers/redis.ts', 'utf8').replace(/>(minting|reading) /g, '>PASSWORD ');
+  expect(lines).toHaveLength(2);
+  for (const line of lines) expect(ours).toContain(line);
+});
+
+test.skipIf(noCurl)('each block that is said to be run here was run', () => {
+  expect(unused(RUN_BY['test/e2e/pages.test.ts'])).toEqual([]);
+});

@@ -1,0 +1,120 @@
+// Every code block of the pages, by page, heading and first line: the test that runs it, or why none does.
+
+/** Each of these files ends with a test that it has read its blocks. */
+export const RUN_BY = {
+  'test/e2e/first-steps.test.ts': [
+    'README.md / For a DBA / text: $ graphcred sandbox -- sh            # a shell with a practice database; leave it out for a real one',
+    'README.md / For a DBA / yaml: defaultProfile: dev',
+    'README.md / For a script / sh: graphcred token get -p prod -o header | curl -H @- https://graph.example.com/restpp/echo',
+    'README.md / For a CI job / sh: export GRAPHCRED_GSQL_URL=https://graph.example.com GRAPHCRED_REST_URL=https://graph.example.com/restpp',
+    "README.md / The library / ts: import { GraphConnection } from 'graphcred';",
+    'docs/first-steps.md / Start the sandbox / console: $ graphcred sandbox --graph demo --graph social',
+    'docs/first-steps.md / Log in / console: $ graphcred login --store file',
+    'docs/first-steps.md / Log in / console: $ graphcred status',
+    'docs/first-steps.md / A second profile / console: $ graphcred login',
+    'docs/first-steps.md / Use the secret in a script / sh: #!/bin/sh',
+    'docs/first-steps.md / Use the secret in a script / console: $ sh nightly.sh',
+    'docs/first-steps.md / Give the secret a new value / console: $ graphcred secret rotate nightly -p social',
+    'docs/first-steps.md / Clean up / console: $ graphcred secret drop nightly -p social',
+  ],
+  'test/e2e/action-jobs.test.ts': [
+    'docs/ci/github-actions.md / With the action / yaml: - uses: OWNER/graphcred@v1',
+  ],
+  'test/e2e/recipes.test.ts': [
+    'docs/ci/github-actions.md / With the command: one step, one command / yaml: name: load',
+    'docs/ci/github-actions.md / A token for some steps / yaml: name: query',
+    'docs/ci/github-actions.md / A token for all steps that follow / yaml: name: export',
+    'docs/ci/gitlab.md / With the command: one job, one command / yaml: load:',
+    'docs/ci/gitlab.md / With the command: one job, one command / yaml: query:',
+    'docs/ci/gitlab.md / A token for later jobs / yaml: token:',
+    'docs/ci/jenkins.md / Jenkins / groovy: pipeline {',
+    "docs/ci/jenkins.md / Jenkins / groovy: sh '''",
+    'docs/ci/shell.md / Shell scripts and cron / sh: export GRAPHCRED_GSQL_URL=https://graph.example.com',
+    "docs/ci/shell.md / One request / sh: graphcred api '/graph/social/vertices/Person?limit=2' > people.json",
+    'docs/ci/shell.md / One request / sh: graphcred token get --lifetime 15m -o header |',
+    'docs/ci/shell.md / One command / sh: graphcred exec --revoke --lifetime 15m -- ./load.sh',
+    'docs/ci/shell.md / Many requests / sh: for kind in Person City; do',
+    'docs/ci/shell.md / When something is wrong / sh: status=0',
+    'docs/ci/shell.md / cron / sh: umask 077',
+    'docs/ci/shell.md / If it must be a variable / sh: { set +x; } 2>/dev/null',
+    'docs/with-other-tools.md / curl / sh: graphcred token get --lifetime 15m -o header |',
+    'docs/with-other-tools.md / pyTigerGraph / python: import os',
+    'docs/with-other-tools.md / pyTigerGraph / sh: graphcred exec --lifetime 1h -- python3 load.py',
+    'docs/with-other-tools.md / pyTigerGraph / python: import asyncio',
+    'docs/with-other-tools.md / pyTigerGraph / python: import subprocess',
+    'docs/with-other-tools.md / pyTigerGraph / sh: python3 renew.py',
+    'docs/with-other-tools.md / JDBC / java: Properties properties = new Properties();',
+    'docs/with-other-tools.md / The MCP server, and everything else that reads `.env` / ini: TG_HOST=https://graph.example.com',
+    'docs/with-other-tools.md / The MCP server, and everything else that reads `.env` / sh: graphcred exec -- tigergraph-mcp',
+    'docs/with-other-tools.md / The MCP server, and everything else that reads `.env` / sh: set -a',
+    'docs/with-other-tools.md / Vault / yaml: profiles:',
+    'docs/with-other-tools.md / Vault / sh: graphcred exec -p prod -- ./load.sh',
+    'docs/with-other-tools.md / pass / yaml: profiles:',
+    'docs/with-other-tools.md / pass / sh: graphcred exec -p prod -- ./load.sh',
+  ],
+  'test/clients/gitlab-component.test.ts': ['docs/ci/gitlab.md / With the component / yaml: include:'],
+  'test/e2e/pages.test.ts': [
+    'docs/fleet.md / Rights / text: user minter on >PASSWORD resetkeys ~graphcred:1:* resetchannels -@all +get +mget +set +del +exists +incr +pexpire +pttl +eval +zadd +zrem +zrangebyscore +zremrangebyscore +ping +auth +hello +role +time',
+    'docs/conformance.md / Look at it first / sh: npm run conformance -- --dry-run --server-version 4.2.2',
+    'docs/contract.md / 2. Commands / text: graphcred secret list',
+    'docs/fleet.md / Without a Redis server: a Kubernetes Secret / yaml: apiVersion: batch/v1',
+    'docs/sandbox.md / The sandbox / sh: graphcred sandbox                                        # 3.10.1 on the usual ports 9000 and 14240',
+    'docs/sandbox.md / Texts / sh: curl -d \'{"badSecret3":"old"}\' http://127.0.0.1:14240/__sandbox/texts  # a variant',
+    "docs/sandbox.md / Faults / sh: --fault 'route=POST /gsql/v1/tokens,nth=2,action=status,status=503,body=html'",
+  ],
+  'test/e2e/conformance-command.test.ts': [
+    'docs/conformance.md / Ask the server / sh: npm run --silent conformance -- \\',
+  ],
+  'test/cli/library-page.test.ts': [
+    "docs/library.md / The library / js: import { GraphConnection, GraphException } from 'graphcred'; // or: const { GraphConnection } = require('graphcred')",
+    'docs/library.md / apiToken / js: connection.apiToken; // undefined, until getToken has set it',
+    "docs/library.md / findVersion / js: const { version, canRefresh } = await connection.findVersion(); // '3.10.1', true",
+    'docs/library.md / baseUrls / js: const { restUrl, gsqlUrl } = await connection.baseUrls();',
+    "docs/library.md / getSecrets / js: const masked = await connection.getSecrets(); // { etl: 'k3v****9qz' }",
+    'docs/library.md / listSecrets / js: for (const { alias, masked, graph } of await connection.listSecrets()) console.log(alias, masked, graph);',
+    "docs/library.md / createSecret / js: const secret = await connection.createSecret('report');",
+    "docs/library.md / dropSecret / js: await connection.dropSecret(['report', 'never_there']); // 'Dropped: report. Not found: never_there.'",
+    "docs/library.md / dropSecrets / js: const { dropped, missing, failed } = await connection.dropSecrets(['report', 'never_there']);",
+    "docs/library.md / getToken / js: const secret = await connection.createSecret('nightly');",
+    'docs/library.md / mintToken / js: const { token, expiresAtUnix, grantedSeconds } = await connection.mintToken({ lifetime: 900 });',
+    'docs/library.md / refreshToken / js: if ((await connection.findVersion()).canRefresh) {',
+    'docs/library.md / renewToken / js: if ((await connection.findVersion()).canRefresh) {',
+    'docs/library.md / deleteToken / js: const { token } = await connection.mintToken({ lifetime: 900 });',
+    'docs/library.md / checkToken / js: const { accepted, reason } = await connection.checkToken();',
+    "docs/library.md / restAuthentication / js: if ((await connection.restAuthentication()) === 'off') console.log('anybody can read this server');",
+    'docs/library.md / ping / js: await connection.ping();',
+    'docs/library.md / serverTimeUnix / js: const behind = (await connection.serverTimeUnix()) - Math.floor(Date.now() / 1000);',
+    "docs/library.md / rest / js: const reply = await connection.rest('GET', '/graph/social/vertices/Person?limit=2');",
+    "docs/library.md / service / js: const { status, body } = await connection.service('GET', '/api/ping');",
+  ],
+  'test/clients/others.test.ts': ['docs/with-other-tools.md / tigergraphx / python: import os'],
+} as const;
+
+/** Blocks that no test runs, and why. */
+export const NOT_RUN: Readonly<Record<string, string>> = {
+  'README.md / Try it without a database / sh: npm ci                            # the packages it needs, and the build':
+    'it installs packages and the command on the machine; the next test looks up its scripts',
+  'README.md / Working on it / sh: npm test                  # after each change: everything in one process, and each command once as built':
+    'it runs all the tests; the next test looks up its scripts',
+  'CONTRIBUTING.md / Set up / sh: npm ci              # packages, and the build':
+    'it installs packages and runs all the tests; the next test looks up its scripts',
+  'docs/architecture.md / Rooms / mermaid: flowchart TD': 'a picture, made and checked by scripts/rooms.mjs',
+  'docs/conformance.md / Commit the transcript / sh: npx vitest run --project fast test/contract/conformance.test.ts':
+    'it runs a test of the suite',
+  'docs/first-steps.md / Install / sh: git clone https://github.com/OWNER/graphcred.git':
+    'it clones and installs on the machine',
+  'docs/fleet.md / Set-up / sh: export GRAPHCRED_STORE=redis':
+    'it needs a Redis server at an address of its own; test/e2e/store-redis.test.ts uses these settings',
+  'docs/fleet.md / Rights / sh: GRAPHCRED_REDIS_USERNAME=reader graphcred token get --principal nightly':
+    'it needs a Redis server at an address of its own; test/e2e/store-redis.test.ts uses these settings',
+  'docs/performance.md / Measure it yourself / sh: npm run bench                              # the table below':
+    'it measures for minutes; the next test looks up its scripts',
+  'docs/standalone.md / One file, no Node / sh: npm ci':
+    'it fetches a runtime of 50 MB; npm run test:standalone runs it',
+  'docs/storage.md / The keychain / sh: apt-get install -y --no-install-recommends dbus gnome-keyring libsecret-1-0 libglib2.0-bin':
+    'it installs packages of the system; test/helpers/keyring.ts starts such a keychain',
+};
+
+/** Declarations, made from the source by scripts/docs.mjs; test/cli/help-topics.test.ts compares them. */
+export const isDeclaration = (name: string) =>
+  name.startsWith('docs/library.md / ') && name.includes(' / ts: ');
