@@ -16,13 +16,13 @@ export interface Row {
 export function compare(questions: readonly Question[], theirs: Asked, ours: Asked): Row[] {
   return questions.map(({ id, about }) => {
     const [their, our] = [theirs.answers[id], ours.answers[id]];
-    return { id, about, verdict: judge(their, our), theirs: inWords(their), ours: inWords(our) };
+    return { id, about, verdict: judge(their, our), theirs: outcomeText(their), ours: outcomeText(our) };
   });
 }
 
 function judge(theirs: Outcome | undefined, ours: Outcome | undefined): Verdict {
   if (theirs === undefined || ours === undefined) return 'unknown';
-  if (inWords(theirs) === inWords(ours)) return isNoAnswer(theirs) ? 'unknown' : 'same';
+  if (outcomeText(theirs) === outcomeText(ours)) return isNoAnswer(theirs) ? 'unknown' : 'same';
   // What could not be asked, or holds other secrets as well, says nothing about the server's texts.
   if (isNoAnswer(theirs) || ('others' in theirs && theirs.others)) return 'unknown';
   return 'differs';
@@ -33,7 +33,7 @@ function isNoAnswer(outcome: Outcome): boolean {
   return 'failure' in outcome && outcome.failure !== 'refused';
 }
 
-function inWords(outcome: Outcome | undefined): string {
+function outcomeText(outcome: Outcome | undefined): string {
   if (outcome === undefined) return 'not asked';
   if ('failure' in outcome) return outcome.failure;
   const { status, headers, body, jwt } = outcome;

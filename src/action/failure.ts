@@ -5,7 +5,7 @@ const TRY_AGAIN =
 const LOOK = 'Run graphcred doctor with the same settings to see what the server answers.';
 
 /** What happened, for errors whose own message may quote the server: a log keeps nothing that a server chose. */
-const HAPPENED: Partial<Record<ErrorCode, string>> = {
+const SAFE_MESSAGES: Partial<Record<ErrorCode, string>> = {
   AUTH_FAILED: 'The server refused the credential',
   PERMISSION_DENIED: 'This user may not do that',
   NOT_FOUND: 'There is no such graph, or this user may not see it',
@@ -39,7 +39,7 @@ export function describe(error: unknown): string {
     return `graphcred: INTERNAL: graphcred ran into a bug (${name}). Please report it with the version of the action.`;
   }
   const { code, status, hint, ambiguous } = error;
-  const happened = HAPPENED[code];
+  const happened = SAFE_MESSAGES[code];
   const message = happened ? `${happened}${status === undefined ? '' : ` (HTTP ${status})`}.` : error.message;
   const doubt = ambiguous ? ' A token may have been made all the same; it lives until its end.' : '';
   return `graphcred: ${code}: ${message}${doubt} ${NEXT[code] ?? hint ?? ''}`.trim();

@@ -58,7 +58,7 @@ export async function mint(
 async function mintToken(settings: Settings, version: ServerVersion): Promise<MintedToken> {
   const { connection, secret } = settings;
   if (!version.lifetimeUnitVaries) return connection.mintToken({ secret, lifetime: settings.lifetime });
-  const lifetime = settings.revoke ? shortened(settings.lifetime) : settings.lifetime;
+  const lifetime = settings.revoke ? jitterLifetime(settings.lifetime) : settings.lifetime;
   const minted = await connection.mintToken({ secret, lifetime });
   const isThousandth = lifetime - minted.grantedSeconds > 10 && minted.grantedSeconds < lifetime / 500;
   // The server counts the lifetime in milliseconds. This token ends by itself.
@@ -69,7 +69,7 @@ async function mintToken(settings: Settings, version: ServerVersion): Promise<Mi
  * A 4.x server gives all who ask in the same second for the same lifetime the same token, and revoking it would end the
  * others' as well. A random lifetime, at most a tenth shorter, keeps the jobs of a matrix apart.
  */
-function shortened(lifetime: number): number {
+function jitterLifetime(lifetime: number): number {
   const spread = Math.min(600, Math.floor(lifetime / 10));
   return lifetime - (spread === 0 ? 0 : randomInt(spread));
 }

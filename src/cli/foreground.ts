@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /** What gets the terminal's signals has died of one within that time. */
-const HEARD_MS = 250;
+const EXIT_WAIT_MS = 250;
 
 /**
  * Tells the terminal's Ctrl-C, which reaches the whole foreground group, from a signal that was sent to this process
@@ -31,7 +31,7 @@ export function watchForeground(path: string | undefined): {
       // A second Ctrl-C right after the first, or no such program: a key is likelier.
       if (asked?.pid === undefined) return true;
       const died = await new Promise<boolean>((resolve) => {
-        const timer = setTimeout(() => resolve(false), HEARD_MS);
+        const timer = setTimeout(() => resolve(false), EXIT_WAIT_MS);
         asked.once('exit', () => {
           clearTimeout(timer);
           resolve(true);

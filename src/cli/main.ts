@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
-import { type Parsed, parseQuickly, TOKEN_GET } from './args/parse-token-get.js';
+import { type Parsed, parseTokenGet, TOKEN_GET } from './args/parse-token-get.js';
 import type { Call } from './command.js';
 import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output } from './context.js';
 import { createReport, endOfInterrupted, fail, listenForInterruption } from './output/report.js';
@@ -24,7 +24,7 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
       await (await import('./args/complete.js')).complete(ctx, ctx.argv.slice(1));
       return 0;
     }
-    const quick = quickly(argv);
+    const quick = parseHotPath(argv);
     if (quick) {
       const { run } = await import('./commands/token/get.js');
       await run({
@@ -75,9 +75,9 @@ async function runInterruptible(call: Call): Promise<number> {
 }
 
 /** Hot path: parses `token get` without loading commander. `undefined` leaves the line to commander. */
-function quickly([group, command, ...words]: readonly string[]): Parsed | undefined {
+function parseHotPath([group, command, ...words]: readonly string[]): Parsed | undefined {
   if (group !== 'token' || command !== 'get') return undefined;
-  return words.length === 0 ? { args: [], flags: {} } : parseQuickly(TOKEN_GET, words);
+  return words.length === 0 ? { args: [], flags: {} } : parseTokenGet(TOKEN_GET, words);
 }
 
 function versionText({ build }: Context): string {

@@ -2,7 +2,7 @@ import { GraphException } from '../core/errors.js';
 import { type ChosenProfile, type ConfigKey, isInFile, type Settings } from './keys.js';
 
 /** What is wrong with a setting of a config file. Says nothing of its value, which may be a password. */
-export function keyFault(
+export function keyError(
   file: string,
   line: number | undefined,
   path: readonly string[],
@@ -14,7 +14,7 @@ export function keyFault(
 }
 
 /** A config file that its parser does not take. */
-export function formatFault(file: string, line: number | undefined, format: string): GraphException {
+export function formatError(file: string, line: number | undefined, format: string): GraphException {
   return new GraphException('CONFIG_INVALID', `${place(file, line)}: this is not valid ${format}.`, {
     hint: 'correct the file, or name another one with --config',
   });
@@ -42,9 +42,9 @@ export function noSuchProfile(
 
 /** @throws GraphException USAGE when a flag or variable said it, CONFIG_INVALID when a file did */
 export function refuseValue(settings: Settings, key: ConfigKey, problem: string, hint: string): never {
-  const said = settings.all[key][0];
-  const fromFile = isInFile(said?.level);
-  const where = fromFile ? `${settings.file?.path}: ${said?.source}: ${key}` : (said?.source ?? key);
+  const setting = settings.all[key][0];
+  const fromFile = isInFile(setting?.level);
+  const where = fromFile ? `${settings.file?.path}: ${setting?.source}: ${key}` : (setting?.source ?? key);
   throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
 }
 

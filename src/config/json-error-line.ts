@@ -6,7 +6,7 @@ const TOKEN =
  * The line, from 1, in which `text` stops being JSON. JSON.parse is no help: its words differ from one runtime
  * and version to the next, and often name no place at all.
  */
-export function jsonFaultLine(text: string): number {
+export function jsonErrorLine(text: string): number {
   const open: string[] = [];
   /** What may come: a value, a key, a colon, what follows a value; and whether the bracket may close at once. */
   let next: 'value' | 'key' | 'colon' | 'more' = 'value';

@@ -1,5 +1,5 @@
-import { formatFault } from './errors.js';
-import { jsonFaultLine } from './json-error-line.js';
+import { formatError } from './errors.js';
+import { jsonErrorLine } from './json-error-line.js';
 import { lineOfKey } from './key-line.js';
 import type { ConfigFile } from './keys.js';
 import { checkConfig } from './schema.js';
@@ -21,7 +21,7 @@ export async function parseConfig(file: string, content: string): Promise<Config
       data = JSON.parse(text);
     } catch {
       // `{a: b}` without quotes is YAML; only a file that calls itself JSON has to be JSON.
-      if (json) throw formatFault(file, jsonFaultLine(text), 'JSON');
+      if (json) throw formatError(file, jsonErrorLine(text), 'JSON');
     }
     if (data !== undefined) return checked(file, data, text, JSON.parse);
   }
@@ -49,7 +49,7 @@ function parseYaml(load: (file: string, text: string) => unknown, file: string, 
   try {
     return load(file, text);
   } catch (error) {
-    throw formatFault(file, lineOf(error), 'YAML');
+    throw formatError(file, lineOf(error), 'YAML');
   }
 }
 

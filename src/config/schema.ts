@@ -1,4 +1,4 @@
-import { keyFault } from './errors.js';
+import { keyError } from './errors.js';
 import { type ConfigFile, type ConfigKey, type ConfigValues, SETTINGS } from './keys.js';
 
 const PROFILE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
@@ -17,7 +17,7 @@ export function checkConfig(
   lineOf: (path: readonly string[]) => number | undefined = () => undefined,
 ): ConfigFile {
   const fail: Fail = (path, problem, hint) => {
-    throw keyFault(file, lineOf(path), path, problem, hint);
+    throw keyError(file, lineOf(path), path, problem, hint);
   };
   if (data === null || data === undefined)
     return { defaultProfile: undefined, defaults: {}, profiles: new Map() };

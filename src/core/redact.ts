@@ -19,7 +19,7 @@ const RAW_CREDENTIAL = /\b(?=[a-z]*\d)[a-z0-9]{32}\b/gu;
  * Words of a server in a form that may be shown: one line, 500 characters at most, without terminal escapes,
  * control and direction characters, and without credentials (those named, and all that look like one).
  */
-export function showable(text: string, hide: readonly (Sensitive | undefined)[] = []): string {
+export function redactServerText(text: string, hide: readonly (Sensitive | undefined)[] = []): string {
   // Before the cut, which might halve one, and again when nothing stands between its letters any more.
   let shown = withoutCredentials(text, hide).slice(0, 20 * MAX_SHOWN);
   shown = shown.replace(TERMINAL, '').replace(INVISIBLE, ' ').trim();
@@ -35,7 +35,7 @@ export function showable(text: string, hide: readonly (Sensitive | undefined)[] 
  */
 export function withoutCredentials(text: string, hide: readonly (Sensitive | undefined)[]): string {
   const values = new Set(hide.flatMap((one) => one?.reveal() ?? []));
-  const hidden = [...values].filter((value) => value.length >= SHORTEST_HIDDEN).map(spellings);
+  const hidden = [...values].filter((value) => value.length >= SHORTEST_HIDDEN).map(encodings);
   if (hidden.length === 0 || text === '') return text;
   const split = [...values].flatMap(splitSpellings);
   const spans: [from: number, to: number][] = [];
@@ -91,7 +91,7 @@ interface Spelling {
   readonly run?: true;
 }
 
-function spellings(value: string): Spelling[] {
+function encodings(value: string): Spelling[] {
   const bytes = Buffer.from(value);
   const plain = bytes.toString('latin1').toLowerCase();
   const found: Spelling[] = [

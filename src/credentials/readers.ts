@@ -167,16 +167,16 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
     };
     const timer = setTimeout(() => stop('gave no answer in 30 seconds'), COMMAND_MS);
     // In a group of its own it does not hear Ctrl-C, and would go on without us.
-    const dieWithIt = (signal: NodeJS.Signals) => {
+    const killWithParent = (signal: NodeJS.Signals) => {
       kill();
       done({});
       process.kill(process.pid, signal);
     };
     // Before it starts: a signal in between would end graphcred alone.
-    for (const signal of TERMINATION_SIGNALS) process.on(signal, dieWithIt);
+    for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
     const done = (end: Partial<Outcome>) => {
       clearTimeout(timer);
-      for (const signal of TERMINATION_SIGNALS) process.off(signal, dieWithIt);
+      for (const signal of TERMINATION_SIGNALS) process.off(signal, killWithParent);
       resolve({ ...outcome, ...end });
     };
     try {

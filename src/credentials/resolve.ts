@@ -66,9 +66,9 @@ export async function resolveCredential(
   username: string | undefined,
 ): Promise<Credential> {
   const [first] = sources as [CredentialSource];
-  const nearest = sources.filter(({ level }) => level === first.level);
+  const atHighestPriority = sources.filter(({ level }) => level === first.level);
   const preferred: CredentialKind = purpose === 'mint' ? 'secret' : 'password';
-  const source = nearest.find(({ kind }) => kind === preferred) ?? first;
+  const source = atHighestPriority.find(({ kind }) => kind === preferred) ?? first;
   const { kind, label, level, alias } = source;
   const owner = source.username ?? username;
   if (kind === 'password' && owner === undefined) {

@@ -2,7 +2,7 @@ import { SOURCE, type Text } from './text.js';
 
 const INVALID = { code: 'REST-1101', evidence: 'A', status: 200 } as const;
 const FORMER = { code: 'REST-3300', evidence: 'A', source: SOURCE.before } as const;
-const NEAREST = 'nothing is published; the code is that of the recorded refusals';
+const SOURCE_NEAREST = 'nothing is published; the code is that of the recorded refusals';
 
 /** Token endpoints of 3.x. */
 export const TOKENS_3 = {
@@ -138,14 +138,14 @@ export const TOKENS_3 = {
     ...INVALID,
     when: 'the lifetime is 0, negative or beyond any date',
     message: 'The lifetime is invalid.',
-    source: NEAREST,
+    source: SOURCE_NEAREST,
     variants: { old: { ...FORMER, message: 'The lifetime is invalid.' } },
   },
   missingGraph3: {
     ...INVALID,
     when: 'a password is sent without a graph',
     message: 'Either a secret or a graph with user name and password is required.',
-    source: NEAREST,
+    source: SOURCE_NEAREST,
     variants: {
       old: { ...FORMER, message: 'Either a secret or a graph with user name and password is required.' },
     },
@@ -154,21 +154,21 @@ export const TOKENS_3 = {
     ...INVALID,
     when: 'no token to refresh or delete is named',
     message: 'The token is required.',
-    source: NEAREST,
+    source: SOURCE_NEAREST,
     variants: { old: { ...FORMER, message: 'The token is required.' } },
   },
   unknownGraph3: {
     ...INVALID,
     when: 'the graph is unknown',
     message: "Graph '{graph}' does not exist.",
-    source: NEAREST,
+    source: SOURCE_NEAREST,
     variants: { old: { ...FORMER, message: "Graph '{graph}' does not exist." } },
   },
   badBody3: {
     ...INVALID,
     when: 'the body is no JSON object',
     message: 'The request body is not valid JSON.',
-    source: NEAREST,
+    source: SOURCE_NEAREST,
     variants: { old: { ...FORMER, message: 'The request body is not valid JSON.' } },
   },
   methodGone3: {

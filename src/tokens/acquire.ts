@@ -1,6 +1,13 @@
 import { GraphException } from '../core/errors.js';
 import type { Store, StoreRecord, Turn } from '../store/store.js';
-import { type HeldToken, type Identity, identityKey, isUsable, readHeld, type Wanted } from './cache.js';
+import {
+  type CachedToken,
+  type Identity,
+  identityKey,
+  isUsable,
+  readCachedToken,
+  type Wanted,
+} from './cache.js';
 
 export interface AcquireOptions extends Wanted {
   readonly identity: Identity;
@@ -19,14 +26,14 @@ export interface AcquireDeps {
   /** Fetches the credential, for which a person may have to type or a program to run. No lock is held meanwhile. */
   prepare(): Promise<void>;
   /** Asks the server; loads the HTTP code, which those who only wait never need. */
-  mint(): Promise<Omit<HeldToken, 'source'>>;
+  mint(): Promise<Omit<CachedToken, 'source'>>;
 }
 
 /**
  * The use case of the tool: a held token if it will do, else exactly one mint, however many ask at once.
  * @throws GraphException whatever the mint, a required store or the turn says
  */
-export async function acquireToken(options: AcquireOptions, deps: AcquireDeps): Promise<HeldToken> {
+export async function acquireToken(options: AcquireOptions, deps: AcquireDeps): Promise<CachedToken> {
   return acquireFrom(undefined, options, deps);
 }
 
@@ -38,17 +45,17 @@ async function acquireFrom(
   preparedAt: number | undefined,
   options: AcquireOptions,
   deps: AcquireDeps,
-): Promise<HeldToken> {
+): Promise<CachedToken> {
   const key = identityKey(options.identity);
   try {
-    const held = await readHeld(key, options, deps);
+    const held = await readCachedToken(key, options, deps);
     if (held) return held;
   } catch (error) {
     return acquireElsewhere(error, preparedAt, options, deps);
   }
   if (preparedAt === undefined) await deps.prepare();
   const since = preparedAt ?? deps.now();
-  let turn: Turn | HeldToken;
+  let turn: Turn | CachedToken;
   try {
     // With an unusable store there is nothing to wait for, so it is checked before the lock is taken.
     await deps.store.check();
@@ -73,7 +80,7 @@ async function acquireElsewhere(
   preparedAt: number | undefined,
   options: AcquireOptions,
   deps: AcquireDeps,
-): Promise<HeldToken> {
+): Promise<CachedToken> {
   if (options.storeRequired || !isStoreFailure(error)) throw error;
   const { fallback } = deps;
   const warn = (consequence: string) =>
@@ -94,13 +101,13 @@ async function takeTurn(
   since: number,
   options: AcquireOptions,
   deps: AcquireDeps,
-): Promise<Turn | HeldToken> {
+): Promise<Turn | CachedToken> {
   const { store, now } = deps;
   const base = { waitMs: options.waitMs, since, now };
   const accepts = (record: StoreRecord) => isUsable(record, options, now());
   const turn = await store.takeTurn(key, { ...base, accepts });
   if (turn) return turn;
-  const held = await readHeldInTurn(key, options, deps);
+  const held = await readCachedInTurn(key, options, deps);
   if (held) return held;
   // A record whose value cannot be had is no answer: then it is this one's turn all the same.
   const later = await store.takeTurn(key, { ...base, accepts: () => false });
@@ -108,12 +115,12 @@ async function takeTurn(
   throw new GraphException('INTERNAL', 'a store gave neither a turn nor a record');
 }
 
-async function readHeldInTurn(
+async function readCachedInTurn(
   key: string,
   options: AcquireOptions,
   deps: AcquireDeps,
-): Promise<HeldToken | undefined> {
-  return readHeld(key, options, deps).catch((error) => {
+): Promise<CachedToken | undefined> {
+  return readCachedToken(key, options, deps).catch((error) => {
     // The store has gone since it was checked: keeping the new token will fail too, and say so.
     if (options.storeRequired || !isStoreFailure(error)) throw error;
     return undefined;
@@ -126,12 +133,12 @@ async function mintInTurn(
   turn: Turn,
   options: AcquireOptions,
   deps: AcquireDeps,
-): Promise<HeldToken> {
+): Promise<CachedToken> {
   // The holder before this one may have minted it.
-  const theirs = await readHeldInTurn(key, options, deps);
+  const theirs = await readCachedInTurn(key, options, deps);
   if (theirs) return theirs;
   // Minted by this machine while the store was away, or did not keep what it was given.
-  const own = deps.fallback && (await readHeld(key, options, { ...deps, store: deps.fallback }));
+  const own = deps.fallback && (await readCachedToken(key, options, { ...deps, store: deps.fallback }));
   if (own) {
     await keep(key, own, options, deps, turn);
     return own;
@@ -156,7 +163,7 @@ function isRefusal(error: unknown): error is GraphException {
  */
 export async function keep(
   key: string,
-  minted: Omit<HeldToken, 'source'>,
+  minted: Omit<CachedToken, 'source'>,
   options: Pick<AcquireOptions, 'identity' | 'host'>,
   deps: Omit<AcquireDeps, 'mint' | 'prepare'>,
   turn?: Turn,

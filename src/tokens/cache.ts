@@ -32,8 +32,11 @@ function part(text: string): string {
 }
 
 /** Tokens this store holds for an identity, whatever lifetime was asked for; the one that ends last comes first. */
-export async function heldTokens(store: Store, identity: Omit<Identity, 'lifetime'>): Promise<StoreRecord[]> {
-  return lastFirst(
+export async function cachedTokens(
+  store: Store,
+  identity: Omit<Identity, 'lifetime'>,
+): Promise<StoreRecord[]> {
+  return newestFirst(
     (await store.list()).filter(({ kind, info }) => kind === 'token' && sameExceptLifetime(info, identity)),
   );
 }
@@ -57,16 +60,16 @@ export async function forgetToken(
 }
 
 /** Tokens of a principal on one pair of servers, on any graph. */
-export async function heldOnHost(
+export async function cachedOnHost(
   store: Store,
   { gsqlUrl, restUrl, principal }: Omit<Identity, 'lifetime' | 'graph'>,
 ): Promise<StoreRecord[]> {
   const fits = ({ kind, info }: StoreRecord) =>
     kind === 'token' && info.gsqlUrl === gsqlUrl && info.restUrl === restUrl && info.principal === principal;
-  return lastFirst((await store.list()).filter(fits));
+  return newestFirst((await store.list()).filter(fits));
 }
 
-function lastFirst(records: StoreRecord[]): StoreRecord[] {
+function newestFirst(records: StoreRecord[]): StoreRecord[] {
   return records.sort((a, b) => (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0));
 }
 
@@ -87,7 +90,7 @@ function sameExceptLifetime(
 const CLOCK_SLACK = 10;
 
 /** A token with all that is known of it. */
-export interface HeldToken {
+export interface CachedToken {
   readonly token: Sensitive;
   /** In this machine's time. */
   readonly expiresAtUnix: number;
@@ -123,13 +126,17 @@ export function isUsable(record: StoreRecord, { minTtl, freshSince }: Wanted, no
   return freshSince === undefined || (requestedAt >= freshSince && requestedAt <= now);
 }
 
-export async function readHeld(key: string, wanted: Wanted, deps: FindDeps): Promise<HeldToken | undefined> {
+export async function readCachedToken(
+  key: string,
+  wanted: Wanted,
+  deps: FindDeps,
+): Promise<CachedToken | undefined> {
   const record = await deps.store.find(key);
   const token = record && isUsable(record, wanted, deps.now()) && (await deps.store.read(record));
   return token ? fromRecord(record, token) : undefined;
 }
 
-function fromRecord(record: StoreRecord, token: Sensitive): HeldToken {
+function fromRecord(record: StoreRecord, token: Sensitive): CachedToken {
   return {
     token,
     expiresAtUnix: record.expiresAtUnix ?? 0,

@@ -3,7 +3,7 @@ import { GraphException } from '../core/errors.js';
 import type { MintedToken } from '../core/options.js';
 import type { ServerVersion } from '../core/protocol/types.js';
 import { type BoundCredential, Sensitive } from '../core/sensitive.js';
-import type { HeldToken } from './cache.js';
+import type { CachedToken } from './cache.js';
 
 export interface MintInput {
   readonly connection: GraphConnection;
@@ -31,7 +31,7 @@ interface Answer {
  * Mints a token and looks at the life the server gave it. A server that evidently counts in the other unit is asked
  * once more in that one, and the unit is remembered; this is the only second mint there is.
  */
-export async function mintToken(input: MintInput, deps: MintDeps): Promise<Omit<HeldToken, 'source'>> {
+export async function mintToken(input: MintInput, deps: MintDeps): Promise<Omit<CachedToken, 'source'>> {
   const { connection, version, lifetime } = input;
   const ask = (lifetimeUnit: 's' | 'ms') =>
     timed(deps, () => connection.mintToken({ lifetime, lifetimeUnit }));
@@ -87,7 +87,7 @@ async function described(
   answer: Answer,
   lifetime: number,
   deps: Pick<MintDeps, 'warn'>,
-): Promise<Omit<HeldToken, 'source'>> {
+): Promise<Omit<CachedToken, 'source'>> {
   const { minted, requestedAtMs, answeredAtMs } = answer;
   const expiresAtUnix = localExpiry(answer, lifetime);
   const ended = expiresAtUnix <= answeredAtMs / 1000;
@@ -107,7 +107,7 @@ async function described(
 }
 
 /** A `Date` header counts whole seconds, and so does the end of a token: this much is no difference of clocks. */
-const GRAIN_SECONDS = 2;
+const CLOCK_RESOLUTION_SECONDS = 2;
 /** A server whose clock is further off is not corrected for, so an end that lies further away tells nothing either. */
 const LARGEST_SKEW_SECONDS = 86_400;
 
@@ -120,7 +120,8 @@ export function localExpiry({ minted, requestedAtMs, answeredAtMs }: Answer, lif
   const requestedAt = Math.floor(requestedAtMs / 1000);
   // The server read its clock at some time between the two, so only what lies outside them is a difference of clocks.
   const agrees =
-    serverTimeUnix >= requestedAt - GRAIN_SECONDS && serverTimeUnix <= answeredAtMs / 1000 + GRAIN_SECONDS;
+    serverTimeUnix >= requestedAt - CLOCK_RESOLUTION_SECONDS &&
+    serverTimeUnix <= answeredAtMs / 1000 + CLOCK_RESOLUTION_SECONDS;
   // Counted from the request, because a life must not grow by the time its answer took.
   const corrected = agrees ? expiresAtUnix : expiresAtUnix - (serverTimeUnix - requestedAt);
   const fits = (end: number) => judgeLifetime(lifetime, end - requestedAt) === 'as-asked';
@@ -136,7 +137,7 @@ export function localExpiry({ minted, requestedAtMs, answeredAtMs }: Answer, lif
   )
     return asAsked;
   const latest = wrongDate ? asAsked : requestedAt + grantedSeconds;
-  return end > latest + GRAIN_SECONDS ? latest : end;
+  return end > latest + CLOCK_RESOLUTION_SECONDS ? latest : end;
 }
 
 export interface RenewInput extends Omit<MintInput, 'lifetimeUnit'> {
@@ -147,7 +148,7 @@ export interface RenewInput extends Omit<MintInput, 'lifetimeUnit'> {
 export async function renewToken(
   input: RenewInput,
   deps: Pick<MintDeps, 'now' | 'warn'>,
-): Promise<Omit<HeldToken, 'source'>> {
+): Promise<Omit<CachedToken, 'source'>> {
   const { connection, version, token, lifetime } = input;
   const renewed = await timed(deps, () => connection.renewToken({ token, lifetime }));
   return described(connection, version, renewed, lifetime, deps);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { parseCommandLine } from '../../src/cli/args/parse.js';
-import { parseQuickly } from '../../src/cli/args/parse-token-get.js';
+import { parseTokenGet } from '../../src/cli/args/parse-token-get.js';
 import type { CommandSpec } from '../../src/cli/command.js';
 import type { Context } from '../../src/cli/context.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
@@ -34,7 +34,7 @@ describe('the two readers of a command line', () => {
       { 'min-ttl': '5m', 'rest-port': '1', 'secret-stdin': true, insecure: true },
     ],
   ])('agree on %j', async (argv, flags) => {
-    expect(parseQuickly(hot, argv)).toEqual({ args: [], flags });
+    expect(parseTokenGet(hot, argv)).toEqual({ args: [], flags });
     expect(await slowly(argv)).toEqual({ args: [], flags });
   });
 
@@ -54,7 +54,7 @@ describe('the two readers of a command line', () => {
     [['-qp', 'prod']],
     [['-undefined']],
   ])('%j is left to commander', (argv) => {
-    expect(parseQuickly(hot, argv)).toBeUndefined();
+    expect(parseTokenGet(hot, argv)).toBeUndefined();
   });
 
   test('agree on whatever the quick one takes', async () => {
@@ -66,7 +66,7 @@ describe('the two readers of a command line', () => {
     const word = fc.constantFrom(...words, 'json', 'x', '', '-', '--', '-1', '--no-', '-vq', '-h', 'a b');
     await fc.assert(
       fc.asyncProperty(fc.array(word, { maxLength: 5 }), async (argv) => {
-        const quick = parseQuickly(hot, argv);
+        const quick = parseTokenGet(hot, argv);
         if (quick) expect(await slowly(argv)).toEqual({ args: quick.args, flags: { ...quick.flags } });
       }),
       { numRuns: 1500 },

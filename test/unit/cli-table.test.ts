@@ -20,11 +20,11 @@ describe('a table', () => {
   });
 
   test('stays as it is where there is room', () => {
-    expect(table(HEAD, ROWS, { width: 60, giving: [1, 0] })).toBe(table(HEAD, ROWS));
+    expect(table(HEAD, ROWS, { width: 60, shrinkOrder: [1, 0] })).toBe(table(HEAD, ROWS));
   });
 
   test('the first column to give way is shortened to its heading before the next one gives anything', () => {
-    const text = table(HEAD, ROWS, { width: 45, giving: [1, 0] });
+    const text = table(HEAD, ROWS, { width: 45, shrinkOrder: [1, 0] });
     expect(text).toBe(
       [
         'HOST                      PRINCIPAL  LIFE',
@@ -35,7 +35,7 @@ describe('a table', () => {
   });
 
   test('a column that does not give way is whole, however narrow the terminal', () => {
-    const text = table(HEAD, ROWS, { width: 10, giving: [1, 0] });
+    const text = table(HEAD, ROWS, { width: 10, shrinkOrder: [1, 0] });
     expect(text).toContain('30d left');
     expect(text.split('\n')[1]).toBe('https…  secret:0…  30d left');
   });
@@ -43,7 +43,7 @@ describe('a table', () => {
   test('long cells go on in the next line between words, where they are asked to', () => {
     const text = table(['EXIT', 'MEANING'], [['2', 'bad flags, or a value missing']], {
       width: 20,
-      giving: [1],
+      shrinkOrder: [1],
       wrap: true,
     });
     expect(text).toBe(['EXIT  MEANING', '2     bad flags, or', '      a value', '      missing'].join('\n'));
@@ -52,7 +52,7 @@ describe('a table', () => {
   test('no word is broken, however narrow the terminal', () => {
     const text = table(['EXIT', 'CODES'], [['5', 'CONFIG_UNTRUSTED']], {
       width: 10,
-      giving: [1],
+      shrinkOrder: [1],
       wrap: true,
     });
     expect(text).toContain('CONFIG_UNTRUSTED');

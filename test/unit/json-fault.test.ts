@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jsonFaultLine } from '../../src/config/json-error-line.js';
+import { jsonErrorLine } from '../../src/config/json-error-line.js';
 
 test.each([
   ['{\n  "a": 1,\n}', 3],
@@ -15,7 +15,7 @@ test.each([
   ['{"a": 1}\n// why', 2],
   ['', 1],
 ])('%j: line %i', (text, line) => {
-  expect(jsonFaultLine(text)).toBe(line);
+  expect(jsonErrorLine(text)).toBe(line);
 });
 
 test('the line is the one that Node names, where it names any', () => {
@@ -39,7 +39,7 @@ test('the line is the one that Node names, where it names any', () => {
       if (message === undefined || (!position && !/end of JSON/.test(message))) return;
       compared++;
       const offset = position ? Number(position[1]) : text.length;
-      expect(jsonFaultLine(text)).toBe(text.slice(0, offset).split('\n').length);
+      expect(jsonErrorLine(text)).toBe(text.slice(0, offset).split('\n').length);
     }),
     { numRuns: 5000 },
   );

@@ -94,7 +94,7 @@ export function topicText(name: string, width: number | undefined): string {
   return `${title}\n\n${wrapped(intro, width ?? Number.POSITIVE_INFINITY).join('\n')}\n\n${table(
     head.map((cell) => cell.toUpperCase()),
     rows(),
-    { width, giving: long, wrap: true },
+    { width, shrinkOrder: long, wrap: true },
   )}\n`;
 }
 

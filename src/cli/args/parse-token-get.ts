@@ -11,7 +11,7 @@ export interface Parsed {
  * whole names, one short option a word, values that do not begin with a dash. Anything else is
  * `undefined` and goes to commander, which also makes the error texts.
  */
-export function parseQuickly(spec: CommandSpec, argv: readonly string[]): Parsed | undefined {
+export function parseTokenGet(spec: CommandSpec, argv: readonly string[]): Parsed | undefined {
   const flags: Record<string, string | true> = {};
   for (let at = 0; at < argv.length; at++) {
     const word = argv[at] as string;

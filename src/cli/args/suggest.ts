@@ -1,7 +1,7 @@
 import { COMMANDS, GROUPS } from './catalogue.js';
 
 /** What other tools call it. */
-const OTHER_WORDS: Readonly<Record<string, string>> = {
+const SYNONYMS: Readonly<Record<string, string>> = {
   'secret add': 'secret create',
   'secret delete': 'secret drop',
   'secret new': 'secret create',
@@ -27,8 +27,8 @@ export function didYouMean(words: readonly string[]): string {
 }
 
 function nearest(first: string, second: string): string[] {
-  const other = [`${first} ${second}`, first].find((words) => Object.hasOwn(OTHER_WORDS, words));
-  if (other !== undefined) return [OTHER_WORDS[other] as string];
+  const other = [`${first} ${second}`, first].find((words) => Object.hasOwn(SYNONYMS, words));
+  if (other !== undefined) return [SYNONYMS[other] as string];
   const paths = [...COMMANDS.map(({ path }) => path), 'help'];
   // A second word after a group is part of the command; after anything else it may be an argument.
   const inGroup = Object.hasOwn(GROUPS, first) && second !== '';
@@ -38,21 +38,24 @@ function nearest(first: string, second: string): string[] {
       const leaf = path.split(' ').at(-1) as string;
       return {
         path,
-        slips: Math.min(...typed.map((one) => slips(one, path)), inGroup ? 9 : slips(first, leaf)),
+        editDistance: Math.min(
+          ...typed.map((one) => editDistance(one, path)),
+          inGroup ? 9 : editDistance(first, leaf),
+        ),
       };
     }),
   );
   if (found.length > 0 || inGroup) return found;
-  return closest(Object.keys(GROUPS).map((path) => ({ path, slips: slips(first, path) })));
+  return closest(Object.keys(GROUPS).map((path) => ({ path, editDistance: editDistance(first, path) })));
 }
 
-function closest(all: readonly { path: string; slips: number }[]): string[] {
-  const least = Math.min(...all.map((one) => one.slips));
-  return least > 2 ? [] : all.filter((one) => one.slips === least).map(({ path }) => path);
+function closest(all: readonly { path: string; editDistance: number }[]): string[] {
+  const least = Math.min(...all.map((one) => one.editDistance));
+  return least > 2 ? [] : all.filter((one) => one.editDistance === least).map(({ path }) => path);
 }
 
 /** Letters missing, too many, wrong or swapped with their neighbour; 9 when it is another word altogether. */
-function slips(typed: string, meant: string): number {
+function editDistance(typed: string, meant: string): number {
   if (Math.abs(typed.length - meant.length) > 2) return 9;
   const rows: number[][] = [Array.from({ length: meant.length + 1 }, (_, column) => column)];
   for (let row = 1; row <= typed.length; row++) {

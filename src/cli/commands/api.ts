@@ -5,7 +5,7 @@ import type { RawReply } from '../../core/options.js';
 import { checkRawCall } from '../../core/raw.js';
 import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
 import { readBounded } from '../../credentials/readers.js';
-import type { HeldToken } from '../../tokens/cache.js';
+import type { CachedToken } from '../../tokens/cache.js';
 import type { Call } from '../command.js';
 import { escapeControls } from '../output/report.js';
 import { connect } from '../session/connect.js';
@@ -13,7 +13,7 @@ import { findCredential } from '../session/credential.js';
 import { openSession } from '../session/session.js';
 import { chooseStore } from '../session/store.js';
 import type { Session } from '../session/types.js';
-import { insteadOfVariable, tokenFromVariable } from '../token/given.js';
+import { tokenFromVariable, tokenFromVariableOr } from '../token/given.js';
 import { tokenSource } from '../token/obtain.js';
 
 /** Codes with which a server refuses a token that has expired or that it does not know. */
@@ -46,8 +46,8 @@ async function atService(session: Session, ask: Ask): Promise<RawReply> {
 async function atRest(session: Session, ask: Ask): Promise<RawReply> {
   const given = await tokenFromVariable(session);
   if (given) return askWith(session, given, ask);
-  const source = await insteadOfVariable(session, () => tokenSource(session));
-  const held = await insteadOfVariable(session, () => source.obtain());
+  const source = await tokenFromVariableOr(session, () => tokenSource(session));
+  const held = await tokenFromVariableOr(session, () => source.obtain());
   const reply = await askWith(session, bound(held), ask);
   if (held.source !== 'store' || !isExpired(reply)) return reply;
   // The server refused the token before it did anything, so the call may be sent again.
@@ -60,7 +60,7 @@ async function atRest(session: Session, ask: Ask): Promise<RawReply> {
   return askWith(session, bound(next), ask);
 }
 
-function bound({ token, servers }: HeldToken): BoundCredential {
+function bound({ token, servers }: CachedToken): BoundCredential {
   return new BoundCredential(token, servers);
 }
 
@@ -99,14 +99,14 @@ function print({ ctx, report, flags }: Call, { status, headers, body, refusal }:
   if (flags.include === true) ctx.stdout.write(shown(`HTTP/1.1 ${status}\n${lines.join('')}\n`));
   if (body !== '') report.result(shown(body));
   if (refusal) throw refusal;
-  if (status < 400 && !saysNo(body)) return;
+  if (status < 400 && !isRefusal(body)) return;
   const hint = 'the answer is on stdout';
   if (status === 404)
     throw new GraphException('NOT_FOUND', 'There is no such thing here (HTTP 404).', { hint });
   throw new GraphException('SERVER_ERROR', `The server refused the call (HTTP ${status}).`, { hint, status });
 }
 
-function saysNo(body: string): boolean {
+function isRefusal(body: string): boolean {
   // Refusals are short, and large answers need not be parsed to look for one.
   if (body.length > 16_384) return false;
   try {

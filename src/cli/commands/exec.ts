@@ -1,7 +1,7 @@
 import { portOf, type Servers } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
-import type { HeldToken } from '../../tokens/cache.js';
+import type { CachedToken } from '../../tokens/cache.js';
 import { runChild, watchWindow, withoutCredentials } from '../child.js';
 import type { Call, Interruption } from '../command.js';
 import { exitStatus, isClosedPrompt } from '../output/exit-codes.js';
@@ -71,7 +71,7 @@ function named(error: unknown): GraphException {
   });
 }
 
-function environment({ call, graph }: Session, held: HeldToken): Record<string, string | undefined> {
+function environment({ call, graph }: Session, held: CachedToken): Record<string, string | undefined> {
   if (!isOneHost(held.servers))
     call.report.note(
       'the two servers are on two hosts: TG_HOST and TG_RESTPP_PORT are those of the REST server, and TG_GS_PORT is not set',
@@ -99,7 +99,7 @@ function isOneHost({ restUrl, gsqlUrl }: Servers): boolean {
 }
 
 interface Minted {
-  readonly held: HeldToken;
+  readonly held: CachedToken;
   readonly revoke: () => Promise<GraphException | undefined>;
 }
 
@@ -134,7 +134,7 @@ async function mintForThisCall(session: Session, interruption: Interruption): Pr
   await credential.value();
   interruption.begin();
   const minted = await mintFor({ ...session, call: { ...call, interruption } }, credential, true);
-  const held: HeldToken = { ...minted, source: 'server' };
+  const held: CachedToken = { ...minted, source: 'server' };
   const revoke = async () => {
     try {
       // However long it took to get the token, giving it back has its own time.

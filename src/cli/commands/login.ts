@@ -5,7 +5,7 @@ import type { Credential } from '../../credentials/resolve.js';
 import { withLock } from '../../store/lock/lock.js';
 import type { StoreName } from '../../store/store.js';
 import type { Call } from '../command.js';
-import { type Kept, offer } from '../login/offer.js';
+import { type LoginChoices, offer } from '../login/offer.js';
 import { logIn, proveGraph } from '../login/prove.js';
 import { openCompleted } from '../login/questions.js';
 import { dropMadeSecret, firstToken, makeSecret, save } from '../login/save.js';
@@ -77,7 +77,7 @@ interface Outcome {
 
 function tell(
   { call, settings, target }: Session,
-  { alias, makeDefault }: Kept,
+  { alias, makeDefault }: LoginChoices,
   { file, saved, lost, password }: Outcome,
 ): void {
   const { report } = call;

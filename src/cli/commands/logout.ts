@@ -3,8 +3,8 @@ import { GraphException } from '../../core/errors.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { forgetToken } from '../../tokens/cache.js';
 import type { Call } from '../command.js';
-import { counted } from '../output/time.js';
-import { isKeptFor, isSamePair, serversInForce, serversOfRecord } from '../session/binding.js';
+import { pluralize } from '../output/time.js';
+import { isSamePair, isStoredFor, serversInForce, serversOfRecord } from '../session/binding.js';
 import { connect } from '../session/connect.js';
 import { findCredential } from '../session/credential.js';
 import { openSession } from '../session/session.js';
@@ -17,14 +17,14 @@ export async function run(call: Call): Promise<number> {
   const { flags, report } = call;
   const session = await openSession(call);
   // What a fleet shares is no single machine's to forget; what this one minted for itself is.
-  const leavesShared = session.store.name === 'redis' && flags.revoke !== true;
-  const store = leavesShared
+  const keepsFleetTokens = session.store.name === 'redis' && flags.revoke !== true;
+  const store = keepsFleetTokens
     ? await open(session, 'file', true)
     : await chooseStore(session, { needed: true });
-  if (leavesShared)
+  if (keepsFleetTokens)
     report.note('the tokens on the Redis server stay for the other machines; --revoke ends them for all');
   const mine = (await store.list()).filter((record) =>
-    isKeptFor(record, { ...session.target, username: session.username }),
+    isStoredFor(record, { ...session.target, username: session.username }),
   );
   if (mine.length === 0) {
     await requireReadable(store);
@@ -44,7 +44,7 @@ export async function run(call: Call): Promise<number> {
     if (report.json) report.document({ forgotten: gone.length, tokens, revoked });
     else
       report.result(
-        `${flags.revoke === true && tokens > 0 ? 'Revoked and forgot' : 'Forgot'} ${counted(tokens, 'token')}${flags.revoke === true ? ', forgot' : ' and'} ${counted(gone.length - tokens, 'saved credential')} of ${session.target.host}.`,
+        `${flags.revoke === true && tokens > 0 ? 'Revoked and forgot' : 'Forgot'} ${pluralize(tokens, 'token')}${flags.revoke === true ? ', forgot' : ' and'} ${pluralize(gone.length - tokens, 'saved credential')} of ${session.target.host}.`,
       );
   }
   if (kept.length === 0 && failure === undefined) return 0;
@@ -88,7 +88,7 @@ async function revoke(session: Session, store: Store, records: readonly StoreRec
   const kept: Kept[] = [];
   let failure: GraphException | undefined;
   for (const record of tokens) {
-    const foreign = whyNot(record, credential.principal, inForce);
+    const foreign = reasonToKeep(record, credential.principal, inForce);
     if (foreign !== undefined || failure !== undefined) {
       kept.push({ record, why: `not revoked: ${foreign ?? 'not tried'}` });
       continue;
@@ -119,7 +119,11 @@ async function revoke(session: Session, store: Store, records: readonly StoreRec
     : { gone, kept, ...(failure && { failure }) };
 }
 
-function whyNot({ info, ...record }: StoreRecord, principal: string, inForce: Servers): string | undefined {
+function reasonToKeep(
+  { info, ...record }: StoreRecord,
+  principal: string,
+  inForce: Servers,
+): string | undefined {
   if (!isSamePair(serversOfRecord({ info, ...record }), inForce)) return 'it is for another REST address';
   return info.principal === principal ? undefined : 'the credential in use did not make it';
 }

@@ -9,7 +9,7 @@ import type { Call } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { singleLine } from '../output/report.js';
 import { type Colours, colours, shorten } from '../output/table.js';
-import { inWords, localTime, times } from '../output/time.js';
+import { formatDuration, localTime, times } from '../output/time.js';
 import { serversInForce } from '../session/binding.js';
 import { connect } from '../session/connect.js';
 import { findCredential } from '../session/credential.js';
@@ -145,8 +145,8 @@ async function lookAt(session: Session): Promise<Status> {
       session.principal ?? credential?.principal ?? (session.username && `user:${session.username}`);
     record = principal === undefined ? undefined : await lastCached(session, store, principal);
     const expired = record !== undefined && (record.expiresAtUnix ?? 0) <= nowUnix;
-    const unasked: State = record === undefined ? 'none' : expired ? 'expired' : 'unverified';
-    if (offline) return result(unasked);
+    const stateWithoutAsking: State = record === undefined ? 'none' : expired ? 'expired' : 'unverified';
+    if (offline) return result(stateWithoutAsking);
     try {
       const { connection, version } = await connect(session, undefined);
       const restAuth = await connection.restAuthentication();
@@ -164,11 +164,11 @@ async function lookAt(session: Session): Promise<Status> {
           : 'rejected'
         : asks && !expired
           ? 'none'
-          : unasked;
+          : stateWithoutAsking;
       return { ...base, serverVersion: version.version, restAuth, state, record, error: undefined };
     } catch (error) {
       if (!(error instanceof GraphException)) throw error;
-      return result(unasked, error);
+      return result(stateWithoutAsking, error);
     }
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
@@ -247,15 +247,15 @@ function nextCommand({ profile, chosenBy, state, credential, error }: Status): s
   return `graphcred token get${named}${state === 'rejected' ? ' --fresh' : ''}`;
 }
 
-const BAR = 20;
+const BAR_WIDTH = 20;
 
 /** How much of its life is left, in words, and as a bar where there is room for one. */
 function life(record: StoreRecord, now: number, width: number, paint: Colours): string {
   const left = Math.max(0, (record.expiresAtUnix ?? 0) - now);
   const part = Math.min(1, left / Math.max(1, Number(record.info.lifetime)));
-  const words = `${inWords(left)} left`;
-  if (width < words.length + BAR + 3) return words;
-  const full = Math.round(part * BAR);
+  const words = `${formatDuration(left)} left`;
+  if (width < words.length + BAR_WIDTH + 3) return words;
+  const full = Math.round(part * BAR_WIDTH);
   const tone = part > 1 / 4 ? paint.good : part > 1 / 20 ? paint.warn : paint.bad;
-  return `[${tone('#'.repeat(full))}${paint.dim('-'.repeat(BAR - full))}] ${words}`;
+  return `[${tone('#'.repeat(full))}${paint.dim('-'.repeat(BAR_WIDTH - full))}] ${words}`;
 }

@@ -32,7 +32,7 @@ async function lookUp(host: string): Promise<Check> {
 }
 
 /** Whether anything listens at a port. Sends nothing. */
-export function knock(base: string, timeoutMs: number): Promise<Check> {
+export function probePort(base: string, timeoutMs: number): Promise<Check> {
   const url = new URL(base);
   const port = Number(portOf(url));
   const host = url.hostname.replace(/^\[|\]$/g, '');

@@ -21,9 +21,9 @@ import {
   skipped,
   warn,
 } from './check.js';
-import { knock, resolveName } from './reach.js';
+import { probePort, resolveName } from './reach.js';
 
-const KNOCK_MS = 5000;
+const PROBE_TIMEOUT_MS = 5000;
 const TRUSTED = ok('the certificate is trusted');
 
 /** Name, ports and proxy. Sends nothing. */
@@ -53,9 +53,9 @@ export async function lookAtNetwork(session: Session, found: Found): Promise<voi
   try {
     found.dns = await resolveName(url.hostname.replace(/^\[|\]$/g, ''), session.timeoutMs);
     if (found.dns.verdict === 'fail') return;
-    const timeoutMs = Math.min(session.timeoutMs, KNOCK_MS);
-    found['service-port'] = await knock(target.gsqlUrl, timeoutMs);
-    if (target.restUrl !== undefined) found['rest-port'] = await knock(target.restUrl, timeoutMs);
+    const timeoutMs = Math.min(session.timeoutMs, PROBE_TIMEOUT_MS);
+    found['service-port'] = await probePort(target.gsqlUrl, timeoutMs);
+    if (target.restUrl !== undefined) found['rest-port'] = await probePort(target.restUrl, timeoutMs);
   } finally {
     spinner.stop();
   }
@@ -81,7 +81,7 @@ export async function lookAtServer(session: Session, found: Found): Promise<Aske
       'certificates are not checked',
       'name the authority with --ca FILE instead of --insecure',
     );
-  const blame = (error: unknown, otherwise: CheckId) => {
+  const attribute = (error: unknown, otherwise: CheckId) => {
     const check = failed(error);
     const passing = check.code === 'NETWORK' || check.code === 'TIMEOUT';
     // Without a look at the name itself, all requests go through the proxy.
@@ -102,7 +102,7 @@ export async function lookAtServer(session: Session, found: Found): Promise<Aske
     return undefined;
   }
   try {
-    const { connection, version } = await connect(forgetful(session), undefined);
+    const { connection, version } = await connect(withoutServerCache(session), undefined);
     const serverTime = await connection.serverTimeUnix();
     if (secure) found.tls ??= TRUSTED;
     found.version = ok(version.version);
@@ -111,19 +111,19 @@ export async function lookAtServer(session: Session, found: Found): Promise<Aske
         ? skipped('the server does not tell its time')
         : judgeClock(serverTime, call.ctx.now(), 'server');
     const { restUrl } = await connection.baseUrls();
-    found['rest-port'] ??= await knock(restUrl, Math.min(timeoutMs, KNOCK_MS));
+    found['rest-port'] ??= await probePort(restUrl, Math.min(timeoutMs, PROBE_TIMEOUT_MS));
     if (found['rest-port'].verdict === 'fail')
       found['rest-auth'] = skipped('the REST server cannot be reached');
     else {
       try {
         found['rest-auth'] = judgeRestAuth(await connection.restAuthentication());
       } catch (error) {
-        blame(error, 'rest-auth');
+        attribute(error, 'rest-auth');
       }
     }
     return { connection, version };
   } catch (error) {
-    blame(error, 'version');
+    attribute(error, 'version');
     return undefined;
   }
 }
@@ -140,7 +140,7 @@ function judgeRestAuth(state: 'on' | 'off' | 'unknown'): Check {
 }
 
 /** A session that remembers nothing of the server: the version is asked anew. */
-function forgetful(session: Session): Session {
+function withoutServerCache(session: Session): Session {
   return { ...session, stateDir: undefined, learned: {} };
 }
 
@@ -180,7 +180,7 @@ export async function lookAtLogin(
   }
   const name = credential.kind === 'secret' ? 'the secret' : `the password of ${credential.username}`;
   try {
-    const { connection } = await connect(forgetful(session), credential);
+    const { connection } = await connect(withoutServerCache(session), credential);
     if (is3) await connection.listSecrets();
     else await askForSecrets(connection);
     found.credential = ok(`${name} is accepted (${credential.label})`);

@@ -3,13 +3,13 @@ import type { Credential } from '../../credentials/resolve.js';
 import type { Store, StoreName, StoreRecord } from '../../store/store.js';
 import { isPlainAlias } from '../secret/prepare.js';
 import { tryStore } from '../secret/saved.js';
-import { isKeptFor, isSamePair, serversInForce, serversOfRecord } from '../session/binding.js';
+import { isSamePair, isStoredFor, serversInForce, serversOfRecord } from '../session/binding.js';
 import { findVersion } from '../session/connect.js';
 import { open } from '../session/store.js';
 import type { Session } from '../session/types.js';
 
 /** What a login is going to keep. */
-export interface Kept {
+export interface LoginChoices {
   readonly store: Store;
   /** The store chosen because the first one cannot be used. */
   readonly instead: StoreName | undefined;
@@ -31,7 +31,7 @@ export async function offer(
   credential: Credential,
   first: Store,
   taken: ReadonlySet<string>,
-): Promise<Kept> {
+): Promise<LoginChoices> {
   const { store, instead } = await usableStore(session, credential, first);
   const savedAlias = await aliasSavedHere(session, credential, store);
   const alias = savedAlias === undefined ? await aliasToKeep(session, credential, store, taken) : undefined;
@@ -51,8 +51,8 @@ async function usableStore(
 ): Promise<{ store: Store; instead: StoreName | undefined }> {
   const { call, canPrompt } = session;
   const asked = canPrompt || credential.kind === 'secret' || call.flags['save-password'] === true;
-  const isKept = credential.level === 'store' && !canPrompt;
-  if (store.name === 'none' || isKept || !asked) return { store, instead: undefined };
+  const isSavedAlready = credential.level === 'store' && !canPrompt;
+  if (store.name === 'none' || isSavedAlready || !asked) return { store, instead: undefined };
   try {
     await tryStore(session, store);
     return { store, instead: undefined };
@@ -80,7 +80,7 @@ async function aliasSavedHere(
   const servers = await serversInForce(session);
   const fits = (record: StoreRecord) =>
     record.kind === 'secret' &&
-    isKeptFor(record, { gsqlUrl, username }) &&
+    isStoredFor(record, { gsqlUrl, username }) &&
     isSamePair(serversOfRecord(record), servers) &&
     (!secretsNeedGraph || record.info.graph === (session.graph ?? null));
   const names = new Set(

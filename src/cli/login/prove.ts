@@ -2,12 +2,12 @@ import { GraphException } from '../../core/errors.js';
 import type { Credential } from '../../credentials/resolve.js';
 import { noneStore } from '../../store/none.js';
 import type { Store } from '../../store/store.js';
-import { counted } from '../output/time.js';
+import { pluralize } from '../output/time.js';
 import { type Connected, connect, requireGraph } from '../session/connect.js';
 import { findCredential } from '../session/credential.js';
 import type { Session } from '../session/types.js';
 
-const TRIES = 3;
+const MAX_ATTEMPTS = 3;
 const PROOF_SECONDS = 60;
 
 export interface LoggedIn {
@@ -26,7 +26,7 @@ export async function logIn(session: Session, store: Store): Promise<LoggedIn> {
   const purpose = call.flags['save-password'] === true ? 'login' : 'mint';
   // A saved secret cannot create another one, so a person who logs in uses a password.
   let from = canPrompt ? passwordsOf(store) : store;
-  for (let triesLeft = TRIES - 1; ; triesLeft--) {
+  for (let attemptsLeft = MAX_ATTEMPTS - 1; ; attemptsLeft--) {
     const credential = await findCredential(session, purpose, async () => from);
     if (canPrompt && credential.level === 'store')
       call.report.note(`using the saved password of ${credential.username}`);
@@ -40,11 +40,11 @@ export async function logIn(session: Session, store: Store): Promise<LoggedIn> {
       if (isWrong && canPrompt && credential.level === 'store') {
         call.report.warn('the server refused the saved password; type the present one');
         from = noneStore;
-        triesLeft = TRIES;
+        attemptsLeft = MAX_ATTEMPTS;
         continue;
       }
-      if (!isWrong || credential.level !== 'prompt' || triesLeft === 0) throw error;
-      call.report.warn(`${error.message} Try again (${counted(triesLeft, 'more attempt')}).`);
+      if (!isWrong || credential.level !== 'prompt' || attemptsLeft === 0) throw error;
+      call.report.warn(`${error.message} Try again (${pluralize(attemptsLeft, 'more attempt')}).`);
     }
   }
 }
@@ -91,7 +91,7 @@ export async function proveGraph(
   } catch (error) {
     // A user who may not mint is logged in all the same; the graph stays unproven.
     if (error instanceof GraphException && error.code === 'PERMISSION_DENIED') return;
-    throw call.interruption?.status === undefined || secret !== undefined ? error : namingLitter(error);
+    throw call.interruption?.status === undefined || secret !== undefined ? error : withPruneHint(error);
   }
 }
 
@@ -109,7 +109,7 @@ async function mintAndTidyUp({ connected: { connection }, taken }: LoggedIn): Pr
   return failed?.error;
 }
 
-function namingLitter(error: unknown): unknown {
+function withPruneHint(error: unknown): unknown {
   if (!(error instanceof GraphException)) return error;
   return new GraphException(
     error.code,

@@ -10,7 +10,7 @@ import { openSession } from '../session/session.js';
 import { chooseStore } from '../session/store.js';
 import type { Session } from '../session/types.js';
 import { obtainToken } from '../token/obtain.js';
-import type { Kept } from './offer.js';
+import type { LoginChoices } from './offer.js';
 import type { LoggedIn } from './prove.js';
 
 export interface Made {
@@ -75,7 +75,7 @@ interface Saved {
 export async function save(
   session: Session,
   { credential, connected }: LoggedIn,
-  { store, alias, password }: Kept,
+  { store, alias, password }: LoginChoices,
   { value, isNew }: Made,
 ): Promise<Saved> {
   const { username } = credential;

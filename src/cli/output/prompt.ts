@@ -35,7 +35,7 @@ async function ask(call: Call) {
 }
 
 /** The question in lines of the terminal, with room for what inquirer puts before and after it. */
-function fitted({ ctx }: Call, message: string, after: string): string {
+function shortenToWidth({ ctx }: Call, message: string, after: string): string {
   const lines = inLines(`? ${message} ${after}`, ctx.stderr.columns);
   return lines.slice(2, -after.length).trimEnd();
 }
@@ -63,7 +63,7 @@ export async function askText(
     {
       type: 'input',
       name: 'answer',
-      message: fitted(call, message, `(${suggestion ?? ''})`),
+      message: shortenToWidth(call, message, `(${suggestion ?? ''})`),
       ...look,
       default: suggestion,
       validate,
@@ -79,7 +79,7 @@ export async function askHidden(call: Call, message: string): Promise<Sensitive>
     {
       type: 'password',
       name: 'answer',
-      message: fitted(call, message, '[input is masked]'),
+      message: shortenToWidth(call, message, '[input is masked]'),
       ...look,
       mask: false,
       toggleMask: false,
@@ -96,7 +96,7 @@ export async function askYes(call: Call, message: string, { proposed = false } =
     {
       type: 'confirm',
       name: 'answer',
-      message: fitted(call, message, '(y/N)'),
+      message: shortenToWidth(call, message, '(y/N)'),
       ...look,
       default: proposed,
     },
@@ -111,7 +111,13 @@ export async function askChoice<V extends string>(
 ): Promise<V> {
   const { prompt, ...look } = await ask(call);
   const { answer } = await prompt([
-    { type: 'select', name: 'answer', message: fitted(call, message, '?'), ...look, choices: [...choices] },
+    {
+      type: 'select',
+      name: 'answer',
+      message: shortenToWidth(call, message, '?'),
+      ...look,
+      choices: [...choices],
+    },
   ]);
   return answer as V;
 }

@@ -6,14 +6,14 @@ import { exitStatus, isClosedPrompt, isRetryable } from './exit-codes.js';
 import { hintOf } from './hints.js';
 
 /** No terminal is narrower than this. */
-const NARROW = 40;
+const MIN_ONE_LINE_WIDTH = 40;
 const PLAIN = /^[!-~]([ -~]*[!-~])?$/;
 
 export function createReport(ctx: Context): Report {
   const tell = (text: string) => {
     report.clear();
     // Asking for the width makes a stream of the terminal, which a short line does not need.
-    ctx.stderr.write(`${text.length < NARROW ? text : inLines(text, ctx.stderr.columns)}\n`);
+    ctx.stderr.write(`${text.length < MIN_ONE_LINE_WIDTH ? text : inLines(text, ctx.stderr.columns)}\n`);
   };
   const print = (text: string) => {
     report.clear();
@@ -112,7 +112,7 @@ export function singleLine(text: string): string {
  * not broken: the terminal itself continues it on the next line, and it can be copied whole.
  */
 export function inLines(text: string, columns: number | undefined): string {
-  if (!columns || columns < NARROW || text.length <= columns) return text;
+  if (!columns || columns < MIN_ONE_LINE_WIDTH || text.length <= columns) return text;
   const lines: string[] = [];
   let line = '';
   for (const part of text.match(/(?<=: )(?:graphcred|gadmin) [^;]*;?|\S+/g) ?? []) {
@@ -131,9 +131,9 @@ export function shortPath(file: string, home: string | undefined): string {
 
 /** What a terminal would obey, and what turns a line around, as JSON spells it: in JSON that means the same. */
 export function escapeControls(text: string): string {
-  const spell = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  const toEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return text.replace(/[^\P{Cc}\n\t]|[\p{Cf}\u2028\u2029]/gu, (character) =>
-    character.split('').map(spell).join(''),
+    character.split('').map(toEscape).join(''),
   );
 }
 
@@ -149,7 +149,7 @@ export function listenForInterruption(report: {
   const controller = new AbortController();
   let begun = false;
   let status: number | undefined;
-  const hear = (signal: NodeJS.Signals) => {
+  const onSignal = (signal: NodeJS.Signals) => {
     status ??= 128 + os.constants.signals[signal];
     if (begun) {
       controller.abort();
@@ -162,7 +162,7 @@ export function listenForInterruption(report: {
     });
   };
   const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
-  for (const name of SIGNALS) process.on(name, hear);
+  for (const name of SIGNALS) process.on(name, onSignal);
   return {
     signal: controller.signal,
     begin: () => {
@@ -172,7 +172,7 @@ export function listenForInterruption(report: {
       return status;
     },
     stop: () => {
-      for (const name of SIGNALS) process.off(name, hear);
+      for (const name of SIGNALS) process.off(name, onSignal);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { ConnectionOptions } from '../../core/options.js';
 import type { Call } from '../command.js';
 import { inCi } from '../context.js';
-import { inWords } from './time.js';
+import { formatDuration } from './time.js';
 
 /** A shorter wait needs no spinner. */
 const SHOW_AFTER_MS = 300;
@@ -48,7 +48,7 @@ export function createSpinner({ ctx, report }: Pick<Call, 'ctx' | 'report'>): Sp
       const time =
         passed < 2
           ? ''
-          : ` ${inWords(passed)}${maxSeconds === undefined ? '' : ` of ${inWords(maxSeconds)}`}`;
+          : ` ${formatDuration(passed)}${maxSeconds === undefined ? '' : ` of ${formatDuration(maxSeconds)}`}`;
       const line = `${FRAMES[frame++ % FRAMES.length]} ${text}${time}`;
       // A line that wraps could not be erased.
       drawn = false;

@@ -3,13 +3,13 @@ import { singleLine } from './report.js';
 
 const GAP = 2;
 /** A column narrower than this, or than its heading, says nothing any more. */
-const NARROWEST = 6;
+const MIN_COLUMN_WIDTH = 6;
 
-interface Fit {
+interface FitOptions {
   /** Columns of the terminal; undefined where nothing is cut, as in a pipe. */
   readonly width: number | undefined;
   /** The columns that give way, the one that matters least first. */
-  readonly giving: readonly number[];
+  readonly shrinkOrder: readonly number[];
   /** Whether long cells go on in the next line instead of losing their end. */
   readonly wrap?: boolean;
 }
@@ -18,18 +18,18 @@ interface Fit {
 export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],
-  { width, giving, wrap = false }: Fit = { width: undefined, giving: [] },
+  { width, shrinkOrder, wrap = false }: FitOptions = { width: undefined, shrinkOrder: [] },
 ): string {
   const all = [head, ...rows.map((row) => row.map(singleLine))];
   const widths = head.map((_, column) => Math.max(...all.map((row) => widthOf(row[column] ?? ''))));
-  let excess = widths.reduce((sum, each) => sum + each + GAP, -GAP) - (width ?? Number.POSITIVE_INFINITY);
-  for (const column of giving) {
+  let overflow = widths.reduce((sum, each) => sum + each + GAP, -GAP) - (width ?? Number.POSITIVE_INFINITY);
+  for (const column of shrinkOrder) {
     // Cells that go on in the next line break between words, so the longest word has to fit.
     const words = wrap ? all.flatMap((row) => (row[column] ?? '').split(' ')) : [head[column] ?? ''];
-    const least = Math.max(NARROWEST, ...words.map(widthOf));
-    const given = Math.max(0, Math.min(excess, (widths[column] ?? 0) - least));
+    const least = Math.max(MIN_COLUMN_WIDTH, ...words.map(widthOf));
+    const given = Math.max(0, Math.min(overflow, (widths[column] ?? 0) - least));
     widths[column] = (widths[column] ?? 0) - given;
-    excess -= given;
+    overflow -= given;
   }
   const cut = (cell: string, column: number) =>
     wrap ? wrapped(cell, widths[column] ?? 0) : [shorten(cell, widths[column])];

@@ -16,7 +16,7 @@ const UNITS = [
 ] as const;
 
 /** A length of time for people, rounded to the nearest of a unit of which there are at least two. */
-export function inWords(seconds: number): string {
+export function formatDuration(seconds: number): string {
   const [unit, size] = UNITS.findLast(([, each]) => Math.round(seconds / each) >= 2) ?? UNITS[0];
   return `${Math.max(0, Math.round(seconds / size))}${unit}`;
 }
@@ -30,6 +30,6 @@ export function localTime(unix: number): string {
 }
 
 /** `1 token`, `2 tokens` */
-export function counted(count: number, one: string): string {
+export function pluralize(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`;
 }

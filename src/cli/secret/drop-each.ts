@@ -31,7 +31,7 @@ export async function dropEach(
 }
 
 /** What ends a command whose dropping failed half-way: which one may be gone, and which were not tried. */
-export function brokenOff({ dropped, failed, untried }: Dropping): GraphException {
+export function partialDrop({ dropped, failed, untried }: Dropping): GraphException {
   const error = failed?.error;
   const mayBeGone = error instanceof GraphException && error.ambiguous;
   const why = error instanceof Error ? error.message : 'unknown error';

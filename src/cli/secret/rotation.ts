@@ -5,7 +5,7 @@ import { Sensitive } from '../../core/sensitive.js';
 import { connect } from '../session/connect.js';
 import type { Login } from './prepare.js';
 import type { Progress, RotationNotes } from './rotation-notes.js';
-import { forgetSecret, savedUnder, saveSecret } from './saved.js';
+import { forgetSecret, savedByAlias, saveSecret } from './saved.js';
 
 // The steps, each written down before it begins and safe to do twice:
 //   next    the secret <alias>_next is made, saved and proved
@@ -37,7 +37,7 @@ export async function rotate(
   session.timeLeft.ms = Number.POSITIVE_INFINITY;
 
   const kept = async (name: string) => {
-    const [record] = await savedUnder(login, name);
+    const [record] = await savedByAlias(login, name);
     return record && store.read(record);
   };
 
@@ -51,7 +51,7 @@ export async function rotate(
   };
 
   const forget = async (name: string, masked?: string) =>
-    forgetSecret(login, { alias: name, masked }, await savedUnder(login, name));
+    forgetSecret(login, { alias: name, masked }, await savedByAlias(login, name));
 
   const drop = async (name: string, masked?: string) => {
     await forget(name, masked);
@@ -99,7 +99,7 @@ export async function rotate(
     if (saved !== undefined) return saved;
     const there = await listed(next);
     if (there !== undefined) {
-      if (!(await isOurs(there, notes.read()))) throw takenBySomebody(next, alias);
+      if (!(await isOurs(there, notes.read()))) throw nameTaken(next, alias);
       await drop(next, there.masked);
     }
     return make(next);
@@ -123,7 +123,7 @@ export async function rotate(
         throw error;
       // Nothing was made, and a later run must not believe so.
       notes.remove();
-      throw error.code === 'ALREADY_EXISTS' ? takenBySomebody(next, alias) : error;
+      throw error.code === 'ALREADY_EXISTS' ? nameTaken(next, alias) : error;
     }
   };
 
@@ -167,7 +167,7 @@ export async function rotate(
   );
 }
 
-function takenBySomebody(next: string, alias: string): GraphException {
+function nameTaken(next: string, alias: string): GraphException {
   return new GraphException('ALREADY_EXISTS', `The name ${next} is needed, and a secret has it.`, {
     hint: `another machine may be rotating ${alias}: wait, and look whether ${next} is gone (graphcred secret list); if nobody uses it: graphcred secret drop ${next}`,
   });

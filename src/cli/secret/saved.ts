@@ -85,15 +85,15 @@ export async function savePassword(
 export type Owner = Pick<Login, 'session' | 'credential' | 'store' | 'version'>;
 
 /** Secrets saved here under this name for the server, user and graph of this call; the one saved last comes first. */
-export async function savedUnder(owner: Owner, alias: string): Promise<StoreRecord[]> {
+export async function savedByAlias(owner: Owner, alias: string): Promise<StoreRecord[]> {
   const { username = '' } = owner.credential;
-  return (await savedHere(owner))
+  return (await savedForOwner(owner))
     .filter(({ info }) => info.alias === alias && info.username === username && !info.aliasIsUnknown)
     .sort((a, b) => b.createdAtUnix - a.createdAtUnix);
 }
 
 /** Secrets saved here for the server and graph of this call, whoever's they are. */
-export async function savedHere(owner: Owner): Promise<StoreRecord[]> {
+export async function savedForOwner(owner: Owner): Promise<StoreRecord[]> {
   return (await owner.store.list()).filter(({ kind, info }) => kind === 'secret' && isHere(owner, info));
 }
 
@@ -130,7 +130,7 @@ export async function forgetSecret(
 ): Promise<number> {
   const { credential, store } = owner;
   const principals = new Set([`saved:${credential.username}/${listed.alias}`]);
-  for (const record of await savedHere(owner)) {
+  for (const record of await savedForOwner(owner)) {
     const isKnown = known.some(({ key }) => key === record.key);
     if (!isKnown && !(await isListedAs(owner, record, listed))) continue;
     principals.add(`saved:${record.info.username}/${record.info.alias}`);

@@ -201,7 +201,7 @@ export interface Owner {
 }
 
 /** Whether a record is one of this owner's: what `logout` and `profile remove` forget. */
-export function isKeptFor({ info }: StoreRecord, { gsqlUrl, username }: Owner): boolean {
+export function isStoredFor({ info }: StoreRecord, { gsqlUrl, username }: Owner): boolean {
   if (info.gsqlUrl !== gsqlUrl) return false;
   if (username === undefined) return true;
   if (info.username !== undefined) return info.username === username;

@@ -29,7 +29,7 @@ export async function tokenFromVariable(session: Session): Promise<Sensitive | B
  * Runs what looks for another credential or token, where `TG_API_TOKEN` did not count.
  * @throws GraphException HOST_MISMATCH when nothing else is found and the variable belongs to other servers
  */
-export async function insteadOfVariable<T>(session: Session, find: () => Promise<T>): Promise<T> {
+export async function tokenFromVariableOr<T>(session: Session, find: () => Promise<T>): Promise<T> {
   const { ctx, flags } = session.call;
   try {
     return await find();

@@ -1,5 +1,5 @@
 import { GraphException } from '../../core/errors.js';
-import type { HeldToken } from '../../tokens/cache.js';
+import type { CachedToken } from '../../tokens/cache.js';
 import { isoSeconds } from '../output/time.js';
 
 /** A DNS subdomain (RFC 1123), as Kubernetes wants names. */
@@ -20,7 +20,7 @@ export function requireName(name: unknown): void {
 }
 
 /** A Secret for `kubectl apply -f -`. It is JSON, which is YAML too, so that no value can break out of its place. */
-export function kubernetesSecret(name: string, held: HeldToken): string {
+export function kubernetesSecret(name: string, held: CachedToken): string {
   return JSON.stringify(
     {
       apiVersion: 'v1',

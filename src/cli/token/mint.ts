@@ -1,6 +1,6 @@
 import type { Credential } from '../../credentials/resolve.js';
 import { readServerCache, updateServerCache } from '../../store/server-cache.js';
-import type { HeldToken } from '../../tokens/cache.js';
+import type { CachedToken } from '../../tokens/cache.js';
 import { mintToken } from '../../tokens/mint.js';
 import { connect, requireGraph } from '../session/connect.js';
 import type { Session } from '../session/types.js';
@@ -15,7 +15,7 @@ export async function mintFor(
   session: Session,
   credential: Credential,
   unique = false,
-): Promise<Omit<HeldToken, 'source'>> {
+): Promise<Omit<CachedToken, 'source'>> {
   const { call, target, stateDir } = session;
   const { ctx, report } = call;
   const { connection, version } = await connect(session, credential);

@@ -3,7 +3,7 @@ import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
 import type { Credential } from '../../credentials/resolve.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { acquireToken } from '../../tokens/acquire.js';
-import { forgetToken, type HeldToken, heldTokens, type Identity } from '../../tokens/cache.js';
+import { type CachedToken, cachedTokens, forgetToken, type Identity } from '../../tokens/cache.js';
 import { serversInForce, serversOfRecord } from '../session/binding.js';
 import { askGraph } from '../session/connect.js';
 import { findCredential } from '../session/credential.js';
@@ -13,13 +13,13 @@ import type { Session } from '../session/types.js';
 /** Where the tokens of a session come from, for a call that may need more than one. */
 export interface TokenSource {
   /** Cached, or minted once and cached. */
-  obtain(options?: { fresh: boolean }): Promise<HeldToken>;
+  obtain(options?: { fresh: boolean }): Promise<CachedToken>;
   /** Forgets a held token here, unless another process has replaced it meanwhile. Why it stays, if it does. */
   forget(token: Sensitive): Promise<GraphException | undefined>;
 }
 
 /** The token of this session: cached, or minted once and cached. */
-export async function obtainToken(session: Session, options: { fresh: boolean }): Promise<HeldToken> {
+export async function obtainToken(session: Session, options: { fresh: boolean }): Promise<CachedToken> {
   return (await tokenSource(session)).obtain(options);
 }
 
@@ -64,7 +64,7 @@ export async function tokenSource(session: Session): Promise<TokenSource> {
         },
       ),
     forget: async (token) => {
-      for (const record of await heldTokens(store, base)) {
+      for (const record of await cachedTokens(store, base)) {
         const failure = await forgetToken(store, record, token);
         if (failure) return failure;
       }
@@ -84,7 +84,7 @@ export async function lastCached(
   store: Store,
   principal: string,
 ): Promise<StoreRecord | undefined> {
-  return (await heldTokens(store, await identityOf(session, principal)))[0];
+  return (await cachedTokens(store, await identityOf(session, principal)))[0];
 }
 
 /** A cached token, fit to be sent to the pair of base URLs it was minted for and nowhere else. */

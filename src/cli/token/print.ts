@@ -2,20 +2,20 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../../core/errors.js';
-import type { HeldToken } from '../../tokens/cache.js';
+import type { CachedToken } from '../../tokens/cache.js';
 import type { Call } from '../command.js';
 import { isoSeconds, times } from '../output/time.js';
 import type { Session } from '../session/types.js';
 import { kubernetesSecret, requireName } from './kubernetes.js';
 
 /** When a token that was just made cannot be written, it is said where it is. */
-export function notPrinted(error: unknown, held: HeldToken): unknown {
+export function notPrinted(error: unknown, held: CachedToken): unknown {
   if (!(error instanceof GraphException)) return error;
   const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
   return new GraphException(error.code, error.message, { hint });
 }
 
-export function printAs(format: string, { call, graph, target }: Session, held: HeldToken): void {
+export function printAs(format: string, { call, graph, target }: Session, held: CachedToken): void {
   const { report, flags } = call;
   const token = held.token.reveal();
   switch (format) {
@@ -151,7 +151,7 @@ function written(file: string, write: () => void): void {
  * Prints a token in the format asked for.
  * @throws GraphException USAGE when it cannot be written where it should go
  */
-export async function printToken(session: Session, held: HeldToken): Promise<void> {
+export async function printToken(session: Session, held: CachedToken): Promise<void> {
   const format = session.output;
   try {
     if (format === 'text') session.call.report.result(held.token.reveal());

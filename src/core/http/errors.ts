@@ -1,10 +1,10 @@
 import { GraphException } from '../errors.js';
-import { showable } from '../redact.js';
+import { redactServerText } from '../redact.js';
 import { BoundCredential, Sensitive } from '../sensitive.js';
 import { TransportFailure } from './transport.js';
 import type { HttpReply, HttpRequest } from './types.js';
 
-const MORE_TIME = { hint: 'Try again, or allow more time.', option: 'timeoutMs' } as const;
+const TIMEOUT_HINT = { hint: 'Try again, or allow more time.', option: 'timeoutMs' } as const;
 
 /** For a request that is not sent, because those before it have taken all the time there was. */
 export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphException {
@@ -12,7 +12,7 @@ export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphExcept
   return new GraphException(
     'TIMEOUT',
     `${what(request)} to ${address} was not sent: the ${timeoutMs / 1000} s for the whole call are over.`,
-    MORE_TIME,
+    TIMEOUT_HINT,
   );
 }
 
@@ -33,7 +33,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
       return new GraphException(
         'TIMEOUT',
         `${what(request)} to ${address} had no answer within ${timeoutMs / 1000} s.${doubt}`,
-        { ...MORE_TIME, ambiguous },
+        { ...TIMEOUT_HINT, ambiguous },
       );
     case 'cancelled':
       return new GraphException('CANCELLED', `${what(request)} was cancelled.${doubt}`, {
@@ -110,7 +110,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
       status,
     });
   }
-  const serverText = isHtml(reply) ? '' : showable(reply.body, hiddenIn(request));
+  const serverText = isHtml(reply) ? '' : redactServerText(reply.body, hiddenIn(request));
   const workspace = stateOfWorkspace(reply);
   if (workspace === 'suspended') {
     return new GraphException('SERVER_UNAVAILABLE', `The workspace is suspended (HTTP ${status}).`, {
@@ -182,7 +182,7 @@ export function pathOf(request: HttpRequest): string {
 
 /** The request by method and path, without its query. */
 export function what(request: HttpRequest): string {
-  return `${request.method} ${showable(pathOf(request), hiddenIn(request))}`;
+  return `${request.method} ${redactServerText(pathOf(request), hiddenIn(request))}`;
 }
 
 /** A port that speaks TLS closes a connection on which plain HTTP is sent. */

@@ -1,22 +1,22 @@
 import { isLoopback, portOf } from '../endpoints.js';
 import {
   bareHost,
-  type Detour,
-  type Exchange,
+  type ProxyRoute,
   type RequestOptions,
   type Socket,
   TransportFailure,
+  type TransportRequest,
   tlsSettings,
 } from './transport.js';
 import type { ProxyOptions } from './types.js';
 
 /** Turns each request towards the proxy that is responsible for it, if one is. */
-export function detourBy(proxy: ProxyOptions): Detour {
+export function routeThrough(proxy: ProxyOptions): ProxyRoute {
   return (call, direct, stop) => routeThroughProxy(call, proxy, direct, stop);
 }
 
 async function routeThroughProxy(
-  call: Exchange,
+  call: TransportRequest,
   proxy: ProxyOptions,
   direct: RequestOptions,
   stop: AbortSignal,

@@ -3,8 +3,8 @@ import { normalizeBaseUrl, type Servers } from '../endpoints.js';
 import { GraphException } from '../errors.js';
 import { BoundCredential } from '../sensitive.js';
 import { credentialsIn, describeFailure, pathOf, refuseTransfer, timeIsOver } from './errors.js';
-import { detourBy } from './proxy.js';
-import { type Answer, exchange } from './transport.js';
+import { routeThrough } from './proxy.js';
+import { type Answer, performRequest } from './transport.js';
 import type { Authorization, Fields, HttpReply, HttpRequest, HttpSettings } from './types.js';
 
 const DEFAULT_MAX_BYTES = 1024 * 1024;
@@ -132,11 +132,11 @@ async function ask(
     headers['content-length'] = '0';
   }
   const { proxy } = settings;
-  const detour = proxy?.http || proxy?.https ? detourBy(proxy) : undefined;
+  const proxyRoute = proxy?.http || proxy?.https ? routeThrough(proxy) : undefined;
   let answer: Answer | undefined;
   const fetch = createFetch({
     fetch: (async (_url: string, init: { method: string; headers: HeaderBag; body?: string }) => {
-      answer = await exchange({
+      answer = await performRequest({
         url,
         method: init.method,
         headers: init.headers.all(),
@@ -144,7 +144,7 @@ async function ask(
         timeoutMs,
         maxBytes: request.maxBytes ?? DEFAULT_MAX_BYTES,
         tls: settings.tls,
-        detour,
+        proxyRoute,
         signal: settings.signal,
       });
       const { body } = answer;

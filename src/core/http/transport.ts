@@ -28,7 +28,7 @@ export class TransportFailure extends Error {
   }
 }
 
-export interface Exchange {
+export interface TransportRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: Record<string, string>;
@@ -37,11 +37,15 @@ export interface Exchange {
   readonly maxBytes: number;
   readonly tls: TlsOptions;
   /** Turns the request towards a proxy; `stop` ends with the exchange. */
-  readonly detour: Detour | undefined;
+  readonly proxyRoute: ProxyRoute | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
-export type Detour = (call: Exchange, direct: RequestOptions, stop: AbortSignal) => Promise<RequestOptions>;
+export type ProxyRoute = (
+  call: TransportRequest,
+  direct: RequestOptions,
+  stop: AbortSignal,
+) => Promise<RequestOptions>;
 
 export interface Answer {
   readonly status: number;
@@ -75,7 +79,7 @@ export function tlsSettings(tls: TlsOptions): {
  * node:http through getBuiltinModule, because the global fetch (and on newer Nodes an ESM import of
  * node:http) loads undici, which costs more than everything else a cold call does.
  */
-export function exchange(call: Exchange): Promise<Answer> {
+export function performRequest(call: TransportRequest): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let sent = false;
     let settled = false;
@@ -123,7 +127,8 @@ export function exchange(call: Exchange): Promise<Answer> {
 
     const start = async (): Promise<void> => {
       const direct = directRoute(call);
-      const options = call.detour === undefined ? direct : await call.detour(call, direct, stop.signal);
+      const options =
+        call.proxyRoute === undefined ? direct : await call.proxyRoute(call, direct, stop.signal);
       if (settled) {
         options.tunnel?.destroy();
         return;
@@ -147,7 +152,7 @@ export function exchange(call: Exchange): Promise<Answer> {
   });
 }
 
-function directRoute(call: Exchange): RequestOptions {
+function directRoute(call: TransportRequest): RequestOptions {
   const { url } = call;
   return {
     protocol: url.protocol,

@@ -1,11 +1,11 @@
 import { GraphException } from '../errors.js';
 import { isHtml } from '../http/errors.js';
 import type { HttpReply, HttpRequest } from '../http/types.js';
-import { showable } from '../redact.js';
+import { redactServerText } from '../redact.js';
 import { readEnvelope } from './reply.js';
 import { CAPABILITIES, type Generation, type ServerVersion } from './version.js';
 
-const SAY_IT = 'Say which it is, for example 3.10.1, 3 or 4.';
+const GIVE_VERSION_HINT = 'Say which it is, for example 3.10.1, 3 or 4.';
 const OPTION = 'serverVersion';
 
 export function serverVersion(generation: Generation, version: string): ServerVersion {
@@ -22,7 +22,7 @@ export function parseVersionOption(text: string): ServerVersion | undefined {
   if (text === '4') return serverVersion('4', '4');
   if (!/^\d{1,3}\.\d{1,3}(?:\.\d{1,5})?$/.test(text)) {
     throw new GraphException('USAGE', 'The server version must be auto, 3, 4, or a number like 3.10.1.', {
-      hint: SAY_IT,
+      hint: GIVE_VERSION_HINT,
       option: OPTION,
     });
   }
@@ -37,7 +37,7 @@ function generationOf(version: string): ServerVersion {
     'UNSUPPORTED',
     `Servers of version ${version} are not supported, only 3.x and 4.x.`,
     {
-      hint: SAY_IT,
+      hint: GIVE_VERSION_HINT,
       option: OPTION,
     },
   );
@@ -51,7 +51,7 @@ export async function detectVersion(
   serviceUrl: string,
   ask: (request: HttpRequest) => Promise<HttpReply>,
 ): Promise<ServerVersion> {
-  const send = (request: HttpRequest) => ask(request).catch(sayIt);
+  const send = (request: HttpRequest) => ask(request).catch(rethrowWithVersionHint);
   const there = { server: 'service', base: serviceUrl } as const;
   const newer = await send({ ...there, method: 'GET', path: '/gsql/v1/version' });
   // Only 4.x has this path, and some of them want a login for it.
@@ -79,10 +79,10 @@ export async function detectVersion(
     'UNSUPPORTED',
     `${serviceUrl} does not tell its version (HTTP ${newer.status}, then HTTP ${older.status}).`,
     {
-      hint: SAY_IT,
+      hint: GIVE_VERSION_HINT,
       option: OPTION,
       status: older.status,
-      serverText: isHtml(older) ? '' : showable(older.body),
+      serverText: isHtml(older) ? '' : redactServerText(older.body),
     },
   );
 }
@@ -95,7 +95,7 @@ function wantsLogin({ status }: HttpReply): boolean {
  * A server that answers elsewhere only may be used all the same by who knows what it is. Where nothing answers, its
  * version does not help.
  */
-function sayIt(error: unknown): never {
+function rethrowWithVersionHint(error: unknown): never {
   if (!(error instanceof GraphException)) throw error;
   if (['CANCELLED', 'TLS', 'NETWORK'].includes(error.code)) throw error;
   const { code, message, hint = '', serverCode, serverText, status, ambiguous, retryable, option } = error;

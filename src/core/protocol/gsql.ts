@@ -73,7 +73,7 @@ function readOutput(request: HttpRequest, reply: HttpReply): Output {
 
 const LIST_LINE = /^\s*-\s*(Secret|Alias|GraphName|Token):\s?(.*?)\s*$/;
 /** What clients look for in a line that is an error. */
-const COMPLAINT =
+const ERROR_LINE =
   /semantic check fail|encountered "|failed to|does not exist|could not be|is not a valid|not found|no graph/i;
 
 /** The line of a text with status 200 from which on nothing counts as done; -1 when no line is an error. */
@@ -82,7 +82,7 @@ function failedLine(request: HttpRequest, reply: HttpReply, { lines }: Output): 
     (line) =>
       !LIST_LINE.test(line) &&
       !/^Using graph '/.test(line) &&
-      (COMPLAINT.test(withoutNames(line, request)) ||
+      (ERROR_LINE.test(withoutNames(line, request)) ||
         meaningOf(request, { status: reply.status, code: '', message: line }) !== undefined),
   );
 }

@@ -1,7 +1,7 @@
 import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js';
 import { credentialsIn, hiddenIn, what } from '../http/errors.js';
 import type { HttpRequest } from '../http/types.js';
-import { showable } from '../redact.js';
+import { redactServerText } from '../redact.js';
 import { type Meaning, REFUSALS, type Row } from './refusal-table.js';
 
 /** What the server refused with. */
@@ -22,18 +22,18 @@ export function meaningOf(request: HttpRequest, refused: Refused): Meaning | und
 
 /** The server's refusal as a GraphException. */
 export function refusal(request: HttpRequest, refused: Refused): GraphException {
-  const text = showable(refused.message, hiddenIn(request));
+  const text = redactServerText(refused.message, hiddenIn(request));
   const found = find(request, refused);
   const [code, message, hint, next] = found
     ? explain(found, request, text)
     : ([
         'SERVER_ERROR',
         `The server refused ${what(request)} (HTTP ${refused.status})${text === '' ? '.' : `: ${text}`}`,
-        LOOK_AT_BOTH,
+        EXAMINE_HINT,
         EXAMINE,
       ] as const);
   const details: ErrorDetails = { status: refused.status, serverText: text, hint, ...next };
-  if (refused.code !== '') details.serverCode = showable(refused.code).slice(0, 40);
+  if (refused.code !== '') details.serverCode = redactServerText(refused.code).slice(0, 40);
   return new GraphException(code, message, details);
 }
 
@@ -86,7 +86,7 @@ const ENABLE_REST_AUTH =
 const LOGIN_HINT =
   'Check user name and password, or the secret. After some wrong tries the server makes the user wait.';
 const ASK_ADMINISTRATOR = 'Ask an administrator for the privilege.';
-const LOOK_AT_BOTH = 'See what else is amiss.';
+const EXAMINE_HINT = 'See what else is amiss.';
 const EXAMINE = { remedies: ['examine'] } as const;
 const NEW_TOKEN = { remedies: ['new-token'] } as const;
 const OTHER_TOKEN = { remedies: ['new-token', 'mint-from-secret'] } as const;
@@ -94,14 +94,14 @@ const GET_ONE = 'Get a new one. A secret is no token, but tokens are minted from
 const GRAPH = { option: 'graph' } as const;
 const LIFETIME = { option: 'lifetime' } as const;
 
-type Explained = readonly [
+type ErrorMapping = readonly [
   code: ErrorCode,
   message: string,
   hint: string,
   next?: Pick<ErrorDetails, 'option' | 'remedies'>,
 ];
 
-function explain({ row, match }: Found, request: HttpRequest, text: string): Explained {
+function explain({ row, match }: Found, request: HttpRequest, text: string): ErrorMapping {
   switch (row.means) {
     case 'rest-auth-off':
       return ['REST_AUTH_DISABLED', 'REST authentication is not enabled on this server.', ENABLE_REST_AUTH];
@@ -143,7 +143,9 @@ function explain({ row, match }: Found, request: HttpRequest, text: string): Exp
         'Ask for a role on the graph.',
       ];
     case 'token-of-other-graph': {
-      const [own, other] = [match[1] ?? '', match[2] ?? ''].map((name) => showable(name, hiddenIn(request)));
+      const [own, other] = [match[1] ?? '', match[2] ?? ''].map((name) =>
+        redactServerText(name, hiddenIn(request)),
+      );
       return [
         'PERMISSION_DENIED',
         `This token is for the graph ${own} only, and this call is about ${other}.`,
@@ -163,7 +165,7 @@ function explain({ row, match }: Found, request: HttpRequest, text: string): Exp
     case 'no-graph-in-use':
       return [
         'NOT_FOUND',
-        `There is no such graph, or it is hidden from this user: ${showable(match[0] ?? text, hiddenIn(request))}`,
+        `There is no such graph, or it is hidden from this user: ${redactServerText(match[0] ?? text, hiddenIn(request))}`,
         'Give the name of a graph, not the alias of a secret.',
         GRAPH,
       ];
@@ -190,11 +192,11 @@ function explain({ row, match }: Found, request: HttpRequest, text: string): Exp
       ];
     case 'secrets-not-dropped':
     case 'syntax-error':
-      return ['SERVER_ERROR', `The server refused ${what(request)}: ${text}`, LOOK_AT_BOTH, EXAMINE];
+      return ['SERVER_ERROR', `The server refused ${what(request)}: ${text}`, EXAMINE_HINT, EXAMINE];
   }
 }
 
-function badCredential(request: HttpRequest): Explained {
+function badCredential(request: HttpRequest): ErrorMapping {
   const secret = sentSecret(request);
   if (secret === undefined) return ['AUTH_FAILED', 'The server refused the login.', LOGIN_HINT];
   // Some servers take secrets of any form; those they make themselves look like this.

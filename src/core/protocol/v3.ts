@@ -1,7 +1,7 @@
 import { GraphException } from '../errors.js';
 import { hiddenIn } from '../http/errors.js';
 import type { Authorization, Fields, HttpReply, HttpRequest } from '../http/types.js';
-import { showable } from '../redact.js';
+import { redactServerText } from '../redact.js';
 import type { BoundCredential } from '../sensitive.js';
 import { basicLogin, noLogin } from './authorization.js';
 import { checkGraphInUse, gsqlSecrets, type Run, useGraph } from './gsql.js';
@@ -105,7 +105,7 @@ export function protocolV3(session: Session): Protocol {
           ? serverTimeUnix + end.seconds
           : end.seconds;
     const grantedSeconds = Math.max(0, expiresAtUnix - serverTimeUnix);
-    const serverText = fields.expiration === undefined ? '' : showable(String(fields.expiration));
+    const serverText = fields.expiration === undefined ? '' : redactServerText(String(fields.expiration));
     return { token, expiresAtUnix, grantedSeconds, serverTimeUnix, serverText };
   };
 
@@ -155,7 +155,7 @@ export function protocolV3(session: Session): Protocol {
       if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
       const refused = refusal(request, refusedWith);
       if (refused.code !== 'AUTH_FAILED' && refused.code !== 'PERMISSION_DENIED') throw refused;
-      return { accepted: false, reason: showable(message, hiddenIn(request)) || refused.message };
+      return { accepted: false, reason: redactServerText(message, hiddenIn(request)) || refused.message };
     },
 
     tokenTuple: ({ token, expiresAtUnix }) => [token.reveal(), expiresAtUnix, isoSeconds(expiresAtUnix)],

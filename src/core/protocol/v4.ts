@@ -1,7 +1,7 @@
 import type { GraphException } from '../errors.js';
 import { hiddenIn } from '../http/errors.js';
 import type { Authorization, HttpReply, HttpRequest } from '../http/types.js';
-import { showable } from '../redact.js';
+import { redactServerText } from '../redact.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { basicLogin, noLogin } from './authorization.js';
 import { gsqlSecrets, isListed, masked, withoutControls } from './gsql.js';
@@ -100,7 +100,7 @@ export function protocolV4(session: Session): Protocol {
       means !== undefined && OF_LOGIN.has(means) && !/\btoken\b/i.test(withoutNames(message, request));
     const ofServer = reply.status >= 500 || (means !== undefined && OF_SERVER.has(means));
     if (ofLogin || ofServer) throw refusal(request, refused);
-    return { accepted: false, reason: showable(message, hiddenIn(request)) };
+    return { accepted: false, reason: redactServerText(message, hiddenIn(request)) };
   };
 
   return {
@@ -217,7 +217,7 @@ function readSecrets(request: HttpRequest, reply: HttpReply): { alias: string; v
 function issued(request: HttpRequest, reply: HttpReply, lifetime: number): IssuedToken {
   const fields = expectFields(request, reply);
   const token = readToken(request, reply, fields);
-  const serverText = typeof fields.expiration === 'string' ? showable(fields.expiration) : '';
+  const serverText = typeof fields.expiration === 'string' ? redactServerText(fields.expiration) : '';
   const claims = readClaims(token);
   const serverTimeUnix = serverClock(reply, lifetime, claims?.exp);
   if (claims === undefined) {

@@ -29,7 +29,8 @@ const LONGEST_PAUSE_MS = 500;
 const MOST_REDIRECTIONS = 5;
 
 /** Refusals that pass: a server that starts, fails over, or has not heard yet that it is in charge. */
-const PASSING = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|ASK|MOVED|BUSY|NOREPLICAS|UNBLOCKED)$/;
+const TRANSIENT_CODES =
+  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|ASK|MOVED|BUSY|NOREPLICAS|UNBLOCKED)$/;
 
 /** Codes of a handshake that failed. */
 const ABOUT_TLS = /CERT|SIGNATURE|SIGNED|^ERR_(SSL|TLS)|^EPROTO$/;
@@ -37,7 +38,7 @@ const ABOUT_TLS = /CERT|SIGNATURE|SIGNED|^ERR_(SSL|TLS)|^EPROTO$/;
 export function createEngine(options: EngineOptions): Engine {
   let connection: Connection | undefined;
   let answered = false;
-  let givenUp: GraphException | undefined;
+  let failure: GraphException | undefined;
   let asked: RedisAddress | undefined;
   let redirectedTo: RedisAddress | undefined;
   let warned = false;
@@ -116,13 +117,13 @@ export function createEngine(options: EngineOptions): Engine {
     return [['AUTH', ...(username === undefined ? [] : [username]), password.reveal()]];
   }
 
-  async function runPatiently<T>(
+  async function runWithTimeout<T>(
     commands: () => readonly Command[],
     read: (replies: Reply[]) => T,
   ): Promise<T> {
-    if (givenUp) throw givenUp;
-    const patience = answered ? KNOWN_MS : options.sentinelMaster === undefined ? UNKNOWN_MS : SENTINEL_MS;
-    const deadline = uptimeMs() + Math.min(patience, options.timeoutMs);
+    if (failure) throw failure;
+    const timeoutMs = answered ? KNOWN_MS : options.sentinelMaster === undefined ? UNKNOWN_MS : SENTINEL_MS;
+    const deadline = uptimeMs() + Math.min(timeoutMs, options.timeoutMs);
     let redirections = 0;
     for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
@@ -140,8 +141,8 @@ export function createEngine(options: EngineOptions): Engine {
           continue;
         }
         if (isFinal(error) || uptimeMs() + pause >= deadline) {
-          givenUp = unavailable(error, options);
-          throw givenUp;
+          failure = unavailable(error, options);
+          throw failure;
         }
       }
       await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)));
@@ -151,7 +152,7 @@ export function createEngine(options: EngineOptions): Engine {
   return {
     run(commands, read) {
       // One at a time, or two that find the server away would both connect.
-      const turn = queue.then(() => runPatiently(commands, read));
+      const turn = queue.then(() => runWithTimeout(commands, read));
       queue = turn.catch(() => {});
       return turn;
     },
@@ -166,7 +167,7 @@ function uptimeMs(): number {
 function isFinal(error: unknown): boolean {
   if (error instanceof InvalidReply) return true;
   if (error instanceof ServerRefusal)
-    return !PASSING.test(error.code) && !/^max number of clients/.test(error.detail);
+    return !TRANSIENT_CODES.test(error.code) && !/^max number of clients/.test(error.detail);
   // A certificate that is not accepted now will not be in a second.
   return ABOUT_TLS.test(codeOf(error));
 }

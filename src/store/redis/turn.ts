@@ -62,7 +62,7 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
         () => [['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS]],
         ([reply]) => integer(reply),
       );
-      if (generation > 0) return heldTurn(nonce, generation, deps);
+      if (generation > 0) return openTurn(nonce, generation, deps);
     }
     const left = deadline - process.uptime() * 1000;
     if (left <= 0) throw timedOut(options.waitMs);
@@ -71,7 +71,7 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
   }
 }
 
-function heldTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
+function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
   const { engine, seal, name } = deps;
   const [lock, refusal, counter] = [seal.keyOf('l', name), seal.keyOf('r', name), seal.keyOf('g', name)];
   let extending = Promise.resolve();

@@ -35,7 +35,7 @@ export async function run(call: Call): Promise<undefined> {
   ]);
   const shownTable = table(['SETTING', 'VALUE', 'SOURCE', 'SHADOWED'], lines, {
     width: call.ctx.stdout.columns,
-    giving: [3, 2, 1],
+    shrinkOrder: [3, 2, 1],
   });
   call.report.result(
     `config file: ${singleLine(where)}\nprofile: ${singleLine(profile.name)}, ${why(profile.source)}\n${shownTable}`,

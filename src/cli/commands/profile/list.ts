@@ -40,7 +40,7 @@ export async function run(call: Call): Promise<undefined> {
   report.result(
     table(['', 'PROFILE', 'SERVER', 'GRAPH', 'USER'], rows, {
       width: ctx.stdout.columns,
-      giving: [2, 3, 4, 1],
+      shrinkOrder: [2, 3, 4, 1],
     }),
   );
 }

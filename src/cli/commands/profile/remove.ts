@@ -6,8 +6,8 @@ import { withLock } from '../../../store/lock/lock.js';
 import type { Call } from '../../command.js';
 import { askYes } from '../../output/prompt.js';
 import { inLines, shortPath, singleLine } from '../../output/report.js';
-import { counted } from '../../output/time.js';
-import { addressesSetAt, isKeptFor, type Owner } from '../../session/binding.js';
+import { pluralize } from '../../output/time.js';
+import { addressesSetAt, isStoredFor, type Owner } from '../../session/binding.js';
 import { openLocalSession } from '../../session/session.js';
 import { configDirOf, open } from '../../session/store.js';
 import type { LocalSession } from '../../session/types.js';
@@ -22,15 +22,17 @@ export async function run(call: Call): Promise<undefined> {
     throw noSuchProfile({ name, source: 'profile remove' }, file?.path, profileNames);
   await confirm(session, name, flags.yes === true);
   const owner = ownerOf(session.settings);
-  const sharer = await profileWithSameOwner(call, name, profileNames, owner);
+  const sharedWith = await profileWithSameOwner(call, name, profileNames, owner);
   const forgotten =
-    sharer === undefined && owner ? await forget(session, owner) : { tokens: 0, secrets: 0, passwords: 0 };
+    sharedWith === undefined && owner
+      ? await forget(session, owner)
+      : { tokens: 0, secrets: 0, passwords: 0 };
   const written = await removeProfile(configDirOf(session), name, (lock, work) =>
     withLock(lock, { waitMs: 10_000 }, work),
   );
-  if (sharer !== undefined)
+  if (sharedWith !== undefined)
     report.note(
-      `tokens and saved credentials stay, because profile ${sharer} uses the same server and user; to forget them: graphcred logout -p ${sharer}`,
+      `tokens and saved credentials stay, because profile ${sharedWith} uses the same server and user; to forget them: graphcred logout -p ${sharedWith}`,
     );
   if (report.json) {
     report.document({ removed: name, file: written, forgotten });
@@ -38,7 +40,7 @@ export async function run(call: Call): Promise<undefined> {
   }
   const { home, stdout } = call.ctx;
   const done = `Removed profile ${name} from ${shortPath(written, home)}.`;
-  report.result(inLines(singleLine(`${done} ${told(forgotten, sharer)}`.trim()), stdout.columns));
+  report.result(inLines(singleLine(`${done} ${told(forgotten, sharedWith)}`.trim()), stdout.columns));
   const wasDefault = file?.config.defaultProfile === name;
   const others = profileNames.filter((other) => other !== name);
   if (wasDefault && others.length > 0)
@@ -46,14 +48,15 @@ export async function run(call: Call): Promise<undefined> {
 }
 
 /** Only what there was is named, and only of that can the server still know something. */
-function told({ tokens, secrets, passwords }: Forgotten, sharer: string | undefined): string {
+function told({ tokens, secrets, passwords }: RemovedCounts, sharedWith: string | undefined): string {
   const counts = [
     [tokens, 'token'],
     [secrets, 'secret'],
     [passwords, 'password'],
   ] as const;
-  const parts = counts.filter(([count]) => count > 0).map(([count, what]) => counted(count, what));
-  if (parts.length === 0) return sharer === undefined ? 'Nothing else was kept for it on this machine.' : '';
+  const parts = counts.filter(([count]) => count > 0).map(([count, what]) => pluralize(count, what));
+  if (parts.length === 0)
+    return sharedWith === undefined ? 'Nothing else was kept for it on this machine.' : '';
   const list = parts.join(', ').replace(/, ([^,]*)$/, ' and $1');
   const issued = tokens + secrets > 0;
   return `Forgot ${list} on this machine${issued ? '; the server still knows them' : ''}.`;
@@ -98,18 +101,18 @@ async function profileWithSameOwner(
   return undefined;
 }
 
-interface Forgotten {
+interface RemovedCounts {
   readonly tokens: number;
   readonly secrets: number;
   readonly passwords: number;
 }
 
-async function forget(session: LocalSession, owner: Owner): Promise<Forgotten> {
+async function forget(session: LocalSession, owner: Owner): Promise<RemovedCounts> {
   const count = { token: 0, secret: 0, password: 0 };
   // Profiles do not say in which store their records are.
   for (const name of session.stateDir === undefined ? [] : (['keychain', 'file'] as const)) {
     const store = await open(session, name, true);
-    for (const record of (await store.list()).filter((one) => isKeptFor(one, owner))) {
+    for (const record of (await store.list()).filter((one) => isStoredFor(one, owner))) {
       if (await store.remove(record.key)) count[record.kind]++;
     }
   }

@@ -2,9 +2,9 @@ import { GraphException } from '../../../core/errors.js';
 import type { Call } from '../../command.js';
 import { askYes } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';
-import { brokenOff, type Dropping, dropEach } from '../../secret/drop-each.js';
+import { type Dropping, dropEach, partialDrop } from '../../secret/drop-each.js';
 import { isPlainAlias, openLogin } from '../../secret/prepare.js';
-import { forgetSecret, isNamed, savedHere } from '../../secret/saved.js';
+import { forgetSecret, isNamed, savedForOwner } from '../../secret/saved.js';
 
 /** `graphcred secret drop` */
 export async function run(call: Call): Promise<number | undefined> {
@@ -23,7 +23,7 @@ export async function run(call: Call): Promise<number | undefined> {
   const { session, connection, version } = login;
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
   // What is saved without a name that the server knows is told by its mask, and a dropped secret has none any more.
-  const needsMasks = (await savedHere(login)).some((record) => !isNamed(login, record));
+  const needsMasks = (await savedForOwner(login)).some((record) => !isNamed(login, record));
   const masks = new Map<string, string>();
   if (odd.length > 0 || needsMasks)
     for (const { alias, masked } of await connection.listSecrets()) masks.set(alias, masked);
@@ -72,7 +72,7 @@ function tell(call: Call, outcome: Dropping): number {
   const isKnown = dropped.length + missing.length > 0;
   if (report.json && isKnown) report.document({ dropped, missing, dryRun: false });
   else if (dropped.length > 0) report.result(`Dropped: ${dropped.map(singleLine).join(', ')}`);
-  if (failed) throw brokenOff(outcome);
+  if (failed) throw partialDrop(outcome);
   if (missing.length === 0) return 0;
   if (forgiven) {
     report.note(`not there: ${missing.map(singleLine).join(', ')}`);

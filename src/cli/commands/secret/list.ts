@@ -2,7 +2,7 @@ import type { Secret } from '../../../core/protocol/types.js';
 import type { Call } from '../../command.js';
 import { table } from '../../output/table.js';
 import { type Login, openLogin } from '../../secret/prepare.js';
-import { isListedAs, savedHere } from '../../secret/saved.js';
+import { isListedAs, savedForOwner } from '../../secret/saved.js';
 
 /** `graphcred secret list` */
 export async function run(call: Call): Promise<undefined> {
@@ -23,20 +23,20 @@ export async function run(call: Call): Promise<undefined> {
     );
     return;
   }
-  const saved = await savedAmong(login, secrets);
+  const saved = await whichAreSaved(login, secrets);
   call.report.result(
     table(
       ['ALIAS', 'SECRET', 'GRAPH', 'SAVED'],
       secrets.map((one) => [one.alias, one.masked, one.graph ?? '-', saved.has(one) ? 'here' : '-']),
-      { width: call.ctx.stdout.columns, giving: [2, 0] },
+      { width: call.ctx.stdout.columns, shrinkOrder: [2, 0] },
     ),
   );
 }
 
 /** Those that this machine keeps. What the store cannot read is told by its name alone. */
-async function savedAmong(login: Login, secrets: readonly Secret[]): Promise<ReadonlySet<Secret>> {
+async function whichAreSaved(login: Login, secrets: readonly Secret[]): Promise<ReadonlySet<Secret>> {
   const saved = new Set<Secret>();
-  for (const record of await savedHere(login)) {
+  for (const record of await savedForOwner(login)) {
     for (const one of secrets) if (await isListedAs(login, record, one).catch(() => false)) saved.add(one);
   }
   return saved;

@@ -2,12 +2,12 @@ import { GraphException } from '../../../core/errors.js';
 import type { Call } from '../../command.js';
 import { askYes } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';
-import { brokenOff, dropEach } from '../../secret/drop-each.js';
+import { dropEach, partialDrop } from '../../secret/drop-each.js';
 import { secretsInUse } from '../../secret/in-use.js';
 import { type Login, openLogin } from '../../secret/prepare.js';
 
 /** Aliases that servers make up themselves. */
-const LITTER = /^AUTO_GENERATED_ALIAS_/;
+const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
 
 /** `graphcred secret prune` */
 export async function run(call: Call): Promise<number | undefined> {
@@ -25,7 +25,7 @@ export async function run(call: Call): Promise<number | undefined> {
       },
     );
   }
-  const litter = await findLitter(login);
+  const litter = await findGeneratedSecrets(login);
   const names = litter.map(singleLine).join('\n');
   if (litter.length === 0 || dryRun) {
     if (report.json) report.document({ dropped: litter, missing: [], dryRun });
@@ -49,13 +49,13 @@ export async function run(call: Call): Promise<number | undefined> {
   }
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note('tokens minted from dropped secrets live on until they end');
-  if (failed) throw brokenOff(outcome);
+  if (failed) throw partialDrop(outcome);
   return undefined;
 }
 
 /** Generated aliases, but none that this machine uses. */
-async function findLitter(login: Login): Promise<string[]> {
-  const generated = (await login.connection.listSecrets()).filter(({ alias }) => LITTER.test(alias));
+async function findGeneratedSecrets(login: Login): Promise<string[]> {
+  const generated = (await login.connection.listSecrets()).filter(({ alias }) => GENERATED_ALIAS.test(alias));
   if (generated.length === 0) return [];
   const { aliases, masks } = await secretsInUse(login);
   return generated

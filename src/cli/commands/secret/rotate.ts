@@ -11,7 +11,7 @@ import {
   type RotationNotes,
   rotationNotes,
 } from '../../secret/rotation-notes.js';
-import { isListedAs, savedHere, savedUnder, tryStore } from '../../secret/saved.js';
+import { isListedAs, savedByAlias, savedForOwner, tryStore } from '../../secret/saved.js';
 import { stateDirOf } from '../../session/store.js';
 
 const LONGEST_ALIAS = 128;
@@ -44,7 +44,7 @@ export async function run(call: Call): Promise<undefined> {
     notes = rotationNotes(journal, progress);
     value = await rotate(login, notes, { alias, next });
   } catch (error) {
-    throw notes === undefined ? error : withWayOn(error, { alias, next, keeps }, notes.read());
+    throw notes === undefined ? error : withNextStep(error, { alias, next, keeps }, notes.read());
   } finally {
     lock?.release();
   }
@@ -80,14 +80,14 @@ async function firstProgress(login: Login, alias: string, next: string): Promise
       hint: `see the names there are: graphcred secret list; or make it: graphcred secret create ${alias} --save`,
     });
   }
-  let wasSaved = (await savedUnder(login, alias)).length > 0;
-  for (const record of await savedHere(login)) wasSaved ||= await isListedAs(login, record, old);
+  let wasSaved = (await savedByAlias(login, alias)).length > 0;
+  for (const record of await savedForOwner(login)) wasSaved ||= await isListedAs(login, record, old);
   const atUnix = login.session.call.ctx.now() / 1000;
   return { step: 'next', isNew: true, atUnix, old: old.masked, wasSaved };
 }
 
 /** Says how a rotation that broke off is brought to its end: by the next run, or by hand where nothing is kept. */
-function withWayOn(
+function withNextStep(
   error: unknown,
   { alias, next, keeps }: { alias: string; next: string; keeps: boolean },
   { step, next: made }: Progress,

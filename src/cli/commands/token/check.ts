@@ -8,7 +8,7 @@ import { findCredential } from '../../session/credential.js';
 import { openSession } from '../../session/session.js';
 import { chooseReadableStore } from '../../session/store.js';
 import type { Session } from '../../session/types.js';
-import { insteadOfVariable, tokenFromStdin, tokenFromVariable } from '../../token/given.js';
+import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../token/given.js';
 import { lastCached, readCached } from '../../token/obtain.js';
 
 /** `graphcred token check` */
@@ -17,7 +17,7 @@ export async function run(call: Call): Promise<number> {
   const session = await openSession(call);
   const store = await chooseReadableStore(session, { needed: true });
   const given = (await tokenFromStdin(session)) ?? (await tokenFromVariable(session));
-  const record = given ? undefined : await insteadOfVariable(session, () => cachedRecord(session, store));
+  const record = given ? undefined : await tokenFromVariableOr(session, () => cachedRecord(session, store));
   const token = given ?? (record && (await readCached(store, record)));
   if (!token) {
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {

@@ -3,7 +3,7 @@ import { GraphException } from '../../../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
 import type { Credential } from '../../../credentials/resolve.js';
 import type { Store, StoreRecord } from '../../../store/store.js';
-import { forgetToken, heldOnHost, heldTokens } from '../../../tokens/cache.js';
+import { cachedOnHost, cachedTokens, forgetToken } from '../../../tokens/cache.js';
 import type { Call } from '../../command.js';
 import { connect } from '../../session/connect.js';
 import { findCredential } from '../../session/credential.js';
@@ -58,7 +58,7 @@ async function chooseTargets(
 ): Promise<Target[]> {
   const identity = await identityOf(session, principal);
   const anyGraph = session.call.flags.all === true || given !== undefined;
-  const cached = await (anyGraph ? heldOnHost(store, identity) : heldTokens(store, identity));
+  const cached = await (anyGraph ? cachedOnHost(store, identity) : cachedTokens(store, identity));
   const all = await Promise.all(
     cached.map(async (record) => ({ records: [record], token: await readCached(store, record) })),
   );

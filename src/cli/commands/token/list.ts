@@ -1,7 +1,7 @@
 import type { Store, StoreRecord } from '../../../store/store.js';
 import type { Call } from '../../command.js';
 import { table } from '../../output/table.js';
-import { inWords, times } from '../../output/time.js';
+import { formatDuration, times } from '../../output/time.js';
 import { openLocalSession } from '../../session/session.js';
 import { chooseReadableStore, chooseStore, fallbackOf, open } from '../../session/store.js';
 import type { LocalSession } from '../../session/types.js';
@@ -27,13 +27,13 @@ export async function run(call: Call): Promise<undefined> {
     String(info.graph ?? '-'),
     String(info.principal),
     store,
-    `${inWords(now - createdAtUnix)} ago`,
-    expiresAtUnix > now ? `${inWords(expiresAtUnix - now)} left` : 'expired',
+    `${formatDuration(now - createdAtUnix)} ago`,
+    expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired',
   ]);
   call.report.result(
     table(['SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'], rows, {
       width: call.ctx.stdout.columns,
-      giving: [2, 1, 0],
+      shrinkOrder: [2, 1, 0],
     }),
   );
 }

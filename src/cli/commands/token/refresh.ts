@@ -3,7 +3,7 @@ import type { ServerVersion } from '../../../core/protocol/types.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import type { Store, StoreRecord, Turn } from '../../../store/store.js';
 import { keep } from '../../../tokens/acquire.js';
-import { type HeldToken, heldTokens, identityKey } from '../../../tokens/cache.js';
+import { type CachedToken, cachedTokens, identityKey } from '../../../tokens/cache.js';
 import { renewToken } from '../../../tokens/mint.js';
 import type { Call } from '../../command.js';
 import { connect, findVersion } from '../../session/connect.js';
@@ -26,7 +26,7 @@ export async function run(call: Call): Promise<undefined> {
   const credential = await findCredential(session, 'mint', async () => store);
   const base = await identityOf(session, credential.principal);
   const given = await tokenFromStdin(session);
-  const held = await heldTokens(store, base);
+  const held = await cachedTokens(store, base);
   const record = given ? undefined : held[0];
   const token = given ?? (record && (await readCached(store, record)));
   if (!token) {
@@ -38,7 +38,7 @@ export async function run(call: Call): Promise<undefined> {
   const { connection } = await connect(session, credential);
   const identity = { ...base, lifetime };
   const turn = await requireTurn(session, store, identityKey(identity));
-  let renewed: Omit<HeldToken, 'source'>;
+  let renewed: Omit<CachedToken, 'source'>;
   let kept: boolean;
   call.interruption?.begin();
   try {
@@ -59,7 +59,7 @@ export async function run(call: Call): Promise<undefined> {
     if (other === record || (given && (await holds(store, other, given))))
       await forget(store, other, report.warn);
   }
-  await printToken(session, { ...renewed, source: 'server' } satisfies HeldToken);
+  await printToken(session, { ...renewed, source: 'server' } satisfies CachedToken);
 }
 
 /** Nobody else mints or replaces this entry meanwhile. */
