@@ -4,7 +4,10 @@ const TRY_AGAIN =
   'Check that the server is running and that this runner can reach it, then run the job again.';
 const LOOK = 'Run graphcred doctor with the same settings to see what the server answers.';
 
-/** What happened, for errors whose own message may quote the server: a log keeps nothing that a server chose. */
+/**
+ * Messages for errors whose own message may quote the server. The log of a job must not show text that a server
+ * chose.
+ */
 const SAFE_MESSAGES: Partial<Record<ErrorCode, string>> = {
   AUTH_FAILED: 'The server refused the credential',
   PERMISSION_DENIED: 'This user may not do that',

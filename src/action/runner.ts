@@ -45,7 +45,7 @@ function rawInput({ env }: Runner, name: string): string {
   return env[`INPUT_${name.toUpperCase()}`] ?? '';
 }
 
-/** What the main step kept for the post step. */
+/** A value that the main step saved for the post step. */
 export function savedState({ env }: Runner, name: string): string {
   return env[`STATE_${name}`] ?? '';
 }
@@ -88,7 +88,7 @@ export function appendTo(
   file: RunnerFile,
   pairs: Readonly<Record<string, string | undefined>>,
 ): void {
-  // A value that held the delimiter could set variables of its own, so nobody can guess it.
+  // The delimiter is random: a value that contained it could set further variables.
   const end = `graphcred_${randomBytes(16).toString('hex')}`;
   const text = Object.entries(pairs)
     .map(([name, value]) => (value === undefined ? '' : `${name}<<${end}\n${value}\n${end}\n`))

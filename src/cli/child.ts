@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import os from 'node:os';
 import type { Context } from './context.js';
 
-/** What somebody may send to graphcred and mean the command. */
+/** Signals that are sent to graphcred but meant for the command it runs. */
 const SIGNALS = [
   'SIGINT',
   'SIGTERM',
@@ -71,14 +71,15 @@ export async function runChild(
 }
 
 /**
- * Looks which of our ends are terminals now. What it returns is for the end of the work: on a window that was closed
- * meanwhile Node would abort, and leave its memory to whoever reads core files; it ends by the window's signal instead.
+ * Notes which of the standard streams are terminals. The function returned is called at the end: if the terminal
+ * window was closed meanwhile, Node would abort and dump its memory into a core file, so the process ends itself by
+ * SIGHUP instead.
  */
 export function watchWindow({ stdin, stdout, stderr }: Context): () => void {
   const terminals = [stdin, stdout, stderr].filter(({ isTTY }) => isTTY);
   return () => {
     if (terminals.every(({ isTTY }) => isTTY)) return;
-    // What listens for it, to pass it on or to finish first, has had its turn.
+    // The listeners that pass the signal on or finish the work have already run.
     process.removeAllListeners('SIGHUP');
     process.kill(process.pid, 'SIGHUP');
   };

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** The real edges of the program: made once in main.ts, and again by the test helper. */
+/** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context {
   /** Words after `graphcred`. */
   readonly argv: readonly string[];
@@ -37,10 +37,10 @@ export interface Output {
   write(text: string): void;
 }
 
-/** The word that makes this program its own helper process; nobody types it. */
+/** The argument that starts this program as its own keychain helper. For internal use. */
 export const KEYCHAIN_CHILD = '__keychain';
 
-/** The word by which the shells' completion scripts ask what could be typed next; nobody types it. */
+/** The argument by which the completion scripts of the shells ask for candidates. For internal use. */
 export const COMPLETE = '__complete';
 
 /** Whether a person can be asked: stdin and stderr are terminals, and this is no CI job. */
@@ -54,7 +54,7 @@ export function inCi(env: Context['env']): boolean {
   return ci !== undefined && ci !== '' && ci !== '0' && ci !== 'false';
 }
 
-/** Where this user's files are; undefined without a home folder, and then nothing is kept or read. */
+/** Where this user's files are; undefined without a home folder: then nothing is stored or read. */
 export interface Places {
   /** `$XDG_CONFIG_HOME/graphcred` */
   readonly configDir: string | undefined;
@@ -75,16 +75,15 @@ export function placesOf({ env, home }: Pick<Context, 'env' | 'home'>): Places {
 }
 
 /**
- * Ends this process now. `process.exit` waits for a name look-up that is under way, for as long as the system's resolver
- * takes, and nothing can cancel one. So where Node can (22.15 and later), the process becomes one without it, which ends
- * with the same status.
+ * Ends this process now. `process.exit` waits for a DNS look-up that is under way, and a look-up cannot be cancelled.
+ * Where Node can (22.15 and later), the process is replaced by one that exits with the same status.
  */
 export function endProcess(status: number): never {
   const { execPath, execve } = process as NodeJS.Process & {
     execve?(file: string, argv: readonly string[], env: Record<string, string>): never;
   };
   const isLookingUp = process.getActiveResourcesInfo().includes('GetAddrInfoReqWrap');
-  // Windows has the function but not the call, and where the program is gone Node would abort.
+  // Windows has the function but does not support it, and Node aborts when its program file no longer exists.
   if (isLookingUp && process.platform !== 'win32' && fs.existsSync(execPath))
     execve?.(execPath, [execPath, '-e', `process.exit(${status})`], {});
   process.exit(status);

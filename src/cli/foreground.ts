@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
-/** What gets the terminal's signals has died of one within that time. */
+/** The witness process has ended within this time if the terminal sent it a signal. */
 const EXIT_WAIT_MS = 250;
 
 /**
- * Tells the terminal's Ctrl-C, which reaches the whole foreground group, from a signal that was sent to this process
- * alone. Nothing in a signal says where it came from, so a process of the same group that does nothing is kept: the
- * terminal's Ctrl-C ends it.
+ * Tells a Ctrl-C of the terminal, which reaches the whole foreground group, from a signal sent to this process alone.
+ * A signal does not carry its origin, so an idle witness process of the same group is started: a Ctrl-C of the
+ * terminal ends it.
  */
 export function watchForeground(path: string | undefined): {
   wasSentToAll(): Promise<boolean>;
@@ -14,7 +14,7 @@ export function watchForeground(path: string | undefined): {
 } {
   let canary: ChildProcess | undefined;
   const keep = () => {
-    // It reads from a pipe of ours, so it ends with us however that is.
+    // It reads from our pipe, so it ends when this process ends.
     const kept = spawn('cat', { stdio: ['pipe', 'ignore', 'ignore'], env: { PATH: path } });
     const gone = () => {
       if (canary === kept) canary = undefined;
@@ -28,7 +28,7 @@ export function watchForeground(path: string | undefined): {
   return {
     async wasSentToAll() {
       const asked = canary;
-      // A second Ctrl-C right after the first, or no such program: a key is likelier.
+      // A second Ctrl-C right after the first, or `cat` is missing: then Ctrl-C is assumed.
       if (asked?.pid === undefined) return true;
       const died = await new Promise<boolean>((resolve) => {
         const timer = setTimeout(() => resolve(false), EXIT_WAIT_MS);

@@ -8,7 +8,7 @@ import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output } from 
 import { createReport, endOfInterrupted, fail, listenForInterruption } from './output/report.js';
 
 declare const __VERSION__: string;
-/** Put in by the build; tests run the sources. */
+/** Set by the build. Tests run the sources, where it is not defined. */
 export const VERSION: string = typeof __VERSION__ === 'string' ? __VERSION__ : '0.0.0-source';
 
 /** Runs one command line and returns the exit status. Everything it touches comes in through `ctx`. */
@@ -92,7 +92,7 @@ export async function run(build?: string): Promise<void> {
   }
   const ctx = realContext(build);
   const report = createReport(ctx);
-  // What no command could catch. Node would print the text of the error, and the line of code beside it.
+  // An error that no command caught. Node would print its text, which may hold a credential, and the line of code.
   process.on('uncaughtException', (error) => endProcess(fail(error, report)));
   // Everything is written by now (see writeAll), and whatever is still open here is of no use to anyone.
   endProcess(await main(ctx, report));
@@ -147,7 +147,7 @@ function isTerminal(fd: number): boolean {
     if (!stat.isCharacterDevice() || isNullDevice(stat.rdev)) return false;
     return process.getBuiltinModule('node:tty').isatty(fd);
   } catch {
-    // A descriptor that was closed is nobody's terminal.
+    // A closed file descriptor is not a terminal.
     return false;
   }
 }
@@ -177,7 +177,7 @@ function writeAll(fd: number, text: string): void {
       rest = rest.subarray(fs.writeSync(fd, rest));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      // Nobody can be told that standard error takes nothing.
+      // An error on stderr cannot be reported anywhere.
       if (code === 'EPIPE' || (code !== 'EAGAIN' && fd === 2)) return;
       if (code !== 'EAGAIN') {
         throw new GraphException('USAGE', `The result cannot be written to standard output (${code}).`, {

@@ -40,7 +40,7 @@ export function noSuchProfile(
   });
 }
 
-/** @throws GraphException USAGE when a flag or variable said it, CONFIG_INVALID when a file did */
+/** @throws GraphException USAGE when a flag or variable set the value, CONFIG_INVALID when a file did */
 export function refuseValue(settings: Settings, key: ConfigKey, problem: string, hint: string): never {
   const setting = settings.all[key][0];
   const fromFile = isInFile(setting?.level);

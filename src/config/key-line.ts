@@ -5,9 +5,9 @@ const TOKEN =
   /"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\n]|''){0,200}'|[^\s"'{}[\],?:#][^\n"'{}[\],?:#]{0,200}(?=:)/g;
 
 /**
- * The line, from 1, on which the last key of `path` stands in `text`; undefined where that cannot be told.
- * The parser is the judge: the key is where another word, put in its place, is a key of the same table. So comments,
- * values and keys of the same name elsewhere need no thought here.
+ * The line (from 1) of the last key of `path` in `text`; undefined if it cannot be found. Each occurrence of the word
+ * is replaced by another word and the text parsed again: where the key of that table changed its name, the key is
+ * found. So comments, values and equal keys elsewhere need no special case.
  */
 export function lineOfKey(
   text: string,
@@ -42,7 +42,7 @@ function literally(text: string, key: string): Place[] {
   return key === '' ? [] : places(text, pattern);
 }
 
-/** From the end, since in JSON the last of several keys with one name is the one that counts. */
+/** Searched from the end: of duplicate keys JSON takes the last one. */
 function places(text: string, pattern: RegExp): Place[] {
   return [...text.matchAll(pattern)].map(({ 0: word, index }) => ({ word, at: index })).reverse();
 }

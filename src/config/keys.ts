@@ -88,15 +88,15 @@ export function isInFile(level: string | undefined): boolean {
   return level === 'profile' || level === 'fileDefaults';
 }
 
-/** Whether this value is a credential, or has one in it as the URL of a Redis server may. */
+/** Whether this value is a credential or contains one, as the URL of a Redis server may. */
 export function isLiteralCredential(key: ConfigKey, value: string | readonly string[]): boolean {
   if (key === 'redis.url') return /\/\/[^@/]*:[^@/]+@/.test(String(value));
   return key === 'password' || key === 'secret';
 }
 
-/** What says where a database is. A new address replaces all of it. */
+/** Settings that say where a database is. A new address replaces all of them. */
 export const ADDRESS_KEYS = ['host', 'restPort', 'gsqlPort', 'restUrl', 'gsqlUrl'] as const;
-/** What belongs to the database at an address, and goes with that. */
+/** Settings that belong to the database at an address: they are dropped when the address is replaced. */
 export const KEYS_OF_ADDRESS: readonly ConfigKey[] = [
   ...ADDRESS_KEYS,
   'serverVersion',
@@ -152,7 +152,7 @@ export interface ChosenProfile {
 }
 
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
-/** A hundred years; anything longer is a typing error. */
+/** A hundred years; a longer duration is a typing error. */
 const MAX_SECONDS = 100 * 365 * 86_400;
 
 /**

@@ -5,13 +5,13 @@ import type { ConfigFile } from './keys.js';
 import { checkConfig } from './schema.js';
 
 /**
- * Reads and checks the text of a config file. JSON needs no YAML parser; YAML goes through cosmiconfig's
- * loader, and only its loader: building a cosmiconfig explorer would run a planted `.config/config.js`.
- * @throws GraphException CONFIG_INVALID naming file, key and line. The parser's own words are dropped, since they
- * quote the text around the fault, and that may be a password.
+ * Reads and checks the text of a config file. JSON needs no YAML parser; YAML goes through cosmiconfig's loader, and
+ * only its loader: building a cosmiconfig explorer would run a planted `.config/config.js`.
+ * @throws GraphException CONFIG_INVALID naming file, key and line. The parser's message is dropped, since it quotes
+ * the text around the error, which may be a password.
  */
 export async function parseConfig(file: string, content: string): Promise<ConfigFile> {
-  // Editors on Windows begin a file with a mark that is no part of it.
+  // Editors on Windows put a byte order mark at the start of a file.
   const text = content.replace(/^\ufeff/, '');
   if (text.trim() === '') return checkConfig(file, {});
   const json = file.endsWith('.json');
@@ -20,7 +20,7 @@ export async function parseConfig(file: string, content: string): Promise<Config
     try {
       data = JSON.parse(text);
     } catch {
-      // `{a: b}` without quotes is YAML; only a file that calls itself JSON has to be JSON.
+      // `{a: b}` without quotes is YAML; only a file with the ending .json has to be JSON.
       if (json) throw formatError(file, jsonErrorLine(text), 'JSON');
     }
     if (data !== undefined) return checked(file, data, text, JSON.parse);
@@ -39,7 +39,7 @@ async function checked(
   try {
     return checkConfig(file, data);
   } catch {
-    // Only a file with a fault pays for the search of its line.
+    // The line is looked for only when there is an error.
     return checkConfig(file, data, (path) => lineOfKey(text, path, parse));
   }
 }

@@ -31,7 +31,7 @@ export interface SettingsInput {
   readonly uid: number | undefined;
 }
 
-/** A file on the disk that nobody has vouched for. */
+/** A config file that the user has not trusted. */
 export interface UntrustedFile {
   readonly path: string;
   readonly text: string;
@@ -40,7 +40,7 @@ export interface UntrustedFile {
 
 export interface FoundConfig {
   readonly file: LoadedFile | undefined;
-  /** Files of higher priority that do not count, nearest first. */
+  /** Files of higher priority that are ignored because they are not trusted, highest first. */
   readonly untrusted: readonly UntrustedFile[];
 }
 
@@ -61,7 +61,7 @@ export async function findTrustedConfig(input: SettingsInput): Promise<FoundConf
 }
 
 /**
- * The user's own config file, whatever lies nearer.
+ * The user's own config file, even when a file of higher priority exists.
  * @throws GraphException CONFIG_INVALID naming file, key and line
  */
 export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile | undefined> {
@@ -187,7 +187,7 @@ function unreadable(file: string): GraphException {
   });
 }
 
-/** Whoever can write a file that holds a credential decides where that credential is sent. */
+/** Someone who can change a file that holds a credential can change the address it is sent to. */
 function refuseWritableLiterals(
   file: string,
   config: ConfigFile,

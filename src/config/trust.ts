@@ -6,14 +6,14 @@ import { replaceFile } from './write.js';
 
 interface TrustQuestion {
   readonly location: ConfigLocation;
-  /** The very text that was parsed. */
+  /** The text that was parsed. */
   readonly text: string;
   readonly stat: fs.Stats;
   readonly uid: number | undefined;
   readonly configDir: string | undefined;
 }
 
-/** Whether this file counts. If not, none of its keys does. */
+/** Whether the settings of this file are used. If not, all of them are ignored. */
 export function isTrusted({ location, text, stat, uid, configDir }: TrustQuestion): boolean {
   const { place } = location;
   if (place === 'named' || place === 'user') return true;
@@ -30,7 +30,7 @@ export function approve(file: string, text: string, configDir: string): void {
   replaceFile(approvalFile(file, configDir), `${JSON.stringify(approval)}\n`);
 }
 
-/** The user's own, and nobody else can write it. Windows has neither owner nor mode bits to look at. */
+/** The file belongs to the user, and other users cannot write it. Windows has neither owner nor mode bits to check. */
 function isPrivate(stat: fs.Stats, uid: number | undefined): boolean {
   return uid === undefined || (stat.uid === uid && (stat.mode & 0o022) === 0);
 }

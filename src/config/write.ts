@@ -4,7 +4,7 @@ import { GraphException } from '../core/errors.js';
 import { renameOver, temporaryName } from '../files/private-files.js';
 import { checkConfig } from './schema.js';
 
-/** The keys `login` writes. A credential has no place among them. */
+/** The keys `login` writes. Never a credential. */
 export type ProfileToWrite = Readonly<Record<string, string | number | Readonly<Record<string, string>>>>;
 
 export interface ProfileChange {
@@ -112,13 +112,13 @@ async function edit(
     await withLock(`${file}.lock`, rewrite);
   } catch (error) {
     if (!(error instanceof GraphException) || error.code !== 'STORE_UNAVAILABLE') throw error;
-    // No lock can be made in that folder; writing there says what is wrong with it.
+    // The lock cannot be created in that folder. The attempt to write there fails with the reason.
     rewrite();
   }
   return file;
 }
 
-/** Who keeps settings elsewhere and links to them wants to keep the link. */
+/** A symbolic link stays a link: the file that it points to is replaced. */
 function followed(file: string): string {
   try {
     return fs.realpathSync(file);
@@ -127,7 +127,7 @@ function followed(file: string): string {
   }
 }
 
-/** Puts a whole file of the user's in place of the old one, or changes nothing. Throws CONFIG_INVALID. */
+/** Replaces a file of the user as a whole, or changes nothing. Throws CONFIG_INVALID. */
 export function replaceFile(file: string, text: string): void {
   const temporary = temporaryName(file);
   try {

@@ -67,8 +67,8 @@ export class GraphConnection {
   }
 
   /**
-   * Which version answers here. Asked once, without credentials. NETWORK and TIMEOUT when nobody answers,
-   * UNSUPPORTED or BAD_RESPONSE when the answer does not tell; `serverVersion` then says it instead.
+   * Which version answers here. Asked once, without credentials. NETWORK or TIMEOUT without an answer; UNSUPPORTED or
+   * BAD_RESPONSE when the answer holds no version: then set `serverVersion`.
    */
   findVersion(): Promise<ServerVersion> {
     return this.#settings.versions.find(this.#begin());
@@ -91,9 +91,8 @@ export class GraphConnection {
   }
 
   /**
-   * Makes a secret; this is the only moment its value is seen. An empty alias asks the server for a generated
-   * one. With `withAlias` the result is `{alias: value}`; should a server keep a generated alias to itself,
-   * the key is empty. ALREADY_EXISTS when the alias is taken. Never sent a second time by itself.
+   * Makes a secret. Its value cannot be read again. With an empty alias the server generates one. With `withAlias` the
+   * result is `{alias: value}`, with an empty key if the alias is unknown. ALREADY_EXISTS when it is taken. Never retried.
    */
   createSecret(alias: string | undefined, options: { withAlias: true }): Promise<Record<string, string>>;
   createSecret(alias?: string, options?: { withAlias?: false | undefined }): Promise<string>;
@@ -185,7 +184,7 @@ export class GraphConnection {
       session.send(session.request({ server: 'rest', method: 'GET', path: '/echo' })),
     );
     if (reply.status === 401 || reply.status === 403 || reply.body.includes('REST-10016')) return 'on';
-    // Any web server answers 200 to something; only the echo itself says that no token is wanted.
+    // Any web server may answer 200, so the answer must be that of the echo endpoint.
     return reply.status === 200 && readEnvelope(reply)?.refused === false ? 'off' : 'unknown';
   }
 
@@ -221,7 +220,7 @@ export class GraphConnection {
     );
   }
 
-  /** Where a call begins: all it sends, the question for the version included, shares one time limit. */
+  /** Begins a call: all its requests, the version request included, share one time limit. */
   #begin(): Send {
     const until = performance.now() + this.#http.timeoutMs;
     return async (request) => {
@@ -229,7 +228,10 @@ export class GraphConnection {
     };
   }
 
-  /** One call. When its first answer shows that another version answers by now, it is made anew for that one. */
+  /**
+   * Runs one call. When its first answer shows that the server was upgraded, the call is repeated for the new
+   * version.
+   */
   async #run<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
     const send = this.#begin();
     const opened = await openProtocol(this.#settings, send, true);

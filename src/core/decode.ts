@@ -50,13 +50,16 @@ const ENTITIES: Readonly<Record<string, string>> = {
   verbar: '|',
   vert: '|',
 };
-/** And for U+00A0 to U+00FF, in order. */
+/** The HTML names of U+00A0 to U+00FF, in order. */
 const LATIN =
   'nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup sup acute micro para middot cedil sup ordm raquo frac frac frac iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml'.split(
     ' ',
   );
 
-/** The text as it is, and decoded again and again while that changes anything: servers behind each other each escape once. */
+/**
+ * The text as it is, and decoded again and again until nothing changes: each of several servers in a chain may have
+ * escaped it once.
+ */
 export function decodings(text: string): Decoded[] {
   const all = [asBytes(text)];
   for (let round = 0; round < 4; round++) {
@@ -141,7 +144,7 @@ function decodeOnce({ bytes, starts, ends }: Decoded): Decoded | undefined {
   return { bytes: parts.join(''), starts: decodedStarts, ends: decodedEnds };
 }
 
-/** The bytes an escape stands for; undefined when it is none. */
+/** The bytes that an escape stands for; undefined when the match is not an escape. */
 function meaningOf(found: RegExpExecArray): string | undefined {
   const [, percent, decimal, hex, name, high, low, unit, point, byte, control] = found;
   const raw = percent ?? byte;

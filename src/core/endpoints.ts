@@ -15,7 +15,7 @@ export interface Endpoints {
   readonly gsqlUrl?: string | undefined;
 }
 
-/** The two effective base URLs, in the one spelling of `normalizeBaseUrl`. A credential belongs to such a pair. */
+/** The two effective base URLs, as `normalizeBaseUrl` writes them. A credential belongs to such a pair. */
 export interface Servers {
   /** The REST server (RESTPP). */
   readonly restUrl: string;
@@ -84,18 +84,18 @@ export function isLoopbackHost(hostname: string): boolean {
 }
 
 /**
- * A base URL in its one spelling: lower-case host, default port left out, no trailing slash.
- * Throws USAGE on anything but http and https, and on user name, password, query or fragment in it.
+ * A normalized base URL: lower-case host, default port left out, no trailing slash. Throws USAGE on anything but http
+ * and https, and on user name, password, query or fragment in it.
  */
 export function normalizeBaseUrl(text: string, setting: string): string {
   const url = parse(text, setting);
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
-/** `host` in its one spelling: scheme and host, nothing else. Throws USAGE on a port or a path. */
+/** `host`, normalized: scheme and host, nothing else. Throws USAGE on a port or a path. */
 export function normalizeHost(text: string): string {
   const url = parse(text, 'host');
-  // The URL class hides a port that is the scheme's own, so the text is looked at as well.
+  // The URL class drops the default port of the scheme, so the text is checked as well.
   const typedPort = /^[a-z]+:\/\/(?:\[[^\]]*\]|[^:/]*):\d/i.test(text.trim());
   if (url.port !== '' || typedPort) {
     throw settingError(
@@ -131,7 +131,7 @@ function withPort(address: string, port: number): string {
   return url.origin;
 }
 
-/** Why an address is not taken. @param url the text as a URL, if it is one */
+/** The error for an address that is not valid. @param url the text as a URL, if it is one */
 function addressError(url: URL | undefined, text: string, setting: string): GraphException {
   if (!/^https?:\/\//i.test(text)) {
     return settingError(

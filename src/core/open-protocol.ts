@@ -16,7 +16,7 @@ import {
 
 type Send = Session['send'];
 
-/** What a connection knows, whatever version answers. */
+/** The settings of a connection, which do not depend on the server's version. */
 export interface ConnectionSettings {
   readonly endpoints: Endpoints;
   readonly graph: string | undefined;
@@ -33,7 +33,7 @@ const PROTOCOLS = { '3.0': protocolV3, '3.5': protocolV3, '4': protocolV4 } as c
 
 /**
  * The options of a connection, checked.
- * @param token the token that the connection has at the moment
+ * @param token returns the connection's current token
  * @throws GraphException USAGE
  */
 export function readOptions(
@@ -83,7 +83,9 @@ export interface Opened extends Session {
   tokenOr(given: GivenCredential | undefined, verb: string): BoundCredential;
 }
 
-/** Thrown out of a call whose first answer showed that another version answers by now. Nothing was done. */
+/**
+ * Thrown when the first answer of a call shows that the server has another version than before. Nothing was changed.
+ */
 export class VersionChanged extends Error {}
 
 /** @param recheck whether to ask for the version again when the first answer does not fit it */
@@ -131,7 +133,7 @@ export async function openProtocol(
           throw new VersionChanged();
         return reply;
       } catch (error) {
-        // Where the REST server is follows from the version, so nobody may be there any more.
+        // The address of the REST server depends on the version, so after an upgrade the old address may not answer.
         const nobodyThere = error instanceof GraphException && error.code === 'NETWORK' && !error.ambiguous;
         if (mayHaveChanged && nobodyThere && request.server === 'rest' && (await hasChanged()))
           throw new VersionChanged();
@@ -153,7 +155,10 @@ export async function openProtocol(
   };
 }
 
-/** A credential of the pair that the old version had. Its owner may have one for the new pair; that is for the next call. */
+/**
+ * The error for a credential that belongs to the base URLs of the old version. The next call uses a credential of the
+ * new ones.
+ */
 export function belongsToOldVersion(
   error: unknown,
   { version, servers }: Opened,

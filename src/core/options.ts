@@ -5,8 +5,8 @@ import type { ServerVersion } from './protocol/version.js';
 import type { GivenCredential } from './sensitive.js';
 
 /**
- * Where, as whom and how. A credential may be a plain string or `Sensitive`, which belongs to this connection's
- * pair of base URLs, or a `BoundCredential`, which is refused (HOST_MISMATCH) when its pair is another.
+ * The servers, the user, and how to connect. A credential may be a plain string or `Sensitive`, which belongs to this
+ * connection's pair of base URLs, or a `BoundCredential`, which is refused (HOST_MISMATCH) when its pair is another.
  */
 export interface ConnectionOptions extends Endpoints {
   /** The graph that secrets and tokens are for. 3.x needs it for secrets, and to mint by password. */

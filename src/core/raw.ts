@@ -9,7 +9,7 @@ import { withoutCredentials } from './redact.js';
 
 const RAW_MAX_BYTES = 64 * 1024 * 1024;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** Set by the connection itself, or able to change where the request ends. */
+/** Headers that the connection sets itself, or that could redirect the request. */
 const OWN_HEADERS = new Set([
   'authorization',
   'connection',
@@ -23,7 +23,7 @@ const OWN_HEADERS = new Set([
   'upgrade',
 ]);
 const TOKEN_CODES = new Set(['REST-10016', 'REST-10018', 'REST-10019']);
-/** Refusals are short; large answers are not parsed to look for one. */
+/** Refusals are short, so larger answers are not parsed. */
 const LONGEST_REFUSAL = 16_384;
 
 /**
@@ -97,7 +97,7 @@ function refuseDangerous(method: string, target: URL): void {
   }
 }
 
-/** Decodes until nothing changes, for servers behind each other each decode once. */
+/** Decodes until nothing changes, since each of several servers in a chain decodes once. */
 function decodeFully(text: string): string {
   let current = text;
   for (let round = 0; round < 8; round++) {
@@ -112,7 +112,7 @@ function decodeFully(text: string): string {
   });
 }
 
-/** The answer for the caller; one that refuses the credential is thrown unless it is to be kept. */
+/** The answer for the caller. An answer that refuses the credential is thrown, unless `keepRefusal` is set. */
 export function checkRawReply(request: HttpRequest, reply: HttpReply, options: RawOptions): RawReply {
   const { status, headers } = reply;
   // The service server puts the login into its session cookie and the cookie into its texts.
@@ -122,7 +122,7 @@ export function checkRawReply(request: HttpRequest, reply: HttpReply, options: R
   const refused = refusalOf(request, reply);
   if (refused === undefined) return { status, headers, body };
   if (!options.keepRefusal) throw refused;
-  // Servers quote the token they do not like, and refusals are what people show each other.
+  // Servers quote the token that they refuse, and people share error messages.
   return { status, headers, body: withoutCredentials(body, hiddenIn(request)), refusal: refused };
 }
 

@@ -2,7 +2,7 @@ import { decodings, GAPS, withoutGaps } from './decode.js';
 import type { Sensitive } from './sensitive.js';
 
 const MAX_SHOWN = 500;
-/** Shorter values would blot out half of an innocent sentence. */
+/** Hiding shorter values would remove ordinary words. */
 const SHORTEST_HIDDEN = 4;
 const ESC = String.fromCharCode(0x1b);
 const BEL = String.fromCharCode(0x07);
@@ -16,11 +16,12 @@ const JWT = /\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/gu;
 const RAW_CREDENTIAL = /\b(?=[a-z]*\d)[a-z0-9]{32}\b/gu;
 
 /**
- * Words of a server in a form that may be shown: one line, 500 characters at most, without terminal escapes,
- * control and direction characters, and without credentials (those named, and all that look like one).
+ * A server's text in a form that may be shown: one line, 500 characters at most, without terminal escapes, control
+ * and direction characters, and without credentials (those named, and all that look like one).
  */
 export function redactServerText(text: string, hide: readonly (Sensitive | undefined)[] = []): string {
-  // Before the cut, which might halve one, and again when nothing stands between its letters any more.
+  // Before the text is cut, which might halve a credential, and again when no control characters stand between its
+  // letters.
   let shown = withoutCredentials(text, hide).slice(0, 20 * MAX_SHOWN);
   shown = shown.replace(TERMINAL, '').replace(INVISIBLE, ' ').trim();
   shown = withoutCredentials(shown, hide);
@@ -37,7 +38,7 @@ export function withoutCredentials(text: string, hide: readonly (Sensitive | und
   const values = new Set(hide.flatMap((one) => one?.reveal() ?? []));
   const hidden = [...values].filter((value) => value.length >= SHORTEST_HIDDEN).map(encodings);
   if (hidden.length === 0 || text === '') return text;
-  const split = [...values].flatMap(splitSpellings);
+  const split = [...values].flatMap(encodingsWithoutGaps);
   const spans: [from: number, to: number][] = [];
   const whole = decodings(text).map((decoded) => ({ decoded, needles: hidden.flat() }));
   const joined = whole.flatMap(({ decoded }) => {
@@ -74,8 +75,8 @@ const BASE64 = /[A-Za-z0-9+/=]/;
 const SHORTEST_SPLIT = 8;
 
 /** How a value reads when everything that cannot be seen is taken out: base64 and hex are wrapped into lines, for example. */
-function splitSpellings(value: string): Spelling[] {
-  const all = spellings(value).map(({ view, text }) => ({
+function encodingsWithoutGaps(value: string): EncodedValue[] {
+  const all = encodings(value).map(({ view, text }) => ({
     view,
     text: view === 'plain' ? text.replace(GAPS, '') : text,
   }));
@@ -84,17 +85,17 @@ function splitSpellings(value: string): Spelling[] {
 /** Fewer characters of base64 stand in innocent texts too. */
 const SHORTEST_BASE64 = 7;
 
-interface Spelling {
+interface EncodedValue {
   readonly view: 'plain' | 'hex' | 'base64';
   readonly text: string;
   /** Whether all of the base64 around it goes as well. */
   readonly run?: true;
 }
 
-function encodings(value: string): Spelling[] {
+function encodings(value: string): EncodedValue[] {
   const bytes = Buffer.from(value);
   const plain = bytes.toString('latin1').toLowerCase();
-  const found: Spelling[] = [
+  const found: EncodedValue[] = [
     { view: 'plain', text: plain },
     { view: 'hex', text: bytes.toString('hex') },
   ];

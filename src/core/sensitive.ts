@@ -78,7 +78,7 @@ export function sensitiveOf(credential: Sensitive | BoundCredential): Sensitive 
   return credential instanceof BoundCredential ? credential.value : credential;
 }
 
-/** A credential that has a pair keeps it. */
+/** A credential that is already bound to a pair stays bound to it. */
 export function bindTo(
   servers: Servers,
   credential: Sensitive | BoundCredential | undefined,

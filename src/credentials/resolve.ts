@@ -16,7 +16,7 @@ export type CredentialLevel =
   | 'store'
   | 'prompt';
 
-/** A pair of base URLs; `in force` is that of the connection, which may find out that its server has been upgraded. */
+/** A pair of base URLs. `in force` means the pair of the connection, which changes when its server was upgraded. */
 export type BoundTo = Servers | 'in force';
 
 export interface CredentialSource {
@@ -24,7 +24,7 @@ export interface CredentialSource {
   readonly level: CredentialLevel;
   /** For people: `--password-stdin`, `GRAPHCRED_SECRET`, `profile prod: secretCommand`. */
   readonly label: string;
-  /** Stands for the value where reading it costs something: the command's words, the saved secret's name. */
+  /** Identifies the value where reading it would be slow: the words of the command, the name of the saved secret. */
   readonly reference?: string;
   /** Whose secret or password it is, when the source knows. */
   readonly username?: string;
@@ -45,7 +45,7 @@ export interface Credential {
   readonly username: string | undefined;
   /** The name of a saved secret. */
   readonly alias?: string | undefined;
-  /** Who a token minted with it belongs to. Never holds the value, and not enough of it to guess it. */
+  /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */
   readonly principal: string;
   /** The pair of base URLs it belongs to. */
   servers(): Promise<BoundTo>;
@@ -56,7 +56,7 @@ export interface Credential {
 export type Purpose = 'mint' | 'login';
 
 /**
- * Picks from the nearest level that has a credential the kind that the purpose prefers.
+ * Takes the highest level that has a credential and picks there the kind that the purpose prefers.
  * @param sources at least one
  * @param username the user name in force, if any
  */

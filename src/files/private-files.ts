@@ -4,7 +4,7 @@ import { GraphException } from '../core/errors.js';
 
 const ATTEMPTS = 10;
 const PAUSE_MS = 20;
-/** How Windows refuses to replace a file that another process has open for a moment, such as a virus scanner. */
+/** The errors of Windows when another process, such as a virus scanner, has the file open. */
 const IN_USE = new Set(['EPERM', 'EACCES', 'EBUSY']);
 
 /**
@@ -114,7 +114,7 @@ export function removeFile(file: string): void {
   }
 }
 
-/** For what is in the way of nobody: its failure must not hide why it has to go. */
+/** For clean-up: a failure here must not hide the original error. */
 export function removeQuietly(file: string): void {
   try {
     fs.unlinkSync(file);
@@ -156,9 +156,9 @@ export type Checked =
 const MAX_BYTES = 1_000_000;
 
 /**
- * Reads a small file whose content will be believed. `undefined` when there is none; refused when it is not
- * a plain file of this user, when others can change it, or when it is too large. Windows has neither owners nor modes
- * to look at.
+ * Reads a small file whose content will be trusted. `undefined` when there is none; refused when it is not a regular
+ * file of this user, when others can change it, or when it is too large. Windows has neither owners nor modes to look
+ * at.
  */
 export function readChecked(file: string, maxBytes = MAX_BYTES): Checked | undefined {
   let fd: number;

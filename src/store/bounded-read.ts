@@ -15,8 +15,8 @@ const PAUSE_MS = 20;
 const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
 
 /**
- * Reads a file or a pipe that the user named. Throws an error of the file system, or one whose message says what is
- * wrong with it: a device, too large, nobody writes.
+ * Reads a file or a pipe that the user named. Throws an error of the file system, or one whose message gives the
+ * reason: a device, too large, a pipe without a writer.
  */
 export async function readBounded(file: string, { maxBytes, timeoutMs }: ReadLimits): Promise<BoundedText> {
   // Non-blocking, because opening a pipe would wait for a writer.
@@ -32,7 +32,7 @@ export async function readBounded(file: string, { maxBytes, timeoutMs }: ReadLim
       length += part ?? 0;
       if (length > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`);
       if (part) continue;
-      // A pipe that nobody has opened for writing yet reads like an empty file.
+      // A pipe without a writer reads like an empty file.
       if (part === 0 && (length > 0 || !isPipe)) break;
       if (process.uptime() > deadline)
         throw new Error(`nobody wrote it to the end within ${Math.round(timeoutMs / 1000)} s`);

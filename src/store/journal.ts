@@ -4,13 +4,13 @@ import { hashOf } from './records.js';
 
 /** What a long job has come to, so that the next run can go on from there. Never a credential. */
 export interface Journal {
-  /** The step written down last; undefined when nothing is pending, or what is there cannot be believed. */
+  /** The step written last; undefined when nothing is pending or the entry is not valid. */
   read(): string | undefined;
   /** Throws STORE_UNAVAILABLE. */
   write(step: string): void;
   /** Throws STORE_UNAVAILABLE. */
   remove(): void;
-  /** The lock that keeps two runs of the job apart. */
+  /** The lock that prevents two runs of the job at the same time. */
   readonly lockFile: string;
 }
 

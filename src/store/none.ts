@@ -1,6 +1,6 @@
 import type { Store } from './store.js';
 
-/** Keeps nothing and finds nothing. */
+/** Stores nothing and finds nothing. */
 export const noneStore: Store = {
   name: 'none',
   find: async () => undefined,

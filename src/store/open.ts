@@ -7,8 +7,8 @@ import type { RedisStoreOptions } from './redis/store.js';
 import type { Store, StoreName, StoreOptions } from './store.js';
 
 /**
- * The store of that name; who keeps tokens in files never pays for the session bus. Opening touches nothing:
- * errors come from the first use, except that `redis` needs its address and a store key that all machines have.
+ * The store of that name. Only the code of that store is loaded. Opening does not access it: errors come from the
+ * first use, except that `redis` needs its address and a store key that all machines have.
  */
 export async function openStore(name: StoreName, options: StoreOptions): Promise<Store> {
   switch (name) {

@@ -3,10 +3,10 @@ import path from 'node:path';
 import { readChecked, removeFile, type Staged, stageFile } from '../files/private-files.js';
 import type { StoreRecord } from './store.js';
 
-/** A record as it lies on the disk. */
+/** A record as written to the disk. */
 export interface Entry {
   readonly record: StoreRecord;
-  /** The encrypted value, when the file store keeps it. */
+  /** The encrypted value, if it is in the file store. */
   readonly sealed?: string;
 }
 
@@ -23,7 +23,7 @@ export function entryPath(
   return path.join(stateDir, `${kind}-${hashOf(key)}.${suffix}`);
 }
 
-/** The entry of a key, whichever store keeps its value. What cannot be believed or read counts as absent. */
+/** The entry of a key, in any store. An entry that is not valid or cannot be read counts as absent. */
 export function readEntry(stateDir: string, key: string, warn: (message: string) => void): Entry | undefined {
   for (const kind of KINDS) {
     const entry = readEntryFile(entryPath(stateDir, kind, key, 'json'), warn);

@@ -3,7 +3,7 @@ import type { Sensitive } from '../core/sensitive.js';
 
 export type StoreName = 'keychain' | 'file' | 'redis' | 'none';
 
-/** What may be written down in plain text about a kept value: never the value itself. */
+/** What may be written in plain text about a stored value: never the value itself. */
 export interface StoreRecord {
   /** Version of the record's format. A record with a higher one is left alone and counts as absent. */
   readonly v: 1;
@@ -17,14 +17,14 @@ export interface StoreRecord {
   readonly createdAtUnix: number;
   /** Seconds since 1970; absent on entries that do not expire (secrets, passwords). */
   readonly expiresAtUnix?: number;
-  /** Who, where and what, for lists and for finding related entries. Never a credential. */
+  /** Owner, servers and names, for lists and for finding related entries. Never a credential. */
   readonly info: Readonly<Record<string, string | number | null>>;
 }
 
 /**
- * Where values are kept. No policy inside: expiry, identity and fallback live with the callers.
- * Absence is `undefined` or `false`; failure throws a GraphException with STORE_UNAVAILABLE or STORE_LOCKED;
- * deleting what is not there is not an error.
+ * Stores values. It contains no policy: the callers decide on expiry, identity and fallback. Absence is `undefined`
+ * or `false`; failure throws a GraphException with STORE_UNAVAILABLE or STORE_LOCKED; deleting a missing entry is not
+ * an error.
  */
 export interface Store {
   readonly name: StoreName;
@@ -32,7 +32,7 @@ export interface Store {
   find(key: string): Promise<StoreRecord | undefined>;
   /** The value that belongs to a record; `undefined` when it has vanished or cannot be decrypted. */
   read(record: StoreRecord): Promise<Sensitive | undefined>;
-  /** Keeps value and record, replacing what was there: the value first, the record last. */
+  /** Stores value and record, replacing older ones: the value first, the record last. */
   write(record: StoreRecord, value: Sensitive): Promise<void>;
   /** Removes the value, then the record. False when there was nothing. */
   remove(key: string): Promise<boolean>;
@@ -42,7 +42,7 @@ export interface Store {
    * LOCK_TIMEOUT too.
    */
   removeIf(record: StoreRecord, value: Sensitive | undefined): Promise<boolean>;
-  /** Throws what the next read or write would throw if this store cannot be used now. Changes nothing that is kept. */
+  /** Throws what the next read or write would throw if this store cannot be used now. Changes no stored value. */
   check(): Promise<void>;
   /** Every record of this store, in no order. Never opens the keychain. Unreadable records are skipped. */
   list(): Promise<StoreRecord[]>;
@@ -53,11 +53,11 @@ export interface Store {
   takeTurn(key: string, options: TurnOptions): Promise<Turn | undefined>;
 }
 
-/** The right to ask the server for the token of a key. Nobody else who shares the store has it meanwhile. */
+/** The right to mint the token of a key. No other process that shares the store has it at the same time. */
 export interface Turn {
-  /** Keeps the new token, unless this turn was lost and its new holder has kept one already. */
+  /** Stores the new token, unless this turn was lost and its new holder has already stored one. */
   write(record: StoreRecord, value: Sensitive): Promise<void>;
-  /** Tells those who wait that the server refused. Never throws. */
+  /** Tells the waiting processes that the server refused. Never throws. */
   refuse(refusal: GraphException): Promise<void>;
   /** Gives the turn back. Never throws. */
   release(): Promise<void>;

@@ -10,8 +10,8 @@ const LOCK_MS = 60 * 60_000;
 const TEMPORARY_NAME = /\.(\d+)(?:\.[a-z0-9]+)?\.tmp$/;
 
 /**
- * Clears away what killed processes left behind: temporary files, locks of dead owners, links of locks long
- * given back, refusals nobody waits for any more. Called now and then by those who write; never throws.
+ * Removes what killed processes left behind: temporary files, locks of dead owners, links of released locks, old
+ * refusals. Called now and then by processes that write. Never throws.
  */
 export function sweep({ stateDir, configDir }: { stateDir: string; configDir: string }): void {
   for (const dir of [stateDir, configDir]) {

@@ -25,7 +25,7 @@ export interface AcquireDeps {
   warn(message: string): void;
   /** Fetches the credential, for which a person may have to type or a program to run. No lock is held meanwhile. */
   prepare(): Promise<void>;
-  /** Asks the server; loads the HTTP code, which those who only wait never need. */
+  /** Asks the server; loads the HTTP code, which a waiting process does not need. */
   mint(): Promise<Omit<CachedToken, 'source'>>;
 }
 
@@ -72,8 +72,8 @@ async function acquireFrom(
 }
 
 /**
- * The store has failed: a token from the fallback, else a new one for this call alone. Throws what is no such failure,
- * or must be told.
+ * After a failure of the store: a token from the fallback store, else a new one for this call alone. Rethrows any
+ * other error, and a failure of a required store.
  */
 async function acquireElsewhere(
   error: unknown,
@@ -137,7 +137,7 @@ async function mintInTurn(
   // The holder before this one may have minted it.
   const theirs = await readCachedInTurn(key, options, deps);
   if (theirs) return theirs;
-  // Minted by this machine while the store was away, or did not keep what it was given.
+  // Minted by this machine while the store could not be reached or did not store the token.
   const own = deps.fallback && (await readCachedToken(key, options, { ...deps, store: deps.fallback }));
   if (own) {
     await keep(key, own, options, deps, turn);
@@ -158,7 +158,7 @@ function isRefusal(error: unknown): error is GraphException {
 }
 
 /**
- * Writes a token down; whether that was possible. A store that fails costs a warning, never the token.
+ * Stores a token and returns whether that was possible. A store that fails causes a warning, not an error.
  * @param turn in which it was minted, if it was
  */
 export async function keep(

@@ -31,7 +31,7 @@ function part(text: string): string {
   );
 }
 
-/** Tokens this store holds for an identity, whatever lifetime was asked for; the one that ends last comes first. */
+/** Tokens cached in this store for an identity, with any lifetime. The token that expires last comes first. */
 export async function cachedTokens(
   store: Store,
   identity: Omit<Identity, 'lifetime'>,
@@ -86,7 +86,7 @@ function sameExceptLifetime(
   );
 }
 
-/** Seconds by which clocks are put right every day without anybody noticing. */
+/** Clocks are corrected by this many seconds every day, so a smaller difference has no meaning. */
 const CLOCK_SLACK = 10;
 
 /** A token with all that is known of it. */

@@ -108,7 +108,7 @@ async function described(
 
 /** A `Date` header counts whole seconds, and so does the end of a token: this much is no difference of clocks. */
 const CLOCK_RESOLUTION_SECONDS = 2;
-/** A server whose clock is further off is not corrected for, so an end that lies further away tells nothing either. */
+/** A larger clock difference is not corrected, so an expiry further away gives no information. */
 const LARGEST_SKEW_SECONDS = 86_400;
 
 /**
@@ -118,7 +118,7 @@ const LARGEST_SKEW_SECONDS = 86_400;
 export function localExpiry({ minted, requestedAtMs, answeredAtMs }: Answer, lifetime: number): number {
   const { expiresAtUnix, grantedSeconds, serverTimeUnix } = minted;
   const requestedAt = Math.floor(requestedAtMs / 1000);
-  // The server read its clock at some time between the two, so only what lies outside them is a difference of clocks.
+  // The server read its clock between request and answer, so only a time outside these two shows a clock difference.
   const agrees =
     serverTimeUnix >= requestedAt - CLOCK_RESOLUTION_SECONDS &&
     serverTimeUnix <= answeredAtMs / 1000 + CLOCK_RESOLUTION_SECONDS;
@@ -154,7 +154,7 @@ export async function renewToken(
   return described(connection, version, renewed, lifetime, deps);
 }
 
-/** What the lifetime the server granted says about the one that was asked for. */
+/** Compares the lifetime that the server granted with the one requested. */
 function judgeLifetime(asked: number, granted: number): 'as-asked' | 'thousandth' | 'longer' | 'shorter' {
   // The clock's grain blurs short lifetimes, of which a tenth is less than that.
   const thousandth = Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000);

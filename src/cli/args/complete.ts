@@ -21,7 +21,7 @@ export async function complete(ctx: Context, words: readonly string[]): Promise<
   try {
     answer = await answerTo(ctx, words);
   } catch {
-    // A config file that cannot be read is told by the commands; here it would only spoil the line being typed.
+    // A config file that cannot be read is reported by the commands. A message here would break the line being typed.
   }
   if (typeof answer === 'string') ctx.stdout.write(`${answer}\n`);
   else

@@ -53,7 +53,7 @@ const TARGET: readonly OptionSpec[] = [
   option('insecure', 'do not verify the server certificate (insecure)'),
 ];
 
-/** Who asks. */
+/** Options of the user. */
 const CREDENTIALS: readonly OptionSpec[] = [
   option('username', 'user name', 'name', { short: 'u' }),
   option('password-stdin', 'read the password from stdin'),

@@ -64,7 +64,7 @@ export async function run(call: Call): Promise<number> {
 function named(error: unknown): GraphException {
   if (error instanceof GraphException) return error;
   const { name } = error instanceof Error ? error : new Error();
-  // Closing a prompt is no bug. Of anything else only the kind is told: its text may quote what it worked on.
+  // A closed prompt is not a bug. Of any other error only the name is shown, since its text may quote a credential.
   if (isClosedPrompt(error)) return new GraphException('CANCELLED', 'Cancelled.');
   return new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
     hint: 'please report it, with the command you typed',
@@ -104,7 +104,7 @@ interface Minted {
 }
 
 /**
- * A signal while the token is made must not leave one that nobody revokes.
+ * Revokes the token when a signal arrives while it is minted.
  * @returns the exit status when a signal came before the command was started
  */
 async function mintInterruptibly(session: Session): Promise<Minted | number> {
@@ -126,7 +126,7 @@ async function mintInterruptibly(session: Session): Promise<Minted | number> {
   }
 }
 
-/** A token nobody else has: never from the store, never into it, and gone at the end. */
+/** A token for this call alone: never from the store, never into it, and revoked at the end. */
 async function mintForThisCall(session: Session, interruption: Interruption): Promise<Minted> {
   const { call } = session;
   const { report } = call;
@@ -137,7 +137,7 @@ async function mintForThisCall(session: Session, interruption: Interruption): Pr
   const held: CachedToken = { ...minted, source: 'server' };
   const revoke = async () => {
     try {
-      // However long it took to get the token, giving it back has its own time.
+      // Revoking has a time limit of its own, however long minting took.
       session.timeLeft.ms = REVOKE_MS;
       const { connection, version } = await connect({ ...session, timeoutMs: REVOKE_MS }, credential);
       const token = new BoundCredential(held.token, held.servers);

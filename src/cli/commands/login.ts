@@ -125,7 +125,7 @@ function profileOf(session: Session, credential: Credential): ProfileToWrite {
   const addresses = Object.entries(target.endpoints).filter(([, value]) => value !== undefined);
   return {
     ...(Object.fromEntries(addresses) as Record<string, string | number>),
-    // Nobody named a host: then it is this machine, and the profile says so.
+    // Without a host, the default (this machine) is written to the profile.
     ...(target.endpoints.host === undefined &&
       target.endpoints.gsqlUrl === undefined && { host: target.host }),
     ...(graph !== undefined && { graph }),

@@ -76,7 +76,7 @@ interface Outcome {
   readonly failure?: GraphException;
 }
 
-/** The server first: what it could not be told, or may not be told by this credential, stays held. */
+/** The server first: a token that could not be revoked stays in the store. */
 async function revoke(session: Session, store: Store, records: readonly StoreRecord[]): Promise<Outcome> {
   const tokens = records.filter(({ kind }) => kind === 'token');
   const others = records.filter(({ kind }) => kind !== 'token');
@@ -113,7 +113,7 @@ async function revoke(session: Session, store: Store, records: readonly StoreRec
       });
     }
   }
-  // A credential is what the rest could be revoked with.
+  // The credential stays as long as tokens remain that it could revoke.
   return kept.length === 0
     ? { gone: [...gone, ...others], kept }
     : { gone, kept, ...(failure && { failure }) };

@@ -23,7 +23,7 @@ export async function run(call: Call): Promise<number> {
   const endWithWindow = watchWindow(ctx);
   try {
     if (child) return await runBeside(sandbox, args, ctx);
-    // Whoever reads the line may stop the sandbox at once.
+    // A program that reads the line may stop the sandbox at once.
     const stopped = ctx.stopped();
     report.result(sandbox.readyLine());
     if (ctx.stdout.isTTY) for (const line of firstCall(sandbox)) report.note(line);

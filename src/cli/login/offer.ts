@@ -8,12 +8,12 @@ import { findVersion } from '../session/connect.js';
 import { open } from '../session/store.js';
 import type { Session } from '../session/types.js';
 
-/** What a login is going to keep. */
+/** The choices of a login: what is stored, and where. */
 export interface LoginChoices {
   readonly store: Store;
   /** The store chosen because the first one cannot be used. */
   readonly instead: StoreName | undefined;
-  /** The name of the secret to keep. */
+  /** The name of the secret to store. */
   readonly alias: string | undefined;
   /** A secret that is saved here already and does for this profile. */
   readonly savedAlias: string | undefined;
@@ -22,8 +22,8 @@ export interface LoginChoices {
 }
 
 /**
- * Every question of a login that comes after the server took the credential; nothing is written yet, so whoever stops
- * at one leaves no trace.
+ * Asks the questions of a login that follow once the server has accepted the credential. Nothing is written yet, so a
+ * person who stops here leaves nothing behind.
  * @param taken the aliases that are taken, as far as they are known
  */
 export async function offer(
@@ -43,7 +43,7 @@ export async function offer(
   return { store, instead, alias, savedAlias, password, makeDefault: await becomesDefault(session) };
 }
 
-/** The store, tried out if something is to be kept. One that cannot be used is a question, where there is somebody to ask. */
+/** The store, tested if something is to be stored. If it cannot be used, the person is asked for another one. */
 async function usableStore(
   session: Session,
   credential: Credential,
@@ -90,7 +90,7 @@ async function aliasSavedHere(
   return names.size === 1 ? [...names][0] : undefined;
 }
 
-/** The name under which a secret is kept for the next time: the one that was given, or a new one if the person wants it. */
+/** The name under which a secret is stored: the given one, or a new one if the person wants that. */
 async function aliasToKeep(
   { call, canPrompt }: Session,
   credential: Credential,

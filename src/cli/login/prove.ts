@@ -24,7 +24,7 @@ export interface LoggedIn {
 export async function logIn(session: Session, store: Store): Promise<LoggedIn> {
   const { call, canPrompt } = session;
   const purpose = call.flags['save-password'] === true ? 'login' : 'mint';
-  // A saved secret cannot create another one, so a person who logs in uses a password.
+  // A saved secret cannot create another secret, so a login uses a password.
   let from = canPrompt ? passwordsOf(store) : store;
   for (let attemptsLeft = MAX_ATTEMPTS - 1; ; attemptsLeft--) {
     const credential = await findCredential(session, purpose, async () => from);
@@ -89,7 +89,7 @@ export async function proveGraph(
       if (failure !== undefined && call.interruption?.status !== undefined) throw failure;
     } else await connected.connection.mintToken({ lifetime: PROOF_SECONDS, secret });
   } catch (error) {
-    // A user who may not mint is logged in all the same; the graph stays unproven.
+    // A user without the privilege to mint is logged in; the graph is then not checked.
     if (error instanceof GraphException && error.code === 'PERMISSION_DENIED') return;
     throw call.interruption?.status === undefined || secret !== undefined ? error : withPruneHint(error);
   }

@@ -7,9 +7,9 @@ import { openSession } from '../session/session.js';
 import type { Session } from '../session/types.js';
 
 /**
- * The session of the profile that is about to be written: asks for what is missing, if somebody is there to ask.
- * Only the user's own config file is looked at, and of that only the same profile.
- * @throws GraphException USAGE for a profile name that a config file does not take
+ * The session of the profile that is about to be written: asks for missing settings on a terminal. Reads only the
+ * user's own config file, and there only the same profile.
+ * @throws GraphException USAGE for a profile name that is not valid in a config file
  */
 export async function openCompleted(call: Call): Promise<Session> {
   const answers: Record<string, string> = {};

@@ -14,7 +14,7 @@ import type { LoginChoices } from './offer.js';
 import type { LoggedIn } from './prove.js';
 
 export interface Made {
-  /** The value of the secret to keep. */
+  /** The value of the secret to store. */
   readonly value: Sensitive | undefined;
   /** Whether the server made it just now. */
   readonly isNew: boolean;
@@ -22,7 +22,7 @@ export interface Made {
   readonly failure: GraphException | undefined;
 }
 
-/** The secret to keep: the one that was given, or one that the server makes. */
+/** The secret to store: the given one, or a new one from the server. */
 export async function makeSecret(
   session: Session,
   { connected, credential }: LoggedIn,

@@ -66,7 +66,7 @@ export function exitStatus(code: ErrorCode): number {
   return EXITS.find((row) => row.codes.includes(code))?.status ?? 1;
 }
 
-/** Whether the same call may succeed later without anybody changing anything. */
+/** Whether the same call may succeed later without any change. */
 export function isRetryable(error: GraphException): boolean {
   if (error.retryable !== undefined) return error.retryable;
   const status = exitStatus(error.code);

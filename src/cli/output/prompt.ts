@@ -20,7 +20,7 @@ const PLAIN = {
   },
 };
 
-// inquirer writes to stdout unless told otherwise, and stdout is for the result alone.
+// inquirer writes to stdout by default, and stdout is for the result alone.
 async function ask(call: Call) {
   const { createPromptModule } = await import('inquirer');
   const closed = new AbortController();

@@ -19,7 +19,7 @@ export function createReport(ctx: Context): Report {
     report.clear();
     ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
   };
-  // Most of what is said needs no look at every letter's kind, and V8 takes long to read the tables for that.
+  // Most lines are plain ASCII, and V8 loads the Unicode tables slowly.
   const say = (text: string) => tell(`graphcred: ${PLAIN.test(text) ? text : singleLine(text)}`);
   const warned = new Set<string>();
   let json: boolean | undefined;

@@ -8,7 +8,7 @@ const MIN_COLUMN_WIDTH = 6;
 interface FitOptions {
   /** Columns of the terminal; undefined where nothing is cut, as in a pipe. */
   readonly width: number | undefined;
-  /** The columns that give way, the one that matters least first. */
+  /** The columns to shrink, the least important first. */
   readonly shrinkOrder: readonly number[];
   /** Whether long cells go on in the next line instead of losing their end. */
   readonly wrap?: boolean;
@@ -100,7 +100,7 @@ export function saysNoColour({ ctx, flags }: Call): boolean {
   return flags['no-color'] === true || Boolean(ctx.env.NO_COLOR) || ctx.env.TERM === 'dumb';
 }
 
-/** Colours for stdout: on a terminal, unless somebody said no. */
+/** Colours for stdout: on a terminal, unless they are switched off. */
 export async function colours(call: Call): Promise<Colours> {
   if (!call.ctx.stdout.isTTY || saysNoColour(call)) return PLAIN;
   const { Chalk } = await import('chalk');

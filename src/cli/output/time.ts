@@ -1,4 +1,4 @@
-/** A moment, both ways programs like it: `2023-11-21T22:13:20Z` and seconds since 1970. */
+/** A time in the two forms that programs read: `2023-11-21T22:13:20Z` and seconds since 1970. */
 export function times<N extends string>(name: N, unix: number): Record<string, string | number> {
   return { [`${name}At`]: isoSeconds(unix), [`${name}AtUnix`]: unix };
 }
@@ -15,7 +15,7 @@ const UNITS = [
   ['d', 86_400],
 ] as const;
 
-/** A length of time for people, rounded to the nearest of a unit of which there are at least two. */
+/** A duration for people, in the largest unit of which there are at least two, rounded. */
 export function formatDuration(seconds: number): string {
   const [unit, size] = UNITS.findLast(([, each]) => Math.round(seconds / each) >= 2) ?? UNITS[0];
   return `${Math.max(0, Math.round(seconds / size))}${unit}`;

@@ -24,8 +24,8 @@ export interface InUse {
 const SECRET_RECORD = /^secret-[0-9a-f]{28}\.json$/;
 
 /**
- * Every secret that this machine uses, wherever it knows it from.
- * @throws GraphException STORE_UNAVAILABLE when it cannot be told which one a saved secret is
+ * Every secret that this machine uses, from settings and stores.
+ * @throws GraphException STORE_UNAVAILABLE when a saved secret cannot be read and compared
  */
 export async function secretsInUse({ session, credential }: Login): Promise<InUse> {
   const aliases = new Set<string>();
@@ -99,7 +99,7 @@ function locationsOf(options: FindOptions): ConfigLocation[] {
   return found;
 }
 
-/** What any store keeps, for whatever server: the same one may go by another name. */
+/** Secrets of all stores and servers: the same server may have several host names. */
 async function addSaved(
   session: Session,
   aliases: Set<string>,
@@ -116,7 +116,7 @@ async function addSaved(
     else if (alias === undefined)
       throw cannotTell('a saved secret cannot be read, and its alias is not known');
   }
-  // A record that does not count, for its mode for example, is somebody's all the same.
+  // A record that is ignored, for example because of its mode, may still belong to a secret in use.
   for (const name of recordFiles(stateDir)) {
     const info = readInfo(path.join(stateDir, name));
     const alias = info && knownAlias(info);
@@ -154,7 +154,7 @@ function recordFiles(stateDir: string): string[] {
 function readInfo(file: string): StoreRecord['info'] | undefined {
   try {
     const { info, key } = JSON.parse(fs.readFileSync(file, 'utf8'));
-    // A trial entry that stayed behind is nobody's.
+    // An entry left over from a test of the store belongs to no secret.
     if (String(key).startsWith('trial entry ')) return { alias: '' };
     return typeof info === 'object' && info !== null ? info : undefined;
   } catch {

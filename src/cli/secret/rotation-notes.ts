@@ -34,7 +34,7 @@ export function pendingRotation(journal: Journal): Progress | undefined {
   }
 }
 
-/** @param journal undefined where nothing is kept: then the notes live as long as the process */
+/** @param journal undefined without a store: then the notes last as long as the process */
 export function rotationNotes(journal: Journal | undefined, from: Progress): RotationNotes {
   let now = from;
   const write = () => {

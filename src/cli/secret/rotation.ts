@@ -20,9 +20,9 @@ const PROOF_SECONDS = 300;
 const RECENT_SECONDS = 600;
 
 /**
- * Gives `alias` a new value, going on from what is written down.
+ * Gives `alias` a new value, and continues a rotation that was interrupted.
  * @returns the new value
- * @throws GraphException ALREADY_EXISTS when `next` is somebody else's; nothing was changed then
+ * @throws GraphException ALREADY_EXISTS when another secret is named `next`; nothing is changed then
  */
 export async function rotate(
   login: Login,
@@ -33,7 +33,7 @@ export async function rotate(
   const { report, ctx } = session.call;
   const username = credential.username;
   let { connection } = login;
-  // To stop between two steps helps nobody, so each of them has the whole time for itself.
+  // Stopping between two steps would leave the rotation half done, so each step has the full time limit.
   session.timeLeft.ms = Number.POSITIVE_INFINITY;
 
   const kept = async (name: string) => {
@@ -44,7 +44,7 @@ export async function rotate(
   const listed = async (name: string): Promise<Secret | undefined> =>
     (await connection.listSecrets()).find((one) => one.alias === name);
 
-  /** A dropped secret logs nobody in: where a secret is the login, it has to be one that lives. */
+  /** A dropped secret cannot log in: if a secret is the login, it must be one that still exists. */
   const logInWith = async (value: Sensitive | undefined) => {
     if (value !== undefined && credential.kind === 'secret')
       ({ connection } = await connect(session, { ...credential, value: async () => value }));
@@ -57,7 +57,7 @@ export async function rotate(
     await forget(name, masked);
     const { failed } = await connection.dropSecrets([name]);
     if (failed) throw failed.error;
-    // Somebody who still had the value may have minted from it meanwhile.
+    // Another process that had the old value may have minted from it meanwhile.
     await forget(name);
   };
 
@@ -105,7 +105,7 @@ export async function rotate(
     return make(next);
   };
 
-  /** Whether a secret named `next` was made by this rotation, as far as anybody can tell. */
+  /** Whether a secret named `next` was probably made by this rotation. */
   const isOurs = async ({ masked }: Secret, { next: made, atUnix = 0, old }: Progress): Promise<boolean> => {
     if (made !== undefined) return masked === made;
     // The answer to our request got lost. Another rotation meanwhile would have changed the alias.
@@ -114,14 +114,14 @@ export async function rotate(
   };
 
   const begin = async (): Promise<Sensitive> => {
-    // Left over from another time: it must not be taken for the one about to be made.
+    // A leftover of an earlier rotation must not be confused with the new secret.
     await forget(next);
     try {
       return await make(next);
     } catch (error) {
       if (!(error instanceof GraphException) || error.ambiguous || notes.read().next !== undefined)
         throw error;
-      // Nothing was made, and a later run must not believe so.
+      // Nothing was made, so the note is removed: a later run would believe otherwise.
       notes.remove();
       throw error.code === 'ALREADY_EXISTS' ? nameTaken(next, alias) : error;
     }
@@ -131,7 +131,7 @@ export async function rotate(
   const past = (name: Progress['step']) => STEPS.indexOf(step) > STEPS.indexOf(name);
   let value: Sensitive | undefined;
   if (!past('alias')) {
-    // The login of this call may be the very secret that an earlier run has dropped.
+    // The login of this call may be the secret that an earlier run has dropped.
     if (past('next')) await logInWith(await kept(next));
     await logInWith(isNew ? await begin() : await ensureNext());
     if (!past('next')) notes.add({ step: 'drop' });
@@ -141,7 +141,7 @@ export async function rotate(
     }
     value = past('drop') ? await working(alias) : undefined;
     if (value === undefined) {
-      // Whatever has the name by now, nobody knows its value.
+      // If a secret with this name exists, its value is unknown.
       if (past('drop')) await drop(alias);
       value = await make(alias);
     }

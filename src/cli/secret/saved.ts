@@ -29,7 +29,7 @@ export async function tryStore({ call }: Session, store: Store): Promise<void> {
       key: TRIAL + pid,
       store: store.name === 'file' ? 'file' : 'keychain',
       createdAtUnix: Math.floor(now() / 1000),
-      // Without a server it can be taken for nobody's credential, should it stay behind.
+      // The entry names no server, so it is never used as a credential if it is left behind.
       info: {},
     },
     new Sensitive('trial'),
@@ -37,7 +37,7 @@ export async function tryStore({ call }: Session, store: Store): Promise<void> {
   for (const { key } of await store.list()) if (key.startsWith(TRIAL)) await store.remove(key);
 }
 
-/** Keeps a secret as a credential for this pair of base URLs, user and graph. */
+/** Stores a secret as a credential for this pair of base URLs, user and graph. */
 export async function saveSecret(session: Session, store: Store, saved: SavedSecret): Promise<void> {
   const { target, graph, call } = session;
   const { alias, username = '', value, rotationOf, aliasIsUnknown } = saved;
@@ -47,7 +47,7 @@ export async function saveSecret(session: Session, store: Store, saved: SavedSec
     kind: 'secret',
     key: `secret ${alias} of ${username} for ${graph === undefined ? 'any graph' : `graph ${graph}`}, at ${gsqlUrl} rest ${restUrl}`,
     store: store.name === 'file' ? 'file' : 'keychain',
-    // Not in whole seconds: of two saved by one rotation the later one has to be told.
+    // Not in whole seconds: of two secrets saved by one rotation, the later one must be recognized.
     createdAtUnix: call.ctx.now() / 1000,
     info: {
       host: target.host,
@@ -63,7 +63,7 @@ export async function saveSecret(session: Session, store: Store, saved: SavedSec
   await store.write(record, value);
 }
 
-/** Keeps the password of a user for this pair of base URLs. It logs in for every graph. */
+/** Stores the password of a user for this pair of base URLs. It logs in for every graph. */
 export async function savePassword(
   session: Session,
   store: Store,
@@ -92,7 +92,7 @@ export async function savedByAlias(owner: Owner, alias: string): Promise<StoreRe
     .sort((a, b) => b.createdAtUnix - a.createdAtUnix);
 }
 
-/** Secrets saved here for the server and graph of this call, whoever's they are. */
+/** Secrets saved on this machine for the server and graph of this call, of any user. */
 export async function savedForOwner(owner: Owner): Promise<StoreRecord[]> {
   return (await owner.store.list()).filter(({ kind, info }) => kind === 'secret' && isHere(owner, info));
 }
@@ -103,7 +103,7 @@ export function isNamed({ credential }: Pick<Owner, 'credential'>, { info }: Sto
   return !aliasIsUnknown && Boolean(username) && credential.username !== undefined;
 }
 
-/** Whether a saved secret is the one that the server lists so. One that cannot be read is taken for another. */
+/** Whether a saved secret is this one of the server's list. A secret that cannot be read counts as another one. */
 export async function isListedAs(owner: Owner, record: StoreRecord, listed: Listed): Promise<boolean> {
   const { username, alias } = record.info;
   if (isNamed(owner, record)) return alias === listed.alias && username === owner.credential.username;

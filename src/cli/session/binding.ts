@@ -63,7 +63,10 @@ function replacedKeys<K extends AddressKey>(keys: readonly K[], { all }: Setting
   });
 }
 
-/** The settings without what the config file says of an address that a nearer one replaces, and of its database. */
+/**
+ * The settings without the config file's address, and the settings of that database, when a flag or variable replaces
+ * the address.
+ */
 export function withoutReplacedAddress(settings: Settings): Settings {
   const ports = replacedKeys(['gsqlPort', 'restPort'], settings);
   const hasNewHost = replacedKeys(['host', 'gsqlUrl', 'restUrl'], settings).length > 0;
@@ -82,7 +85,10 @@ export function withoutReplacedAddress(settings: Settings): Settings {
   return { ...settings, all };
 }
 
-/** The addresses set at these levels. Of a URL and the host and port it replaces, the one of higher priority counts. */
+/**
+ * The addresses set at these levels. Between a URL and the host and port that it replaces, the higher priority
+ * decides.
+ */
 function endpointsSetAt(settings: Settings, levels: readonly Level[]): Endpoints {
   const pick = (key: AddressKey) => {
     const set = settings.all[key].find(({ level }) => level !== 'default' && levels.includes(level));
@@ -157,9 +163,9 @@ export async function serversOfLevel(
   if (addresses === undefined) return undefined;
   const { gsqlUrl, restUrl } = addresses;
   if (restUrl !== undefined) return { gsqlUrl, restUrl };
-  // Another GSQL server is not asked for its version: whatever that is, the pair is not the one in force.
+  // Another GSQL server need not be asked for its version: its pair cannot be the one in force.
   if (gsqlUrl !== session.target.gsqlUrl) return { gsqlUrl, restUrl: `${gsqlUrl}/restpp` };
-  // Nobody set a REST server or its port, so the two pairs are one whatever the version.
+  // No REST server or port is set, so both pairs are the same in every version.
   if (session.target.restUrl === undefined) return 'in force';
   const levels = LEVELS_OF_ADDRESSES[level] ?? [];
   return addressesSetAt(session.settings, levels, await findVersion(session)) as Servers | undefined;
@@ -188,7 +194,7 @@ export function gsqlUrlOfFile({ settings }: Session): string | undefined {
   return settings.file && addressesSetAt(settings, FILE)?.gsqlUrl;
 }
 
-/** The pair that a kept credential or token was made for; undefined in a record that does not name both. */
+/** The pair that a stored credential or token was made for; undefined in a record that does not name both. */
 export function serversOfRecord({ info }: StoreRecord): Servers | undefined {
   const { restUrl, gsqlUrl } = info;
   return typeof restUrl === 'string' && typeof gsqlUrl === 'string' ? { restUrl, gsqlUrl } : undefined;

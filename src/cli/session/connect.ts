@@ -13,7 +13,7 @@ import { readServerCache, updateServerCache } from '../../store/server-cache.js'
 import type { Session } from './types.js';
 
 const DAY_SECONDS = 86_400;
-/** A bundle of all public authorities has a quarter of it. */
+/** A bundle of all public CAs is a quarter of this size. */
 const MAX_PEM_BYTES = 1_000_000;
 
 export interface Connected {
@@ -48,7 +48,7 @@ async function askVersion(session: Session): Promise<ServerVersion> {
   try {
     return await connection.findVersion();
   } catch (error) {
-    // A cached token stays usable while the server is away, so its version is taken for what it was.
+    // A cached token stays usable while the server cannot be reached, so the remembered version is used.
     if (any === undefined || !isAway(error)) throw error;
     return (await openConnection(session, {}, any)).findVersion();
   }
@@ -78,7 +78,7 @@ function isAway(error: unknown): error is GraphException {
 
 /**
  * The value of a credential, fit to be sent to the pair of base URLs it belongs to and nowhere else. The connection
- * itself binds what belongs to the pair in force: it knows best which REST server the version leads to.
+ * itself binds a credential of the pair in force, since the REST server depends on the version.
  */
 export async function bind(credential: {
   value(): Promise<Sensitive>;
@@ -184,7 +184,7 @@ export function requireGraph(session: Session): void {
   });
 }
 
-/** Asks for the graph where a 3.x server needs one, nobody has named it, and a person is there. */
+/** Asks for the graph if a 3.x server needs one, none is set, and a prompt is possible. */
 export async function askGraph(session: Session): Promise<void> {
   if (session.graph !== undefined || !session.canPrompt) return;
   if (!(await findVersion(session)).secretsNeedGraph) return;
@@ -193,7 +193,7 @@ export async function askGraph(session: Session): Promise<void> {
   session.graph = await askText(session.call, 'Which graph?', suggestion === undefined ? {} : { suggestion });
 }
 
-/** Asks who the person is at the server in force. */
+/** Asks for the user name at the server in force. */
 export async function askUsername(session: Session): Promise<string> {
   const { askText } = await import('../output/prompt.js');
   const suggestion = lastUsed(session, 'username');

@@ -29,9 +29,10 @@ import type { Session } from './types.js';
 const KINDS = ['secret', 'password'] as const;
 
 /**
- * The credential this call uses: the nearest of flags, variables, config file, store and prompt that has one for the
+ * The credential of this call: from the first of flags, variables, config file, store and prompt that has one for the
  * pair of base URLs in force. Nothing is asked and no program is run before its value is needed.
- * @param openStore gives the store that may hold a saved one; called only when nothing nearer has one
+ * @param openStore gives the store that may hold a saved one; called only when no flag, variable or config file has
+ * one
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
  */
 export async function findCredential(
@@ -68,7 +69,7 @@ export function secretsInSettings(session: Session): CredentialSource[] {
 
 interface Partition {
   readonly bound: CredentialSource[];
-  /** The nearest one that belongs to another pair. */
+  /** The credential of highest priority that belongs to another pair. */
   readonly excluded: CredentialSource | undefined;
 }
 
@@ -82,7 +83,7 @@ async function partition(session: Session, sources: readonly CredentialSource[])
   return { bound, excluded };
 }
 
-/** A login is a password; a secret only where no password is at hand and the server takes secrets for a login. */
+/** For a login: passwords. Secrets only if there is no password and the server accepts a secret as login. */
 async function usable(
   session: Session,
   sources: readonly CredentialSource[],
@@ -176,10 +177,10 @@ function runCommand({ call }: Session, command: readonly string[], label: string
   });
 }
 
-/** What the store has kept for this database, user and graph. */
+/** Credentials in the store for this database, user and graph. */
 async function savedSources(session: Session, store: Store): Promise<Partition> {
   const { target, username, graph, secretAlias } = session;
-  // Nobody's secret is ever there, and the server need not be asked to know that.
+  // The store `none` holds no secret, so the server need not be asked.
   if (store.name === 'redis') return { bound: [], excluded: undefined };
   // What is saved for the profile's own server is not sent to another one, but it is worth saying that it is there.
   const ownServer = gsqlUrlOfFile(session);
@@ -192,7 +193,7 @@ async function savedSources(session: Session, store: Store): Promise<Partition> 
     return kind === 'password' || secretAlias === undefined || nameOf(info) === secretAlias;
   });
   if (kept.length === 0) return { bound: [], excluded: undefined };
-  // The same order in every process.
+  // Sorted, so that every process has the same order.
   kept.sort((a, b) => b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1));
   const inForce = await serversInForce(session);
   const bound: CredentialSource[] = [];

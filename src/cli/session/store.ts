@@ -16,14 +16,14 @@ type SessionWithTimeout = LocalSession & { readonly timeoutMs?: number };
 /**
  * The store of this call.
  * @param options.needed the command cannot do without it, so the desktop may ask to unlock the keychain
- * @throws GraphException STORE_UNAVAILABLE when there is no folder to keep anything in
+ * @throws GraphException STORE_UNAVAILABLE when there is no folder for the store
  */
 export function chooseStore(session: LocalSession, { needed = false } = {}): Promise<Store> {
   const { name, setAt } = session.store;
   return open(session, name, needed || setAt !== undefined);
 }
 
-/** Where this machine keeps tokens while the fleet's store is away. */
+/** The local store for tokens while the fleet's store cannot be reached. */
 export async function fallbackOf(session: LocalSession): Promise<Store | undefined> {
   return session.store.name === 'redis' && !isStoreRequired(session)
     ? open(session, 'file', false)
@@ -144,14 +144,14 @@ export async function moveTo(session: LocalSession, name: 'keychain' | 'file' | 
 }
 
 /**
- * Before a command reports that nothing is kept: a keychain that is locked or gone is never reported as an empty one.
+ * Checks the store before a command reports that nothing is stored: a locked or missing keychain must not look empty.
  * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED
  */
 export async function requireReadable(store: Store): Promise<void> {
   if (store.name === 'keychain') await store.check();
 }
 
-/** @throws GraphException USAGE when the store keeps no secrets and passwords */
+/** @throws GraphException USAGE when the store does not store secrets and passwords */
 export function requireKeeping(store: Store, what: string): void {
   if (store.name === 'redis')
     throw new GraphException(
@@ -167,7 +167,7 @@ export function requireKeeping(store: Store, what: string): void {
   });
 }
 
-/** The folder of this machine's records. A store that keeps something has one. */
+/** The folder of this machine's records. Every store except `none` has one. */
 export function stateDirOf({ stateDir }: LocalSession): string {
   if (stateDir !== undefined) return stateDir;
   throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to keep anything in.', {

@@ -28,8 +28,8 @@ const RUNS_OR_READS: readonly ConfigKey[] = [
 ];
 
 /**
- * Asks the person, if there is one, whether a config file that is not trusted may count for this call.
- * @param files the untrusted ones, nearest first
+ * Asks on a terminal whether this call may use a config file that is not trusted.
+ * @param files the untrusted files, highest priority first
  * @throws GraphException CONFIG_UNTRUSTED when it may not; CONFIG_INVALID when it is malformed
  */
 export async function askTrust(

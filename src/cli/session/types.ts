@@ -27,7 +27,7 @@ export interface LocalSession extends Places {
   /** Whether a person can be asked. */
   readonly canPrompt: boolean;
   readonly output: string;
-  /** The store of this call, and where that was set; undefined when nobody did. */
+  /** The store of this call, and where that was set; undefined for the default. */
   readonly store: { readonly name: StoreName; readonly setAt: Level | undefined };
 }
 
@@ -38,7 +38,7 @@ export interface Session extends LocalSession {
   graph: string | undefined;
   readonly username: string | undefined;
   readonly secretAlias: string | undefined;
-  /** The label of the token, in place of who it is minted for. */
+  /** The label of the token (`--label`), which replaces the owner in its identity. */
   readonly principal: string | undefined;
   /** `auto`, `3`, `4` or a number such as `3.10.1`. */
   readonly serverVersion: string;

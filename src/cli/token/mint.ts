@@ -9,7 +9,7 @@ const DAY_SECONDS = 86_400;
 
 /**
  * Asks the server for a token. The only file on the way to a token that loads HTTP code.
- * @param unique the token is to be revoked, so it must be nobody else's as well
+ * @param unique the token will be revoked, so no other process may have the same one
  */
 export async function mintFor(
   session: Session,
@@ -27,7 +27,7 @@ export async function mintFor(
   const { lifetimeUnit, lifetimeUnitAtUnix = 0 } =
     stateDir === undefined ? {} : readServerCache(stateDir, target.gsqlUrl);
   const nowUnix = Math.floor(ctx.now() / 1000);
-  // A server can be updated or replaced, so what was seen is believed for a day.
+  // A server can be upgraded or replaced, so the detected unit is used for a day.
   const recent = Math.abs(nowUnix - lifetimeUnitAtUnix) < DAY_SECONDS;
   const minted = await mintToken(
     { connection, version, lifetime, lifetimeUnit: recent ? lifetimeUnit : undefined },
@@ -49,8 +49,8 @@ export async function mintFor(
 }
 
 /**
- * 4.x makes one and the same token for all who ask in one second for the same lifetime. A little less, by
- * chance, keeps a token apart from those held and, nearly always, from those of other runs.
+ * A 4.x server gives the same token to all requests of one second with the same lifetime. A slightly shorter random
+ * lifetime gives this call a token of its own.
  */
 function jitterLifetime(lifetime: number): number {
   if (lifetime < 2) return lifetime;

@@ -8,7 +8,7 @@ import { isoSeconds, times } from '../output/time.js';
 import type { Session } from '../session/types.js';
 import { kubernetesSecret, requireName } from './kubernetes.js';
 
-/** When a token that was just made cannot be written, it is said where it is. */
+/** When a new token cannot be printed, the error says where it is stored. */
 export function notPrinted(error: unknown, held: CachedToken): unknown {
   if (!(error instanceof GraphException)) return error;
   const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
@@ -111,7 +111,7 @@ export function toGithub(call: Call, token: string, expiresAt: string): void {
 }
 
 function append(file: string, pairs: readonly (readonly [string, string])[]): void {
-  // A delimiter nobody can guess: a value that held it could set variables of its own.
+  // The delimiter is random: a value that contained it could set further variables.
   const end = `graphcred_${randomBytes(16).toString('hex')}`;
   const text = pairs.map(([name, value]) => `${name}<<${end}\n${value}\n${end}\n`).join('');
   written(file, () => fs.appendFileSync(file, text, { mode: 0o600 }));
@@ -170,7 +170,7 @@ export function checkOutput({ call, output }: Session): void {
     ['name', 'k8s-secret'],
   ] as const) {
     if (call.flags[flag] === undefined || output === format) continue;
-    // Without its format the bare token would be printed where nobody expects it.
+    // Without a format the bare token would be printed.
     throw new GraphException('USAGE', `--${flag} is for -o ${format}, not for -o ${output}.`, {
       hint: `add -o ${format}, or leave --${flag} out`,
     });

@@ -53,8 +53,8 @@ async function routeThroughProxy(
 }
 
 /**
- * What HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, in capitals first. Under CGI `HTTP_PROXY` is a header that anybody
- * can send, so it does not count there.
+ * Reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY; upper case before lower case. Under CGI `HTTP_PROXY` may come from a
+ * request header, so it is ignored there.
  */
 export function readProxyVariables(env: Readonly<Record<string, string | undefined>>): ProxyOptions {
   const { HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy, REQUEST_METHOD } = env;

@@ -47,8 +47,8 @@ interface Revealed {
 }
 
 /**
- * The one place where credentials become text that is sent. A credential goes only into a request to one of the
- * two base URLs it belongs to, while that very pair is in force. Throws HOST_MISMATCH before anything is revealed.
+ * The only place where a credential becomes text of a request. A credential goes only into a request to one of the
+ * two base URLs it belongs to, while that pair is in force. Throws HOST_MISMATCH before anything is revealed.
  */
 function reveal(request: HttpRequest): Revealed {
   const { base, path, query, json, authorization } = request;
@@ -161,7 +161,7 @@ async function ask(
       responseType: 'text',
     });
   } catch (error) {
-    // ofetch's error holds the request with its headers; only what the transport said is carried on.
+    // ofetch's error holds the request with its headers; only the transport's error is passed on.
     throw describeFailure(request, (error as Error).cause, settings.timeoutMs);
   }
   return toReply(answer as unknown as Answer);

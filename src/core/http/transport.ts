@@ -74,10 +74,10 @@ export function tlsSettings(tls: TlsOptions): {
 }
 
 /**
- * One request, one answer, over a connection of its own: a kept-alive one may be closed by the server just
- * when a mint goes out, and nobody could say whether it arrived. The time limit is for the whole exchange.
- * node:http through getBuiltinModule, because the global fetch (and on newer Nodes an ESM import of
- * node:http) loads undici, which costs more than everything else a cold call does.
+ * One request, one answer, over a new connection: the server may close a kept-alive one just when a mint is sent, and
+ * then it is unknown whether the request arrived. The time limit covers request and answer. node:http through
+ * getBuiltinModule, because the global fetch (and on newer Nodes an ESM import of node:http) loads undici, which
+ * costs more than everything else a cold call does.
  */
 export function performRequest(call: TransportRequest): Promise<Answer> {
   return new Promise((resolve, reject) => {

@@ -24,7 +24,7 @@ export interface ProxyOptions {
   readonly noProxy?: string | undefined;
 }
 
-/** One finished request, told to `onRequest`. Holds no query, header or body. */
+/** A finished request, passed to `onRequest`. Holds no query, header or body. */
 export interface RequestEvent {
   /** Which of the two servers was asked. */
   readonly server: 'rest' | 'service';

@@ -91,10 +91,7 @@ function wantsLogin({ status }: HttpReply): boolean {
   return status === 401 || status === 403;
 }
 
-/**
- * A server that answers elsewhere only may be used all the same by who knows what it is. Where nothing answers, its
- * version does not help.
- */
+/** Adds the hint to set the version, except when the server cannot be reached: then the version does not help. */
 function rethrowWithVersionHint(error: unknown): never {
   if (!(error instanceof GraphException)) throw error;
   if (['CANCELLED', 'TLS', 'NETWORK'].includes(error.code)) throw error;
@@ -123,7 +120,7 @@ export interface VersionOptions {
   readonly serverVersion: string;
   /** What was found earlier. */
   readonly knownVersion: string | undefined;
-  /** Told of every version that a server gave. */
+  /** Called with every version that a server reports. */
   readonly onVersion: ((version: ServerVersion) => void) | undefined;
 }
 

@@ -19,7 +19,7 @@ export function createSecretStatement(alias: string): string {
   return alias === '' ? 'CREATE SECRET' : `CREATE SECRET ${alias}`;
 }
 
-/** Throws USAGE for an alias that cannot be said in GSQL without changing the statement. */
+/** Throws USAGE for an alias that would change the GSQL statement. */
 export function dropSecretStatement(alias: string): string {
   if (alias === '' || UNSAFE.test(alias)) {
     throw new GraphException(

@@ -20,11 +20,11 @@ export function readEnvelope(reply: HttpReply): Envelope | undefined {
   if (!isRecord(fields)) return undefined;
   const { error, code, message } = fields;
   // Servers write the flag as boolean, as text, or leave it empty.
-  const saysNo = error === true || error === 'true';
-  if (!saysNo && error !== undefined && error !== false && error !== 'false' && error !== '')
+  const isRefused = error === true || error === 'true';
+  if (!isRefused && error !== undefined && error !== false && error !== 'false' && error !== '')
     return undefined;
   return {
-    refused: saysNo || reply.status >= 400,
+    refused: isRefused || reply.status >= 400,
     code: typeof code === 'string' ? code : '',
     message: typeof message === 'string' ? message : '',
     fields,
@@ -109,7 +109,7 @@ export function readExpiration(value: unknown): { seconds: number; isRelative: b
 const LARGEST_SKEW_SECONDS = 86_400;
 
 /**
- * The server's clock. A `Date` header far from our clock may be a proxy's, or nobody's.
+ * The server's clock. A `Date` header far from our clock may come from a proxy or be wrong.
  * @param expiresAtUnix the end of the new token, if the server said it
  */
 export function serverClock(reply: HttpReply, lifetime: number, expiresAtUnix: number | undefined): number {

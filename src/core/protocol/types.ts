@@ -25,7 +25,7 @@ export interface NewSecret {
 export interface IssuedToken {
   readonly token: Sensitive;
   readonly expiresAtUnix: number;
-  /** Life the server granted, counted from the moment of issue. */
+  /** Seconds of life that the server granted, counted from the time of issue. */
   readonly grantedSeconds: number;
   /** The server's clock when it answered (its `Date` header), else ours. */
   readonly serverTimeUnix: number;

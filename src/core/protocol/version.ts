@@ -1,7 +1,7 @@
 /** Named after the first version of each: 3.0 to 3.4, 3.5 to 3.11, 4.x. */
 export type Generation = '3.0' | '3.5' | '4';
 
-/** What differs between versions for those who use them. Callers ask this, never for a version number. */
+/** The differences between versions. Callers check these capabilities and never compare version numbers. */
 export interface Capabilities {
   /** A token can be given a new life. */
   readonly canRefresh: boolean;
@@ -27,7 +27,7 @@ export interface Capabilities {
 export interface ServerVersion extends Capabilities {
   /** Which protocol the server speaks. */
   readonly generation: Generation;
-  /** As the server said it, for example `3.10.1`; `3` or `4` when only that much is known. */
+  /** As the server reported it, for example `3.10.1`; `3` or `4` when only that much is known. */
   readonly version: string;
 }
 

@@ -8,8 +8,8 @@ import { sweep } from '../sweep.js';
 import { loadKey } from './key.js';
 
 /**
- * Keeps the value inside its record, encrypted with AES-256-GCM. The rest of the record is authenticated with
- * it, so a value cannot be moved to another host's record or given a longer life.
+ * Stores the value in its record, encrypted with AES-256-GCM. The rest of the record is authenticated with it, so a
+ * value cannot be moved to another host's record or given a longer life.
  */
 export function fileStore(options: StoreOptions): Store {
   const { stateDir, warn } = options;

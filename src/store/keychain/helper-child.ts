@@ -3,9 +3,9 @@ import { type ChildReply, READY } from './helper-parent.js';
 import { type Operation, performNatively } from './native.js';
 
 /**
- * The other side of a keychain operation that may hang in a prompt: reads one request from `input`, performs it
- * and answers with one line on `output`. Nothing secret is ever in its argument list. When `input` ends, the
- * parent is gone, and this process kills itself, since a pending prompt would keep it alive.
+ * The other side of a keychain operation that may hang in a prompt: reads one request from `input`, performs it and
+ * answers with one line on `output`. Its argument list holds no credential. When `input` ends, the parent is gone,
+ * and this process kills itself, since a pending prompt would keep it alive.
  */
 export async function runKeychainChild(
   input: NodeJS.ReadableStream,

@@ -14,15 +14,15 @@ export type ChildReply =
       readonly setting?: string;
     };
 
-/** What the child writes first: it has started, and from here on it is the keychain that takes time. */
+/** The child writes this when it has started. From then on the time limit of the keychain counts. */
 export const READY = '\n';
-/** How much longer than for the keychain's answer the child's start is waited for: a busy machine is no silence. */
+/** The start of the child may take this many times longer than the keychain's answer, since the machine may be busy. */
 const START_FACTOR = 3;
 
 export interface Limit {
-  /** From the moment the child is ready. */
+  /** Counted from the time at which the child is ready. */
   readonly ms: number;
-  /** Whether it is a person who is being waited for. */
+  /** Whether the keychain waits for a person to answer its prompt. */
   readonly prompting: boolean;
 }
 

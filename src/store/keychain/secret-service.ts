@@ -2,8 +2,8 @@ import { type Argument, endOfMessage, methodCall, parseMessage, type Reply } fro
 import { waitAtMost } from './timeout.js';
 
 /**
- * What the session bus says about the Secret Service. `silent`: something listens but does not answer.
- * Only `unlocked` means that a keychain operation answers at once without asking anybody.
+ * What the session bus says about the Secret Service. `silent`: something listens but does not answer. Only
+ * `unlocked` means that a keychain operation answers at once without a prompt.
  */
 export type KeychainState =
   | 'unlocked'
@@ -42,8 +42,8 @@ export async function probeKeychain(options: ProbeOptions): Promise<KeychainStat
 }
 
 /**
- * Asks for the state and, in the same breath, for the value of the one item with these attributes. Loading the native
- * module and its libraries takes longer than all of this; it is left to those whom the bus gives no value.
+ * Asks for the state and, in the same exchange, for the value of the one item with these attributes. This is faster
+ * than loading the native module, which is used only when the bus gives no value.
  */
 export async function askKeychain(
   { env, limitMs = 3000 }: ProbeOptions,
@@ -118,10 +118,11 @@ function askBus(
     };
     const waitOn = () => {
       const left = limit.last - uptimeMs();
-      // Whoever goes on answering then is not waited for anew.
+      // The time limit covers all answers together.
       if (left <= 0 || socket.destroyed) return;
       answered();
-      // Also who says that it is unlocked and then no more is silent: the native module would hang on it.
+      // A service that reports `unlocked` and then stops answering counts as silent too: the native module would
+      // hang.
       answered = waitAtMost(Math.min(limit.ms, left), () => finish('silent'));
     };
     waitOn();
@@ -199,7 +200,7 @@ function askBus(
           if (state === 'unlocked' && value !== undefined) return finish(itemLocked ? 'locked' : state);
         }
       } catch {
-        // Not D-Bus, or broken: whoever it is will not keep our secrets. If the state is known, the native module may try.
+        // Not D-Bus, or a broken service: it is not used. If the state is known, the native module may try.
         finish(state ?? 'no-service');
       }
     });
@@ -230,7 +231,7 @@ function getLocked(collection: string): Buffer {
   return call(GET_LOCKED, collection, 'DBus.Properties.Get', what);
 }
 
-/** The bus is this user's own, so nothing is gained by encrypting on it; whoever can listen can also ask. */
+/** The bus belongs to this user, so encryption would not help: a process that can listen can also ask for the value. */
 function openSession(): Buffer {
   return call(OPEN_SESSION, ROOT, 'Secret.Service.OpenSession', [{ s: 'plain' }, { v: '' }]);
 }

@@ -11,7 +11,7 @@ import { keychainVault } from './vault.js';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
 const CONTROLS = /[\x00-\x1f\x7f-\x9f]/;
 
-/** Keeps the value in the OS keychain, under the service `graphcred` and the record's key as account. */
+/** Stores the value in the OS keychain, under the service `graphcred` and the record's key as account. */
 export function keychainStore(options: StoreOptions): Store {
   const { stateDir, warn } = options;
   const vault = openVault(options.keychain);
@@ -39,7 +39,8 @@ export function keychainStore(options: StoreOptions): Store {
 
     async write(record, value) {
       const text = value.reveal();
-      // They are not believed when they are read, and libsecret would cut the value at the first zero byte.
+      // Control characters are refused when a value is read, and libsecret would cut the value at the first zero
+      // byte.
       if (text === '' || CONTROLS.test(text)) {
         throw new GraphException(
           'STORE_UNAVAILABLE',
@@ -77,7 +78,7 @@ export function keychainStore(options: StoreOptions): Store {
       );
     },
 
-    // Those who wait do not look: a hundred at once at the keychain would each wait so long that it seemed silent.
+    // A waiting process does not read the keychain: a hundred reads at once would make it seem silent.
     takeTurn: (key, turn) => takeMachineTurn(key, store.write, { ...turn, stateDir }),
   };
   return store;

@@ -27,7 +27,7 @@ const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, str
 /** The OS keychain as it is on this machine. One operation at a time, whatever the caller does. */
 export function keychainVault(options: KeychainOptions): Vault {
   let silent = false;
-  // Nobody waits twice for a keychain that does not answer.
+  // A keychain that did not answer is not tried again.
   const probe: Probe = async (account) => {
     if (silent) return { state: 'silent' };
     const answer = await askKeychain(options, account === undefined ? undefined : itemOf(account));
@@ -43,8 +43,8 @@ export function keychainVault(options: KeychainOptions): Vault {
   };
   return {
     async check() {
-      // A hundred processes may do this in the same moment, before one of them does the work: so no more is asked of
-      // the keychain than whether it is there, where that can be asked.
+      // A hundred processes may do this at once before one of them does the work, so the keychain is only asked
+      // whether it exists, where that is possible.
       if (options.platform === 'linux' && (await probe()).state === 'unlocked') await loadKeytar();
       // Asking for what is not there goes the whole way.
       else await run({ op: 'get', account: 'graphcred' });

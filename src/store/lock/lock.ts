@@ -60,7 +60,7 @@ export async function acquireLock(
       if (lock) return lock;
       const left = (deadline - process.uptime()) * 1000;
       if (left <= 0) throw timedOut(file, options.waitMs);
-      // Jitter, or those who wait would all come back at the same instant.
+      // Jitter, so that the waiting processes do not all try again at the same time.
       await sleep(Math.min(left, pause * (0.5 + Math.random() / 2)), options.signal);
       if (await options.answered?.()) return undefined;
     }
@@ -79,7 +79,7 @@ export async function withLock<T>(file: string, options: LockOptions, work: () =
   }
 }
 
-/** The lock if nobody alive has it, else undefined. Throws STORE_UNAVAILABLE. */
+/** The lock if no living process has it, else undefined. Throws STORE_UNAVAILABLE. */
 export function tryLock(file: string): Lock | undefined {
   const attempt = prepare(file);
   try {
@@ -93,7 +93,7 @@ interface Link {
   readonly file: string;
   /** The number used once; names the file that takes over from this link. */
   readonly number: string;
-  /** Who made it; absent while it is being written, where hard links do not exist. */
+  /** The owner; absent while the file is being written on a file system without hard links. */
   readonly mark: string | undefined;
   readonly ageMs: number;
 }
@@ -187,7 +187,7 @@ function unusable(file: string, why: string): GraphException {
   });
 }
 
-/** Makes a file that must not exist yet. On a full disk none is left: an empty one would keep others waiting. */
+/** Creates a file that must not exist yet. On a full disk the empty file is removed, since it would block others. */
 function fill(file: string, content: string): void {
   try {
     fs.writeFileSync(file, content, { flag: 'wx', mode: 0o600 });

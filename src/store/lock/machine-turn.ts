@@ -5,7 +5,7 @@ import { readRefusal, writeRefusal } from './shared-error.js';
 
 interface MachineTurnOptions extends TurnOptions {
   readonly stateDir: string;
-  /** Where those who wait look for the record of another process; not given where looking costs more than waiting. */
+  /** Looks for the record of another process while this one waits. Omitted where looking is slower than waiting. */
   readonly lookIn?: Pick<Store, 'find'>;
 }
 

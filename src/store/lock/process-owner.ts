@@ -10,7 +10,7 @@ export const RENEW_MS = 5_000;
 const FOREIGN_LIMIT_MS = 30_000;
 /** Without a start time a number in use proves little: it may have gone to another process long ago. */
 const UNPROVEN_LIMIT_MS = 10 * 60_000;
-/** A file without content is being written at this moment, or its writer died. */
+/** A file without content is being written, or its writer has died. */
 const UNFINISHED_LIMIT_MS = 2_000;
 
 /** This process, so that another one can tell whether it still lives: `place/pid/start`. */

@@ -1,7 +1,7 @@
 import { GraphException, REMEDIES } from '../../core/errors.js';
 import { readChecked, stageFile } from '../../files/private-files.js';
 
-/** Leaves the holder's refusal beside the lock, for those who wait. Call before `release()`. Never throws. */
+/** Writes the holder's refusal beside the lock, for the waiting processes. Call before `release()`. Never throws. */
 export function writeRefusal(file: string, refusal: GraphException, nowMs: number): void {
   const { code, message, hint, option, remedies, serverCode, serverText, status } = refusal;
   try {
@@ -18,7 +18,7 @@ export function writeRefusal(file: string, refusal: GraphException, nowMs: numbe
     });
     stageFile(file, `${text}\n`).commit();
   } catch {
-    // Those who wait then ask the server themselves.
+    // The waiting processes then ask the server themselves.
   }
 }
 
@@ -31,7 +31,7 @@ export function readRefusal(file: string, sinceMs: number, nowMs: number): Graph
       checked.text,
     );
     if (code !== 'AUTH_FAILED' && code !== 'PERMISSION_DENIED') return undefined;
-    // One from the future was written before the clock was set back: it is old, and would be believed for hours.
+    // A time in the future means that the clock was set back: the refusal is old and must not be used.
     if (typeof message !== 'string' || !(at >= sinceMs && at <= nowMs)) return undefined;
     return new GraphException(code, message, {
       ...(typeof hint === 'string' && { hint }),

@@ -35,7 +35,7 @@ export async function connect(address: RedisAddress, options: DialOptions): Prom
   const redis = new Redis({
     Connector: connectorOf(stream) as never,
     lazyConnect: true,
-    // Everything below would send commands or connect again by itself; our own patience decides that.
+    // These options switch off the client's own retries and reconnects. The engine decides when to retry.
     protocol: 2,
     enableReadyCheck: false,
     disableClientInfo: true,

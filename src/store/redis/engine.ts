@@ -8,11 +8,11 @@ export interface EngineOptions extends RedisOptions {
   warn(message: string): void;
 }
 
-/** The Redis server in charge, wherever it is at the moment. */
+/** The current Redis master, wherever it runs. */
 export interface Engine {
   /**
-   * Sends commands and reads the replies, again and again until the server answers or patience ends. `commands` is
-   * asked anew for each try; `read` throws InvalidReply when the replies are none to these commands.
+   * Sends commands and reads the replies, and retries until the server answers or the time limit ends. `commands` is
+   * called for each attempt; `read` throws InvalidReply when the replies do not fit the commands.
    * @throws GraphException STORE_UNAVAILABLE, from then on at once
    */
   run<T>(commands: () => readonly Command[], read: (replies: Reply[]) => T): Promise<T>;
@@ -159,7 +159,7 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
-/** Milliseconds of a clock that nobody sets. Not performance.uptimeMs(), which loads a module of its own. */
+/** Milliseconds of a monotonic clock. Not performance.uptimeMs(), which loads a module of its own. */
 function uptimeMs(): number {
   return process.uptime() * 1000;
 }
@@ -177,7 +177,7 @@ function redirection(error: unknown, from: RedisAddress | undefined): RedisAddre
   if (!(error instanceof ServerRefusal) || error.code !== 'MOVED') return undefined;
   const [, host, port] = /^\d+ (.*):(\d{1,5})$/.exec(error.detail) ?? [];
   if (host === undefined) return undefined;
-  // Without a host it means the one that was asked.
+  // Without a host, the redirection means the same host.
   if (host !== '') return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
   return from && 'host' in from ? { host: from.host, port: Number(port) } : undefined;
 }

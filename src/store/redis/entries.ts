@@ -8,7 +8,7 @@ import type { Seal } from './seal.js';
 /** Clocks of two machines may differ by a time zone's hour, but a token that ended two hours ago by this one's has ended. */
 const CLOCK_TOLERANCE_MS = 2 * 3_600_000;
 
-/** A token as it lies on the engine, with its times in this machine's time. */
+/** A token as stored in Redis, with its times converted to this machine's clock. */
 export interface TokenEntry {
   readonly record: StoreRecord;
   readonly value: Sensitive;
@@ -35,7 +35,7 @@ export function openToken(
   const content = seal.open(seal.keyOf('t', name), sealed) as
     | { record: StoreRecord; value: string; generation: number }
     | undefined;
-  // Whoever sealed it has the store key and is believed, but may be of another version.
+  // The writer had the store key and is trusted, but may be another version of graphcred.
   if (content?.record?.v !== 1 || content.record.kind !== 'token' || typeof content.value !== 'string')
     return undefined;
   const { record, value, generation } = content;

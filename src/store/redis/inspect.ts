@@ -13,7 +13,7 @@ import { isOnThisMachine } from './url.js';
 /** What a look at the Redis server has found. `undefined` means that the Redis user may not ask for it. */
 export interface EngineReport {
   readonly encrypted: boolean;
-  /** It is on this machine, so that nobody on the network can read along. */
+  /** The server is on this machine, so its traffic does not cross the network. */
   readonly local: boolean;
   /** What this Redis user may do with tokens. */
   readonly rights: 'write' | 'read';

@@ -1,5 +1,5 @@
 // What a Redis server may send before the client library sees it. The library's own parser accepts replies nested
-// without end, arrays of any length and replies nobody asked for; some of these end the process.
+// without end, arrays of any length and replies without a request; some of these crash the process.
 
 /** The server sent something that is no reply, or no reply to what was asked. Asking again is of no use. */
 export class InvalidReply extends Error {}

@@ -27,7 +27,10 @@ export const RELEASE = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`;
 
-/** Keeps a token: always outside a turn, else when the lock is mine or no token is there. Lists it in the index. */
+/**
+ * Stores a token: always outside a turn; within a turn only if this process holds the lock or no token is stored.
+ * Adds it to the index.
+ */
 export const PUBLISH = `
 if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] and redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
@@ -37,7 +40,7 @@ redis.call('ZADD', KEYS[3], now + math.ceil(ARGV[3] / 1000), ARGV[4])
 if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[3], ARGV[3]) end
 return 1`;
 
-/** Removes a token that is still the one that was looked at. */
+/** Removes a token if it has not changed since it was read. */
 export const REMOVE_IF = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('ZREM', KEYS[2], ARGV[2])

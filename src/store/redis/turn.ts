@@ -19,7 +19,7 @@ import type { Seal } from './seal.js';
 /** A holder that died delays the others by this. */
 const LEASE_MS = 3_000;
 const EXTEND_MS = 1_000;
-/** Longer than anybody waits; after that the counter begins again at the time. */
+/** Longer than any process waits. After that the counter starts again at the current time. */
 const COUNTER_MS = 24 * 3_600_000;
 const REFUSAL_MS = 30_000;
 const SHORTEST_PAUSE_MS = 25;
@@ -39,7 +39,7 @@ export interface TurnDeps {
 }
 
 /**
- * Waits until nobody in the fleet has the turn. Undefined when a token that will do is there instead.
+ * Waits until no machine of the fleet has the turn. Undefined when a usable token was stored meanwhile.
  * @throws GraphException the refusal that another holder met; LOCK_TIMEOUT; STORE_UNAVAILABLE
  */
 export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promise<Turn | undefined> {
@@ -66,7 +66,7 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
     }
     const left = deadline - process.uptime() * 1000;
     if (left <= 0) throw timedOut(options.waitMs);
-    // Jitter, or those who wait would all come back at the same instant.
+    // Jitter, so that the waiting processes do not all try again at the same time.
     await sleep(Math.min(left, pause * (0.5 + Math.random() / 2)));
   }
 }
@@ -97,7 +97,7 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
     },
     async refuse(error) {
       try {
-        // A number of its own: those who have looked already are told, those who look after this are not.
+        // A separate number: processes that were already waiting get the refusal, later ones do not.
         const number = await engine.run(
           () => [['INCR', counter]],
           ([reply]) => integer(reply),
@@ -108,7 +108,7 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
           () => {},
         );
       } catch {
-        // Those who wait then ask the server themselves.
+        // The waiting processes then ask the server themselves.
       }
     },
     async release() {
@@ -150,7 +150,7 @@ export async function publish(
       ['GET', token],
     ],
     ([published, kept]) => {
-      // An engine that keeps nothing, or something else, would have every job of the fleet mint.
+      // Without this check, a Redis server that does not store the token would make every job of the fleet mint.
       if (yesOrNo(published) && !bytesOrNothing(kept)?.equals(sealed))
         throw new InvalidReply('it did not keep the token');
     },

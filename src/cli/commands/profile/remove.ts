@@ -47,7 +47,7 @@ export async function run(call: Call): Promise<undefined> {
     report.note(`there is no default profile now; choose one: graphcred profile use ${others[0]}`);
 }
 
-/** Only what there was is named, and only of that can the server still know something. */
+/** Names only what was removed, and notes what may still be valid on the server. */
 function told({ tokens, secrets, passwords }: RemovedCounts, sharedWith: string | undefined): string {
   const counts = [
     [tokens, 'token'],

@@ -55,7 +55,7 @@ function show({ report }: Call, alias: string, secret: string): undefined {
   }
 }
 
-/** Somebody has to know that there may be a secret whose value nobody knows. */
+/** The user must learn that the server may hold a secret whose value is lost. */
 function maybeMade(error: unknown, alias = ''): unknown {
   if (!(error instanceof GraphException) || !error.ambiguous) return error;
   const { code, message, status, serverCode, serverText } = error;

@@ -22,7 +22,7 @@ export async function run(call: Call): Promise<number | undefined> {
   const login = await openLogin(call);
   const { session, connection, version } = login;
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
-  // What is saved without a name that the server knows is told by its mask, and a dropped secret has none any more.
+  // A saved secret without a server alias is recognized by its mask, which is gone once the secret is dropped.
   const needsMasks = (await savedForOwner(login)).some((record) => !isNamed(login, record));
   const masks = new Map<string, string>();
   if (odd.length > 0 || needsMasks)

@@ -33,7 +33,7 @@ export async function run(call: Call): Promise<undefined> {
   );
 }
 
-/** Those that this machine keeps. What the store cannot read is told by its name alone. */
+/** The secrets saved on this machine. If the store cannot read one, it is recognized by its name. */
 async function whichAreSaved(login: Login, secrets: readonly Secret[]): Promise<ReadonlySet<Secret>> {
   const saved = new Set<Secret>();
   for (const record of await savedForOwner(login)) {

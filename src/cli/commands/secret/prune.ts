@@ -34,7 +34,7 @@ export async function run(call: Call): Promise<number | undefined> {
     return undefined;
   }
   if (flags.yes !== true) {
-    // Also under -q: nobody can say yes to names that are not shown.
+    // Also with -q: a person must see the names before confirming.
     ctx.stderr.write(`${names}\n`);
     const what = litter.length === 1 ? 'this secret' : `these ${litter.length} secrets`;
     const effect = version.tokensOutliveSecret ? '' : ', and their tokens end at once';

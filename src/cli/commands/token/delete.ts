@@ -33,7 +33,7 @@ export async function run(call: Call): Promise<number> {
   let failure: GraphException | undefined;
   for (const target of targets) {
     const outcome = await deleteOne(target, connection, store).catch((error: unknown) => {
-      throw deleted + missing === 0 ? error : brokenOff(call, deleted, missing, targets, error);
+      throw deleted + missing === 0 ? error : partialDelete(call, deleted, missing, targets, error);
     });
     if (outcome.known) deleted++;
     else missing++;
@@ -78,7 +78,7 @@ async function deleteOne({ records, token }: Target, connection: GraphConnection
 }
 
 /** Some were deleted before the server failed; the others stay cached, so that they can be deleted later. */
-function brokenOff(
+function partialDelete(
   { report }: Call,
   deleted: number,
   missing: number,
