@@ -25,40 +25,68 @@ function memory({ extraMb, goalExtraMb }) {
   return `${extraMb < 0 ? '−' : '+'}${Math.abs(extraMb).toFixed(1)} MB${goal}`;
 }
 
-/** Bars of CPU time; a tick where the goal is. */
+const COLOURS = [
+  [/^node/, '#8a8f98'],
+  [/^(eager|gh)/, '#b7791f'],
+  [/^standalone/, '#23845d'],
+  [/./, '#2f6fde'],
+];
+
+/** Bars of CPU time on an axis, the value inside at the end of each; a tick with its own number where the goal is. */
 export function svg({ machine, rows }) {
-  const [left, width, step] = [370, 430, 26];
-  const height = 64 + rows.length * step;
-  const scale = width / Math.max(...rows.map(({ ratio }) => ratio));
-  const bars = rows.map(({ label, ratio, goal, id }, index) => {
-    const y = 44 + index * step;
+  const [left, width, step, top] = [370, 430, 26, 44];
+  const bottom = top + rows.length * step;
+  const height = bottom + 44;
+  const most = Math.ceil(Math.max(...rows.flatMap(({ ratio, goal }) => [ratio, goal ?? 0])));
+  const at = (ratio) => left + (ratio * width) / most;
+  const lines = Array.from({ length: most + 1 }, (_, n) =>
+    [
+      `<line x1="${at(n).toFixed(1)}" y1="${top - 6}" x2="${at(n).toFixed(1)}" y2="${bottom}" stroke="#d0d7de"/>`,
+      `<text x="${at(n).toFixed(1)}" y="${bottom + 16}" text-anchor="middle">${n}</text>`,
+    ].join('\n  '),
+  );
+  const bars = rows.map(({ label, ratio, goal }, index) => {
+    const y = top + index * step;
     const name = label.replaceAll('`', '').replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-    const colour =
-      id === 'node'
-        ? '#8a8f98'
-        : /^(eager|gh)/.test(id)
-          ? '#d9a441'
-          : id.startsWith('one')
-            ? '#2a9d6f'
-            : '#2f6fde';
-    const long = ratio * scale;
-    // Beside the bar, and beside the goal where that is next to its end.
-    const end = goal && goal >= ratio && (goal - ratio) * scale < 50 ? goal * scale : long;
-    const tick =
-      goal &&
-      `<rect x="${(left + goal * scale).toFixed(1)}" y="${y - 2}" width="2" height="22" fill="#c0392b"/>`;
+    const [, colour] = COLOURS.find(([pattern]) => pattern.test(name));
+    const end = at(ratio);
+    // A bar too short for its value has it beside its end.
+    const isInside = end - left > 40;
+    const value = isInside
+      ? `<text x="${(end - 5).toFixed(1)}" y="${y + 13}" text-anchor="end" fill="#ffffff" font-weight="600">${ratio.toFixed(2)}</text>`
+      : `<text x="${(end + 5).toFixed(1)}" y="${y + 13}" font-weight="600">${ratio.toFixed(2)}</text>`;
+    const beside = goal && Math.max(at(goal), end + (isInside ? 0 : 34)) + 6;
+    const tick = goal && [
+      `<path d="M${at(goal).toFixed(1)} ${y - 2}v22" stroke="#c0392b" stroke-width="2" stroke-dasharray="4 2"/>`,
+      `<text x="${beside.toFixed(1)}" y="${y + 13}" font-size="10" fill="#c0392b">goal ${goal}</text>`,
+    ];
     return [
       `<text x="${left - 10}" y="${y + 13}" text-anchor="end">${name}</text>`,
-      `<rect x="${left}" y="${y}" width="${long.toFixed(1)}" height="18" rx="2" fill="${colour}"/>`,
-      ...(tick ? [tick] : []),
-      `<text x="${(left + end + 8).toFixed(1)}" y="${y + 13}">${ratio.toFixed(2)}</text>`,
+      `<rect x="${left}" y="${y}" width="${(end - left).toFixed(1)}" height="18" rx="2" fill="${colour}"/>`,
+      value,
+      ...(tick || []),
     ].join('\n  ');
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" width="860" height="${height}" viewBox="0 0 860 ${height}" font-family="system-ui, sans-serif" font-size="12" fill="#24292f">
   <title>CPU time of graphcred's commands as a multiple of node -e 0</title>
   <rect width="860" height="${height}" fill="#ffffff"/>
-  <text x="16" y="24" font-size="14" font-weight="600">CPU time, as a multiple of node -e 0 (Node ${machine.node}); red: the goal</text>
+  <text x="16" y="24" font-size="14" font-weight="600">CPU time, as a multiple of node -e 0 (Node ${machine.node})</text>
+  ${lines.join('\n  ')}
   ${bars.join('\n  ')}
+  <text x="${left + width / 2}" y="${bottom + 34}" text-anchor="middle">× node -e 0; less is better</text>
 </svg>
 `;
+}
+
+/** What `svg` needs, from the table of a run. */
+export function readTable(text) {
+  const rows = [...text.matchAll(/^\| (.+?) \| ([\d.]+) \| (?:≤ ([\d.]+))? *\| \d+ \|/gm)];
+  return {
+    machine: { node: /, Node ([\d.]+)/.exec(text)?.[1] },
+    rows: rows.map(([, label, ratio, goal]) => ({
+      label,
+      ratio: Number(ratio),
+      ...(goal && { goal: Number(goal) }),
+    })),
+  };
 }

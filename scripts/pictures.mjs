@@ -66,6 +66,7 @@ async function takeAll() {
   const ca = { GRAPHCRED_CA: tls[0] };
 
   await demo();
+  await help();
   await login(ca);
   await statusAndDoctor(ca);
 }
@@ -91,6 +92,12 @@ async function demo() {
   await scene.save('demo', 'A secret, and tokens from it');
 }
 
+async function help() {
+  const scene = newScene({});
+  await scene.run('graphcred');
+  await scene.save('help', 'The commands');
+}
+
 async function login(ca) {
   setClock(NOON);
   const scene = newScene(ca);
@@ -101,7 +108,7 @@ async function login(ca) {
     ['User name', 'ann\r'],
     ['Password', 'practice\r'],
     ['Name of a secret', '\r'],
-    ['Keep the password', 'n\r'],
+    ['Keep the password', 'y\r'],
   ]);
   await scene.run('graphcred token get | graphcred token check --token-stdin');
   await scene.save('login', 'Logging in');
@@ -130,6 +137,8 @@ async function statusAndDoctor(ca) {
     await scene.prepare(`graphcred token get -p ${profile}`);
   }
   setClock(NOON);
+  await scene.run('graphcred profile list');
+  await scene.save('profile-list', 'The profiles');
   await scene.run('graphcred status --all-profiles');
   await scene.save('status', 'How things stand');
 

@@ -97,6 +97,7 @@ test('profiles in different states are exit 10, and in a pipe nothing is coloure
   expect((await run('status --all-profiles')).status).toBe(3);
   expect((await run('token get -p one')).status).toBe(0);
   const { status, stdout } = await run('status --all-profiles');
+  expect(stdout).not.toContain('(--profile)');
   expect(status).toBe(10);
   expect(stdout).toContain('valid');
   expect(stdout).not.toContain('\u001b');

@@ -1,10 +1,20 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
+// @ts-expect-error A script without types.
+import { readTable, svg } from '../../bench/report.mjs';
 import { temporaryHome } from '../helpers/cli.js';
 import { python } from '../helpers/terminal.js';
 
-const PICTURES = ['demo.svg', 'doctor.svg', 'login.svg', 'status.svg'];
+const PICTURES = ['demo.svg', 'doctor.svg', 'help.svg', 'login.svg', 'profile-list.svg', 'status.svg'];
+
+test('performance.svg shows the figures of its page; if it does not, npm run bench draws it anew', () => {
+  const page = fs.readFileSync('docs/performance.md', 'utf8');
+  const [, table = ''] = /<!-- bench 20 -->\n([\s\S]*?)<!-- end -->/.exec(page) ?? [];
+  const { machine, rows } = readTable(table);
+  expect(rows.length).toBeGreaterThan(10);
+  expect(fs.readFileSync('docs/performance.svg', 'utf8')).toBe(svg({ machine, rows }));
+});
 
 test('the pictures in docs/pictures are all shown somewhere, and show nothing of the machine they were made on', () => {
   expect(fs.readdirSync('docs/pictures').sort()).toEqual(PICTURES);

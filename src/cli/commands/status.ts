@@ -40,6 +40,8 @@ interface Known {
 interface Status extends Known {
   readonly serverVersion: string | null;
   readonly restAuth: 'on' | 'off' | 'unknown';
+  /** With all profiles: in place of who chose it. */
+  readonly listedAs?: string;
   readonly state: State;
   readonly record: StoreRecord | undefined;
   /** What stopped the look, if anything did. */
@@ -81,7 +83,9 @@ async function profilesToShow(call: Call): Promise<readonly (string | undefined)
 async function look(call: Call, profile: string | undefined): Promise<Status> {
   if (profile === undefined) return lookAt(await openSession(call, NO_QUESTIONS));
   try {
-    return await lookAt(await openSession(call, { ...NO_QUESTIONS, profile }));
+    const session = await openSession(call, { ...NO_QUESTIONS, profile });
+    const isDefault = session.settings.file?.config.defaultProfile === profile;
+    return { ...(await lookAt(session)), listedAs: isDefault ? 'defaultProfile' : '' };
   } catch (error) {
     // One malformed profile must not hide the others.
     if (!(error instanceof GraphException)) throw error;
@@ -197,14 +201,15 @@ function statusOf({ state, error }: Status): number {
 }
 
 function asDocument(status: Status): Record<string, unknown> {
-  const { chosenBy: _, sharedThrough: __, state, record, error: ___, ...known } = status;
+  const { chosenBy: _, sharedThrough: __, listedAs: ____, state, record, error: ___, ...known } = status;
   const end = record?.expiresAtUnix;
   const ends = end === undefined ? { expiresAt: null, expiresAtUnix: null } : times('expires', end);
   return { ...known, token: { state, ...ends } };
 }
 
 function describe(status: Status, paint: Colours, now: number, width: number | undefined): string {
-  const { profile, chosenBy, restUrl, gsqlUrl, serverVersion, restAuth, state, record, credential } = status;
+  const { profile, restUrl, gsqlUrl, serverVersion, restAuth, state, record, credential } = status;
+  const chosenBy = status.listedAs ?? status.chosenBy;
   const tone = state === 'valid' ? paint.good : state === 'unverified' ? paint.warn : paint.bad;
   const end = record?.expiresAtUnix;
   const isAlive = state === 'valid' || state === 'unverified';
