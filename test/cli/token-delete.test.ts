@@ -281,3 +281,26 @@ test('--store none keeps nothing at all', async () => {
   expect(everyFile(home)).toEqual({});
   expect((await run('token delete --store none')).status).toBe(3);
 });
+
+test.each([
+  ['3.10.1', 'DELETE /requesttoken'],
+  ['4.1.2', 'DELETE /gsql/v1/tokens'],
+])(
+  'of several on %s, the one that was not deleted is named, and how many are gone',
+  async (serverVersion, route) => {
+    const { run, json, sandbox } = await bench({ serverVersion });
+    for (const lifetime of ['1h', '2h', '3h']) await run(`token get --lifetime ${lifetime}`);
+    sandbox.addFault({ action: 'status', status: 500, route, nth: 2, times: 1 });
+    const broken = await run('token delete -o json');
+    expect(broken).toMatchObject({ status: 10, stdout: '{"schemaVersion":1,"deleted":1,"missing":0}\n' });
+    // The one that ends last goes first.
+    expect(errorOf(broken.stderr)).toMatchObject({
+      code: 'PARTIAL',
+      message: expect.stringMatching(
+        /^The token for graph demo, 7200 s, was not deleted: .* 1 of 3 are gone; 1 more were not tried\.$/,
+      ),
+    });
+    const { tokens } = await json<{ tokens: { secondsLeft: number }[] }>('token list');
+    expect(tokens.map(({ secondsLeft }) => Math.round(secondsLeft / 3600)).sort()).toEqual([1, 2]);
+  },
+);
