@@ -47,24 +47,41 @@ const silentIoredis = {
   load: (id) => (id === '\0silent-debug' ? 'module.exports = { default: () => () => {} };' : null),
 };
 
+/** What each module imports from the first, without waiting for a command to ask for it. */
+const importsOf = new Map();
+const noteImports = {
+  name: 'note-imports',
+  moduleParsed: ({ id, importedIds }) => void importsOf.set(id, importedIds),
+};
+const needs = new Map();
+function isNeededBy(name, id) {
+  if (!needs.has(name)) needs.set(name, closure(path.join(root, `src/cli/${name}.ts`), new Set()));
+  return needs.get(name).has(id);
+}
+function closure(id, found) {
+  if (found.has(id)) return found;
+  found.add(id);
+  for (const imported of importsOf.get(id) ?? []) closure(imported, found);
+  return found;
+}
+
 const cli = await rolldown({
   ...shared,
   preserveEntrySignatures: 'allow-extension',
   input: { start: path.join(root, 'src/cli/main.ts') },
-  plugins: [lazyChildProcess, silentIoredis],
+  plugins: [lazyChildProcess, silentIoredis, noteImports],
 });
 await cli.write({
   dir: path.join(dist, 'cli'),
   format: 'cjs',
   exports: 'named',
   minify: true,
-  // What most commands use lies in two files, the first of which is all that --version and --help need: on a cached
-  // token, finding and reading thirty small ones took longer than all the rest.
+  // All that a cached token needs lies in two files, the first of which is all that --version needs: finding and
+  // reading many small ones took longer than all the rest.
   codeSplitting: {
     includeDependenciesRecursively: false,
     groups: [
-      { name: 'first', test: /[\\/]src[\\/]/, minShareCount: 25, priority: 1 },
-      { name: 'base', test: /[\\/]src[\\/]/, minShareCount: 15 },
+      { name: 'cached-token', test: (id) => !isNeededBy('main', id) && isNeededBy('commands/token/get', id) },
     ],
   },
   entryFileNames: '[name].cjs',

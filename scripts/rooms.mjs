@@ -91,7 +91,6 @@ const SMALL = {
   'action/start.ts': 'the one file of the action that reads the environment',
   'cli/commands/config/path.ts': 'a command',
   'cli/commands/token/get.ts': 'a command',
-  'core/protocol/authorization.ts': 'shared by both versions of the protocol',
   'index.ts': 'the public names, listed one by one',
   'sandbox/graph.ts': 'used by both versions of the sandbox',
   'sandbox/roles.ts': 'used by both versions of the sandbox',

@@ -1,6 +1,6 @@
 import { type Endpoints, serversOf } from './endpoints.js';
 import { GraphException } from './errors.js';
-import type { HttpSettings } from './http/types.js';
+import type { Authorization, HttpSettings } from './http/types.js';
 import type { ConnectionOptions } from './options.js';
 import { fitsVersion, VersionFinder } from './protocol/detect-version.js';
 import type { Protocol, Session } from './protocol/types.js';
@@ -116,6 +116,7 @@ export async function openProtocol(
     password,
     secret,
     token,
+    basicLogin: () => password && basicLogin(username, password),
     request: (call) => ({
       ...call,
       servers,
@@ -169,4 +170,20 @@ export function belongsToOldVersion(
     `This server is ${version.version} by now, and its REST server is ${servers.restUrl}. ${error.message}`,
     { hint: 'Try again: what belongs to the old address is then left out.' },
   );
+}
+
+function basicLogin(username: string | undefined, credential: BoundCredential): Authorization {
+  if (username === undefined) {
+    throw new GraphException('USAGE', 'A password was given, but no user name.', {
+      hint: 'Give it as well.',
+      option: 'username',
+    });
+  }
+  if (username.includes(':')) {
+    throw new GraphException('USAGE', 'A user name cannot hold a colon.', {
+      hint: 'Check it.',
+      option: 'username',
+    });
+  }
+  return { scheme: 'Basic', username, credential };
 }

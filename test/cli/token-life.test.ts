@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { GraphConnection } from '../../src/core/connection.js';
 import { GraphException } from '../../src/core/errors.js';
-import { serverVersion } from '../../src/core/protocol/detect-version.js';
+import { serverVersion } from '../../src/core/protocol/version.js';
 import type { Sensitive } from '../../src/core/sensitive.js';
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { noneStore } from '../../src/store/none.js';

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { HttpReply, HttpRequest } from '../../src/core/http/types.js';
-import { detectVersion, serverVersion } from '../../src/core/protocol/detect-version.js';
+import { detectVersion } from '../../src/core/protocol/detect-version.js';
 import { parseCreated, parseDropped, parseSecretList } from '../../src/core/protocol/gsql.js';
 import type { IssuedToken, Protocol, Session } from '../../src/core/protocol/types.js';
 import { protocolV3 } from '../../src/core/protocol/v3.js';
 import { protocolV4 } from '../../src/core/protocol/v4.js';
+import { serverVersion } from '../../src/core/protocol/version.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { BoundCredential, GraphException } from '../../src/index.js';
 import { defined } from '../helpers/defined.js';
@@ -188,6 +189,7 @@ describe('answers to calls', () => {
       password,
       secret: undefined,
       token: () => token,
+      basicLogin: () => ({ scheme: 'Basic', username: 'user', credential: password }),
       request: (call) => ({
         ...call,
         base: SERVERS.gsqlUrl,

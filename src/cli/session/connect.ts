@@ -4,7 +4,7 @@ import type { GraphConnection } from '../../core/connection.js';
 import { GraphException } from '../../core/errors.js';
 import { readProxyVariables } from '../../core/http/proxy.js';
 import type { TlsOptions } from '../../core/http/types.js';
-import type { ServerVersion } from '../../core/protocol/types.js';
+import { parseVersionOption, type ServerVersion } from '../../core/protocol/version.js';
 import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
 import { readBounded } from '../../credentials/readers.js';
 import type { BoundTo, Credential } from '../../credentials/resolve.js';
@@ -43,6 +43,9 @@ export function findVersion(session: Session): Promise<ServerVersion> {
 async function askVersion(session: Session): Promise<ServerVersion> {
   const { serverVersion, waitMs } = session;
   const { recent, any } = serverVersion === 'auto' ? rememberedVersion(session) : {};
+  // With `--wait` the server is asked whether it is up, even if its version is known.
+  const known = waitMs > 0 ? undefined : parseVersionOption(recent ?? serverVersion);
+  if (known !== undefined) return known;
   const connection = await openConnection(session, {}, recent);
   if (waitMs > 0) await waitUntilUp(session, connection);
   try {

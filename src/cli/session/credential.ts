@@ -22,7 +22,6 @@ import {
   serversOfRecord,
 } from './binding.js';
 import { findVersion } from './connect.js';
-import { promptedCredential } from './credential-prompt.js';
 import { resolvePath } from './session.js';
 import type { Session } from './types.js';
 
@@ -56,6 +55,7 @@ async function nearestCredential(
   const usableSaved = await usable(session, saved.bound, purpose);
   if (usableSaved.length > 0)
     return resolveCredential(chosenSecret(session, usableSaved), purpose, session.username);
+  const { promptedCredential } = await import('./credential-prompt.js');
   return promptedCredential(session, purpose, {
     excluded: set.excluded ?? saved.excluded,
     unusable: set.bound[0] ?? saved.bound[0],

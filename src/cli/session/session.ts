@@ -22,7 +22,6 @@ import type { StoreName } from '../../store/store.js';
 import type { Call } from '../command.js';
 import { canPrompt, inCi, type Places, placesOf } from '../context.js';
 import { targetOf, withoutReplacedAddress } from './binding.js';
-import { askTrust } from './trust-prompt.js';
 import type { LocalSession, Session, Target } from './types.js';
 
 /** The form alone; which versions are supported, core knows. */
@@ -114,7 +113,10 @@ export async function openLocalSession(call: Call, options: SessionOptions = {})
   if (found.untrusted.length > 0) {
     if (spec.worksWithoutProjectFile) {
       for (const one of found.untrusted) report.note(`${one.path} is not trusted and does not count`);
-    } else file = await askTrust(call, input, found.untrusted);
+    } else {
+      const { askTrust } = await import('./trust-prompt.js');
+      file = await askTrust(call, input, found.untrusted);
+    }
   }
   if (options.newProfile) file = await loadUserConfig(input);
   const newProfile = options.newProfile === true || options.anyProfile === true;

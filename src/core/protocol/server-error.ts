@@ -220,3 +220,11 @@ function sentSecret(request: HttpRequest): string | undefined {
   );
   return own?.value.reveal();
 }
+
+/** @param needed what the operation cannot do without */
+export function noLogin(needed: string): GraphException {
+  return new GraphException('USAGE', `This needs ${needed}.`, {
+    hint: 'Give a user name and a password.',
+    option: 'password',
+  });
+}

@@ -96,6 +96,8 @@ export interface Session {
   readonly secret: BoundCredential | undefined;
   /** The connection's token at this moment. */
   token(): BoundCredential | undefined;
+  /** User name and password, or undefined when there is no password. Throws USAGE for a user name that cannot log in. */
+  basicLogin(): Authorization | undefined;
   /** A request to one of the two servers, with all that follows from the connection. */
   request(call: Call): HttpRequest;
   send(request: HttpRequest): Promise<HttpReply>;

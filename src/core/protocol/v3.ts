@@ -3,7 +3,6 @@ import { hiddenIn } from '../http/errors.js';
 import type { Authorization, Fields, HttpReply, HttpRequest } from '../http/types.js';
 import { redactServerText } from '../redact.js';
 import type { BoundCredential } from '../sensitive.js';
-import { basicLogin, noLogin } from './authorization.js';
 import { checkGraphInUse, gsqlSecrets, type Run, useGraph } from './gsql.js';
 import type { Operation } from './refusal-table.js';
 import {
@@ -16,7 +15,7 @@ import {
   readToken,
   serverClock,
 } from './reply.js';
-import { meaningOf, refusal } from './server-error.js';
+import { meaningOf, noLogin, refusal } from './server-error.js';
 import type { IssuedToken, Protocol, Session } from './types.js';
 
 /** 3.0 to 3.11: secrets by GSQL text at the service server, tokens at `/requesttoken` of the REST server. */
@@ -24,7 +23,7 @@ export function protocolV3(session: Session): Protocol {
   const { generation } = session.version;
 
   const serviceLogin = (): Authorization => {
-    const login = basicLogin(session);
+    const login = session.basicLogin();
     if (login === undefined) throw noLogin('a user name and password: 3.x servers take nothing else here');
     return login;
   };
@@ -76,7 +75,7 @@ export function protocolV3(session: Session): Protocol {
     secret: BoundCredential | undefined,
     token?: BoundCredential,
   ): HttpRequest => {
-    const authorization = secret === undefined ? basicLogin(session) : undefined;
+    const authorization = secret === undefined ? session.basicLogin() : undefined;
     if (secret === undefined && authorization === undefined)
       throw noLogin('a secret, or a user name and password');
     const fields = { ...input, token, secret };

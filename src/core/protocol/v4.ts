@@ -3,7 +3,6 @@ import { hiddenIn } from '../http/errors.js';
 import type { Authorization, HttpReply, HttpRequest } from '../http/types.js';
 import { redactServerText } from '../redact.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
-import { basicLogin, noLogin } from './authorization.js';
 import { gsqlSecrets, isListed, masked, withoutControls } from './gsql.js';
 import type { Meaning, Operation } from './refusal-table.js';
 import {
@@ -16,7 +15,7 @@ import {
   readToken,
   serverClock,
 } from './reply.js';
-import { meaningOf, refusal, withoutNames } from './server-error.js';
+import { meaningOf, noLogin, refusal, withoutNames } from './server-error.js';
 import type { Call, IssuedToken, Protocol, Secret, Session } from './types.js';
 
 const SECRETS = '/gsql/v1/secrets';
@@ -35,7 +34,7 @@ const OF_SERVER: ReadonlySet<Meaning> = new Set([
 export function protocolV4(session: Session): Protocol {
   /** Password first, then secret. The connection's token is left to `serviceLogin`. */
   const login = (): Authorization | undefined =>
-    basicLogin(session) ?? (session.secret && bySecret(session.secret));
+    session.basicLogin() ?? (session.secret && bySecret(session.secret));
 
   const serviceLogin = (): Authorization => {
     const authorization = login() ?? tokenLogin(session, session.token());
@@ -136,7 +135,7 @@ export function protocolV4(session: Session): Protocol {
     },
 
     async mintToken({ secret, lifetime, lifetimeUnit }) {
-      const authorization = secret === undefined ? basicLogin(session) : undefined;
+      const authorization = secret === undefined ? session.basicLogin() : undefined;
       if (secret === undefined && authorization === undefined)
         throw noLogin('a secret, or a user name and password');
       const json = {

@@ -1,3 +1,5 @@
+import { GraphException } from '../errors.js';
+
 /** Named after the first version of each: 3.0 to 3.4, 3.5 to 3.11, 4.x. */
 export type Generation = '3.0' | '3.5' | '4';
 
@@ -61,3 +63,39 @@ export const CAPABILITIES: Readonly<Record<Generation, Capabilities>> = {
   '3.5': CAPABILITIES_3,
   '4': CAPABILITIES_4,
 };
+
+/** The hint of every error that a version of the user's would mend, and the option it goes to. */
+export const GIVE_VERSION_HINT = 'Say which it is, for example 3.10.1, 3 or 4.';
+export const OPTION = 'serverVersion';
+
+export function serverVersion(generation: Generation, version: string): ServerVersion {
+  return { generation, version, ...CAPABILITIES[generation] };
+}
+
+/**
+ * `auto` is undefined; `3` is 3.5 or later, `4` is 4.x, and `X.Y` or `X.Y.Z` is itself.
+ * Throws USAGE on anything else, UNSUPPORTED on versions other than 3.x and 4.x.
+ */
+export function parseVersionOption(text: string): ServerVersion | undefined {
+  if (text === 'auto') return undefined;
+  if (text === '3') return serverVersion('3.5', '3');
+  if (text === '4') return serverVersion('4', '4');
+  if (!/^\d{1,3}\.\d{1,3}(?:\.\d{1,5})?$/.test(text)) {
+    throw new GraphException('USAGE', 'The server version must be auto, 3, 4, or a number like 3.10.1.', {
+      hint: GIVE_VERSION_HINT,
+      option: OPTION,
+    });
+  }
+  return generationOf(text);
+}
+
+export function generationOf(version: string): ServerVersion {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major === 4) return serverVersion('4', version);
+  if (major === 3) return serverVersion(minor < 5 ? '3.0' : '3.5', version);
+  throw new GraphException(
+    'UNSUPPORTED',
+    `Servers of version ${version} are not supported, only 3.x and 4.x.`,
+    { hint: GIVE_VERSION_HINT, option: OPTION },
+  );
+}

@@ -1,10 +1,7 @@
 import crypto from 'node:crypto';
 import { Sensitive } from '../../core/sensitive.js';
-import { takeMachineTurn } from '../lock/machine-turn.js';
 import { listEntries, readEntry, removeEntry, stageEntry } from '../records.js';
-import { removeIfSame } from '../remove-if.js';
 import type { Store, StoreOptions, StoreRecord } from '../store.js';
-import { sweep } from '../sweep.js';
 import { loadKey } from './key.js';
 
 /**
@@ -65,13 +62,19 @@ export function fileStore(options: StoreOptions): Store {
       return record !== undefined;
     },
 
-    removeIf: (record, value) => removeIfSame(store, stateDir, record, value),
+    removeIf: async (record, value) =>
+      (await import('../remove-if.js')).removeIfSame(store, stateDir, record, value),
 
     async list() {
       return listEntries(stateDir, warn).flatMap(({ record }) => (record.store === 'file' ? [record] : []));
     },
 
-    takeTurn: (key, turn) => takeMachineTurn(key, store.write, { ...turn, stateDir, lookIn: store }),
+    takeTurn: async (key, turn) =>
+      (await import('../lock/machine-turn.js')).takeMachineTurn(key, store.write, {
+        ...turn,
+        stateDir,
+        lookIn: store,
+      }),
   };
   return store;
 }
@@ -87,7 +90,7 @@ async function writeSealed(
   const kept: StoreRecord = { ...record, store: 'file' };
   const before = readEntry(stateDir, record.key, () => {});
   stageEntry(stateDir, { record: kept, sealed: seal(key, kept, value) }).commit();
-  sweep(options);
+  (await import('../sweep.js')).sweep(options);
   if (before?.record.store === 'keychain') {
     const { forgetKeychainValue } = await import('../keychain/store.js');
     await forgetKeychainValue(options, record.key);

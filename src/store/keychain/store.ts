@@ -1,10 +1,7 @@
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import { takeMachineTurn } from '../lock/machine-turn.js';
 import { listEntries, readEntry, removeEntry, stageEntry } from '../records.js';
-import { removeIfSame } from '../remove-if.js';
 import type { KeychainOptions, Store, StoreOptions, StoreRecord } from '../store.js';
-import { sweep } from '../sweep.js';
 import { splittingVault, type Vault } from './split.js';
 import { keychainVault } from './vault.js';
 
@@ -57,7 +54,7 @@ export function keychainStore(options: StoreOptions): Store {
       } finally {
         staged.discard();
       }
-      sweep(options);
+      (await import('../sweep.js')).sweep(options);
     },
 
     async remove(key) {
@@ -68,7 +65,8 @@ export function keychainStore(options: StoreOptions): Store {
       return true;
     },
 
-    removeIf: (record, value) => removeIfSame(store, stateDir, record, value),
+    removeIf: async (record, value) =>
+      (await import('../remove-if.js')).removeIfSame(store, stateDir, record, value),
 
     check: () => vault.check(),
 
@@ -79,7 +77,8 @@ export function keychainStore(options: StoreOptions): Store {
     },
 
     // A waiting process does not read the keychain: a hundred reads at once would make it seem silent.
-    takeTurn: (key, turn) => takeMachineTurn(key, store.write, { ...turn, stateDir }),
+    takeTurn: async (key, turn) =>
+      (await import('../lock/machine-turn.js')).takeMachineTurn(key, store.write, { ...turn, stateDir }),
   };
   return store;
 }
