@@ -4,7 +4,7 @@ import type { Context } from './context.js';
 /** Flags by their long name: text, `true` for a switch, a list for one that may be repeated. */
 export type Flags = Readonly<Record<string, string | true | string[] | undefined>>;
 
-/** How a command that writes hears Ctrl-C. */
+/** Ctrl-C for commands that change something. */
 export interface Interruption {
   /** Aborted by the first SIGINT or SIGTERM after `begin`: it ends the request under way, and none is sent any more. */
   readonly signal: AbortSignal;

@@ -8,7 +8,7 @@ const DEFAULT_LIFETIME = 2_592_000;
 /** A hundred years: beyond it a number is a mistake, not a wish. */
 const MAX_LIFETIME = 3_153_600_000;
 
-/** Mints a token; once more, in the other unit, when a server evidently counts the lifetime in that. */
+/** Mints a token. If the server evidently counted the lifetime in another unit, mints a second one in that unit. */
 export async function mintToken(opened: Opened, options: MintOptions): Promise<IssuedToken> {
   const { protocol, servers, version } = opened;
   const lifetime = lifetimeOr(options.lifetime);

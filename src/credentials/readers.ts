@@ -59,7 +59,7 @@ function readChunk(fd: number): Buffer | 'later' {
   }
 }
 
-/** One trailing line end is the editor's, not the credential's. */
+/** Editors add a line end to a file, which is not part of the credential. */
 function trimmed(text: string, from: string): Sensitive {
   const value = text.replace(/\r?\n$/, '');
   if (value === '')

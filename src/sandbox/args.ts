@@ -9,8 +9,8 @@ type UserOption = NonNullable<SandboxOptions['users']>[number];
 type SecretOption = NonNullable<SandboxOptions['secrets']>[number];
 
 /**
- * `--user name:password[:role]`. A password may hold colons: only a last part that is a role's name is taken
- * for one. Without a role the user is a superuser. Throws an Error with one clear sentence.
+ * `--user name:password[:role]`. A password may hold colons: the last part is a role only if it is the name of one.
+ * Without a role the user is a superuser. Throws an Error with one clear sentence.
  */
 export function parseUser(given: string): UserOption {
   const parts = given.split(':');

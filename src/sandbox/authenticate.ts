@@ -3,7 +3,7 @@ import { type Claims, readJwt } from './jwt.js';
 import type { User } from './state.js';
 import { nowSeconds, type World } from './world.js';
 
-/** Who is calling the service server. */
+/** The caller of the GSQL server. */
 export type Login =
   | { readonly user: User; readonly by: 'password' | 'secret' | 'default-account' }
   /** `graph` is what the token is for, '' for all graphs. */
@@ -39,7 +39,7 @@ export function login(world: World, call: Call): Login {
   return { refused: 'wrong' };
 }
 
-/** While the default account has its default password, a real GSQL server asks nobody to log in. */
+/** While the default account has its default password, a real GSQL server requires no login. */
 function defaultAccount(world: World): Login | undefined {
   const user = findUser(world, 'tigergraph');
   const off = world.switches.defaultPassword === 'no-login' && user?.password === 'tigergraph';
@@ -77,7 +77,7 @@ function loginSecret(world: World, value: string): Login {
   return user ? { user, by: 'secret' } : { refused: 'wrong' };
 }
 
-/** Only known users are counted, so that made-up names cannot fill the memory. Servers throttle since 3.8. */
+/** Only known users are counted, so that invented names cannot fill the memory. Servers throttle since 3.8. */
 function noteFailure(world: World, name: string): void {
   if (!world.version.atLeast(3, 8)) return;
   const entry = world.throttle.get(name) ?? { failures: 0, waitSeconds: 0, until: 0 };
@@ -97,7 +97,7 @@ export function findUser(world: World, name: string): User | undefined {
 
 export type JwtProblem = 'malformed' | 'signature' | 'issuer' | 'expired' | 'user' | 'graph' | 'blocked';
 
-/** Whether a token is one this server would take, and if not, the first of the documented classes that fits. */
+/** Whether the server would accept a token; if not, the first documented reason that fits. */
 export function checkJwt(
   world: World,
   token: string,

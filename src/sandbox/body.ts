@@ -1,8 +1,7 @@
 /**
- * The servers parse bodies with a lenient org.json parser whatever the content type says, so
- * `{'graph': 'g'}`, bare words and trailing commas are good JSON to them.
- *
- * Returns undefined for anything that is not an object; an empty body is an empty object.
+ * The servers parse bodies with a lenient org.json parser whatever the content type says, so `{'graph': 'g'}`, bare
+ * words and trailing commas are valid JSON for them. Returns undefined for anything that is not an object; an empty
+ * body is an empty object.
  */
 export function parseBody(body: string): Record<string, unknown> | undefined {
   if (body.trim() === '') return {};
@@ -124,7 +123,7 @@ export function stringField(body: Record<string, unknown>, name: string): string
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** Three thousand years, in seconds: beyond that no date can be written. */
+/** Three thousand years, in seconds: a later date cannot be formatted. */
 export const LONGEST_LIFETIME = 1e11;
 
 /**

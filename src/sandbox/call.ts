@@ -40,7 +40,7 @@ export function percentDecode(given: string): string {
   }
 }
 
-/** Undoes Java's URLEncoder. Text that was never encoded passes, as on the real server. */
+/** Decodes what Java's URLEncoder encoded. Plain text stays as it is, as on the real server. */
 export function decodeForm(body: string): string {
   return percentDecode(body.replaceAll('+', ' '));
 }

@@ -14,7 +14,10 @@ export interface Controls {
   setClockOffset(seconds: number): void;
 }
 
-/** `/__sandbox/…`, on both ports: what no real server has. Needs no login and is not logged. */
+/**
+ * `/__sandbox/…`, on both ports: the sandbox's own interface, which no real server has. It needs no login, and its
+ * requests are not logged.
+ */
 export function control(call: Call, controls: Controls): Reply {
   const { world, faults } = controls;
   try {

@@ -48,7 +48,7 @@ export function parseFault(spec: string): Fault {
   return checkFault(fault as unknown as Fault);
 }
 
-/** Returns the fault when every part of it makes sense; throws an Error with one clear sentence otherwise. */
+/** Returns the fault if every part of it is valid; otherwise throws an Error with one clear sentence. */
 export function checkFault(fault: Fault): Fault {
   if (!ACTIONS.includes(fault.action))
     throw new Error(`A fault needs an action, one of ${ACTIONS.join(', ')}.`);

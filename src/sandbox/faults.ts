@@ -2,7 +2,7 @@ import { html, json, type Reply, text } from './call.js';
 import { page } from './say.js';
 import type { World } from './world.js';
 
-/** What a fault does to the calls it meets; the grammar of the string form is in `parseFault`. */
+/** What a fault does to the calls that match it; the grammar of the string form is in `parseFault`. */
 export type FaultAction =
   | 'delay'
   | 'status'
@@ -22,7 +22,7 @@ export interface Fault {
   readonly route?: string;
   /** Begin at the n-th matching call, counted from 1 since the fault was added. */
   readonly nth?: number;
-  /** For how many calls; 1 when `nth` is given and for `clock`, otherwise without end. */
+  /** Number of calls; 1 when `nth` is given and for `clock`, otherwise unlimited. */
   readonly times?: number;
   /** delay: milliseconds. */
   readonly ms?: number;
@@ -72,7 +72,7 @@ export interface FaultList {
   readonly all: readonly Fault[];
   add(fault: Fault): void;
   clear(): void;
-  /** The faults that hit this call, in the order they were added. Counts the call. */
+  /** The faults that match this call, in the order in which they were added. Counts the call. */
   matching(method: string, path: string): Fault[];
 }
 

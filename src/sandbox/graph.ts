@@ -1,4 +1,4 @@
-/** The vertices every graph of the sandbox holds: enough to see a token open something. */
+/** The vertices of every graph of the sandbox: enough to see that a token gives access. */
 const PEOPLE = ['Ada', 'Ben', 'Cleo', 'Dan', 'Eve'];
 const CITIES = ['Athens', 'Bergen', 'Cork'];
 

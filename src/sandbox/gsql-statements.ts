@@ -4,7 +4,7 @@ import { dropSecret, findSecret, maskSecret, newSecret, type User } from './stat
 import type { TextId } from './texts.js';
 import type { World } from './world.js';
 
-/** What a client knows between two calls: 3.x keeps it in a cookie. */
+/** The state of a client between two calls; on 3.x it is in a cookie. */
 export interface Session {
   readonly user: User;
   graph: string | null;
@@ -94,7 +94,7 @@ export function runGsql(world: World, session: Session, source: string): GsqlAns
 type Say = (id: TextId, values?: Record<string, string | number>) => void;
 type Print = (line: string) => void;
 
-/** After a failure the graph in use stays, and what follows still runs. */
+/** After a failure the graph in use stays, and the statements that follow still run. */
 function useGraph(world: World, session: Session, graph: string, say: Say): void {
   if (!world.state.graphs.includes(graph)) {
     say('useGraphFailed', { graph });
@@ -104,7 +104,7 @@ function useGraph(world: World, session: Session, graph: string, say: Say): void
   say('usingGraph', { graph });
 }
 
-/** The graph secrets are kept under: none on 4.x. Undefined (and said so) when 3.x has none in use. */
+/** The graph that secrets belong to; null on 4.x. Undefined, after an error text, when no graph is in use on 3.x. */
 function secretGraph(world: World, session: Session, say: Say): string | null | undefined {
   if (world.version.generation === '4') return null;
   if (session.graph !== null) return session.graph;

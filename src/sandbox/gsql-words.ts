@@ -6,7 +6,7 @@ export interface Word {
   readonly column: number;
 }
 
-// Comments, quoted words, punctuation, everything else between blanks.
+// Comments, quoted words, punctuation, and any other text between blanks.
 const PIECE =
   /#[^\n]*|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|[;,]|[^\s;,]+/g;
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Call, Reply } from './call.js';
 
 const MAX_BODY = 16 * 1024 * 1024;
-/** Long enough that a client reads the text and the trailer apart, as from a real server. */
+/** Long enough for a client to read the text and the trailer separately, as from a real server. */
 const TRAILER_PAUSE_MS = 5;
 
 /** The address to listen on. Throws for anything that could be reached from another machine. */
@@ -44,7 +44,7 @@ export async function readCall(server: 'rest' | 'gsql', req: IncomingMessage): P
   };
 }
 
-/** `Date` follows the sandbox's clock, `now` in milliseconds: clients correct their own by it. */
+/** `Date` follows the sandbox's clock (`now` in milliseconds), since clients correct their clock by it. */
 export function head(reply: Reply, now: number): Record<string, string> {
   return { ...reply.headers, Date: new Date(now).toUTCString() };
 }

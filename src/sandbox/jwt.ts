@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** The claims of the servers' own sample tokens: no more, no less. Times are epoch seconds. */
+/** Exactly the claims of the servers' sample tokens. Times are epoch seconds. */
 export interface Claims {
   sub: string;
   iat: number;
@@ -20,7 +20,7 @@ export function signJwt(claims: Claims, key: string): string {
   return `${unsigned}.${sign(unsigned, key).toString('base64url')}`;
 }
 
-/** The claims, or why the token cannot be one of ours. The end of its life is not looked at. */
+/** The claims, or the reason why the token is not from this sandbox. Does not check the expiry. */
 export function readJwt(token: string, key: string): Claims | 'malformed' | 'signature' {
   const [header, payload, signature, ...rest] = token.split('.');
   if (!header || !payload || !signature || rest.length > 0) return 'malformed';

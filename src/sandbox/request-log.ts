@@ -15,7 +15,7 @@ export interface RequestLogEntry {
   readonly login: 'none' | 'basic' | 'bearer' | 'gsql-secret' | 'other';
   /** The names of the fields of a JSON body. */
   readonly fields: readonly string[];
-  /** What a GSQL text does to secrets, for example `DROP SECRET`; without aliases. */
+  /** The statements of a GSQL text about secrets, for example `DROP SECRET`; without aliases. */
   readonly statements: readonly string[];
   /** 0 when the connection was dropped without an answer. */
   readonly status: number;

@@ -6,7 +6,7 @@ import { maskToken } from './state.js';
 import type { TextId } from './texts.js';
 import { nowSeconds, type World } from './world.js';
 
-/** What RESTPP says to a path it does not have; `/requesttoken` is one while REST authentication is off. */
+/** RESTPP's answer to an unknown path; `/requesttoken` is unknown while REST authentication is off. */
 export function noEndpoint(world: World, path: string): Reply {
   return refuseRestpp(world, 'noEndpoint', { path });
 }
@@ -21,7 +21,7 @@ export function restpp(world: World, call: Call, fullPath: string): Reply | unde
   return 'refusal' in token ? token.refusal : known(token.holder);
 }
 
-/** Whose token it is. `graph` is null for a token that opens every graph of its user. */
+/** The owner of a token. `graph` is null for a token that is valid for every graph of its user. */
 interface Holder {
   readonly graph: string | null;
   readonly shown: string;
@@ -59,7 +59,7 @@ function readToken(world: World, call: Call): { holder: Holder } | { refusal: Re
   const shown = token === '' ? '' : maskToken(token);
   const refuse = (id: TextId) => ({ refusal: refuseRestpp(world, id, { token: shown }) });
 
-  // The two wordings seen: in 2020, and from late 2022 on.
+  // Two wordings were recorded: one in 2020, one from late 2022 on.
   if (token.length < 12) return refuse(world.version.atLeast(3, 8) ? 'missingToken' : 'missingTokenOld');
   const held = world.state.tokens.get(token);
   const major4 = world.version.generation === '4';
@@ -83,7 +83,7 @@ const PROBLEMS = {
   graph: 'tokenGraphGone',
 } as const satisfies Record<JwtProblem, TextId>;
 
-/** Why the graph is out of reach for this token; undefined when it is not. */
+/** The refusal when this token may not use the graph; undefined when it may. */
 function graphRefusal(world: World, graph: string, holder: Holder | undefined): Reply | undefined {
   if (!world.state.graphs.includes(graph)) return refuseRestpp(world, 'unknownGraph', { graph });
   if (!holder || holder.graph === null || holder.graph === graph) return undefined;
@@ -114,7 +114,7 @@ function versionReply(world: World): Reply {
   const lines = [
     'TigerGraph RESTPP: ',
     ' --- Version --- ',
-    // Before 3.9 the line is empty: pyTigerGraph skips three lines whatever they say.
+    // Before 3.9 the line is empty: pyTigerGraph skips three lines in any case.
     world.version.atLeast(3, 9) ? `TigerGraph version: ${version}` : '',
     component('product'),
     component('gpe'),

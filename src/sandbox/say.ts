@@ -3,7 +3,7 @@ import type { Wording } from './text.js';
 import { TEXTS, type TextId } from './texts.js';
 import type { World } from './world.js';
 
-/** Which wording a case has: a variant's name, a status, or parts of it. `default` is what the table says. */
+/** The wording of a case: a variant's name, a status, or parts of it. `default` is the wording of the table. */
 export type TextChoice =
   | string
   | number
@@ -65,7 +65,7 @@ function parts(choice: unknown): Parts {
   return given;
 }
 
-/** The texts as they stand, for the control path. */
+/** The texts with their current wording, for `/__sandbox/texts`. */
 export function listTexts(world: World): unknown {
   return Object.fromEntries(
     (Object.keys(TEXTS) as TextId[]).map((id) => {
@@ -114,7 +114,7 @@ export function refuseRestpp(world: World, id: TextId, values?: Values): Reply {
   return json(status, { ...ENVELOPE, error: true, message: fill(message, values), code });
 }
 
-/** A success of the GSQL server, with what else belongs into it. */
+/** A success of the GSQL server, with further fields. */
 export function succeed(world: World, id: TextId, values?: Values, more: object = {}): Reply {
   const { status = 200, message } = wording(world, id);
   return json(status, { error: false, message: fill(message, values), ...more });

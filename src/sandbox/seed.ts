@@ -10,8 +10,8 @@ interface Seeds {
 const DEFAULT_USER: User = { name: 'tigergraph', password: 'tigergraph', role: 'superuser' };
 
 /**
- * Adds the users, graphs and secrets of the options to the state; what the state file holds besides stays.
- * Returns the first user and the first graph, which the sandbox prints when it is ready.
+ * Adds the users, graphs and secrets of the options to the state; other content of the state file stays. Returns the
+ * first user and the first graph, which the sandbox prints when it is ready.
  */
 export function seed(
   state: State,

@@ -10,7 +10,7 @@ export interface ServerVersion {
   atLeast(major: number, minor: number, patch?: number): boolean;
 }
 
-/** What the server speaks: a 4.0 may be like 3.11, see the switch. */
+/** The version whose protocol the server speaks: a 4.0 may behave like 3.11 (switch tokensOn40). */
 export function spoken(version: ServerVersion, { tokensOn40 }: Switches): ServerVersion {
   const isOld = tokensOn40 === 'as-3.11' && version.generation === '4' && !version.atLeast(4, 1);
   return isOld ? { ...version, generation: '3.5' } : version;

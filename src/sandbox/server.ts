@@ -29,7 +29,7 @@ export type { Sandbox, SandboxOptions } from './types.js';
 const MAX_REQUESTS = 1000;
 const MAX_UNKNOWN = 100;
 
-/** Starts both servers. Rejects with a plain sentence when an option is no good or a port is taken. */
+/** Starts both servers. Rejects with a plain sentence when an option is not valid or a port is in use. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const version = parseServerVersion(options.serverVersion ?? '3.10.1');
   const host = loopback(options.host ?? '127.0.0.1');
@@ -70,7 +70,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     clockOffset = seconds;
   };
 
-  /** The answer, and its effect on the state, kept in the file before anybody hears of it. */
+  /** Computes the answer. Changes of the state are written to the file before the answer is sent. */
   const handle = async (call: Call): Promise<Reply> => {
     dirty = false;
     const reply = answer(world, call) ?? unknown(call);
@@ -170,7 +170,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       });
     };
     const created = options.tls ? tlsServer(options.tls, listener) : createServer(listener);
-    // Clients that pool connections must not find them closed between two calls.
+    // Pooled connections of clients must not be closed between two calls.
     created.keepAliveTimeout = 120_000;
     created.on('connection', (socket: Socket) => {
       sockets.add(socket);

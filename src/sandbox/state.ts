@@ -82,7 +82,7 @@ export function newSecret(
   return secret;
 }
 
-/** On 3.x the tokens made from a secret die with it; on 4.x none are kept, and its JWTs live on. */
+/** On 3.x the tokens made from a secret are deleted with it. On 4.x its JWTs stay valid. */
 export function dropSecret(state: State, secret: Secret): void {
   state.secrets = state.secrets.filter((s) => s !== secret);
   for (const [value, token] of state.tokens) {
@@ -90,12 +90,12 @@ export function dropSecret(state: State, secret: Secret): void {
   }
 }
 
-/** As the servers mask a secret: both ends, three characters each. */
+/** Masks a secret as the servers do: the first and the last three characters are shown. */
 export function maskSecret(value: string): string {
   return `${value.slice(0, 3)}****${value.slice(-3)}`;
 }
 
-/** As RESTPP masks a token in its refusals. */
+/** Masks a token as RESTPP does in its refusals. */
 export function maskToken(value: string): string {
   return value.length < 12 ? '****' : `${value.slice(0, 4)}****${value.slice(-4)}`;
 }

@@ -1,4 +1,4 @@
-/** Points of behaviour on which the sources disagree, or that a real server's settings decide. */
+/** Behaviour on which the sources disagree, or that depends on the settings of a real server. */
 export interface Switches {
   secretsShape: 'list' | 'object';
   requestTokenOn4: 'served' | 'gone' | 'page';
@@ -21,7 +21,7 @@ export interface Switches {
 
 interface Switch<T> {
   readonly initial: T;
-  /** The other values; absent where any value of the same kind will do. */
+  /** The other values; absent where any value of the same type is valid. */
   readonly others?: readonly T[];
   /** The question, for docs/sandbox.md. */
   readonly about: string;

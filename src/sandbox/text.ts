@@ -27,7 +27,7 @@ export interface Text extends Wording, Proof {
   readonly when: string;
   /** The status has not been seen: the message has. */
   readonly statusAssumed?: true;
-  /** Other wordings for the same case. Without a status of its own, a variant keeps the default's. */
+  /** Other wordings of the same case. A variant without a status has the status of the default. */
   readonly variants?: Readonly<Record<string, Wording & Proof>>;
 }
 

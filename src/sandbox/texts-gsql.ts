@@ -2,7 +2,7 @@ import { SOURCE, type Text } from './text.js';
 
 const FORMER = { evidence: 'A', source: SOURCE.before } as const;
 
-/** GSQL texts and the shell's login. A line has no HTTP status: the text comes with 200 whatever it says. */
+/** GSQL texts and the shell's login. A line has no HTTP status: every text is sent with 200. */
 export const GSQL = {
   usingGraph: {
     when: 'USE GRAPH',

@@ -8,7 +8,7 @@ const BAD_TOKEN = {
   source: 'server docs 3.10 to 4.2 name the class of refusal, not its words',
 } as const;
 
-/** The data server, /api/ping and what stands in front of the servers. */
+/** The texts of RESTPP, of /api/ping, and of the proxy in front of the servers. */
 export const RESTPP = {
   noEndpoint: {
     when: 'an unknown path; /requesttoken while REST authentication is off',

@@ -6,8 +6,8 @@ import { GSQL } from './texts-gsql.js';
 import { RESTPP } from './texts-restpp.js';
 
 /**
- * Every text, code and status the sandbox answers with, each with its evidence. The tables of docs/sandbox.md
- * are made from this one. When a real server says something else, correct the entry and the contract row.
+ * Every text, code and status the sandbox answers with, each with its evidence. The tables of docs/sandbox.md are
+ * made from this one. When a real server answers with another text, correct the entry and the contract row.
  */
 export const TEXT_TABLES = {
   'Token endpoints of 3.x': TOKENS_3,

@@ -20,7 +20,7 @@ export interface SandboxOptions {
   /** Default `demo`. */
   graphs?: readonly string[];
   secrets?: readonly { alias: string; value: string; user: string; graph: string }[];
-  /** Where secrets, tokens and block lists survive a restart. */
+  /** The file that stores secrets, tokens and block lists between runs. */
   stateFile?: string;
   /** What `lifetime` counts at `/gsql/v1/tokens`. Default s. */
   lifetimeUnit?: 's' | 'ms';
@@ -31,9 +31,9 @@ export interface SandboxOptions {
   switches?: Partial<Switches>;
   /** Answers that differ from the table of texts; see docs/sandbox.md. */
   texts?: TextChoices;
-  /** Gets one JSON line for each request, without credentials. */
+  /** Called with one JSON line for each request, without credentials. */
   log?: (line: string) => void;
-  /** Gets one line when something is asked that the sandbox does not imitate. */
+  /** Called with one line for a request that the sandbox does not imitate. */
   warn?: (line: string) => void;
   /** Epoch milliseconds. */
   now?: () => number;

@@ -75,7 +75,7 @@ function sessionCookie(sent: Record<string, unknown>, user: User, graph: string 
     fromGsqlServer: false,
     sessionAborted: false,
     loadingProgressAborted: false,
-    // As on the real server: whoever holds the cookie holds the login.
+    // As on the real server, the cookie alone is a login.
     auth: `Basic ${Buffer.from(`${user.name}:${user.password}`).toString('base64')}`,
     metadataUpdateSeqId: 0,
   });
@@ -86,7 +86,7 @@ function versionText(world: World, call: Call): Reply {
   return closed ? refuse(world, 'unauthorized3') : page(world, 'version3', { version: world.version.text });
 }
 
-/** The old way of JDBC: `/gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
+/** The old endpoint of the JDBC driver: `/gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
 function authtoken(world: World, call: Call): Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return refuse(world, 'authtokenBadLogin3');
@@ -99,7 +99,7 @@ function authtoken(world: World, call: Call): Reply {
   return json(200, { error: false, message: '', results: { token: token.value } });
 }
 
-/** GSQL as text, URL-encoded or not. Whatever happens inside, the status is 200. */
+/** GSQL as text, URL-encoded or not. The status is always 200. */
 function file(world: World, call: Call): Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return refuse(world, 'unauthorized3');
@@ -113,8 +113,8 @@ function file(world: World, call: Call): Reply {
 }
 
 /**
- * The login of the GSQL shell: bare base64, which pyTigerDriver URL-encodes on top. Failures are told in the
- * body; the status is always 200.
+ * The login of the GSQL shell: bare base64, which pyTigerDriver URL-encodes on top. Failures are in the body; the
+ * status is always 200.
  */
 function shellLogin(world: World, call: Call): Reply {
   const sent = readCookie(call);
@@ -131,7 +131,7 @@ function shellLogin(world: World, call: Call): Reply {
     isClientCompatible: true,
     welcomeMessage: 'Welcome to TigerGraph.',
     shellPrompt: 'GSQL > ',
-    // Clients since 3.9.2 insist on this number; bit 0: the default password is still set.
+    // Clients since 3.9.2 require this number. Bit 0: the default password is still set.
     securityRecommendations: defaultPassword ? 1 : 0,
   });
   const cookie = sessionCookie(

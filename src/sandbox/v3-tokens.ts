@@ -68,7 +68,7 @@ function byBody(world: World, call: Call): Reply {
   return call.method === 'PUT' ? refresh(world, call, input) : drop(world, call, input);
 }
 
-/** Who acts on tokens: the holder of a secret, or a user who logs in (`secret` is then null). */
+/** The caller of a token request: the holder of a secret, or a user who logs in (`secret` is then null). */
 interface Actor {
   readonly user: User;
   readonly secret: Secret | null;
@@ -120,7 +120,7 @@ export function newToken(world: World, by: Actor, graph: string): Token {
   };
   const { tokens } = world.state;
   tokens.set(token.value, token);
-  // The servers clear out now and then, too; here the oldest goes.
+  // The servers delete old tokens now and then. Here the oldest one is deleted.
   if (tokens.size > MAX_TOKENS) deleteOldest(tokens);
   return token;
 }
@@ -135,13 +135,13 @@ function reusable(world: World, by: Actor, graph: string): Token | undefined {
   return undefined;
 }
 
-/** Own tokens are those of the user, and of the secret's graph; a superuser's are all. */
+/** A caller may change the tokens of the same user and of the secret's graph; a superuser all tokens. */
 function mayChange(by: Actor, token: Token): boolean {
   if (by.user.role === 'superuser') return true;
   return token.user === by.user.name && (by.secret === null || token.graph === by.secret.graph);
 }
 
-/** The token a PUT or DELETE is about, or why the caller may not have it. */
+/** The token that a PUT or DELETE names, or why the caller may not change it. */
 function tokenToChange(world: World, call: Call, input: Input, denied: TextId): Token | Reply {
   if (input.token === undefined) return refuse(world, 'missingToken3');
   const by = actor(world, call, input.secret);

@@ -28,7 +28,7 @@ export function secrets4(world: World, call: Call, path: string): Reply | undefi
       return drop(world, owner, [name]);
     case 'DELETE all': {
       const body = parseBody(call.body);
-      // The user-credentials page spells the key like this three times.
+      // The page on user credentials writes the key like this three times.
       const names = body && listField(body.secrets ?? body.secrests);
       return names && names.length > 0 ? drop(world, owner, names) : refuse(world, 'noSecretsNamed4');
     }
@@ -37,7 +37,7 @@ export function secrets4(world: World, call: Call, path: string): Reply | undefi
   }
 }
 
-/** Whose secrets the call is about: one's own, or a superuser's choice by `userName`. */
+/** The owner of the secrets: the caller, or for a superuser the user named by `userName`. */
 function secretsOf(world: World, call: Call): User | Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return notLoggedIn(world, caller);

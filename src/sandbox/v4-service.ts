@@ -64,7 +64,7 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } | Rep
   const claim = graph ?? (world.switches.globalTokenGraph === 'empty' ? '' : undefined);
   const now = nowSeconds(world);
   const exp = now + seconds;
-  // The samples of real tokens begin five seconds before they were made.
+  // The samples of real tokens are valid from five seconds before their creation.
   const claims = {
     sub: user.name,
     iat: now - 5,
@@ -94,8 +94,8 @@ function tokenOwner(
 }
 
 /**
- * The docs say that a login by password makes a secret of its own accord. Whether each login makes another
- * one is not known; here one is enough. A reader may have none.
+ * According to the documentation, minting with a password creates a secret. Whether each mint creates another one is
+ * not known; here one is created. A reader may have none.
  */
 function ensureGeneratedSecret(world: World, user: User): void {
   if (user.role === 'reader' || world.switches.passwordMintOn4 === 'makes-none') return;
@@ -124,14 +124,14 @@ export function requestToken4(world: World, call: Call): Reply {
   return succeed(world, 'generatedOld4', {}, { token: made.token });
 }
 
-/** `Fri Dec 20 09:07:39 UTC 2024`: Java's `Date.toString()`, in the server's own zone. */
+/** `Fri Dec 20 09:07:39 UTC 2024`: Java's `Date.toString()`, in the server's time zone. */
 function javaDate(epochSeconds: number, zone: { name: string; offsetMinutes: number }): string {
   const local = new Date((epochSeconds + zone.offsetMinutes * 60) * 1000).toUTCString();
   const [weekday, day, month, year, time] = local.replace(',', '').split(' ');
   return `${weekday} ${month} ${day} ${time} ${zone.name} ${year}`;
 }
 
-/** A JWT cannot be unmade: it goes on its owner's block list. */
+/** A JWT cannot be deleted, so it is put on its owner's block list. */
 function dropTokens(world: World, call: Call): Reply {
   if (call.query.has('clear')) {
     return json(403, {

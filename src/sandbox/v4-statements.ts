@@ -8,7 +8,7 @@ import type { World } from './world.js';
 
 const MAX_FINISHED = 100;
 
-/** GSQL as plain text, not URL-encoded (switch gsqlBodyOn4). Failed statements are told in the text; the status is 200. */
+/** GSQL as plain text, not URL-encoded (switch gsqlBodyOn4). Failures are in the text; the status is 200. */
 export function statement(world: World, call: Call): Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return notLoggedIn(world, caller);
@@ -29,7 +29,7 @@ export function statement(world: World, call: Call): Reply {
   return succeed(world, 'statementQueued4', { id }, { results: { requestId: id } });
 }
 
-/** What became of a statement sent with `?async=true`. Here it has always ended already. */
+/** The result of a statement sent with `?async=true`. In the sandbox it has always ended already. */
 export function statementStatus(world: World, call: Call, id: string): Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return notLoggedIn(world, caller);

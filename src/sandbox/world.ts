@@ -28,7 +28,7 @@ export interface World {
   readonly throttle: Throttle;
   /** The sandbox's own clock, epoch milliseconds. */
   now(): number;
-  /** Call it after every change of `state`: the answer is sent once the change is kept. */
+  /** Call it after every change of `state`: the answer is sent once the change is stored. */
   changed(): void;
   /** A line for the person who runs the sandbox. */
   warn(line: string): void;

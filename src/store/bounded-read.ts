@@ -2,7 +2,7 @@ import fs from 'node:fs';
 
 export interface ReadLimits {
   readonly maxBytes: number;
-  /** For a pipe whose other end writes late or never. */
+  /** The time limit is for a pipe whose other end writes late or never. */
   readonly timeoutMs: number;
 }
 

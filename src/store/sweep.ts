@@ -6,7 +6,7 @@ import { tryLock } from './lock/lock.js';
 const TEMPORARY_MS = 10 * 60_000;
 const LOCK_MS = 60 * 60_000;
 
-/** The number of the process that made it, then perhaps something random. */
+/** The id of the process that made it, then an optional random part. */
 const TEMPORARY_NAME = /\.(\d+)(?:\.[a-z0-9]+)?\.tmp$/;
 
 /**
@@ -37,16 +37,16 @@ function sweepOne(dir: string, name: string): void {
   const file = path.join(dir, name);
   const temporary = TEMPORARY_NAME.exec(name);
   if (temporary) {
-    // Should it belong to a process of another machine or container, that one writes it once more (stageFile).
+    // If it belongs to a process of another machine or container, that process writes it again (stageFile).
     if (isDead(Number(temporary[1])) || age(file) > TEMPORARY_MS) fs.rmSync(file, { force: true });
   } else if (name.endsWith('.refused')) {
     if (age(file) > LOCK_MS) fs.rmSync(file, { force: true });
   } else if (name.endsWith('.lock')) {
-    // Taking the lock proves that its owner is dead; giving it back removes the file.
+    // Taking the lock proves that its owner is dead; releasing it removes the file.
     if (age(file) > LOCK_MS) tryLock(file)?.release();
   } else if (name.includes('.lock.')) {
     const lock = file.slice(0, file.lastIndexOf('.lock.') + 5);
-    // Without the lock file itself nothing leads to this link, and nothing ever will again.
+    // Without the lock file this link can never be reached again.
     if (age(file) > LOCK_MS && !fs.existsSync(lock)) fs.rmSync(file, { force: true });
   }
 }
@@ -60,7 +60,7 @@ function isDead(pid: number): boolean {
   }
 }
 
-/** In ms. What seems to come from the future is as old as the clock was set back, or older. */
+/** In ms. A file time in the future means that the clock was set back: the file is at least that old. */
 function age(file: string): number {
   try {
     return Math.abs(Date.now() - fs.statSync(file).mtimeMs);

@@ -12,7 +12,7 @@ import {
 export interface AcquireOptions extends Wanted {
   readonly identity: Identity;
   readonly host: string;
-  /** The store was asked for by name: its failure is the call's. */
+  /** The user has named the store, so a failure of the store is a failure of the call. */
   readonly storeRequired: boolean;
   readonly waitMs: number;
 }
@@ -23,15 +23,15 @@ export interface AcquireDeps {
   readonly fallback?: Store | undefined;
   now(): number;
   warn(message: string): void;
-  /** Fetches the credential, for which a person may have to type or a program to run. No lock is held meanwhile. */
+  /** Fetches the credential, which may need a prompt or a program. No lock is held meanwhile. */
   prepare(): Promise<void>;
   /** Asks the server; loads the HTTP code, which a waiting process does not need. */
   mint(): Promise<Omit<CachedToken, 'source'>>;
 }
 
 /**
- * The use case of the tool: a held token if it will do, else exactly one mint, however many ask at once.
- * @throws GraphException whatever the mint, a required store or the turn says
+ * Returns a cached token with enough life left, or mints one: exactly one, however many processes ask at once.
+ * @throws GraphException the error of the mint, of a required store, or of the turn
  */
 export async function acquireToken(options: AcquireOptions, deps: AcquireDeps): Promise<CachedToken> {
   return acquireFrom(undefined, options, deps);
@@ -89,7 +89,7 @@ async function acquireElsewhere(
     warn('this machine uses its own tokens');
     return acquireFrom(preparedAt, options, { ...deps, store: fallback, fallback: undefined });
   }
-  // Where the server refuses, there is no token of which to say so.
+  // If the server refuses, there is no token, and the warning would be wrong.
   const minted = await deps.mint();
   warn('the token is not kept');
   return { ...minted, source: 'server' };
@@ -109,7 +109,7 @@ async function takeTurn(
   if (turn) return turn;
   const held = await readCachedInTurn(key, options, deps);
   if (held) return held;
-  // A record whose value cannot be had is no answer: then it is this one's turn all the same.
+  // A record whose value cannot be read does not count: this process still takes its turn.
   const later = await store.takeTurn(key, { ...base, accepts: () => false });
   if (later) return later;
   throw new GraphException('INTERNAL', 'a store gave neither a turn nor a record');
@@ -121,7 +121,7 @@ async function readCachedInTurn(
   deps: AcquireDeps,
 ): Promise<CachedToken | undefined> {
   return readCachedToken(key, options, deps).catch((error) => {
-    // The store has gone since it was checked: keeping the new token will fail too, and say so.
+    // The store has failed since it was checked. Storing the new token will fail too, with a warning.
     if (options.storeRequired || !isStoreFailure(error)) throw error;
     return undefined;
   });
@@ -134,7 +134,7 @@ async function mintInTurn(
   options: AcquireOptions,
   deps: AcquireDeps,
 ): Promise<CachedToken> {
-  // The holder before this one may have minted it.
+  // The process that had the turn before may have minted it.
   const theirs = await readCachedInTurn(key, options, deps);
   if (theirs) return theirs;
   // Minted by this machine while the store could not be reached or did not store the token.
@@ -171,7 +171,8 @@ export async function keep(
   const { host } = options;
   const { store } = deps;
   if (store.name === 'none') return false;
-  // A server that was found to be of another version may have another REST server, and the token is for that one.
+  // If the server turned out to have another version, its REST server may be another one, and the token belongs to
+  // that.
   const identity = { ...options.identity, ...minted.servers };
   const isInTurn = identityKey(identity) === key;
   const now = deps.now();

@@ -3,7 +3,7 @@ import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import type { Store, StoreRecord } from '../store/store.js';
 
-/** Everything that decides which token is the right one. */
+/** The identity of a token: a cached token is used only when all of this is equal. */
 export interface Identity {
   /** Service server, without a trailing slash. */
   readonly gsqlUrl: string;
@@ -16,8 +16,8 @@ export interface Identity {
 }
 
 /**
- * The key of a token: readable, because it is also the name of its item in the desktop's keychain
- * application. Spaces inside a part are encoded, so that two identities never read alike.
+ * The key of a token: readable, because it is also the name of its item in the desktop's keychain application. Spaces
+ * inside a part are encoded, so that the keys of two identities always differ.
  */
 export function identityKey(identity: Identity): string {
   const { principal, graph, lifetime, gsqlUrl, restUrl } = identity;
@@ -120,7 +120,7 @@ interface FindDeps {
 export function isUsable(record: StoreRecord, { minTtl, freshSince }: Wanted, now: number): boolean {
   if (record.kind !== 'token' || record.expiresAtUnix === undefined) return false;
   if (!hasEnoughLife(record.expiresAtUnix, minTtl, now)) return false;
-  // From the future: the clock was set back since, and the end of its life is as far off as the clock was.
+  // A time in the future: the clock was set back since, so the expiry is wrong too.
   if (record.createdAtUnix > now / 1000 + CLOCK_SLACK) return false;
   const requestedAt = Number(record.info.requestedAtMs);
   return freshSince === undefined || (requestedAt >= freshSince && requestedAt <= now);
@@ -148,7 +148,7 @@ function fromRecord(record: StoreRecord, token: Sensitive): CachedToken {
   };
 }
 
-/** Smallest rest of life at which a held token is still handed out: min(60 s, 10 % of its life). */
+/** The life that a cached token must have left: min(60 s, 10 % of its life). */
 
 /**
  * Whether a token has enough life left.

@@ -10,7 +10,7 @@ export interface MintInput {
   readonly version: ServerVersion;
   /** Seconds. */
   readonly lifetime: number;
-  /** The unit this server was seen to count lifetimes in, not long ago. */
+  /** The unit in which this server recently counted lifetimes. */
   readonly lifetimeUnit: 's' | 'ms' | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface MintDeps {
   rememberUnit(unit: 's' | 'ms'): void;
 }
 
-/** A token as the server gave it, and when it was asked for and given, ms since 1970. */
+/** A token as the server gave it, and the times of request and answer in ms since 1970. */
 interface Answer {
   readonly minted: MintedToken;
   readonly requestedAtMs: number;
@@ -28,8 +28,8 @@ interface Answer {
 }
 
 /**
- * Mints a token and looks at the life the server gave it. A server that evidently counts in the other unit is asked
- * once more in that one, and the unit is remembered; this is the only second mint there is.
+ * Mints a token and checks the life that the server granted. If the server evidently counts in the other unit, a
+ * second token is minted in that unit, and the unit is remembered. Nothing else mints twice.
  */
 export async function mintToken(input: MintInput, deps: MintDeps): Promise<Omit<CachedToken, 'source'>> {
   const { connection, version, lifetime } = input;
@@ -39,7 +39,7 @@ export async function mintToken(input: MintInput, deps: MintDeps): Promise<Omit<
   return described(connection, version, found, lifetime, deps);
 }
 
-/** 4.x: servers differ in the unit of a lifetime, and only the life that was granted tells which one counts. */
+/** 4.x: servers differ in the unit of a lifetime, and only the granted life shows which one it uses. */
 async function askInUnit(
   { connection, lifetime, lifetimeUnit = 's' }: MintInput,
   ask: (unit: 's' | 'ms') => Promise<Answer>,
@@ -58,7 +58,7 @@ async function askInUnit(
   const first = await ask(lifetimeUnit);
   const granted = judgeLifetime(lifetime, first.minted.grantedSeconds);
   if (lifetimeUnit === 'ms' && granted === 'longer') {
-    // The server counts seconds by now. A token that lives a thousand times too long must not stay alive.
+    // The server counts seconds now, so this token lives a thousand times too long and must be deleted.
     deps.rememberUnit('s');
     await revoke(first);
     return ask('s');
@@ -106,13 +106,16 @@ async function described(
   };
 }
 
-/** A `Date` header counts whole seconds, and so does the end of a token: this much is no difference of clocks. */
+/**
+ * A `Date` header counts whole seconds, and so does the expiry of a token. A difference of this size is not a clock
+ * difference.
+ */
 const CLOCK_RESOLUTION_SECONDS = 2;
 /** A larger clock difference is not corrected, so an expiry further away gives no information. */
 const LARGEST_SKEW_SECONDS = 86_400;
 
 /**
- * The end of life by this machine's clock: the server's own words, less what its clock is ahead of ours.
+ * The expiry by this machine's clock: the server's expiry minus the difference of the clocks.
  * @param lifetime asked for, in seconds
  */
 export function localExpiry({ minted, requestedAtMs, answeredAtMs }: Answer, lifetime: number): number {
@@ -122,10 +125,10 @@ export function localExpiry({ minted, requestedAtMs, answeredAtMs }: Answer, lif
   const agrees =
     serverTimeUnix >= requestedAt - CLOCK_RESOLUTION_SECONDS &&
     serverTimeUnix <= answeredAtMs / 1000 + CLOCK_RESOLUTION_SECONDS;
-  // Counted from the request, because a life must not grow by the time its answer took.
+  // Counted from the request, so that a slow answer does not prolong the life.
   const corrected = agrees ? expiresAtUnix : expiresAtUnix - (serverTimeUnix - requestedAt);
   const fits = (end: number) => judgeLifetime(lifetime, end - requestedAt) === 'as-asked';
-  // A `Date` header may be wrong where the end of the token is right, as with a proxy that stamps its own.
+  // A `Date` header may be wrong where the end of the token is right, for example when a proxy writes its own.
   const wrongDate =
     !fits(corrected) &&
     (fits(expiresAtUnix) || (corrected > requestedAt + lifetime && expiresAtUnix < corrected));
@@ -156,7 +159,7 @@ export async function renewToken(
 
 /** Compares the lifetime that the server granted with the one requested. */
 function judgeLifetime(asked: number, granted: number): 'as-asked' | 'thousandth' | 'longer' | 'shorter' {
-  // The clock's grain blurs short lifetimes, of which a tenth is less than that.
+  // For a short lifetime, a tenth of it is less than the clock resolution.
   const thousandth = Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000);
   if (thousandth && granted <= asked / 4) return 'thousandth';
   const off = Math.abs(granted - asked);

@@ -3,10 +3,10 @@ import { maskLogin } from '../../core/redact.js';
 import { listEntries } from '../../store/records.js';
 import { type Context, placesOf } from '../context.js';
 
-/** What a word could become, and what that is; an empty text where there is nothing to say. */
+/** A completion of a word and its description, which may be empty. */
 export type Candidate = readonly [word: string, description: string];
 
-/** Whatever a shell might read as more than a word is not offered to it. */
+/** Names with characters that a shell interprets are not offered. */
 const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
 
 /** @param config the file that was typed; `own` for the user's own, where other commands look at no other */
@@ -15,7 +15,7 @@ export async function profileNames(ctx: Context, config: string | undefined): Pr
   const { env, cwd, home, uid } = ctx;
   const flags = named === undefined ? {} : { config: named };
   const input: SettingsInput = { flags, env, cwd, home, uid, ...placesOf(ctx) };
-  // Names are only offered from a file that counts: an untrusted one would be refused when the command runs.
+  // Names are offered only from a trusted file: an untrusted one would be refused when the command runs.
   const file = config === 'own' ? await loadUserConfig(input) : (await findTrustedConfig(input)).file;
   return [...(file?.config.profiles ?? [])]
     .filter(([name]) => PLAIN.test(name))

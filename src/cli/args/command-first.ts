@@ -4,8 +4,8 @@ import { COMMON, OUTPUT } from './options.js';
 const SHARED = [...COMMON, OUTPUT];
 
 /**
- * Options that stand before the command go behind its words, where every command expects its own. Anything else than a
- * shared option leaves the line as it is: the parser says what is wrong with it.
+ * Moves options that stand before the command behind it, where every command expects them. If one of them is not a
+ * shared option, the line stays as it is, and the parser reports the error.
  */
 export function commandFirst(argv: readonly string[]): readonly string[] {
   const at = leadingOptions(argv);

@@ -7,7 +7,7 @@ import { optionRow } from './help-text.js';
 import { TOPICS } from './help-topics.js';
 import { COMMON, OUTPUT } from './options.js';
 
-/** What the shell should offer instead: its files, or what another command's completion offers. */
+/** The directive for the shell: complete files, or use the completion of another command. */
 type Answer = readonly Candidate[] | ':file' | `:command ${number}`;
 
 /**
@@ -96,7 +96,7 @@ async function ofCommand(
   if (value !== undefined) return value;
   const [argument] = spec.args ?? [];
   if (word.startsWith('-') || argument === undefined) return optionsLeft(spec.options, before);
-  // A word that this command does not take is not offered.
+  // Only arguments that the command accepts are offered.
   if (!argument.variadic && argumentsIn(spec, before).length > 0) return optionsLeft(spec.options, before);
   if (argument.choices) return argument.choices.map((one) => [one, '']);
   switch (argument.name) {

@@ -100,7 +100,7 @@ export function optionRow({ name, short, value, choices, repeat, help }: OptionS
   ];
 }
 
-/** Names on the left, what they mean on the right, or below where a terminal is narrow. */
+/** Names on the left, descriptions on the right, or below them on a narrow terminal. */
 function definitions(rows: readonly (readonly [string, string])[], width: number): string[] {
   const column = Math.max(...rows.map(([name]) => name.length)) + 4;
   const isNarrow = width - column < NARROWEST;

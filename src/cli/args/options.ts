@@ -87,7 +87,7 @@ export const TOKEN_OUTPUT: readonly OptionSpec[] = [
   option('output', OUTPUT_HELP, 'format', { short: 'o', choices: TOKEN_FORMATS }),
   ...TOKEN_FILES,
 ];
-/** A refreshed token is no new document of a cluster: `token get` alone makes one. */
+/** `token refresh` has no `-o kubernetes`: only `token get` writes such a document. */
 export const TOKEN_GET_OUTPUT: readonly OptionSpec[] = [
   option('output', OUTPUT_HELP, 'format', { short: 'o', choices: [...TOKEN_FORMATS, 'k8s-secret'] }),
   ...TOKEN_FILES,

@@ -38,7 +38,7 @@ function parse(ctx: Context, argv: readonly string[], version: string): Chosen |
     .configureOutput({
       writeOut: (text) => ctx.stdout.write(text),
       writeErr: () => {},
-      // commander's own answers would make both streams of the process, which costs more than the help.
+      // commander would create both output streams of the process, which takes longer than printing the help.
       getOutHelpWidth: () => ctx.stdout.columns ?? 100,
       getErrHelpWidth: () => 100,
       getOutHasColors: () => false,
@@ -52,7 +52,7 @@ function parse(ctx: Context, argv: readonly string[], version: string): Chosen |
     const words = spec.path.split(' ');
     const leaf = words.pop() as string;
     const parent = words.length === 0 ? program : group(program, groups, words[0] as string, columns);
-    // The commands of a group that was not typed cost time and are never looked at.
+    // Commands of other groups are not added, to save time.
     if (words[0] !== undefined && !argv.includes(words[0])) continue;
     addLeaf(parent, leaf, spec, isTyped(spec, argv), columns, (args, flags) => {
       chosen = { spec, args, flags };
@@ -82,7 +82,7 @@ function group(
   if (known) return known;
   const made = program.command(name);
   made.helpInformation = () => groupHelp(name, columns);
-  // Without this a group named alone prints help as an error of its own.
+  // Without this, commander treats a group without a command as an error.
   made.action(() => {
     throw new GraphException('USAGE', `graphcred ${name} needs one more word.`, {
       hint: `choose one of: ${pathsOf(leavesOf(name))}; see: graphcred ${name} --help`,
@@ -108,7 +108,7 @@ function addLeaf(
     const shown = `${argument}${variadic ? '...' : ''}`;
     command.addArgument(new Argument(required ? `<${shown}>` : `[${shown}]`));
   }
-  // Options of the commands that were not typed cost time and are never looked at.
+  // Options of other commands are not added, to save time.
   if (typed) for (const option of spec.options) command.addOption(commanderOption(option));
   if (spec.passThrough) command.passThroughOptions();
   if (!spec.args) command.allowExcessArguments(false);
@@ -137,11 +137,11 @@ function flagsOf(command: Command, spec: CommandSpec): Flags {
   return flags;
 }
 
-/** commander's own words, with what was typed left out: it may be a credential. */
+/** commander's message without the typed value, which may be a credential. */
 function usage(error: CommanderError, argv: readonly string[]): GraphException {
   const hint = `see: graphcred ${commandWords(argv)}--help`;
   const group = argv[0] !== undefined && Object.hasOwn(GROUPS, argv[0]) ? argv[0] : undefined;
-  // A group is a command to commander, so it complains of the words behind the wrong one.
+  // For commander a group is a command, so it reports the words after an unknown command as excess arguments.
   if (group !== undefined && /^[^-]/.test(argv[1] ?? '') && !COMMANDS.some((spec) => isTyped(spec, argv))) {
     return new GraphException('USAGE', 'There is no such command.', {
       hint: `${didYouMean(argv)}choose one of: ${pathsOf(leavesOf(group))}`,

@@ -18,7 +18,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   whoami: 'status',
 };
 
-/** What may have been meant by words that are no command, at most three, as a question; empty when nothing is near. */
+/** At most three commands similar to the unknown words, as a question; empty when none is similar. */
 export function didYouMean(words: readonly string[]): string {
   const typed = words.filter((word) => !word.startsWith('-')).map((word) => word.toLowerCase());
   const [first = '', second = ''] = typed;
@@ -54,7 +54,7 @@ function closest(all: readonly { path: string; editDistance: number }[]): string
   return least > 2 ? [] : all.filter((one) => one.editDistance === least).map(({ path }) => path);
 }
 
-/** Letters missing, too many, wrong or swapped with their neighbour; 9 when it is another word altogether. */
+/** Letters missing, too many, wrong or swapped with their neighbour; 9 when the words are not similar. */
 function editDistance(typed: string, meant: string): number {
   if (Math.abs(typed.length - meant.length) > 2) return 9;
   const rows: number[][] = [Array.from({ length: meant.length + 1 }, (_, column) => column)];

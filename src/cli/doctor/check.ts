@@ -28,7 +28,7 @@ export const SHARED_STORE_IDS = [
 
 export type CheckId = (typeof IDS)[number] | (typeof SHARED_STORE_IDS)[number];
 
-/** Less is within what clocks and networks do by themselves. */
+/** A smaller clock difference is normal. */
 const SKEW_SECONDS = 30;
 
 export interface Check {
@@ -54,7 +54,7 @@ export const fail = (code: ErrorCode, cause: string, fix: string): Check => ({
   code,
 });
 
-/** A refusal as a finding; anything else is a bug and goes on. */
+/** Turns a GraphException into a failed check; rethrows any other error. */
 export function failed(error: unknown): Check {
   if (!(error instanceof GraphException)) throw error;
   const { hint, option, remedies } = error;

@@ -11,11 +11,11 @@ import { chooseStore, stateDirOf } from '../session/store.js';
 import type { Session } from '../session/types.js';
 import { type Check, type Found, fail, failed, ok, skipped, warn } from './check.js';
 
-/** The settings, as every command reads them; but an untrusted config file is a finding, not the end. */
+/** Opens the session as every command does, but an untrusted config file becomes a failed check instead of an error. */
 export async function openQuietly(call: Call, found: Found): Promise<Session | undefined> {
   const { mode, file: configFile, untrusted } = await lookAtFiles(call);
   try {
-    // Never a question: the answers go into a ticket.
+    // No prompt: the output is often pasted into a ticket.
     const session = await openSession(call, { noInput: true });
     const { file, profile } = session.settings;
     if (untrusted !== undefined)
@@ -32,7 +32,7 @@ export async function openQuietly(call: Call, found: Found): Promise<Session | u
     return session;
   } catch (error) {
     const check = failed(error);
-    // A credential in a file that others can write is a matter of its mode alone.
+    // The error is about the mode alone: a file with a credential that other users can write.
     if (mode !== undefined && (mode & 0o022) !== 0 && isAboutMode(error)) {
       found.config = ok('the config file can be read');
       found['config-mode'] = check;

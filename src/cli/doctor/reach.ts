@@ -20,7 +20,7 @@ async function lookUp(host: string): Promise<Check> {
     return ok(address === host ? `${host} is an address` : `${host} is ${address}`);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Anything else says nothing of the name, only of this machine.
+    // Any other error is about this machine, not about the name.
     if (code !== 'ENOTFOUND')
       return fail('NETWORK', `the name ${host} cannot be looked up (${code})`, FIX_RESOLVER);
     return fail(

@@ -33,7 +33,7 @@ export async function lookAtNetwork(session: Session, found: Found): Promise<voi
   try {
     const via = proxyFor(url, readProxyVariables(session.call.ctx.env));
     if (via) {
-      // Whether the way through it is open shows when the server is asked.
+      // The request to the server shows whether the proxy works.
       found.proxy = ok(`requests go through ${via.host}`);
       for (const id of ['dns', 'service-port', 'rest-port'] as const)
         found[id] = skipped(`the proxy ${via.host} sees to it`);
@@ -84,7 +84,7 @@ export async function lookAtServer(session: Session, found: Found): Promise<Aske
   const attribute = (error: unknown, otherwise: CheckId) => {
     const check = failed(error);
     const passing = check.code === 'NETWORK' || check.code === 'TIMEOUT';
-    // Without a look at the name itself, all requests go through the proxy.
+    // The DNS check is skipped only when all requests go through the proxy.
     if (passing && found.dns?.verdict === 'skipped') {
       const fix = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
       found.proxy = { ...check, cause: `${found.proxy?.cause}, and no answer comes back`, fix };
@@ -92,7 +92,7 @@ export async function lookAtServer(session: Session, found: Found): Promise<Aske
     }
     const id = check.code === 'TLS' ? 'tls' : otherwise;
     found[id] = check;
-    // Whatever else is wrong: it came through the encryption.
+    // Any other error arrived through TLS, so TLS works.
     if (secure && id !== 'tls' && !passing) found.tls ??= TRUSTED;
   };
   try {
@@ -139,7 +139,7 @@ function judgeRestAuth(state: 'on' | 'off' | 'unknown'): Check {
   );
 }
 
-/** A session that remembers nothing of the server: the version is asked anew. */
+/** The session without its server cache, so that the server is asked for its version. */
 function withoutServerCache(session: Session): Session {
   return { ...session, stateDir: undefined, learned: {} };
 }

@@ -73,7 +73,7 @@ export function isRetryable(error: GraphException): boolean {
   return status === 7 || status === 9;
 }
 
-/** Whether it is inquirer's word for a question that was closed: by Ctrl-C, or as its input ended. */
+/** Whether it is inquirer's error for a prompt that was closed by Ctrl-C or by the end of its input. */
 export function isClosedPrompt(error: unknown): boolean {
   return /^(?:Exit|Abort)PromptError$/.test(String((error as { name?: unknown } | undefined)?.name));
 }

@@ -4,7 +4,7 @@ import { inLines } from './report.js';
 import { saysNoColour } from './table.js';
 
 const same = (text: string) => text;
-/** What inquirer colours in the questions asked here, in no colour. */
+/** A theme for inquirer without colours. */
 const PLAIN = {
   prefix: '?',
   spinner: { interval: 80, frames: ['?'] },
@@ -24,7 +24,7 @@ const PLAIN = {
 async function ask(call: Call) {
   const { createPromptModule } = await import('inquirer');
   const closed = new AbortController();
-  // After Ctrl-D nothing is left to wait for. inquirer hears of that as Node exits; not every runtime tells it.
+  // After Ctrl-D nothing is left to wait for. inquirer notices this when Node exits, but not in every runtime.
   process.once('beforeExit', () => closed.abort());
   const prompt = createPromptModule({
     input: process.stdin,

@@ -12,7 +12,7 @@ const PLAIN = /^[!-~]([ -~]*[!-~])?$/;
 export function createReport(ctx: Context): Report {
   const tell = (text: string) => {
     report.clear();
-    // Asking for the width makes a stream of the terminal, which a short line does not need.
+    // Reading the width creates the stream, which a short line does not need.
     ctx.stderr.write(`${text.length < MIN_ONE_LINE_WIDTH ? text : inLines(text, ctx.stderr.columns)}\n`);
   };
   const print = (text: string) => {
@@ -40,7 +40,7 @@ export function createReport(ctx: Context): Report {
       if (!report.quiet) say(text);
     },
     warn: (text) => {
-      // A command may look at the same thing more than once.
+      // A command may read the same file more than once; a warning is printed once.
       if (!warned.has(text)) say(`warning: ${text}`);
       warned.add(text);
     },
@@ -54,7 +54,7 @@ export function createReport(ctx: Context): Report {
   return report;
 }
 
-/** Says what ended the command, and gives the exit status for it. */
+/** Reports the error that ended the command, and returns its exit status. */
 export function fail(error: unknown, report: Report): number {
   if (error instanceof GraphException) {
     report.error(error);
@@ -64,7 +64,7 @@ export function fail(error: unknown, report: Report): number {
     report.error(new GraphException('CANCELLED', 'Cancelled.'));
     return exitStatus('CANCELLED');
   }
-  // Only the kind of error and where it was raised: its text may quote what it was working on.
+  // Only the kind of error and where it was raised: its text may quote a credential.
   const { name, message, stack } = error instanceof Error ? error : new Error();
   report.error(
     new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
@@ -89,7 +89,7 @@ export function errorLines(error: GraphException, json: boolean, status = exitSt
   return [JSON.stringify({ error: { ...body, retryable: isRetryable(error) } })];
 }
 
-/** Errors before the settings are read have to know too whether a program is listening. */
+/** Whether `-o json` was typed, for errors that occur before the settings are read. */
 export function asksForJson(ctx: Context): boolean {
   const end = ctx.argv.indexOf('--');
   const own = end === -1 ? ctx.argv : ctx.argv.slice(0, end);
@@ -102,7 +102,7 @@ export function asksForJson(ctx: Context): boolean {
   );
 }
 
-/** One line, without anything a terminal would obey: server text and file names are not ours. */
+/** One line without control characters, since server text and file names may hold them. */
 export function singleLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
 }
@@ -129,7 +129,7 @@ export function shortPath(file: string, home: string | undefined): string {
   return home !== undefined && file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file;
 }
 
-/** What a terminal would obey, and what turns a line around, as JSON spells it: in JSON that means the same. */
+/** Replaces control and direction characters by their JSON escapes, which mean the same in JSON. */
 export function escapeControls(text: string): string {
   const toEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return text.replace(/[^\P{Cc}\n\t]|[\p{Cf}\u2028\u2029]/gu, (character) =>
@@ -155,7 +155,7 @@ export function listenForInterruption(report: {
       controller.abort();
       return;
     }
-    // Not before the other listeners have heard it: one of them ends a helper program.
+    // The other listeners come first: one of them ends a helper program.
     process.nextTick(() => {
       report.error(new GraphException('CANCELLED', NOTHING_CHANGED), status);
       endProcess(status as number);
@@ -185,7 +185,7 @@ export function endOfInterrupted(
   if (error === undefined) return new GraphException('CANCELLED', whenDone);
   if (!(error instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');
   const { code, message, hint, retryable } = error;
-  // The request that was cut off changes nothing, and the command has no more to tell: no hint on how to go on.
+  // The request that was cut off changes nothing, so there is no hint on how to continue.
   if (code === 'CANCELLED' && retryable && hint === undefined)
     return new GraphException('CANCELLED', NOTHING_CHANGED);
   return new GraphException('CANCELLED', `Interrupted: ${message}`, hint === undefined ? {} : { hint });

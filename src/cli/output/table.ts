@@ -2,7 +2,7 @@ import type { Call } from '../command.js';
 import { singleLine } from './report.js';
 
 const GAP = 2;
-/** A column narrower than this, or than its heading, says nothing any more. */
+/** A narrower column, or one narrower than its heading, cannot be read. */
 const MIN_COLUMN_WIDTH = 6;
 
 interface FitOptions {
@@ -14,7 +14,7 @@ interface FitOptions {
   readonly wrap?: boolean;
 }
 
-/** Left-aligned columns, two spaces apart. Cells come from servers and files, so nothing in them is obeyed. */
+/** Left-aligned columns, two spaces apart. Cells come from servers and files, so control characters are removed. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],

@@ -4,7 +4,7 @@ export function times<N extends string>(name: N, unix: number): Record<string, s
 }
 
 export function isoSeconds(unix: number): string {
-  // Years beyond 9999 would need another form; a date that far is written as the last one there is.
+  // Years beyond 9999 would need another form; a later date is written as the last possible one.
   return `${new Date(Math.min(unix, 253_402_300_799) * 1000).toISOString().slice(0, 19)}Z`;
 }
 

@@ -30,7 +30,7 @@ export async function dropEach(
   return { dropped, missing, untried: [] };
 }
 
-/** What ends a command whose dropping failed half-way: which one may be gone, and which were not tried. */
+/** The error of a drop that failed half-way: names the secret that may be gone, and those that were not tried. */
 export function partialDrop({ dropped, failed, untried }: Dropping): GraphException {
   const error = failed?.error;
   const mayBeGone = error instanceof GraphException && error.ambiguous;

@@ -15,7 +15,7 @@ import { open } from '../session/store.js';
 import type { Session } from '../session/types.js';
 import type { Login } from './prepare.js';
 
-/** What tells that a secret which the server lists is one that this machine uses. */
+/** Identifies a secret of the server's list as one that this machine uses. */
 export interface InUse {
   readonly aliases: ReadonlySet<string>;
   readonly masks: ReadonlySet<string>;
@@ -74,7 +74,7 @@ function tablesOf({ config }: LoadedFile): ConfigValues[] {
 async function configFiles({ settings, call, configDir }: Session): Promise<LoadedFile[]> {
   const { cwd, home, uid } = call.ctx;
   const files = new Map(settings.file ? [[settings.file.path, settings.file]] : []);
-  // Two files in one folder end the first search; the user's own are found all the same.
+  // The first search fails on two files in one folder; the user's own files are searched anyway.
   for (const named of [undefined, 'none']) {
     for (const location of locationsOf({ named, cwd, home, configDir })) {
       try {

@@ -1,6 +1,6 @@
 import type { Journal } from '../../store/journal.js';
 
-/** How far a rotation has come. Masks are what `secret list` shows to everybody; no value stands here. */
+/** How far a rotation has come. It holds only the masks that `secret list` shows, never a value. */
 export interface Progress {
   readonly step: 'next' | 'drop' | 'alias' | 'finish';
   /** Begun in this very run. */
@@ -22,7 +22,7 @@ export interface RotationNotes {
   remove(): void;
 }
 
-/** What an earlier run wrote down; undefined when nothing is pending. */
+/** The notes of an earlier run; undefined when no rotation is pending. */
 export function pendingRotation(journal: Journal): Progress | undefined {
   const text = journal.read();
   if (text === undefined) return undefined;

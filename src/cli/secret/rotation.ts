@@ -14,9 +14,9 @@ import { forgetSecret, savedByAlias, saveSecret } from './saved.js';
 //   finish  <alias>_next is forgotten here and dropped on the server
 // What is saved is forgotten before the server drops it, so the secret saved last always works.
 
-/** Long enough to be deleted again, short enough to be no loss on servers where that is better not done. */
+/** Long enough to delete the token again, and short where it is left to expire. */
 const PROOF_SECONDS = 300;
-/** A rotation that is gone on with so soon may take a secret of the name it was about to make for its own. */
+/** A rotation that is continued within this time may take an existing secret named `next` as its own. */
 const RECENT_SECONDS = 600;
 
 /**
@@ -63,7 +63,7 @@ export async function rotate(
 
   const prove = async (secret: Sensitive) => {
     const { token } = await connection.mintToken({ secret, lifetime: PROOF_SECONDS });
-    // 4.x remembers only 20 deleted tokens, so this one is left to end by itself there.
+    // 4.x remembers only 20 deleted tokens, so there this one is left to expire.
     if (version.revocationFillsBlockList) return;
     await connection
       .deleteToken(secret, { token: new Sensitive(token), skipNA: true })
@@ -72,7 +72,7 @@ export async function rotate(
 
   const make = async (name: string): Promise<Sensitive> => {
     const value = new Sensitive(await connection.createSecret(name));
-    // Before it is saved: a value that gets lost in between is known by its mask.
+    // The mask is written before the value is saved, so that a lost value can be recognized.
     if (name === next) notes.add({ next: maskSecret(value.reveal()) });
     const rotationOf = name === next ? { rotationOf: alias } : {};
     await saveSecret(session, store, { alias: name, username, value, ...rotationOf });

@@ -12,7 +12,7 @@ export interface SavedSecret {
   readonly value: Sensitive;
   /** The alias whose rotation made this secret, when that is still going on. */
   readonly rotationOf?: string;
-  /** The name was made up here: which alias the server has for it is not known. */
+  /** The name was invented on this machine: the server's alias is unknown. */
   readonly aliasIsUnknown?: boolean;
 }
 
@@ -97,7 +97,7 @@ export async function savedForOwner(owner: Owner): Promise<StoreRecord[]> {
   return (await owner.store.list()).filter(({ kind, info }) => kind === 'secret' && isHere(owner, info));
 }
 
-/** Whether user and alias of a saved secret tell which one on the server it is; otherwise its mask has to. */
+/** Whether user and alias identify a saved secret on the server; otherwise its mask must. */
 export function isNamed({ credential }: Pick<Owner, 'credential'>, { info }: StoreRecord): boolean {
   const { aliasIsUnknown, username } = info;
   return !aliasIsUnknown && Boolean(username) && credential.username !== undefined;
@@ -119,7 +119,7 @@ interface Listed {
 }
 
 /**
- * Forgets a secret that is about to go or has gone: what is saved of it, and the held tokens minted from that.
+ * Deletes what is stored of a dropped secret: its value, and the cached tokens minted from it.
  * @param known records of it that the caller has found already
  * @returns how many tokens were forgotten
  */

@@ -52,7 +52,7 @@ export function addressesSetAt(
   }
 }
 
-/** Those of these keys that a flag, a variable or an answer sets to another value than the config file does. */
+/** The keys that a flag, a variable or an answer sets to another value than the config file. */
 function replacedKeys<K extends AddressKey>(keys: readonly K[], { all }: Settings): K[] {
   return keys.filter((key) => {
     const [set] = all[key];
@@ -140,7 +140,7 @@ function withScheme({ all }: Settings, key: ConfigKey): string | undefined {
 }
 
 const FILE: readonly Level[] = ['profile', 'fileDefaults'];
-/** Whose addresses decide; a credential of any other level belongs to the pair in force. */
+/** The levels whose own addresses decide. A credential of any other level belongs to the pair in force. */
 const LEVELS_OF_ADDRESSES: Partial<Record<Level | 'prompt', readonly Level[]>> = {
   tgVariable: ['tgVariable'],
   profile: FILE,
@@ -171,7 +171,10 @@ export async function serversOfLevel(
   return addressesSetAt(session.settings, levels, await findVersion(session)) as Servers | undefined;
 }
 
-/** Whether a credential set at this level may be used in this call. Asks no server where the settings alone tell. */
+/**
+ * Whether a credential set at this level may be used in this call. Asks the server only if the settings alone do not
+ * decide.
+ */
 export async function isForThisPair(session: Session, level: Level | 'prompt'): Promise<boolean> {
   const addresses = addressesOfLevel(session, level);
   if (addresses === 'in force') return true;
@@ -200,7 +203,7 @@ export function serversOfRecord({ info }: StoreRecord): Servers | undefined {
   return typeof restUrl === 'string' && typeof gsqlUrl === 'string' ? { restUrl, gsqlUrl } : undefined;
 }
 
-/** A user at a GSQL server; any user when none is named. */
+/** A user of a GSQL server; any user when none is given. */
 export interface Owner {
   readonly gsqlUrl: string;
   readonly username: string | undefined;
@@ -211,7 +214,7 @@ export function isStoredFor({ info }: StoreRecord, { gsqlUrl, username }: Owner)
   if (info.gsqlUrl !== gsqlUrl) return false;
   if (username === undefined) return true;
   if (info.username !== undefined) return info.username === username;
-  // A token minted from a secret of unknown owner goes too: staying logged in by accident is worse.
+  // A token minted from a secret of unknown owner is deleted too: staying logged in by accident is worse.
   const principal = String(info.principal);
   if (principal.startsWith('saved:')) return principal.startsWith(`saved:${username}/`);
   return !principal.startsWith('user:') || principal === `user:${username}`;

@@ -23,7 +23,7 @@ export interface Connected {
 
 /**
  * A connection for this call, and which version answers.
- * @param credential logs in; without one nothing that needs a login can be asked
+ * @param credential logs in; without one, requests that need a login fail
  * @throws GraphException
  */
 export async function connect(session: Session, credential: Credential | undefined): Promise<Connected> {
@@ -34,7 +34,7 @@ export async function connect(session: Session, credential: Credential | undefin
   return { connection: await openConnection(session, login, version.version), version };
 }
 
-/** Which version answers: as set, as remembered for a day, else asked without a credential. */
+/** The server's version: as set, as remembered for a day, else asked without a credential. */
 export function findVersion(session: Session): Promise<ServerVersion> {
   session.learned.version ??= askVersion(session);
   return session.learned.version;
@@ -66,7 +66,7 @@ function rememberedVersion({ stateDir, target, call }: Session): { recent?: stri
   return isRecent ? { recent: version, any: version } : { any: version };
 }
 
-/** Also when a server turns out to be another one than remembered, in the middle of a call. */
+/** Called too when the version turns out, in the middle of a call, to differ from the remembered one. */
 function rememberVersion(session: Session, version: ServerVersion): void {
   const { stateDir, target, call, store } = session;
   session.learned.version = Promise.resolve(version);

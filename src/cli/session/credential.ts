@@ -182,7 +182,7 @@ async function savedSources(session: Session, store: Store): Promise<Partition> 
   const { target, username, graph, secretAlias } = session;
   // The store `none` holds no secret, so the server need not be asked.
   if (store.name === 'redis') return { bound: [], excluded: undefined };
-  // What is saved for the profile's own server is not sent to another one, but it is worth saying that it is there.
+  // A credential saved for the profile's own server is not sent to another one, but the error mentions it.
   const ownServer = gsqlUrlOfFile(session);
   const kept = (await store.list()).filter(({ kind, info }) => {
     if (kind !== 'secret' && kind !== 'password') return false;

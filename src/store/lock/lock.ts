@@ -91,7 +91,7 @@ export function tryLock(file: string): Lock | undefined {
 
 interface Link {
   readonly file: string;
-  /** The number used once; names the file that takes over from this link. */
+  /** A random number, used once. It names the file by which the next owner takes over. */
   readonly number: string;
   /** The owner; absent while the file is being written on a file system without hard links. */
   readonly mark: string | undefined;

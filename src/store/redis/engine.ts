@@ -100,7 +100,7 @@ export function createEngine(options: EngineOptions): Engine {
     try {
       return masterAddress(
         await ask().catch(async (error) => {
-          // Only a Sentinel that wants a password gets one: most have none.
+          // A Sentinel gets the password only if it asks for one: most have none.
           if (!(error instanceof ServerRefusal) || error.code !== 'NOAUTH') throw error;
           await sentinel.send(login(), Math.max(1, deadline - uptimeMs()));
           return ask();

@@ -28,7 +28,7 @@ const LONGEST_PAUSE_MS = 250;
 export interface TurnDeps {
   readonly engine: Engine;
   readonly seal: Seal;
-  /** The name of the token on the engine. */
+  /** The key of the token in Redis. */
   readonly name: string;
   /** The turn that was current when this process looked first. */
   readonly since: number;
