@@ -1,6 +1,8 @@
 // The store of a fleet without a Redis server: what it refuses, and what it does with one that is away or hostile.
 // With a Redis server: test/e2e/fleet-commands.test.ts.
 import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { withoutCredentials } from '../../src/cli/child.js';
 import { bench } from '../helpers/cli.js';
@@ -18,7 +20,9 @@ async function fleet(more: Record<string, string> = {}) {
   const mints = () =>
     database.sandbox.requests.filter(({ method, path: route }) => method === 'POST' && /tokens?$/.test(route))
       .length;
-  return { run: (line: string) => database.run(line, { env }), requests: database.requests, mints };
+  const run = (line: string, other: Record<string, string> = {}) =>
+    database.run(line, { env: { ...env, ...other } });
+  return { run, home: database.home, requests: database.requests, mints };
 }
 
 describe('a fleet', () => {
@@ -85,6 +89,25 @@ describe('a fleet', () => {
     expect(await run('token list --store redis')).toMatchObject({ status: 6, stdout: '' });
     // One second is allowed, and three times that is the bound of a loaded machine; patience alone would be two seconds.
     expect(Number(process.hrtime.bigint() - startedAt) / 1e9).toBeLessThan(3);
+  });
+
+  it('sends the password of a config file to the Redis server of that file alone', async () => {
+    const away = await startHostileRedis(() => '-NOAUTH no\r\n');
+    const own = await startHostileRedis(() => '-NOAUTH no\r\n');
+    const { run, home } = await fleet({ GRAPHCRED_REDIS_URL: '' });
+    const folder = path.join(home, '.config/graphcred');
+    fs.mkdirSync(folder, { recursive: true });
+    fs.writeFileSync(path.join(folder, 'redis-password'), 'hunter22', { mode: 0o600 });
+    const redis = { url: own.url, passwordFile: 'redis-password' };
+    fs.writeFileSync(path.join(folder, 'config.json'), JSON.stringify({ redis }));
+    for (const line of ['token get', 'token list', 'status', 'token delete']) {
+      const { status, stderr } = await run(line, { GRAPHCRED_REDIS_URL: away.url });
+      expect({ line, status }).toEqual({ line, status: 5 });
+      expect(stderr).toContain('GRAPHCRED_REDIS_PASSWORD_FILE');
+    }
+    expect([away.connections(), own.connections()]).toEqual([0, 0]);
+    expect(await run('token get', { GRAPHCRED_REDIS_URL: own.url })).toMatchObject({ status: 0 });
+    expect(own.commands).toContain('AUTH');
   });
 
   it('keeps its settings from the programs that graphcred starts', () => {

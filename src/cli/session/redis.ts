@@ -50,7 +50,21 @@ async function readPassword(session: LocalSession, timeoutMs: number): Promise<S
   const file = pathSetting(session, 'redis.passwordFile');
   const [set] = session.settings.all['redis.passwordFile'];
   if (file === undefined || set === undefined) return undefined;
+  if (isInFile(set.level)) requireUrlOfFile(session);
   return fromFile(file, isInFile(set.level) ? `${set.source}: redis.passwordFile` : set.source, timeoutMs);
+}
+
+/** A password of the config file belongs to the Redis server that the file names, if it names one. */
+function requireUrlOfFile({ settings }: LocalSession): void {
+  const [inForce, ...others] = settings.all['redis.url'];
+  const own = others.find(({ level }) => isInFile(level));
+  if (inForce === undefined || own === undefined || isInFile(inForce.level) || own.value === inForce.value)
+    return;
+  throw new GraphException(
+    'HOST_MISMATCH',
+    `redis.passwordFile of ${settings.file?.path} belongs to the Redis server of that file; it is not sent to the one in ${inForce.source}.`,
+    { hint: 'give the password for this server: GRAPHCRED_REDIS_PASSWORD_FILE' },
+  );
 }
 
 async function readCa(session: LocalSession, timeoutMs: number): Promise<string | undefined> {
