@@ -16,7 +16,7 @@ export const RULES = [
     test: 'the token paths and methods are those of 3.x',
   },
   {
-    rule: 'Tokens of 4.x: `POST` and `DELETE /gsql/v1/tokens` at the service server.',
+    rule: 'Tokens of 4.x: `POST` and `DELETE /gsql/v1/tokens` at the GSQL server.',
     evidence: 'documented',
     file: INTERFACE,
     test: 'the token paths and methods are those of 4.x',
@@ -64,7 +64,7 @@ export const RULES = [
     test: 'an unknown token raises, or is true with skipNA',
   },
   {
-    rule: '4.x: a JWT logs in at the service server from 4.1.2 on.',
+    rule: '4.x: a JWT logs in at the GSQL server from 4.1.2 on.',
     evidence: 'documented',
     file: INTERFACE,
     test: 'a token alone can be deleted: it logs in by itself',

@@ -188,12 +188,12 @@ export class GraphConnection {
     return reply.status === 200 && readEnvelope(reply)?.refused === false ? 'off' : 'unknown';
   }
 
-  /** Resolves once the service server answers at all; SERVER_UNAVAILABLE while it sleeps or starts. */
+  /** Resolves once the GSQL server answers at all; SERVER_UNAVAILABLE while it sleeps or starts. */
   async ping(): Promise<void> {
     await this.#begin()({ server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' });
   }
 
-  /** The service server's clock (`Date` header), Unix seconds; undefined if it does not tell. Asked without a credential. */
+  /** The GSQL server's clock (`Date` header), Unix seconds; undefined if it does not tell. Asked without a credential. */
   async serverTimeUnix(): Promise<number | undefined> {
     const request = { server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' } as const;
     const { headers } = await this.#begin()(request);
@@ -213,7 +213,7 @@ export class GraphConnection {
     });
   }
 
-  /** One call to the service server with the connection's login; statuses as in `rest()`. */
+  /** One call to the GSQL server with the connection's login; statuses as in `rest()`. */
   async service(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
     return this.#run((session) =>
       sendRaw(session, 'service', session.protocol.serviceLogin(), method, path, options),

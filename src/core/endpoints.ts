@@ -19,7 +19,7 @@ export interface Endpoints {
 export interface Servers {
   /** The REST server (RESTPP). */
   readonly restUrl: string;
-  /** The service server (GSQL). */
+  /** The GSQL server. */
   readonly gsqlUrl: string;
 }
 

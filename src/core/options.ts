@@ -13,9 +13,9 @@ export interface ConnectionOptions extends Endpoints {
   readonly graph?: string | undefined;
   /** The user of the database; belongs to `password`. */
   readonly username?: string | undefined;
-  /** Logs in at the service server. */
+  /** Logs in at the GSQL server. */
   readonly password?: GivenCredential | undefined;
-  /** Logs in at a 4.x service server, and mints, where no password is given. */
+  /** Logs in at a 4.x GSQL server, and mints, where no password is given. */
   readonly secret?: GivenCredential | undefined;
   /** The bearer token of `rest()`; see the field `apiToken` of the connection. */
   readonly apiToken?: GivenCredential | undefined;

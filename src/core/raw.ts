@@ -115,7 +115,7 @@ function decodeFully(text: string): string {
 /** The answer for the caller. An answer that refuses the credential is thrown, unless `keepRefusal` is set. */
 export function checkRawReply(request: HttpRequest, reply: HttpReply, options: RawOptions): RawReply {
   const { status, headers } = reply;
-  // The service server puts the login into its session cookie and the cookie into its texts.
+  // The GSQL server puts the login into its session cookie and the cookie into its texts.
   const body = reply.body.includes('__GSQL__COOKIES__')
     ? reply.body.replace(/^__GSQL__COOKIES__.*\r?\n?/gm, '')
     : reply.body;

@@ -23,7 +23,7 @@ export function readAuthorization(call: Call): { scheme: string; value: string }
   return { scheme: header.slice(0, blank).toLowerCase(), value: header.slice(blank + 1).trim() };
 }
 
-/** Login by the `Authorization` header, in every form this version of the service server takes. */
+/** Login by the `Authorization` header, in every form this version of the GSQL server takes. */
 export function login(world: World, call: Call): Login {
   const given = readAuthorization(call);
   if (!given) return defaultAccount(world) ?? { refused: 'none' };

@@ -68,7 +68,7 @@ test.each([
   ['is asleep', 'action=sleeping', 7],
   ['sends somewhere else', 'action=status,status=302,header=Location: http://127.0.0.1:1/', 8],
   ['answers nonsense', 'action=html', 8],
-])('a service server that %s: the version can be given', async (_what, fault, status) => {
+])('a GSQL server that %s: the version can be given', async (_what, fault, status) => {
   const { run, sandbox } = await bench();
   const { parseFault } = await import('../../src/sandbox/args.js');
   for (const route of ['/gsql/v1/version', '/gsqlserver/gsql/version'])
@@ -79,7 +79,7 @@ test.each([
     stdout: '',
     stderr: expect.stringMatching(/\nhint: .*--server-version/),
   });
-  // And when it is, the service server is not needed.
+  // And when it is, the GSQL server is not needed.
   expect(await run('token get --store none --server-version 3')).toMatchObject({ status: 0 });
 });
 

@@ -153,7 +153,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.restAuthentication()).toBe('off');
   });
 
-  test('the service server gets user name and password', async () => {
+  test('the GSQL server gets user name and password', async () => {
     const to = await start();
     const path = generation === '4' ? '/gsql/v1/auth/simple' : '/gsqlserver/gsql/simpleauth';
     const reply = await connect(to).service('GET', path);

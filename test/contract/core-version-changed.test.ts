@@ -18,7 +18,7 @@ const CALLS: Record<string, (conn: GraphConnection) => Promise<unknown>> = {
   'restAuthentication, where the REST server is gone': (conn) => conn.restAuthentication(),
 };
 
-/** Requests to the service server alone are told the version; the REST server's address follows from it. */
+/** Requests to the GSQL server alone are told the version; the REST server's address follows from it. */
 function at(gsqlUrl: string, knownVersion: string, found: ServerVersion[]): GraphConnection {
   return new GraphConnection({
     ...LOGIN,

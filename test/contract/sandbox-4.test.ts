@@ -56,7 +56,7 @@ describe('servers 4.x, point by point', () => {
     await sandbox.close();
   });
 
-  it('[C] refuses a bearer token on the service server before 4.1.2', async () => {
+  it('[C] refuses a bearer token on the GSQL server before 4.1.2', async () => {
     for (const [serverVersion, status] of [
       ['4.0.0', 401],
       ['4.1.0', 401],

@@ -489,7 +489,7 @@ import urllib.request
 
 class TigerGraphConnection:
     def __init__(self, host, graphname, restppPort, gsPort, apiToken):
-        # As the real one does: behind the service server when both ports are the same.
+        # As the real one does: behind the GSQL server when both ports are the same.
         self.rest = f"{host}:{restppPort}" + ("/restpp" if restppPort == gsPort else "")
         self.graph = graphname
         self.token = apiToken

@@ -145,7 +145,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         help: 'what to send: the text itself, @FILE, or - for stdin',
       },
       { name: 'include', short: 'i', help: 'print status and headers first' },
-      { name: 'service', help: 'ask the service server, with user name and password' },
+      { name: 'service', help: 'ask the GSQL server, with user name and password' },
     ],
     load: () => import('../commands/api.js'),
   },
@@ -280,7 +280,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       { name: 'server-version', value: 'version', help: '3.2.0, 3.9.3, 3.10.1 (default), 4.1.2 or 4.2.0' },
       { name: 'host', value: 'address', help: 'loopback address to listen on (127.0.0.1)' },
       { name: 'rest-port', value: 'port', help: 'port of the REST server; 0 picks a free one (9000)' },
-      { name: 'gsql-port', value: 'port', help: 'port of the service server; 0 picks a free one (14240)' },
+      { name: 'gsql-port', value: 'port', help: 'port of the GSQL server; 0 picks a free one (14240)' },
       { name: 'rest-auth', value: 'state', choices: ['on', 'off'], help: 'REST authentication (on)' },
       {
         name: 'user',

@@ -94,7 +94,7 @@ export interface HttpRequest {
 
 export interface HttpReply {
   readonly status: number;
-  /** Lower-case names; cookies are left out, for the service server puts the login into them. */
+  /** Lower-case names; cookies are left out, for the GSQL server puts the login into them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** The server's clock (`Date` header), else ours; Unix seconds. */

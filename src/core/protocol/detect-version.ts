@@ -13,7 +13,7 @@ import {
 } from './version.js';
 
 /**
- * Asks the service server what it is, without a credential: first where 4.x tells, then where 3.x does.
+ * Asks the GSQL server what it is, without a credential: first where 4.x tells, then where 3.x does.
  * UNSUPPORTED when neither answer tells; errors of the network are passed on.
  */
 export async function detectVersion(

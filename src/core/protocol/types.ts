@@ -70,7 +70,7 @@ export interface Protocol {
   refreshToken?(request: RefreshRequest): Promise<IssuedToken>;
   deleteToken(token: BoundCredential, secret: BoundCredential | undefined): Promise<'deleted' | 'missing'>;
   checkToken(token: BoundCredential): Promise<TokenCheck>;
-  /** What logs in at the service server. Throws USAGE when there is no login for it. */
+  /** What logs in at the GSQL server. Throws USAGE when there is no login for it. */
   serviceLogin(): Authorization;
   /** What `getToken` returns: three elements on 3.x, two on 4.x. */
   tokenTuple(issued: IssuedToken): TokenTuple;

@@ -18,7 +18,7 @@ import {
 import { meaningOf, noLogin, refusal } from './server-error.js';
 import type { IssuedToken, Protocol, Session } from './types.js';
 
-/** 3.0 to 3.11: secrets by GSQL text at the service server, tokens at `/requesttoken` of the REST server. */
+/** 3.0 to 3.11: secrets by GSQL text at the GSQL server, tokens at `/requesttoken` of the REST server. */
 export function protocolV3(session: Session): Protocol {
   const { generation } = session.version;
 

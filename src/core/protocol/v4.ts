@@ -30,7 +30,7 @@ const OF_SERVER: ReadonlySet<Meaning> = new Set([
   'client-certificate',
 ]);
 
-/** 4.x: everything at the service server, under `/gsql/v1`. */
+/** 4.x: everything at the GSQL server, under `/gsql/v1`. */
 export function protocolV4(session: Session): Protocol {
   /** Password first, then secret. The connection's token is left to `serviceLogin`. */
   const login = (): Authorization | undefined =>

@@ -9,7 +9,7 @@ export interface Capabilities {
   readonly canRefresh: boolean;
   /** Secrets, and tokens minted by password, belong to a graph, which has to be named. */
   readonly secretsNeedGraph: boolean;
-  /** A secret logs in at the service server, so that secret commands need no password. */
+  /** A secret logs in at the GSQL server, so that secret commands need no password. */
   readonly secretLogsIn: boolean;
   /** Dropping a secret leaves the tokens minted from it alive. */
   readonly tokensOutliveSecret: boolean;
