@@ -100,7 +100,7 @@ function warnOfPlainHttp(runner: Runner, address: string): void {
 function lifetimeSeconds(text: string): number {
   const [, number, unit] = /^([1-9]\d{0,8})([smhdw]?)$/.exec(text) ?? [];
   if (number === undefined) {
-    throw new GraphException('USAGE', 'The input lifetime is not a length of time.', {
+    throw new GraphException('USAGE', 'The input lifetime is not a duration.', {
       hint: 'Write seconds, or a number with a unit: 900, 15m, 2h.',
     });
   }

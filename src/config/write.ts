@@ -142,7 +142,7 @@ export function replaceFile(file: string, text: string): void {
     }
     const { code } = error as NodeJS.ErrnoException;
     throw new GraphException('CONFIG_INVALID', `${file} cannot be written (${code}).`, {
-      hint: 'look at the owner and mode of its folder, and at the room on the disk',
+      hint: 'check the owner and mode of its folder, and the free space on the disk',
     });
   }
 }

@@ -27,7 +27,7 @@ export function describeDrop({ dropped, missing, failed }: DropResult, ignoreMis
   const notFound = `Not found: ${missing.join(', ')}.`;
   if (ignoreMissing) return `${done} ${notFound}`;
   throw new GraphException('NOT_FOUND', `${notFound} ${done}`, {
-    hint: 'See the aliases there are.',
+    hint: 'List the aliases.',
     remedies: ['list-secrets'],
   });
 }

@@ -51,7 +51,7 @@ export async function deleteToken(
   const outcome = await protocol.deleteToken(token, secretOr(secret));
   if (outcome === 'missing' && options.skipNA !== true) {
     throw new GraphException('NOT_FOUND', 'The server does not know this token.', {
-      hint: 'It may have ended or been deleted before. That can be no error.',
+      hint: 'It may have expired or been deleted before. That can be ignored.',
       option: 'skipNA',
     });
   }

@@ -33,7 +33,7 @@ export function renameOver(from: string, to: string): void {
 export function cannotWrite(where: string, error: unknown): GraphException {
   const code = errnoOf(error);
   return new GraphException('STORE_UNAVAILABLE', `cannot write to ${where}: ${REASONS[code] ?? code}`, {
-    hint: 'make room there or make it writable, or run the command with --store none',
+    hint: 'free some space there or make it writable, or run the command with --store none',
   });
 }
 

@@ -64,7 +64,7 @@ describe.each(['3.10.1', '4.1.2'])('a planted file on %s', (serverVersion) => {
     },
   );
 
-  test('that is empty does not hide the user’s own file', async () => {
+  test('an empty project file does not hide the user’s own file', async () => {
     const { own, run, login } = await victim(serverVersion);
     const cwd = plant(own.home, {});
     expect((await run('secret list', { cwd, env: login })).status).toBe(5);

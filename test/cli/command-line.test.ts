@@ -208,7 +208,7 @@ describe('lengths of time', () => {
     expect(sent).toContain(String(seconds));
   });
 
-  test('without one, thirty days are asked for', async () => {
+  test('without a lifetime, thirty days are requested', async () => {
     const { json } = await bench();
     expect(await json('token get')).toMatchObject({ lifetimeSeconds: 2_592_000 });
   });

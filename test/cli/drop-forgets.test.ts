@@ -46,7 +46,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion)
     expect((await run('token get --fresh', SAVED_ONLY)).status).toBe(0);
   });
 
-  test('of one that is gone already forgets what is kept of it', async () => {
+  test('dropping a secret that is already gone deletes what is stored of it', async () => {
     const { run, sandbox, principals } = await holdings({ serverVersion });
     await run('secret create ci --save');
     await run('token get', SAVED_ONLY);

@@ -77,7 +77,7 @@ describe('a clock that is set', () => {
     expect((await json<{ source: string }>('token get --lifetime 12h')).source).toBe('store');
   });
 
-  test('by a few seconds, as happens every day, costs no new token', async () => {
+  test('a clock set back by a few seconds, as happens every day, costs no new token', async () => {
     const { run, json } = await bench();
     await run('token get', { now: () => Date.now() + 5_000 });
     expect((await json<{ source: string }>('token get')).source).toBe('store');
@@ -222,7 +222,7 @@ describe('a store that fails', () => {
     expect(refused.stderr).toContain('STORE_UNAVAILABLE');
   });
 
-  test('that is gone keeps nobody from choosing another one', async () => {
+  test('a store that is gone does not prevent choosing another one', async () => {
     const { run, home, sandbox } = await bench();
     stageEntry(foldersOf(home).stateDir, {
       record: {

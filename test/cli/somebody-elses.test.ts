@@ -19,7 +19,7 @@ const recordsOf = ({ home }: Bench) => {
 describe('secret prune never drops a secret that this machine uses', () => {
   const generated = async (b: Bench) => b.json<{ alias: string; secret: string }>('secret create');
 
-  test('the one that a variable holds', async () => {
+  test('a secret that a variable holds is in use', async () => {
     const b = await bench();
     const { secret } = await generated(b);
     expect(
@@ -37,7 +37,7 @@ describe('secret prune never drops a secret that this machine uses', () => {
     expect(await b.json('secret prune --yes -p dev', options)).toMatchObject({ dropped: [] });
   });
 
-  test('the one that another profile of the config file holds', async () => {
+  test('a secret in another profile of the config file is in use', async () => {
     const b = await bench();
     const { secret } = await generated(b);
     const folder = path.join(b.home, '.config/graphcred');
@@ -61,7 +61,7 @@ describe('secret prune never drops a secret that this machine uses', () => {
     },
   );
 
-  test('the one that a file named by another profile holds', async () => {
+  test('a secret in a file that another profile names is in use', async () => {
     const b = await bench();
     const { secret } = await generated(b);
     const folder = path.join(b.home, '.config/graphcred');
@@ -79,7 +79,7 @@ describe('secret prune never drops a secret that this machine uses', () => {
     expect(await b.json('secret prune --yes --secret-stdin', options)).toMatchObject({ dropped: [] });
   });
 
-  test('the one that login keeps under a name of its own', async () => {
+  test('a secret that login saved under a generated name is in use', async () => {
     const b = await bench();
     const { secret } = await generated(b);
     const login = await b.run('login --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
@@ -223,7 +223,7 @@ describe('a saved secret', () => {
   /** Nothing at hand but what is saved. */
   const SAVED = { env: { GRAPHCRED_PASSWORD: '' } };
 
-  test('of another graph does not mint on 3.x', async () => {
+  test('a secret of another graph does not mint on 3.x', async () => {
     const b = await bench({ graphs: ['demo', 'other'] });
     await b.run('secret create ci --save');
     expect((await b.run('token get --graph other', SAVED)).status).toBe(2);

@@ -194,7 +194,7 @@ describe('large output through a slow reader is whole, byte for byte', () => {
     expect(text[2001]).toBe('');
   });
 
-  test('500 tokens', async () => {
+  test('token list prints 500 tokens to a slow reader', async () => {
     const { home, env, run } = await scene();
     expect((await run('graphcred token get')).status).toBe(0);
     const folder = path.join(home, '.local/state/graphcred');

@@ -332,7 +332,7 @@ describe.skipIf(!python)('login on a terminal', () => {
       expect(Object.keys(filesIn(home))).toEqual([]);
     });
 
-    test('by closing the window: the process is gone, and nothing is half-written', async () => {
+    test('closing the window ends the process, and nothing is half-written', async () => {
       const { env, home } = await somewhere();
       const terminal = onTerminal(['login'], { env });
       await answer(terminal, ALL.slice(0, at));

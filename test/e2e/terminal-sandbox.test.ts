@@ -100,7 +100,7 @@ describe('a command beside a sandbox', () => {
     },
   );
 
-  test('that is not there is exit 3', async () => {
+  test('a command that does not exist is exit 3', async () => {
     const stderr = expect.stringContaining('The command was not found: no-such-program');
     expect(await beside('no-such-program').ended).toMatchObject({ status: 3, stdout: '', stderr });
   });

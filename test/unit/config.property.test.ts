@@ -204,7 +204,7 @@ describe('config files', () => {
     PROPERTY_MS,
   );
 
-  test('of any shape are read or refused', async () => {
+  test('config files of any shape are read or refused', async () => {
     const key = fc.oneof(
       fc.constantFrom(
         ...Object.keys(SETTINGS),

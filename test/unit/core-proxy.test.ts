@@ -5,7 +5,7 @@ const via = (url: string, noProxy = '', http = 'http://proxy:3128', https = 'htt
   proxyFor(new URL(url), { http, https, noProxy })?.port;
 
 describe('which requests go through a proxy', () => {
-  test('by scheme', () => {
+  test('the proxy variable is chosen by the scheme of the address', () => {
     expect(via('http://db.example')).toBe('3128');
     expect(via('https://db.example')).toBe('3129');
     expect(via('https://db.example', '', 'http://proxy:3128', '')).toBeUndefined();

@@ -102,7 +102,7 @@ describe('GSQL texts', () => {
     .tuple(list, fc.array(line, { maxLength: 8 }), fc.constantFrom('__GSQL__RETURN__CODE__,0', ''))
     .map(([secrets, lines, end]) => [...secrets, ...lines, end].join('\n'));
 
-  test('of any content are understood or refused; no list shows a whole value', async () => {
+  test('GSQL texts of any content are understood or refused, and no list shows a whole value', async () => {
     let shown = 0;
     await fc.assert(
       fc.asyncProperty(text, fc.constantFrom(200, 200, 400, 401, 403, 404, 500), async (body, status) => {

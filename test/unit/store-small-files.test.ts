@@ -104,7 +104,7 @@ describe('a refusal', () => {
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it('from before the clock was set back is none', () => {
+  it('a refusal from before the clock was set back is ignored', () => {
     const file = entryPath(dir, 'token', 'demo', 'refused');
     const now = Date.now();
     writeRefusal(file, refusal, now + 3 * 3_600_000);
@@ -117,7 +117,7 @@ describe('a refusal', () => {
     expect(readRefusal(file, 0, Date.now())).toBeUndefined();
   });
 
-  it('that cannot be written down does no harm', () => {
+  it('a refusal that cannot be written does no harm', () => {
     fs.writeFileSync(path.join(dir, 'file'), '');
     const file = entryPath(path.join(dir, 'file'), 'token', 'demo', 'refused');
     writeRefusal(file, refusal, Date.now());
@@ -125,7 +125,7 @@ describe('a refusal', () => {
   });
 });
 
-describe('facts about a server', () => {
+describe('the server cache', () => {
   const url = 'http://127.0.0.1:14240';
 
   it('are added to, for each server by itself', () => {
@@ -183,7 +183,7 @@ describe('facts about a server', () => {
   });
 });
 
-describe('files that are believed', () => {
+describe('files whose content is trusted', () => {
   const write = (mode: number) => {
     const file = path.join(dir, 'small');
     fs.rmSync(file, { force: true });

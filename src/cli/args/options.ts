@@ -128,7 +128,7 @@ export function refuseCredentials(argv: readonly string[]): void {
     if (word.length === 32 && LOOKS_LIKE_A_SECRET.test(word)) {
       throw new GraphException(
         'USAGE',
-        'One of the arguments looks like a secret; a command line is no place for one.',
+        'One of the arguments looks like a secret; do not put credentials on a command line.',
         {
           hint: 'name a secret by its alias: graphcred secret list',
         },

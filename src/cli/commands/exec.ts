@@ -150,7 +150,7 @@ async function mintForThisCall(session: Session, interruption: Interruption): Pr
       return new GraphException(
         'PARTIAL',
         `the token could not be revoked (${message}); it lives until ${isoSeconds(held.expiresAtUnix)}`,
-        { hint: 'a token of short life does less harm: graphcred exec --revoke --lifetime 15m' },
+        { hint: 'a short lifetime limits the risk: graphcred exec --revoke --lifetime 15m' },
       );
     }
   };

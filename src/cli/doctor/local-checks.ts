@@ -109,7 +109,7 @@ function requireWritable(stateDir: string): void {
     fs.accessSync(dir, fs.constants.W_OK | fs.constants.X_OK);
   } catch {
     throw new GraphException('STORE_UNAVAILABLE', `nothing can be written to ${stateDir}`, {
-      hint: `look at owner and mode of ${dir}`,
+      hint: `check owner and mode of ${dir}`,
     });
   }
 }

@@ -153,7 +153,7 @@ export async function rotate(
   }
   const there = isNew ? undefined : await listed(next);
   if (there !== undefined && there.masked !== notes.read().next) {
-    report.warn(`another secret has the name ${next} by now; it is left alone`);
+    report.warn(`another secret has the name ${next} now; it is left as it is`);
     await forget(next);
   } else await drop(next);
   notes.remove();

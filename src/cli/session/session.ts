@@ -222,7 +222,7 @@ function seconds(settings: Settings, key: ConfigKey): number {
   const value = parseDuration(settingText(settings, key) ?? '');
   if (value !== undefined) return value;
   const hint = 'write seconds, or a number with a unit: 90, 15m, 12h, 30d, 1w';
-  return refuseValue(settings, key, 'is not a length of time', hint);
+  return refuseValue(settings, key, 'is not a duration', hint);
 }
 
 function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Call): void {

@@ -81,7 +81,7 @@ async function storeOptions(
   if (stateDir === undefined || configDir === undefined) {
     throw new GraphException(
       'STORE_UNAVAILABLE',
-      `There is no home folder, so the ${name} store has no place.`,
+      `There is no home folder, so the ${name} store cannot be used.`,
       {
         hint: 'set HOME, or use --store none',
         setting: 'store',

@@ -15,7 +15,7 @@ export function requireName(name: unknown): void {
   }
   if (NAME.test(name) && name.length <= MOST_LETTERS) return;
   throw new GraphException('USAGE', 'This is no name of a Kubernetes object.', {
-    hint: 'write small letters, digits, - and ., for example --name graph-token',
+    hint: 'use lower-case letters, digits, - and ., for example --name graph-token',
   });
 }
 

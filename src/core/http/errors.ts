@@ -45,7 +45,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
         ...tlsHint(reason),
       });
     case 'proxy':
-      return new GraphException('NETWORK', `The proxy gave no way to ${address}: ${reason}.`, {
+      return new GraphException('NETWORK', `The proxy could not connect to ${address}: ${reason}.`, {
         hint: 'Check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY.',
       });
     case 'too-large':
@@ -114,7 +114,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   const workspace = stateOfWorkspace(reply);
   if (workspace === 'suspended') {
     return new GraphException('SERVER_UNAVAILABLE', `The workspace is suspended (HTTP ${status}).`, {
-      hint: 'Waiting does not help: start it in the console of the cloud, or switch its auto start on.',
+      hint: 'Waiting does not help: start it in the cloud console, or turn on its auto start.',
       status,
       serverText,
       retryable: false,

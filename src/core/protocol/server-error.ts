@@ -86,7 +86,7 @@ const ENABLE_REST_AUTH =
 const LOGIN_HINT =
   'Check user name and password, or the secret. After some wrong tries the server makes the user wait.';
 const ASK_ADMINISTRATOR = 'Ask an administrator for the privilege.';
-const EXAMINE_HINT = 'See what else is amiss.';
+const EXAMINE_HINT = 'Check the other settings.';
 const EXAMINE = { remedies: ['examine'] } as const;
 const NEW_TOKEN = { remedies: ['new-token'] } as const;
 const OTHER_TOKEN = { remedies: ['new-token', 'mint-from-secret'] } as const;
