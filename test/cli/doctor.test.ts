@@ -159,7 +159,7 @@ test('what weakens the way to the server or the config file is a warning', async
   expect((await examine({ cwd })).failing).toEqual(['config']);
 });
 
-test('certificates that are not checked are a warning', async () => {
+test('certificates that are not checked are a warning, and so is plain http to the REST server alone', async () => {
   const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
     extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
   });
@@ -167,4 +167,7 @@ test('certificates that are not checked are a warning', async () => {
   fs.writeFileSync(path.join(home, 'ca.pem'), cert);
   expect((await examine({ env: { GRAPHCRED_CA: 'ca.pem' } })).verdicts.tls).toBe('ok');
   expect((await examine({ env: { GRAPHCRED_INSECURE: '1' } })).verdicts.tls).toBe('warn');
+  // An address that is not a loopback one, and answers at once.
+  const plainRest = { GRAPHCRED_CA: 'ca.pem', GRAPHCRED_REST_URL: 'http://0.0.0.0:1' };
+  expect((await examine({ env: plainRest })).verdicts.tls).toBe('warn');
 });

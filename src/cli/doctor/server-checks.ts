@@ -73,9 +73,13 @@ export async function lookAtServer(session: Session, found: Found): Promise<Aske
     if (found[id]?.verdict === 'fail') return undefined;
   const secure = target.gsqlUrl.startsWith('https:');
   const loopback = isLoopback(target.gsqlUrl);
-  if (!secure && loopback) found.tls = skipped('http, on this machine only');
-  else if (!secure)
-    found.tls = warn('http: credentials can be read on the way', 'use https if the server offers it');
+  const isRestPlain = target.restUrl?.startsWith('http:') && !isLoopback(target.restUrl);
+  if (isRestPlain || (!secure && !loopback))
+    found.tls = warn(
+      `http${secure ? ' to the REST server' : ''}: credentials can be read on the way`,
+      'use https if the server offers it',
+    );
+  else if (!secure) found.tls = skipped('http, on this machine only');
   else if (session.tls.insecure)
     found.tls = warn(
       'certificates are not checked',
