@@ -46,7 +46,8 @@ const SIGNALS: readonly (readonly Name[])[] = [['SIGINT'], ['SIGTERM'], ['SIGINT
 /** In the short form only the harder one: the server has done what it was asked for, and nobody knows of it. */
 const MOMENTS = DEEP ? (['before', 'after'] as const) : (['after'] as const);
 const STATUS = { SIGINT: 130, SIGTERM: 143 } as const;
-const LONG_MS = DEEP ? 3_600_000 : 120_000;
+/** Against a hang, no measure: beside other tests the 48 runs of one row take minutes. */
+const LONG_MS = DEEP ? 3_600_000 : 600_000;
 
 // `exec` listens for signals until its process ends, and the runs that are not interrupted are in this one.
 process.setMaxListeners(0);
@@ -205,9 +206,11 @@ async function interrupt(
     expect(made.requests().at(-1), where).toMatchObject({ method: 'DELETE', status: 200 });
     said = 'nothing: it goes on revoking, and ends with the status of the command';
   } else {
-    expect(signal, `${where}: ${stderr}`).toBe(null);
     const statuses = signals.map((name) => STATUS[name as keyof typeof STATUS]);
-    expect(statuses, `${where}: ${stderr}`).toContain(status);
+    // The sentence is said. While Node takes itself down nobody listens any more, so a second signal may end it then.
+    const byTheSecond = signals.length === 2 && signal === signals[1];
+    if (!byTheSecond) expect({ where, stderr, signal }).toMatchObject({ signal: null });
+    if (!byTheSecond) expect(statuses, `${where}: ${stderr}`).toContain(status);
     expect(stderr, where).toMatch(/graphcred: Interrupted[:;,]/);
     expect(stderr, where).not.toMatch(/ran into a bug/);
     said = summary(stderr);
