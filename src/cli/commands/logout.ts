@@ -3,6 +3,7 @@ import { GraphException } from '../../core/errors.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { forgetToken } from '../../tokens/cache.js';
 import type { Call } from '../command.js';
+import { inLines } from '../output/report.js';
 import { pluralize } from '../output/time.js';
 import { isSamePair, isStoredFor, serversInForce, serversOfRecord } from '../session/binding.js';
 import { connect } from '../session/connect.js';
@@ -41,11 +42,10 @@ export async function run(call: Call): Promise<number> {
   const tokens = gone.filter(({ kind }) => kind === 'token').length;
   const revoked = flags.revoke === true && tokens > 0 && kept.length === 0 && failure === undefined;
   if (gone.length > 0 || failure === undefined) {
+    const isRevoking = flags.revoke === true;
+    const sentence = `${isRevoking && tokens > 0 ? 'Revoked and forgot' : 'Forgot'} ${pluralize(tokens, 'token')}${isRevoking ? ', forgot' : ' and'} ${pluralize(gone.length - tokens, 'saved credential')} of ${session.target.host}.`;
     if (report.json) report.document({ forgotten: gone.length, tokens, revoked });
-    else
-      report.result(
-        `${flags.revoke === true && tokens > 0 ? 'Revoked and forgot' : 'Forgot'} ${pluralize(tokens, 'token')}${flags.revoke === true ? ', forgot' : ' and'} ${pluralize(gone.length - tokens, 'saved credential')} of ${session.target.host}.`,
-      );
+    else report.result(inLines(sentence, session.call.ctx.stdout.columns));
   }
   if (kept.length === 0 && failure === undefined) return 0;
   if (gone.length === 0 && failure && !failure.ambiguous) throw failure;

@@ -1,7 +1,7 @@
 import { GraphException } from '../../../core/errors.js';
 import { Sensitive } from '../../../core/sensitive.js';
 import type { Call } from '../../command.js';
-import { singleLine } from '../../output/report.js';
+import { inLines, singleLine } from '../../output/report.js';
 import { checkAlias, openLogin } from '../../secret/prepare.js';
 import { saveSecret, tryStore } from '../../secret/saved.js';
 
@@ -36,7 +36,10 @@ export async function run(call: Call): Promise<number | undefined> {
     });
   }
   if (report.json) report.document({ alias, saved: true });
-  else report.result(`Secret ${singleLine(alias)} is saved in the ${store.name} store.`);
+  else {
+    const done = `Secret ${singleLine(alias)} is saved in the ${store.name} store.`;
+    report.result(inLines(done, call.ctx.stdout.columns));
+  }
   return undefined;
 }
 

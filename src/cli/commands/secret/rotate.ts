@@ -3,6 +3,7 @@ import type { Sensitive } from '../../../core/sensitive.js';
 import { type Journal, openJournal } from '../../../store/journal.js';
 import { acquireLock } from '../../../store/lock/lock.js';
 import type { Call } from '../../command.js';
+import { inLines } from '../../output/report.js';
 import { isPlainAlias, type Login, openLogin } from '../../secret/prepare.js';
 import { rotate } from '../../secret/rotation.js';
 import {
@@ -55,7 +56,10 @@ export async function run(call: Call): Promise<undefined> {
       `secret ${alias} has a new value${keeps ? `, saved in the ${store.name} store` : ''}; this is the only time it is shown`,
     );
     report.result(value.reveal());
-  } else report.result(`Secret ${alias} has a new value, saved in the ${store.name} store.`);
+  } else {
+    const done = `Secret ${alias} has a new value, saved in the ${store.name} store.`;
+    report.result(inLines(done, call.ctx.stdout.columns));
+  }
   if (version.tokensOutliveSecret)
     report.note(`tokens minted from the old value of ${alias} live on until they end`);
 }

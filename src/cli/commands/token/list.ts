@@ -30,12 +30,12 @@ export async function run(call: Call): Promise<undefined> {
     `${formatDuration(now - createdAtUnix)} ago`,
     expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired',
   ]);
-  call.report.result(
-    table(['SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'], rows, {
-      width: call.ctx.stdout.columns,
-      shrinkOrder: [2, 1, 0],
-    }),
-  );
+  const width = call.ctx.stdout.columns;
+  // In a narrow window the time left is worth more than the age.
+  const fits = (_: string, column: number) => width === undefined || width >= 60 || column !== 4;
+  const head = ['SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'].filter(fits);
+  const shown = rows.map((row) => row.filter(fits));
+  call.report.result(table(head, shown, { width, shrinkOrder: [2, 1, 0] }));
 }
 
 /** The GSQL server, whose port tells two servers of one host apart. */

@@ -1,0 +1,147 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { startSandbox } from '../../src/sandbox/server.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { COMMAND, standaloneSkipReason } from '../helpers/process.js';
+import { KEYS, onTerminal, python } from '../helpers/terminal.js';
+
+/**
+ * One person's session, from the first login to the last profile, at two widths, with and without colour. The whole
+ * screen is a text file in screens/; after a change that is meant, run this file with -u and read the difference.
+ */
+const SCREENS = path.resolve('test/e2e/screens');
+
+/** The same screen whenever it is drawn. Every replacement is as long as what it replaces. */
+function constant(screen: string): string {
+  return screen
+    .replace(/\b[a-z0-9]{3}\*{4}[a-z0-9]{3}\b/g, 'xxx****xxx')
+    .replace(/(AUTO_GENERATED_ALIAS_)\w{7}/g, '$1xxxxxxx')
+    .replace(/\b20\d\d-\d\d-\d\d \d\d:\d\d\b/g, '2026-01-31 09:30')
+    .replace(/\b20\d\d-\d\d-\d\d …/g, '2026-01-31 …')
+    .replace(/\b\ds ago/g, '0s ago')
+    .replace(/ +$/gm, '');
+}
+
+const ESCAPE = String.fromCharCode(27);
+
+type Step = readonly [see: string | RegExp, keys: string];
+
+const LOGIN: readonly Step[] = [
+  ['Name of the profile', '\r'],
+  ['Host, as a URL', '\r'],
+  ['Graph', 'demo\r'],
+  ['User name', 'tigergraph\r'],
+  ['Password of', 'hunter2\r'],
+  [/2 more[\s\S]*Password of/, 'tigergraph\r'],
+  ['Name of a secret', '\r'],
+  ['Keep the password', 'y\r'],
+];
+const SECOND_LOGIN: readonly Step[] = [
+  ['Name of the profile', 'social\r'],
+  ['Host, as a URL', '\r'],
+  ['Graph', 'social\r'],
+  ['User name', '\r'],
+  ['Name of a secret', 'nightly\r'],
+  ['Make social the default', 'n\r'],
+];
+/** A config file without profiles, so nothing says which of the saved secrets is meant. */
+const NO_PROFILE = '--config empty.json --graph social';
+
+const SESSION: readonly (readonly [command: string, ...steps: Step[]])[] = [
+  // 1: log in once
+  ['graphcred login --store file', ...LOGIN],
+  ['graphcred token list'],
+  ['graphcred login', ...SECOND_LOGIN],
+  // 2 and 3: profiles, status
+  ['graphcred profile list'],
+  ['graphcred profile use social'],
+  ['graphcred status'],
+  ['graphcred -p default status --offline'],
+  // 4: which secret
+  ['graphcred secret create other --save'],
+  ['graphcred secret list'],
+  [`graphcred token get ${NO_PROFILE}`],
+  [`graphcred token get ${NO_PROFILE} --secret-alias other | wc -c`],
+  ['graphcred secret rotate nightly'],
+  ['graphcred status | grep credential'],
+  // 5 and 6: habits, help
+  ['graphcred | head -5'],
+  ['graphcred profile ls --json'],
+  ['graphcred login prod'],
+  ['graphcred help completion'],
+  ['source <(graphcred completion bash)'],
+  ['graphcred profile use d\t'],
+  ['graphcred help logout'],
+  ['graphcred help help'],
+  // 7: long work
+  ['for n in 1 2 3; do graphcred secret create -p social -q > /dev/null; done'],
+  ['graphcred secret prune -p social', [/Drop these/, 'y\r'], ['dropping secret 2 of 3', KEYS.ctrlC]],
+  // 8: words
+  ['GRAPHCRED_SECRET= graphcred token get --config empty.json --no-input -u alice'],
+  ['graphcred status --config empty.json --host https://127.0.0.1'],
+  // 2 again, and the end
+  ['graphcred profile rm social', [/Remove/, 'y\r']],
+  ['graphcred logout'],
+  ['graphcred status'],
+  ['graphcred profile rm default', [/Remove/, 'y\r']],
+];
+
+describe.skipIf(!python || standaloneSkipReason !== undefined)('a session', () => {
+  test.each([
+    [80, 'in colour', {}],
+    [80, 'plain', { NO_COLOR: '1' }],
+    [44, 'in colour', {}],
+    [44, 'plain', { NO_COLOR: '1' }],
+  ] as const)('of %i columns, %s, from the first login to the last profile', async (columns, look, more) => {
+    const sandbox = await startSandbox({ restPort: 0, gsqlPort: 0, graphs: ['demo', 'social'] });
+    onTestFinished(() => sandbox.close());
+    const home = temporaryHome();
+    const bin = path.join(home, 'bin');
+    fs.mkdirSync(bin);
+    const program = COMMAND.map((word) => `'${word}'`).join(' ');
+    fs.writeFileSync(path.join(bin, 'graphcred'), `#!/bin/sh\nexec ${program} "$@"\n`, { mode: 0o755 });
+    fs.writeFileSync(path.join(home, '.bashrc'), "PS1='$ '\nbind 'set enable-bracketed-paste off'\n");
+    fs.writeFileSync(path.join(home, 'empty.json'), '{}', { mode: 0o600 });
+    const port = (url: string) => Number(new URL(url).port);
+    const shell = onTerminal([], {
+      command: ['bash', '--rcfile', path.join(home, '.bashrc'), '-i'],
+      columns,
+      cwd: home,
+      env: {
+        HOME: home,
+        PATH: `${bin}:${process.env.PATH}`,
+        XDG_RUNTIME_DIR: home,
+        LC_ALL: 'C.UTF-8',
+        NODE_OPTIONS: `--require ${path.resolve('scripts/stage.cjs')}`,
+        STAGE_HOSTS: JSON.stringify({
+          '127.0.0.1:9000': port(sandbox.restUrl),
+          '127.0.0.1:14240': port(sandbox.gsqlUrl),
+        }),
+        ...more,
+      },
+    });
+    const isIdle = (screen: string) => /(^|\n)\$$/.test(screen);
+    await shell.see(isIdle);
+    for (const [command, ...steps] of SESSION) {
+      // The second of three drops gets no answer.
+      if (command.includes('prune'))
+        sandbox.addFault({ action: 'delay', ms: 60_000, route: '/gsqlserver/gsql/file', nth: 3 });
+      const before = shell.screen().length;
+      const since = (screen: string) => screen.slice(before).replace(/\s+/g, ' ');
+      shell.type(`${command}\r`);
+      await shell.see((screen) => screen.length > before);
+      for (const [see, keys] of steps) {
+        const isAsked = (text: string) => (typeof see === 'string' ? text.includes(see) : see.test(text));
+        await shell.see((screen) => isAsked(since(screen)));
+        shell.type(keys);
+      }
+      await shell.see((screen) => screen.length > before + 2 && isIdle(screen));
+    }
+    const name = `session-${columns}${look === 'plain' ? '-plain' : ''}.txt`;
+    await expect(`${constant(shell.screen())}\n`).toMatchFileSnapshot(path.join(SCREENS, name));
+    const isColoured = shell.bytes().includes(`${ESCAPE}[32m`);
+    expect(isColoured).toBe(look === 'in colour');
+    expect(shell.bytes()).not.toContain('hunter2');
+  });
+});
