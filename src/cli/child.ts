@@ -59,7 +59,8 @@ export async function runChild(
       fail(error);
       return;
     }
-    // A signal that could not be passed on (to a program of another user) is an error of a child that lives.
+    // A signal that could not be passed on (to a program of another user) is reported as an error although the child
+    // is running.
     child.on('error', (error) => {
       if (child.pid === undefined) fail(error);
     });

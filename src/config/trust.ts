@@ -22,8 +22,8 @@ export function isTrusted({ location, text, stat, uid, configDir }: TrustQuestio
 }
 
 /**
- * Remembers that a file is trusted for its present content.
- * @throws GraphException CONFIG_INVALID when that cannot be written down
+ * Remembers that a file is trusted with its present content.
+ * @throws GraphException CONFIG_INVALID when the approval cannot be written
  */
 export function approve(file: string, text: string, configDir: string): void {
   const approval = { v: 1, path: file, sha256: sha256(text) };

@@ -150,7 +150,7 @@ export class GraphConnection {
     return { ...issued, token: issued.token.reveal() };
   }
 
-  /** Lets a token live for `lifetime` seconds from now (3.x). On 4.x UNSUPPORTED, and nothing is sent. */
+  /** Prolongs a token to `lifetime` seconds from now (3.x). UNSUPPORTED on 4.x, where nothing is sent. */
   async refreshToken(options: RefreshTokenOptions = {}): Promise<[string, number, string]> {
     const renewed = await this.renewToken(options);
     if (options.setToken ?? true) this.#token = readGiven(renewed.token);
@@ -164,8 +164,8 @@ export class GraphConnection {
   }
 
   /**
-   * Makes a token useless; true when done. An unknown token is NOT_FOUND, or true with `skipNA`. If it was the
-   * connection's own, that is then unset. A secret that is given logs in; an empty one means the connection's login.
+   * Revokes a token; true when done. An unknown token is NOT_FOUND, or true with `skipNA`. If it was the connection's
+   * own, that is then unset. A secret that is given logs in; an empty one means the connection's login.
    */
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
     const token = await this.#run((opened) => deleteToken(opened, secret, options));

@@ -1,4 +1,4 @@
-/** A text with its escapes decoded, as bytes (one character each), and where each byte stands in the text. */
+/** A text with its escapes decoded, as bytes (one character each), and the position of each byte in the text. */
 export interface Decoded {
   readonly bytes: string;
   readonly starts: Int32Array;

@@ -122,7 +122,7 @@ export async function openProtocol(
       servers,
       names: [...(call.names ?? []), graph ?? '', username ?? ''],
       base: call.server === 'rest' ? servers.restUrl : servers.gsqlUrl,
-      // A password that is also the user name hides nothing.
+      // A password equal to the user name is not hidden, since the user name is not secret.
       hide: [secret, password?.value.reveal() === username ? undefined : password, token()],
     }),
     async send(request) {
@@ -167,7 +167,7 @@ export function belongsToOldVersion(
   if (!(error instanceof GraphException) || error.code !== 'HOST_MISMATCH') return undefined;
   return new GraphException(
     'HOST_MISMATCH',
-    `This server is ${version.version} by now, and its REST server is ${servers.restUrl}. ${error.message}`,
+    `This server is ${version.version} now, and its REST server is ${servers.restUrl}. ${error.message}`,
     { hint: 'Try again: what belongs to the old address is then left out.' },
   );
 }

@@ -23,7 +23,7 @@ export interface ConnectionOptions extends Endpoints {
   readonly serverVersion?: string | undefined;
   /** What an earlier detection found (`ServerVersion.version`); used while `serverVersion` is `auto`. */
   readonly knownVersion?: string | undefined;
-  /** Told of every version that the server gave, so that it can be remembered as `knownVersion`. */
+  /** Called with every version that the server reports, so that it can be stored for `knownVersion`. */
   readonly onVersion?: ((version: ServerVersion) => void) | undefined;
   /** For each call of a method as a whole, however many requests it takes; 30 s when absent. */
   readonly timeoutMs?: number | undefined;
@@ -37,9 +37,9 @@ export interface ConnectionOptions extends Endpoints {
   readonly userAgent?: string | undefined;
   /** Ends a call that is under way with CANCELLED. */
   readonly signal?: AbortSignal | undefined;
-  /** Called when a request sets out. */
+  /** Called before each request is sent. */
   readonly onStart?: (() => void) | undefined;
-  /** Told of every request when it has ended. */
+  /** Called after each request. */
   readonly onRequest?: ((event: RequestEvent) => void) | undefined;
 }
 

@@ -58,7 +58,10 @@ export async function deleteToken(
   return token;
 }
 
-/** Whether a server that was asked for seconds has counted milliseconds. The clock's grain blurs short lifetimes. */
+/**
+ * Whether a server that was asked for seconds has counted milliseconds. Short lifetimes cannot be told apart by the
+ * clock, which counts whole seconds.
+ */
 function isThousandth(granted: number, asked: number): boolean {
   return granted <= asked / 4 && Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000);
 }

@@ -114,7 +114,7 @@ export async function fromCommand(
   const name = path.basename(program);
   const failed = (what: string, words = '') =>
     new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
-      hint: `run it by hand to see what it says: ${name} …`,
+      hint: `run it by hand to see its output: ${name} …`,
     });
   const outcome = await collect(() =>
     spawn(program, args, {

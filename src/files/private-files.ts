@@ -59,7 +59,7 @@ export function ensurePrivateFolder(dir: string): void {
 export function createFile(file: string, text: string): void {
   const fd = fs.openSync(file, 'wx', 0o600);
   try {
-    // Not writeSync: on a disk that is nearly full it writes a part and calls that a success.
+    // Not writeSync: on a disk that is nearly full it writes only a part, without an error.
     fs.writeFileSync(fd, text);
     fs.fsyncSync(fd);
   } catch (error) {
@@ -73,7 +73,7 @@ export function createFile(file: string, text: string): void {
 export interface Staged {
   /** Puts the content in place in one step. */
   commit(): void;
-  /** Takes it back. Does nothing after `commit`. */
+  /** Removes the staged file. Does nothing after `commit`. */
   discard(): void;
 }
 

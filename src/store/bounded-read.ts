@@ -35,7 +35,7 @@ export async function readBounded(file: string, { maxBytes, timeoutMs }: ReadLim
       // A pipe without a writer reads like an empty file.
       if (part === 0 && (length > 0 || !isPipe)) break;
       if (process.uptime() > deadline)
-        throw new Error(`nobody wrote it to the end within ${Math.round(timeoutMs / 1000)} s`);
+        throw new Error(`its writer did not finish within ${Math.round(timeoutMs / 1000)} s`);
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
     return { text: bytes.toString('utf8', 0, length), mode: stat.mode };

@@ -32,7 +32,7 @@ export function readServerCache(stateDir: string, serviceUrl: string): ServerCac
   }
 }
 
-/** Adds to what is known. A failure to write is ignored: the server is simply asked again. */
+/** Adds to the cache. A failure to write is ignored, since the server can be asked again. */
 export function updateServerCache(stateDir: string, serviceUrl: string, facts: ServerCache): void {
   const all = { v: 1, url: serviceUrl, ...readServerCache(stateDir, serviceUrl), ...facts };
   try {

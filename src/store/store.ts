@@ -9,8 +9,8 @@ export interface StoreRecord {
   readonly v: 1;
   readonly kind: 'token' | 'secret' | 'password';
   /**
-   * Everything that decides whether this is the right entry, as one line of readable text; also the item's
-   * account in the OS keychain, where a person may read it. No two entries share a key, whatever their kind.
+   * The identity of the entry, as one line of readable text; also the item's account in the OS keychain, where a
+   * person may read it. No two entries share a key, whatever their kind.
    */
   readonly key: string;
   readonly store: 'keychain' | 'file' | 'redis';
@@ -88,7 +88,7 @@ export interface KeychainOptions {
   readonly split?: boolean;
   /** How long to wait for an answer to an operation that should not prompt, in ms. Default 5000. */
   readonly answerMs?: number;
-  /** How long to wait for a person to answer the desktop's prompt, in ms. Default 60000. */
+  /** Time limit for a person to answer the desktop's prompt, in ms. Default 60000. */
   readonly promptMs?: number;
 }
 

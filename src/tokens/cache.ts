@@ -105,7 +105,7 @@ export interface CachedToken {
 
 /** Which held token will do. */
 export interface Wanted {
-  /** Seconds of life a held token must have left. */
+  /** Seconds of life that a cached token must have left. */
   readonly minTtl: number;
   /** Only a token asked for at or after this time will do, ms since 1970. */
   readonly freshSince: number | undefined;

@@ -32,7 +32,7 @@ describe.skipIf(process.platform === 'win32')(
         env: { GRAPHCRED_STORE_KEY_FILE: pipe, ...ONE_SECOND },
       });
       expect(status).toBe(0);
-      expect(stderr).toContain(`cannot read the key file ${pipe}: nobody wrote it to the end within 1 s`);
+      expect(stderr).toContain(`cannot read the key file ${pipe}: its writer did not finish within 1 s`);
     });
 
     test.each([

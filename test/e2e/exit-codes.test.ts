@@ -192,7 +192,7 @@ const CASES: readonly Case[] = [
       return { tls: { cert: pem.cert, key: pem.private } };
     },
     message:
-      'No trusted connection to <gsql>: nobody trusted vouches for the certificate (DEPTH_ZERO_SELF_SIGNED_CERT).',
+      'No trusted connection to <gsql>: the certificate is self-signed or its CA is unknown (DEPTH_ZERO_SELF_SIGNED_CERT).',
     hint: 'Check that host and certificate belong together, or name the authority that issued it (--ca FILE).',
   },
   {

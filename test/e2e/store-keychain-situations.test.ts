@@ -261,7 +261,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
         status: null,
         signal: 'SIGKILL',
         stdout: '',
-        stderr: 'the OS keychain fell silent in the middle of a call; gave up after 5 s\n',
+        stderr: 'the OS keychain stopped answering during a call; gave up after 5 s\n',
       });
       expect(ended.ms).toBeLessThan(5_000 + AT_ONCE_MS);
     });

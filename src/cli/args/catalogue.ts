@@ -52,7 +52,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'a new value under the same alias, never a moment without a working secret',
     examples: ['graphcred secret rotate ci', 'graphcred secret rotate ci -p prod -o json'],
     args: [{ name: 'alias', required: true }],
-    notes: 'If it is stopped on the way, run it again: it goes on from where it was.',
+    notes: 'If it is stopped on the way, run it again: it continues where it stopped.',
     options: [
       ...LISTING,
       { name: 'print', help: 'print the new value also where the old one was saved here' },

@@ -29,7 +29,7 @@ export async function run(call: Call): Promise<undefined> {
   const method = (flags.method as string | undefined) ?? (body === undefined ? 'GET' : 'POST');
   const ask = (connection: GraphConnection, server: 'rest' | 'service') =>
     connection[server](method, route, { body, keepRefusal: true });
-  // What is never sent is refused before a token is minted for it.
+  // A call that is not allowed is refused before a token is minted for it.
   checkRawCall('rest', session.target.gsqlUrl, method, route, {});
   const reply = flags.service === true ? await atService(session, ask) : await atRest(session, ask);
   print(call, reply);

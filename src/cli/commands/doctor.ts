@@ -34,7 +34,7 @@ export async function run(call: Call): Promise<number> {
 /** Every check, in the order of IDS; those of a shared store follow where there is one. What cannot be looked at because of an earlier finding is skipped. */
 export async function examine(call: Call): Promise<(Check & { id: CheckId })[]> {
   const found: Found = {};
-  // Never a question: the answers go into a ticket.
+  // No prompt: the output is often pasted into a ticket.
   const session = await openQuietly(call, found);
   const shares = session?.store.name === 'redis';
   let rest = 'the settings cannot be read';

@@ -107,7 +107,7 @@ function tell(
   report.note(`next: graphcred token get${isDefault ? '' : ` -p ${name}`}`);
 }
 
-/** Whether the profile in the file has this key, and it does not count because the address is a new one. */
+/** Whether the profile in the file has this key, but the key is ignored because the address is new. */
 function isRemoved({ file, profile, all }: Settings, key: ConfigKey): boolean {
   const had = file?.config.profiles.get(profile.name)?.[key] !== undefined;
   return had && !all[key].some(({ level }) => level === 'profile');

@@ -135,7 +135,7 @@ async function lookAt(session: Session): Promise<Status> {
   });
   try {
     const isVersionSet = session.serverVersion !== 'auto';
-    // Which REST server it is depends on a version that only the server could tell.
+    // The REST server depends on the version, which is unknown without asking the server.
     if (offline && target.restUrl === undefined && known === undefined && !isVersionSet)
       return result('none');
     const credential = await credentialIfAny(session, async () => store);

@@ -63,7 +63,7 @@ export function failed(error: unknown): Check {
   return fail(error.code, error.message, hintOf({ hint, option, remedies: others }));
 }
 
-/** @param server whose clock it is, for people */
+/** @param server name of the server, as shown to people */
 export function judgeClock(serverTime: number, nowMs: number, server: string): Check {
   const ahead = Math.round(serverTime - nowMs / 1000);
   if (Math.abs(ahead) <= SKEW_SECONDS) return ok('the clocks agree');

@@ -13,7 +13,7 @@ const PROOF_SECONDS = 60;
 export interface LoggedIn {
   readonly credential: Credential;
   readonly connected: Connected;
-  /** The aliases that are taken, as far as they are known. */
+  /** The aliases that exist on the server, as far as they are known. */
   readonly taken: ReadonlySet<string>;
 }
 

@@ -124,7 +124,7 @@ export function inLines(text: string, columns: number | undefined): string {
   return [...lines, line].join('\n');
 }
 
-/** The path as a shell takes it too: `~` for the home folder. */
+/** The path with `~` for the home folder, as a shell reads it. */
 export function shortPath(file: string, home: string | undefined): string {
   return home !== undefined && file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file;
 }

@@ -224,14 +224,14 @@ export function isSamePair(a: Servers | undefined, b: Servers | undefined): bool
   return a !== undefined && b !== undefined && a.restUrl === b.restUrl && a.gsqlUrl === b.gsqlUrl;
 }
 
-/** Where a credential of this level belongs, in words. Asks no server. */
+/** Describes the servers that a credential of this level belongs to. Sends no request. */
 export function describeLevel(session: Session, level: Level | 'prompt'): string {
   const addresses = addressesOfLevel(session, level);
   if (addresses === undefined) return 'servers whose addresses are malformed';
   return describePair(addresses === 'in force' ? session.target : addresses);
 }
 
-/** A pair in words. Where the REST server depends on the version, both possibilities. */
+/** Describes a pair. If the REST server depends on the version, both possibilities. */
 export function describePair({ gsqlUrl, restUrl }: { gsqlUrl: string; restUrl: string | undefined }): string {
   const rest = restUrl ?? `port 9000 (3.x) or ${gsqlUrl}/restpp (4.x)`;
   return `${gsqlUrl} (GSQL) with ${rest} (REST)`;

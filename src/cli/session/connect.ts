@@ -204,7 +204,7 @@ export async function askUsername(session: Session): Promise<string> {
   return askText(session.call, question, suggestion === undefined ? {} : { suggestion });
 }
 
-/** What the newest record of this machine for the GSQL server in force says, for a default. */
+/** The default for a prompt: the value in the newest record of this machine for the GSQL server in force. */
 function lastUsed({ stateDir, target }: Session, name: 'graph' | 'username'): string | undefined {
   if (stateDir === undefined) return undefined;
   const values = listEntries(stateDir, () => {})

@@ -5,7 +5,7 @@ import { describePair } from './binding.js';
 import { askGraph, askUsername } from './connect.js';
 import type { Session } from './types.js';
 
-/** A job whose settings hold no value for it sets such a variable to nothing. */
+/** A CI job sets such a variable to an empty text when its settings hold no value. */
 const CREDENTIAL_VARIABLES = (['SECRET', 'PASSWORD'] as const).flatMap((kind) => [
   `GRAPHCRED_${kind}`,
   `GRAPHCRED_${kind}_FILE`,

@@ -146,7 +146,7 @@ export function othersCanReadCredential({ file, all }: Settings, uid: number | u
   );
 }
 
-/** The whole path of a file that a setting names: one in a config file is meant from where that file is. */
+/** The absolute path of a file that a setting names. A relative path in a config file is relative to that file. */
 export function pathSetting({ settings, call }: LocalSession, key: ConfigKey): string | undefined {
   const [set] = settings.all[key];
   return set && resolvePath({ settings, call }, set.value as string, isInFile(set.level));

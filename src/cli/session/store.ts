@@ -48,7 +48,7 @@ export async function chooseReadableStore(
   }
 }
 
-/** Whether the store's failure ends a call that could have a token without it. */
+/** Whether a failure of the store is an error even if the call could mint a token without it. */
 export function isStoreRequired({ store: { name, setAt } }: LocalSession): boolean {
   return name === 'redis' ? setAt === 'flag' : name === 'keychain' && setAt !== undefined;
 }

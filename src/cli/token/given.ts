@@ -26,7 +26,7 @@ export async function tokenFromVariable(session: Session): Promise<Sensitive | B
 }
 
 /**
- * Runs what looks for another credential or token, where `TG_API_TOKEN` did not count.
+ * Looks for another credential or token when the token in `TG_API_TOKEN` belongs to other servers.
  * @throws GraphException HOST_MISMATCH when nothing else is found and the variable belongs to other servers
  */
 export async function tokenFromVariableOr<T>(session: Session, find: () => Promise<T>): Promise<T> {

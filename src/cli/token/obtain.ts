@@ -10,7 +10,7 @@ import { findCredential } from '../session/credential.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../session/store.js';
 import type { Session } from '../session/types.js';
 
-/** Where the tokens of a session come from, for a call that may need more than one. */
+/** The source of tokens for a call that may need more than one. */
 export interface TokenSource {
   /** Cached, or minted once and cached. */
   obtain(options?: { fresh: boolean }): Promise<CachedToken>;
@@ -78,7 +78,7 @@ export async function identityOf(session: Session, principal: string): Promise<O
   return { ...(await serversInForce(session)), graph: session.graph, principal };
 }
 
-/** The cached token that ends last, whatever lifetime was asked for. */
+/** The cached token that expires last, with any lifetime. */
 export async function lastCached(
   session: Session,
   store: Store,

@@ -93,7 +93,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
     );
   }
   if (status === 407) {
-    return new GraphException('NETWORK', 'The proxy wants a login (HTTP 407).', {
+    return new GraphException('NETWORK', 'The proxy requires a login (HTTP 407).', {
       hint: 'Put user name and password into HTTP_PROXY, or exempt this host with NO_PROXY.',
       status,
     });
@@ -220,7 +220,7 @@ function tlsReason(reason: string): string {
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
     case 'UNABLE_TO_GET_ISSUER_CERT':
     case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
-      return `nobody trusted vouches for the certificate (${reason})`;
+      return `the certificate is self-signed or its CA is unknown (${reason})`;
     default:
       return reason;
   }

@@ -141,7 +141,7 @@ function openTunnel(
         return;
       }
       socket.destroy();
-      refuse(response.statusCode === 407 ? 'it wants a login (HTTP 407)' : `HTTP ${response.statusCode}`);
+      refuse(response.statusCode === 407 ? 'it requires a login (HTTP 407)' : `HTTP ${response.statusCode}`);
     });
     request.on('error', (error: NodeJS.ErrnoException) => refuse(error.code ?? 'no answer'));
     request.end();

@@ -10,10 +10,10 @@ import type { Authorization, Fields, HttpReply, HttpRequest, HttpSettings } from
 const DEFAULT_MAX_BYTES = 1024 * 1024;
 
 /**
- * One request, one answer: never repeated, never redirected. Any status is an answer except redirects
- * (BAD_RESPONSE) and those of a server that is not up (SERVER_UNAVAILABLE). No answer is NETWORK, TIMEOUT, TLS
- * or CANCELLED, with `ambiguous` set if the server may have acted on the request all the same.
- * @param until when the time of the call is over, in ms as performance.now() counts; what is late already is not sent
+ * One request, one answer: never repeated, never redirected. Any status is an answer except redirects (BAD_RESPONSE)
+ * and those of a server that is not up (SERVER_UNAVAILABLE). No answer is NETWORK, TIMEOUT, TLS or CANCELLED, with
+ * `ambiguous` set if the server may have acted on the request all the same.
+ * @param until when the time limit of the call ends, as performance.now(); after that nothing is sent
  */
 export async function send(settings: HttpSettings, request: HttpRequest, until: number): Promise<HttpReply> {
   const path = pathOf(request);

@@ -97,7 +97,7 @@ export interface VersionOptions {
 export class VersionFinder {
   readonly #options: VersionOptions;
   #version: Promise<ServerVersion> | undefined;
-  /** The call in which the server was asked. */
+  /** The `send` of the call in which the version was asked for. */
   #askedIn: Send | undefined;
 
   constructor(options: VersionOptions) {

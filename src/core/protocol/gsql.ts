@@ -88,8 +88,8 @@ function failedLine(request: HttpRequest, reply: HttpReply, { lines }: Output): 
 }
 
 /**
- * The refusal hidden in a text that came with status 200; undefined when no line is an error. Servers run the
- * statements behind a failed one all the same, so a write may have been done on another graph.
+ * The refusal hidden in a text that came with status 200; undefined when no line is an error. Servers also run the
+ * statements after a failed one, so a write may have been done on another graph.
  */
 function complaint(request: HttpRequest, reply: HttpReply, output: Output): GraphException | undefined {
   const { lines, returnCode } = output;

@@ -118,13 +118,13 @@ function explain({ row, match }: Found, request: HttpRequest, text: string): Err
       return [
         'SERVER_ERROR',
         "The server's licence has expired.",
-        'Ask whoever runs the server to renew it.',
+        'Ask the administrator of the server to renew it.',
       ];
     case 'bad-login':
     case 'bad-secret':
       return badCredential(request);
     case 'token-missing':
-      return ['AUTH_FAILED', 'The server wants a token.', GET_ONE, OTHER_TOKEN];
+      return ['AUTH_FAILED', 'The server requires a token.', GET_ONE, OTHER_TOKEN];
     case 'token-malformed':
       return [
         'AUTH_FAILED',

@@ -16,7 +16,7 @@ export type KeychainState =
 export interface ProbeOptions {
   /** `DBUS_SESSION_BUS_ADDRESS` and `XDG_RUNTIME_DIR` are read from it. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** How long each answer may take, in ms; all together two thirds more. Default 3000. */
+  /** Time limit of each answer in ms; for all answers together two thirds more. Default 3000. */
   readonly limitMs?: number;
 }
 

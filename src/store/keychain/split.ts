@@ -69,7 +69,7 @@ export function splittingVault(vault: Vault): Vault {
     },
 
     async delete(account) {
-      // The header goes last: if this is cut short, the next time still knows what to remove.
+      // The header is deleted last: after an interruption, the next call still knows which chunks to remove.
       await deleteChunks(account, await readHeader(account));
       return vault.delete(account);
     },

@@ -25,7 +25,7 @@ export function keychainStore(options: StoreOptions): Store {
     async read(record) {
       if (record.store !== 'keychain') return undefined;
       const value = await vault.get(record.key);
-      // Other programs can write there too. An empty value is none.
+      // Other programs can write there too. An empty value counts as missing.
       if (value === undefined || value === '') return undefined;
       if (!CONTROLS.test(value)) return new Sensitive(value);
       warn(

@@ -85,7 +85,7 @@ async function perform(operation: Operation, options: KeychainOptions, probe: Pr
 async function inThisProcess(operation: Operation, options: KeychainOptions): Promise<Answer> {
   const limitMs = options.answerMs ?? ANSWER_MS;
   const answered = waitAtMost(limitMs, () => {
-    options.notify(`the OS keychain fell silent in the middle of a call; gave up after ${limitMs / 1000} s`);
+    options.notify(`the OS keychain stopped answering during a call; gave up after ${limitMs / 1000} s`);
     // Node waits for the blocked thread even in process.exit(); only a signal ends it.
     process.kill(process.pid, 'SIGKILL');
   });

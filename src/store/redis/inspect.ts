@@ -27,7 +27,7 @@ export interface EngineReport {
   readonly unreadable: number;
 }
 
-/** Long enough for the few commands of a trial. */
+/** The lifetime of the test entry: long enough for a few commands. */
 const TRIAL_MS = 10_000;
 /** Tokens looked at. */
 const MOST_READ = 100;

@@ -1,4 +1,4 @@
-// The few steps that must not be taken apart, as Lua for EVAL. Each touches the keys of one token, and none loops.
+// The steps that must be atomic, as Lua scripts for EVAL. Each touches the keys of one token, and none loops.
 
 /** Takes a lock that is free, or that a lost reply gave to this process already. Returns the turn's number, or 0. */
 export const TAKE = `

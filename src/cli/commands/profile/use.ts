@@ -20,7 +20,7 @@ export async function run(call: Call): Promise<undefined> {
   const { GRAPHCRED_PROFILE } = ctx.env;
   if (GRAPHCRED_PROFILE && GRAPHCRED_PROFILE !== name)
     report.warn(
-      `GRAPHCRED_PROFILE is set to another profile and goes before the default; to end that: unset GRAPHCRED_PROFILE`,
+      `GRAPHCRED_PROFILE is set to another profile and overrides the default; to change that: unset GRAPHCRED_PROFILE`,
     );
   const { settings } = await openLocalSession(call, { anyProfile: true });
   if (settings.file && settings.file.path !== file?.path)

@@ -53,7 +53,7 @@ function show({ report }: Call, alias: string, secret: string): undefined {
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
     throw new GraphException(error.code, error.message, {
-      hint: `the secret was made, and nobody knows its value: graphcred secret drop ${alias}`,
+      hint: `the secret was made, and its value is lost: graphcred secret drop ${alias}`,
     });
   }
 }
@@ -65,7 +65,7 @@ function maybeMade(error: unknown, alias = ''): unknown {
   const name = alias === '' ? 'a secret with a generated name' : `the secret ${alias}`;
   const way =
     alias === '' ? 'graphcred secret prune --dry-run' : `graphcred secret drop ${alias} --ignore-missing`;
-  return new GraphException(code, `${message} So ${name} may have been made, and nobody knows its value.`, {
+  return new GraphException(code, `${message} So ${name} may have been made, and its value is lost.`, {
     hint: `drop it, then make it again: ${way}`,
     ambiguous: true,
     ...(status !== undefined && { status }),

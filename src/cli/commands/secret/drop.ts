@@ -58,7 +58,7 @@ export async function run(call: Call): Promise<number | undefined> {
   return tell(call, outcome);
 }
 
-/** Anything a server could list as an alias, and nothing a statement could be made of. */
+/** Whether a server could list this as an alias, and it cannot change a GSQL statement. */
 function isSendable(alias: string): boolean {
   return alias.length > 0 && alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
 }

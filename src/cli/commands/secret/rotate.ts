@@ -105,7 +105,7 @@ function withNextStep(
         : `drop it: graphcred secret drop ${next}; ${alias} is as it was`,
     drop: `see which of ${alias} and ${next} there are: graphcred secret list; then make ${alias} if it is missing, and drop ${next}`,
     alias: `make ${alias} anew, then drop ${next}: graphcred secret drop ${alias} --ignore-missing; graphcred secret create ${alias}; graphcred secret drop ${next}`,
-    finish: `${alias} has a new value that nobody knows; make it anew: graphcred secret drop ${next} --ignore-missing; graphcred secret rotate ${alias}`,
+    finish: `${alias} has a new value that is lost; rotate it again: graphcred secret drop ${next} --ignore-missing; graphcred secret rotate ${alias}`,
   };
   const hint = keeps
     ? `the rotation of ${alias} is not finished; run it again, it goes on from there: graphcred secret rotate ${alias}`
