@@ -20,7 +20,7 @@ export async function mintToken(opened: Opened, options: MintOptions): Promise<I
   if (!isThousandth(first.grantedSeconds, lifetime)) return first;
   const second = await mint('ms');
   if (second.grantedSeconds <= 2 * lifetime) return second;
-  // It counts seconds after all, and a token that lives a thousand times too long must not stay alive.
+  // The server counts seconds after all, so the second token lives a thousand times too long and must be deleted.
   await protocol.deleteToken(new BoundCredential(second.token, servers), secret).catch(() => undefined);
   return first;
 }

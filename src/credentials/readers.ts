@@ -161,7 +161,7 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
     const stop = (why: string) => {
       outcome.stopped ??= why;
       kill();
-      // What left the group may hold them open.
+      // A process that left the group may keep the streams open.
       child?.stdout?.destroy();
       child?.stderr?.destroy();
     };
@@ -198,7 +198,7 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
 }
 
 /**
- * Leaves plain words and hides everything long enough to be a credential.
+ * Hides every word long enough to be a credential, and leaves ordinary words.
  * @param values hidden too, unless they are as short as a word
  */
 export function redact(text: string, values: readonly string[] = []): string {

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { readChecked, stageFile } from '../files/private-files.js';
 import { hashOf } from './records.js';
 
-/** What was learnt about a server and saves asking again. */
+/** What an earlier call has learned about a server. */
 export interface ServerCache {
   version?: string;
   /** When the version was asked, in seconds since 1970. */

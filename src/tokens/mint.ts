@@ -67,7 +67,7 @@ async function askInUnit(
   const second = await ask('ms');
   const corrected = judgeLifetime(lifetime, second.minted.grantedSeconds);
   if (corrected === 'longer') {
-    // It counts seconds after all: the first token is the right one.
+    // The server counts seconds after all: the first token is the right one.
     await revoke(second);
     return first;
   }

@@ -40,7 +40,7 @@ export async function run(call: Call): Promise<number> {
       env = environment(session, await obtainToken(session, { fresh: false }));
     }
   } catch (error) {
-    // Bad options of exec itself are the person's; anything else would look like the command's own status.
+    // Wrong options of exec itself keep exit status 2. Any other status could be mistaken for that of the command.
     if (error instanceof GraphException && error.code === 'USAGE') throw error;
     report.error(named(error), FAILED);
     return FAILED;

@@ -82,7 +82,7 @@ export async function save(
   let savedAs: string | undefined;
   try {
     if (alias !== undefined && value !== undefined) {
-      // A name that was made up is no alias of the server's, and what compares aliases has to know that.
+      // An invented name is not an alias of the server, so code that compares aliases must not use it.
       const known = isNew ? alias : await aliasOnServer(connected.connection, credential, value);
       const aliasIsUnknown = known === undefined;
       await saveSecret(session, store, { alias: known ?? alias, username, value, aliasIsUnknown });

@@ -169,7 +169,7 @@ export function hiddenIn(request: HttpRequest): Sensitive[] {
   const { username, credential } = authorization;
   const login = `${username}:${credential.value.reveal()}`;
   return [
-    // A password that is also the user name hides nothing.
+    // A password equal to the user name is not hidden, since the user name is not secret.
     ...hidden.filter((value) => value.reveal() !== username),
     new Sensitive(login),
   ];

@@ -124,7 +124,7 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
   };
 }
 
-/** @param nonce of the turn; '' outside a turn, where what is there is replaced in any case */
+/** @param nonce of the turn; '' outside a turn, where a stored token is always replaced */
 export async function publish(
   { engine, seal, name, now }: Pick<TurnDeps, 'engine' | 'seal' | 'name' | 'now'>,
   entry: TokenEntry,
