@@ -237,7 +237,7 @@ const CASES: readonly Case[] = [
     argv: [...GET, '--server-version', '3'],
     before: fault('action=status,status=500'),
     message: 'The server refused POST /requesttoken (HTTP 500): Injected fault, status 500.',
-    hint: 'See what else is amiss: graphcred doctor',
+    hint: 'Check the other settings: graphcred doctor',
   },
   {
     status: 8,

@@ -454,7 +454,7 @@ head -c 8192 /dev/zero > ${keyring.home}/state/filler 2>/dev/null; exec "$@"`;
         {
           code: 'STORE_UNAVAILABLE',
           message: `cannot write to ${keyring.home}/state: the disk is full`,
-          hint: expect.stringContaining('make room there'),
+          hint: expect.stringContaining('free some space there'),
         },
       ]);
       expect(itemsOf(keyring)).toEqual([]);
