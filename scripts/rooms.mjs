@@ -171,6 +171,11 @@ if (process.argv.includes('--write')) fs.writeFileSync(path.join(root, PAGE), pa
 else if (withoutCounts(page) !== withoutCounts(written))
   faults.push(`${PAGE} is out of date: run node scripts/rooms.mjs --write`);
 
+const covered = page.slice(page.indexOf('<!-- coverage:'), page.indexOf('<!-- end of coverage -->'));
+for (const room of Object.keys(ROOMS))
+  if (!covered.includes(`| \`${room}\` |`))
+    faults.push(`${PAGE} does not say what the tests run of ${room}: run npm run test:coverage -- --write`);
+
 for (const fault of faults) console.error(fault);
 process.exitCode = faults.length > 0 ? 1 : 0;
 
