@@ -15,7 +15,7 @@ export interface Interruption {
 }
 
 /** One run of one command: what was typed, and where the result goes. */
-export interface Call {
+export interface Invocation {
   readonly ctx: Context;
   readonly spec: CommandSpec;
   readonly args: readonly string[];
@@ -26,7 +26,7 @@ export interface Call {
 }
 
 /** Returns the exit status; nothing means 0. */
-export type Run = (call: Call) => Promise<number | undefined>;
+export type Run = (invocation: Invocation) => Promise<number | undefined>;
 
 export interface ArgumentSpec {
   readonly name: string;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { type Parsed, parseTokenGet, TOKEN_GET } from './args/parse-token-get.js';
-import type { Call } from './command.js';
+import type { Invocation } from './command.js';
 import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output } from './context.js';
 import { createReport, endOfInterrupted, fail, listenForInterruption } from './output/report.js';
 
@@ -54,16 +54,16 @@ async function commandFirst(argv: readonly string[]): Promise<readonly string[]>
 }
 
 /** A command that changes something: Ctrl-C ends it with a sentence that says how far it came. */
-async function runInterruptible(call: Call): Promise<number> {
-  const interruption = listenForInterruption(call.report);
+async function runInterruptible(invocation: Invocation): Promise<number> {
+  const interruption = listenForInterruption(invocation.report);
   const end = (error: unknown, status: number) => {
     if (interruption.status === undefined) return status;
-    call.report.error(endOfInterrupted(error), interruption.status);
+    invocation.report.error(endOfInterrupted(error), interruption.status);
     return interruption.status;
   };
   try {
-    const { run } = await call.spec.load();
-    const status = await run({ ...call, interruption });
+    const { run } = await invocation.spec.load();
+    const status = await run({ ...invocation, interruption });
     return end(undefined, status ?? 0);
   } catch (error) {
     if (interruption.status === undefined) throw error;

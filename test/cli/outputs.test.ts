@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Call } from '../../src/cli/command.js';
+import type { Invocation } from '../../src/cli/command.js';
 import { assignment, toGithub, toGitlab } from '../../src/cli/token/print.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 
@@ -10,7 +10,7 @@ import { bench, temporaryHome } from '../helpers/cli.js';
 function fakeCall(home: string, flags: Record<string, string | true>, onPrint = () => {}) {
   const printed: string[] = [];
   const env = { GITHUB_OUTPUT: path.join(home, 'output'), GITHUB_ENV: path.join(home, 'env') };
-  const call = {
+  const invocation = {
     ctx: { env, cwd: home },
     flags,
     report: {
@@ -20,23 +20,25 @@ function fakeCall(home: string, flags: Record<string, string | true>, onPrint = 
       },
       note: () => {},
     },
-  } as unknown as Call;
-  return { call, printed, env };
+  } as unknown as Invocation;
+  return { invocation, printed, env };
 }
 
 test('the mask is printed before the token is in any file', () => {
   const home = temporaryHome();
   const filesThen: string[][] = [];
-  const { call, printed, env } = fakeCall(home, { export: true }, () => filesThen.push(fs.readdirSync(home)));
-  toGithub(call, 'the-token', '2026-01-01T00:00:00Z');
+  const { invocation, printed, env } = fakeCall(home, { export: true }, () =>
+    filesThen.push(fs.readdirSync(home)),
+  );
+  toGithub(invocation, 'the-token', '2026-01-01T00:00:00Z');
   expect({ printed, filesThen }).toEqual({ printed: ['::add-mask::the-token'], filesThen: [[]] });
   for (const file of Object.values(env)) expect(fs.readFileSync(file, 'utf8')).toContain('the-token');
 });
 
 test('the mask holds no line break, and a value cannot end its own heredoc', () => {
-  const { call, printed, env } = fakeCall(temporaryHome(), { export: true });
+  const { invocation, printed, env } = fakeCall(temporaryHome(), { export: true });
   const hostile = 'a%0Ab\r\nEOF\nPATH=/evil';
-  toGithub(call, hostile, '2026-01-01T00:00:00Z');
+  toGithub(invocation, hostile, '2026-01-01T00:00:00Z');
   expect(printed).toEqual(['::add-mask::a%250Ab%0D%0AEOF%0APATH=/evil']);
   for (const [file, names] of [
     [env.GITHUB_OUTPUT, ['token', 'expires-at']],
@@ -60,12 +62,12 @@ test('the mask holds no line break, and a value cannot end its own heredoc', () 
 test('a dotenv file that cannot be put in its place leaves no token behind', () => {
   const home = temporaryHome();
   fs.mkdirSync(path.join(home, 'taken', 'inside'), { recursive: true });
-  const { call } = fakeCall(home, { dotenv: 'taken' });
-  expect(() => toGitlab(call, 'abc')).toThrow(/cannot be written/);
+  const { invocation } = fakeCall(home, { dotenv: 'taken' });
+  expect(() => toGitlab(invocation, 'abc')).toThrow(/cannot be written/);
   expect(fs.readdirSync(home)).toEqual(['taken']);
-  const { call: inNowhere } = fakeCall(home, { dotenv: 'nowhere/at/all.env' });
+  const { invocation: inNowhere } = fakeCall(home, { dotenv: 'nowhere/at/all.env' });
   expect(() => toGitlab(inNowhere, 'abc')).toThrow(/cannot be written/);
-  const { call: twoLines } = fakeCall(home, { dotenv: 'out.env' });
+  const { invocation: twoLines } = fakeCall(home, { dotenv: 'out.env' });
   expect(() => toGitlab(twoLines, 'abc\nPATH=/evil')).toThrow(/dotenv/);
   expect(fs.readdirSync(home)).toEqual(['taken']);
 });
@@ -141,12 +143,12 @@ test.each([
 });
 
 test('GITHUB_OUTPUT and GITHUB_ENV are written only after the mask', () => {
-  const { call, env } = fakeCall(temporaryHome(), { export: true });
+  const { invocation, env } = fakeCall(temporaryHome(), { export: true });
   const writtenBefore: boolean[] = [];
-  call.report.result = () => {
+  invocation.report.result = () => {
     writtenBefore.push(fs.existsSync(env.GITHUB_OUTPUT), fs.existsSync(env.GITHUB_ENV));
   };
-  toGithub(call, 'abc', '2026-01-01T00:00:00Z');
+  toGithub(invocation, 'abc', '2026-01-01T00:00:00Z');
   expect(writtenBefore).toEqual([false, false]);
   expect(fs.readFileSync(env.GITHUB_ENV, 'utf8')).toContain('abc');
 });
@@ -157,8 +159,8 @@ test('sh reads back any value, and the dotenv file is for its owner alone', asyn
   const script = `${assignment('X', hostile)}\nprintf %s "$X"`;
   expect(execFileSync('sh', ['-c', script], { encoding: 'utf8', cwd: home })).toBe(hostile);
   expect(fs.readdirSync(home)).toEqual([]);
-  const { call } = fakeCall(home, { dotenv: 'out.env' });
-  toGitlab(call, 'abc');
+  const { invocation } = fakeCall(home, { dotenv: 'out.env' });
+  toGitlab(invocation, 'abc');
   expect(fs.statSync(path.join(home, 'out.env')).mode & 0o777).toBe(0o600);
 });
 

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
-import type { Call } from '../../src/cli/command.js';
+import type { Invocation } from '../../src/cli/command.js';
 import { askTrust } from '../../src/cli/session/trust-prompt.js';
 import { temporaryHome } from '../helpers/cli.js';
 
@@ -56,9 +56,9 @@ async function askAbout(settings: object) {
   const lines: string[] = [];
   const terminal = { isTTY: true, write: (line: string) => lines.push(line) };
   const ctx = { env: {}, stdin: terminal, stderr: terminal };
-  const call = { flags: {}, ctx, report: { warn: () => {} } } as unknown as Call;
+  const invocation = { flags: {}, ctx, report: { warn: () => {} } } as unknown as Invocation;
   const input = { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.() };
-  const asked = askTrust(call, input, [{ path: file, text, stat: fs.statSync(file) }]);
+  const asked = askTrust(invocation, input, [{ path: file, text, stat: fs.statSync(file) }]);
   await expect(asked).rejects.toThrow('is not trusted');
   return { file, shown: lines.join('').replace(/ +/g, ' ') };
 }

@@ -6,7 +6,7 @@ import { checkRawCall } from '../../core/raw.js';
 import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
 import { readBounded } from '../../credentials/readers.js';
 import type { CachedToken } from '../../tokens/cache.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { escapeControls } from '../output/report.js';
 import { connect } from '../session/connect.js';
 import { findCredential } from '../session/credential.js';
@@ -21,9 +21,9 @@ const EXPIRED_CODES = new Set(['REST-10016', 'REST-10019']);
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** `graphcred api` */
-export async function run(call: Call): Promise<undefined> {
-  const { args, flags } = call;
-  const session = await openSession(call);
+export async function run(invocation: Invocation): Promise<undefined> {
+  const { args, flags } = invocation;
+  const session = await openSession(invocation);
   const [route = ''] = args;
   const body = await bodyOf(session);
   const method = (flags.method as string | undefined) ?? (body === undefined ? 'GET' : 'POST');
@@ -32,7 +32,7 @@ export async function run(call: Call): Promise<undefined> {
   // A call that is not allowed is refused before a token is minted for it.
   checkRawCall('rest', session.target.gsqlUrl, method, route, {});
   const reply = flags.service === true ? await atService(session, ask) : await atRest(session, ask);
-  print(call, reply);
+  print(invocation, reply);
 }
 
 type Ask = (connection: GraphConnection, server: 'rest' | 'service') => Promise<RawReply>;
@@ -51,7 +51,7 @@ async function atRest(session: Session, ask: Ask): Promise<RawReply> {
   const reply = await askWith(session, bound(held), ask);
   if (held.source !== 'store' || !isExpired(reply)) return reply;
   // The server refused the token before it did anything, so the call may be sent again.
-  const { report } = session.call;
+  const { report } = session.invocation;
   report.detail('the server no longer accepts the cached token; it is forgotten here');
   const failure = await source.forget(held.token);
   if (failure) report.warn(`the refused token could not be forgotten here: ${failure.message}`);
@@ -75,8 +75,8 @@ async function askWith(session: Session, token: Sensitive | BoundCredential, ask
 }
 
 /** What goes to the server: the words typed, a file's content, or stdin. */
-async function bodyOf({ call, timeoutMs }: Session): Promise<string | undefined> {
-  const { ctx, flags } = call;
+async function bodyOf({ invocation, timeoutMs }: Session): Promise<string | undefined> {
+  const { ctx, flags } = invocation;
   const data = flags.data as string | undefined;
   if (data === '-') return ctx.stdin.read({ maxBytes: MAX_BODY_BYTES, timeoutMs });
   if (!data?.startsWith('@')) return data;
@@ -92,7 +92,7 @@ async function bodyOf({ call, timeoutMs }: Session): Promise<string | undefined>
 }
 
 /** The body as it came. A refusal in it is an error all the same: servers say no with status 200 as well. */
-function print({ ctx, report, flags }: Call, { status, headers, body, refusal }: RawReply): void {
+function print({ ctx, report, flags }: Invocation, { status, headers, body, refusal }: RawReply): void {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
   // A pipe gets what the server sent.
   const shown = (text: string) => (ctx.stdout.isTTY ? escapeControls(text.replace(/\r\n/g, '\n')) : text);

@@ -1,5 +1,5 @@
 import { GraphException } from '../../core/errors.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { COMPLETE } from '../context.js';
 
 // Each script asks the program itself what could come next, so none of them goes out of date.
@@ -80,7 +80,7 @@ Register-ArgumentCompleter -Native -CommandName graphcred -ScriptBlock {
 };
 
 /** `graphcred completion` */
-export async function run({ args, ctx }: Call): Promise<undefined> {
+export async function run({ args, ctx }: Invocation): Promise<undefined> {
   const script = Object.entries(SCRIPTS).find(([shell]) => shell === args[0])?.[1];
   if (script === undefined) {
     throw new GraphException('USAGE', 'There is no completion for this shell.', {

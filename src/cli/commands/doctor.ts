@@ -1,4 +1,4 @@
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { type Check, type CheckId, type Found, IDS, SHARED_STORE_IDS, skipped } from '../doctor/check.js';
 import { lookAtStore, openQuietly } from '../doctor/local-checks.js';
 import { lookAtSharedStore } from '../doctor/redis-checks.js';
@@ -11,13 +11,13 @@ import { colours, wrapped } from '../output/table.js';
 const INDENT = 7 + 2 + 12 + 2;
 
 /** `graphcred doctor` */
-export async function run(call: Call): Promise<number> {
-  const { report, ctx } = call;
-  const checks = await examine(call);
+export async function run(invocation: Invocation): Promise<number> {
+  const { report, ctx } = invocation;
+  const checks = await examine(invocation);
   if (report.json) {
     report.document({ checks: checks.map(({ id, verdict, cause, fix }) => ({ id, verdict, cause, fix })) });
   } else {
-    const paint = await colours(call);
+    const paint = await colours(invocation);
     const tones = { ok: paint.good, warn: paint.warn, fail: paint.bad, skipped: paint.dim };
     const lines = checks.map(({ id, verdict, cause, fix }) => {
       const advice = fix === '' ? '' : ` -> ${fix}`;
@@ -32,10 +32,10 @@ export async function run(call: Call): Promise<number> {
 }
 
 /** Every check, in the order of IDS; those of a shared store follow where there is one. What cannot be looked at because of an earlier finding is skipped. */
-export async function examine(call: Call): Promise<(Check & { id: CheckId })[]> {
+export async function examine(invocation: Invocation): Promise<(Check & { id: CheckId })[]> {
   const found: Found = {};
   // No prompt: the output is often pasted into a ticket.
-  const session = await openQuietly(call, found);
+  const session = await openQuietly(invocation, found);
   const shares = session?.store.name === 'redis';
   let rest = 'the settings cannot be read';
   if (session) {

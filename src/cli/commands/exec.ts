@@ -3,7 +3,7 @@ import { GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
 import type { CachedToken } from '../../tokens/cache.js';
 import { runChild, watchWindow, withoutCredentials } from '../child.js';
-import type { Call, Interruption } from '../command.js';
+import type { Interruption, Invocation } from '../command.js';
 import { exitStatus, isClosedPrompt } from '../output/exit-codes.js';
 
 import { isoSeconds } from '../output/time.js';
@@ -22,13 +22,13 @@ const REVOKE_MS = 10_000;
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
 /** `graphcred exec` */
-export async function run(call: Call): Promise<number> {
-  const { args, flags, report, ctx } = call;
+export async function run(invocation: Invocation): Promise<number> {
+  const { args, flags, report, ctx } = invocation;
   let session: Session;
   let env: Record<string, string | undefined>;
   let revoke: (() => Promise<GraphException | undefined>) | undefined;
   try {
-    session = await openSession(call);
+    session = await openSession(invocation);
     if (ctx.env.GRAPHCRED_EXEC === '1')
       report.note('this runs inside another graphcred exec; the command gets a token of its own');
     if (flags.revoke === true) {
@@ -49,7 +49,7 @@ export async function run(call: Call): Promise<number> {
   // Until this process ends: a signal after the command's end neither loses its status nor leaves the token alive.
   const ignore = () => {};
   for (const signal of ENDING) process.on(signal, ignore);
-  const status = await runChild(ctx, args, env).catch((error) => notStarted(call, error));
+  const status = await runChild(ctx, args, env).catch((error) => notStarted(invocation, error));
   const failure = await revoke?.();
   endWithWindow();
   if (failure === undefined) return status;
@@ -71,13 +71,13 @@ function named(error: unknown): GraphException {
   });
 }
 
-function environment({ call, graph }: Session, held: CachedToken): Record<string, string | undefined> {
+function environment({ invocation, graph }: Session, held: CachedToken): Record<string, string | undefined> {
   if (!isOneHost(held.servers))
-    call.report.note(
+    invocation.report.note(
       'the two servers are on two hosts: TG_HOST and TG_RESTPP_PORT are those of the REST server, and TG_GS_PORT is not set',
     );
   return {
-    ...withoutCredentials(call.ctx.env),
+    ...withoutCredentials(invocation.ctx.env),
     TG_API_TOKEN: held.token.reveal(),
     TG_HOST: hostOf(held.servers.restUrl),
     // Also when there is none: with --profile typed, a graph left in the environment belongs to another database.
@@ -108,7 +108,7 @@ interface Minted {
  * @returns the exit status when a signal came before the command was started
  */
 async function mintInterruptibly(session: Session): Promise<Minted | number> {
-  const { report } = session.call;
+  const { report } = session.invocation;
   const { endOfInterrupted, listenForInterruption } = await import('../output/report.js');
   const interruption = listenForInterruption(report);
   try {
@@ -128,12 +128,12 @@ async function mintInterruptibly(session: Session): Promise<Minted | number> {
 
 /** A token for this call alone: never from the store, never into it, and revoked at the end. */
 async function mintForThisCall(session: Session, interruption: Interruption): Promise<Minted> {
-  const { call } = session;
-  const { report } = call;
+  const { invocation } = session;
+  const { report } = invocation;
   const credential = await findCredential(session, 'mint', () => chooseStore(session, { needed: true }));
   await credential.value();
   interruption.begin();
-  const minted = await mintFor({ ...session, call: { ...call, interruption } }, credential, true);
+  const minted = await mintFor({ ...session, invocation: { ...invocation, interruption } }, credential, true);
   const held: CachedToken = { ...minted, source: 'server' };
   const revoke = async () => {
     try {
@@ -157,7 +157,7 @@ async function mintForThisCall(session: Session, interruption: Interruption): Pr
   return { held, revoke };
 }
 
-function notStarted({ args, report }: Call, error: NodeJS.ErrnoException): number {
+function notStarted({ args, report }: Invocation, error: NodeJS.ErrnoException): number {
   const [status, what, code, hint] =
     error.code === 'ENOENT'
       ? ([127, 'was not found', 'NOT_FOUND', 'check its name, and that it is on the PATH'] as const)

@@ -4,7 +4,7 @@ import { GraphException } from '../../core/errors.js';
 import type { Credential } from '../../credentials/resolve.js';
 import { withLock } from '../../store/lock/lock.js';
 import type { StoreName } from '../../store/store.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { type LoginChoices, offer } from '../login/offer.js';
 import { logIn, proveGraph } from '../login/prove.js';
 import { openCompleted } from '../login/questions.js';
@@ -14,9 +14,9 @@ import { chooseStore, configDirOf, moveTo, recordStore, requireKeeping } from '.
 import type { Session } from '../session/types.js';
 
 /** `graphcred login` */
-export async function run(call: Call): Promise<undefined> {
-  const { report } = call;
-  if (call.flags.store === 'redis') {
+export async function run(invocation: Invocation): Promise<undefined> {
+  const { report } = invocation;
+  if (invocation.flags.store === 'redis') {
     throw new GraphException(
       'USAGE',
       'A login is never kept on a Redis server: it is shared for tokens only.',
@@ -25,9 +25,9 @@ export async function run(call: Call): Promise<undefined> {
       },
     );
   }
-  const session = await openCompleted(call);
+  const session = await openCompleted(invocation);
   const first = await chooseStore(session, { needed: true });
-  if (call.flags['save-password'] === true) requireKeeping(first, '--save-password');
+  if (invocation.flags['save-password'] === true) requireKeeping(first, '--save-password');
   const login = await logIn(session, first);
   const kept = await offer(session, login.credential, first, login.taken);
   const made = await makeSecret(session, login, kept.alias);
@@ -39,7 +39,7 @@ export async function run(call: Call): Promise<undefined> {
   let file: string;
   try {
     await proveGraph(session, login, made.isNew ? made.value?.reveal() : undefined);
-    call.interruption?.begin();
+    invocation.interruption?.begin();
     file = await writeProfile(configDirOf(session), name, { profile, removed, makeDefault }, locked);
   } catch (error) {
     // Nobody has seen its value yet.
@@ -50,7 +50,7 @@ export async function run(call: Call): Promise<undefined> {
     report.warn(
       `the profile has a new address, so the credentials of the old one are removed from it: ${credentials.join(', ')}`,
     );
-  const chosen = call.flags.store as Exclude<StoreName, 'redis'> | undefined;
+  const chosen = invocation.flags.store as Exclude<StoreName, 'redis'> | undefined;
   if (chosen !== undefined) await moveTo(session, chosen);
   const record = kept.instead ?? chosen;
   if (record !== undefined) recordStore(configDirOf(session), record);
@@ -59,7 +59,7 @@ export async function run(call: Call): Promise<undefined> {
   const alias = saved.alias ?? kept.savedAlias;
   if (alias !== undefined) {
     await writeProfileKey(configDirOf(session), name, ['secretAlias', alias], locked);
-    await firstToken(call, name);
+    await firstToken(invocation, name);
   }
   const lost = made.isNew && saved.alias === undefined ? made.value?.reveal() : undefined;
   tell(session, kept, { file, saved: saved.alias, lost, password: saved.password });
@@ -76,11 +76,11 @@ interface Outcome {
 }
 
 function tell(
-  { call, settings, target }: Session,
+  { invocation, settings, target }: Session,
   { alias, makeDefault }: LoginChoices,
   { file, saved, lost, password }: Outcome,
 ): void {
-  const { report } = call;
+  const { report } = invocation;
   const { host } = target;
   const { name } = settings.profile;
   if (report.json) {
@@ -99,7 +99,7 @@ function tell(
     report.result(lost);
   }
   const kept = [saved && `Secret ${saved} is saved.`, password && 'The password is saved.'].filter(Boolean);
-  const { home, stdout } = call.ctx;
+  const { home, stdout } = invocation.ctx;
   const done = `Logged in to ${host} as profile ${name} (${shortPath(file, home)}).`;
   report.result(inLines(singleLine([done, ...kept].join(' ')), stdout.columns));
   const before = settings.file?.config.defaultProfile;

@@ -2,7 +2,7 @@ import type { Servers } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { forgetToken } from '../../tokens/cache.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { inLines } from '../output/report.js';
 import { pluralize } from '../output/time.js';
 import { isSamePair, isStoredFor, serversInForce, serversOfRecord } from '../session/binding.js';
@@ -14,9 +14,9 @@ import type { Session } from '../session/types.js';
 import { readCached } from '../token/obtain.js';
 
 /** `graphcred logout` */
-export async function run(call: Call): Promise<number> {
-  const { flags, report } = call;
-  const session = await openSession(call);
+export async function run(invocation: Invocation): Promise<number> {
+  const { flags, report } = invocation;
+  const session = await openSession(invocation);
   // What a fleet shares is no single machine's to forget; what this one minted for itself is.
   const keepsFleetTokens = session.store.name === 'redis' && flags.revoke !== true;
   const store = keepsFleetTokens
@@ -33,7 +33,7 @@ export async function run(call: Call): Promise<number> {
       hint: 'see: graphcred token list',
     });
   }
-  call.interruption?.begin();
+  invocation.interruption?.begin();
   const outcome = flags.revoke === true ? await revoke(session, store, mine) : { gone: mine, kept: [] };
   const { gone, kept, failure } = outcome;
   // A token that was revoked is forgotten already, and another process may have put a new one in its place.
@@ -45,7 +45,7 @@ export async function run(call: Call): Promise<number> {
     const isRevoking = flags.revoke === true;
     const sentence = `${isRevoking && tokens > 0 ? 'Revoked and forgot' : 'Forgot'} ${pluralize(tokens, 'token')}${isRevoking ? ', forgot' : ' and'} ${pluralize(gone.length - tokens, 'saved credential')} of ${session.target.host}.`;
     if (report.json) report.document({ forgotten: gone.length, tokens, revoked });
-    else report.result(inLines(sentence, session.call.ctx.stdout.columns));
+    else report.result(inLines(sentence, session.invocation.ctx.stdout.columns));
   }
   if (kept.length === 0 && failure === undefined) return 0;
   if (gone.length === 0 && failure && !failure.ambiguous) throw failure;

@@ -3,12 +3,12 @@ import { parseFault, parseSecret, parseUser, readTls } from '../../sandbox/args.
 import type { Sandbox, SandboxOptions } from '../../sandbox/server.js';
 import { startSandbox } from '../../sandbox/server.js';
 import { runChild, watchWindow } from '../child.js';
-import type { Call, Flags } from '../command.js';
+import type { Flags, Invocation } from '../command.js';
 import type { Context } from '../context.js';
 
 /** `graphcred sandbox` */
-export async function run(call: Call): Promise<number> {
-  const { ctx, args, flags, report } = call;
+export async function run(invocation: Invocation): Promise<number> {
+  const { ctx, args, flags, report } = invocation;
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
   const child = args.length > 0;

@@ -5,7 +5,7 @@ import type { Credential } from '../../credentials/resolve.js';
 import { readServerCache } from '../../store/server-cache.js';
 import type { StoreRecord } from '../../store/store.js';
 import { forgetToken } from '../../tokens/cache.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { singleLine } from '../output/report.js';
 import { type Colours, colours, shorten } from '../output/table.js';
@@ -53,16 +53,16 @@ const UNKNOWN = { serverVersion: null, restAuth: 'unknown' } as const;
 const NO_QUESTIONS = { noInput: true };
 
 /** `graphcred status` */
-export async function run(call: Call): Promise<number> {
-  const { flags, report, ctx } = call;
-  const names = await profilesToShow(call);
+export async function run(invocation: Invocation): Promise<number> {
+  const { flags, report, ctx } = invocation;
+  const names = await profilesToShow(invocation);
   const all: Status[] = [];
-  for (const name of names) all.push(await look(call, name));
+  for (const name of names) all.push(await look(invocation, name));
   if (report.json) {
     const documents = all.map(asDocument);
     report.document(flags['all-profiles'] === true ? { profiles: documents } : (documents[0] ?? {}));
   } else {
-    const paint = await colours(call);
+    const paint = await colours(invocation);
     const now = ctx.now() / 1000;
     report.result(
       all.map((status) => describe(status, paint, now, ctx.stdout.columns)).join('\n\n') ||
@@ -75,15 +75,15 @@ export async function run(call: Call): Promise<number> {
 }
 
 /** Undefined stands for the profile in force. */
-async function profilesToShow(call: Call): Promise<readonly (string | undefined)[]> {
-  if (call.flags['all-profiles'] !== true) return [undefined];
-  return (await openLocalSession(call, NO_QUESTIONS)).settings.profileNames;
+async function profilesToShow(invocation: Invocation): Promise<readonly (string | undefined)[]> {
+  if (invocation.flags['all-profiles'] !== true) return [undefined];
+  return (await openLocalSession(invocation, NO_QUESTIONS)).settings.profileNames;
 }
 
-async function look(call: Call, profile: string | undefined): Promise<Status> {
-  if (profile === undefined) return lookAt(await openSession(call, NO_QUESTIONS));
+async function look(invocation: Invocation, profile: string | undefined): Promise<Status> {
+  if (profile === undefined) return lookAt(await openSession(invocation, NO_QUESTIONS));
   try {
-    const session = await openSession(call, { ...NO_QUESTIONS, profile });
+    const session = await openSession(invocation, { ...NO_QUESTIONS, profile });
     const isDefault = session.settings.file?.config.defaultProfile === profile;
     return { ...(await lookAt(session)), listedAs: isDefault ? 'defaultProfile' : '' };
   } catch (error) {
@@ -107,9 +107,9 @@ function nothingKnown(profile: string): Known {
 }
 
 async function lookAt(session: Session): Promise<Status> {
-  const { call, stateDir, target, graph, settings } = session;
+  const { invocation, stateDir, target, graph, settings } = session;
   const store = await chooseReadableStore(session);
-  const offline = call.flags.offline === true;
+  const offline = invocation.flags.offline === true;
   const known = stateDir === undefined ? undefined : readServerCache(stateDir, target.gsqlUrl).version;
   let base: Known = {
     profile: settings.profile.name,
@@ -123,7 +123,7 @@ async function lookAt(session: Session): Promise<Status> {
     store: store.name,
     sharedThrough: store.name === 'redis' ? maskLogin(settingText(settings, 'redis.url') ?? '') : undefined,
   };
-  const nowUnix = call.ctx.now() / 1000;
+  const nowUnix = invocation.ctx.now() / 1000;
   let record: StoreRecord | undefined;
   const result = (state: State, error?: GraphException): Status => ({
     ...base,
@@ -160,7 +160,8 @@ async function lookAt(session: Session): Promise<Status> {
       const reply = token && (await connection.checkToken(token));
       if (record && reply && !reply.accepted) {
         const failure = await forgetToken(store, record, token.value);
-        if (failure) call.report.warn(`the refused token could not be forgotten here: ${failure.message}`);
+        if (failure)
+          invocation.report.warn(`the refused token could not be forgotten here: ${failure.message}`);
       }
       const state: State = reply
         ? reply.accepted

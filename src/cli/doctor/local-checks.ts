@@ -4,7 +4,7 @@ import { findConfigs } from '../../config/find.js';
 import { findTrustedConfig } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Store } from '../../store/store.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { placesOf } from '../context.js';
 import { openSession, othersCanReadCredential } from '../session/session.js';
 import { chooseStore, stateDirOf } from '../session/store.js';
@@ -12,11 +12,11 @@ import type { Session } from '../session/types.js';
 import { type Check, type Found, fail, failed, ok, skipped, warn } from './check.js';
 
 /** Opens the session as every command does, but an untrusted config file becomes a failed check instead of an error. */
-export async function openQuietly(call: Call, found: Found): Promise<Session | undefined> {
-  const { mode, file: configFile, untrusted } = await lookAtFiles(call);
+export async function openQuietly(invocation: Invocation, found: Found): Promise<Session | undefined> {
+  const { mode, file: configFile, untrusted } = await lookAtFiles(invocation);
   try {
     // No prompt: the output is often pasted into a ticket.
-    const session = await openSession(call, { noInput: true });
+    const session = await openSession(invocation, { noInput: true });
     const { file, profile } = session.settings;
     if (untrusted !== undefined)
       found.config = fail(
@@ -27,7 +27,7 @@ export async function openQuietly(call: Call, found: Found): Promise<Session | u
     else if (!file) found.config = ok('no config file; flags, variables and defaults');
     else found.config = ok(`${file.path}, profile ${profile.name}`);
     found['config-mode'] = judgeMode(mode, configFile);
-    if (othersCanReadCredential(session.settings, call.ctx.uid))
+    if (othersCanReadCredential(session.settings, invocation.ctx.uid))
       found['config-mode'] = warn('other users can read the credential in it', `chmod 600 ${configFile}`);
     return session;
   } catch (error) {
@@ -50,7 +50,7 @@ interface Files {
   readonly untrusted: string | undefined;
 }
 
-async function lookAtFiles({ ctx, flags }: Call): Promise<Files> {
+async function lookAtFiles({ ctx, flags }: Invocation): Promise<Files> {
   const { cwd, home, env, uid } = ctx;
   const named = typeof flags.config === 'string' ? flags.config : env.GRAPHCRED_CONFIG;
   const input = { flags, env, cwd, home, uid, ...placesOf(ctx) };

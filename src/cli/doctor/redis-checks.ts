@@ -31,7 +31,7 @@ export async function lookAtSharedStore(session: Session, found: Found): Promise
   found['store-clock'] =
     report.timeUnix === undefined
       ? skipped('this Redis user may not ask for it')
-      : judgeClock(report.timeUnix, session.call.ctx.now(), 'Redis server');
+      : judgeClock(report.timeUnix, session.invocation.ctx.now(), 'Redis server');
   found['store-key'] = judgeKey(report);
 }
 

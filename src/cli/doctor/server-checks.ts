@@ -31,7 +31,7 @@ export async function lookAtNetwork(session: Session, found: Found): Promise<voi
   const { target } = session;
   const url = new URL(target.gsqlUrl);
   try {
-    const via = proxyFor(url, readProxyVariables(session.call.ctx.env));
+    const via = proxyFor(url, readProxyVariables(session.invocation.ctx.env));
     if (via) {
       // The request to the server shows whether the proxy works.
       found.proxy = ok(`requests go through ${via.host}`);
@@ -48,7 +48,7 @@ export async function lookAtNetwork(session: Session, found: Found): Promise<voi
     );
     return;
   }
-  const spinner = createSpinner(session.call);
+  const spinner = createSpinner(session.invocation);
   spinner.start(`waiting for ${target.host}`);
   try {
     found.dns = await resolveName(url.hostname.replace(/^\[|\]$/g, ''), session.timeoutMs);
@@ -68,7 +68,7 @@ interface Asked {
 
 /** Version, certificate, clock and REST authentication, asked without a credential. */
 export async function lookAtServer(session: Session, found: Found): Promise<Asked | undefined> {
-  const { target, call, timeoutMs } = session;
+  const { target, invocation, timeoutMs } = session;
   for (const id of ['proxy', 'dns', 'service-port'] as const)
     if (found[id]?.verdict === 'fail') return undefined;
   const secure = target.gsqlUrl.startsWith('https:');
@@ -113,7 +113,7 @@ export async function lookAtServer(session: Session, found: Found): Promise<Aske
     found.clock =
       serverTime === undefined
         ? skipped('the server does not tell its time')
-        : judgeClock(serverTime, call.ctx.now(), 'server');
+        : judgeClock(serverTime, invocation.ctx.now(), 'server');
     const { restUrl } = await connection.baseUrls();
     found['rest-port'] ??= await probePort(restUrl, Math.min(timeoutMs, PROBE_TIMEOUT_MS));
     if (found['rest-port'].verdict === 'fail')

@@ -37,7 +37,7 @@ export async function offer(
   const alias = savedAlias === undefined ? await aliasToKeep(session, credential, store, taken) : undefined;
   const password = await keepsPassword(session, credential, store);
   if (credential.kind === 'password' && !session.canPrompt && !password && savedAlias === undefined)
-    session.call.report.note(
+    session.invocation.report.note(
       'the password is not kept; to work without it: graphcred secret create NAME --save, or log in with --save-password',
     );
   return { store, instead, alias, savedAlias, password, makeDefault: await becomesDefault(session) };
@@ -49,8 +49,8 @@ async function usableStore(
   credential: Credential,
   store: Store,
 ): Promise<{ store: Store; instead: StoreName | undefined }> {
-  const { call, canPrompt } = session;
-  const asked = canPrompt || credential.kind === 'secret' || call.flags['save-password'] === true;
+  const { invocation, canPrompt } = session;
+  const asked = canPrompt || credential.kind === 'secret' || invocation.flags['save-password'] === true;
   const isSavedAlready = credential.level === 'store' && !canPrompt;
   if (store.name === 'none' || isSavedAlready || !asked) return { store, instead: undefined };
   try {
@@ -58,9 +58,9 @@ async function usableStore(
     return { store, instead: undefined };
   } catch (error) {
     if (!(error instanceof GraphException) || !canPrompt || session.store.setAt !== undefined) throw error;
-    call.report.warn(error.message);
+    invocation.report.warn(error.message);
     const { askChoice } = await import('../output/prompt.js');
-    const instead = await askChoice<StoreName>(call, 'Where to keep secrets and tokens instead', [
+    const instead = await askChoice<StoreName>(invocation, 'Where to keep secrets and tokens instead', [
       { name: 'in encrypted files, key beside them', value: 'file' },
       { name: 'nowhere: every command asks the server anew', value: 'none' },
     ]);
@@ -92,7 +92,7 @@ async function aliasSavedHere(
 
 /** The name under which a secret is stored: the given one, or a new one if the person wants that. */
 async function aliasToKeep(
-  { call, canPrompt }: Session,
+  { invocation, canPrompt }: Session,
   credential: Credential,
   store: Store,
   taken: ReadonlySet<string>,
@@ -109,7 +109,7 @@ async function aliasToKeep(
     return isPlainAlias(text) ? undefined : 'Begin with a letter or _, then letters, digits and _.';
   };
   const { askText } = await import('../output/prompt.js');
-  const alias = await askText(call, 'Name of a secret to create and keep (- for none)', {
+  const alias = await askText(invocation, 'Name of a secret to create and keep (- for none)', {
     suggestion,
     refuse,
   });
@@ -117,21 +117,27 @@ async function aliasToKeep(
 }
 
 /** As the flag says; else a password that was typed is asked about, and proposed for the keychain. */
-async function keepsPassword({ call }: Session, { kind, level }: Credential, store: Store): Promise<boolean> {
-  if (call.flags['save-password'] === true) return true;
+async function keepsPassword(
+  { invocation }: Session,
+  { kind, level }: Credential,
+  store: Store,
+): Promise<boolean> {
+  if (invocation.flags['save-password'] === true) return true;
   if (kind !== 'password' || level !== 'prompt' || store.name === 'none') return false;
   const { askYes } = await import('../output/prompt.js');
   const inKeychain = store.name === 'keychain';
   const where = inKeychain ? 'in the keychain' : 'in an encrypted file, the key beside it';
-  return askYes(call, `Keep the password ${where}, so that secret commands do not ask for it?`, {
+  return askYes(invocation, `Keep the password ${where}, so that secret commands do not ask for it?`, {
     proposed: inKeychain,
   });
 }
 
-async function becomesDefault({ call, canPrompt, settings }: Session): Promise<boolean> {
+async function becomesDefault({ invocation, canPrompt, settings }: Session): Promise<boolean> {
   const { file, profile } = settings;
   const other = file?.config.defaultProfile;
   if (!canPrompt || profile.exists || other === undefined || other === profile.name) return false;
   const { askYes } = await import('../output/prompt.js');
-  return askYes(call, `Make ${profile.name} the default profile instead of ${other}?`, { proposed: true });
+  return askYes(invocation, `Make ${profile.name} the default profile instead of ${other}?`, {
+    proposed: true,
+  });
 }

@@ -22,14 +22,14 @@ export interface LoggedIn {
  * server refuses is asked for, up to three times.
  */
 export async function logIn(session: Session, store: Store): Promise<LoggedIn> {
-  const { call, canPrompt } = session;
-  const purpose = call.flags['save-password'] === true ? 'login' : 'mint';
+  const { invocation, canPrompt } = session;
+  const purpose = invocation.flags['save-password'] === true ? 'login' : 'mint';
   // A saved secret cannot create another secret, so a login uses a password.
   let from = canPrompt ? passwordsOf(store) : store;
   for (let attemptsLeft = MAX_ATTEMPTS - 1; ; attemptsLeft--) {
     const credential = await findCredential(session, purpose, async () => from);
     if (canPrompt && credential.level === 'store')
-      call.report.note(`using the saved password of ${credential.username}`);
+      invocation.report.note(`using the saved password of ${credential.username}`);
     await credential.value();
     session.timeLeft.ms = session.timeoutMs;
     try {
@@ -38,13 +38,13 @@ export async function logIn(session: Session, store: Store): Promise<LoggedIn> {
     } catch (error) {
       const isWrong = error instanceof GraphException && error.code === 'AUTH_FAILED';
       if (isWrong && canPrompt && credential.level === 'store') {
-        call.report.warn('the server refused the saved password; type the present one');
+        invocation.report.warn('the server refused the saved password; type the present one');
         from = noneStore;
         attemptsLeft = MAX_ATTEMPTS;
         continue;
       }
       if (!isWrong || credential.level !== 'prompt' || attemptsLeft === 0) throw error;
-      call.report.warn(`${error.message} Try again (${pluralize(attemptsLeft, 'more attempt')}).`);
+      invocation.report.warn(`${error.message} Try again (${pluralize(attemptsLeft, 'more attempt')}).`);
     }
   }
 }
@@ -77,21 +77,23 @@ export async function proveGraph(
   login: LoggedIn,
   secret: string | undefined,
 ): Promise<void> {
-  const { graph, timeLeft, timeoutMs, call } = session;
+  const { graph, timeLeft, timeoutMs, invocation } = session;
   const { connected, credential } = login;
   if (graph === undefined || connected.version.secretsNeedGraph || credential.kind === 'secret') return;
   timeLeft.ms = timeoutMs;
   // From here on the server makes something.
-  call.interruption?.begin();
+  invocation.interruption?.begin();
   try {
     if (secret === undefined) {
       const failure = await mintAndTidyUp(login);
-      if (failure !== undefined && call.interruption?.status !== undefined) throw failure;
+      if (failure !== undefined && invocation.interruption?.status !== undefined) throw failure;
     } else await connected.connection.mintToken({ lifetime: PROOF_SECONDS, secret });
   } catch (error) {
     // A user without the privilege to mint is logged in; the graph is then not checked.
     if (error instanceof GraphException && error.code === 'PERMISSION_DENIED') return;
-    throw call.interruption?.status === undefined || secret !== undefined ? error : withPruneHint(error);
+    throw invocation.interruption?.status === undefined || secret !== undefined
+      ? error
+      : withPruneHint(error);
   }
 }
 

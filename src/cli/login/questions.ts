@@ -1,6 +1,6 @@
 import { isProfileName } from '../../config/schema.js';
 import { GraphException } from '../../core/errors.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { serversInForce } from '../session/binding.js';
 import { askUsername, findVersion } from '../session/connect.js';
 import { openSession } from '../session/session.js';
@@ -11,9 +11,9 @@ import type { Session } from '../session/types.js';
  * user's own config file, and there only the same profile.
  * @throws GraphException USAGE for a profile name that is not valid in a config file
  */
-export async function openCompleted(call: Call): Promise<Session> {
+export async function openCompleted(invocation: Invocation): Promise<Session> {
   const answers: Record<string, string> = {};
-  const open = () => openSession(call, { newProfile: true, answers });
+  const open = () => openSession(invocation, { newProfile: true, answers });
   let session = await open();
   const { profile } = session.settings;
   const problem = refuseName(profile.name);
@@ -23,7 +23,7 @@ export async function openCompleted(call: Call): Promise<Session> {
   const { askText } = await import('../output/prompt.js');
   if (profile.source === 'default' || profile.source === 'defaultProfile') {
     const options = { suggestion: profile.name, refuse: refuseName };
-    const name = await askText(call, 'Name of the profile', options);
+    const name = await askText(invocation, 'Name of the profile', options);
     // The name that is in force anyway is no choice: TG_* variables still count with it.
     if (name !== profile.name) {
       answers.profile = name;
@@ -33,18 +33,18 @@ export async function openCompleted(call: Call): Promise<Session> {
   const { all } = session.settings;
   if (!all.host.some(({ level }) => level !== 'default') && !all.gsqlUrl[0]) {
     const options = { suggestion: 'http://127.0.0.1', refuse: refuseHost };
-    Object.assign(answers, addressOf(await askText(call, 'Host, as a URL', options)));
+    Object.assign(answers, addressOf(await askText(invocation, 'Host, as a URL', options)));
     session = await open();
   }
   // Asked without a credential; a server that cannot be reached ends the login before anything secret is typed.
   const { secretsNeedGraph } = await findVersion(session);
   if (answers['gsql-url'] !== undefined && (await hasRestPort(session))) {
     const options = { suggestion: '9000', refuse: refusePort };
-    answers['rest-port'] = await askText(call, 'Port of the REST server', options);
+    answers['rest-port'] = await askText(invocation, 'Port of the REST server', options);
   }
   if (session.graph === undefined) {
     const question = secretsNeedGraph ? 'Graph' : 'Graph (Enter for none)';
-    const graph = await askText(call, question, { optional: !secretsNeedGraph });
+    const graph = await askText(invocation, question, { optional: !secretsNeedGraph });
     if (graph !== '') answers.graph = graph;
   }
   if (session.username === undefined) answers.username = await askUsername(session);

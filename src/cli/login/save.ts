@@ -3,7 +3,7 @@ import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Credential } from '../../credentials/resolve.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { savePassword, saveSecret } from '../secret/saved.js';
 import { findCredential } from '../session/credential.js';
 import { openSession } from '../session/session.js';
@@ -33,14 +33,14 @@ export async function makeSecret(
     return { value: await credential.value(), isNew: false, failure: undefined };
   // A person was asked since the last request, and a secret created too late would be lost.
   session.timeLeft.ms = session.timeoutMs;
-  session.call.interruption?.begin();
+  session.invocation.interruption?.begin();
   try {
     const value = new Sensitive(await connected.connection.createSecret(alias));
     return { value, isNew: true, failure: undefined };
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
     const { code, message, hint } = error;
-    if (session.call.interruption?.status !== undefined) {
+    if (session.invocation.interruption?.status !== undefined) {
       throw new GraphException(code, `${message} So the secret ${alias} may have been made.`, {
         hint: `drop it, then log in again: graphcred secret drop ${alias} --ignore-missing`,
       });
@@ -89,7 +89,7 @@ export async function save(
       savedAs = known ?? alias;
     }
   } catch (error) {
-    if (isNew && !(error instanceof GraphException)) session.call.report.result(value?.reveal() ?? '');
+    if (isNew && !(error instanceof GraphException)) session.invocation.report.result(value?.reveal() ?? '');
     const what = isNew ? 'The secret was created, but it' : 'You are logged in, but the secret';
     const hint = isNew ? 'keep the value that was printed: it is never shown again' : undefined;
     return { alias: undefined, password: false, failure: unsaved(error, what, hint) };
@@ -130,19 +130,19 @@ function unsaved(error: unknown, what: string, advice?: string): GraphException 
 }
 
 /** A first token, so that the next command has one. Failing to get it is no failure of the login. */
-export async function firstToken(call: Call, profile: string): Promise<void> {
+export async function firstToken(invocation: Invocation, profile: string): Promise<void> {
   const credentialFlags = ['password-stdin', 'password-file', 'secret-stdin', 'secret-file', 'secret-alias'];
   const flags = Object.fromEntries(
-    Object.entries(call.flags).filter(([name]) => !credentialFlags.includes(name)),
+    Object.entries(invocation.flags).filter(([name]) => !credentialFlags.includes(name)),
   );
   try {
-    const session = await openSession({ ...call, flags }, { newProfile: true, profile, noInput: true });
+    const session = await openSession({ ...invocation, flags }, { newProfile: true, profile, noInput: true });
     const store = await chooseStore(session);
     // Of a secret in a variable the next command mints by itself; only what is saved is known to be used later.
     const { level } = await findCredential(session, 'mint', async () => store);
     if (level === 'store') await obtainToken(session, { fresh: false });
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
-    call.report.warn(`there is no token yet: ${error.message}`);
+    invocation.report.warn(`there is no token yet: ${error.message}`);
   }
 }

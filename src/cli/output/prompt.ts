@@ -1,5 +1,5 @@
 import { Sensitive } from '../../core/sensitive.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { inLines } from './report.js';
 import { saysNoColour } from './table.js';
 
@@ -21,7 +21,7 @@ const PLAIN = {
 };
 
 // inquirer writes to stdout by default, and stdout is for the result alone.
-async function ask(call: Call) {
+async function ask(invocation: Invocation) {
   const { createPromptModule } = await import('inquirer');
   const closed = new AbortController();
   // After Ctrl-D nothing is left to wait for. inquirer notices this when Node exits, but not in every runtime.
@@ -29,13 +29,16 @@ async function ask(call: Call) {
   const prompt = createPromptModule({
     input: process.stdin,
     output: process.stderr,
-    signal: AbortSignal.any([closed.signal, ...(call.interruption ? [call.interruption.signal] : [])]),
+    signal: AbortSignal.any([
+      closed.signal,
+      ...(invocation.interruption ? [invocation.interruption.signal] : []),
+    ]),
   });
-  return { prompt, ...(saysNoColour(call) && { theme: PLAIN }) };
+  return { prompt, ...(saysNoColour(invocation) && { theme: PLAIN }) };
 }
 
 /** The question in lines of the terminal, with room for what inquirer puts before and after it. */
-function shortenToWidth({ ctx }: Call, message: string, after: string): string {
+function shortenToWidth({ ctx }: Invocation, message: string, after: string): string {
   const lines = inLines(`? ${message} ${after}`, ctx.stderr.columns);
   return lines.slice(2, -after.length).trimEnd();
 }
@@ -49,11 +52,11 @@ interface TextOptions {
 }
 
 export async function askText(
-  call: Call,
+  invocation: Invocation,
   message: string,
   { suggestion, optional = false, refuse }: TextOptions = {},
 ): Promise<string> {
-  const { prompt, ...look } = await ask(call);
+  const { prompt, ...look } = await ask(invocation);
   const validate = (text: string) => {
     if (optional && text.trim() === '') return true;
     const filled = notEmpty(text);
@@ -63,7 +66,7 @@ export async function askText(
     {
       type: 'input',
       name: 'answer',
-      message: shortenToWidth(call, message, `(${suggestion ?? ''})`),
+      message: shortenToWidth(invocation, message, `(${suggestion ?? ''})`),
       ...look,
       default: suggestion,
       validate,
@@ -72,14 +75,14 @@ export async function askText(
   return String(answer).trim();
 }
 
-export async function askHidden(call: Call, message: string): Promise<Sensitive> {
-  const { prompt, ...look } = await ask(call);
+export async function askHidden(invocation: Invocation, message: string): Promise<Sensitive> {
+  const { prompt, ...look } = await ask(invocation);
   const { answer } = await prompt([
     // Without toggleMask a key would show what was typed.
     {
       type: 'password',
       name: 'answer',
-      message: shortenToWidth(call, message, '[input is masked]'),
+      message: shortenToWidth(invocation, message, '[input is masked]'),
       ...look,
       mask: false,
       toggleMask: false,
@@ -90,13 +93,17 @@ export async function askHidden(call: Call, message: string): Promise<Sensitive>
 }
 
 /** @param options.proposed the answer that Enter gives */
-export async function askYes(call: Call, message: string, { proposed = false } = {}): Promise<boolean> {
-  const { prompt, ...look } = await ask(call);
+export async function askYes(
+  invocation: Invocation,
+  message: string,
+  { proposed = false } = {},
+): Promise<boolean> {
+  const { prompt, ...look } = await ask(invocation);
   const { answer } = await prompt([
     {
       type: 'confirm',
       name: 'answer',
-      message: shortenToWidth(call, message, '(y/N)'),
+      message: shortenToWidth(invocation, message, '(y/N)'),
       ...look,
       default: proposed,
     },
@@ -105,16 +112,16 @@ export async function askYes(call: Call, message: string, { proposed = false } =
 }
 
 export async function askChoice<V extends string>(
-  call: Call,
+  invocation: Invocation,
   message: string,
   choices: readonly { readonly name: string; readonly value: V }[],
 ): Promise<V> {
-  const { prompt, ...look } = await ask(call);
+  const { prompt, ...look } = await ask(invocation);
   const { answer } = await prompt([
     {
       type: 'select',
       name: 'answer',
-      message: shortenToWidth(call, message, '?'),
+      message: shortenToWidth(invocation, message, '?'),
       ...look,
       choices: [...choices],
     },

@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from '../../core/options.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { inCi } from '../context.js';
 import { formatDuration } from './time.js';
 
@@ -22,7 +22,7 @@ export interface Spinner {
  * A line on stderr that says what the command waits for. It is erased before anything else is written. Shown only on a
  * terminal, and never with -q, -o json, CI or TERM=dumb. The cursor is never hidden, so there is nothing to restore.
  */
-export function createSpinner({ ctx, report }: Pick<Call, 'ctx' | 'report'>): Spinner {
+export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'>): Spinner {
   let timer: NodeJS.Timeout | undefined;
   let drawn = false;
   let since = 0;
@@ -81,16 +81,16 @@ export function createSpinner({ ctx, report }: Pick<Call, 'ctx' | 'report'>): Sp
  * @param progress its text is shown when it is set, else `text`
  */
 export function showRequests(
-  call: Call,
+  invocation: Invocation,
   progress: { readonly text?: string },
   text: string,
 ): RequestListeners {
-  const spinner = createSpinner(call);
+  const spinner = createSpinner(invocation);
   return {
     onStart: () => spinner.start(progress.text ?? text),
     onRequest: ({ method, path, status, ms }) => {
       spinner.stop();
-      call.report.detail(`${method} ${path} ${status ?? 'no answer'} ${Math.round(ms)} ms`);
+      invocation.report.detail(`${method} ${path} ${status ?? 'no answer'} ${Math.round(ms)} ms`);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { singleLine } from './report.js';
 
 const GAP = 2;
@@ -96,13 +96,13 @@ export interface Colours {
 const plain = (text: string) => text;
 const PLAIN: Colours = { bold: plain, dim: plain, good: plain, bad: plain, warn: plain };
 
-export function saysNoColour({ ctx, flags }: Call): boolean {
+export function saysNoColour({ ctx, flags }: Invocation): boolean {
   return flags['no-color'] === true || Boolean(ctx.env.NO_COLOR) || ctx.env.TERM === 'dumb';
 }
 
 /** Colours for stdout: on a terminal, unless they are switched off. */
-export async function colours(call: Call): Promise<Colours> {
-  if (!call.ctx.stdout.isTTY || saysNoColour(call)) return PLAIN;
+export async function colours(invocation: Invocation): Promise<Colours> {
+  if (!invocation.ctx.stdout.isTTY || saysNoColour(invocation)) return PLAIN;
   const { Chalk } = await import('chalk');
   const chalk = new Chalk({ level: 1 });
   return { bold: chalk.bold, dim: chalk.dim, good: chalk.green, bad: chalk.red, warn: chalk.yellow };

@@ -15,10 +15,10 @@ export async function dropEach(
   { session, connection }: Login,
   aliases: readonly string[],
 ): Promise<Dropping> {
-  const { call, progress, timeLeft, timeoutMs } = session;
+  const { invocation, progress, timeLeft, timeoutMs } = session;
   const dropped: string[] = [];
   const missing: string[] = [];
-  call.interruption?.begin();
+  invocation.interruption?.begin();
   for (const [index, alias] of aliases.entries()) {
     timeLeft.ms = timeoutMs;
     progress.text = `dropping secret ${index + 1} of ${aliases.length}`;

@@ -46,8 +46,8 @@ export async function secretsInUse({ session, credential }: Login): Promise<InUs
 }
 
 /** Variables that do not count in this call, and the literals of every profile. */
-function otherLiterals({ call }: Session, files: readonly LoadedFile[]): string[] {
-  const { TG_SECRET, GRAPHCRED_SECRET } = call.ctx.env;
+function otherLiterals({ invocation }: Session, files: readonly LoadedFile[]): string[] {
+  const { TG_SECRET, GRAPHCRED_SECRET } = invocation.ctx.env;
   const written = files.flatMap(tablesOf).map(({ secret }) => secret);
   return [TG_SECRET, GRAPHCRED_SECRET, ...written].filter(
     (one): one is string => typeof one === 'string' && one !== '',
@@ -55,8 +55,8 @@ function otherLiterals({ call }: Session, files: readonly LoadedFile[]): string[
 }
 
 /** The files that profiles name. */
-function otherFiles({ call }: Session, files: readonly LoadedFile[]): string[] {
-  const { home = '' } = call.ctx;
+function otherFiles({ invocation }: Session, files: readonly LoadedFile[]): string[] {
+  const { home = '' } = invocation.ctx;
   return files.flatMap((file) =>
     tablesOf(file).flatMap(({ secretFile }) => {
       if (typeof secretFile !== 'string') return [];
@@ -71,8 +71,8 @@ function tablesOf({ config }: LoadedFile): ConfigValues[] {
 }
 
 /** The config file in force, and those that it hides. One that is malformed or not trusted is of no use to any command. */
-async function configFiles({ settings, call, configDir }: Session): Promise<LoadedFile[]> {
-  const { cwd, home, uid } = call.ctx;
+async function configFiles({ settings, invocation, configDir }: Session): Promise<LoadedFile[]> {
+  const { cwd, home, uid } = invocation.ctx;
   const files = new Map(settings.file ? [[settings.file.path, settings.file]] : []);
   // The first search fails on two files in one folder; the user's own files are searched anyway.
   for (const named of [undefined, 'none']) {

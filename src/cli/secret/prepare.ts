@@ -1,7 +1,7 @@
 import { GraphException } from '../../core/errors.js';
 import type { Credential } from '../../credentials/resolve.js';
 import type { Store } from '../../store/store.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { askGraph, type Connected, connect, requireGraph } from '../session/connect.js';
 import { findCredential } from '../session/credential.js';
 import { openSession } from '../session/session.js';
@@ -16,8 +16,8 @@ export interface Login extends Connected {
 }
 
 /** What every secret command begins with: a connection with a login, and on 3.x a graph. */
-export async function openLogin(call: Call): Promise<Login> {
-  const session = await openSession(call);
+export async function openLogin(invocation: Invocation): Promise<Login> {
+  const session = await openSession(invocation);
   await askGraph(session);
   const login = await connectLogin(session, await chooseStore(session));
   if (login.version.secretsNeedGraph) requireGraph(session);

@@ -30,7 +30,7 @@ export async function rotate(
   { alias, next }: { alias: string; next: string },
 ): Promise<Sensitive> {
   const { session, credential, store, version } = login;
-  const { report, ctx } = session.call;
+  const { report, ctx } = session.invocation;
   const username = credential.username;
   let { connection } = login;
   // Stopping between two steps would leave the rotation half done, so each step has the full time limit.

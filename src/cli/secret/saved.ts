@@ -19,9 +19,9 @@ export interface SavedSecret {
 const TRIAL = 'trial entry ';
 
 /** Writes a trial entry and removes it again, with those of processes that were killed in between. */
-export async function tryStore({ call }: Session, store: Store): Promise<void> {
+export async function tryStore({ invocation }: Session, store: Store): Promise<void> {
   requireKeeping(store, '--save');
-  const { pid, now } = call.ctx;
+  const { pid, now } = invocation.ctx;
   await store.write(
     {
       v: 1,
@@ -39,7 +39,7 @@ export async function tryStore({ call }: Session, store: Store): Promise<void> {
 
 /** Stores a secret as a credential for this pair of base URLs, user and graph. */
 export async function saveSecret(session: Session, store: Store, saved: SavedSecret): Promise<void> {
-  const { target, graph, call } = session;
+  const { target, graph, invocation } = session;
   const { alias, username = '', value, rotationOf, aliasIsUnknown } = saved;
   const { gsqlUrl, restUrl } = await serversInForce(session);
   const record: StoreRecord = {
@@ -48,7 +48,7 @@ export async function saveSecret(session: Session, store: Store, saved: SavedSec
     key: `secret ${alias} of ${username} for ${graph === undefined ? 'any graph' : `graph ${graph}`}, at ${gsqlUrl} rest ${restUrl}`,
     store: store.name === 'file' ? 'file' : 'keychain',
     // Not in whole seconds: of two secrets saved by one rotation, the later one must be recognized.
-    createdAtUnix: call.ctx.now() / 1000,
+    createdAtUnix: invocation.ctx.now() / 1000,
     info: {
       host: target.host,
       gsqlUrl,
@@ -70,13 +70,13 @@ export async function savePassword(
   { username, value }: { readonly username: string; readonly value: Sensitive },
 ): Promise<void> {
   const { gsqlUrl, restUrl } = await serversInForce(session);
-  const { target, call } = session;
+  const { target, invocation } = session;
   const record: StoreRecord = {
     v: 1,
     kind: 'password',
     key: `password of ${username}, at ${gsqlUrl} rest ${restUrl}`,
     store: store.name === 'file' ? 'file' : 'keychain',
-    createdAtUnix: call.ctx.now() / 1000,
+    createdAtUnix: invocation.ctx.now() / 1000,
     info: { host: target.host, gsqlUrl, restUrl, graph: null, username },
   };
   await store.write(record, value);

@@ -58,20 +58,20 @@ async function askVersion(session: Session): Promise<ServerVersion> {
 }
 
 /** What the server cache holds: any version, and the one that is not older than a day. */
-function rememberedVersion({ stateDir, target, call }: Session): { recent?: string; any?: string } {
+function rememberedVersion({ stateDir, target, invocation }: Session): { recent?: string; any?: string } {
   if (stateDir === undefined) return {};
   const { version, versionAtUnix } = readServerCache(stateDir, target.gsqlUrl);
   if (version === undefined || versionAtUnix === undefined) return {};
-  const isRecent = Math.abs(call.ctx.now() / 1000 - versionAtUnix) < DAY_SECONDS;
+  const isRecent = Math.abs(invocation.ctx.now() / 1000 - versionAtUnix) < DAY_SECONDS;
   return isRecent ? { recent: version, any: version } : { any: version };
 }
 
 /** Called too when the version turns out, in the middle of a call, to differ from the remembered one. */
 function rememberVersion(session: Session, version: ServerVersion): void {
-  const { stateDir, target, call, store } = session;
+  const { stateDir, target, invocation, store } = session;
   session.learned.version = Promise.resolve(version);
   if (stateDir === undefined || store.name === 'none') return;
-  const versionAtUnix = Math.floor(call.ctx.now() / 1000);
+  const versionAtUnix = Math.floor(invocation.ctx.now() / 1000);
   updateServerCache(stateDir, target.gsqlUrl, { version: version.version, versionAtUnix });
 }
 
@@ -103,8 +103,8 @@ async function openConnection(
   login: Login,
   knownVersion: string | undefined,
 ): Promise<GraphConnection> {
-  const { call, target } = session;
-  const { env } = call.ctx;
+  const { invocation, target } = session;
+  const { env } = invocation.ctx;
   const { GraphConnection } = await import('../../core/connection.js');
   const { showRequests } = await import('../output/spinner.js');
   session.learned.tls ??= readTls(session);
@@ -119,16 +119,16 @@ async function openConnection(
     tls: await session.learned.tls,
     proxy: readProxyVariables(env),
     onVersion: (version) => rememberVersion(session, version),
-    signal: call.interruption?.signal,
-    ...showRequests(call, session.progress, `waiting for ${target.host}`),
+    signal: invocation.interruption?.signal,
+    ...showRequests(invocation, session.progress, `waiting for ${target.host}`),
   });
 }
 
 /** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. */
 async function waitUntilUp(session: Session, connection: GraphConnection): Promise<void> {
-  const { call, timeLeft, waitMs, target } = session;
+  const { invocation, timeLeft, waitMs, target } = session;
   const { createSpinner } = await import('../output/spinner.js');
-  const spinner = createSpinner(call);
+  const spinner = createSpinner(invocation);
   const { ms: left } = timeLeft;
   const now = () => performance.now();
   const until = now() + waitMs;
@@ -140,7 +140,7 @@ async function waitUntilUp(session: Session, connection: GraphConnection): Promi
     } catch (error) {
       // A suspended workspace does not start by itself.
       if (!isAway(error) || error.retryable === false) return;
-      call.report.detail('the server is not up yet; waiting');
+      invocation.report.detail('the server is not up yet; waiting');
       spinner.start(`waiting for ${target.host} to be up`, waitMs / 1000);
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(pause, until - now()))));
       spinner.stop();
@@ -193,7 +193,11 @@ export async function askGraph(session: Session): Promise<void> {
   if (!(await findVersion(session)).secretsNeedGraph) return;
   const { askText } = await import('../output/prompt.js');
   const suggestion = lastUsed(session, 'graph');
-  session.graph = await askText(session.call, 'Which graph?', suggestion === undefined ? {} : { suggestion });
+  session.graph = await askText(
+    session.invocation,
+    'Which graph?',
+    suggestion === undefined ? {} : { suggestion },
+  );
 }
 
 /** Asks for the user name at the server in force. */
@@ -201,7 +205,7 @@ export async function askUsername(session: Session): Promise<string> {
   const { askText } = await import('../output/prompt.js');
   const suggestion = lastUsed(session, 'username');
   const question = `User name at ${session.target.host}`;
-  return askText(session.call, question, suggestion === undefined ? {} : { suggestion });
+  return askText(session.invocation, question, suggestion === undefined ? {} : { suggestion });
 }
 
 /** The default for a prompt: the value in the newest record of this machine for the GSQL server in force. */

@@ -28,10 +28,10 @@ export async function promptedCredential(
   purpose: Purpose,
   { excluded, unusable }: Found,
 ): Promise<Credential> {
-  const { call, target, canPrompt } = session;
+  const { invocation, target, canPrompt } = session;
   if (excluded && !canPrompt) throw mismatch(session, excluded);
   // A secret that was found and does not log in is the better reason.
-  const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => call.ctx.env[name] === '');
+  const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => invocation.ctx.env[name] === '');
   const missing = (what: string, hint: string) =>
     new GraphException(
       'INPUT_REQUIRED',
@@ -43,10 +43,10 @@ export async function promptedCredential(
       },
     );
   const orSecret = purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
-  const notToken = call.ctx.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
+  const notToken = invocation.ctx.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
   const notSecret = unusable ? `; the secret (${unusable.label}) does not log in on a 3.x server` : '';
   const ways = `${orSecret}${notToken}${notSecret}`;
-  if (excluded) call.report.note(`${excluded.label} is for other servers and is not used here`);
+  if (excluded) invocation.report.note(`${excluded.label} is for other servers and is not used here`);
   let { username } = session;
   if (username === undefined) {
     if (!canPrompt) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${ways}`);
@@ -57,7 +57,7 @@ export async function promptedCredential(
   let answer: Promise<Sensitive> | undefined;
   const ask = async (): Promise<Sensitive> => {
     const { askHidden } = await import('../output/prompt.js');
-    return askHidden(call, `Password of ${user} at ${target.host}`);
+    return askHidden(invocation, `Password of ${user} at ${target.host}`);
   };
   return {
     kind: 'password',

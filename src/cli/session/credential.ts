@@ -109,8 +109,8 @@ function chosenSecret(session: Session, sources: readonly CredentialSource[]): r
 
 /** What flags, variables and the config file say, highest priority first. */
 function setSources(session: Session): CredentialSource[] {
-  const { call, settings, timeoutMs } = session;
-  const { flags, ctx } = call;
+  const { invocation, settings, timeoutMs } = session;
+  const { flags, ctx } = invocation;
   const sources: CredentialSource[] = [];
   for (const level of PRECEDENCE) {
     for (const kind of KINDS) {
@@ -168,8 +168,8 @@ function programBesideConfig({ settings }: Session, command: readonly string[]):
   return [path.resolve(path.dirname(settings.file.path), program), ...args];
 }
 
-function runCommand({ call }: Session, command: readonly string[], label: string): Promise<Sensitive> {
-  const { ctx, report } = call;
+function runCommand({ invocation }: Session, command: readonly string[], label: string): Promise<Sensitive> {
+  const { ctx, report } = invocation;
   return fromCommand(command, label, {
     cwd: ctx.cwd,
     env: withoutCredentials(ctx.env),

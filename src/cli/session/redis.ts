@@ -19,7 +19,7 @@ export async function redisOptions(
   session: LocalSession,
   timeoutMs: number,
 ): Promise<RedisOptions | undefined> {
-  const { settings, call } = session;
+  const { settings, invocation } = session;
   const text = settingText(settings, 'redis.url');
   if (text === undefined) return undefined;
   const sentinelMaster = settingText(settings, 'redis.sentinelMaster');
@@ -31,7 +31,7 @@ export async function redisOptions(
     ca: await readCa(session, timeoutMs),
     sentinelMaster,
     timeoutMs,
-    now: call.ctx.now,
+    now: invocation.ctx.now,
   };
 }
 
@@ -45,7 +45,7 @@ function parseUrl({ settings }: LocalSession, text: string, sentinel: boolean): 
 }
 
 async function readPassword(session: LocalSession, timeoutMs: number): Promise<Sensitive | undefined> {
-  const { GRAPHCRED_REDIS_PASSWORD } = session.call.ctx.env;
+  const { GRAPHCRED_REDIS_PASSWORD } = session.invocation.ctx.env;
   if (GRAPHCRED_REDIS_PASSWORD) return new Sensitive(GRAPHCRED_REDIS_PASSWORD);
   const file = pathSetting(session, 'redis.passwordFile');
   const [set] = session.settings.all['redis.passwordFile'];

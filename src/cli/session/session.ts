@@ -19,7 +19,7 @@ import { isLoopback } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { readChecked } from '../../files/private-files.js';
 import type { StoreName } from '../../store/store.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { canPrompt, inCi, type Places, placesOf } from '../context.js';
 import { targetOf, withoutReplacedAddress } from './binding.js';
 import type { LocalSession, Session, Target } from './types.js';
@@ -49,8 +49,8 @@ interface SessionOptions {
  * Reads the settings, checks them and turns them into URLs, numbers and unions.
  * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
  */
-export async function openSession(call: Call, options: SessionOptions = {}): Promise<Session> {
-  const local = await openLocalSession(call, options);
+export async function openSession(invocation: Invocation, options: SessionOptions = {}): Promise<Session> {
+  const local = await openLocalSession(invocation, options);
   const { settings } = local;
   const target = targetOf(settings);
   const lifetime = positive(settings, 'lifetime', 'a token lives at least a second: --lifetime 15m');
@@ -67,10 +67,10 @@ export async function openSession(call: Call, options: SessionOptions = {}): Pro
     );
   }
   const insecure = isOn(settings, 'tls.insecure');
-  if (insecure) call.report.warn('server certificates are not verified (--insecure)');
+  if (insecure) invocation.report.warn('server certificates are not verified (--insecure)');
   if (minTtl > lifetime)
-    call.report.warn('every call mints a new token, because --min-ttl is longer than --lifetime');
-  warnOfPlainHttp(target, call);
+    invocation.report.warn('every call mints a new token, because --min-ttl is longer than --lifetime');
+  warnOfPlainHttp(target, invocation);
   return {
     ...local,
     target,
@@ -99,9 +99,12 @@ export async function openSession(call: Call, options: SessionOptions = {}): Pro
  * The settings alone, for commands that talk to no database.
  * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
  */
-export async function openLocalSession(call: Call, options: SessionOptions = {}): Promise<LocalSession> {
-  const { ctx, flags, report, spec } = call;
-  refuseTwoFromStdin(call);
+export async function openLocalSession(
+  invocation: Invocation,
+  options: SessionOptions = {},
+): Promise<LocalSession> {
+  const { ctx, flags, report, spec } = invocation;
+  refuseTwoFromStdin(invocation);
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
   const places = placesOf(ctx);
@@ -115,21 +118,21 @@ export async function openLocalSession(call: Call, options: SessionOptions = {})
       for (const one of found.untrusted) report.note(`${one.path} is not trusted and does not count`);
     } else {
       const { askTrust } = await import('./trust-prompt.js');
-      file = await askTrust(call, input, found.untrusted);
+      file = await askTrust(invocation, input, found.untrusted);
     }
   }
   if (options.newProfile) file = await loadUserConfig(input);
   const newProfile = options.newProfile === true || options.anyProfile === true;
   const resolved = resolveSettings(input, file, { newProfile });
   const settings = options.newProfile ? withoutReplacedAddress(resolved) : resolved;
-  const output = outputOf(call, settings);
+  const output = outputOf(invocation, settings);
   report.json = output === 'json';
   for (const note of settings.notes) report.detail(note);
   if (file && othersCanReadCredential(settings, uid))
     report.warn(`${file.path} holds a credential and other users can read it: chmod 600 ${file.path}`);
   return {
     ...places,
-    call,
+    invocation,
     settings,
     hiddenConfig: hiddenUserConfig(input, file),
     canPrompt: options.noInput !== true && !isOn(settings, 'noInput') && canPrompt(ctx),
@@ -147,18 +150,18 @@ export function othersCanReadCredential({ file, all }: Settings, uid: number | u
 }
 
 /** The absolute path of a file that a setting names. A relative path in a config file is relative to that file. */
-export function pathSetting({ settings, call }: LocalSession, key: ConfigKey): string | undefined {
+export function pathSetting({ settings, invocation }: LocalSession, key: ConfigKey): string | undefined {
   const [set] = settings.all[key];
-  return set && resolvePath({ settings, call }, set.value as string, isInFile(set.level));
+  return set && resolvePath({ settings, invocation }, set.value as string, isInFile(set.level));
 }
 
 /** @param fromFile whether the path was set in the config file */
 export function resolvePath(
-  { settings, call }: Pick<LocalSession, 'settings' | 'call'>,
+  { settings, invocation }: Pick<LocalSession, 'settings' | 'invocation'>,
   name: string,
   fromFile: boolean,
 ): string {
-  const { cwd, home } = call.ctx;
+  const { cwd, home } = invocation.ctx;
   if (name.startsWith('~/') && home !== undefined) return path.join(home, name.slice(2));
   const base = fromFile && settings.file ? path.dirname(settings.file.path) : cwd;
   return path.resolve(base, name);
@@ -169,7 +172,7 @@ function defaultMinTtl(lifetime: number): number {
   return Math.min(60, lifetime * 0.1);
 }
 
-function refuseTwoFromStdin({ flags }: Call): void {
+function refuseTwoFromStdin({ flags }: Invocation): void {
   const named = ['password-stdin', 'secret-stdin', 'token-stdin'].filter((flag) => flags[flag] === true);
   const stdin = [...(flags.data === '-' ? ['-d -'] : []), ...named.map((flag) => `--${flag}`)];
   if (stdin.length < 2) return;
@@ -179,10 +182,10 @@ function refuseTwoFromStdin({ flags }: Call): void {
 }
 
 /** The format asked for. A format of tokens, set for all commands, is text where no token is printed. */
-function outputOf(call: Call, settings: Settings): string {
+function outputOf(invocation: Invocation, settings: Settings): string {
   const wanted = settingText(settings, 'output') ?? 'text';
   if (wanted === 'text' || wanted === 'json') return wanted;
-  const known = call.spec.options.find(({ name }) => name === 'output')?.choices;
+  const known = invocation.spec.options.find(({ name }) => name === 'output')?.choices;
   if (known?.includes(wanted)) return wanted;
   if (!FORMATS.includes(wanted))
     refuseValue(settings, 'output', 'is not a format', `choose one of: ${FORMATS.join(', ')}`);
@@ -193,7 +196,7 @@ function outputOf(call: Call, settings: Settings): string {
 function storeSetting(
   settings: Settings,
   { configDir, stateDir }: Places,
-  env: Call['ctx']['env'],
+  env: Invocation['ctx']['env'],
 ): LocalSession['store'] {
   const [set] = settings.all.store;
   if (set !== undefined) {
@@ -225,7 +228,7 @@ function seconds(settings: Settings, key: ConfigKey): number {
   return refuseValue(settings, key, 'is not a duration', hint);
 }
 
-function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Call): void {
+function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Invocation): void {
   for (const url of new Set([gsqlUrl, restUrl ?? gsqlUrl])) {
     if (!url.startsWith('http:') || isLoopback(url)) continue;
     report.warn(

@@ -43,7 +43,7 @@ export async function chooseReadableStore(
     return store;
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
-    session.call.report.warn(`${error.message}; this looks at the tokens of this machine only`);
+    session.invocation.report.warn(`${error.message}; this looks at the tokens of this machine only`);
     return fallback;
   }
 }
@@ -76,8 +76,8 @@ async function storeOptions(
   name: StoreName,
   worthAPrompt: boolean,
 ): Promise<StoreOptions> {
-  const { call, stateDir, configDir, timeoutMs } = session;
-  const { ctx, report } = call;
+  const { invocation, stateDir, configDir, timeoutMs } = session;
+  const { ctx, report } = invocation;
   if (stateDir === undefined || configDir === undefined) {
     throw new GraphException(
       'STORE_UNAVAILABLE',
@@ -129,12 +129,12 @@ export async function moveTo(session: LocalSession, name: 'keychain' | 'file' | 
       if (record.kind === 'token') {
         await source
           .remove(record.key)
-          .catch(() => session.call.report.warn(`a token stays behind in the ${from} store`));
+          .catch(() => session.invocation.report.warn(`a token stays behind in the ${from} store`));
         continue;
       }
       const value = await source.read(record).catch((error) => {
         if (!(error instanceof GraphException)) throw error;
-        session.call.report.warn(
+        session.invocation.report.warn(
           `a saved ${record.kind} stays behind in the ${from} store: ${error.message} (${record.key})`,
         );
       });

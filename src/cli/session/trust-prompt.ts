@@ -8,7 +8,7 @@ import {
 import { serversOf } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { canPrompt } from '../context.js';
 import { singleLine } from '../output/report.js';
 import { targetOf } from './binding.js';
@@ -33,12 +33,12 @@ const RUNS_OR_READS: readonly ConfigKey[] = [
  * @throws GraphException CONFIG_UNTRUSTED when it may not; CONFIG_INVALID when it is malformed
  */
 export async function askTrust(
-  call: Call,
+  invocation: Invocation,
   input: SettingsInput,
   files: readonly UntrustedFile[],
 ): Promise<LoadedFile> {
   const [nearest] = files as [UntrustedFile];
-  const { flags, ctx, report } = call;
+  const { flags, ctx, report } = invocation;
   const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
     hint: `${isWritableByOthers(nearest) ? `other users can write it: chmod 600 ${nearest.path}; ` : ''}read it; if it is yours: graphcred config trust ${nearest.path}; for another file: --config FILE; to leave project files out: --config none`,
   });
@@ -49,7 +49,7 @@ export async function askTrust(
   report.warn(`${nearest.path} is not trusted.`);
   for (const line of describe(nearest, settings)) ctx.stderr.write(`  ${singleLine(line)}\n`);
   const { askYes } = await import('../output/prompt.js');
-  if (await askYes(call, 'Use it for this call?')) return file;
+  if (await askYes(invocation, 'Use it for this call?')) return file;
   throw refusal;
 }
 

@@ -3,7 +3,7 @@ import type { Endpoints } from '../../core/endpoints.js';
 import type { TimeLeft, TlsOptions } from '../../core/http/types.js';
 import type { ServerVersion } from '../../core/protocol/types.js';
 import type { StoreName } from '../../store/store.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import type { Places } from '../context.js';
 
 /** Which database: the addresses as set, and what follows from them without asking the server. */
@@ -19,7 +19,7 @@ export interface Target {
 
 /** The settings of one call, without anything that concerns a server. */
 export interface LocalSession extends Places {
-  readonly call: Call;
+  readonly invocation: Invocation;
   /** Where each value comes from, for messages and for `config show`. */
   readonly settings: Settings;
   /** The user's own config file, when another one is in force and hides it. */

@@ -6,14 +6,14 @@ import type { Session } from '../session/types.js';
 
 /** The token given with `--token-stdin`, if it was; it belongs to the pair of base URLs in force. */
 export async function tokenFromStdin(session: Session): Promise<Sensitive | undefined> {
-  const { ctx, flags } = session.call;
+  const { ctx, flags } = session.invocation;
   if (flags['token-stdin'] !== true) return undefined;
   return fromStdin(ctx.stdin.read, '--token-stdin', session.timeoutMs);
 }
 
 /** The token in `TG_API_TOKEN`. With `--profile` typed, or for other servers than those in force, it does not count. */
 export async function tokenFromVariable(session: Session): Promise<Sensitive | BoundCredential | undefined> {
-  const { ctx, flags, report } = session.call;
+  const { ctx, flags, report } = session.invocation;
   const value = ctx.env.TG_API_TOKEN;
   if (!value || flags.profile !== undefined) return undefined;
   const servers = (await isForThisPair(session, 'tgVariable'))
@@ -30,7 +30,7 @@ export async function tokenFromVariable(session: Session): Promise<Sensitive | B
  * @throws GraphException HOST_MISMATCH when nothing else is found and the variable belongs to other servers
  */
 export async function tokenFromVariableOr<T>(session: Session, find: () => Promise<T>): Promise<T> {
-  const { ctx, flags } = session.call;
+  const { ctx, flags } = session.invocation;
   try {
     return await find();
   } catch (error) {

@@ -16,8 +16,8 @@ export async function mintFor(
   credential: Credential,
   unique = false,
 ): Promise<Omit<CachedToken, 'source'>> {
-  const { call, target, stateDir } = session;
-  const { ctx, report } = call;
+  const { invocation, target, stateDir } = session;
+  const { ctx, report } = invocation;
   const { connection, version } = await connect(session, credential);
   const { secretsNeedGraph, sameTokenWithinOneSecond, mintByPasswordCreatesSecret } = version;
   const byPassword = credential.kind === 'password';

@@ -24,8 +24,8 @@ export async function obtainToken(session: Session, options: { fresh: boolean })
 }
 
 export async function tokenSource(session: Session): Promise<TokenSource> {
-  const { call, lifetime, minTtl, target, principal: label } = session;
-  const { ctx, report } = call;
+  const { invocation, lifetime, minTtl, target, principal: label } = session;
+  const { ctx, report } = invocation;
   const store = await chooseStore(session);
   const fallback = await fallbackOf(session);
   let found: Promise<Credential> | undefined;

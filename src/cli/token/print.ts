@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../../core/errors.js';
 import type { CachedToken } from '../../tokens/cache.js';
-import type { Call } from '../command.js';
+import type { Invocation } from '../command.js';
 import { isoSeconds, times } from '../output/time.js';
 import type { Session } from '../session/types.js';
 import { kubernetesSecret, requireName } from './kubernetes.js';
@@ -15,8 +15,8 @@ export function notPrinted(error: unknown, held: CachedToken): unknown {
   return new GraphException(error.code, error.message, { hint });
 }
 
-export function printAs(format: string, { call, graph, target }: Session, held: CachedToken): void {
-  const { report, flags } = call;
+export function printAs(format: string, { invocation, graph, target }: Session, held: CachedToken): void {
+  const { report, flags } = invocation;
   const token = held.token.reveal();
   switch (format) {
     case 'json':
@@ -37,10 +37,10 @@ export function printAs(format: string, { call, graph, target }: Session, held: 
       report.result(assignment('TG_API_TOKEN', token, flags.shell as string | undefined));
       break;
     case 'github':
-      toGithub(call, token, isoSeconds(held.expiresAtUnix));
+      toGithub(invocation, token, isoSeconds(held.expiresAtUnix));
       break;
     case 'gitlab':
-      toGitlab(call, token);
+      toGitlab(invocation, token);
       break;
     case 'k8s-secret':
       report.result(kubernetesSecret(flags.name as string, held));
@@ -62,7 +62,7 @@ export function assignment(name: string, value: string, shell = 'sh'): string {
 }
 
 /** @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written */
-export function requireFiles({ ctx, flags }: Call, output: 'github' | 'gitlab'): void {
+export function requireFiles({ ctx, flags }: Invocation, output: 'github' | 'gitlab'): void {
   if (output === 'gitlab') {
     if (flags.dotenv === undefined) {
       throw new GraphException('INPUT_REQUIRED', '-o gitlab needs a file to write to.', {
@@ -100,8 +100,8 @@ export function requireFiles({ ctx, flags }: Call, output: 'github' | 'gitlab'):
 }
 
 /** Masks the token first; only then is it written where later steps find it. */
-export function toGithub(call: Call, token: string, expiresAt: string): void {
-  const { ctx, flags, report } = call;
+export function toGithub(invocation: Invocation, token: string, expiresAt: string): void {
+  const { ctx, flags, report } = invocation;
   report.result(`::add-mask::${token.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A')}`);
   append(ctx.env.GITHUB_OUTPUT as string, [
     ['token', token],
@@ -118,7 +118,7 @@ function append(file: string, pairs: readonly (readonly [string, string])[]): vo
 }
 
 /** A dotenv report: GitLab reads it after the job and has no way to mask it while the job runs. */
-export function toGitlab({ ctx, flags, report }: Call, token: string): void {
+export function toGitlab({ ctx, flags, report }: Invocation, token: string): void {
   if (/[\r\n]/.test(token))
     throw new GraphException('BAD_RESPONSE', 'This token cannot stand in a dotenv file.', {
       hint: 'use another format, for example -o env',
@@ -154,7 +154,7 @@ function written(file: string, write: () => void): void {
 export async function printToken(session: Session, held: CachedToken): Promise<void> {
   const format = session.output;
   try {
-    if (format === 'text') session.call.report.result(held.token.reveal());
+    if (format === 'text') session.invocation.report.result(held.token.reveal());
     else printAs(format, session, held);
   } catch (error) {
     throw held.source === 'store' ? error : notPrinted(error, held);
@@ -162,19 +162,19 @@ export async function printToken(session: Session, held: CachedToken): Promise<v
 }
 
 /** Formats that need more than the token are checked before one is minted for nothing. */
-export function checkOutput({ call, output }: Session): void {
+export function checkOutput({ invocation, output }: Session): void {
   for (const [flag, format] of [
     ['export', 'github'],
     ['dotenv', 'gitlab'],
     ['shell', 'env'],
     ['name', 'k8s-secret'],
   ] as const) {
-    if (call.flags[flag] === undefined || output === format) continue;
+    if (invocation.flags[flag] === undefined || output === format) continue;
     // Without a format the bare token would be printed.
     throw new GraphException('USAGE', `--${flag} is for -o ${format}, not for -o ${output}.`, {
       hint: `add -o ${format}, or leave --${flag} out`,
     });
   }
-  if (output === 'github' || output === 'gitlab') requireFiles(call, output);
-  if (output === 'k8s-secret') requireName(call.flags.name);
+  if (output === 'github' || output === 'gitlab') requireFiles(invocation, output);
+  if (output === 'k8s-secret') requireName(invocation.flags.name);
 }

@@ -1,15 +1,18 @@
 import { GraphException } from '../../../core/errors.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { singleLine } from '../../output/report.js';
 import { openLocalSession } from '../../session/session.js';
 
 /** `graphcred config path` */
-export async function run(call: Call): Promise<undefined> {
-  const { settings } = await openLocalSession(call);
+export async function run(invocation: Invocation): Promise<undefined> {
+  const { settings } = await openLocalSession(invocation);
   if (!settings.file) {
     throw new GraphException('NOT_FOUND', 'There is no config file.', { hint: 'make one: graphcred login' });
   }
-  if (call.report.json) call.report.document({ file: settings.file.path, trusted: true });
+  if (invocation.report.json) invocation.report.document({ file: settings.file.path, trusted: true });
   // A terminal would obey what a folder's name may hold; a program gets the name as it is.
-  else call.report.result(call.ctx.stdout.isTTY ? singleLine(settings.file.path) : settings.file.path);
+  else
+    invocation.report.result(
+      invocation.ctx.stdout.isTTY ? singleLine(settings.file.path) : settings.file.path,
+    );
 }

@@ -1,6 +1,6 @@
 import type { ConfigKey, SourcedValue } from '../../../config/keys.js';
 import { maskLogin } from '../../../core/redact.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
 import { openLocalSession } from '../../session/session.js';
@@ -8,8 +8,8 @@ import { openLocalSession } from '../../session/session.js';
 const CREDENTIALS: readonly string[] = ['password', 'secret'];
 
 /** `graphcred config show` */
-export async function run(call: Call): Promise<undefined> {
-  const { settings, hiddenConfig } = await openLocalSession(call);
+export async function run(invocation: Invocation): Promise<undefined> {
+  const { settings, hiddenConfig } = await openLocalSession(invocation);
   const { file, profile } = settings;
   const rows = [
     { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
@@ -18,13 +18,13 @@ export async function run(call: Call): Promise<undefined> {
       return first ? [{ name: key, ...first, shadowed: rest }] : [];
     }),
   ];
-  if (call.report.json) {
-    call.report.document({ file: file?.path ?? null, trusted: true, settings: rows });
+  if (invocation.report.json) {
+    invocation.report.document({ file: file?.path ?? null, trusted: true, settings: rows });
     return;
   }
   const where = file?.path ?? 'none';
   if (hiddenConfig !== undefined)
-    call.report.note(
+    invocation.report.note(
       `${where} hides your own profiles in ${hiddenConfig}; to use those: --config ${hiddenConfig}`,
     );
   const lines = rows.map(({ name, value, source, shadowed }) => [
@@ -34,10 +34,10 @@ export async function run(call: Call): Promise<undefined> {
     shadowed.map((other) => `${other.value} (${other.source})`).join(', ') || '-',
   ]);
   const shownTable = table(['SETTING', 'VALUE', 'SOURCE', 'SHADOWED'], lines, {
-    width: call.ctx.stdout.columns,
+    width: invocation.ctx.stdout.columns,
     shrinkOrder: [3, 2, 1],
   });
-  call.report.result(
+  invocation.report.result(
     `config file: ${singleLine(where)}\nprofile: ${singleLine(profile.name)}, ${why(profile.source)}\n${shownTable}`,
   );
 }

@@ -4,13 +4,13 @@ import { parseConfig } from '../../../config/parse.js';
 import { readConfig } from '../../../config/settings.js';
 import { approve } from '../../../config/trust.js';
 import { GraphException } from '../../../core/errors.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { placesOf } from '../../context.js';
 import { singleLine } from '../../output/report.js';
 
 /** `graphcred config trust` */
-export async function run(call: Call): Promise<undefined> {
-  const { ctx, args, report } = call;
+export async function run(invocation: Invocation): Promise<undefined> {
+  const { ctx, args, report } = invocation;
   const { configDir } = placesOf(ctx);
   if (configDir === undefined) {
     throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to write the approval to.', {

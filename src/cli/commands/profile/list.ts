@@ -1,12 +1,12 @@
 import { maskLogin } from '../../../core/redact.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { table } from '../../output/table.js';
 import { openLocalSession } from '../../session/session.js';
 
 /** `graphcred profile list` */
-export async function run(call: Call): Promise<undefined> {
-  const { report, ctx } = call;
-  const { settings, hiddenConfig } = await openLocalSession(call, { anyProfile: true });
+export async function run(invocation: Invocation): Promise<undefined> {
+  const { report, ctx } = invocation;
+  const { settings, hiddenConfig } = await openLocalSession(invocation, { anyProfile: true });
   const { file } = settings;
   const defaultProfile = file?.config.defaultProfile ?? 'default';
   const profiles = [...(file?.config.profiles ?? [])].map(

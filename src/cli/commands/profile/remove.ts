@@ -3,7 +3,7 @@ import { isInFile, type Settings } from '../../../config/keys.js';
 import { removeProfile } from '../../../config/write.js';
 import { GraphException } from '../../../core/errors.js';
 import { withLock } from '../../../store/lock/lock.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { askYes } from '../../output/prompt.js';
 import { inLines, shortPath, singleLine } from '../../output/report.js';
 import { pluralize } from '../../output/time.js';
@@ -13,16 +13,16 @@ import { configDirOf, open } from '../../session/store.js';
 import type { LocalSession } from '../../session/types.js';
 
 /** `graphcred profile remove` */
-export async function run(call: Call): Promise<undefined> {
-  const { report, args, flags } = call;
+export async function run(invocation: Invocation): Promise<undefined> {
+  const { report, args, flags } = invocation;
   const [name = ''] = args;
-  const session = await openLocalSession(call, { newProfile: true, profile: name });
+  const session = await openLocalSession(invocation, { newProfile: true, profile: name });
   const { file, profileNames } = session.settings;
   if (!profileNames.includes(name))
     throw noSuchProfile({ name, source: 'profile remove' }, file?.path, profileNames);
   await confirm(session, name, flags.yes === true);
   const owner = ownerOf(session.settings);
-  const sharedWith = await profileWithSameOwner(call, name, profileNames, owner);
+  const sharedWith = await profileWithSameOwner(invocation, name, profileNames, owner);
   const forgotten =
     sharedWith === undefined && owner
       ? await forget(session, owner)
@@ -38,7 +38,7 @@ export async function run(call: Call): Promise<undefined> {
     report.document({ removed: name, file: written, forgotten });
     return;
   }
-  const { home, stdout } = call.ctx;
+  const { home, stdout } = invocation.ctx;
   const done = `Removed profile ${name} from ${shortPath(written, home)}.`;
   report.result(inLines(singleLine(`${done} ${told(forgotten, sharedWith)}`.trim()), stdout.columns));
   const wasDefault = file?.config.defaultProfile === name;
@@ -74,7 +74,8 @@ async function confirm(session: LocalSession, name: string, yes: boolean): Promi
     );
   }
   const question = `Remove profile ${name}, and forget its tokens, secrets and password on this machine?`;
-  if (!(await askYes(session.call, question))) throw new GraphException('CANCELLED', 'Nothing was removed.');
+  if (!(await askYes(session.invocation, question)))
+    throw new GraphException('CANCELLED', 'Nothing was removed.');
 }
 
 /** Whose records belong to the profile: by the config file alone, whatever flags and variables say. */
@@ -85,14 +86,14 @@ function ownerOf(settings: Settings): Owner | undefined {
 }
 
 async function profileWithSameOwner(
-  call: Call,
+  invocation: Invocation,
   name: string,
   names: readonly string[],
   owner: Owner | undefined,
 ): Promise<string | undefined> {
   for (const other of names) {
     if (other === name) continue;
-    const { settings } = await openLocalSession(call, { newProfile: true, profile: other });
+    const { settings } = await openLocalSession(invocation, { newProfile: true, profile: other });
     const its = ownerOf(settings);
     const isSameUser =
       its?.username === undefined || owner?.username === undefined || its.username === owner.username;

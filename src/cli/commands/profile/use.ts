@@ -1,16 +1,16 @@
 import { noSuchProfile } from '../../../config/errors.js';
 import { writeDefaultProfile } from '../../../config/write.js';
 import { withLock } from '../../../store/lock/lock.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { inLines, shortPath, singleLine } from '../../output/report.js';
 import { openLocalSession } from '../../session/session.js';
 import { configDirOf } from '../../session/store.js';
 
 /** `graphcred profile use` */
-export async function run(call: Call): Promise<undefined> {
-  const { report, args, ctx } = call;
+export async function run(invocation: Invocation): Promise<undefined> {
+  const { report, args, ctx } = invocation;
   const [name = ''] = args;
-  const session = await openLocalSession(call, { newProfile: true });
+  const session = await openLocalSession(invocation, { newProfile: true });
   const { file, profileNames } = session.settings;
   if (!profileNames.includes(name))
     throw noSuchProfile({ name, source: 'profile use' }, file?.path, profileNames);
@@ -22,7 +22,7 @@ export async function run(call: Call): Promise<undefined> {
     report.warn(
       `GRAPHCRED_PROFILE is set to another profile and overrides the default; to change that: unset GRAPHCRED_PROFILE`,
     );
-  const { settings } = await openLocalSession(call, { anyProfile: true });
+  const { settings } = await openLocalSession(invocation, { anyProfile: true });
   if (settings.file && settings.file.path !== file?.path)
     report.warn(
       `in this folder ${settings.file.path} is in force and hides your own profiles; to use those here: --config ${written}`,

@@ -1,20 +1,20 @@
 import { GraphException } from '../../../core/errors.js';
 import { Sensitive } from '../../../core/sensitive.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { inLines, singleLine } from '../../output/report.js';
 import { checkAlias, openLogin } from '../../secret/prepare.js';
 import { saveSecret, tryStore } from '../../secret/saved.js';
 
 /** `graphcred secret create` */
-export async function run(call: Call): Promise<number | undefined> {
-  const { flags, args, report } = call;
+export async function run(invocation: Invocation): Promise<number | undefined> {
+  const { flags, args, report } = invocation;
   const [wanted] = args;
   if (wanted !== undefined) checkAlias(wanted);
   const save = flags.save === true;
-  const { session, connection, credential, store } = await openLogin(call);
+  const { session, connection, credential, store } = await openLogin(invocation);
   // The value is shown once: a store that fails must fail before it exists.
   if (save) await tryStore(session, store);
-  call.interruption?.begin();
+  invocation.interruption?.begin();
   const [entry] = Object.entries(
     await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
       throw maybeMade(error, wanted);
@@ -25,11 +25,11 @@ export async function run(call: Call): Promise<number | undefined> {
       hint: 'drop it and make another: graphcred secret list',
     });
   const [alias, secret] = entry;
-  if (!save) return show(call, alias, secret);
+  if (!save) return show(invocation, alias, secret);
   try {
     await saveSecret(session, store, { alias, username: credential.username, value: new Sensitive(secret) });
   } catch (error) {
-    show(call, alias, secret);
+    show(invocation, alias, secret);
     if (!(error instanceof GraphException)) throw error;
     throw new GraphException(error.code, `The secret was made, but it could not be saved: ${error.message}`, {
       hint: 'keep the value that was printed: it is never shown again',
@@ -38,12 +38,12 @@ export async function run(call: Call): Promise<number | undefined> {
   if (report.json) report.document({ alias, saved: true });
   else {
     const done = `Secret ${singleLine(alias)} is saved in the ${store.name} store.`;
-    report.result(inLines(done, call.ctx.stdout.columns));
+    report.result(inLines(done, invocation.ctx.stdout.columns));
   }
   return undefined;
 }
 
-function show({ report }: Call, alias: string, secret: string): undefined {
+function show({ report }: Invocation, alias: string, secret: string): undefined {
   try {
     if (report.json) report.document({ alias, secret });
     else {

@@ -1,5 +1,5 @@
 import { GraphException } from '../../../core/errors.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { askYes } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';
 import { type Dropping, dropEach, partialDrop } from '../../secret/drop-each.js';
@@ -7,8 +7,8 @@ import { isPlainAlias, openLogin } from '../../secret/prepare.js';
 import { forgetSecret, isNamed, savedForOwner } from '../../secret/saved.js';
 
 /** `graphcred secret drop` */
-export async function run(call: Call): Promise<number | undefined> {
-  const { args, flags, report } = call;
+export async function run(invocation: Invocation): Promise<number | undefined> {
+  const { args, flags, report } = invocation;
   const aliases = [...new Set(args)];
   if (aliases.some((alias) => !isSendable(alias))) {
     throw new GraphException(
@@ -19,7 +19,7 @@ export async function run(call: Call): Promise<number | undefined> {
       },
     );
   }
-  const login = await openLogin(call);
+  const login = await openLogin(invocation);
   const { session, connection, version } = login;
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
   // A saved secret without a server alias is recognized by its mask, which is gone once the secret is dropped.
@@ -40,7 +40,9 @@ export async function run(call: Call): Promise<number | undefined> {
     }
   }
   if (aliases.length > 1 && flags.yes !== true && session.canPrompt) {
-    if (!(await askYes(call, `Drop ${aliases.length} secrets: ${aliases.map(singleLine).join(', ')}?`))) {
+    if (
+      !(await askYes(invocation, `Drop ${aliases.length} secrets: ${aliases.map(singleLine).join(', ')}?`))
+    ) {
       throw new GraphException('CANCELLED', 'Nothing was dropped.');
     }
   }
@@ -55,7 +57,7 @@ export async function run(call: Call): Promise<number | undefined> {
     if (forgotten > 0 && version.tokensOutliveSecret)
       report.note(`tokens minted from ${singleLine(alias)} are forgotten here; they live on until they end`);
   }
-  return tell(call, outcome);
+  return tell(invocation, outcome);
 }
 
 /** Whether a server could list this as an alias, and it cannot change a GSQL statement. */
@@ -63,8 +65,8 @@ function isSendable(alias: string): boolean {
   return alias.length > 0 && alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
 }
 
-function tell(call: Call, outcome: Dropping): number {
-  const { report, flags } = call;
+function tell(invocation: Invocation, outcome: Dropping): number {
+  const { report, flags } = invocation;
   const { dropped, missing, failed } = outcome;
   const forgiven = flags['ignore-missing'] === true;
   // Nothing is known of any alias: there is no result, and none is printed.

@@ -1,34 +1,34 @@
 import type { Secret } from '../../../core/protocol/types.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { table } from '../../output/table.js';
 import { type Login, openLogin } from '../../secret/prepare.js';
 import { isListedAs, savedForOwner } from '../../secret/saved.js';
 
 /** `graphcred secret list` */
-export async function run(call: Call): Promise<undefined> {
-  const login = await openLogin(call);
+export async function run(invocation: Invocation): Promise<undefined> {
+  const login = await openLogin(invocation);
   const { session, connection } = login;
   const secrets = await connection.listSecrets();
   // By code point: the same order on every machine, whatever its language.
   secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
-  if (call.report.json) {
-    call.report.document({
+  if (invocation.report.json) {
+    invocation.report.document({
       secrets: secrets.map(({ alias, masked, graph }) => ({ alias, masked, graph: graph ?? null })),
     });
     return;
   }
   if (secrets.length === 0) {
-    call.report.note(
+    invocation.report.note(
       `there are no secrets${session.graph ? ` on graph ${session.graph}` : ''}; make one: graphcred secret create NAME`,
     );
     return;
   }
   const saved = await whichAreSaved(login, secrets);
-  call.report.result(
+  invocation.report.result(
     table(
       ['ALIAS', 'SECRET', 'GRAPH', 'SAVED'],
       secrets.map((one) => [one.alias, one.masked, one.graph ?? '-', saved.has(one) ? 'here' : '-']),
-      { width: call.ctx.stdout.columns, shrinkOrder: [2, 0] },
+      { width: invocation.ctx.stdout.columns, shrinkOrder: [2, 0] },
     ),
   );
 }

@@ -1,5 +1,5 @@
 import { GraphException } from '../../../core/errors.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { askYes } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';
 import { dropEach, partialDrop } from '../../secret/drop-each.js';
@@ -10,10 +10,10 @@ import { type Login, openLogin } from '../../secret/prepare.js';
 const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
 
 /** `graphcred secret prune` */
-export async function run(call: Call): Promise<number | undefined> {
-  const { flags, report, ctx } = call;
+export async function run(invocation: Invocation): Promise<number | undefined> {
+  const { flags, report, ctx } = invocation;
   const dryRun = flags['dry-run'] === true;
-  const login = await openLogin(call);
+  const login = await openLogin(invocation);
   const { session, version } = login;
   const ask = session.canPrompt;
   if (!dryRun && flags.yes !== true && !ask) {
@@ -39,7 +39,8 @@ export async function run(call: Call): Promise<number | undefined> {
     const what = litter.length === 1 ? 'this secret' : `these ${litter.length} secrets`;
     const effect = version.tokensOutliveSecret ? '' : ', and their tokens end at once';
     report.warn(`programs that made a secret without a name use these${effect}`);
-    if (!(await askYes(call, `Drop ${what}?`))) throw new GraphException('CANCELLED', 'Nothing was dropped.');
+    if (!(await askYes(invocation, `Drop ${what}?`)))
+      throw new GraphException('CANCELLED', 'Nothing was dropped.');
   }
   const outcome = await dropEach(login, litter);
   const { dropped, missing, failed } = outcome;

@@ -2,7 +2,7 @@ import { GraphException } from '../../../core/errors.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import { type Journal, openJournal } from '../../../store/journal.js';
 import { acquireLock } from '../../../store/lock/lock.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { inLines } from '../../output/report.js';
 import { isPlainAlias, type Login, openLogin } from '../../secret/prepare.js';
 import { rotate } from '../../secret/rotation.js';
@@ -18,9 +18,9 @@ import { stateDirOf } from '../../session/store.js';
 const LONGEST_ALIAS = 128;
 
 /** `graphcred secret rotate` */
-export async function run(call: Call): Promise<undefined> {
-  const { report, flags } = call;
-  const alias = call.args[0] as string;
+export async function run(invocation: Invocation): Promise<undefined> {
+  const { report, flags } = invocation;
+  const alias = invocation.args[0] as string;
   if (!isPlainAlias(alias)) {
     throw new GraphException('USAGE', 'A secret of this name cannot be made anew, so it is not rotated.', {
       hint: 'make one under a plain name, then drop this: graphcred secret create NAME --save',
@@ -28,7 +28,7 @@ export async function run(call: Call): Promise<undefined> {
   }
   const suffix = '_next';
   const next = `${alias.slice(0, LONGEST_ALIAS - suffix.length)}${suffix}`;
-  const login = await openLogin(call);
+  const login = await openLogin(invocation);
   const { session, store, version } = login;
   const keeps = store.name !== 'none';
   // Without a store nothing is written down, and the server's refusal of a second name keeps two runs apart.
@@ -41,7 +41,7 @@ export async function run(call: Call): Promise<undefined> {
     if (pending) report.note(`going on with a rotation of ${alias} that was not finished`);
     const progress = pending ?? (await firstProgress(login, alias, next));
     if (keeps) await tryStore(session, store);
-    call.interruption?.begin();
+    invocation.interruption?.begin();
     notes = rotationNotes(journal, progress);
     value = await rotate(login, notes, { alias, next });
   } catch (error) {
@@ -58,7 +58,7 @@ export async function run(call: Call): Promise<undefined> {
     report.result(value.reveal());
   } else {
     const done = `Secret ${alias} has a new value, saved in the ${store.name} store.`;
-    report.result(inLines(done, call.ctx.stdout.columns));
+    report.result(inLines(done, invocation.ctx.stdout.columns));
   }
   if (version.tokensOutliveSecret)
     report.note(`tokens minted from the old value of ${alias} live on until they end`);
@@ -86,7 +86,7 @@ async function firstProgress(login: Login, alias: string, next: string): Promise
   }
   let wasSaved = (await savedByAlias(login, alias)).length > 0;
   for (const record of await savedForOwner(login)) wasSaved ||= await isListedAs(login, record, old);
-  const atUnix = login.session.call.ctx.now() / 1000;
+  const atUnix = login.session.invocation.ctx.now() / 1000;
   return { step: 'next', isNew: true, atUnix, old: old.masked, wasSaved };
 }
 

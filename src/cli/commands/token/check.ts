@@ -2,7 +2,7 @@ import { GraphException } from '../../../core/errors.js';
 import { sensitiveOf } from '../../../core/sensitive.js';
 import type { Store } from '../../../store/store.js';
 import { forgetToken } from '../../../tokens/cache.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { connect } from '../../session/connect.js';
 import { findCredential } from '../../session/credential.js';
 import { openSession } from '../../session/session.js';
@@ -12,9 +12,9 @@ import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../to
 import { lastCached, readCached } from '../../token/obtain.js';
 
 /** `graphcred token check` */
-export async function run(call: Call): Promise<number> {
-  const { report } = call;
-  const session = await openSession(call);
+export async function run(invocation: Invocation): Promise<number> {
+  const { report } = invocation;
+  const session = await openSession(invocation);
   const store = await chooseReadableStore(session, { needed: true });
   const given = (await tokenFromStdin(session)) ?? (await tokenFromVariable(session));
   const record = given ? undefined : await tokenFromVariableOr(session, () => cachedRecord(session, store));

@@ -4,7 +4,7 @@ import { type BoundCredential, type Sensitive, sensitiveOf } from '../../../core
 import type { Credential } from '../../../credentials/resolve.js';
 import type { Store, StoreRecord } from '../../../store/store.js';
 import { cachedOnHost, cachedTokens, forgetToken } from '../../../tokens/cache.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { connect } from '../../session/connect.js';
 import { findCredential } from '../../session/credential.js';
 import { openSession } from '../../session/session.js';
@@ -14,33 +14,33 @@ import { tokenFromStdin } from '../../token/given.js';
 import { identityOf, readCached } from '../../token/obtain.js';
 
 /** `graphcred token delete` */
-export async function run(call: Call): Promise<number> {
-  const session = await openSession(call);
+export async function run(invocation: Invocation): Promise<number> {
+  const session = await openSession(invocation);
   const store = await chooseStore(session, { needed: true });
   const credential = await findCredential(session, 'mint', async () => store);
   const given = await tokenFromStdin(session);
   const targets = await chooseTargets(session, store, credential, given);
   if (targets.length === 0) {
     await requireReadable(store);
-    return tell(call, 0, 0, 'This machine holds no such token.');
+    return tell(invocation, 0, 0, 'This machine holds no such token.');
   }
   if (store.name === 'redis')
-    call.report.note('this ends tokens that machines share: every job that uses one needs a new one');
+    invocation.report.note('this ends tokens that machines share: every job that uses one needs a new one');
   const { connection } = await connect(session, credential);
-  call.interruption?.begin();
+  invocation.interruption?.begin();
   let deleted = 0;
   let missing = 0;
   let failure: GraphException | undefined;
   for (const target of targets) {
     const outcome = await deleteOne(target, connection, store).catch((error: unknown) => {
-      throw deleted + missing === 0 ? error : partialDelete(call, deleted, missing, targets, error);
+      throw deleted + missing === 0 ? error : partialDelete(invocation, deleted, missing, targets, error);
     });
     if (outcome.known) deleted++;
     else missing++;
     failure ??= outcome.failure;
   }
-  if (failure) throw stillStored(call, deleted, missing, failure);
-  return tell(call, deleted, missing, 'The server does not know the token; it is forgotten here too.');
+  if (failure) throw stillStored(invocation, deleted, missing, failure);
+  return tell(invocation, deleted, missing, 'The server does not know the token; it is forgotten here too.');
 }
 
 interface Target {
@@ -57,7 +57,7 @@ async function chooseTargets(
   given: Sensitive | undefined,
 ): Promise<Target[]> {
   const identity = await identityOf(session, principal);
-  const anyGraph = session.call.flags.all === true || given !== undefined;
+  const anyGraph = session.invocation.flags.all === true || given !== undefined;
   const cached = await (anyGraph ? cachedOnHost(store, identity) : cachedTokens(store, identity));
   const all = await Promise.all(
     cached.map(async (record) => ({ records: [record], token: await readCached(store, record) })),
@@ -79,7 +79,7 @@ async function deleteOne({ records, token }: Target, connection: GraphConnection
 
 /** Some were deleted before the server failed; the others stay cached, so that they can be deleted later. */
 function partialDelete(
-  { report }: Call,
+  { report }: Invocation,
   deleted: number,
   missing: number,
   targets: readonly Target[],
@@ -105,7 +105,7 @@ function partialDelete(
 
 /** The server has done its part, so the counts are printed all the same. */
 function stillStored(
-  { report }: Call,
+  { report }: Invocation,
   deleted: number,
   missing: number,
   { message }: GraphException,
@@ -130,7 +130,7 @@ async function isDeleted(connection: GraphConnection, token: Sensitive | BoundCr
   }
 }
 
-function tell({ report, flags }: Call, deleted: number, missing: number, why: string): number {
+function tell({ report, flags }: Invocation, deleted: number, missing: number, why: string): number {
   const forgiven = flags['skip-missing'] === true;
   const failed = !forgiven && (missing > 0 || deleted === 0);
   if (report.json && !(failed && deleted + missing === 0)) report.document({ deleted, missing });

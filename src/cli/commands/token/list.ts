@@ -1,5 +1,5 @@
 import type { Store, StoreRecord } from '../../../store/store.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { table } from '../../output/table.js';
 import { formatDuration, times } from '../../output/time.js';
 import { openLocalSession } from '../../session/session.js';
@@ -7,19 +7,19 @@ import { chooseReadableStore, chooseStore, fallbackOf, open } from '../../sessio
 import type { LocalSession } from '../../session/types.js';
 
 /** `graphcred token list` */
-export async function run(call: Call): Promise<undefined> {
-  const session = await openLocalSession(call);
+export async function run(invocation: Invocation): Promise<undefined> {
+  const session = await openLocalSession(invocation);
   const stores = await readableStores(session);
-  const now = Math.floor(call.ctx.now() / 1000);
+  const now = Math.floor(invocation.ctx.now() / 1000);
   const records = (await Promise.all(stores.map((store) => store.list()))).flat();
   const tokens = records.filter(({ kind }) => kind === 'token');
   tokens.sort((a, b) => (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0) || (a.key < b.key ? -1 : 1));
-  if (call.report.json) {
-    call.report.document({ tokens: tokens.map((record) => asDocument(record, now)) });
+  if (invocation.report.json) {
+    invocation.report.document({ tokens: tokens.map((record) => asDocument(record, now)) });
     return;
   }
   if (tokens.length === 0) {
-    call.report.note('this machine holds no token; get one: graphcred token get');
+    invocation.report.note('this machine holds no token; get one: graphcred token get');
     return;
   }
   const rows = tokens.map(({ info, store, createdAtUnix, expiresAtUnix = 0 }) => [
@@ -30,12 +30,12 @@ export async function run(call: Call): Promise<undefined> {
     `${formatDuration(now - createdAtUnix)} ago`,
     expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired',
   ]);
-  const width = call.ctx.stdout.columns;
+  const width = invocation.ctx.stdout.columns;
   // In a narrow window the time left is worth more than the age.
   const fits = (_: string, column: number) => width === undefined || width >= 60 || column !== 4;
   const head = ['SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'].filter(fits);
   const shown = rows.map((row) => row.filter(fits));
-  call.report.result(table(head, shown, { width, shrinkOrder: [2, 1, 0] }));
+  invocation.report.result(table(head, shown, { width, shrinkOrder: [2, 1, 0] }));
 }
 
 /** The GSQL server, whose port tells two servers of one host apart. */

@@ -5,7 +5,7 @@ import type { Store, StoreRecord, Turn } from '../../../store/store.js';
 import { keep } from '../../../tokens/acquire.js';
 import { type CachedToken, cachedTokens, identityKey } from '../../../tokens/cache.js';
 import { renewToken } from '../../../tokens/mint.js';
-import type { Call } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { connect, findVersion } from '../../session/connect.js';
 import { findCredential } from '../../session/credential.js';
 import { openSession } from '../../session/session.js';
@@ -16,10 +16,10 @@ import { identityOf, readCached } from '../../token/obtain.js';
 import { checkOutput, printToken } from '../../token/print.js';
 
 /** `graphcred token refresh` */
-export async function run(call: Call): Promise<undefined> {
-  const session = await openSession(call);
+export async function run(invocation: Invocation): Promise<undefined> {
+  const session = await openSession(invocation);
   checkOutput(session);
-  const { ctx, report } = call;
+  const { ctx, report } = invocation;
   const store = await chooseStore(session, { needed: true });
   const { lifetime, target } = session;
   const version = await requireRefresh(session);
@@ -40,7 +40,7 @@ export async function run(call: Call): Promise<undefined> {
   const turn = await requireTurn(session, store, identityKey(identity));
   let renewed: Omit<CachedToken, 'source'>;
   let kept: boolean;
-  call.interruption?.begin();
+  invocation.interruption?.begin();
   try {
     renewed = await renewToken({ connection, version, token, lifetime }, { now: ctx.now, warn: report.warn });
     kept = await keep(
@@ -63,8 +63,8 @@ export async function run(call: Call): Promise<undefined> {
 }
 
 /** Nobody else mints or replaces this entry meanwhile. */
-async function requireTurn({ call, timeoutMs }: Session, store: Store, key: string): Promise<Turn> {
-  const { now } = call.ctx;
+async function requireTurn({ invocation, timeoutMs }: Session, store: Store, key: string): Promise<Turn> {
+  const { now } = invocation.ctx;
   const options = { waitMs: timeoutMs + 5000, since: now(), now, accepts: () => false };
   const turn = await store.takeTurn(key, options);
   if (turn) return turn;
