@@ -70,7 +70,18 @@ test('litter whose drop fails half-way: what went is told, and the rest is there
   sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file', nth: 3, times: 9 });
   const half = await run('secret prune -y -o json');
   expect(half.status).toBe(10);
+  expect(half.stderr).toContain('graphcred secret list"');
   expect(JSON.parse(half.stdout)).toMatchObject({ dropped: [litter[0]] });
   await fetch(`${sandbox.gsqlUrl}/__sandbox/faults`, { method: 'DELETE' });
   expect(await json('secret prune --dry-run')).toMatchObject({ dropped: litter.slice(1) });
+});
+
+test('the hint after a prune that failed half-way used to leave out the profile that was typed', async () => {
+  const { run, sandbox } = await bench({ serverVersion: '3.10.1' });
+  await run('login -p social');
+  for (let made = 0; made < 2; made++) await run('secret create');
+  sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file', nth: 3, times: 9 });
+  const half = await run('secret prune -y -p social');
+  expect(half.status).toBe(10);
+  expect(half.stderr).toMatch(/see what is left: graphcred secret list -p social\n$/);
 });

@@ -197,6 +197,34 @@ test('logout --revoke keeps and names a token whose value it cannot read, for th
   expect((await b.json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
 });
 
+test('logout names only what was there: "Forgot 0 tokens" and "0 saved credentials" are said no more', async () => {
+  const b = await bench();
+  const said = async (line: string) => (await b.run(line)).stdout.replace(/ of http:\S+\n$/, '');
+  for (const [before, line, sentence] of [
+    [['secret create one --save'], 'logout', 'Forgot 1 saved credential'],
+    [['secret create two --save'], 'logout --revoke', 'Forgot 1 saved credential'],
+    [['token get'], 'logout', 'Forgot 1 token'],
+    [['token get'], 'logout --revoke', 'Revoked and forgot 1 token'],
+    [['token get', 'secret create three --save'], 'logout', 'Forgot 1 token and 1 saved credential'],
+    [
+      ['token get', 'secret create four --save'],
+      'logout --revoke',
+      'Revoked and forgot 1 token, forgot 1 saved credential',
+    ],
+  ] as const) {
+    for (const each of before) expect((await b.run(each)).status).toBe(0);
+    expect(await said(line), line).toBe(sentence);
+  }
+  // A token that another credential made stays: nothing is gone, and only the error speaks.
+  const { secret } = await b.json<{ secret: string }>('secret create ci');
+  await b.run('token get', { env: { GRAPHCRED_SECRET: secret } });
+  expect(await b.run('logout --revoke')).toMatchObject({
+    status: 10,
+    stdout: '',
+    stderr: expect.stringContaining('Still held: the token of secret:'),
+  });
+});
+
 test('logout --revoke says of no token that it is revoked where there was none', async () => {
   const b = await bench();
   await b.run('secret create mine --save');

@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import type { Invocation } from '../../src/cli/command.js';
+import { findVersion } from '../../src/cli/session/connect.js';
+import { openSession } from '../../src/cli/session/session.js';
 import { bench } from '../helpers/cli.js';
 
 const WAITS = 'the server is not up yet; waiting';
@@ -19,11 +22,27 @@ test('--wait ends at once for a workspace that is suspended, since nobody starts
   expect(stderr).not.toContain(WAITS);
 });
 
-test('the time that --wait takes is not taken from --timeout', async () => {
-  const { run, sandbox } = await bench();
+test('--wait has its own time: --timeout neither limits it nor grows by it', async () => {
+  const { sandbox, home, env } = await bench();
   sandbox.addFault({ action: 'starting', nth: 1, times: 1 });
-  sandbox.addFault({ action: 'delay', ms: 1200, route: '/requesttoken' });
-  const { status, stderr } = await run('token get -v --wait 1 --timeout 20');
-  expect(stderr).toContain(WAITS);
-  expect(status).toBe(0);
+  let passed = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => passed);
+  const left: number[] = [];
+  const detail = (text: string) => {
+    // Longer than the time limit passes between the two times that the server is asked whether it is up.
+    if (text === WAITS) passed += 30_000;
+    else left.push(session.timeLeft.ms);
+  };
+  const terminal = { isTTY: false, columns: undefined, write: () => {} };
+  const session = await openSession({
+    ctx: { env, cwd: home, home, stdin: terminal, stdout: terminal, stderr: terminal, now: Date.now },
+    flags: { wait: '10m', timeout: '20' },
+    report: { warn: () => {}, note: () => {}, detail },
+  } as unknown as Invocation);
+  await findVersion(session);
+  clock.mockRestore();
+  const [first, second, ...afterwards] = left;
+  expect([first, second]).toEqual([600_000, 570_000]);
+  expect(new Set(afterwards)).toEqual(new Set([session.timeoutMs]));
+  expect(session.timeoutMs).toBe(20_000);
 });

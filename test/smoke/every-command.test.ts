@@ -29,7 +29,7 @@ const JOB: [command: string, words: string, printed: RegExp][] = [
   ['secret rotate', 'ci', /^Secret ci has a new value/],
   ['secret prune', '--yes', /there are no generated secrets to drop/],
   ['token delete', '--all', /^Deleted 1 token\.\n$/],
-  ['logout', '', /^Forgot 0 tokens and 1 saved credential /],
+  ['logout', '', /^Forgot 1 saved credential of /],
   ['secret drop', 'ci', /^Dropped: ci\n$/],
   ['profile remove', 'dev --yes', /dev/],
 ];

@@ -42,16 +42,25 @@ export async function run(invocation: Invocation): Promise<number> {
   const tokens = gone.filter(({ kind }) => kind === 'token').length;
   const revoked = flags.revoke === true && tokens > 0 && kept.length === 0 && failure === undefined;
   if (gone.length > 0 || failure === undefined) {
-    const isRevoking = flags.revoke === true;
-    const sentence = `${isRevoking && tokens > 0 ? 'Revoked and forgot' : 'Forgot'} ${pluralize(tokens, 'token')}${isRevoking ? ', forgot' : ' and'} ${pluralize(gone.length - tokens, 'saved credential')} of ${session.target.host}.`;
+    const told = whatIsGone(tokens, gone.length - tokens, flags.revoke === true);
     if (report.json) report.document({ forgotten: gone.length, tokens, revoked });
-    else report.result(inLines(sentence, session.invocation.ctx.stdout.columns));
+    else if (told !== '')
+      report.result(inLines(`${told} of ${session.target.host}.`, session.invocation.ctx.stdout.columns));
   }
   if (kept.length === 0 && failure === undefined) return 0;
   if (gone.length === 0 && failure && !failure.ambiguous) throw failure;
   throw new GraphException('PARTIAL', stillHere(kept, failure), {
     hint: 'see them: graphcred token list; revoke each with the credential it was made with, or forget all of them: graphcred logout',
   });
+}
+
+/** Names only what there was; empty when nothing is gone. */
+function whatIsGone(tokens: number, credentials: number, isRevoking: boolean): string {
+  const saved = credentials === 0 ? '' : pluralize(credentials, 'saved credential');
+  if (tokens === 0) return saved && `Forgot ${saved}`;
+  const ended = `${isRevoking ? 'Revoked and forgot' : 'Forgot'} ${pluralize(tokens, 'token')}`;
+  if (saved === '') return ended;
+  return isRevoking ? `${ended}, forgot ${saved}` : `${ended} and ${saved}`;
 }
 
 function stillHere(kept: readonly Kept[], failure: GraphException | undefined): string {

@@ -1,4 +1,5 @@
 import { GraphException } from '../../core/errors.js';
+import type { Invocation } from '../command.js';
 import { singleLine } from '../output/report.js';
 import type { Login } from './prepare.js';
 
@@ -31,7 +32,7 @@ export async function dropEach(
 }
 
 /** The error of a drop that failed half-way: names the secret that may be gone, and those that were not tried. */
-export function partialDrop({ dropped, failed, untried }: Dropping): GraphException {
+export function partialDrop({ flags }: Invocation, { dropped, failed, untried }: Dropping): GraphException {
   const error = failed?.error;
   const mayBeGone = error instanceof GraphException && error.ambiguous;
   const why = error instanceof Error ? error.message : 'unknown error';
@@ -40,12 +41,13 @@ export function partialDrop({ dropped, failed, untried }: Dropping): GraphExcept
     names.length > 10 ? `${names.length} secrets` : names.map(singleLine).join(', ');
   const left = untried.length === 0 ? '' : ` Not tried: ${listed(untried)}.`;
   const done = dropped.length === 0 ? 'nothing' : listed(dropped);
+  const named = flags.profile === undefined ? '' : ` -p ${flags.profile}`;
   const code = dropped.length === 0 && error instanceof GraphException ? error.code : 'PARTIAL';
   return new GraphException(
     code,
     `${alias} ${mayBeGone ? 'may have been' : 'was not'} dropped: ${why}${left}`,
     {
-      hint: `dropped before it: ${done}; see what is left: graphcred secret list`,
+      hint: `dropped before it: ${done}; see what is left: graphcred secret list${named}`,
     },
   );
 }

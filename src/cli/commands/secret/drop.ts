@@ -74,7 +74,7 @@ function tell(invocation: Invocation, outcome: Dropping): number {
   const isKnown = dropped.length + missing.length > 0;
   if (report.json && isKnown) report.document({ dropped, missing, dryRun: false });
   else if (dropped.length > 0) report.result(`Dropped: ${dropped.map(singleLine).join(', ')}`);
-  if (failed) throw partialDrop(outcome);
+  if (failed) throw partialDrop(invocation, outcome);
   if (missing.length === 0) return 0;
   if (forgiven) {
     report.note(`not there: ${missing.map(singleLine).join(', ')}`);

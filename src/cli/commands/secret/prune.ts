@@ -50,7 +50,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   }
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note('tokens minted from dropped secrets live on until they end');
-  if (failed) throw partialDrop(outcome);
+  if (failed) throw partialDrop(invocation, outcome);
   return undefined;
 }
 
