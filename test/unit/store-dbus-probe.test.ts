@@ -461,7 +461,7 @@ describe('a locked keychain that a command needs', () => {
       self,
       env: { ...more, ...at(socket), ...env },
     };
-    const session = { call: { ctx, report }, stateDir: dir, configDir: dir } as unknown as LocalSession;
+    const session = { invocation: { ctx, report }, stateDir: dir, configDir: dir } as unknown as LocalSession;
     const store = await openStoreOf(session, 'keychain', true);
     const { code } = (await store.check().catch((error: GraphException) => error)) as GraphException;
     return { code, warnings, helper: fs.existsSync(seen) ? fs.readFileSync(seen, 'utf8') : undefined };
