@@ -40,8 +40,8 @@ const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 type Send = Session['send'];
 
 /**
- * One database: its two servers, one user, one graph. Finds out by itself which version answers (once, and
- * without sending a credential). Every refusal is a GraphException.
+ * One database: its two servers, one user and one graph. It asks for the server's version once, without a credential.
+ * Every error is a GraphException.
  */
 export class GraphConnection {
   readonly #settings: ConnectionSettings;
@@ -67,32 +67,32 @@ export class GraphConnection {
   }
 
   /**
-   * Which version answers here. Asked once, without credentials. NETWORK or TIMEOUT without an answer; UNSUPPORTED or
-   * BAD_RESPONSE when the answer holds no version: then set `serverVersion`.
+   * Returns the server's version, asked for once, without credentials. NETWORK or TIMEOUT without an answer;
+   * UNSUPPORTED or BAD_RESPONSE when the answer names no version: then set `serverVersion`.
    */
   findVersion(): Promise<ServerVersion> {
     return this.#settings.versions.find(this.#begin());
   }
 
-  /** Both base URLs, as used. Asks for the version, on which the REST server's depends. */
+  /** Returns both base URLs. Asks for the version if the REST server's URL depends on it. */
   async baseUrls(): Promise<Servers> {
     return serversOf(this.#settings.endpoints, await this.findVersion());
   }
 
-  /** Alias to masked value. */
+  /** Returns the secrets as an object that maps each alias to its masked value. */
   async getSecrets(): Promise<Record<string, string>> {
     const secrets = await this.listSecrets();
     return Object.fromEntries(secrets.map(({ alias, masked }) => [alias, masked]));
   }
 
-  /** As getSecrets, with the graph each secret is bound to (3.x), in the server's order. */
+  /** Like getSecrets, with the graph that each secret is bound to (3.x). In the server's order. */
   async listSecrets(): Promise<Secret[]> {
     return this.#run(({ protocol }) => protocol.listSecrets());
   }
 
   /**
-   * Makes a secret. Its value cannot be read again. With an empty alias the server generates one. With `withAlias` the
-   * result is `{alias: value}`, with an empty key if the alias is unknown. ALREADY_EXISTS when it is taken. Never retried.
+   * Creates a secret, whose value cannot be read again. With an empty alias the server generates one. With `withAlias`
+   * the result is `{alias: value}`, with an empty key if the alias is unknown. Throws ALREADY_EXISTS. Never retried.
    */
   createSecret(alias: string | undefined, options: { withAlias: true }): Promise<Record<string, string>>;
   createSecret(alias?: string, options?: { withAlias?: false | undefined }): Promise<string>;
@@ -116,8 +116,8 @@ export class GraphConnection {
   }
 
   /**
-   * Drops all the aliases it can and says what was done. An unknown alias is no error while `ignoreErrors`
-   * is true (the default), else NOT_FOUND after the others were dropped. Other errors are passed on unchanged.
+   * Drops the secrets with these aliases and says what was done. While `ignoreErrors` is true (the default), an unknown
+   * alias is no error; else NOT_FOUND is thrown after the others were dropped. Other errors are passed on unchanged.
    */
   async dropSecret(
     alias: string | readonly string[],
@@ -127,7 +127,7 @@ export class GraphConnection {
     return describeDrop(result, options.ignoreErrors ?? true);
   }
 
-  /** Drops one alias after the other and reports on each. Throws only if nothing was sent. */
+  /** Drops one secret after the other and reports what became of each. Throws only if no request was sent. */
   async dropSecrets(aliases: readonly string[]): Promise<DropResult> {
     if (aliases.length === 0 || aliases.some((alias) => typeof alias !== 'string' || alias === '')) {
       throw new GraphException('USAGE', 'Name at least one secret to drop, and no empty alias.');
@@ -135,7 +135,7 @@ export class GraphConnection {
     return this.#run(({ protocol }) => dropEach(protocol, aliases));
   }
 
-  /** A new token. 3.x: `[token, unix, iso]`; 4.x: `[token, serverText]`. */
+  /** Mints a token. Returns `[token, unix, iso]` on 3.x, `[token, serverText]` on 4.x. */
   async getToken(options: GetTokenOptions = {}): Promise<TokenTuple> {
     return this.#run(async (opened) => {
       const issued = await mintToken(opened, options);
@@ -144,28 +144,28 @@ export class GraphConnection {
     });
   }
 
-  /** As getToken, with all that is known of the token. Does not touch the connection's own. */
+  /** Like getToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async mintToken(options: MintOptions = {}): Promise<MintedToken> {
     const issued = await this.#run((opened) => mintToken(opened, options));
     return { ...issued, token: issued.token.reveal() };
   }
 
-  /** Prolongs a token to `lifetime` seconds from now (3.x). UNSUPPORTED on 4.x, where nothing is sent. */
+  /** Extends a token to `lifetime` seconds from now (3.x). Throws UNSUPPORTED on 4.x without sending anything. */
   async refreshToken(options: RefreshTokenOptions = {}): Promise<[string, number, string]> {
     const renewed = await this.renewToken(options);
     if (options.setToken ?? true) this.#token = readGiven(renewed.token);
     return [renewed.token, renewed.expiresAtUnix, isoSeconds(renewed.expiresAtUnix)];
   }
 
-  /** As refreshToken, with all that is known of the token. Does not touch the connection's own. */
+  /** Like refreshToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async renewToken(options: RenewOptions = {}): Promise<MintedToken> {
     const issued = await this.#run((opened) => renewToken(opened, options));
     return { ...issued, token: issued.token.reveal() };
   }
 
   /**
-   * Revokes a token; true when done. An unknown token is NOT_FOUND, or true with `skipNA`. If it was the connection's
-   * own, that is then unset. A secret that is given logs in; an empty one means the connection's login.
+   * Revokes a token and returns true. An unknown token throws NOT_FOUND, or returns true with `skipNA`. If it was the
+   * connection's own token, `apiToken` is unset. `secret` logs in; an empty one means the connection's login.
    */
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
     const token = await this.#run((opened) => deleteToken(opened, secret, options));
@@ -178,7 +178,7 @@ export class GraphConnection {
     return this.#run(({ protocol, tokenOr }) => protocol.checkToken(tokenOr(token, 'check')));
   }
 
-  /** Whether the REST server wants a token; asked without one. */
+  /** Asks the REST server, without a token, whether it requires one. */
   async restAuthentication(): Promise<'on' | 'off' | 'unknown'> {
     const reply = await this.#run((session) =>
       session.send(session.request({ server: 'rest', method: 'GET', path: '/echo' })),
@@ -188,12 +188,12 @@ export class GraphConnection {
     return reply.status === 200 && readEnvelope(reply)?.refused === false ? 'off' : 'unknown';
   }
 
-  /** Resolves once the GSQL server answers at all; SERVER_UNAVAILABLE while it sleeps or starts. */
+  /** Resolves when the GSQL server answers. Throws SERVER_UNAVAILABLE while it is suspended or starting. */
   async ping(): Promise<void> {
     await this.#begin()({ server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' });
   }
 
-  /** The GSQL server's clock (`Date` header), Unix seconds; undefined if it does not tell. Asked without a credential. */
+  /** Returns the GSQL server's time (`Date` header, Unix seconds) if it gives one. Sends no credential. */
   async serverTimeUnix(): Promise<number | undefined> {
     const request = { server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' } as const;
     const { headers } = await this.#begin()(request);
@@ -202,8 +202,8 @@ export class GraphConnection {
   }
 
   /**
-   * One call to the REST server with the connection's token. Any status comes back as it is, except those that
-   * refuse the token (AUTH_FAILED, PERMISSION_DENIED), redirects, and servers that are not up.
+   * Sends one request to the REST server with the connection's token. Returns the answer whatever its status, but
+   * throws if it refuses the token (AUTH_FAILED, PERMISSION_DENIED) or redirects, or if the server is not up.
    */
   async rest(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
     return this.#run((session) => {
@@ -213,14 +213,14 @@ export class GraphConnection {
     });
   }
 
-  /** One call to the GSQL server with the connection's login; statuses as in `rest()`. */
+  /** Sends one request to the GSQL server with the connection's login. Statuses are as in `rest()`. */
   async service(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
     return this.#run((session) =>
       sendRaw(session, 'service', session.protocol.serviceLogin(), method, path, options),
     );
   }
 
-  /** Begins a call: all its requests, the version request included, share one time limit. */
+  /** Begins a call: all its requests, including the one for the version, share one time limit. */
   #begin(): Send {
     const until = performance.now() + this.#http.timeoutMs;
     return async (request) => {

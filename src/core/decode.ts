@@ -57,8 +57,8 @@ const LATIN =
   );
 
 /**
- * The text as it is, and decoded again and again until nothing changes: each of several servers in a chain may have
- * escaped it once.
+ * Returns the text and every form it takes while it is decoded until nothing changes, since each server of a chain may
+ * have escaped it once.
  */
 export function decodings(text: string): Decoded[] {
   const all = [asBytes(text)];
@@ -70,12 +70,12 @@ export function decodings(text: string): Decoded[] {
   return all;
 }
 
-/** Bytes of blanks, line breaks, control and format characters, as UTF-8. */
+/** Matches blanks, line breaks, control and format characters in UTF-8 bytes. */
 export const GAPS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are bytes
   /[\x00-\x20\x7f]|\xc2[\x80-\xa0\xad]|\xe1\x9a\x80|\xe1\xa0\x8e|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xe2\x81[\x9f-\xaf]|\xe3\x80\x80|\xef\xbb\xbf/g;
 
-/** The same without what nobody sees between two letters; undefined when there is no such thing. */
+/** Returns the text without the invisible characters that `GAPS` matches; undefined when it has none. */
 export function withoutGaps({ bytes, starts, ends }: Decoded): Decoded | undefined {
   const parts: string[] = [];
   const keptStarts = new Int32Array(bytes.length);
@@ -116,7 +116,7 @@ function asBytes(text: string): Decoded {
 
 function decodeOnce({ bytes, starts, ends }: Decoded): Decoded | undefined {
   const parts: string[] = [];
-  // Decoded bytes are never more than those of the escape, but for a surrogate on its own.
+  // Decoding does not lengthen a text, except where it has half a surrogate pair; the doubled length covers that.
   const decodedStarts = new Int32Array(bytes.length * 2);
   const decodedEnds = new Int32Array(bytes.length * 2);
   let at = 0;

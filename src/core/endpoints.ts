@@ -1,7 +1,7 @@
 import { GraphException } from './errors.js';
 import type { ServerVersion } from './protocol/version.js';
 
-/** Where the two servers are, as the settings say it. Absent ports are the defaults 9000 and 14240. */
+/** The addresses of the two servers as they are set. Absent ports mean the defaults 9000 and 14240. */
 export interface Endpoints {
   /** URL with scheme, no port; `http://127.0.0.1` when absent. */
   readonly host?: string | undefined;
@@ -9,9 +9,9 @@ export interface Endpoints {
   readonly restPort?: number | undefined;
   /** 14240 when absent. */
   readonly gsqlPort?: number | undefined;
-  /** Instead of host and port; may have a path, such as `/restpp`. */
+  /** The URL of the REST server, used instead of host and port. It may have a path, such as `/restpp`. */
   readonly restUrl?: string | undefined;
-  /** Instead of host and port; may have a path. */
+  /** The URL of the GSQL server, used instead of host and port. It may have a path. */
   readonly gsqlUrl?: string | undefined;
 }
 
@@ -28,10 +28,10 @@ const DEFAULT_REST_PORT = 9000;
 const DEFAULT_GSQL_PORT = 14240;
 
 /**
- * The pair that the settings lead to. Service server: `gsqlUrl`, else `host` with `gsqlPort`. REST server:
- * `restUrl`, else scheme and host name of the service URL with `restPort`; but `<service base>/restpp` when
- * `restPort` is the service port, or when the server is a 4.x and nobody set `restPort`.
- * Throws USAGE, with the setting at fault in `setting`.
+ * Derives the two base URLs. The GSQL server's is `gsqlUrl`, else `host` with `gsqlPort`. The REST server's is
+ * `restUrl`, else scheme and host name of the GSQL URL with `restPort`; but `<GSQL URL>/restpp` when `restPort` equals
+ * the GSQL port, or when the server is a 4.x and `restPort` is not set.
+ * Throws USAGE, with the name of the wrong setting in `setting`.
  * @param version without it, `restUrl` is undefined where it depends on the version
  */
 export function serversOf(endpoints: Endpoints, version: Pick<ServerVersion, 'restBehindGsql'>): Servers;
@@ -66,7 +66,7 @@ export function portOf(address: string | URL): string {
   return port || (protocol === 'https:' ? '443' : '80');
 }
 
-/** Whether an address is this machine's own: no other machine reads what is sent there. */
+/** Whether an address is a loopback address, so that no other machine can read what is sent there. */
 export function isLoopback(address: string | URL): boolean {
   return isLoopbackHost(new URL(address).hostname);
 }
@@ -84,15 +84,15 @@ export function isLoopbackHost(hostname: string): boolean {
 }
 
 /**
- * A normalized base URL: lower-case host, default port left out, no trailing slash. Throws USAGE on anything but http
- * and https, and on user name, password, query or fragment in it.
+ * Normalizes a base URL: lower-case host, default port left out, no trailing slash. Throws USAGE on anything but http
+ * and https, and on a user name, password, query or fragment in it.
  */
 export function normalizeBaseUrl(text: string, setting: string): string {
   const url = parse(text, setting);
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
-/** `host`, normalized: scheme and host, nothing else. Throws USAGE on a port or a path. */
+/** Normalizes `host` to scheme and host name. Throws USAGE on a port or a path. */
 export function normalizeHost(text: string): string {
   const url = parse(text, 'host');
   // The URL class drops the default port of the scheme, so the text is checked as well.
@@ -124,7 +124,7 @@ function checkPort(port: number, setting: string): number {
   throw settingError(setting, 'must be a whole number from 1 to 65535', 'For example 9000 or 14240.');
 }
 
-/** Scheme and host name of an address, with this port. */
+/** Combines the scheme and host name of an address with this port. */
 function withPort(address: string, port: number): string {
   const url = new URL(address);
   url.port = String(port);

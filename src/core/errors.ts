@@ -1,4 +1,4 @@
-/** What went wrong, by name. docs/contract.md promises these names; cli/output/exit-codes.ts has the exit status of each. */
+/** The codes of errors. docs/contract.md promises these names; cli/output/exit-codes.ts maps each to an exit status. */
 export type ErrorCode =
   | 'INTERNAL'
   | 'USAGE'
@@ -24,7 +24,7 @@ export type ErrorCode =
   | 'PARTIAL'
   | 'CANCELLED';
 
-/** What to do next, for callers that have a command for it. */
+/** Names of remedies, from which a caller such as the command line chooses a command to suggest. */
 export const REMEDIES = [
   'examine',
   'give-version',
@@ -36,57 +36,66 @@ export const REMEDIES = [
   'wait',
 ] as const;
 
-/** What would help after a refusal, by name. */
+/** The name of something that would help after an error. */
 export type Remedy = (typeof REMEDIES)[number];
 
-/** What may be known of an error beside its code and message. Every field is absent when unknown. */
+/** What is known about an error besides its code and message. A field that is not known is absent. */
 export interface ErrorDetails {
   /** The next thing to do. */
   hint?: string;
   /** The server's own error code, for example `REST-3300`. */
   serverCode?: string;
-  /** The server's own words, with control characters removed. Never holds a header or a request. */
+  /** The server's message without control characters. It never holds a header or a request. */
   serverText?: string;
   /** HTTP status of the refusal. */
   status?: number;
-  /** True when the request may have taken effect all the same (the connection broke after it was sent). */
+  /**
+   * True when the server may have carried out the request although no answer came (the connection broke after it was
+   * sent).
+   */
   ambiguous?: boolean;
-  /** False when waiting does not help although the code says so. By the code when absent. */
+  /**
+   * False when a retry cannot succeed although errors with this code are usually worth a retry. When absent, the code
+   * decides.
+   */
   retryable?: boolean;
   /** The library's option that the hint is about, for example `lifetime`. */
   option?: string;
-  /** What would help, by name, for callers that have a command for it. */
+  /** Names of remedies, from which a caller such as the command line chooses a command to suggest. */
   remedies?: readonly Remedy[];
-  /** The name of the setting at fault, for example `gsqlUrl`. */
+  /** The name of the setting that is wrong, for example `gsqlUrl`. */
   setting?: string;
   /** What is wrong with that setting, as the rest of a sentence: `must not have a port`. */
   problem?: string;
 }
 
 /**
- * The one error of graphcred. Nothing that holds a header, a body or a URL of a call with a credential is
- * ever attached to it, `cause` included.
+ * The error class of graphcred. A header, body or URL of a request with a credential is never attached to an error, not
+ * even as its `cause`.
  */
 export class GraphException extends Error {
-  /** What went wrong, by name. */
+  /** The error's code. */
   readonly code: ErrorCode;
   /** What to do next. */
   readonly hint: string | undefined;
   /** The server's own error code, for example `REST-3300`. */
   readonly serverCode: string | undefined;
-  /** The server's own words, with control characters removed. */
+  /** The server's message without control characters. */
   readonly serverText: string | undefined;
   /** HTTP status of the refusal. */
   readonly status: number | undefined;
-  /** True when the request may have taken effect all the same. */
+  /** True when the server may have carried out the request although no answer came. */
   readonly ambiguous: boolean;
-  /** False when waiting does not help although the code says so. By the code when absent. */
+  /**
+   * False when a retry cannot succeed although errors with this code are usually worth a retry. When absent, the code
+   * decides.
+   */
   readonly retryable: boolean | undefined;
   /** The option that the hint is about. */
   readonly option: string | undefined;
-  /** What would help, by name; empty when nothing is known to. */
+  /** Names of remedies; empty when none is known. */
   readonly remedies: readonly Remedy[];
-  /** The name of the setting at fault. */
+  /** The name of the setting that is wrong. */
   readonly setting: string | undefined;
   /** What is wrong with that setting, as the rest of a sentence. */
   readonly problem: string | undefined;

@@ -32,7 +32,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const PROTOCOLS = { '3.0': protocolV3, '3.5': protocolV3, '4': protocolV4 } as const;
 
 /**
- * The options of a connection, checked.
+ * Checks the options of a connection.
  * @param token returns the connection's current token
  * @throws GraphException USAGE
  */

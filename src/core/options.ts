@@ -21,13 +21,18 @@ export interface ConnectionOptions extends Endpoints {
   readonly apiToken?: GivenCredential | undefined;
   /** `auto`, `3` (3.5 or later), `4`, or a number like `3.10.1`. */
   readonly serverVersion?: string | undefined;
-  /** What an earlier detection found (`ServerVersion.version`); used while `serverVersion` is `auto`. */
+  /**
+   * The version that an earlier connection detected (`ServerVersion.version`); used while `serverVersion` is `auto`.
+   */
   readonly knownVersion?: string | undefined;
   /** Called with every version that the server reports, so that it can be stored for `knownVersion`. */
   readonly onVersion?: ((version: ServerVersion) => void) | undefined;
-  /** For each call of a method as a whole, however many requests it takes; 30 s when absent. */
+  /** The time limit of each method call, however many requests it sends; 30 s when absent. */
   readonly timeoutMs?: number | undefined;
-  /** For all calls of all connections that are given the same object, beside the limit of each. No limit when absent. */
+  /**
+   * A second time limit, shared by all calls of all connections that are given the same object. No second limit when
+   * absent.
+   */
   readonly timeLeft?: TimeLeft | undefined;
   /** Certificates for https. */
   readonly tls?: TlsOptions | undefined;
@@ -35,7 +40,7 @@ export interface ConnectionOptions extends Endpoints {
   readonly proxy?: ProxyOptions | undefined;
   /** Sent as `User-Agent`; `graphcred` when absent. */
   readonly userAgent?: string | undefined;
-  /** Ends a call that is under way with CANCELLED. */
+  /** When it is aborted, a call in progress ends with CANCELLED. */
   readonly signal?: AbortSignal | undefined;
   /** Called before each request is sent. */
   readonly onStart?: (() => void) | undefined;
@@ -49,7 +54,10 @@ export interface MintOptions {
   readonly secret?: GivenCredential | undefined;
   /** Seconds; 2,592,000 (30 days) when absent. Always sent. */
   readonly lifetime?: number | undefined;
-  /** What a 4.x server is known to count the lifetime in. When absent it is found out, with a second mint if need be. */
+  /**
+   * The unit in which this 4.x server is known to count lifetimes. When absent it is found out, with a second mint if
+   * necessary.
+   */
   readonly lifetimeUnit?: 's' | 'ms' | undefined;
 }
 
@@ -61,7 +69,7 @@ export interface GetTokenOptions extends MintOptions {
 
 /** Options of `renewToken`. */
 export interface RenewOptions {
-  /** What 3.x asks for beside the token; the connection's own login when absent. */
+  /** The secret that 3.x requires besides the token; the connection's own login when absent. */
   readonly secret?: GivenCredential | undefined;
   /** Seconds from now; 2,592,000 when absent. */
   readonly lifetime?: number | undefined;
@@ -79,7 +87,7 @@ export interface RefreshTokenOptions extends RenewOptions {
 export interface DeleteTokenOptions {
   /** The connection's own token when absent. */
   readonly token?: GivenCredential | undefined;
-  /** Count a token the server does not know as deleted. */
+  /** Treat a token that the server does not know as deleted. */
   readonly skipNA?: boolean | undefined;
 }
 
@@ -87,23 +95,26 @@ export interface DeleteTokenOptions {
 export interface MintedToken {
   /** The bearer token. */
   readonly token: string;
-  /** When it ends, by the clock of the server. */
+  /** When the token expires, by the server's clock. */
   readonly expiresAtUnix: number;
   /** The life that the server granted, in seconds. It may differ from the lifetime asked for. */
   readonly grantedSeconds: number;
-  /** The server's clock when it answered, else that of this machine. */
+  /** The time of the answer by the server's clock, else by this machine's. */
   readonly serverTimeUnix: number;
-  /** The end of the token in the server's own words; empty when it gave none. */
+  /** The expiry as the server wrote it; empty when it gave none. */
   readonly serverText: string;
 }
 
-/** What became of each alias; `failed` ends the work, so aliases after it are in none of the lists. */
+/**
+ * What became of each alias. The work stops at the first failure, so the aliases after `failed` are in none of the
+ * lists.
+ */
 export interface DropResult {
   /** Aliases that are dropped. */
   readonly dropped: string[];
   /** Aliases that the server does not know. */
   readonly missing: string[];
-  /** The alias at which the work ended, and why. */
+  /** The alias that could not be dropped, and the error. */
   readonly failed?: { readonly alias: string; readonly error: unknown };
 }
 
@@ -113,11 +124,11 @@ export interface RawOptions {
   readonly body?: string | undefined;
   /** Return an answer that refuses the credential, with the error in `refusal`, instead of throwing it. */
   readonly keepRefusal?: boolean | undefined;
-  /** Sent beside those of the connection. A header that logs in is refused (USAGE). */
+  /** Sent in addition to those of the connection. A header that logs in is refused (USAGE). */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** An answer of the server as it came. */
+/** An answer of the server, unchanged. */
 export interface RawReply {
   /** HTTP status. */
   readonly status: number;
@@ -125,6 +136,6 @@ export interface RawReply {
   readonly headers: Readonly<Record<string, string>>;
   /** At most 64 MiB, read as UTF-8. */
   readonly body: string;
-  /** Why the server did not take the credential; only with `keepRefusal`. */
+  /** The error with which the server refused the credential; set only with `keepRefusal`. */
   readonly refusal?: GraphException;
 }

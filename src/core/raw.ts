@@ -27,9 +27,9 @@ const TOKEN_CODES = new Set(['REST-10016', 'REST-10018', 'REST-10019']);
 const LONGEST_REFUSAL = 16_384;
 
 /**
- * A call as the user wrote it, as a request to `base` and nowhere else. Throws USAGE for another host or a
- * path out of the base, for calls that destroy the database or bring revoked tokens back, and for headers
- * that are the connection's own.
+ * Turns the method and path that a user wrote into a request to `base`. Throws USAGE for another host, for a path
+ * outside the base, for requests that destroy the database or make revoked tokens valid again, and for headers that the
+ * connection sets itself.
  */
 export function checkRawCall(
   server: 'rest' | 'service',
@@ -68,7 +68,8 @@ function resolveInside(base: string, path: string): URL {
   const elsewhere = new GraphException('USAGE', 'The path must begin with one / and stay on this server.', {
     hint: 'For example /graph/demo/vertices/Person?limit=2. The address comes from the settings.',
   });
-  // The URL class drops line breaks and tabs and takes \ for /, so such paths would be read twice, differently.
+  // The URL class drops line breaks and tabs and reads \ as /, so these checks and the server could read such a path
+  // differently.
   if (!/^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(path)) throw elsewhere;
   const root = new URL(base);
   const target = new URL(base + path);
@@ -112,10 +113,11 @@ function decodeFully(text: string): string {
   });
 }
 
-/** The answer for the caller. An answer that refuses the credential is thrown, unless `keepRefusal` is set. */
+/** Prepares the answer for the caller. Throws when the answer refuses the credential, unless `keepRefusal` is set. */
 export function checkRawReply(request: HttpRequest, reply: HttpReply, options: RawOptions): RawReply {
   const { status, headers } = reply;
-  // The GSQL server puts the login into its session cookie and the cookie into its texts.
+  // The GSQL server puts the login into its session cookie and repeats the cookie in its texts, so that line is
+  // removed.
   const body = reply.body.includes('__GSQL__COOKIES__')
     ? reply.body.replace(/^__GSQL__COOKIES__.*\r?\n?/gm, '')
     : reply.body;
@@ -136,7 +138,7 @@ function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | und
   return byStatus ? notAnEnvelope(request, reply) : undefined;
 }
 
-/** One call with a path and a body of the caller's own. */
+/** Sends one request with the caller's own path and body. */
 export async function sendRaw(
   session: Session,
   server: 'rest' | 'service',

@@ -6,7 +6,7 @@ const MAX_SHOWN = 500;
 const SHORTEST_HIDDEN = 4;
 const ESC = String.fromCharCode(0x1b);
 const BEL = String.fromCharCode(0x07);
-// Colours and cursor movements, then titles and links.
+// The alternatives match colours and cursor movements, then titles and links.
 const TERMINAL = new RegExp(
   `${ESC}\\[[0-?]*[ -/]*[@-~]|${ESC}\\][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)?`,
   'gu',
@@ -16,12 +16,12 @@ const JWT = /\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/gu;
 const RAW_CREDENTIAL = /\b(?=[a-z]*\d)[a-z0-9]{32}\b/gu;
 
 /**
- * A server's text in a form that may be shown: one line, 500 characters at most, without terminal escapes, control
- * and direction characters, and without credentials (those named, and all that look like one).
+ * Makes a server's text fit to be shown: one line, 500 characters at most, without terminal escapes, control and
+ * direction characters, and without credentials (those named, and everything that looks like one).
  */
 export function redactServerText(text: string, hide: readonly (Sensitive | undefined)[] = []): string {
-  // Before the text is cut, which might halve a credential, and again when no control characters stand between its
-  // letters.
+  // Credentials are removed before the text is cut, which might leave half of one, and again after the control
+  // characters between their letters are gone.
   let shown = withoutCredentials(text, hide).slice(0, 20 * MAX_SHOWN);
   shown = shown.replace(TERMINAL, '').replace(INVISIBLE, ' ').trim();
   shown = withoutCredentials(shown, hide);
@@ -30,7 +30,7 @@ export function redactServerText(text: string, hide: readonly (Sensitive | undef
 }
 
 /**
- * The text without these credentials, however the server wrote them: plain, in letters of another case, in any mix of
+ * Removes these credentials from a text, however the server wrote them: plain, in upper or lower case, in any mix of
  * percent, HTML and backslash escapes, in hex, or inside base64 of either alphabet, and with blanks, line breaks or
  * invisible characters in between.
  */
@@ -47,7 +47,7 @@ export function withoutCredentials(text: string, hide: readonly (Sensitive | und
   });
   for (const { decoded, needles } of [...whole, ...joined]) {
     const { bytes, starts, ends } = decoded;
-    // Also in other letters: servers change the case of names and of what they take for one.
+    // Case is ignored, because servers change the case of names, and may take a credential for a name.
     const lower = bytes.toLowerCase();
     const views = {
       plain: lower,
@@ -71,10 +71,13 @@ export function withoutCredentials(text: string, hide: readonly (Sensitive | und
 }
 
 const BASE64 = /[A-Za-z0-9+/=]/;
-/** Shorter values stand in innocent sentences too, once these have no blanks. */
+/** Shorter values also occur by chance in sentences from which the blanks were removed. */
 const SHORTEST_SPLIT = 8;
 
-/** How a value reads when everything that cannot be seen is taken out: base64 and hex are wrapped into lines, for example. */
+/**
+ * The forms of a value to look for in a text without blanks and line breaks: base64 and hex are often wrapped into
+ * lines.
+ */
 function encodingsWithoutGaps(value: string): EncodedValue[] {
   const all = encodings(value).map(({ view, text }) => ({
     view,
@@ -82,13 +85,13 @@ function encodingsWithoutGaps(value: string): EncodedValue[] {
   }));
   return all.filter(({ text }) => text.length >= SHORTEST_SPLIT);
 }
-/** Fewer characters of base64 stand in innocent texts too. */
+/** Fewer base64 characters also occur by chance in harmless texts. */
 const SHORTEST_BASE64 = 7;
 
 interface EncodedValue {
   readonly view: 'plain' | 'hex' | 'base64';
   readonly text: string;
-  /** Whether all of the base64 around it goes as well. */
+  /** Whether the base64 text around the match is removed as well. */
   readonly run?: true;
 }
 
@@ -101,7 +104,8 @@ function encodings(value: string): EncodedValue[] {
   ];
   // Forms write a blank as +.
   if (plain.includes(' ')) found.push({ view: 'plain', text: plain.replaceAll(' ', '+') });
-  // In the middle of something else, base64 of a value depends on where its bytes begin; its ends mix with their neighbours.
+  // Inside a longer base64 text, the form of a value depends on the position of its bytes, and its first and last
+  // characters also encode the bytes beside it.
   for (const before of [0, 1, 2]) {
     const whole = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
     const core = whole.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6));
@@ -123,12 +127,17 @@ function cut(text: string, spans: [from: number, to: number][]): string {
   return rest + text.slice(done);
 }
 
-/** First three characters, `****`, last three; nothing but `****` of a value under 12 characters. */
+/**
+ * Masks a secret as its first three characters, `****` and its last three; a value under 12 characters as `****` alone.
+ */
 export function maskSecret(value: string): string {
   return value.length < 12 ? '****' : `${value.slice(0, 3)}****${value.slice(-3)}`;
 }
 
-/** An address without the user name and password in it. Only a Redis URL may have one, but any is shown before it is refused. */
+/**
+ * Removes user name and password from an address before it is shown. Only a Redis URL may have them, but addresses that
+ * are refused are shown too.
+ */
 export function maskLogin(address: string): string {
   return address.replace(/\/\/.*@/s, '//****@');
 }

@@ -19,7 +19,10 @@ export async function dropEach(protocol: Protocol, aliases: readonly string[]): 
   return { dropped, missing };
 }
 
-/** One sentence about what was done. Throws what failed, and NOT_FOUND for an unknown alias unless that is ignored. */
+/**
+ * Describes in one sentence what was dropped. Throws the error of a failed drop, and NOT_FOUND for an unknown alias
+ * unless `ignoreMissing` is set.
+ */
 export function describeDrop({ dropped, missing, failed }: DropResult, ignoreMissing: boolean): string {
   if (failed !== undefined) throw failed.error;
   const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}.` : 'Nothing dropped.';

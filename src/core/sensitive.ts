@@ -3,9 +3,9 @@ import type { Servers } from './endpoints.js';
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
 /**
- * A credential in transit. It prints as `[redacted]` wherever a value can end up by accident: string
- * templates, JSON, `util.inspect`, error messages. Only `reveal()` gives the value, so every place that
- * uses one can be found by searching for that word.
+ * Wraps the value of a credential. It prints as `[redacted]` wherever a value can end up by accident: string templates,
+ * JSON, `util.inspect`, error messages. Only `reveal()` gives the value, so every place that uses one can be found by
+ * searching for that word.
  */
 export class Sensitive {
   readonly #value: string;
@@ -64,7 +64,7 @@ export class BoundCredential {
   }
 }
 
-/** Credentials as callers give them; a plain one belongs to the pair of the connection it is given to. */
+/** A credential as a caller gives it. A plain one belongs to the pair of base URLs of the connection it is given to. */
 export type GivenCredential = string | Sensitive | BoundCredential;
 
 /** An empty credential counts as none. */

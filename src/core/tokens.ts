@@ -5,7 +5,7 @@ import type { IssuedToken } from './protocol/types.js';
 import { BoundCredential, type GivenCredential } from './sensitive.js';
 
 const DEFAULT_LIFETIME = 2_592_000;
-/** A hundred years: beyond it a number is a mistake, not a wish. */
+/** A hundred years. A longer lifetime is a mistake. */
 const MAX_LIFETIME = 3_153_600_000;
 
 /** Mints a token. If the server evidently counted the lifetime in another unit, mints a second one in that unit. */
@@ -25,7 +25,7 @@ export async function mintToken(opened: Opened, options: MintOptions): Promise<I
   return first;
 }
 
-/** Gives a token a new life (3.x). Throws UNSUPPORTED on 4.x, before anything is sent. */
+/** Extends a token (3.x). Throws UNSUPPORTED on 4.x, before anything is sent. */
 export async function renewToken(opened: Opened, options: RenewOptions): Promise<IssuedToken> {
   const { protocol, secretOr, tokenOr } = opened;
   if (protocol.refreshToken === undefined) {

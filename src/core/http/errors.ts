@@ -6,7 +6,7 @@ import type { HttpReply, HttpRequest } from './types.js';
 
 const TIMEOUT_HINT = { hint: 'Try again, or allow more time.', option: 'timeoutMs' } as const;
 
-/** For a request that is not sent, because those before it have taken all the time there was. */
+/** The error for a request that is not sent, because earlier requests have used up the time limit. */
 export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphException {
   const address = new URL(request.base).origin;
   return new GraphException(
@@ -17,7 +17,7 @@ export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphExcept
 }
 
 /**
- * Why no answer came, in words. Made from method, path and address; nothing of the request is attached.
+ * Explains why no answer came. The error names method, path and address, and nothing else of the request.
  * @param timeoutMs the limit of the whole call, which is what a person can change
  */
 export function describeFailure(request: HttpRequest, failure: unknown, timeoutMs: number): GraphException {
@@ -73,7 +73,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   }
 }
 
-/** Answers that are no answers: redirects, and servers that are asleep, starting or not there. */
+/** The error for a redirect, or for an answer of a server that is suspended, starting or missing. */
 export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphException | undefined {
   const { status } = reply;
   if (status >= 300 && status < 400) {
@@ -137,7 +137,10 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   });
 }
 
-/** What a cloud gateway says of the workspace behind it. Servers repeat names that users chose, so their own answers do not count. */
+/**
+ * Whether a cloud gateway says that its workspace is suspended or starting. A database's own answer may hold these
+ * words in a name.
+ */
 function stateOfWorkspace(reply: HttpReply): 'suspended' | 'starting' | undefined {
   const { status, body } = reply;
   const ofGateway = isHtml(reply) || (status >= 500 && !/^\s*\{/.test(body));
@@ -161,7 +164,7 @@ export function credentialsIn({ authorization, query, json }: HttpRequest): Boun
   return values.filter((value) => value instanceof BoundCredential);
 }
 
-/** What is cut out of what the server says: the credentials of the request, and those it may know besides. */
+/** The values to remove from a server's message: the request's credentials, and others that the server may know. */
 export function hiddenIn(request: HttpRequest): Sensitive[] {
   const { authorization, hide = [] } = request;
   const hidden = [...credentialsIn(request), ...hide].flatMap((one) => one?.value ?? []);
@@ -175,17 +178,17 @@ export function hiddenIn(request: HttpRequest): Sensitive[] {
   ];
 }
 
-/** The path as it may be shown: the query can hold a secret (3.0 to 3.4). */
+/** Returns the path without its query, which can hold a secret (3.0 to 3.4). */
 export function pathOf(request: HttpRequest): string {
   return request.path.split('?', 1)[0] ?? '';
 }
 
-/** The request by method and path, without its query. */
+/** Names the request by method and path, without its query. */
 export function what(request: HttpRequest): string {
   return `${request.method} ${redactServerText(pathOf(request), hiddenIn(request))}`;
 }
 
-/** A port that speaks TLS closes a connection on which plain HTTP is sent. */
+/** Whether plain HTTP may have been sent to a TLS port, which then closes the connection. */
 function isCutOff(reason: string, address: string): boolean {
   return (reason === 'ECONNRESET' || reason === 'EPIPE') && address.startsWith('http:');
 }

@@ -10,7 +10,7 @@ import {
 } from './transport.js';
 import type { ProxyOptions } from './types.js';
 
-/** Turns each request towards the proxy that is responsible for it, if one is. */
+/** Sends each request through the proxy that applies to it, if any. */
 export function routeThrough(proxy: ProxyOptions): ProxyRoute {
   return (call, direct, stop) => routeThroughProxy(call, proxy, direct, stop);
 }
@@ -66,7 +66,7 @@ export function readProxyVariables(env: Readonly<Record<string, string | undefin
 }
 
 /**
- * The proxy for `url` by the usual rules: NO_PROXY names hosts, domains, ports and networks (10.0.0.0/8), or
+ * Finds the proxy for `url` by the usual rules: NO_PROXY names hosts, domains, ports and networks (10.0.0.0/8), or
  * everything by `*`.
  */
 export function proxyFor(url: URL, proxy: ProxyOptions): URL | undefined {

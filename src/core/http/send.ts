@@ -10,9 +10,9 @@ import type { Authorization, Fields, HttpReply, HttpRequest, HttpSettings } from
 const DEFAULT_MAX_BYTES = 1024 * 1024;
 
 /**
- * One request, one answer: never repeated, never redirected. Any status is an answer except redirects (BAD_RESPONSE)
- * and those of a server that is not up (SERVER_UNAVAILABLE). No answer is NETWORK, TIMEOUT, TLS or CANCELLED, with
- * `ambiguous` set if the server may have acted on the request all the same.
+ * Sends one request once, and follows no redirect. Returns the answer whatever its status, but throws BAD_RESPONSE for
+ * a redirect and SERVER_UNAVAILABLE when the server is not up. Without an answer it throws NETWORK, TIMEOUT, TLS or
+ * CANCELLED, with `ambiguous` set if the server may have carried out the request.
  * @param until when the time limit of the call ends, as performance.now(); after that nothing is sent
  */
 export async function send(settings: HttpSettings, request: HttpRequest, until: number): Promise<HttpReply> {
@@ -20,7 +20,7 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
   const startedAt = performance.now();
   const { timeLeft } = settings;
   const leftMs = Math.min(settings.timeoutMs, until - startedAt, timeLeft?.ms ?? Number.POSITIVE_INFINITY);
-  // Timers count whole milliseconds.
+  // Timers count whole milliseconds, so a shorter rest counts as no time.
   if (leftMs < 1) throw timeIsOver(request, settings.timeoutMs);
   const revealed = reveal(request);
   let status: number | undefined;
@@ -39,7 +39,7 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
   }
 }
 
-/** What goes to the socket: the request with its credentials in it. */
+/** The request as it is sent, with its credentials in plain text. */
 interface Revealed {
   readonly url: URL;
   readonly authorization: string | undefined;
@@ -47,8 +47,9 @@ interface Revealed {
 }
 
 /**
- * The only place where a credential becomes text of a request. A credential goes only into a request to one of the
- * two base URLs it belongs to, while that pair is in force. Throws HOST_MISMATCH before anything is revealed.
+ * Puts the values of credentials into a request; no other function does. A credential is used only for a request to one
+ * of the two base URLs it belongs to, while that pair is in force. Otherwise HOST_MISMATCH is thrown before any value
+ * is read.
  */
 function reveal(request: HttpRequest): Revealed {
   const { base, path, query, json, authorization } = request;
@@ -178,7 +179,7 @@ function toReply(answer: Answer): HttpReply {
   return { status: answer.status, headers, body: answer.body, timeUnix };
 }
 
-/** As much of the Headers class as ofetch uses; the global one would load all of undici. */
+/** The part of the Headers class that ofetch uses. The global class would load all of undici. */
 class HeaderBag {
   readonly #values = new Map<string, string>();
 

@@ -6,18 +6,18 @@ export type { Socket };
 
 export type RequestOptions = NodeRequestOptions & {
   autoSelectFamilyAttemptTimeout?: number;
-  /** A connection opened for this request, to be closed with it. */
+  /** The connection through a proxy, opened for this request and closed with it. */
   tunnel?: Socket;
 };
 
 export type FailureKind = 'network' | 'timeout' | 'tls' | 'cancelled' | 'malformed' | 'too-large' | 'proxy';
 
-/** Why no answer came. Holds nothing of the request. */
+/** The reason why no answer came. It contains nothing of the request. */
 export class TransportFailure extends Error {
   readonly kind: FailureKind;
   /** Node's or OpenSSL's code, for example ECONNREFUSED. */
   readonly reason: string;
-  /** True when the connection stood, so that the server may have read the request. */
+  /** True when the connection was established, so that the server may have read the request. */
   readonly sent: boolean;
 
   constructor(kind: FailureKind, reason: string, sent: boolean) {
@@ -36,7 +36,7 @@ export interface TransportRequest {
   readonly timeoutMs: number;
   readonly maxBytes: number;
   readonly tls: TlsOptions;
-  /** Turns the request towards a proxy; `stop` ends with the exchange. */
+  /** Sends the request through a proxy; its `stop` is aborted when the request ends. */
   readonly proxyRoute: ProxyRoute | undefined;
   readonly signal: AbortSignal | undefined;
 }
@@ -58,7 +58,9 @@ export function bareHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }
 
-/** For both https.request and tls.connect. The name in the certificate is checked unless `insecure`. */
+/**
+ * Returns the TLS options for https.request and tls.connect. The name in the certificate is checked unless `insecure`.
+ */
 export function tlsSettings(tls: TlsOptions): {
   ca?: string;
   cert?: string;
@@ -74,10 +76,10 @@ export function tlsSettings(tls: TlsOptions): {
 }
 
 /**
- * One request, one answer, over a new connection: the server may close a kept-alive one just when a mint is sent, and
- * then it is unknown whether the request arrived. The time limit covers request and answer. node:http through
- * getBuiltinModule, because the global fetch (and on newer Nodes an ESM import of node:http) loads undici, which
- * costs more than everything else a cold call does.
+ * Sends one request over a new connection. A server may close a kept-alive connection just when a mint is sent, and
+ * then it is unknown whether the request arrived. The time limit covers request and answer. node:http is loaded with
+ * getBuiltinModule, because the global fetch (and on newer Nodes an ESM import of node:http) loads undici, which costs
+ * more than the rest of a call without a cached token.
  */
 export function performRequest(call: TransportRequest): Promise<Answer> {
   return new Promise((resolve, reject) => {
@@ -162,7 +164,7 @@ function directRoute(call: TransportRequest): RequestOptions {
     method: call.method,
     headers: { ...call.headers, host: url.host },
     agent: false,
-    // Node gives each address of a host 250 ms, too little for a server on another continent.
+    // Node tries each address of a host for 250 ms, too short for a server on another continent.
     autoSelectFamilyAttemptTimeout: 1000,
     ...(url.protocol === 'https:' ? tlsSettings(call.tls) : {}),
   };

@@ -2,9 +2,9 @@ import type { Servers } from '../endpoints.js';
 import type { Operation } from '../protocol/refusal-table.js';
 import type { BoundCredential } from '../sensitive.js';
 
-/** PEM texts, not files. */
+/** How a TLS connection is checked. Certificates and keys are PEM texts, not file names. */
 export interface TlsOptions {
-  /** Trusted instead of the system's roots. */
+  /** CA certificates that are trusted instead of the system's. */
   readonly ca?: string | undefined;
   /** The client's certificate. */
   readonly cert?: string | undefined;
@@ -30,7 +30,7 @@ export interface RequestEvent {
   readonly server: 'rest' | 'service';
   /** HTTP method. */
   readonly method: string;
-  /** Without the query. */
+  /** The path without its query. */
   readonly path: string;
   /** HTTP status; undefined when no answer came. */
   readonly status: number | undefined;
@@ -38,9 +38,9 @@ export interface RequestEvent {
   readonly ms: number;
 }
 
-/** How requests travel; the same for all requests of a connection. */
+/** How requests are sent; the same for all requests of a connection. */
 export interface HttpSettings {
-  /** For all requests of a call together: connecting, sending, and the last byte of the answer. */
+  /** The time limit for all requests of a call together: connecting, sending, and reading the whole answer. */
   readonly timeoutMs: number;
   readonly timeLeft: TimeLeft | undefined;
   readonly tls: TlsOptions;
@@ -51,18 +51,18 @@ export interface HttpSettings {
   readonly onRequest: ((event: RequestEvent) => void) | undefined;
 }
 
-/** What logs in; `send` makes the header of it. */
+/** The login of a request; `send` makes a header from it. */
 export interface Authorization {
   readonly scheme: 'Basic' | 'Bearer' | 'GSQL-Secret';
   readonly credential: BoundCredential;
-  /** For Basic. */
+  /** The user name, for Basic authentication only. */
   readonly username?: string;
 }
 
-/** Named values to send, credentials among them. What is undefined is left out. */
+/** Named values to send, some of which may be credentials. Undefined values are left out. */
 export type Fields = Readonly<Record<string, string | BoundCredential | undefined>>;
 
-/** A request as described; only `send` turns the credentials in it into text. */
+/** A request before it is sent. Only `send` turns the credentials in it into text. */
 export interface HttpRequest {
   readonly server: 'rest' | 'service';
   /** The pair of base URLs in force. Without it no credential is sent. */
@@ -82,26 +82,32 @@ export interface HttpRequest {
   readonly body?: string | undefined;
   readonly contentType?: string | undefined;
   readonly operation?: Operation | undefined;
-  /** What users chose and the server may repeat: graph, user, alias. They tell nothing of what it says. */
+  /**
+   * Names that users chose and the server may repeat: graph, user, alias. They are ignored when the server's message is
+   * interpreted.
+   */
   readonly names?: readonly string[] | undefined;
-  /** Credentials that the server may know though they are not sent; they too are cut out of what it says. */
+  /** Credentials that are not sent but that the server may know. They too are removed from its messages. */
   readonly hide?: readonly (BoundCredential | undefined)[] | undefined;
-  /** Whether it leaves everything as it was, so that a lost answer loses nothing. By the method when absent. */
+  /**
+   * Whether the request changes nothing on the server, so that a lost answer does no harm. When absent, the method
+   * decides.
+   */
   readonly readOnly?: boolean | undefined;
-  /** Bytes of answer read at most; 1 MiB when absent. */
+  /** The largest answer to read, in bytes; 1 MiB when absent. */
   readonly maxBytes?: number | undefined;
 }
 
 export interface HttpReply {
   readonly status: number;
-  /** Lower-case names; cookies are left out, for the GSQL server puts the login into them. */
+  /** Names are in lower case. Cookies are left out, because the GSQL server puts the login into them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** The server's clock (`Date` header), else ours; Unix seconds. */
+  /** The time of the answer by the server's clock (`Date` header), else by this machine's; Unix seconds. */
   readonly timeUnix: number;
 }
 
-/** What requests may still take together, in milliseconds. Each one takes its time from it. */
+/** The time left for several requests together. Each request subtracts the time it took. */
 export interface TimeLeft {
   /** Milliseconds left. */
   ms: number;

@@ -13,8 +13,8 @@ import {
 } from './version.js';
 
 /**
- * Asks the GSQL server what it is, without a credential: first where 4.x tells, then where 3.x does.
- * UNSUPPORTED when neither answer tells; errors of the network are passed on.
+ * Asks the GSQL server for its version without a credential: first at the path of 4.x, then at that of 3.x.
+ * Throws UNSUPPORTED when neither answer names a version; network errors are passed on.
  */
 export async function detectVersion(
   serviceUrl: string,
@@ -23,7 +23,7 @@ export async function detectVersion(
   const send = (request: HttpRequest) => ask(request).catch(rethrowWithVersionHint);
   const there = { server: 'service', base: serviceUrl } as const;
   const newer = await send({ ...there, method: 'GET', path: '/gsql/v1/version' });
-  // Only 4.x has this path, and some of them want a login for it.
+  // Only 4.x has this path, and some 4.x servers require a login for it.
   if (wantsLogin(newer)) return serverVersion('4', '4');
   if (newer.status === 200) {
     const version = versionIn(newer.body);
@@ -87,13 +87,16 @@ export interface VersionOptions {
   readonly serviceUrl: string;
   /** `auto`, or the version that the user gives. */
   readonly serverVersion: string;
-  /** What was found earlier. */
+  /** The version that was detected earlier, if any. */
   readonly knownVersion: string | undefined;
   /** Called with every version that a server reports. */
   readonly onVersion: ((version: ServerVersion) => void) | undefined;
 }
 
-/** Which version answers: as given, as remembered, else asked for once, without a credential. */
+/**
+ * Finds the server's version: the given one, the remembered one, or what the server reports. The server is asked once,
+ * without a credential.
+ */
 export class VersionFinder {
   readonly #options: VersionOptions;
   #version: Promise<ServerVersion> | undefined;
@@ -104,7 +107,7 @@ export class VersionFinder {
     this.#options = options;
   }
 
-  /** @param send of one call; all that belongs to the call goes through the same function */
+  /** @param send the function that sends all requests of one call */
   find(send: Send): Promise<ServerVersion> {
     if (this.#version === undefined) {
       const found = this.#find(send);
@@ -131,7 +134,10 @@ export class VersionFinder {
     return version;
   }
 
-  /** Asks again, unless the version was given or asked for in this very call. Undefined when that tells nothing new. */
+  /**
+   * Asks for the version again, unless it was given or this call has asked already. Returns undefined when nothing new
+   * was learned.
+   */
   async recheck(send: Send): Promise<ServerVersion | undefined> {
     if (this.#options.serverVersion !== 'auto' || this.#askedIn === send) return undefined;
     try {
@@ -145,7 +151,7 @@ export class VersionFinder {
   }
 }
 
-/** Whether an answer is one that this version gives at this path. A server of another version has no such path. */
+/** Whether an answer can come from a server of this version. A server of another version does not have this path. */
 export function fitsVersion({ operation }: HttpRequest, reply: HttpReply): boolean {
   if (operation === undefined || reply.status >= 500) return true;
   if (reply.status === 405) return false;

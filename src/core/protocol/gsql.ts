@@ -10,7 +10,7 @@ import type { NewSecret, Protocol, Secret } from './types.js';
 
 /** The only names that may stand in a statement unquoted without being able to end it. */
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** What could end a statement, begin another or be read as two names. */
+/** Matches what could end a statement, begin another, or split one name into two. */
 const UNSAFE = /[\s;,'"`\\#\p{Cc}\p{Cf}]|\/[/*]/u;
 
 export const SHOW_SECRET = 'SHOW SECRET';
@@ -33,7 +33,7 @@ export function dropSecretStatement(alias: string): string {
   return `DROP SECRET ${alias}`;
 }
 
-/** The statement that chooses a graph. Throws USAGE when the graph's name is no name. */
+/** Returns the statement that chooses a graph. Throws USAGE when the name is not a valid identifier. */
 export function useGraph(graph: string): string {
   if (!IDENTIFIER.test(graph)) {
     throw new GraphException('USAGE', 'This graph name is not one the server can have.', {
@@ -45,15 +45,15 @@ export function useGraph(graph: string): string {
 }
 
 interface Output {
-  /** Without the lines that speak to the shell, among them a session cookie that holds the login. */
+  /** The lines without those meant for the GSQL shell, such as a session cookie that holds the login. */
   readonly lines: readonly string[];
-  /** Of the shell; undefined when the server sent none. */
+  /** The return code of the GSQL shell; undefined when the server sent none. */
   readonly returnCode: number | undefined;
-  /** The text ends in the middle of a line, so more lines may be missing as well. */
+  /** Whether the text ends in the middle of a line, so that more lines may be missing as well. */
   readonly cutOff: boolean;
 }
 
-/** The lines of an answer. Throws what the status or a JSON answer in place of the text says. */
+/** Reads the lines of an answer. Throws the error that the status, or a JSON answer in place of text, reports. */
 function readOutput(request: HttpRequest, reply: HttpReply): Output {
   const envelope = readEnvelope(reply);
   if (envelope?.refused) {
@@ -72,11 +72,11 @@ function readOutput(request: HttpRequest, reply: HttpReply): Output {
 }
 
 const LIST_LINE = /^\s*-\s*(Secret|Alias|GraphName|Token):\s?(.*?)\s*$/;
-/** What clients look for in a line that is an error. */
+/** Matches the phrases by which existing clients recognize a line as an error. */
 const ERROR_LINE =
   /semantic check fail|encountered "|failed to|does not exist|could not be|is not a valid|not found|no graph/i;
 
-/** The line of a text with status 200 from which on nothing counts as done; -1 when no line is an error. */
+/** The index of the first error line in a text with status 200, or -1. Nothing after it counts as done. */
 function failedLine(request: HttpRequest, reply: HttpReply, { lines }: Output): number {
   return lines.findIndex(
     (line) =>
@@ -88,8 +88,8 @@ function failedLine(request: HttpRequest, reply: HttpReply, { lines }: Output): 
 }
 
 /**
- * The refusal hidden in a text that came with status 200; undefined when no line is an error. Servers also run the
- * statements after a failed one, so a write may have been done on another graph.
+ * The error in a text that came with status 200, if a line is one. Servers also run the statements after a failed one,
+ * so a write may have been done on another graph.
  */
 function complaint(request: HttpRequest, reply: HttpReply, output: Output): GraphException | undefined {
   const { lines, returnCode } = output;
@@ -113,7 +113,7 @@ function complaint(request: HttpRequest, reply: HttpReply, output: Output): Grap
   );
 }
 
-/** `SHOW SECRET`. Masked values, even if the server should send whole ones. */
+/** Reads the answer to `SHOW SECRET`. The values are masked, even if the server sends them whole. */
 export function parseSecretList(request: HttpRequest, reply: HttpReply): Secret[] {
   const output = readOutput(request, reply);
   const found: { alias: string; masked: string; graph?: string }[] = [];
@@ -138,13 +138,13 @@ export function parseSecretList(request: HttpRequest, reply: HttpReply): Secret[
   return found;
 }
 
-/** `CREATE SECRET`: the value. */
+/** Reads the value of the new secret from the answer to `CREATE SECRET`. */
 export function parseCreated(request: HttpRequest, reply: HttpReply): Sensitive {
   const output = readOutput(request, reply);
   const failed = failedLine(request, reply, output);
   for (const line of output.lines.slice(0, failed === -1 ? undefined : failed)) {
     const [, value, end] = /\bThe secret: ([\x21-\x7e]{1,1024})(\s|$)/.exec(line) ?? [];
-    // Half a value that is saved as a whole one is worse than none.
+    // A value that may be cut off is not returned, because it would be saved as if it were whole.
     if (value !== undefined && !(end === '' && output.cutOff)) return new Sensitive(value);
   }
   throw (
@@ -159,8 +159,8 @@ export function parseCreated(request: HttpRequest, reply: HttpReply): Sensitive 
 }
 
 /**
- * `DROP SECRET`: undefined when it is gone, else the server's refusal. Servers refuse unknown aliases and all
- * else with the same words, so the caller looks whether the alias is still listed.
+ * Reads the answer to `DROP SECRET`: undefined when the secret was dropped, else the server's error. Servers send the
+ * same message for an unknown alias as for other errors, so the caller checks whether the alias is still listed.
  */
 export function parseDropped(request: HttpRequest, reply: HttpReply): GraphException | undefined {
   const output = readOutput(request, reply);
@@ -173,17 +173,17 @@ export function parseDropped(request: HttpRequest, reply: HttpReply): GraphExcep
   return wrong;
 }
 
-/** As the server masked it, or masked here. */
+/** Returns the value as the server masked it, or masks it here. */
 export function masked(value: string): string {
   return /^[\x21-\x7e]{0,4}\*{4}[\x21-\x7e]{0,4}$/.test(value) ? value : maskSecret(value);
 }
 
-/** Names come from the server and are shown on terminals. */
+/** Removes control characters from a name, because names from the server are shown on terminals. */
 export function withoutControls(name: string): string {
   return name.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '');
 }
 
-/** `USE GRAPH` alone: throws when there is no such graph. */
+/** Reads the answer to a `USE GRAPH` that was sent alone. Throws when there is no such graph. */
 export function checkGraphInUse(request: HttpRequest, reply: HttpReply): void {
   const wrong = complaint(request, reply, readOutput(request, reply));
   if (wrong !== undefined) throw wrong;
@@ -208,7 +208,7 @@ export function gsqlSecrets(run: Run): Pick<Protocol, 'listSecrets' | 'createSec
     listSecrets,
 
     async createSecret(alias, wantAlias) {
-      // The answer does not name a generated alias, so the lists before and after have to.
+      // The answer does not name a generated alias, so the lists before and after are compared.
       const before = alias === '' && wantAlias ? await listSecrets() : undefined;
       const { request, reply } = await run(createSecretStatement(alias), 'create-secret', alias);
       const value = parseCreated(request, reply);
@@ -231,7 +231,10 @@ export function isListed(secrets: readonly Secret[], alias: string): boolean {
   return secrets.some((secret) => secret.alias === alias);
 }
 
-/** Empty rather than an error when it cannot be found: the value is known, and known only this once. */
+/**
+ * Finds the alias that the server generated; empty if it cannot. An error would lose the secret's value, shown only
+ * once.
+ */
 async function newAlias(
   before: Secret[],
   list: () => Promise<Secret[]>,

@@ -38,31 +38,34 @@ export type Meaning =
   | 'lifetime-over-limit'
   | 'syntax-error';
 
-/** One row: all that is given has to fit. */
+/** A row of the table. It applies when everything given in it fits the answer. */
 export interface Row {
   readonly means: Meaning;
   readonly evidence: Evidence;
-  /** An answer that the row is for. */
+  /** An example of an answer that the row applies to. */
   readonly example: string;
   /** The server's own code. */
   readonly code?: string;
-  /** The number that ends a GSQL text. */
+  /** The return code at the end of a GSQL answer. */
   readonly returnCode?: number;
   readonly status?: number;
   readonly on?: readonly Operation[];
-  /** Only where this logged in. */
+  /** Set when the row applies only to requests that logged in this way. */
   readonly login?: 'GSQL-Secret';
-  /** A whole sentence; what users chose stands where the pattern has `.*`. */
+  /** Matches a whole sentence; `.*` stands for the names that users chose. */
   readonly sentence?: RegExp;
-  /** Part of a sentence, looked for after quoted words and the names of the request have been taken out. */
+  /** Matches part of a sentence, after quoted words and the names of the request were removed. */
   readonly part?: RegExp;
 }
 
 const ON_GIVEN_TOKEN = ['refresh', 'delete'] as const;
 
-/** Codes first, then sentences, then parts of sentences, then what only the status says. The first that fits counts. */
+/**
+ * The first row that applies counts: codes come first, then whole sentences, then parts of sentences, then the status
+ * alone.
+ */
 export const REFUSALS: readonly Row[] = [
-  // Codes with one meaning.
+  // These codes have only one meaning.
   {
     means: 'rest-auth-off',
     evidence: 'client',
@@ -116,7 +119,7 @@ export const REFUSALS: readonly Row[] = [
     code: 'REST-3101',
     example: "The duration '100' exceeds the maximum limit '10'. Please enter a valid one.",
   },
-  // Whole sentences.
+  // These sentences are compared as a whole.
   {
     means: 'no-such-graph',
     evidence: 'reported',
@@ -226,7 +229,7 @@ export const REFUSALS: readonly Row[] = [
     sentence: /^(?:Semantic Check Fails: )?You don't have (?:the )?permission .*$/,
     example: "Semantic Check Fails: You don't have permission to create a secret on graph 'demo'.",
   },
-  // A code that was once taken for another case as well, so known sentences come before it.
+  // Servers use this code for another case too, so the sentences above come before it.
   {
     means: 'unknown-token',
     evidence: 'client',
@@ -234,7 +237,7 @@ export const REFUSALS: readonly Row[] = [
     on: ON_GIVEN_TOKEN,
     example: 'The token does not exist.',
   },
-  // Numbers that end a GSQL text.
+  // These are return codes at the end of a GSQL answer.
   { means: 'bad-login', evidence: 'documented', returnCode: 41, example: '__GSQL__RETURN__CODE__,41' },
   { means: 'syntax-error', evidence: 'documented', returnCode: 211, example: '__GSQL__RETURN__CODE__,211' },
   {
@@ -243,7 +246,7 @@ export const REFUSALS: readonly Row[] = [
     returnCode: 213,
     example: '__GSQL__RETURN__CODE__,213',
   },
-  // Parts of sentences, where clients look for no more.
+  // Existing clients look only for these parts of sentences.
   {
     means: 'throttled',
     evidence: 'client',
@@ -283,7 +286,7 @@ export const REFUSALS: readonly Row[] = [
     part: /^Encountered /,
     example: 'Encountered "SECRETT" at line 2',
   },
-  // The status alone.
+  // These rows apply when only the status is known.
   { means: 'bad-login', evidence: 'client', status: 401, example: '' },
   { means: 'no-permission', evidence: 'assumed', status: 403, example: '' },
 ];

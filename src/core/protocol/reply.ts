@@ -31,7 +31,10 @@ export function readEnvelope(reply: HttpReply): Envelope | undefined {
   };
 }
 
-/** The fields of a success; throws the refusal, or BAD_RESPONSE for what is no answer of these servers. */
+/**
+ * Returns the fields of a successful answer. Throws the server's error, or BAD_RESPONSE when the answer does not come
+ * from one of these servers.
+ */
 export function expectFields(request: HttpRequest, reply: HttpReply): Fields {
   const envelope = readEnvelope(reply);
   if (envelope === undefined) throw notAnEnvelope(request, reply);
@@ -41,7 +44,7 @@ export function expectFields(request: HttpRequest, reply: HttpReply): Fields {
 }
 
 export function notAnEnvelope(request: HttpRequest, reply: HttpReply): GraphException {
-  // 401 and 403 are clear without a body; other texts are a proxy's or another program's.
+  // A 401 or 403 is clear without JSON; with any other status such a text comes from a proxy or another program.
   if (reply.status === 401 || reply.status === 403) {
     return refusal(request, { status: reply.status, code: '', message: isHtml(reply) ? '' : reply.body });
   }
@@ -55,7 +58,7 @@ export function notAnEnvelope(request: HttpRequest, reply: HttpReply): GraphExce
 export function badResponse(request: HttpRequest, reply: HttpReply, problem: string): GraphException {
   return new GraphException('BAD_RESPONSE', `${what(request)}: ${problem} (HTTP ${reply.status}).`, {
     hint: 'Check the addresses and the version of the server.',
-    // A path of the protocol that is not there belongs to another version.
+    // A 404 for a path of the protocol means that the server has another version.
     remedies: reply.status === 404 && request.operation ? ['examine', 'give-version'] : ['examine'],
     status: reply.status,
     ambiguous: reply.status < 400 && !isReadOnly(request),
@@ -79,24 +82,27 @@ function parseLenient(text: string): unknown {
   }
 }
 
-/** The end of the year 9999: no clock of ours goes further. */
+/** The end of the year 9999, the last that an ISO date can show. */
 const LAST_SECOND = 253_402_300_799;
-/** Below it, 3.x means "seconds from now" (a known defect of its refresh). */
+/** A 3.x server means "seconds from now" by a smaller number (a known defect of its refresh). */
 const FIRST_EPOCH = 1_000_000_000;
 
-/** The token of an answer: top level for a secret, under `results` for a password on 3.x. */
+/** Reads the token from an answer. It is at the top level for a secret, and under `results` for a password on 3.x. */
 export function readToken(request: HttpRequest, reply: HttpReply, fields: Fields): Sensitive {
   const { results } = fields;
   const inner = Array.isArray(results) ? results[0] : results;
   const token = fields.token ?? (isRecord(inner) ? inner.token : undefined);
-  // It goes into a header, so it must be one visible word.
+  // The token goes into a header, so it may hold only visible ASCII characters.
   if (typeof token !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(token)) {
     throw badResponse(request, reply, 'there is no token in the answer');
   }
   return new Sensitive(token);
 }
 
-/** 3.x: Unix seconds, or seconds from now when small. Undefined when it is neither. */
+/**
+ * Reads the expiry of a 3.x answer: Unix seconds, or seconds from now when the number is small. Undefined when it is
+ * neither.
+ */
 export function readExpiration(value: unknown): { seconds: number; isRelative: boolean } | undefined {
   const seconds = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
   if (typeof seconds !== 'number' || !(seconds > 0)) return undefined;
@@ -105,12 +111,15 @@ export function readExpiration(value: unknown): { seconds: number; isRelative: b
     : undefined;
 }
 
-/** Clocks that differ by more are not set; then the `Date` header counts only if the token's life agrees with it. */
+/**
+ * A clock that differs by more is taken to be wrong; then the `Date` header counts only if the token's life agrees with
+ * it.
+ */
 const LARGEST_SKEW_SECONDS = 86_400;
 
 /**
- * The server's clock. A `Date` header far from our clock may come from a proxy or be wrong.
- * @param expiresAtUnix the end of the new token, if the server said it
+ * Returns the time by the server's clock. A `Date` header far from our clock may come from a proxy or be wrong.
+ * @param expiresAtUnix the expiry of the new token, if the server gave one
  */
 export function serverClock(reply: HttpReply, lifetime: number, expiresAtUnix: number | undefined): number {
   const now = Math.floor(Date.now() / 1000);
@@ -125,7 +134,10 @@ export interface Claims {
   readonly iat: number | undefined;
 }
 
-/** What a JWT says of its own life; undefined when it is no JWT or does not say. Not a check of any kind. */
+/**
+ * Reads the times of issue and expiry from a JWT, without verifying it. Undefined when the token is not a JWT or has no
+ * such times.
+ */
 export function readClaims(token: Sensitive): Claims | undefined {
   const payload = token.reveal().split('.')[1];
   if (payload === undefined) return undefined;
@@ -144,7 +156,7 @@ function unixTime(value: unknown): number | undefined {
   return typeof value === 'number' && value > 0 && value <= LAST_SECOND ? Math.floor(value) : undefined;
 }
 
-/** Unix seconds as `2023-11-21T22:13:20Z`. */
+/** Formats Unix seconds as `2023-11-21T22:13:20Z`. */
 export function isoSeconds(unix: number): string {
   return new Date(unix * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -4,23 +4,23 @@ import type { HttpRequest } from '../http/types.js';
 import { redactServerText } from '../redact.js';
 import { type Meaning, REFUSALS, type Row } from './refusal-table.js';
 
-/** What the server refused with. */
+/** The error that the server sent. */
 export interface Refused {
   readonly status: number;
   /** The server's code, for example REST-3300; empty when it gave none. */
   readonly code: string;
-  /** The number that ends a GSQL text. */
+  /** The return code at the end of a GSQL answer. */
   readonly returnCode?: number | undefined;
-  /** Sentences, one a line. */
+  /** The server's message, one sentence on each line. */
   readonly message: string;
 }
 
-/** What a refusal means; undefined when no row of the table fits. */
+/** Looks up the meaning of a refusal; undefined when no row of the table applies. */
 export function meaningOf(request: HttpRequest, refused: Refused): Meaning | undefined {
   return find(request, refused)?.row.means;
 }
 
-/** The server's refusal as a GraphException. */
+/** Creates the GraphException for a server's refusal. */
 export function refusal(request: HttpRequest, refused: Refused): GraphException {
   const text = redactServerText(refused.message, hiddenIn(request));
   const found = find(request, refused);
@@ -39,7 +39,7 @@ export function refusal(request: HttpRequest, refused: Refused): GraphException 
 
 interface Found {
   readonly row: Row;
-  /** What fitted the sentence, without control characters; empty for a row without one. */
+  /** The match of the row's `sentence`, without control characters; empty for a row without one. */
   readonly match: readonly string[];
 }
 
@@ -71,7 +71,7 @@ function find(request: HttpRequest, refused: Refused): Found | undefined {
   return undefined;
 }
 
-/** A sentence without what users chose: whatever is quoted or in brackets, and the names of this request. */
+/** Removes from a sentence what users chose: everything quoted or in brackets, and the names of this request. */
 export function withoutNames(sentence: string, { names = [] }: HttpRequest): string {
   const unquoted = sentence.replace(/'[^']*'|\[[^\]]*\]/g, ' _ ');
   return names.reduce((text, name) => {
@@ -199,7 +199,7 @@ function explain({ row, match }: Found, request: HttpRequest, text: string): Err
 function badCredential(request: HttpRequest): ErrorMapping {
   const secret = sentSecret(request);
   if (secret === undefined) return ['AUTH_FAILED', 'The server refused the login.', LOGIN_HINT];
-  // Some servers take secrets of any form; those they make themselves look like this.
+  // Servers generate secrets that look like this, but some accept secrets of any form.
   const looksRight = /^[a-z0-9]{32}$/.test(secret);
   return [
     'AUTH_FAILED',
@@ -211,7 +211,7 @@ function badCredential(request: HttpRequest): ErrorMapping {
   ];
 }
 
-/** The secret that was the login of the request. */
+/** Returns the secret with which the request logged in. */
 function sentSecret(request: HttpRequest): string | undefined {
   const { authorization, json, query } = request;
   const secret = (json ?? query)?.secret;
@@ -221,7 +221,7 @@ function sentSecret(request: HttpRequest): string | undefined {
   return own?.value.reveal();
 }
 
-/** @param needed what the operation cannot do without */
+/** @param needed which credentials the operation requires */
 export function noLogin(needed: string): GraphException {
   return new GraphException('USAGE', `This needs ${needed}.`, {
     hint: 'Give a user name and a password.',

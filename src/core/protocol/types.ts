@@ -9,7 +9,7 @@ export type { Generation, ServerVersion } from './version.js';
 export interface Secret {
   /** Its name. */
   readonly alias: string;
-  /** First three characters, `****`, last three. */
+  /** The value as its first three characters, `****` and its last three. */
   readonly masked: string;
   /** The graph it is bound to (3.x). */
   readonly graph?: string;
@@ -27,78 +27,80 @@ export interface IssuedToken {
   readonly expiresAtUnix: number;
   /** Seconds of life that the server granted, counted from the time of issue. */
   readonly grantedSeconds: number;
-  /** The server's clock when it answered (its `Date` header), else ours. */
+  /** The time of the answer by the server's clock (its `Date` header), else by this machine's. */
   readonly serverTimeUnix: number;
-  /** The end of the token in the server's own words; empty when it said nothing. */
+  /** The expiry as the server wrote it; empty when it gave none. */
   readonly serverText: string;
 }
 
 export interface MintRequest {
-  /** Without it the connection's user name and password are used. */
+  /** The secret to mint from. Without it, the connection's user name and password are used. */
   readonly secret: BoundCredential | undefined;
-  /** Seconds. */
+  /** The lifetime to ask for, in seconds. */
   readonly lifetime: number;
-  /** The unit this 4.x server counts in, when it is known not to be seconds. */
+  /** The unit in which this 4.x server counts lifetimes: seconds, unless it is known to count milliseconds. */
   readonly lifetimeUnit: 's' | 'ms';
 }
 
 interface RefreshRequest {
   readonly token: BoundCredential;
   readonly secret: BoundCredential | undefined;
-  /** Seconds, counted from now. */
+  /** The lifetime to ask for, in seconds from now. */
   readonly lifetime: number;
 }
 
-/** What the server says of a token. */
+/** The server's answer to whether it accepts a token. */
 export interface TokenCheck {
   /** Whether the server accepts it. */
   readonly accepted: boolean;
-  /** Why not, in the server's words. */
+  /** Why the server does not accept it, as the server wrote it. */
   readonly reason?: string;
 }
 
 /**
- * What one generation of servers can do, neutral of how. A missing `refreshToken` means that these servers
- * have no such thing.
+ * The operations of one generation of servers. Where `refreshToken` is missing, these servers cannot refresh tokens.
  */
 export interface Protocol {
   listSecrets(): Promise<Secret[]>;
-  /** An empty alias asks the server for a generated one; `wantAlias` asks to find out which. */
+  /** With an empty alias the server generates one; with `wantAlias` the generated alias is found out. */
   createSecret(alias: string, wantAlias: boolean): Promise<NewSecret>;
   dropSecret(alias: string): Promise<'dropped' | 'missing'>;
   mintToken(request: MintRequest): Promise<IssuedToken>;
   refreshToken?(request: RefreshRequest): Promise<IssuedToken>;
   deleteToken(token: BoundCredential, secret: BoundCredential | undefined): Promise<'deleted' | 'missing'>;
   checkToken(token: BoundCredential): Promise<TokenCheck>;
-  /** What logs in at the GSQL server. Throws USAGE when there is no login for it. */
+  /** Returns the login for the GSQL server. Throws USAGE when there is none. */
   serviceLogin(): Authorization;
   /** What `getToken` returns: three elements on 3.x, two on 4.x. */
   tokenTuple(issued: IssuedToken): TokenTuple;
 }
 
-/** 3.x: token, expiry as Unix time, expiry as ISO 8601. 4.x: token, expiry in the server's own words. */
+/** On 3.x: token, expiry as Unix time, expiry as ISO 8601. On 4.x: token, expiry as the server wrote it. */
 export type TokenTuple =
   | [token: string, expiresAtUnix: number, expiresAtIso: string]
   | [token: string, serverText: string];
 
-/** What an operation says of its request; the connection adds the rest. */
+/** The part of a request that an operation decides; the connection adds the rest. */
 export type Call = Omit<HttpRequest, 'base' | 'servers' | 'hide'>;
 
-/** Everything a protocol may use of its connection. */
+/** What a connection offers to a protocol. */
 export interface Session {
   readonly version: ServerVersion;
   readonly servers: Servers;
   readonly graph: string | undefined;
-  /** Graphs that this connection has chosen with success (3.x). */
+  /** Graphs that `USE GRAPH` has already accepted on this connection (3.x). */
   readonly graphsSeen: Set<string>;
   readonly username: string | undefined;
   readonly password: BoundCredential | undefined;
   readonly secret: BoundCredential | undefined;
-  /** The connection's token at this moment. */
+  /** Returns the connection's current token. */
   token(): BoundCredential | undefined;
-  /** User name and password, or undefined when there is no password. Throws USAGE for a user name that cannot log in. */
+  /**
+   * Returns the login with user name and password; undefined when there is no password. Throws USAGE for a user name
+   * that cannot log in.
+   */
   basicLogin(): Authorization | undefined;
-  /** A request to one of the two servers, with all that follows from the connection. */
+  /** Completes a request with the base URL and the settings of the connection. */
   request(call: Call): HttpRequest;
   send(request: HttpRequest): Promise<HttpReply>;
 }

@@ -18,7 +18,10 @@ import {
 import { meaningOf, noLogin, refusal } from './server-error.js';
 import type { IssuedToken, Protocol, Session } from './types.js';
 
-/** 3.0 to 3.11: secrets by GSQL text at the GSQL server, tokens at `/requesttoken` of the REST server. */
+/**
+ * The protocol of 3.0 to 3.11: secrets are managed by GSQL statements at the GSQL server, tokens at `/requesttoken` of
+ * the REST server.
+ */
 export function protocolV3(session: Session): Protocol {
   const { generation } = session.version;
 
@@ -49,13 +52,15 @@ export function protocolV3(session: Session): Protocol {
       readOnly: operation === 'list-secrets',
     });
     const reply = await session.send(request);
-    // The statement chooses a graph, and the server repeats that before all else.
+    // Every statement chooses a graph, which the server confirms in its first line, so an empty answer is not from this
+    // server.
     if (reply.status === 200 && reply.body.trim() === '')
       throw badResponse(request, reply, 'the answer is empty');
     return { request, reply };
   };
 
-  // Servers run what follows a failed USE GRAPH on whatever graph is in use, so it is tried alone before a first write.
+  // After a failed USE GRAPH, servers run the next statement on whatever graph is in use. So USE GRAPH is tried alone
+  // before the first write.
   const run: Run = async (statement, operation, alias) => {
     const choose = useGraph(graphFor('every secret command'));
     if (operation !== 'list-secrets' && !session.graphsSeen.has(choose)) {
@@ -67,7 +72,7 @@ export function protocolV3(session: Session): Protocol {
     return answered;
   };
 
-  /** A secret is its own login; without one it is user name and password. */
+  /** A token request with a secret needs no other login; without a secret, user name and password log in. */
   const tokenRequest = (
     operation: Operation,
     method: string,
@@ -84,10 +89,10 @@ export function protocolV3(session: Session): Protocol {
       method,
       path: '/requesttoken',
       operation,
-      // 3.0 to 3.4 want them in the query, later ones as JSON.
+      // 3.0 to 3.4 expect the fields in the query, later versions as JSON.
       ...(generation === '3.0' ? { query: fields } : { json: fields }),
       authorization,
-      // On 3.0 to 3.4 a GET makes a token.
+      // On 3.0 to 3.4 a GET mints a token, so the method does not mean that nothing changes.
       readOnly: false,
     });
   };
@@ -150,7 +155,7 @@ export function protocolV3(session: Session): Protocol {
       const { code, message } = envelope;
       const refusedWith = { status: reply.status, code, message };
       const means = meaningOf(request, refusedWith);
-      // Without privilege for this call, or for another graph, it is a good token all the same.
+      // A token without the privilege for this request, or for another graph, is still valid.
       if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
       const refused = refusal(request, refusedWith);
       if (refused.code !== 'AUTH_FAILED' && refused.code !== 'PERMISSION_DENIED') throw refused;

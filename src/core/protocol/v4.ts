@@ -20,7 +20,7 @@ import type { Call, IssuedToken, Protocol, Secret, Session } from './types.js';
 
 const SECRETS = '/gsql/v1/secrets';
 const TOKENS = '/gsql/v1/tokens';
-/** These servers date a token five seconds back. */
+/** 4.x servers set a token's time of issue five seconds into the past. */
 const BACKDATED_SECONDS = 5;
 const OF_LOGIN: ReadonlySet<Meaning> = new Set(['bad-login', 'bad-secret', 'no-permission']);
 const OF_SERVER: ReadonlySet<Meaning> = new Set([
@@ -30,9 +30,9 @@ const OF_SERVER: ReadonlySet<Meaning> = new Set([
   'client-certificate',
 ]);
 
-/** 4.x: everything at the GSQL server, under `/gsql/v1`. */
+/** The protocol of 4.x: every request goes to the GSQL server, under `/gsql/v1`. */
 export function protocolV4(session: Session): Protocol {
-  /** Password first, then secret. The connection's token is left to `serviceLogin`. */
+  /** Logs in with the password, else with the secret. Only `serviceLogin` also uses the connection's token. */
   const login = (): Authorization | undefined =>
     session.basicLogin() ?? (session.secret && bySecret(session.secret));
 
@@ -58,7 +58,8 @@ export function protocolV4(session: Session): Protocol {
       authorization: serviceLogin(),
     });
 
-  // Early 4.x has no REST calls for secrets: it answers 404, and nothing has happened.
+  // Early 4.x has no REST endpoints for secrets. It answers 404 and has done nothing, so a GSQL statement is sent
+  // instead.
   const byStatement = () =>
     gsqlSecrets((statement, operation, alias = '') =>
       call({
@@ -94,7 +95,7 @@ export function protocolV4(session: Session): Protocol {
     const { code, message } = envelope;
     const refused = { status: reply.status, code, message };
     const means = meaningOf(request, refused);
-    // A refused login says nothing about the token.
+    // If the login was refused, the answer says nothing about the token.
     const ofLogin =
       means !== undefined && OF_LOGIN.has(means) && !/\btoken\b/i.test(withoutNames(message, request));
     const ofServer = reply.status >= 500 || (means !== undefined && OF_SERVER.has(means));
@@ -127,7 +128,7 @@ export function protocolV4(session: Session): Protocol {
       if (isNoSuchPath(reply)) return byStatement().dropSecret(alias);
       const refused = refusalOf(request, reply);
       if (refused === undefined) return 'dropped';
-      // The words for an unknown alias are nowhere documented; the list is.
+      // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
       const mayBeMissing =
         reply.status < 500 && (refused.code === 'SERVER_ERROR' || refused.code === 'NOT_FOUND');
       if (!mayBeMissing || isListed(await listSecrets(), alias)) throw refused;
@@ -187,7 +188,7 @@ function tokenLogin(session: Session, token: BoundCredential | undefined): Autho
   return minor > 1 || (minor === 1 && patch >= 2) ? { scheme: 'Bearer', credential: token } : undefined;
 }
 
-/** 404 from a program that does not know the path; an answer to the call itself is an envelope. */
+/** Whether the server does not have this path. A 404 that answers the request itself comes as a JSON envelope. */
 function isNoSuchPath(reply: HttpReply): boolean {
   return reply.status === 404 && readEnvelope(reply) === undefined;
 }
@@ -199,7 +200,10 @@ function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | und
   return refused ? refusal(request, { status: reply.status, code, message }) : undefined;
 }
 
-/** Lists come as a list, or (by the documentation) as one object. The values are whole, so they stay wrapped. */
+/**
+ * Reads a list of secrets, which is a JSON list or (by the documentation) one object. The values are not masked, so
+ * they are wrapped in Sensitive.
+ */
 function readSecrets(request: HttpRequest, reply: HttpReply): { alias: string; value: Sensitive }[] {
   const { results } = expectFields(request, reply);
   const isNothing = results === undefined || (isRecord(results) && Object.keys(results).length === 0);

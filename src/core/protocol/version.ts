@@ -1,13 +1,13 @@
 import { GraphException } from '../errors.js';
 
-/** Named after the first version of each: 3.0 to 3.4, 3.5 to 3.11, 4.x. */
+/** The generations of servers, named after the first version of each: 3.0 to 3.4, 3.5 to 3.11, 4.x. */
 export type Generation = '3.0' | '3.5' | '4';
 
 /** The differences between versions. Callers check these capabilities and never compare version numbers. */
 export interface Capabilities {
-  /** A token can be given a new life. */
+  /** A token can be refreshed, so that it expires later. */
   readonly canRefresh: boolean;
-  /** Secrets, and tokens minted by password, belong to a graph, which has to be named. */
+  /** Secrets, and tokens minted by password, belong to a graph, which must be named. */
   readonly secretsNeedGraph: boolean;
   /** A secret logs in at the GSQL server, so that secret commands need no password. */
   readonly secretLogsIn: boolean;
@@ -17,7 +17,7 @@ export interface Capabilities {
   readonly sameTokenWithinOneSecond: boolean;
   /** A mint by password makes the server create a secret with a generated alias. */
   readonly mintByPasswordCreatesSecret: boolean;
-  /** A revoked token takes a place on the user's block list, which is small. */
+  /** A revoked token takes one of the few places on the user's block list. */
   readonly revocationFillsBlockList: boolean;
   /** The unit of the lifetime is disputed: seconds or milliseconds. */
   readonly lifetimeUnitVaries: boolean;
@@ -64,7 +64,7 @@ export const CAPABILITIES: Readonly<Record<Generation, Capabilities>> = {
   '4': CAPABILITIES_4,
 };
 
-/** The hint of every error that a version of the user's would mend, and the option it goes to. */
+/** The hint for every error that the user can avoid by giving the version, and the option that the hint is about. */
 export const GIVE_VERSION_HINT = 'Say which it is, for example 3.10.1, 3 or 4.';
 export const OPTION = 'serverVersion';
 
@@ -73,8 +73,9 @@ export function serverVersion(generation: Generation, version: string): ServerVe
 }
 
 /**
- * `auto` is undefined; `3` is 3.5 or later, `4` is 4.x, and `X.Y` or `X.Y.Z` is itself.
- * Throws USAGE on anything else, UNSUPPORTED on versions other than 3.x and 4.x.
+ * Parses the option `serverVersion`. `auto` gives undefined, `3` means 3.5 or later, `4` means 4.x, and `X.Y` or
+ * `X.Y.Z` means that version.
+ * Throws USAGE on anything else, and UNSUPPORTED on versions other than 3.x and 4.x.
  */
 export function parseVersionOption(text: string): ServerVersion | undefined {
   if (text === 'auto') return undefined;
