@@ -59,10 +59,7 @@ async function mintToken(settings: Settings, version: ServerVersion): Promise<Mi
   const { connection, secret } = settings;
   if (!version.lifetimeUnitVaries) return connection.mintToken({ secret, lifetime: settings.lifetime });
   const lifetime = settings.revoke ? jitterLifetime(settings.lifetime) : settings.lifetime;
-  const minted = await connection.mintToken({ secret, lifetime });
-  const isThousandth = lifetime - minted.grantedSeconds > 10 && minted.grantedSeconds < lifetime / 500;
-  // The server counts the lifetime in milliseconds. This token ends by itself.
-  return isThousandth ? connection.mintToken({ secret, lifetime, lifetimeUnit: 'ms' }) : minted;
+  return connection.mintToken({ secret, lifetime });
 }
 
 /**

@@ -1,8 +1,11 @@
 import fs from 'node:fs';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { readSettings } from '../../src/action/inputs.js';
 import { mint } from '../../src/action/request-token.js';
 import { revoke } from '../../src/action/revoke.js';
 import { log, type Runner } from '../../src/action/runner.js';
+import { start } from '../../src/action/start.js';
+import { GraphException } from '../../src/core/errors.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { playJob } from '../helpers/runner.js';
 
@@ -38,6 +41,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
   test.each([
     ['a secret', { secret: SECRET }],
     ['a secret that ends with a line break', { secret: `${SECRET}\n` }],
+    ['a secret that ends with a line break of Windows', { secret: `${SECRET}\r\n` }],
     ['user name and password', { username: 'tigergraph', password: PASSWORD }],
   ])('%s gives a token for the job, which the post step revokes', async (_name, credential) => {
     const { addresses, accepts } = await database(version);
@@ -262,6 +266,51 @@ test.each(['http://graph.example.com', 'http://127.0.0.1.example.com', 'http://l
     expect(job.log()).toContain(`${host}:14240 is not encrypted`);
   },
 );
+
+test('plain http to the REST server alone is a warning, too', async () => {
+  const job = playJob();
+  const stopped = AbortSignal.abort();
+  const inputs = { 'gsql-url': 'https://graph.example.com', 'rest-url': 'http://graph.example.com:9000' };
+  await job.run((runner) => mint(runner, { timeoutMs: 1000, signal: stopped }), {
+    ...inputs,
+    secret: SECRET,
+  });
+  expect(job.log()).toContain('http://graph.example.com:9000 is not encrypted');
+});
+
+test.each([
+  ['90', 90],
+  ['90s', 90],
+  ['5m', 300],
+  ['3h', 10_800],
+  ['2d', 172_800],
+  ['1w', 604_800],
+])('the lifetime %s is one of %i seconds', (lifetime, seconds) => {
+  const env = { INPUT_HOST: 'http://127.0.0.1', INPUT_SECRET: SECRET, INPUT_LIFETIME: lifetime };
+  expect(readSettings({ env, write: () => {} }, { timeoutMs: 1000 }).lifetime).toBe(seconds);
+});
+
+test('a step that fails writes one line and fails the job; one that works does neither', async () => {
+  const written: string[] = [];
+  const stdout = vi
+    .spyOn(process.stdout, 'write')
+    .mockImplementation((text) => written.push(String(text)) > 0);
+  const before = process.exitCode;
+  try {
+    await start(async () => {});
+    expect(process.exitCode).toBe(before);
+    await start(async () => {
+      throw new GraphException('AUTH_FAILED', 'k3v9 was refused');
+    });
+    expect(process.exitCode).toBe(1);
+  } finally {
+    stdout.mockRestore();
+    process.exitCode = before;
+  }
+  expect(written).toEqual([
+    expect.stringMatching(/^::error::graphcred: AUTH_FAILED: The server refused .*\n$/),
+  ]);
+});
 
 test('a server that counts the lifetime in milliseconds is asked once more', async () => {
   const { sandbox, addresses, accepts } = await database('4.1.2', { lifetimeUnit: 'ms' });

@@ -1,7 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { generate } from 'selfsigned';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { judgeClock } from '../../src/cli/doctor/check.js';
+import { resolveName } from '../../src/cli/doctor/reach.js';
 import { bench, type RunOptions } from '../helpers/cli.js';
 
 const IDS =
@@ -13,6 +15,8 @@ interface Finding {
   cause: string;
   fix: string;
 }
+
+const causeOf = ({ checks }: { checks: Finding[] }, id: string) => checks.find((one) => one.id === id)?.cause;
 
 async function ready(options: Parameters<typeof bench>[0] = {}) {
   const made = await bench(options);
@@ -80,12 +84,34 @@ test('ports that are closed, and a name that does not exist', async () => {
   const closed = 'http://127.0.0.1:1';
   const service = await examine({ env: { GRAPHCRED_GSQL_URL: closed } });
   expect(service).toMatchObject({ status: 7, failing: ['service-port'] });
+  expect(causeOf(service, 'service-port')).toBe('port 1 of 127.0.0.1 refuses connections');
   expect(service.verdicts).toMatchObject({ version: 'skipped', credential: 'skipped', store: 'ok' });
   const rest = await examine({ env: { GRAPHCRED_REST_URL: closed } });
   expect(rest).toMatchObject({ status: 7, failing: ['rest-port'] });
   expect(rest.verdicts).toMatchObject({ 'rest-auth': 'skipped', credential: 'ok' });
   const name = await examine({ env: { GRAPHCRED_GSQL_URL: 'http://nowhere.invalid:14240' } });
   expect(name).toMatchObject({ status: 7, failing: ['dns'] });
+});
+
+test('a name that does not exist is told from name servers that do not answer', async () => {
+  const dns = process.getBuiltinModule('node:dns').promises;
+  const lookup = vi.spyOn(dns, 'lookup');
+  onTestFinished(() => lookup.mockRestore());
+  lookup.mockRejectedValueOnce(Object.assign(new Error('no'), { code: 'ENOTFOUND' }));
+  expect(await resolveName('db.example', 5000)).toMatchObject({
+    cause: 'there is no host db.example',
+    fix: expect.stringContaining('check the name'),
+  });
+  lookup.mockRejectedValueOnce(Object.assign(new Error('no'), { code: 'EAI_AGAIN' }));
+  expect(await resolveName('db.example', 5000)).toMatchObject({
+    cause: 'the name db.example cannot be looked up (EAI_AGAIN)',
+    fix: expect.stringContaining('name servers'),
+  });
+});
+
+test('of two clocks, doctor says which way the one of the server is wrong', () => {
+  expect(judgeClock(1_000_100, 1_000_000_000, 'server').cause).toBe("the server's clock is 100 s ahead");
+  expect(judgeClock(999_900, 1_000_000_000, 'server').cause).toBe("the server's clock is 100 s behind");
 });
 
 test('a proxy that is not one shows no password', async () => {

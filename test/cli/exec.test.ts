@@ -149,6 +149,14 @@ describe('in this process', () => {
     TG_API_TOKEN: CANARY,
   };
 
+  test('--version behind the command is the command’s own, and the command runs in the folder of the call', async () => {
+    const b = await bench();
+    const there = temporaryHome();
+    const argv = ['exec', '--', 'sh', '-c', 'echo "$1" > said', 'sh', '--version'];
+    expect(await b.run(argv, { cwd: there })).toMatchObject({ status: 0, stdout: '' });
+    expect(fs.readFileSync(path.join(there, 'said'), 'utf8')).toBe('--version\n');
+  });
+
   test('a command gets a token and none of the credentials it was made with', async () => {
     const b = await bench({ secrets: [{ alias: 'ci', value: CANARY, user: 'tigergraph', graph: 'demo' }] });
     const seen = await environmentOf(b, ['exec', '--store', 'none'], {

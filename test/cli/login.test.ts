@@ -1,6 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { type LoggedIn, proveGraph } from '../../src/cli/login/prove.js';
+import type { Session } from '../../src/cli/session/types.js';
 import { bench } from '../helpers/cli.js';
 
 const profilesOf = (home: string) =>
@@ -92,4 +94,72 @@ test('a word too many hints at -p', async () => {
   const { status, stderr } = await run('login prod');
   expect(status).toBe(2);
   expect(stderr).toContain('graphcred login -p NAME');
+});
+
+test('of a secret in a variable login gets no token, for the next command mints by itself', async () => {
+  const { run, json } = await bench();
+  const secret = (await run('secret create mine')).stdout.trim();
+  const env = { GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET: secret };
+  expect(await run('login -p dev', { env })).toMatchObject({ status: 0 });
+  expect(await json('token list')).toMatchObject({ tokens: [] });
+});
+
+test('a secret that another REST server’s login saved does not become the profile’s', async () => {
+  const { run, home } = await bench();
+  await run('secret create mine --save');
+  const elsewhere = { env: { GRAPHCRED_REST_URL: 'http://127.0.0.1:1' } };
+  expect(await run('login -p there', elsewhere)).toMatchObject({ status: 0 });
+  expect(profilesOf(home).there).not.toHaveProperty('secretAlias');
+  expect(await run('login -p here')).toMatchObject({ status: 0 });
+  expect(profilesOf(home).here).toMatchObject({ secretAlias: 'mine' });
+});
+
+test('--save-password with a store that cannot be used writes no profile', async () => {
+  const { run, home } = await bench();
+  const env = { GRAPHCRED_STORE_KEY_FILE: path.join(home, 'missing', 'key') };
+  fs.writeFileSync(path.join(home, 'missing'), '');
+  expect((await run('login -p dev --save-password', { env })).status).toBe(6);
+  expect(fs.existsSync(path.join(home, '.config/graphcred/config.json'))).toBe(false);
+});
+
+test('a generated secret is dropped again only if nobody else’s can be meant', async () => {
+  const listed = (...aliases: string[]) => aliases.map((alias) => ({ alias, masked: '****' }));
+  for (const [now, dropped] of [
+    [['AUTO_GENERATED_ALIAS_old', 'AUTO_GENERATED_ALIAS_new', 'theirs'], ['AUTO_GENERATED_ALIAS_new']],
+    [['AUTO_GENERATED_ALIAS_old', 'AUTO_GENERATED_ALIAS_new', 'AUTO_GENERATED_ALIAS_other'], []],
+  ]) {
+    const gone: string[] = [];
+    const connection = {
+      mintToken: async () => {},
+      listSecrets: async () => listed(...(now as string[])),
+      dropSecrets: async (aliases: string[]) => gone.push(...aliases),
+    };
+    const login = {
+      connected: { connection, version: { secretsNeedGraph: false } },
+      credential: { kind: 'password' },
+      taken: new Set(['AUTO_GENERATED_ALIAS_old']),
+    };
+    const session = { graph: 'demo', timeLeft: { ms: 0 }, timeoutMs: 1, invocation: {} };
+    await proveGraph(session as unknown as Session, login as unknown as LoggedIn, undefined);
+    expect(gone).toEqual(dropped);
+  }
+});
+
+test('a given secret takes its name from the server only where one listed mask fits', async () => {
+  const secrets = ['one', 'two'].map((alias) => ({
+    alias,
+    value: `k3v${alias}q2m8x1c7b5n4l6h0g3f2d8s9a1p4`,
+    user: 'tigergraph',
+    graph: 'demo',
+  }));
+  const stdin = String(secrets[0]?.value);
+  for (const [seed, name] of [
+    [secrets, 'login'],
+    [secrets.slice(0, 1), 'one'],
+  ] as const) {
+    const { run, home } = await bench({ serverVersion: '4.1.2', secrets: seed });
+    const given = { stdin, env: { GRAPHCRED_PASSWORD: '' } };
+    expect(await run('login -p dev --secret-stdin', given)).toMatchObject({ status: 0 });
+    expect(profilesOf(home).dev).toMatchObject({ secretAlias: name });
+  }
 });

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { dropEach } from '../../src/cli/secret/drop-each.js';
+import type { Login } from '../../src/cli/secret/prepare.js';
 import { bench } from '../helpers/cli.js';
 
 // holds: C2.13
@@ -84,4 +86,30 @@ test('the hint after a prune that failed half-way used to leave out the profile 
   const half = await run('secret prune -y -p social');
   expect(half.status).toBe(10);
   expect(half.stderr).toMatch(/see what is left: graphcred secret list -p social\n$/);
+});
+
+test('of a drop without an answer it is said that it may have been done, and what was not tried', async () => {
+  const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
+  for (const alias of ['a', 'b', 'c', 'd']) await run(`secret create ${alias}`);
+  sandbox.addFault({ action: 'drop-after', route: 'DELETE /gsql/v1/secrets', nth: 2 });
+  const { status, stderr } = await run('secret drop a b c d --yes');
+  expect(status).toBe(10);
+  expect(stderr).toMatch(/b may have been dropped: .* Not tried: c, d\.\nhint: dropped before it: a; see/);
+  sandbox.addFault({ action: 'drop-before', route: 'DELETE /gsql/v1/secrets', nth: 1 });
+  expect((await run('secret drop c d --yes')).stderr).toMatch(/c (?:may have been|was not) dropped/);
+});
+
+test('each of several drops has the whole time limit for itself', async () => {
+  const session = { invocation: {}, progress: {}, timeLeft: { ms: 0 }, timeoutMs: 20_000 };
+  const left: number[] = [];
+  const connection = {
+    dropSecrets: async (dropped: string[]) => {
+      left.push(session.timeLeft.ms);
+      session.timeLeft.ms -= 15_000;
+      return { dropped, missing: [] };
+    },
+  };
+  const done = await dropEach({ session, connection } as unknown as Login, ['a', 'b', 'c']);
+  expect(done.dropped).toEqual(['a', 'b', 'c']);
+  expect(left).toEqual([20_000, 20_000, 20_000]);
 });
