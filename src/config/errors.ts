@@ -1,7 +1,7 @@
 import { GraphException } from '../core/errors.js';
 import { type ChosenProfile, type ConfigKey, isInFile, type Settings } from './keys.js';
 
-/** What is wrong with a setting of a config file. Says nothing of its value, which may be a password. */
+/** The error for a setting of a config file. It never shows the value, which may be a password. */
 export function keyError(
   file: string,
   line: number | undefined,
@@ -13,7 +13,7 @@ export function keyError(
   return new GraphException('CONFIG_INVALID', `${place(file, line)}: ${what} ${problem}.`, { hint });
 }
 
-/** A config file that its parser does not take. */
+/** The error for a config file that cannot be parsed. */
 export function formatError(file: string, line: number | undefined, format: string): GraphException {
   return new GraphException('CONFIG_INVALID', `${place(file, line)}: this is not valid ${format}.`, {
     hint: 'correct the file, or name another one with --config',
@@ -21,6 +21,7 @@ export function formatError(file: string, line: number | undefined, format: stri
 }
 
 /**
+ * The error for a profile that does not exist.
  * @param file the config file in force
  * @param names its profiles
  * @param hidden the user's own config file, when `file` is another one
@@ -40,7 +41,10 @@ export function noSuchProfile(
   });
 }
 
-/** @throws GraphException USAGE when a flag or variable set the value, CONFIG_INVALID when a file did */
+/**
+ * Throws the error for a value that is not valid.
+ * @throws GraphException USAGE when a flag or variable set the value, CONFIG_INVALID when a file did
+ */
 export function refuseValue(settings: Settings, key: ConfigKey, problem: string, hint: string): never {
   const setting = settings.all[key][0];
   const fromFile = isInFile(setting?.level);
@@ -52,7 +56,7 @@ function place(file: string, line: number | undefined): string {
   return line === undefined ? file : `${file}, line ${line}`;
 }
 
-/** A plain name as it is; any other in quotes, with what cannot be seen spelt out. */
+/** Returns a plain name unchanged, and any other in quotes with its invisible characters escaped. */
 function shown(name: string): string {
   if (/^[\w-]{1,80}$/.test(name)) return name;
   const short = name.length > 80 ? `${name.slice(0, 79)}…` : name;

@@ -25,10 +25,10 @@ export interface FindOptions {
 }
 
 /**
- * Every file that may be the config file in force, in the order of precedence. Only data formats are ever looked for,
- * and nothing is imported or executed to find one. The search goes up to the home folder, or to the root when it
- * began outside it.
- * @throws GraphException CONFIG_INVALID when one folder holds two, or when the named file is not there
+ * Every file that may be the config file in force, highest priority first. Only data formats are looked for, and no
+ * file is imported or executed in the search. The search goes up to the home folder, or to the root when it began
+ * outside the home folder.
+ * @throws GraphException CONFIG_INVALID when one folder holds two, or when the named file does not exist
  */
 export function* findConfigs({ named, cwd, home, configDir }: FindOptions): Generator<ConfigLocation> {
   if (named !== undefined && named !== NO_PROJECT_FILE) {
@@ -77,17 +77,17 @@ function onlyFile(dir: string, names: readonly string[]): string | undefined {
 }
 
 function isFile(file: string): boolean {
-  // Usually there is none, and existsSync answers that at a tenth of the cost.
+  // Usually the file does not exist, and existsSync finds that out at a tenth of the cost of stat.
   if (!fs.existsSync(file)) return false;
   try {
     return fs.statSync(file).isFile();
   } catch {
-    // A folder that may not be entered counts as empty.
+    // A folder that the user may not enter counts as empty.
     return false;
   }
 }
 
-/** The folder without symbolic links: a home may be one, and the working directory never is. */
+/** Resolves symbolic links, because the home folder may be one while the working directory is always resolved. */
 function realFolder(dir: string): string {
   try {
     return fs.realpathSync(dir);

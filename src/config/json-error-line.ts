@@ -3,12 +3,15 @@ const TOKEN =
   /[{}[\],:]|"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?|true|false|null/uy;
 
 /**
- * The line, from 1, in which `text` stops being JSON. JSON.parse is no help: its words differ from one runtime
- * and version to the next, and often name no place at all.
+ * Returns the line, from 1, at which `text` stops being JSON. The message of JSON.parse differs between runtimes and
+ * versions, and often names no position.
  */
 export function jsonErrorLine(text: string): number {
   const open: string[] = [];
-  /** What may come: a value, a key, a colon, what follows a value; and whether the bracket may close at once. */
+  /**
+   * What the parser expects next: a value, a key, a colon, or what follows a value; and whether the bracket may close
+   * at once.
+   */
   let next: 'value' | 'key' | 'colon' | 'more' = 'value';
   let empty = false;
   let at = 0;

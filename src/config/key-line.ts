@@ -1,13 +1,13 @@
-/** So many characters are parsed at most in search of a line, however long the file and however common the word. */
+/** The search for a line parses at most this many characters, however long the file and however frequent the word. */
 const BUDGET = 2_000_000;
-/** What may be a key, also one that is spelt with escapes or, like 0x1f, differently from what it means. */
+/** Matches what may be a key, including one written with escapes or in another notation, such as 0x1f. */
 const TOKEN =
   /"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\n]|''){0,200}'|[^\s"'{}[\],?:#][^\n"'{}[\],?:#]{0,200}(?=:)/g;
 
 /**
- * The line (from 1) of the last key of `path` in `text`; undefined if it cannot be found. Each occurrence of the word
- * is replaced by another word and the text parsed again: where the key of that table changed its name, the key is
- * found. So comments, values and equal keys elsewhere need no special case.
+ * Returns the line (from 1) of the last key of `path` in `text`; undefined if it cannot be found. Each occurrence of
+ * the word is replaced by another word and the text is parsed again: if the key in that table has changed its name,
+ * this occurrence is the key. So comments, values and equal keys elsewhere need no special case.
  */
 export function lineOfKey(
   text: string,
@@ -25,7 +25,7 @@ export function lineOfKey(
     const instead = word !== key && /^["']/.test(word) ? `"${probe}"` : probe;
     const changed = text.slice(0, at) + instead + text.slice(at + word.length);
     const table = tableAt(path.slice(0, -1), () => parse(changed));
-    // In JSON another of the same name may be there still.
+    // In JSON the table may still contain a second key of the same name.
     if (table && Object.hasOwn(table, probe) && (word === key || !Object.hasOwn(table, key)))
       return text.slice(0, at).split(/\r\n?|\n/).length;
   }
@@ -42,7 +42,7 @@ function literally(text: string, key: string): Place[] {
   return key === '' ? [] : places(text, pattern);
 }
 
-/** Searched from the end: of duplicate keys JSON takes the last one. */
+/** Returns the occurrences from the last to the first, because JSON uses the last of duplicate keys. */
 function places(text: string, pattern: RegExp): Place[] {
   return [...text.matchAll(pattern)].map(({ 0: word, index }) => ({ word, at: index })).reverse();
 }
@@ -52,7 +52,7 @@ function tableAt(path: readonly string[], parse: () => unknown): object | undefi
   try {
     value = parse();
   } catch {
-    // With the other word this is a file no more.
+    // With the other word the text cannot be parsed, so this occurrence is not the key.
     return undefined;
   }
   for (const name of path) {

@@ -83,7 +83,7 @@ export const SETTINGS: Readonly<Record<ConfigKey, SettingSpec>> = TABLE;
 export const PRECEDENCE = ['flag', 'variable', 'tgVariable', 'profile', 'fileDefaults', 'default'] as const;
 export type Level = (typeof PRECEDENCE)[number];
 
-/** Whether a value of this level stands in the config file. */
+/** Whether a value of this level was set in the config file. */
 export function isInFile(level: string | undefined): boolean {
   return level === 'profile' || level === 'fileDefaults';
 }
@@ -94,7 +94,7 @@ export function isLiteralCredential(key: ConfigKey, value: string | readonly str
   return key === 'password' || key === 'secret';
 }
 
-/** Settings that say where a database is. A new address replaces all of them. */
+/** Settings that give the address of a database. A new address replaces all of them. */
 export const ADDRESS_KEYS = ['host', 'restPort', 'gsqlPort', 'restUrl', 'gsqlUrl'] as const;
 /** Settings that belong to the database at an address: they are dropped when the address is replaced. */
 export const KEYS_OF_ADDRESS: readonly ConfigKey[] = [
@@ -109,7 +109,7 @@ export const KEYS_OF_ADDRESS: readonly ConfigKey[] = [
   'secretAlias',
 ];
 
-/** Values as written: numbers stay text, so that a flag, a variable and a file are read alike. */
+/** The values as written. Numbers stay text, so that flags, variables and files are read in the same way. */
 export type ConfigValues = { [K in ConfigKey]?: string | string[] };
 
 export interface ConfigFile {
@@ -136,7 +136,7 @@ export interface Settings {
   readonly file: LoadedFile | undefined;
   readonly profile: ChosenProfile;
   readonly profileNames: readonly string[];
-  /** Every value set for a setting, highest priority first; the first one is in force. */
+  /** Every value that was set for a setting, highest priority first; the first one is in force. */
   readonly all: Readonly<Record<ConfigKey, readonly SourcedValue[]>>;
   /** Notes for `-v`: what was ignored, and why. Never a value. */
   readonly notes: readonly string[];

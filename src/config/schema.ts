@@ -41,7 +41,7 @@ export function checkConfig(
   };
 }
 
-/** Settings that stand in a table of their own. */
+/** Settings that are grouped in a table, such as `tls`. */
 const TABLES: Readonly<Record<string, string>> = {
   tls: 'ca, cert, key or insecure',
   redis: 'url, username, passwordFile, ca or sentinelMaster',
@@ -81,7 +81,7 @@ function take(values: ConfigValues, key: string, value: unknown, path: readonly 
     if (typeof value !== 'boolean') fail(path, 'is neither true nor false');
     values[name] = String(value);
   } else if (value === '' && kind === 'text') {
-    // An empty text counts as not set, as in a variable.
+    // An empty text counts as not set, as it does in a variable.
     delete values[name];
   } else if (typeof value === 'string' || typeof value === 'number') {
     if (value === '') fail(path, 'is empty', 'remove the key, or give it a value');
@@ -92,7 +92,7 @@ function take(values: ConfigValues, key: string, value: unknown, path: readonly 
   }
 }
 
-/** Dates and bytes, which YAML has as well, are no tables. */
+/** Whether a value is a table. YAML also has dates and bytes, which are objects but not tables. */
 function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

@@ -81,7 +81,10 @@ export function hiddenUserConfig(input: SettingsInput, file: LoadedFile | undefi
   return own === file?.path ? undefined : own;
 }
 
-/** @throws GraphException CONFIG_INVALID naming file, key and line */
+/**
+ * Reads and checks a config file.
+ * @throws GraphException CONFIG_INVALID naming file, key and line
+ */
 export async function loadConfig(
   { path: file, text: source, stat }: UntrustedFile,
   uid: number | undefined,
@@ -92,7 +95,7 @@ export async function loadConfig(
 }
 
 /**
- * Every setting with its value, its source and what it shadows.
+ * Resolves every setting to its value, its source and the values of lower priority.
  * @param options.newProfile the profile is about to be created, so it need not exist
  * @throws GraphException NOT_FOUND when there is no such profile
  */
@@ -147,8 +150,8 @@ const ON = ['1', 'true', 'yes', 'on'];
 const OFF = ['0', 'false', 'no', 'off'];
 
 /**
- * A setting that is a switch.
- * @throws GraphException USAGE, CONFIG_INVALID for any other word
+ * Whether a setting that is a switch is on.
+ * @throws GraphException USAGE, CONFIG_INVALID for a value that is neither on nor off
  */
 export function isOn(settings: Settings, key: ConfigKey): boolean {
   const word = settingText(settings, key)?.toLowerCase();
@@ -157,7 +160,10 @@ export function isOn(settings: Settings, key: ConfigKey): boolean {
   return refuseValue(settings, key, 'is not a switch', `write one of: ${[...ON, ...OFF].join(', ')}`);
 }
 
-/** @throws GraphException CONFIG_INVALID for what is no regular file, cannot be read or is too large */
+/**
+ * Reads the text of a config file.
+ * @throws GraphException CONFIG_INVALID when it is not a regular file, cannot be read or is too large
+ */
 export function readConfig({ path: file }: ConfigLocation): { text: string; stat: fs.Stats } {
   let fd: number;
   try {
@@ -187,7 +193,7 @@ function unreadable(file: string): GraphException {
   });
 }
 
-/** Someone who can change a file that holds a credential can change the address it is sent to. */
+/** Refuses a file with a credential that others can write, because they could change the address it is sent to. */
 function refuseWritableLiterals(
   file: string,
   config: ConfigFile,

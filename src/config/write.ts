@@ -4,7 +4,7 @@ import { GraphException } from '../core/errors.js';
 import { renameOver, temporaryName } from '../files/private-files.js';
 import { checkConfig } from './schema.js';
 
-/** The keys `login` writes. Never a credential. */
+/** What `login` writes to a profile. It is never a credential. */
 export type ProfileToWrite = Readonly<Record<string, string | number | Readonly<Record<string, string>>>>;
 
 export interface ProfileChange {
@@ -17,7 +17,7 @@ export interface ProfileChange {
 
 type Config = Record<string, unknown>;
 
-/** Does the work while no other process does the same under this lock file. */
+/** Runs `work` while no other process runs anything under the same lock file. */
 export type WithLock = (lockFile: string, work: () => void) => Promise<void>;
 
 /**
@@ -75,7 +75,7 @@ export function writeDefaultProfile(configDir: string, name: string, withLock: W
 }
 
 /**
- * Takes a profile out of the user's file.
+ * Removes a profile from the user's file.
  * @throws GraphException as `writeProfile`
  */
 export function removeProfile(configDir: string, name: string, withLock: WithLock): Promise<string> {
@@ -118,7 +118,7 @@ async function edit(
   return file;
 }
 
-/** A symbolic link stays a link: the file that it points to is replaced. */
+/** Follows a symbolic link, so that the file it points to is replaced and the link stays. */
 function followed(file: string): string {
   try {
     return fs.realpathSync(file);
@@ -127,7 +127,7 @@ function followed(file: string): string {
   }
 }
 
-/** Replaces a file of the user as a whole, or changes nothing. Throws CONFIG_INVALID. */
+/** Replaces a file of the user completely, or leaves it unchanged. Throws CONFIG_INVALID. */
 export function replaceFile(file: string, text: string): void {
   const temporary = temporaryName(file);
   try {
@@ -138,7 +138,7 @@ export function replaceFile(file: string, text: string): void {
     try {
       fs.unlinkSync(temporary);
     } catch {
-      // It was never made.
+      // The temporary file was never created.
     }
     const { code } = error as NodeJS.ErrnoException;
     throw new GraphException('CONFIG_INVALID', `${file} cannot be written (${code}).`, {
@@ -159,7 +159,7 @@ function readExisting(file: string): Record<string, unknown> {
   }
   try {
     const data: unknown = JSON.parse(text.replace(/^\ufeff/, '').trim() || '{}');
-    // An empty document, which the reader takes for no settings at all.
+    // The reader takes `null` for a file without settings, so here it becomes an empty object.
     checkConfig(file, data);
     return (data ?? {}) as Record<string, unknown>;
   } catch (error) {

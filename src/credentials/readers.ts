@@ -29,7 +29,7 @@ export async function readBounded(file: string, { maxBytes, timeoutMs }: ReadLim
     const stat = fs.fstatSync(fd);
     if (!stat.isFile() && !stat.isFIFO()) throw new Error('neither a file nor a pipe');
     if (stat.isFile() && stat.size > maxBytes) throw new Error('too large');
-    // A FIFO with a name may still get its writer; a pipe of the shell's has had it.
+    // A named FIFO may still get a writer; a pipe that the shell made already has one.
     const mayBegin = stat.isFIFO() && !/^\/(dev|proc)\//.test(file);
     const chunks: Buffer[] = [];
     for (let size = 0; ; ) {
@@ -77,12 +77,18 @@ function trimmed(text: string, from: string): Sensitive {
 /** Reads a stream to its end, within the limits. */
 export type ReadStdin = (limits: ReadLimits) => Promise<string>;
 
-/** @throws GraphException INPUT_REQUIRED when it is empty, TIMEOUT, USAGE */
+/**
+ * Reads a credential from stdin.
+ * @throws GraphException INPUT_REQUIRED when it is empty, TIMEOUT, USAGE
+ */
 export async function fromStdin(read: ReadStdin, flag: string, timeoutMs: number): Promise<Sensitive> {
   return trimmed(await read({ maxBytes: MAX_BYTES, timeoutMs }), `stdin (${flag})`);
 }
 
-/** @throws GraphException INPUT_REQUIRED when it cannot be read or is empty */
+/**
+ * Reads a credential from a file.
+ * @throws GraphException INPUT_REQUIRED when it cannot be read or is empty
+ */
 export async function fromFile(file: string, label: string, timeoutMs: number): Promise<Sensitive> {
   let text: string;
   try {
@@ -97,8 +103,8 @@ export async function fromFile(file: string, label: string, timeoutMs: number): 
 
 /**
  * Runs a program that prints a credential, without a shell, for at most 30 seconds.
- * @param options `say` receives what it wrote to stderr, redacted, when it succeeds
- * @throws GraphException INPUT_REQUIRED, with those words, when it does not; USAGE
+ * @param options `say` receives what the program wrote to stderr, redacted, when it succeeds
+ * @throws GraphException INPUT_REQUIRED, with that text, when the program fails; USAGE
  */
 export async function fromCommand(
   command: readonly string[],
@@ -121,7 +127,8 @@ export async function fromCommand(
       cwd: options.cwd,
       env: options.env as NodeJS.ProcessEnv,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own, so that its helpers can be ended with it. On Windows that would be a window of its own.
+      // The program gets its own process group, so that its helper processes can be ended with it. On Windows it would
+      // get its own window.
       detached: process.platform !== 'win32',
       windowsHide: true,
     }),
@@ -141,7 +148,7 @@ interface Outcome {
   signal: NodeJS.Signals | null;
   stdout: string;
   stderr: string;
-  /** Why it was not left to end by itself. */
+  /** Why the program was stopped, if it was. */
   stopped?: string;
   error?: NodeJS.ErrnoException;
 }
@@ -152,7 +159,7 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
     let child: ChildProcess | undefined;
     const kill = () => {
       try {
-        // The whole group: a helper of the helper may hold the pipe open.
+        // The whole group is killed, because a helper process of the program may keep the pipe open.
         if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
       } catch {
         child?.kill('SIGKILL');
@@ -166,13 +173,13 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
       child?.stderr?.destroy();
     };
     const timer = setTimeout(() => stop('gave no answer in 30 seconds'), COMMAND_MS);
-    // In a group of its own it does not hear Ctrl-C, and would go on without us.
+    // The program is in another process group, so a Ctrl-C does not reach it and it would run on without us.
     const killWithParent = (signal: NodeJS.Signals) => {
       kill();
       done({});
       process.kill(process.pid, signal);
     };
-    // Before it starts: a signal in between would end graphcred alone.
+    // The listeners are added before the program starts, because a signal in between would end graphcred alone.
     for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
     const done = (end: Partial<Outcome>) => {
       clearTimeout(timer);
@@ -198,8 +205,8 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
 }
 
 /**
- * Hides every word long enough to be a credential, and leaves ordinary words.
- * @param values hidden too, unless they are as short as a word
+ * Hides every word that is long enough to be a credential, and keeps ordinary words.
+ * @param values other texts to hide, unless they are as short as a word
  */
 export function redact(text: string, values: readonly string[] = []): string {
   let rest = text;

@@ -22,15 +22,20 @@ export type BoundTo = Servers | 'in force';
 export interface CredentialSource {
   readonly kind: CredentialKind;
   readonly level: CredentialLevel;
-  /** For people: `--password-stdin`, `GRAPHCRED_SECRET`, `profile prod: secretCommand`. */
+  /**
+   * Where the credential was set, for messages: `--password-stdin`, `GRAPHCRED_SECRET`, `profile prod: secretCommand`.
+   */
   readonly label: string;
-  /** Identifies the value where reading it would be slow: the words of the command, the name of the saved secret. */
+  /**
+   * Identifies the value without reading it, where reading is slow: the words of the command, the name of the saved
+   * secret.
+   */
   readonly reference?: string;
-  /** Whose secret or password it is, when the source knows. */
+  /** The user whose secret or password it is, when the source knows. */
   readonly username?: string;
   /** The name of a saved secret. */
   readonly alias?: string;
-  /** The pair of base URLs it belongs to, in words. */
+  /** Describes the pair of base URLs it belongs to, for messages. */
   readonly belongsTo: string;
   /** The pair of base URLs it belongs to; undefined when that is malformed or unknown. */
   servers(): Promise<BoundTo | undefined>;
@@ -52,7 +57,7 @@ export interface Credential {
   value(): Promise<Sensitive>;
 }
 
-/** A token is minted from a secret before a password; a login is a password before a secret. */
+/** What the credential is for. A mint prefers a secret to a password; a login prefers a password to a secret. */
 export type Purpose = 'mint' | 'login';
 
 /**
@@ -95,7 +100,7 @@ async function principalOf(
 ): Promise<string> {
   if (source.kind === 'password') return `user:${username}`;
   if (source.reference !== undefined) return source.reference;
-  // 48 bits: enough to tell a person's secrets apart, far too few to be the secret.
+  // 48 bits of the hash are enough to tell a person's secrets apart, and far too few to guess a secret from.
   const digest = createHash('sha256')
     .update((await value()).reveal())
     .digest('hex');

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 
 export interface ReadLimits {
   readonly maxBytes: number;
-  /** The time limit is for a pipe whose other end writes late or never. */
+  /** The time limit of the read: the other end of a pipe may write late or never. */
   readonly timeoutMs: number;
 }
 
@@ -19,7 +19,7 @@ const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
  * reason: a device, too large, a pipe without a writer.
  */
 export async function readBounded(file: string, { maxBytes, timeoutMs }: ReadLimits): Promise<BoundedText> {
-  // Non-blocking, because opening a pipe would wait for a writer.
+  // The file is opened non-blocking, because opening a pipe would wait for a writer.
   const fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
   try {
     const stat = fs.fstatSync(fd);
@@ -32,7 +32,7 @@ export async function readBounded(file: string, { maxBytes, timeoutMs }: ReadLim
       length += part ?? 0;
       if (length > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`);
       if (part) continue;
-      // A pipe without a writer reads like an empty file.
+      // No bytes mean the end of a file, but a pipe that is still empty may only have no writer yet.
       if (part === 0 && (length > 0 || !isPipe)) break;
       if (process.uptime() > deadline)
         throw new Error(`its writer did not finish within ${Math.round(timeoutMs / 1000)} s`);
@@ -44,7 +44,7 @@ export async function readBounded(file: string, { maxBytes, timeoutMs }: ReadLim
   }
 }
 
-/** How many bytes were read; 0 at the end; undefined when there is nothing to read yet. */
+/** Returns how many bytes were read: 0 at the end, undefined when there is nothing to read yet. */
 function readNow(fd: number, into: Buffer): number | undefined {
   try {
     return fs.readSync(fd, into);

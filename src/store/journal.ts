@@ -2,19 +2,20 @@ import path from 'node:path';
 import { readChecked, removeFile, stageFile } from '../files/private-files.js';
 import { hashOf } from './records.js';
 
-/** What a long job has come to, so that the next run can go on from there. Never a credential. */
+/** Records how far a long job has come, so that the next run can continue it. It never holds a credential. */
 export interface Journal {
-  /** The step written last; undefined when nothing is pending or the entry is not valid. */
+  /** Returns the step written last; undefined when nothing is pending or the entry is not valid. */
   read(): string | undefined;
-  /** Throws STORE_UNAVAILABLE. */
   write(step: string): void;
-  /** Throws STORE_UNAVAILABLE. */
   remove(): void;
   /** The lock that prevents two runs of the job at the same time. */
   readonly lockFile: string;
 }
 
-/** The journal of one job: `<kind>-<hash of key>.json`, mode 0600. */
+/**
+ * Opens the journal of one job, the file `<kind>-<hash of key>.json` with mode 0600. `write` and `remove` throw
+ * STORE_UNAVAILABLE.
+ */
 export function openJournal(stateDir: string, kind: 'rotate', key: string): Journal {
   const base = path.join(stateDir, `${kind}-${hashOf(key)}`);
   const file = `${base}.json`;

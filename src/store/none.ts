@@ -1,6 +1,6 @@
 import type { Store } from './store.js';
 
-/** Stores nothing and finds nothing. */
+/** The store `none` stores nothing and finds nothing. */
 export const noneStore: Store = {
   name: 'none',
   find: async () => undefined,

@@ -7,8 +7,8 @@ import type { RedisStoreOptions } from './redis/store.js';
 import type { Store, StoreName, StoreOptions } from './store.js';
 
 /**
- * The store of that name. Only the code of that store is loaded. Opening does not access it: errors come from the
- * first use, except that `redis` needs its address and a store key that all machines have.
+ * Opens the store of that name and loads only its code. Opening does not access the store, so errors come from the
+ * first use, except that `redis` requires its address and a store key that all machines have.
  */
 export async function openStore(name: StoreName, options: StoreOptions): Promise<Store> {
   switch (name) {
@@ -26,7 +26,7 @@ export async function openStore(name: StoreName, options: StoreOptions): Promise
 export type { EngineReport };
 
 /**
- * What a look at the Redis server of these settings has found.
+ * Examines the Redis server of these settings, for `doctor`.
  * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
  */
 export async function inspectRedis(options: StoreOptions): Promise<EngineReport> {

@@ -13,7 +13,7 @@ export interface Entry {
 const KINDS: readonly StoreRecord['kind'][] = ['token', 'secret', 'password'];
 const RECORD_NAME = /^(?:token|secret|password)-[0-9a-f]{28}\.json$/;
 
-/** Path of something that belongs to an entry: its record, its lock, the refusal met by the lock's holder. */
+/** Returns the path of a file of an entry: its record, its lock, or the error that the lock's owner met. */
 export function entryPath(
   stateDir: string,
   kind: StoreRecord['kind'],
@@ -23,7 +23,7 @@ export function entryPath(
   return path.join(stateDir, `${kind}-${hashOf(key)}.${suffix}`);
 }
 
-/** The entry of a key, in any store. An entry that is not valid or cannot be read counts as absent. */
+/** Reads the entry of a key, in any store. An entry that is not valid or cannot be read counts as absent. */
 export function readEntry(stateDir: string, key: string, warn: (message: string) => void): Entry | undefined {
   for (const kind of KINDS) {
     const entry = readEntryFile(entryPath(stateDir, kind, key, 'json'), warn);
@@ -45,7 +45,7 @@ export function listEntries(stateDir: string, warn: (message: string) => void): 
     if (!RECORD_NAME.test(name)) continue;
     const file = path.join(stateDir, name);
     const entry = readEntryFile(file, warn);
-    // A copy under another name is not found by its key, so it is not listed either.
+    // A copy of the file under another name cannot be found by its key, so it is not listed either.
     if (entry && entryPath(stateDir, entry.record.kind, entry.record.key, 'json') === file)
       entries.push(entry);
   }
@@ -67,7 +67,7 @@ function readEntryFile(file: string, warn: (message: string) => void): Entry | u
   return parsed;
 }
 
-/** The entry, or why it cannot be used. */
+/** Parses an entry. Returns a text with the reason when it cannot be used. */
 function parseEntry(text: string): Entry | string {
   let raw: Record<string, unknown> | null;
   try {
@@ -100,7 +100,7 @@ function parseEntry(text: string): Entry | string {
   return sealed === undefined ? { record } : { record, sealed };
 }
 
-/** Seconds from 1970 to the end of the year 9999: what can be shown as a date. */
+/** Whether a value is a time in seconds from 1970 to the end of the year 9999, the last that can be shown as a date. */
 function isTime(value: unknown): boolean {
   return typeof value === 'number' && value >= 0 && value < 253_402_300_800;
 }
@@ -113,8 +113,8 @@ function isInfo(info: unknown): boolean {
 }
 
 /**
- * A name for a key, not a proof of anything: the record holds the key itself, and it is compared on reading.
- * Two 53-bit cyrb53 sums, because loading node:crypto costs five milliseconds at every start.
+ * Returns a file name for a key. It proves nothing: the record holds the key itself, which is compared on reading. It
+ * is made of two 53-bit cyrb53 sums, because loading node:crypto costs five milliseconds at every start.
  */
 export function hashOf(text: string): string {
   return sum53(text, 0x67726170) + sum53(text, 0x68637265);
@@ -133,7 +133,7 @@ function sum53(text: string, seed: number): string {
   return ((b & 0x1fffff) * 2 ** 32 + (a >>> 0)).toString(16).padStart(14, '0');
 }
 
-/** Writes the entry beside its place; `commit` replaces what was there. Throws STORE_UNAVAILABLE. */
+/** Writes the entry to a temporary file; `commit` then replaces the old entry. Throws STORE_UNAVAILABLE. */
 export function stageEntry(stateDir: string, { record, sealed }: Entry): Staged {
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
   const text = JSON.stringify({ v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed });

@@ -3,7 +3,10 @@ import { acquireLock } from './lock/lock.js';
 import { entryPath } from './records.js';
 import type { Store, StoreRecord } from './store.js';
 
-/** The lock is held for as long as a mint takes, but a caller that only tidies up does not wait for a slow server. */
+/**
+ * Another process may hold the lock during a mint, but a caller that only removes an entry does not wait as long as a
+ * slow server may take.
+ */
 const WAIT_MS = 10_000;
 
 /** `Store.removeIf` for the stores that lock entries by files in `stateDir`. */

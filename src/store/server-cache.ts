@@ -7,15 +7,15 @@ export interface ServerCache {
   version?: string;
   /** When the version was asked, in seconds since 1970. */
   versionAtUnix?: number;
-  /** Unit in which the server counts lifetimes. */
+  /** The unit in which the server counts lifetimes. */
   lifetimeUnit?: 's' | 'ms';
-  /** When that was seen, in seconds since 1970. */
+  /** When that unit was observed, in seconds since 1970. */
   lifetimeUnitAtUnix?: number;
 }
 
 const VERSION = /^[34](?:\.\d{1,3}(?:\.\d{1,5})?)?$/;
 
-/** Empty when nothing is known. Never throws. */
+/** Reads the cache of a server; empty when nothing is cached. Never throws. */
 export function readServerCache(stateDir: string, serviceUrl: string): ServerCache {
   const checked = readChecked(fileOf(stateDir, serviceUrl));
   if (!checked || 'refused' in checked) return {};
@@ -38,7 +38,7 @@ export function updateServerCache(stateDir: string, serviceUrl: string, facts: S
   try {
     stageFile(fileOf(stateDir, serviceUrl), `${JSON.stringify(all)}\n`).commit();
   } catch {
-    // See above.
+    // The server can be asked again.
   }
 }
 

@@ -3,7 +3,7 @@ import type { Sensitive } from '../core/sensitive.js';
 
 export type StoreName = 'keychain' | 'file' | 'redis' | 'none';
 
-/** What may be written in plain text about a stored value: never the value itself. */
+/** The part of a stored entry that is stored in plain text: never the value itself. */
 export interface StoreRecord {
   /** Version of the record's format. A record with a higher one is left alone and counts as absent. */
   readonly v: 1;
@@ -42,13 +42,17 @@ export interface Store {
    * LOCK_TIMEOUT too.
    */
   removeIf(record: StoreRecord, value: Sensitive | undefined): Promise<boolean>;
-  /** Throws what the next read or write would throw if this store cannot be used now. Changes no stored value. */
+  /**
+   * Throws the error that the next read or write would throw if this store cannot be used now. It changes no stored
+   * value.
+   */
   check(): Promise<void>;
   /** Every record of this store, in no order. Never opens the keychain. Unreadable records are skipped. */
   list(): Promise<StoreRecord[]>;
   /**
-   * Waits until this process alone may ask the server for the token of a key. Undefined when a record that will do has
-   * come meanwhile. Throws the refusal that another process met since, LOCK_TIMEOUT or STORE_UNAVAILABLE.
+   * Waits until this process alone may ask the server for the token of a key. Returns undefined when another process
+   * has stored a usable record meanwhile. Throws the error that another process met since, LOCK_TIMEOUT or
+   * STORE_UNAVAILABLE.
    */
   takeTurn(key: string, options: TurnOptions): Promise<Turn | undefined>;
 }
@@ -59,7 +63,7 @@ export interface Turn {
   write(record: StoreRecord, value: Sensitive): Promise<void>;
   /** Tells the waiting processes that the server refused. Never throws. */
   refuse(refusal: GraphException): Promise<void>;
-  /** Gives the turn back. Never throws. */
+  /** Ends the turn, so that another process can have it. Never throws. */
   release(): Promise<void>;
 }
 
@@ -76,15 +80,15 @@ export interface TurnOptions {
 /** How the store reaches the OS keychain. */
 export interface KeychainOptions {
   readonly platform: NodeJS.Platform;
-  /** The process's environment: where the session bus is, and what a child process is started with. */
+  /** The process's environment. It says where the session bus is, and a child process is started with it. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** True when a person can see and answer a desktop prompt: a terminal, and a display. */
   readonly mayPrompt: boolean;
   /** Starts this program as a keychain child, which then calls `runKeychainChild` of keychain-child.ts. */
   readonly child: { readonly command: string; readonly args: readonly string[] };
-  /** Shown to the person at once, and before the process may be killed: must write synchronously. */
+  /** Shows a message to the person. It must write synchronously, because the process may be killed right after. */
   notify(message: string): void;
-  /** Values too long for one entry of the keychain are split. Default: on Windows. */
+  /** Whether values that are too long for one entry of the keychain are split. Default: on Windows. */
   readonly split?: boolean;
   /** How long to wait for an answer to an operation that should not prompt, in ms. Default 5000. */
   readonly answerMs?: number;
@@ -92,7 +96,7 @@ export interface KeychainOptions {
   readonly promptMs?: number;
 }
 
-/** How the Redis server is reached that the fleet shares its tokens through. */
+/** How to reach the Redis server through which the fleet shares its tokens. */
 export interface RedisOptions {
   /** One server; or several of which any may be asked: Sentinels, or nodes of a cluster. */
   readonly addresses: readonly RedisAddress[];
@@ -102,9 +106,9 @@ export interface RedisOptions {
   readonly username?: string | undefined;
   readonly password?: Sensitive | undefined;
   readonly database: number;
-  /** The name under which Sentinels know the servers; the addresses are then theirs. */
+  /** The name by which Sentinels know the servers. When it is set, the addresses are those of the Sentinels. */
   readonly sentinelMaster?: string | undefined;
-  /** Longest wait for a server that is away, in ms. */
+  /** How long to wait for a server that does not answer, in ms. */
   readonly timeoutMs: number;
   /** Milliseconds since 1970, by this machine's clock. */
   now(): number;
@@ -113,19 +117,19 @@ export interface RedisOptions {
 export type RedisAddress = { readonly host: string; readonly port: number } | { readonly path: string };
 
 export interface StoreOptions {
-  /** Where records live, `$XDG_STATE_HOME/graphcred`. Made on the first write, mode 0700. */
+  /** The folder of the records, `$XDG_STATE_HOME/graphcred`. It is created by the first write, with mode 0700. */
   readonly stateDir: string;
-  /** Where the generated key of the file store lives, `$XDG_CONFIG_HOME/graphcred`. */
+  /** The folder of the file store's generated key, `$XDG_CONFIG_HOME/graphcred`. */
   readonly configDir: string;
-  /** Key of the file store: 32 bytes in base64. Goes before `storeKeyFile`. */
+  /** The key of the file store: 32 bytes in base64. It has priority over `storeKeyFile`. */
   readonly storeKey?: Sensitive | undefined;
-  /** File or pipe holding such a key. */
+  /** A file or pipe that holds such a key. */
   readonly storeKeyFile?: string | undefined;
-  /** How long that pipe may take to be written, in ms. Default 30000. */
+  /** How long to wait for the key from that pipe, in ms. Default 30000. */
   readonly timeoutMs?: number | undefined;
   readonly keychain: KeychainOptions;
   /** Needed for the store `redis` only. */
   readonly redis?: RedisOptions | undefined;
-  /** One line about an entry that had to be passed over; the caller prints it. */
+  /** Called with one line about an entry that was ignored; the caller prints it. */
   warn(message: string): void;
 }

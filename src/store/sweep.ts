@@ -6,7 +6,7 @@ import { tryLock } from './lock/lock.js';
 const TEMPORARY_MS = 10 * 60_000;
 const LOCK_MS = 60 * 60_000;
 
-/** The id of the process that made it, then an optional random part. */
+/** Matches the name of a temporary file: the id of the process that created it, then an optional random part. */
 const TEMPORARY_NAME = /\.(\d+)(?:\.[a-z0-9]+)?\.tmp$/;
 
 /**
@@ -19,7 +19,7 @@ export function sweep({ stateDir, configDir }: { stateDir: string; configDir: st
       try {
         sweepOne(dir, name);
       } catch {
-        // Left for the next time.
+        // The next call tries again.
       }
     }
   }
@@ -37,7 +37,7 @@ function sweepOne(dir: string, name: string): void {
   const file = path.join(dir, name);
   const temporary = TEMPORARY_NAME.exec(name);
   if (temporary) {
-    // If it belongs to a process of another machine or container, that process writes it again (stageFile).
+    // If the file belongs to a process of another machine or container, that process writes it again (stageFile).
     if (isDead(Number(temporary[1])) || age(file) > TEMPORARY_MS) fs.rmSync(file, { force: true });
   } else if (name.endsWith('.refused')) {
     if (age(file) > LOCK_MS) fs.rmSync(file, { force: true });
@@ -46,7 +46,7 @@ function sweepOne(dir: string, name: string): void {
     if (age(file) > LOCK_MS) tryLock(file)?.release();
   } else if (name.includes('.lock.')) {
     const lock = file.slice(0, file.lastIndexOf('.lock.') + 5);
-    // Without the lock file this link can never be reached again.
+    // Without its lock file this link has no effect any more.
     if (age(file) > LOCK_MS && !fs.existsSync(lock)) fs.rmSync(file, { force: true });
   }
 }
@@ -60,7 +60,10 @@ function isDead(pid: number): boolean {
   }
 }
 
-/** In ms. A file time in the future means that the clock was set back: the file is at least that old. */
+/**
+ * Returns the age of a file in ms. A time in the future means that the clock was set back: the file is at least that
+ * old.
+ */
 function age(file: string): number {
   try {
     return Math.abs(Date.now() - fs.statSync(file).mtimeMs);

@@ -19,7 +19,7 @@ export interface AcquireOptions extends Wanted {
 
 export interface AcquireDeps {
   readonly store: Store;
-  /** Where tokens are while the store has failed. */
+  /** The store that is used while `store` fails. */
   readonly fallback?: Store | undefined;
   now(): number;
   warn(message: string): void;
@@ -38,8 +38,8 @@ export async function acquireToken(options: AcquireOptions, deps: AcquireDeps): 
 }
 
 /**
- * @param preparedAt when this call had its credential, ms since 1970; undefined before that. A refusal met by another
- *   process since then answers this one too.
+ * @param preparedAt when this call had its credential, in ms since 1970; undefined before that. If another process was
+ *   refused a token after that time, this call fails with the same error instead of asking again
  */
 async function acquireFrom(
   preparedAt: number | undefined,
@@ -95,7 +95,7 @@ async function acquireElsewhere(
   return { ...minted, source: 'server' };
 }
 
-/** The turn; or the token that another process minted meanwhile. */
+/** Waits for this process's turn. Returns the turn, or the token that another process minted meanwhile. */
 async function takeTurn(
   key: string,
   since: number,
@@ -127,7 +127,7 @@ async function readCachedInTurn(
   });
 }
 
-/** The part that one process does at a time. */
+/** Mints while no other process mints the same token. */
 async function mintInTurn(
   key: string,
   turn: Turn,
@@ -137,7 +137,7 @@ async function mintInTurn(
   // The process that had the turn before may have minted it.
   const theirs = await readCachedInTurn(key, options, deps);
   if (theirs) return theirs;
-  // Minted by this machine while the store could not be reached or did not store the token.
+  // This machine may have minted a token while the store failed, and stored it in the fallback.
   const own = deps.fallback && (await readCachedToken(key, options, { ...deps, store: deps.fallback }));
   if (own) {
     await keep(key, own, options, deps, turn);

@@ -5,9 +5,9 @@ import type { Store, StoreRecord } from '../store/store.js';
 
 /** The identity of a token: a cached token is used only when all of this is equal. */
 export interface Identity {
-  /** Service server, without a trailing slash. */
+  /** Base URL of the GSQL server, without a trailing slash. */
   readonly gsqlUrl: string;
-  /** REST server, without a trailing slash. */
+  /** Base URL of the REST server, without a trailing slash. */
   readonly restUrl: string;
   readonly graph: string | undefined;
   readonly principal: string;
@@ -26,7 +26,7 @@ export function identityKey(identity: Identity): string {
 
 function part(text: string): string {
   return text.replace(/[^\x21-\x7e]|%/gu, (character) =>
-    // Through bytes, because half a surrogate pair cannot be encoded as it is.
+    // The character is encoded as bytes, because encodeURIComponent throws on half a surrogate pair.
     encodeURIComponent(Buffer.from(character).toString()),
   );
 }
@@ -89,10 +89,10 @@ function sameExceptLifetime(
 /** Clocks are corrected by this many seconds every day, so a smaller difference has no meaning. */
 const CLOCK_SLACK = 10;
 
-/** A token with all that is known of it. */
+/** A token with everything known about it. */
 export interface CachedToken {
   readonly token: Sensitive;
-  /** In this machine's time. */
+  /** When the token expires, by this machine's clock. */
   readonly expiresAtUnix: number;
   readonly lifetimeSeconds: number;
   readonly serverVersion: string;
@@ -103,7 +103,7 @@ export interface CachedToken {
   readonly source: 'store' | 'server';
 }
 
-/** Which held token will do. */
+/** What a cached token must fulfil to be used. */
 export interface Wanted {
   /** Seconds of life that a cached token must have left. */
   readonly minTtl: number;
@@ -116,11 +116,11 @@ interface FindDeps {
   now(): number;
 }
 
-/** Whether the token of a record will do. */
+/** Whether the token of a record can be used. */
 export function isUsable(record: StoreRecord, { minTtl, freshSince }: Wanted, now: number): boolean {
   if (record.kind !== 'token' || record.expiresAtUnix === undefined) return false;
   if (!hasEnoughLife(record.expiresAtUnix, minTtl, now)) return false;
-  // A time in the future: the clock was set back since, so the expiry is wrong too.
+  // A creation time in the future means that the clock was set back, so the expiry is wrong too.
   if (record.createdAtUnix > now / 1000 + CLOCK_SLACK) return false;
   const requestedAt = Number(record.info.requestedAtMs);
   return freshSince === undefined || (requestedAt >= freshSince && requestedAt <= now);

@@ -8,7 +8,7 @@ import type { CachedToken } from './cache.js';
 export interface MintInput {
   readonly connection: GraphConnection;
   readonly version: ServerVersion;
-  /** Seconds. */
+  /** The lifetime to ask for, in seconds. */
   readonly lifetime: number;
   /** The unit in which this server recently counted lifetimes. */
   readonly lifetimeUnit: 's' | 'ms' | undefined;
@@ -58,7 +58,7 @@ async function askInUnit(
   const first = await ask(lifetimeUnit);
   const granted = judgeLifetime(lifetime, first.minted.grantedSeconds);
   if (lifetimeUnit === 'ms' && granted === 'longer') {
-    // The server counts seconds now, so this token lives a thousand times too long and must be deleted.
+    // The server now counts seconds, so this token lives a thousand times too long and must be deleted.
     deps.rememberUnit('s');
     await revoke(first);
     return ask('s');
@@ -125,10 +125,10 @@ export function localExpiry({ minted, requestedAtMs, answeredAtMs }: Answer, lif
   const agrees =
     serverTimeUnix >= requestedAt - CLOCK_RESOLUTION_SECONDS &&
     serverTimeUnix <= answeredAtMs / 1000 + CLOCK_RESOLUTION_SECONDS;
-  // Counted from the request, so that a slow answer does not prolong the life.
+  // The life is counted from the request, so that a slow answer does not prolong it.
   const corrected = agrees ? expiresAtUnix : expiresAtUnix - (serverTimeUnix - requestedAt);
   const fits = (end: number) => judgeLifetime(lifetime, end - requestedAt) === 'as-asked';
-  // A `Date` header may be wrong where the end of the token is right, for example when a proxy writes its own.
+  // A `Date` header may be wrong although the expiry is right, for example when a proxy writes its own.
   const wrongDate =
     !fits(corrected) &&
     (fits(expiresAtUnix) || (corrected > requestedAt + lifetime && expiresAtUnix < corrected));
@@ -147,7 +147,7 @@ export interface RenewInput extends Omit<MintInput, 'lifetimeUnit'> {
   readonly token: Sensitive | BoundCredential;
 }
 
-/** Gives a token a new life, counted from now (3.x). */
+/** Extends a token, counted from now (3.x). */
 export async function renewToken(
   input: RenewInput,
   deps: Pick<MintDeps, 'now' | 'warn'>,

@@ -426,7 +426,11 @@ test('of a host and a URL the one of higher priority is the address', async () =
 });
 
 test('without a home folder a store that keeps something is STORE_UNAVAILABLE', async () => {
-  const session = { invocation: { ctx: {} }, stateDir: undefined, configDir: undefined } as unknown as LocalSession;
+  const session = {
+    invocation: { ctx: {} },
+    stateDir: undefined,
+    configDir: undefined,
+  } as unknown as LocalSession;
   for (const name of ['keychain', 'file', 'redis'] as const)
     await expect(open(session, name, true)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   expect((await open(session, 'none', true)).name).toBe('none');

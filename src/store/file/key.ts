@@ -20,8 +20,8 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 /**
- * The 32 bytes that the file store encrypts with: given as text, in a named file, else in `store.key` of the
- * config folder, which is made when `mode` is `create`. Throws STORE_UNAVAILABLE.
+ * Loads the 32-byte key of the file store: the one given as text, else in a named file, else in `store.key` of the
+ * config folder, which is created when `mode` is `create`. Throws STORE_UNAVAILABLE.
  */
 export async function loadKey(options: KeyOptions, mode: 'create'): Promise<Buffer>;
 export async function loadKey(options: KeyOptions, mode: 'existing'): Promise<Buffer | undefined>;
@@ -37,7 +37,7 @@ export async function loadKey(options: KeyOptions, mode: 'create' | 'existing'):
   throw vanished(file);
 }
 
-/** The key that was given as text or in a named file; undefined when none was. Throws STORE_UNAVAILABLE. */
+/** Loads the key that was given as text or in a named file; undefined when none was. Throws STORE_UNAVAILABLE. */
 export async function loadNamedKey(options: KeyOptions): Promise<Buffer | undefined> {
   if (options.storeKey) return decode(options.storeKey.reveal(), 'the key in GRAPHCRED_STORE_KEY');
   const named = options.storeKeyFile;
@@ -58,13 +58,16 @@ async function readGeneratedKey(file: string): Promise<Buffer | undefined> {
     const checked = readChecked(file);
     if (checked === undefined) return undefined;
     if ('refused' in checked) throw notUsed(file, checked.refused);
-    // Where hard links do not exist another process may be between creating the file and filling it.
+    // Without hard links another process may have created the file but not filled it yet.
     if (checked.text !== '' || attempt === 20) return decode(checked.text, `the key file ${file}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
-/** A file the user named: it may be a pipe, a link, or belong to root, as secrets mounted into containers do. */
+/**
+ * Reads a key file that the user named. It may be a pipe, a link, or belong to root, as secrets mounted into containers
+ * do.
+ */
 async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Promise<string> {
   let read: BoundedText;
   try {
@@ -76,7 +79,7 @@ async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Prom
       setting: 'storeKey',
     });
   }
-  // Windows has no such modes.
+  // Windows has no file modes, so none is checked there.
   const mode = process.geteuid ? read.mode : 0o600;
   if ((mode & 0o022) !== 0) {
     throw new GraphException('STORE_UNAVAILABLE', `other users can change the key file ${file}`, {
@@ -88,7 +91,7 @@ async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Prom
   return read.text;
 }
 
-/** Makes the key file. Two processes may do this at once: the first one's key stands, and both use it. Throws STORE_UNAVAILABLE. */
+/** Creates the key file. If two processes do so at once, both use the key of the first. Throws STORE_UNAVAILABLE. */
 export function makeKey(file: string): void {
   ensurePrivateFolder(path.dirname(file));
   const text = `${process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64')}\n`;

@@ -5,18 +5,18 @@ import type { Store, StoreOptions, StoreRecord } from '../store.js';
 import { loadKey } from './key.js';
 
 /**
- * Stores the value in its record, encrypted with AES-256-GCM. The rest of the record is authenticated with it, so a
- * value cannot be moved to another host's record or given a longer life.
+ * Stores each value in its record's file, encrypted with AES-256-GCM. The rest of the record is authenticated with it,
+ * so a value cannot be moved to another host's record or given a longer life.
  */
 export function fileStore(options: StoreOptions): Store {
   const { stateDir, warn } = options;
-  // What `find` read, so that `read` does not read the file again. Kept aside, not on the record, which
-  // callers print.
+  // The encrypted values that `find` read, so that `read` does not read the file again. They are not stored on the
+  // record, because callers print records.
   const sealedOf = new WeakMap<StoreRecord, string>();
   const isNamed = options.storeKeyFile !== undefined && options.storeKey === undefined;
   let named: Promise<Buffer> | undefined;
   const loadNamed = () => {
-    // A key that comes through a pipe can be read only once.
+    // The key is loaded only once, because it may come through a pipe.
     named ??= loadKey(options, 'create');
     return named;
   };
@@ -79,7 +79,10 @@ export function fileStore(options: StoreOptions): Store {
   return store;
 }
 
-/** Encrypts a value into its record's file, and takes it away from where it was before. Throws STORE_UNAVAILABLE. */
+/**
+ * Writes a record with its encrypted value, and removes the value from the store that had it before. Throws
+ * STORE_UNAVAILABLE.
+ */
 async function writeSealed(
   options: StoreOptions,
   key: Buffer,
@@ -114,7 +117,7 @@ export function seal(key: Buffer, record: StoreRecord, value: Sensitive): string
   return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64');
 }
 
-/** The value, or undefined when key, record or text are not those it was sealed with. */
+/** Decrypts a value. Undefined when the key, the record or the text differs from those it was encrypted with. */
 export function unseal(key: Buffer, record: StoreRecord, sealed: string): Sensitive | undefined {
   const bytes = Buffer.from(sealed, 'base64');
   if (bytes.length < IV_BYTES + TAG_BYTES) return undefined;
@@ -130,7 +133,7 @@ export function unseal(key: Buffer, record: StoreRecord, sealed: string): Sensit
   }
 }
 
-/** The record as bytes that do not depend on the order of its fields. */
+/** Serializes the record so that the order of its fields does not matter. */
 function canonical(record: StoreRecord): Buffer {
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
   const sorted = Object.entries(info).sort(([a], [b]) => (a < b ? -1 : 1));

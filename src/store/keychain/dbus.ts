@@ -1,7 +1,7 @@
-// The little of the D-Bus wire format that graphcred needs. Values are aligned to their size, counted from the
-// message's start; strings carry their length before and a zero byte after.
+// This file implements the part of the D-Bus wire format that graphcred needs. Values are aligned to their size,
+// counted from the start of the message; a string is preceded by its length and followed by a zero byte.
 
-/** An argument by its D-Bus type: string, object path, variant that holds a string, table of strings. */
+/** An argument, named by its D-Bus type: string, object path, variant that holds a string, table of strings. */
 export type Argument =
   | { readonly s: string }
   | { readonly o: string }
@@ -18,23 +18,23 @@ export interface MethodCall {
 }
 
 export interface Reply {
-  /** Serial of the call it answers; absent on signals. */
+  /** The serial number of the call that this message answers; absent on signals. */
   readonly replyTo: number | undefined;
-  /** The error's name, when it is one. */
+  /** The name of the D-Bus error, when the message is one. */
   readonly error: string | undefined;
-  /** What it answers, from the beginning. */
+  /** Returns a reader that starts at the beginning of the message's body. */
   body(): Body;
 }
 
-/** Reads one value after the other. Throws on what is not there. */
+/** Reads the values of a body one after the other. Throws when the next value is missing. */
 export interface Body {
   uint32(): number;
-  /** An object path reads like a string. */
+  /** Reads a string or an object path, which have the same form. */
   string(): string;
   bytes(): Buffer;
   signature(): string;
   paths(): string[];
-  /** Structures begin at a multiple of 8. */
+  /** Skips to the next multiple of 8, where a structure begins. */
   structure(): void;
 }
 
@@ -80,9 +80,9 @@ export function methodCall(call: MethodCall): Buffer {
     else string(value);
   };
 
-  uint32(0); // length of the body, known at the end
+  uint32(0); // length of the body, filled in at the end
   uint32(call.serial);
-  uint32(0); // length of the header fields, likewise
+  uint32(0); // length of the header fields, filled in at the end
   field(FIELD.path, 'o', call.path);
   field(FIELD.interface, 's', call.of);
   field(FIELD.member, 's', call.name);
@@ -98,7 +98,7 @@ export function methodCall(call: MethodCall): Buffer {
       signature('s');
       string(arg.v);
     } else {
-      uint32(0); // length of the table, known at the end
+      uint32(0); // length of the table, filled in at the end
       const length = bytes.length - 4;
       pad(8);
       const start = bytes.length;
@@ -121,7 +121,7 @@ function littleEndian(value: number): number[] {
   return [value & 255, (value >>> 8) & 255, (value >>> 16) & 255, value >>> 24];
 }
 
-/** Where the first message in the buffer ends; 0 while it is not complete. Throws on what is not D-Bus. */
+/** Returns where the first message in the buffer ends; 0 while it is not complete. Throws when it is not D-Bus. */
 export function endOfMessage(buffer: Buffer): number {
   if (buffer.length < FIXED_HEADER) return 0;
   const end = bodyOf(buffer) + reader(buffer)(4);
@@ -129,7 +129,7 @@ export function endOfMessage(buffer: Buffer): number {
   return end <= buffer.length ? end : 0;
 }
 
-/** Reads one whole message. Throws on what is not D-Bus. */
+/** Reads one complete message. Throws when it is not D-Bus. */
 export function parseMessage(message: Buffer): Reply {
   const uint32 = reader(message);
   const string = (at: number) => message.toString('utf8', at + 4, at + 4 + uint32(at));

@@ -3,9 +3,9 @@ import { type ChildReply, READY } from './helper-parent.js';
 import { type Operation, performNatively } from './native.js';
 
 /**
- * The other side of a keychain operation that may hang in a prompt: reads one request from `input`, performs it and
- * answers with one line on `output`. Its argument list holds no credential. When `input` ends, the parent is gone,
- * and this process kills itself, since a pending prompt would keep it alive.
+ * Runs in the child process that performs a keychain operation, since a prompt may block it. It reads one request from
+ * `input`, performs it and answers with one line on `output`, so that no credential is in its argument list. The end of
+ * `input` means that the parent is gone; the process then kills itself, since a pending prompt would keep it alive.
  */
 export async function runKeychainChild(
   input: NodeJS.ReadableStream,

@@ -3,7 +3,7 @@ import type { KeychainOptions } from '../store.js';
 import { type Answer, locked, type Operation, OTHER_STORE } from './native.js';
 import { waitAtMost } from './timeout.js';
 
-/** One line on the child's stdout. */
+/** The child's reply, sent as one line on its stdout. */
 export type ChildReply =
   | { readonly ok: true; readonly answer?: Exclude<Answer, undefined> }
   | {
@@ -14,21 +14,21 @@ export type ChildReply =
       readonly setting?: string;
     };
 
-/** The child writes this when it has started. From then on the time limit of the keychain counts. */
+/** The child writes this when it has started. The time limit of the keychain counts from then on. */
 export const READY = '\n';
-/** The start of the child may take this many times longer than the keychain's answer, since the machine may be busy. */
+/** The child may take this many times longer to start than the keychain to answer, since the machine may be busy. */
 const START_FACTOR = 3;
 
 export interface Limit {
-  /** Counted from the time at which the child is ready. */
+  /** The time limit in ms, counted from the time at which the child is ready. */
   readonly ms: number;
   /** Whether the keychain waits for a person to answer its prompt. */
   readonly prompting: boolean;
 }
 
 /**
- * Has a child process perform the operation, and kills it when the time is up: a process that waits for a
- * prompt cannot end itself. Throws STORE_LOCKED when a prompt was not answered, else STORE_UNAVAILABLE.
+ * Lets a child process perform the operation, and kills it when the time limit ends: a process that waits for a prompt
+ * cannot end itself. Throws STORE_LOCKED when a prompt was not answered, else STORE_UNAVAILABLE.
  */
 export function askChild(operation: Operation, options: KeychainOptions, limit: Limit): Promise<Answer> {
   const { spawn } = process.getBuiltinModule('node:child_process');
@@ -41,7 +41,8 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
     let reply = '';
     const end = (settle: () => void) => {
       answered();
-      // Whatever libsecret still has open must not hold us up, in the helper or in what it may have started.
+      // The child is killed, because what libsecret or its helper processes still have open would keep this process
+      // waiting.
       child.kill('SIGKILL');
       child.stdout.destroy();
       child.stdin.destroy();
@@ -75,7 +76,7 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
         );
       else refuse(noAnswer('in a way that can be understood'));
     });
-    // The pipe stays open: its end tells the child that this process is gone. Errors show in 'close'.
+    // stdin stays open, because its end tells the child that this process is gone. Its errors are reported by 'close'.
     child.stdin.on('error', () => {});
     child.stdin.write(`${JSON.stringify(operation)}\n`);
   });

@@ -1,28 +1,31 @@
 import type Keytar from 'keytar';
 import { GraphException } from '../../core/errors.js';
 
-// The only place that knows keytar. findCredentials and findPassword are never called: on a locked keyring,
-// and on items made by other programs, they end the process with a segmentation fault.
+// No other file uses keytar. findCredentials and findPassword are never called: on a locked keyring, and on items made
+// by other programs, they end the process with a segmentation fault.
 
 /** Entries are listed under this name in the desktop's keychain application. */
 const SERVICE = 'graphcred';
 
-/** What keytar on Linux finds an account's item by. */
+/** Returns the attributes by which keytar on Linux finds an account's item. */
 export function itemOf(account: string): Readonly<Record<string, string>> {
   return { service: SERVICE, account };
 }
 
 export const OTHER_STORE = 'choose another store with: graphcred login --store file';
 
-/** One operation, as it goes to the native module or to the child process. */
+/** An operation on the keychain, as it is passed to the native module or to the child process. */
 export type Operation =
   | { readonly op: 'get' | 'delete'; readonly account: string }
   | { readonly op: 'set'; readonly account: string; readonly value: string };
 
-/** The value of `get` (undefined: not there); whether `delete` found it; true for `set`. */
+/**
+ * The result of an operation: for `get` the value (undefined if there is none), for `delete` whether it was found, for
+ * `set` true.
+ */
 export type Answer = string | boolean | undefined;
 
-/** Performs it in this process. May block a thread for as long as a prompt stays open. */
+/** Performs an operation in this process. It may block a thread for as long as a prompt stays open. */
 export async function performNatively(operation: Operation): Promise<Answer> {
   const keytar = await loadKeytar();
   try {
@@ -49,7 +52,7 @@ async function call(keytar: typeof Keytar, operation: Operation): Promise<Answer
   }
 }
 
-/** Throws STORE_UNAVAILABLE when the module, or the library it opens the keychain with, is missing. */
+/** Loads keytar. Throws STORE_UNAVAILABLE when the module, or the library it opens the keychain with, is missing. */
 export async function loadKeytar(): Promise<typeof Keytar> {
   try {
     return (await import('keytar')).default;
@@ -71,14 +74,14 @@ export async function loadKeytar(): Promise<typeof Keytar> {
   }
 }
 
-/** An item vanished while it was being looked at, because another process replaced or deleted it. */
+/** Whether an item vanished during the operation, because another process replaced or deleted it. */
 function isTransient(error: unknown): boolean {
   return /No such (?:interface|object path)|Object does not exist at path/.test(String(error));
 }
 
 function translate(error: unknown): GraphException {
   const text = error instanceof Error ? error.message : String(error);
-  // -25308 and -128 are macOS: no interaction possible (over SSH), and a prompt turned down.
+  // On macOS -25308 means that no interaction is possible (over SSH), and -128 that a prompt was dismissed.
   if (/locked collection|interaction is not allowed|-25308|dismissed|user canceled|-128\b/i.test(text)) {
     return locked();
   }

@@ -16,13 +16,13 @@ export type KeychainState =
 export interface ProbeOptions {
   /** `DBUS_SESSION_BUS_ADDRESS` and `XDG_RUNTIME_DIR` are read from it. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Time limit of each answer in ms; for all answers together two thirds more. Default 3000. */
+  /** The time limit of each answer in ms, default 3000. All answers together may take two thirds more. */
   readonly limitMs?: number;
 }
 
 export interface KeychainAnswer {
   readonly state: KeychainState;
-  /** The value asked for, where the bus gave it at once. Absent says nothing: it may be there all the same. */
+  /** The value, if the bus gave it at once. When it is absent, the value may still exist. */
   readonly value?: string;
 }
 
@@ -36,7 +36,7 @@ const SEARCH_ITEMS = 5;
 const GET_SECRET = 6;
 const LONGEST_GREETING = 1 << 16;
 
-/** Asks, without ever causing a prompt. Leaves nothing open. Never rejects. */
+/** Asks for the keychain's state. Never causes a prompt, leaves a connection open or rejects. */
 export async function probeKeychain(options: ProbeOptions): Promise<KeychainState> {
   return (await askKeychain(options)).state;
 }
@@ -56,9 +56,9 @@ export async function askKeychain(
 }
 
 interface Limit {
-  /** For one answer. */
+  /** The time limit of one answer, in ms. */
   readonly ms: number;
-  /** When all has to be over, by `uptimeMs`. */
+  /** The end of the time for all answers, by `uptimeMs`. */
   readonly last: number;
 }
 
@@ -74,7 +74,7 @@ async function askBuses(
   return { state: 'no-bus' };
 }
 
-/** Socket paths of the session bus in the order of trying; abstract ones start with a zero byte. */
+/** The socket paths of the session bus in the order to try them; abstract ones start with a zero byte. */
 export function busPaths(env: ProbeOptions['env']): string[] {
   const addresses = env.DBUS_SESSION_BUS_ADDRESS;
   if (!addresses) return env.XDG_RUNTIME_DIR ? [`${env.XDG_RUNTIME_DIR}/bus`] : [];
@@ -100,15 +100,15 @@ function askBus(
 ): Promise<KeychainAnswer> {
   const net = process.getBuiltinModule('node:net');
   return new Promise((resolve) => {
-    // Not connect(path), which takes a path of digits for a port.
+    // An object is passed, because connect(path) takes a path of digits for a port.
     const socket = net.connect({ path });
     let greeted = false;
     let received: Buffer = Buffer.alloc(0);
     let state: KeychainState | undefined;
     let session = '';
-    // Undefined until it is known; null when the bus gives none.
+    // The value is undefined until it is known, and null when the bus gives none.
     let value: string | null | undefined = item ? undefined : null;
-    // Items can be locked by themselves, or lie in another keyring than the default one.
+    // A single item can be locked, or be in another keyring than the default one.
     let itemLocked = false;
     let answered = () => {};
     const finish = (last: KeychainState) => {
@@ -173,7 +173,7 @@ function askBus(
         const body = reply.body();
         body.structure();
         body.string();
-        // Parameters of a session that encrypts; a plain one has none.
+        // A value with parameters is encrypted, which ours never is.
         value = body.bytes().length === 0 ? body.bytes().toString('utf8') : null;
       }
     };
@@ -192,7 +192,7 @@ function askBus(
         for (let end = endOfMessage(received); end > 0; end = endOfMessage(received)) {
           const reply = parseMessage(received.subarray(0, end));
           received = received.subarray(end);
-          // Signals answer nothing, however many there are.
+          // A signal is not an answer, so it does not extend the wait.
           if (reply.replyTo !== undefined) waitOn();
           if (reply.replyTo === READ_ALIAS || reply.replyTo === GET_LOCKED) onState(reply);
           else if (reply.replyTo !== undefined && reply.replyTo > GET_LOCKED) onItem(reply);
@@ -200,7 +200,7 @@ function askBus(
           if (state === 'unlocked' && value !== undefined) return finish(itemLocked ? 'locked' : state);
         }
       } catch {
-        // Not D-Bus, or a broken service: it is not used. If the state is known, the native module may try.
+        // Not D-Bus, or a broken service: it is not used, but if the state is known, the native module may try.
         finish(state ?? 'no-service');
       }
     });
@@ -231,7 +231,7 @@ function getLocked(collection: string): Buffer {
   return call(GET_LOCKED, collection, 'DBus.Properties.Get', what);
 }
 
-/** The bus belongs to this user, so encryption would not help: a process that can listen can also ask for the value. */
+/** Opens a session without encryption: any process that could listen on this bus can also ask for the value. */
 function openSession(): Buffer {
   return call(OPEN_SESSION, ROOT, 'Secret.Service.OpenSession', [{ s: 'plain' }, { v: '' }]);
 }
@@ -244,7 +244,7 @@ function getSecret(item: string, session: string): Buffer {
   return call(GET_SECRET, item, 'Secret.Item.GetSecret', [{ o: session }]);
 }
 
-/** Not performance.now(), which loads a module of its own. */
+/** Returns the uptime. performance.now() is not used, because it loads another module. */
 function uptimeMs(): number {
   return process.uptime() * 1000;
 }

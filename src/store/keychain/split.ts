@@ -1,15 +1,15 @@
 import { hashOf } from '../records.js';
 
-/** The three operations of an OS keychain that are used. `undefined` and false mean: not there. */
+/** The operations of an OS keychain that are used. `undefined` and false mean that there is no such entry. */
 export interface Vault {
   get(account: string): Promise<string | undefined>;
   set(account: string, value: string): Promise<void>;
   delete(account: string): Promise<boolean>;
-  /** Throws what the next of them would throw if the keychain cannot be used now. */
+  /** Throws the error that the next operation would throw if the keychain cannot be used now. */
   check(): Promise<void>;
 }
 
-/** Windows holds 2,560 bytes an entry. */
+/** Windows stores at most 2,560 bytes an entry. */
 const LONGEST = 2400;
 const PREFIX = 'graphcred-split:1:';
 const HEADER = /^graphcred-split:1:([0-9a-z]+):([0-9]{1,4}):([0-9a-f]+)$/;
@@ -21,9 +21,9 @@ interface Header {
 }
 
 /**
- * A vault for values of any length over one that holds 2,400 bytes an entry. A long value lies in chunks
- * `account#generation:0..n-1`; the header at `account` is written last and names their generation, so a
- * reader sees the old value or the new one. A chunk missing or changed: the value counts as absent.
+ * Returns a vault for values of any length, on top of one that stores 2,400 bytes an entry. A long value is stored in
+ * chunks `account#generation:0..n-1`. The header at `account` is written last and names the generation, so a reader
+ * sees either the old value or the new one. If a chunk is missing or changed, the value counts as absent.
  */
 export function splittingVault(vault: Vault): Vault {
   const readHeader = async (account: string) => parseHeader(await vault.get(account));
@@ -87,7 +87,7 @@ function parseHeader(value: string | undefined): Header | undefined {
   return { generation, count: Number(count), checksum };
 }
 
-/** Pieces of at most 2,400 bytes in UTF-8, never cut inside a character. */
+/** Splits a value into pieces of at most 2,400 bytes in UTF-8, never inside a character. */
 function split(value: string): string[] {
   const chunks: string[] = [];
   let chunk = '';

@@ -25,7 +25,7 @@ export function keychainStore(options: StoreOptions): Store {
     async read(record) {
       if (record.store !== 'keychain') return undefined;
       const value = await vault.get(record.key);
-      // Other programs can write there too. An empty value counts as missing.
+      // Other programs can write to the keychain too, so an empty value counts as missing.
       if (value === undefined || value === '') return undefined;
       if (!CONTROLS.test(value)) return new Sensitive(value);
       warn(
@@ -36,8 +36,7 @@ export function keychainStore(options: StoreOptions): Store {
 
     async write(record, value) {
       const text = value.reveal();
-      // Control characters are refused when a value is read, and libsecret would cut the value at the first zero
-      // byte.
+      // Control characters are not stored: a read refuses them, and libsecret cuts a value at the first zero byte.
       if (text === '' || CONTROLS.test(text)) {
         throw new GraphException(
           'STORE_UNAVAILABLE',
@@ -76,7 +75,7 @@ export function keychainStore(options: StoreOptions): Store {
       );
     },
 
-    // A waiting process does not read the keychain: a hundred reads at once would make it seem silent.
+    // A waiting process does not read the keychain, because a hundred reads at once would make it too slow to answer.
     takeTurn: async (key, turn) =>
       (await import('../lock/machine-turn.js')).takeMachineTurn(key, store.write, { ...turn, stateDir }),
   };
@@ -84,8 +83,8 @@ export function keychainStore(options: StoreOptions): Store {
 }
 
 /**
- * Removes the value that another store has replaced. It never prompts, and a failure is only a warning: the
- * record is gone already, so nothing reads the old value any more.
+ * Removes a value that is now in another store. It never prompts, and a failure is only a warning: the record is
+ * already gone, so nothing reads the old value any more.
  */
 export async function forgetKeychainValue(options: StoreOptions, key: string): Promise<void> {
   try {

@@ -1,6 +1,6 @@
 /**
- * Waits for an answer that may never come. On a busy machine it may be here when the time is found to be over, so it is
- * looked at before `giveUp` is called.
+ * Waits for an answer that may never come. On a busy machine the timer may fire although the answer has arrived, so
+ * pending input is handled before `giveUp` is called.
  * @returns ends the wait
  */
 export function waitAtMost(ms: number, giveUp: () => void): () => void {

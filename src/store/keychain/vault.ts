@@ -24,10 +24,12 @@ const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, str
   silent: 'the OS keychain does not answer',
 };
 
-/** The OS keychain as it is on this machine. One operation at a time, whatever the caller does. */
+/**
+ * Returns the OS keychain of this machine. It performs one operation at a time, even if several are requested at once.
+ */
 export function keychainVault(options: KeychainOptions): Vault {
   let silent = false;
-  // A keychain that did not answer is not tried again.
+  // A keychain that did not answer once is not asked again.
   const probe: Probe = async (account) => {
     if (silent) return { state: 'silent' };
     const answer = await askKeychain(options, account === undefined ? undefined : itemOf(account));
@@ -35,7 +37,8 @@ export function keychainVault(options: KeychainOptions): Vault {
     return answer;
   };
   let last: Promise<unknown> = Promise.resolve();
-  // Each open call blocks a thread of Node's pool of four; with all four blocked, file reading stops too.
+  // Operations run one after the other: each blocks a thread of Node's pool of four, and with all four blocked, file
+  // reading stops too.
   const run = (operation: Operation): Promise<Answer> => {
     const next = last.then(() => perform(operation, options, probe));
     last = next.catch(() => {});
@@ -43,10 +46,10 @@ export function keychainVault(options: KeychainOptions): Vault {
   };
   return {
     async check() {
-      // A hundred processes may do this at once before one of them does the work, so the keychain is only asked
-      // whether it exists, where that is possible.
+      // A hundred processes may check at once before one of them does the work. So where possible, only the existence
+      // of the keychain is checked.
       if (options.platform === 'linux' && (await probe()).state === 'unlocked') await loadKeytar();
-      // Asking for what is not there goes the whole way.
+      // Elsewhere a read of a missing entry shows whether the keychain works.
       else await run({ op: 'get', account: 'graphcred' });
     },
     async get(account) {
@@ -62,17 +65,18 @@ export function keychainVault(options: KeychainOptions): Vault {
   };
 }
 
-/** Asks for the value of an account too, where one is given. */
+/** Asks for the state of the keychain, and for the value of an account if one is given. */
 type Probe = (account?: string) => Promise<KeychainAnswer>;
 
 async function perform(operation: Operation, options: KeychainOptions, probe: Probe): Promise<Answer> {
   if (options.platform === 'win32') return inChild(operation, options, false);
   if (options.platform === 'darwin') return onMacOs(operation, options);
-  // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever; so the bus is
-  // asked first, and libsecret only when it can answer at once.
+  // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever. So the bus is asked
+  // first, and libsecret only when it can answer at once.
   const { state, value } = await probe(operation.op === 'get' ? operation.account : undefined);
   if (value !== undefined) return value;
-  // What is written was made just now and exists nowhere else, so this process must live to show it.
+  // A value to write was made just now and exists nowhere else, so a child process writes it: this process must survive
+  // to show it.
   if (state === 'unlocked' && operation.op === 'set') return inChild(operation, options, false);
   if (state === 'unlocked') return inThisProcess(operation, options);
   if (state === 'locked') return throughPrompt(operation, options, probe);
@@ -86,7 +90,7 @@ async function inThisProcess(operation: Operation, options: KeychainOptions): Pr
   const limitMs = options.answerMs ?? ANSWER_MS;
   const answered = waitAtMost(limitMs, () => {
     options.notify(`the OS keychain stopped answering during a call; gave up after ${limitMs / 1000} s`);
-    // Node waits for the blocked thread even in process.exit(); only a signal ends it.
+    // Node waits for the blocked thread even in process.exit(), so only a signal ends the process.
     process.kill(process.pid, 'SIGKILL');
   });
   try {
@@ -100,16 +104,16 @@ async function throughPrompt(operation: Operation, options: KeychainOptions, pro
   if (!options.mayPrompt) throw locked();
   const seconds = promptMs(options) / 1000;
   options.notify(`the OS keychain is locked: answer the desktop's prompt (waiting up to ${seconds} s)`);
-  // Deleting never brings up the prompt; reading the same entry does.
+  // Deleting an entry never shows the prompt, but reading it does, so it is read first.
   const { account } = operation;
   const answer = await inChild(operation.op === 'delete' ? { op: 'get', account } : operation, options, true);
   if (answer !== undefined && operation.op !== 'delete') return answer;
-  // A prompt that was turned down looks like an entry that is not there.
+  // After a dismissed prompt the entry looks missing, so the state is checked.
   if ((await probe(account)).state === 'locked') throw locked();
   return operation.op === 'delete' ? inThisProcess(operation, options) : answer;
 }
 
-/** Any call may prompt there, and nothing tells beforehand. */
+/** On macOS any operation may prompt, and there is no way to know beforehand, so it runs in a child process. */
 async function onMacOs(operation: Operation, options: KeychainOptions): Promise<Answer> {
   if (!options.mayPrompt) return inChild(operation, options, false);
   const notice = setTimeout(() => {

@@ -11,13 +11,13 @@ import {
 } from '../../files/private-files.js';
 import { hostId, isAlive, processId, RENEW_MS } from './process-owner.js';
 
-// How the lock works. The lock file is made with link(2), its content already in place: who makes it, has it.
-// The content names the owner and a number used once. When the owner of number N is dead, the lock passes to
-// whoever makes the file `<lock>.N`, again by link(2), so to exactly one; and so on from there. The lock
-// belongs to the last link of this chain. A file that others rely on is never renamed or replaced, which is
-// where take-over schemes lose their race: only the owner gives the lock back, by removing the lock file
-// first and the rest of the chain after it. A number never comes back, so a late claim to `<lock>.N` is
-// recognised as void by looking at the chain once more.
+// How the lock works. The lock file is created with link(2), with its content already in it, so the process that
+// creates it owns the lock. The content names the owner and a random number that is used once. When the owner of number
+// N is dead, the process that creates the file `<lock>.N`, again with link(2), becomes the owner; only one can. If that
+// owner dies too, this repeats, so the files form a chain whose last link names the owner. A file that other processes
+// rely on is never renamed or replaced, because schemes that do so have races. Only the owner releases the lock, by
+// removing first the lock file and then the rest of the chain. A number is never used again, so a process that creates
+// `<lock>.N` too late notices this when it reads the chain once more.
 
 export interface LockOptions {
   /** How long to wait for another process, in ms. */
@@ -26,7 +26,7 @@ export interface LockOptions {
 }
 
 export interface Lock {
-  /** Gives the lock back. Safe to call twice; never throws. */
+  /** Releases the lock. It may be called twice and never throws. */
   release(): void;
 }
 
@@ -34,12 +34,12 @@ const SHORTEST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 50;
 /** A link holds one line of less than 300 bytes. */
 const MAX_LINK_BYTES = 4096;
-/** Each holder that was killed adds a link, and the next release removes them all. */
+/** The chain grows by a link for each owner that was killed, until the next release removes all links. */
 const MAX_LINKS = 1000;
 
 /**
- * Waits for the lock. Throws LOCK_TIMEOUT, STORE_UNAVAILABLE (folder cannot be written), or the signal's reason.
- * With `answered`, which is asked after each pause: undefined as soon as it says that the lock is needed no more.
+ * Waits for the lock. Throws LOCK_TIMEOUT, STORE_UNAVAILABLE (the folder cannot be written), or the signal's reason.
+ * With `answered`, which is called after each pause, it returns undefined as soon as the lock is no longer needed.
  */
 export async function acquireLock(file: string, options: LockOptions): Promise<Lock>;
 export async function acquireLock(
@@ -50,7 +50,7 @@ export async function acquireLock(
   file: string,
   options: LockOptions & { readonly answered?: () => Promise<boolean> },
 ): Promise<Lock | undefined> {
-  // Not performance.now(), which loads a module of its own.
+  // performance.now() is not used, because it loads another module.
   const deadline = process.uptime() + options.waitMs / 1000;
   const attempt = prepare(file);
   try {
@@ -60,7 +60,7 @@ export async function acquireLock(
       if (lock) return lock;
       const left = (deadline - process.uptime()) * 1000;
       if (left <= 0) throw timedOut(file, options.waitMs);
-      // Jitter, so that the waiting processes do not all try again at the same time.
+      // The pause is random, so that the waiting processes do not all try again at the same time.
       await sleep(Math.min(left, pause * (0.5 + Math.random() / 2)), options.signal);
       if (await options.answered?.()) return undefined;
     }
@@ -69,7 +69,7 @@ export async function acquireLock(
   }
 }
 
-/** Does the work under the lock. Throws as `acquireLock`, and what the work throws. */
+/** Runs `work` while this process has the lock. Throws like `acquireLock`, and what `work` throws. */
 export async function withLock<T>(file: string, options: LockOptions, work: () => T): Promise<T> {
   const lock = await acquireLock(file, options);
   try {
@@ -79,7 +79,7 @@ export async function withLock<T>(file: string, options: LockOptions, work: () =
   }
 }
 
-/** The lock if no living process has it, else undefined. Throws STORE_UNAVAILABLE. */
+/** Takes the lock if no living process has it, else returns undefined. Throws STORE_UNAVAILABLE. */
 export function tryLock(file: string): Lock | undefined {
   const attempt = prepare(file);
   try {
@@ -112,7 +112,7 @@ function prepare(file: string): { take(): Lock | undefined; cleanUp(): void } {
     const mine = last ? `${file}.${last.number}` : file;
     if (!create(mine, temporary, content)) return undefined;
     if (readChain(file).at(-1)?.number === number) return held(file, mine, number);
-    // The lock was given back between the look and the claim.
+    // The lock was released after the chain was read, so this claim is void.
     fs.rmSync(mine, { force: true });
     return undefined;
   }
@@ -133,12 +133,13 @@ function prepare(file: string): { take(): Lock | undefined; cleanUp(): void } {
 
 function held(file: string, own: string, number: string): Lock {
   let mine = true;
-  // A process of another container or machine sees by the age of the link alone that this one lives.
+  // A process in another container or on another machine can tell only by the age of the file that this process is
+  // alive.
   const renewal = setInterval(() => {
     try {
       if (readLink(own)?.number === number) fs.utimesSync(own, new Date(), new Date());
     } catch {
-      // Tried again at the next turn.
+      // The next interval tries again.
     }
   }, RENEW_MS).unref();
   return {
@@ -148,18 +149,18 @@ function held(file: string, own: string, number: string): Lock {
       clearInterval(renewal);
       try {
         const chain = readChain(file);
-        // Another machine may have taken it over after a long silence.
+        // Another machine may have taken the lock over after this process was silent for too long.
         if (chain.at(-1)?.number !== number) return;
-        // The lock file comes first in the chain: without it the rest is out of use.
+        // The lock file is removed first: without it the other files of the chain have no effect.
         for (const link of chain) fs.rmSync(link.file, { force: true });
       } catch {
-        // Once this process has ended the lock counts as free.
+        // If a file remains, the lock counts as free when this process has ended.
       }
     },
   };
 }
 
-/** The links from the lock file to the present owner's; empty when the lock is free. */
+/** Reads the chain from the lock file to the current owner's link; empty when the lock is free. */
 function readChain(file: string): Link[] {
   const chain: Link[] = [];
   for (let next = file; chain.length < MAX_LINKS; next = `${file}.${chain.at(-1)?.number}`) {
@@ -176,7 +177,7 @@ function readLink(file: string): Link | undefined {
   if ('refused' in checked) throw unusable(file, checked.refused);
   const { text, ino, mtimeMs } = checked;
   const [number, mark] = text.endsWith('\n') ? text.trimEnd().split(' ') : [];
-  // The number becomes part of a file name.
+  // The number becomes part of a file name, so only safe characters are accepted.
   const plain = number !== undefined && /^[\w-]+$/.test(number) ? number : undefined;
   return { file, number: plain ?? `${ino}-${Math.trunc(mtimeMs)}`, mark, ageMs: Date.now() - mtimeMs };
 }
@@ -197,7 +198,7 @@ function fill(file: string, content: string): void {
   }
 }
 
-/** Makes the file unless it exists. Its content is in place at once, where hard links are possible. */
+/** Creates the file unless it exists. Where hard links are possible, it appears with its content already in it. */
 function create(target: string, temporary: string, content: string): boolean {
   try {
     fs.linkSync(temporary, target);

@@ -5,11 +5,14 @@ import { readRefusal, writeRefusal } from './shared-error.js';
 
 interface MachineTurnOptions extends TurnOptions {
   readonly stateDir: string;
-  /** Looks for the record of another process while this one waits. Omitted where looking is slower than waiting. */
+  /**
+   * The store in which a waiting process looks for a record that another one has written. It is left out where looking
+   * takes longer than waiting.
+   */
   readonly lookIn?: Pick<Store, 'find'>;
 }
 
-/** One process at a time on this machine. See `takeTurn` of the store. */
+/** Implements `takeTurn` of the store with a lock file, for one machine. */
 export async function takeMachineTurn(
   key: string,
   write: Turn['write'],

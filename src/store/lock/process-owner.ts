@@ -4,23 +4,28 @@ import os from 'node:os';
 /** How often the owner of a lock renews it. */
 export const RENEW_MS = 5_000;
 /**
- * An owner in another container or on another machine cannot be asked whether it lives. If it has not renewed its lock
- * for this time it is taken for dead. Less than the 35 s for which a command waits by default.
+ * A process cannot find out whether a lock's owner in another container or on another machine is alive. If such an
+ * owner has not renewed its lock for this time, it counts as dead. The limit is below the 35 s for which a command
+ * waits by default.
  */
 const FOREIGN_LIMIT_MS = 30_000;
-/** Without a start time a number in use proves little: it may have gone to another process long ago. */
+/** A process id without a start time proves little, because the system may have given it to another process since. */
 const UNPROVEN_LIMIT_MS = 10 * 60_000;
-/** A file without content is being written, or its writer has died. */
+/** A file without content is either being written, or its writer has died; after this time it counts as the latter. */
 const UNFINISHED_LIMIT_MS = 2_000;
 
-/** This process, so that another one can tell whether it still lives: `place/pid/start`. */
+/** Identifies this process as `place/pid/start`, so that another process can tell whether it is still alive. */
 export function processId(place: string): string {
   return `${place}/${process.pid}/${statOf(process.pid)?.start ?? ''}`;
 }
 
-/** Whether the process of that mark may still be alive, seen from this place, given the age of the file it left. */
+/**
+ * Whether the process with this id may still be alive.
+ * @param age of the file that it left, in ms
+ * @param here the `hostId` of this process
+ */
 export function isAlive(mark: string | undefined, age: number, here: string): boolean {
-  // A file from the future was left before the clock was set back. It would stay young for as long as that.
+  // A modification time in the future means that the clock was set back since.
   const ageMs = Math.abs(age);
   if (mark === undefined) return ageMs < UNFINISHED_LIMIT_MS;
   const [place, pidText, start] = mark.split('/');
@@ -33,11 +38,13 @@ export function isAlive(mark: string | undefined, age: number, here: string): bo
   }
   const stat = statOf(pid);
   if (!stat || !start) return ageMs < UNPROVEN_LIMIT_MS;
-  // A zombie still answers to its number; and a number may have gone to another process.
+  // A zombie still has its process id, and the id of a dead process may have been given to another one.
   return stat.start === start && stat.state !== 'Z' && stat.state !== 'X';
 }
 
-/** Where process numbers mean the same: the machine since its last start, and on Linux the namespace. */
+/**
+ * Identifies where process ids are comparable: the machine since its last start, and on Linux the process namespace.
+ */
 export function hostId(): string {
   let namespace = '';
   let boot = '';
@@ -45,16 +52,16 @@ export function hostId(): string {
     namespace = fs.readlinkSync('/proc/self/ns/pid').replace(/\D/g, '');
     boot = fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
   } catch {
-    // Not Linux, or no /proc: the name has to do.
+    // Without /proc, as outside Linux, only the host name is available.
   }
   return `${encodeURIComponent(os.hostname())}:${boot}:${namespace}`;
 }
 
-/** State and start time (fields 3 and 22) of a process, on Linux. */
+/** Reads state and start time of a process (fields 3 and 22 of its stat file), on Linux. */
 function statOf(pid: number): { state: string; start: string } | undefined {
   try {
     const text = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The second field is the program's name in parentheses and may hold anything.
+    // The second field is the program's name in parentheses, which may itself contain blanks and parentheses.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const [state, start] = [fields[0], fields[19]];
     return state && start ? { state, start } : undefined;

@@ -1,7 +1,10 @@
 import { GraphException, REMEDIES } from '../../core/errors.js';
 import { readChecked, stageFile } from '../../files/private-files.js';
 
-/** Writes the holder's refusal beside the lock, for the waiting processes. Call before `release()`. Never throws. */
+/**
+ * Writes the error that the lock's owner met to a file beside the lock, for the waiting processes. To be called before
+ * `release()`. Never throws.
+ */
 export function writeRefusal(file: string, refusal: GraphException, nowMs: number): void {
   const { code, message, hint, option, remedies, serverCode, serverText, status } = refusal;
   try {
@@ -18,11 +21,11 @@ export function writeRefusal(file: string, refusal: GraphException, nowMs: numbe
     });
     stageFile(file, `${text}\n`).commit();
   } catch {
-    // The waiting processes then ask the server themselves.
+    // If the file cannot be written, the waiting processes ask the server themselves.
   }
 }
 
-/** The refusal written between `sinceMs`, noted before waiting, and now, if there is one. */
+/** Reads the error, if one was written between `sinceMs`, when the wait began, and now. */
 export function readRefusal(file: string, sinceMs: number, nowMs: number): GraphException | undefined {
   const checked = readChecked(file);
   if (!checked || 'refused' in checked) return undefined;
