@@ -88,3 +88,24 @@ test('on 4.x a secret belongs to no graph, so what is kept for any graph goes', 
   expect((await run('secret drop ci')).status).toBe(0);
   expect(await principals()).toEqual([]);
 });
+
+test('of two aliases of which one is not there, the other is dropped, and the exit status is 10', async () => {
+  const { run } = await bench();
+  await run('secret create there');
+  expect(await run('secret drop there nowhere --yes')).toMatchObject({
+    status: 10,
+    stdout: 'Dropped: there\n',
+    stderr: expect.stringContaining('No such secret: nowhere.'),
+  });
+  expect((await run('secret drop there nowhere --yes')).status).toBe(3);
+});
+
+test('an alias has 128 characters at most, and a longer one is sent nowhere', async () => {
+  const { run, requests } = await bench();
+  expect(await run(`secret create ${'a'.repeat(129)}`)).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('128 characters at most'),
+  });
+  expect(requests()).toEqual([]);
+  expect((await run(`secret create ${'a'.repeat(128)}`)).status).toBe(0);
+});

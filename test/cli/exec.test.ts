@@ -157,6 +157,13 @@ describe('in this process', () => {
     expect(fs.readFileSync(path.join(there, 'said'), 'utf8')).toBe('--version\n');
   });
 
+  test('-o json behind the command is the command’s own: an error of exec is told in words', async () => {
+    const b = await bench();
+    const { status, stderr } = await b.run(['exec', '--bogus', '--', 'tool', '-o', 'json']);
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/^graphcred: /);
+  });
+
   test('a command gets a token and none of the credentials it was made with', async () => {
     const b = await bench({ secrets: [{ alias: 'ci', value: CANARY, user: 'tigergraph', graph: 'demo' }] });
     const seen = await environmentOf(b, ['exec', '--store', 'none'], {

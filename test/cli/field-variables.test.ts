@@ -175,3 +175,12 @@ describe('a credential beside TG_HOST', () => {
     expect(b.requests()).toEqual([]);
   });
 });
+
+test('with a profile typed, TG_API_TOKEN does not count, and so it is not blamed for a missing credential', async () => {
+  const b = await bench();
+  expect((await b.run('login -p dev')).status).toBe(0);
+  const env = { TG_API_TOKEN: 'canarycanarycanarycanarycanary12', TG_HOST: 'http://elsewhere.example' };
+  const { status, stderr } = await cli(b.home, ['api', '/echo', '-p', 'dev', '--store', 'none'], { env });
+  expect(stderr).not.toContain('belongs to');
+  expect(status).toBe(2);
+});

@@ -138,6 +138,15 @@ test.each([
   ['token gte', 'token get'],
   ['token create', 'token get'],
   ['get token', 'token get'],
+  ['token revoke', 'token delete'],
+  ['token drop', 'token delete'],
+  ['token renew', 'token refresh'],
+  ['token verify', 'token check'],
+  ['secret add x', 'secret create'],
+  ['secret remove x', 'secret drop'],
+  ['run', 'exec'],
+  ['whoami', 'status'],
+  ['version', '--version'],
   ['secret delete x', 'secret drop'],
   ['rotate x', 'secret rotate'],
   ['list', 'secret list or token list or profile list'],
@@ -151,7 +160,7 @@ test.each([
   expect(stderr).toContain(`hint: did you mean ${meant}? `);
 });
 
-test.each(['frobnicate', 'x y', 'toString', '__proto__', 'token'])(
+test.each(['frobnicate', 'x y', 'secret crtea', 'toString', '__proto__', 'token'])(
   '%s is like nothing, so nothing is guessed',
   async (line) => {
     const { status, stderr } = await cli(temporaryHome(), line.split(' '));

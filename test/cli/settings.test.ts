@@ -444,3 +444,19 @@ test('config show hides a login that stands in an address', async () => {
     expect(stdout + stderr).not.toContain('hunter2');
   }
 });
+
+test('with --store none nothing is written, not even which version answers', async () => {
+  const { run, home } = await bench();
+  expect((await run('token get --store none')).status).toBe(0);
+  expect(fs.existsSync(path.join(home, '.local/state/graphcred'))).toBe(false);
+});
+
+test('a cached token is given out while the server is away, also when its version was asked long ago', async () => {
+  const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
+  const env = { GRAPHCRED_REST_URL: '' };
+  const first = await run('token get', { env });
+  expect(first.status).toBe(0);
+  await sandbox.close();
+  const now = () => Date.now() + 2 * 86_400_000;
+  expect(await run('token get', { env, now })).toMatchObject({ status: 0, stdout: first.stdout });
+});

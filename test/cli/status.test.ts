@@ -102,3 +102,16 @@ test('profiles in different states are exit 10, and in a pipe nothing is coloure
   expect(stdout).toContain('valid');
   expect(stdout).not.toContain('\u001b');
 });
+
+test('NO_COLOR takes the colours from a terminal', async () => {
+  const { run } = await bench();
+  await run('token get');
+  const sequence = '\u001b[';
+  expect((await run('status', { terminal: true })).stdout).toContain(sequence);
+  for (const [line, env] of [
+    ['status', { NO_COLOR: '1' }],
+    ['status', { TERM: 'dumb' }],
+    ['status --no-color', {}],
+  ] as const)
+    expect((await run(line, { terminal: true, env })).stdout, line).not.toContain(sequence);
+});

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { EXITS, isRetryable } from '../../src/cli/output/exit-codes.js';
+import { hintOf } from '../../src/cli/output/hints.js';
 import { inLines, shortPath } from '../../src/cli/output/report.js';
 import { shorten, table } from '../../src/cli/output/table.js';
+import { formatDuration } from '../../src/cli/output/time.js';
+import { GraphException, REMEDIES } from '../../src/core/errors.js';
 
 const HEAD = ['HOST', 'PRINCIPAL', 'LIFE'];
 const ROWS = [
@@ -107,5 +111,46 @@ describe('a message', () => {
     expect(shortPath('/home/ann/.config/x', '/home/ann')).toBe('~/.config/x');
     expect(shortPath('/home/anna/x', '/home/ann')).toBe('/home/anna/x');
     expect(shortPath('/etc/x', undefined)).toBe('/etc/x');
+  });
+});
+
+test.each([
+  [-5, '0s'],
+  [89, '89s'],
+  [90, '2m'],
+  [3600, '60m'],
+  [7200, '2h'],
+  [86_400, '24h'],
+  [172_800, '2d'],
+])('%i seconds are shown as %s: the largest unit of which there are two', (seconds, shown) => {
+  expect(formatDuration(seconds)).toBe(shown);
+});
+
+test('what may succeed later without a change is retryable, and nothing else', () => {
+  const codes = EXITS.flatMap((row) => row.codes);
+  expect(codes.filter((code) => isRetryable(new GraphException(code, 'x'))).sort()).toEqual([
+    'LOCK_TIMEOUT',
+    'NETWORK',
+    'SERVER_UNAVAILABLE',
+    'TIMEOUT',
+    'TLS',
+  ]);
+  expect(isRetryable(new GraphException('NETWORK', 'x', { retryable: false }))).toBe(false);
+});
+
+test('each remedy of the library is told as what to type', () => {
+  const typed = REMEDIES.map((remedy) => [
+    remedy,
+    hintOf({ hint: 'Do it.', option: undefined, remedies: [remedy] }),
+  ]);
+  expect(Object.fromEntries(typed)).toEqual({
+    examine: 'Do it: graphcred doctor',
+    'give-version': 'Do it: --server-version 3|4|X.Y',
+    'list-secrets': 'Do it: graphcred secret list',
+    'mint-from-secret': 'Do it: graphcred token get --secret-stdin',
+    'new-token': 'Do it: graphcred token get --fresh',
+    'rotate-secret': 'Do it: graphcred secret rotate ALIAS',
+    'show-settings': 'Do it: graphcred config show',
+    wait: 'Do it: --wait 3m',
   });
 });

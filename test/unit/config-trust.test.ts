@@ -1,6 +1,8 @@
-import type { Stats } from 'node:fs';
+import fs, { type Stats } from 'node:fs';
+import path from 'node:path';
 import { expect, test } from 'vitest';
-import { isTrusted } from '../../src/config/trust.js';
+import { approve, isTrusted } from '../../src/config/trust.js';
+import { temporaryHome } from '../helpers/cli.js';
 
 const UID = 1000;
 
@@ -34,4 +36,24 @@ test('a system without owners and modes trusts the file in the home folder', () 
 
 test('a file of a project is not trusted, whoever owns it', () => {
   expect(trusted('project', { uid: UID, mode: 0o100600 }, UID)).toBe(false);
+});
+
+test('the approval of one file is none for another, wherever it is copied to', () => {
+  const configDir = temporaryHome();
+  const approvals = path.join(configDir, 'trusted');
+  const counts = (file: string, text: string) =>
+    isTrusted({
+      location: { path: file, place: 'project' },
+      text,
+      stat: { uid: UID, mode: 0o100600 } as Stats,
+      uid: UID,
+      configDir,
+    });
+  approve('/work/one/.graphcredrc', 'graph: one', configDir);
+  const [one] = fs.readdirSync(approvals) as [string];
+  approve('/work/two/.graphcredrc', 'graph: two', configDir);
+  const two = String(fs.readdirSync(approvals).find((name) => name !== one));
+  fs.copyFileSync(path.join(approvals, one), path.join(approvals, two));
+  expect(counts('/work/one/.graphcredrc', 'graph: one')).toBe(true);
+  expect(counts('/work/two/.graphcredrc', 'graph: one')).toBe(false);
 });

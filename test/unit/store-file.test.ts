@@ -5,6 +5,9 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { fileStore } from '../../src/store/file/store.js';
+import { endOfMessage } from '../../src/store/keychain/dbus.js';
+import { keychainStore } from '../../src/store/keychain/store.js';
+import { stageEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { defined } from '../helpers/defined.js';
 import { buildDriver, run } from '../helpers/driver.js';
@@ -63,7 +66,35 @@ function changeRecord(change: (record: Record<string, unknown>) => void): void {
   fs.writeFileSync(recordFile(), JSON.stringify(record));
 }
 
+/** A Linux machine without a session bus. */
+const NO_KEYCHAIN: StoreOptions['keychain'] = {
+  platform: 'linux',
+  env: {},
+  mayPrompt: false,
+  child: { command: process.execPath, args: ['-e', '0'] },
+  notify: () => {},
+};
+
+it.each(['', 'two\nlines', 'nul\0'])('the keychain is not asked to keep %j', async (text) => {
+  const store = keychainStore({ stateDir, configDir, keychain: NO_KEYCHAIN, warn: () => {} });
+  await expect(store.write(RECORD, new Sensitive(text))).rejects.toThrow('cannot keep an empty value');
+});
+
+it('a message of the session bus that claims to be larger than any is none', () => {
+  const head = Buffer.from([0x6c, 2, 0, 1, 0, 0, 0x20, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+  expect(() => endOfMessage(head)).toThrow('not a D-Bus message');
+});
+
 describe('the file store', () => {
+  it('takes a value that it replaces out of the keychain, and says so when it cannot', async () => {
+    stageEntry(stateDir, { record: { ...RECORD, store: 'keychain' } }).commit();
+    await open({ keychain: NO_KEYCHAIN }).write(RECORD, VALUE);
+    expect(warnings).toEqual([
+      expect.stringContaining('the OS keychain still holds an old value as graphcred/demo'),
+    ]);
+    expect(await readBack()).toBe('the value');
+  });
+
   it.each<[string, (record: Record<string, unknown>) => void]>([
     ['a longer life', (record) => (record.expiresAtUnix = 2_000_000_000)],
     ['no end of its life', (record) => delete record.expiresAtUnix],

@@ -4,8 +4,10 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { openStore } from '../../src/store/open.js';
+import { closeRefusal, openRefusal } from '../../src/store/redis/entries.js';
 import { createSeal } from '../../src/store/redis/seal.js';
 import { redisStore } from '../../src/store/redis/store.js';
 import type { StoreOptions } from '../../src/store/store.js';
@@ -101,4 +103,14 @@ describe('the store redis', () => {
     } as const;
     await expect(store.write(record, new Sensitive('canary'))).rejects.toMatchObject({ code: 'USAGE' });
   });
+});
+
+it('a refusal answers those who waited for it, and only when it is one of a credential', () => {
+  const seal = createSeal(Buffer.alloc(32, 7));
+  const sent = (code: 'AUTH_FAILED' | 'PERMISSION_DENIED' | 'SERVER_ERROR', since: number) =>
+    openRefusal(seal, 'r', closeRefusal(seal, 'r', new GraphException(code, 'no'), 5), since)?.code;
+  expect(sent('AUTH_FAILED', 4)).toBe('AUTH_FAILED');
+  expect(sent('PERMISSION_DENIED', 4)).toBe('PERMISSION_DENIED');
+  expect(sent('AUTH_FAILED', 5)).toBeUndefined();
+  expect(sent('SERVER_ERROR', 4)).toBeUndefined();
 });
