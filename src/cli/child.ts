@@ -20,9 +20,9 @@ const SIGNALS = [
 ] as const;
 
 /**
- * Runs a command on our own stdin, stdout and stderr and passes signals on to it.
- * @returns its status; 128 and the signal's number when one ended it
- * @throws ErrnoException when it cannot be started: ENOENT when there is none of this name
+ * Runs a command with our stdin, stdout and stderr and passes signals on to it.
+ * @returns its exit status, or 128 plus the signal's number when a signal ended it
+ * @throws ErrnoException when it cannot be started: ENOENT when there is no such program
  */
 export async function runChild(
   ctx: Context,
@@ -37,13 +37,14 @@ export async function runChild(
     let child: ChildProcess;
     const foreground = onTerminal && ctx.platform !== 'win32' ? watchForeground(ctx.env.PATH) : undefined;
     const pass = async (signal: NodeJS.Signals) => {
-      // The terminal tells the whole foreground group of these; passing them on would send them twice.
+      // The terminal sends these signals to the whole foreground group, so passing them on would deliver them twice.
       if (onTerminal && signal === 'SIGWINCH') return;
       if ((signal === 'SIGINT' || signal === 'SIGQUIT') && (await foreground?.wasSentToAll())) return;
       child.kill(signal);
     };
     const passed = SIGNALS.filter((signal) => signal in os.constants.signals);
-    // Before the command starts: a signal in between would end graphcred alone and leave the command behind.
+    // The listeners are added before the command starts: a signal in between would end graphcred alone and leave the
+    // command running.
     for (const signal of passed) process.on(signal, pass);
     const done = () => {
       for (const signal of passed) process.off(signal, pass);
@@ -72,8 +73,8 @@ export async function runChild(
 }
 
 /**
- * Notes which of the standard streams are terminals. The function returned is called at the end: if the terminal
- * window was closed meanwhile, Node would abort and dump its memory into a core file, so the process ends itself by
+ * Remembers which of the standard streams are terminals. The returned function is called at the end: if the terminal
+ * window was closed meanwhile, Node would abort and write its memory to a core file, so the process ends itself with
  * SIGHUP instead.
  */
 export function watchWindow({ stdin, stdout, stderr }: Context): () => void {
@@ -86,11 +87,16 @@ export function watchWindow({ stdin, stdout, stderr }: Context): () => void {
   };
 }
 
-/** Variables of ours that hold a credential, and what other tools call the same values. Windows knows no case in names. */
+/**
+ * Matches the names of variables that hold a credential, ours and those of other tools. Windows ignores case in names.
+ */
 const CREDENTIAL_VARIABLES =
   /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY|REDIS_)|TG_(PASSWORD|SECRET|JWT_TOKEN|API_TOKEN)$)/i;
 
-/** What a program that graphcred starts finds in its environment: nothing that could be used or minted with. */
+/**
+ * Returns the environment for a program that graphcred starts: without credentials, so that it cannot use one or mint
+ * with it.
+ */
 export function withoutCredentials(env: Context['env']): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !CREDENTIAL_VARIABLES.test(name)));
 }

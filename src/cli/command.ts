@@ -4,13 +4,15 @@ import type { Context } from './context.js';
 /** Flags by their long name: text, `true` for a switch, a list for one that may be repeated. */
 export type Flags = Readonly<Record<string, string | true | string[] | undefined>>;
 
-/** Ctrl-C for commands that change something. */
+/** Tells a command that changes something whether it was interrupted (Ctrl-C). */
 export interface Interruption {
-  /** Aborted by the first SIGINT or SIGTERM after `begin`: it ends the request under way, and none is sent any more. */
+  /**
+   * Aborted by the first SIGINT or SIGTERM after `begin`. This ends the request in progress and prevents further ones.
+   */
   readonly signal: AbortSignal;
-  /** From here on something is changed: after a signal the command itself says what was done, then it ends. */
+  /** Called before the first change. After a signal, the command then reports what was done before it ends. */
   begin(): void;
-  /** The exit status that the signal asks for; undefined while there was none. */
+  /** The exit status for the signal; undefined while there was none. */
   readonly status: number | undefined;
 }
 
@@ -21,7 +23,7 @@ export interface Invocation {
   readonly args: readonly string[];
   readonly flags: Flags;
   readonly report: Report;
-  /** How a command that writes hears Ctrl-C. */
+  /** Tells a command that writes about Ctrl-C. */
   readonly interruption?: Interruption | undefined;
 }
 
@@ -32,7 +34,7 @@ export interface ArgumentSpec {
   readonly name: string;
   readonly required?: boolean;
   readonly variadic?: boolean;
-  /** For completion. */
+  /** The values that completion offers. */
   readonly choices?: readonly string[];
 }
 
@@ -43,13 +45,13 @@ export interface CommandSpec {
   readonly examples: readonly string[];
   readonly args?: readonly ArgumentSpec[];
   readonly options: readonly OptionSpec[];
-  /** Everything after the first positional belongs to another program. */
+  /** Whether everything after the first positional argument belongs to another program. */
   readonly passThrough?: boolean;
-  /** Goes on when a config file is not trusted: such a file then counts for nothing. */
+  /** Whether the command runs although a config file is not trusted, and then ignores that file. */
   readonly worksWithoutProjectFile?: boolean;
-  /** Changes something on the server: after Ctrl-C it says what was done. */
+  /** Whether the command changes something on the server and, after Ctrl-C, reports what was done. */
   readonly writes?: boolean;
-  /** Other words that mean something special here, for help. */
+  /** Text for help about further words that have a meaning in this command. */
   readonly notes?: string;
   /** The command itself; loaded only when it runs. */
   readonly load: () => Promise<{ run: Run }>;
@@ -62,20 +64,20 @@ export interface CommandSpec {
 export interface OptionSpec {
   readonly name: string;
   readonly short?: string;
-  /** What stands for the value in help; absent for a switch. */
+  /** The placeholder for the value in help; absent for a switch. */
   readonly value?: string;
   readonly choices?: readonly string[];
   readonly repeat?: boolean;
   readonly help: string;
 }
 
-/** Where results and talk go: the result to stdout, everything else to stderr. */
+/** Writes the output: the result to stdout, everything else to stderr. */
 export interface Report {
-  /** As the settings say, once they are read; until then as the command line does. */
+  /** These three follow the command line, and the settings once they are read. */
   json: boolean;
   quiet: boolean;
   verbose: boolean;
-  /** Called before every line, to take a passing one off the terminal. */
+  /** Called before every line, to erase the spinner from the terminal. */
   clear(): void;
   /** Writes the result, exactly once and whole. */
   result(text: string): void;

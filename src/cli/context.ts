@@ -7,14 +7,17 @@ export interface Context {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Absolute; undefined where there is no home folder. */
+  /** The absolute path of the home folder; undefined where there is none. */
   readonly home: string | undefined;
   readonly platform: NodeJS.Platform;
   readonly uid: number | undefined;
   readonly pid: number;
   readonly stdin: {
     readonly isTTY: boolean;
-    /** All of it. Throws GraphException USAGE when there is more than `maxBytes`, TIMEOUT. */
+    /**
+     * Reads all of stdin. Throws GraphException USAGE when there is more than `maxBytes`, TIMEOUT when it takes too
+     * long.
+     */
     read(limits: { readonly maxBytes: number; readonly timeoutMs: number }): Promise<string>;
   };
   readonly stdout: Output;
@@ -23,7 +26,7 @@ export interface Context {
   now(): number;
   /** Milliseconds since 1970 at which this process started. */
   readonly startedAt: number;
-  /** What the standalone executable says below the version; the npm package says nothing. */
+  /** The line that the standalone executable prints below its version; undefined in the npm package. */
   readonly build?: string;
   /** How to start this program again as a child: the command and its first arguments. */
   readonly self: { readonly command: string; readonly args: readonly string[] };
@@ -54,7 +57,7 @@ export function inCi(env: Context['env']): boolean {
   return ci !== undefined && ci !== '' && ci !== '0' && ci !== 'false';
 }
 
-/** Where this user's files are; undefined without a home folder: then nothing is stored or read. */
+/** The folders of this user's files. Without a home folder they are undefined, and nothing is stored or read. */
 export interface Places {
   /** `$XDG_CONFIG_HOME/graphcred` */
   readonly configDir: string | undefined;
@@ -75,8 +78,8 @@ export function placesOf({ env, home }: Pick<Context, 'env' | 'home'>): Places {
 }
 
 /**
- * Ends this process now. `process.exit` waits for a DNS look-up that is under way, and a look-up cannot be cancelled.
- * Where Node can (22.15 and later), the process is replaced by one that exits with the same status.
+ * Ends this process at once. `process.exit` waits for a DNS lookup in progress, which cannot be cancelled. Where Node
+ * can (22.15 and later), the process is therefore replaced by one that exits with the same status.
  */
 export function endProcess(status: number): never {
   const { execPath, execve } = process as NodeJS.Process & {

@@ -28,7 +28,7 @@ export function watchForeground(path: string | undefined): {
   return {
     async wasSentToAll() {
       const asked = canary;
-      // A second Ctrl-C right after the first, or `cat` is missing: then Ctrl-C is assumed.
+      // No witness is running right after an earlier Ctrl-C, or if `cat` is missing; then a Ctrl-C is assumed.
       if (asked?.pid === undefined) return true;
       const died = await new Promise<boolean>((resolve) => {
         const timer = setTimeout(() => resolve(false), EXIT_WAIT_MS);

@@ -11,7 +11,7 @@ declare const __VERSION__: string;
 /** Set by the build. Tests run the sources, where it is not defined. */
 export const VERSION: string = typeof __VERSION__ === 'string' ? __VERSION__ : '0.0.0-source';
 
-/** Runs one command line and returns the exit status. Everything it touches comes in through `ctx`. */
+/** Runs one command line and returns the exit status. It reaches the outside world only through `ctx`. */
 export async function main(ctx: Context, report = createReport(ctx)): Promise<number> {
   try {
     const argv = ctx.argv[0]?.startsWith('-') ? await commandFirst(ctx.argv) : ctx.argv;
@@ -53,7 +53,7 @@ async function commandFirst(argv: readonly string[]): Promise<readonly string[]>
   return (await import('./args/command-first.js')).commandFirst(argv);
 }
 
-/** A command that changes something: Ctrl-C ends it with a sentence that says how far it came. */
+/** Runs a command that changes something. After Ctrl-C the command reports how far it came. */
 async function runInterruptible(invocation: Invocation): Promise<number> {
   const interruption = listenForInterruption(invocation.report);
   const end = (error: unknown, status: number) => {
@@ -69,7 +69,7 @@ async function runInterruptible(invocation: Invocation): Promise<number> {
     if (interruption.status === undefined) throw error;
     return end(error, 1);
   } finally {
-    // Another signal must not take the place of the status that the process is about to end with.
+    // A further signal must not replace the exit status with which the process is about to end.
     if (interruption.status === undefined) interruption.stop();
   }
 }
@@ -84,7 +84,10 @@ function versionText({ build }: Context): string {
   return build === undefined ? VERSION : `${VERSION}\n${build}`;
 }
 
-/** The bin. As a standalone executable, which is a program of its own and needs no script, it says so by `build`. */
+/**
+ * The entry point of the program.
+ * @param build the text that identifies the standalone executable, which runs without a script
+ */
 export async function run(build?: string): Promise<void> {
   if (process.argv[2] === KEYCHAIN_CHILD) {
     const { runKeychainChild } = await import('../store/keychain/helper-child.js');
@@ -92,9 +95,10 @@ export async function run(build?: string): Promise<void> {
   }
   const ctx = realContext(build);
   const report = createReport(ctx);
-  // An error that no command caught. Node would print its text, which may hold a credential, and the line of code.
+  // Catches errors that no command caught. Node would print the error's text, which may hold a credential, and the line
+  // of code.
   process.on('uncaughtException', (error) => endProcess(fail(error, report)));
-  // Everything is written by now (see writeAll), and whatever is still open here is of no use to anyone.
+  // All output is already written (see writeAll), so the process need not wait for what is still open.
   endProcess(await main(ctx, report));
 }
 
@@ -129,7 +133,10 @@ function realContext(build: string | undefined): Context {
   };
 }
 
-/** @throws GraphException USAGE when it has been removed under the shell that is in it */
+/**
+ * Returns the current directory.
+ * @throws GraphException USAGE when it no longer exists
+ */
 function workingFolder(): string {
   try {
     return process.cwd();
@@ -141,7 +148,8 @@ function workingFolder(): string {
 }
 
 function isTerminal(fd: number): boolean {
-  // Not process.stdout.isTTY: making that stream costs as much as reading a token, and so does node:tty.
+  // process.stdout.isTTY is not used: creating that stream takes as long as reading a token, and so does loading
+  // node:tty.
   try {
     const stat = fs.fstatSync(fd);
     if (!stat.isCharacterDevice() || isNullDevice(stat.rdev)) return false;
@@ -152,7 +160,7 @@ function isTerminal(fd: number): boolean {
   }
 }
 
-/** `/dev/null` and its kin, where a script's stdin so often comes from: major number 1 on Linux. */
+/** Whether stdin is /dev/null or a similar device (major number 1 on Linux), as is common in scripts. */
 function isNullDevice(rdev: number): boolean {
   return process.platform === 'linux' && rdev >> 8 === 1;
 }
@@ -169,7 +177,10 @@ function output(fd: number): Output {
   };
 }
 
-/** Writes all of it, now: nothing is cut off when the process ends, and a reader that has left is no error. */
+/**
+ * Writes the whole text synchronously, so that nothing is cut off when the process ends. A reader that has closed the
+ * pipe is no error.
+ */
 function writeAll(fd: number, text: string): void {
   let rest = Buffer.from(text);
   while (rest.length > 0) {
@@ -221,7 +232,10 @@ async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs:
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** `HOME` where it is an absolute path, else what the system knows of this user; undefined when there is none. */
+/**
+ * Returns `HOME` if it is an absolute path, else the home folder that the system has for this user; undefined when
+ * there is none.
+ */
 function homeFolder(): string | undefined {
   const { HOME } = process.env;
   if (process.platform !== 'win32' && HOME !== undefined && path.isAbsolute(HOME)) return HOME;
@@ -230,7 +244,7 @@ function homeFolder(): string | undefined {
     const home = process.platform === 'win32' ? os.homedir() : os.userInfo().homedir;
     return path.isAbsolute(home) ? home : undefined;
   } catch {
-    // A user without an entry in the system's list, as in many containers.
+    // The user has no entry in the system's list, as in many containers.
     return undefined;
   }
 }

@@ -9,7 +9,10 @@ export type Candidate = readonly [word: string, description: string];
 /** Names with characters that a shell interprets are not offered. */
 const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
 
-/** @param config the file that was typed; `own` for the user's own, where other commands look at no other */
+/**
+ * Lists the names of profiles.
+ * @param config the file that was typed; `own` for commands that use only the user's own file
+ */
 export async function profileNames(ctx: Context, config: string | undefined): Promise<Candidate[]> {
   const named = config === 'own' ? undefined : (config ?? (ctx.env.GRAPHCRED_CONFIG || undefined));
   const { env, cwd, home, uid } = ctx;

@@ -5,7 +5,7 @@ const SHARED = [...COMMON, OUTPUT];
 
 /**
  * Moves options that stand before the command behind it, where every command expects them. If one of them is not a
- * shared option, the line stays as it is, and the parser reports the error.
+ * shared option, the line is left unchanged, and the parser reports the error.
  */
 export function commandFirst(argv: readonly string[]): readonly string[] {
   const at = leadingOptions(argv);
@@ -16,7 +16,7 @@ export function commandFirst(argv: readonly string[]): readonly string[] {
     : [...rest.slice(0, words), ...argv.slice(0, at), ...rest.slice(words)];
 }
 
-/** How many words at the beginning are shared options and their values; 0 when something else is among them. */
+/** Counts the words at the beginning that are shared options and their values; 0 when another option is among them. */
 export function leadingOptions(argv: readonly string[]): number {
   let at = 0;
   while (argv[at]?.startsWith('-')) {
@@ -41,7 +41,7 @@ const SHORT_FORMS: Readonly<Record<string, readonly string[]>> = {
   rm: ['drop', 'delete', 'remove'],
 };
 
-/** `ls` and `rm` become the command they are short for in this group. */
+/** Replaces `ls` and `rm` by the command they stand for in this group. */
 export function withoutShortForms(argv: readonly string[]): readonly string[] {
   const at = argv[0] === 'help' ? 1 : 0;
   const [group = '', word = ''] = argv.slice(at);

@@ -11,10 +11,10 @@ import { COMMON, OUTPUT } from './options.js';
 type Answer = readonly Candidate[] | ':file' | `:command ${number}`;
 
 /**
- * What the last of the words could become, one candidate a line, with a tab and a description where there is one;
- * `:file` where a file is meant; `:command N` where the words from N on are another program's; nothing where a free
- * value is.
- * Reads the config file and the records of saved secrets; never asks a server, the keychain or a person.
+ * Prints what the last word could become, one candidate a line, with a tab and a description if it has one. It prints
+ * `:file` where a file is expected, `:command N` where the words from N on belong to another program, and nothing where
+ * any value is possible.
+ * It reads the config file and the records of saved secrets, and never asks a server, the keychain or a person.
  */
 export async function complete(ctx: Context, words: readonly string[]): Promise<void> {
   let answer: Answer = [];
@@ -31,7 +31,7 @@ export async function complete(ctx: Context, words: readonly string[]): Promise<
 
 async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer> {
   const last = words.at(-1) ?? '';
-  // bash cuts `--output=json` into three words.
+  // bash splits `--output=json` into three words.
   const word = last === '=' ? '' : last;
   const typed = words.slice(0, -1);
   const leading = typed.slice(0, leadingOptions(typed));
@@ -49,7 +49,7 @@ async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer>
   return [...fitting].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** Where the other program's words begin, if the last word is one of them. */
+/** Returns the index at which the other program's words begin, if the last word is one of them. */
 function programOf(spec: CommandSpec, words: readonly string[]): number | undefined {
   for (let at = 0; at < words.length; at++) {
     const word = words[at] as string;
@@ -60,7 +60,7 @@ function programOf(spec: CommandSpec, words: readonly string[]): number | undefi
   return undefined;
 }
 
-/** The words that make up commands, and the options that may stand before them. */
+/** Offers command names, and the options that may stand before them. */
 async function noCommand(
   ctx: Context,
   leading: readonly string[],
@@ -111,7 +111,7 @@ async function ofCommand(
   }
 }
 
-/** What was typed after the command's name, without options and their values. */
+/** Returns what was typed after the command's name, without options and their values. */
 function argumentsIn(spec: CommandSpec, before: readonly string[]): readonly string[] {
   const words = before.filter(
     (word, at) => !word.startsWith('-') && !takesNext(spec.options, before[at - 1] ?? ''),
@@ -123,7 +123,7 @@ function takesNext(options: readonly OptionSpec[], word: string): boolean {
   return optionNamed(options, word)?.value !== undefined;
 }
 
-/** The candidates for an option's value; undefined when the word is not one. */
+/** Returns the candidates for an option's value; undefined when the last word is not such a value. */
 async function optionValues(
   ctx: Context,
   options: readonly OptionSpec[],

@@ -3,14 +3,14 @@ import { wrapped } from '../output/table.js';
 import { COMMANDS, GROUPS } from './catalogue.js';
 import { BEHAVIOUR, COMMON } from './options.js';
 
-/** Wider lines are hard to read. */
+/** Help is wrapped at this width, because wider lines are hard to read. */
 const WIDEST = 100;
-/** Text beside a name needs so many columns; otherwise it goes below. */
+/** Descriptions stand beside the names only if there are this many columns for them, else below. */
 const NARROWEST = 30;
 
 const HELP: OptionSpec = { name: 'help', short: 'h', help: 'show this help' };
 
-/** Help for one command: what it does, its own options, the shared ones by name, examples. */
+/** Returns the help for one command: what it does, its own options, the shared ones by name, examples. */
 export function commandHelp(spec: CommandSpec, columns: number | undefined): string {
   const width = Math.min(columns ?? WIDEST, WIDEST);
   const args = (spec.args ?? []).map(({ name, required, variadic }) => {
@@ -100,7 +100,7 @@ export function optionRow({ name, short, value, choices, repeat, help }: OptionS
   ];
 }
 
-/** Names on the left, descriptions on the right, or below them on a narrow terminal. */
+/** Lays out names on the left and descriptions on the right, or below them on a narrow terminal. */
 function definitions(rows: readonly (readonly [string, string])[], width: number): string[] {
   const column = Math.max(...rows.map(([name]) => name.length)) + 4;
   const isNarrow = width - column < NARROWEST;

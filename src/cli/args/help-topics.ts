@@ -27,7 +27,7 @@ interface Topic {
   readonly intro: string;
   readonly head: readonly string[];
   readonly rows: () => readonly (readonly string[])[];
-  /** The columns with long cells, which are broken into lines where a terminal is narrow. */
+  /** The columns with long cells, which are wrapped on a narrow terminal. */
   readonly long: readonly number[];
 }
 
@@ -88,7 +88,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   },
 };
 
-/** A topic as it is read in a terminal. */
+/** Formats a topic for the terminal. */
 export function topicText(name: string, width: number | undefined): string {
   const { title, intro, head, rows, long } = TOPICS[name] as Topic;
   return `${title}\n\n${wrapped(intro, width ?? Number.POSITIVE_INFINITY).join('\n')}\n\n${table(
@@ -98,7 +98,7 @@ export function topicText(name: string, width: number | undefined): string {
   )}\n`;
 }
 
-/** A topic as a page of Markdown. */
+/** Formats a topic as a page of Markdown. */
 export function topicPage(name: string): string {
   const { title, intro, head, rows } = TOPICS[name] as Topic;
   const line = (cells: readonly string[]) =>

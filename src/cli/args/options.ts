@@ -53,7 +53,7 @@ const TARGET: readonly OptionSpec[] = [
   option('insecure', 'do not verify the server certificate (insecure)'),
 ];
 
-/** Options of the user. */
+/** Options for the user and the credential. */
 const CREDENTIALS: readonly OptionSpec[] = [
   option('username', 'user name', 'name', { short: 'u' }),
   option('password-stdin', 'read the password from stdin'),
@@ -94,7 +94,7 @@ export const TOKEN_GET_OUTPUT: readonly OptionSpec[] = [
   option('name', 'with -o k8s-secret: the name of the Secret', 'name'),
 ];
 
-/** What commands have in common, by the headings under which help and the man page show it. */
+/** The options that commands share, by the headings under which help and the man page show them. */
 export const HEADINGS: readonly (readonly [heading: string, options: readonly OptionSpec[]])[] = [
   ['Server and graph', TARGET],
   ['Credentials and store', [...CREDENTIALS, STORE]],
@@ -106,15 +106,15 @@ const CREDENTIAL_FLAG = /^--(password|secret|token)(=|$)/;
 const LOOKS_LIKE_A_SECRET = /^[a-z0-9]{32}$/;
 
 /**
- * Refuses a credential among the arguments before anything else looks at them: every user of the machine
- * can read a command line, and it stays in the shell's history. The value is never repeated.
- * `sandbox` takes `--secret` for secrets it makes up itself.
+ * Refuses a credential among the arguments before anything else reads them: every user of the machine can read a
+ * command line, and it stays in the shell's history. The value is never repeated.
+ * `sandbox` takes `--secret`, because it creates that secret itself.
  */
 export function refuseCredentials(argv: readonly string[]): void {
   if (argv[0] === 'sandbox') return;
   const dashes = argv.indexOf('--');
   const end = dashes === -1 ? argv.length : dashes;
-  // Behind `--` stand no options; but of `exec` alone they are another program's words.
+  // Nothing after `--` is an option of ours, but only `exec` passes these words to another program.
   const own = argv[0] === 'exec' ? argv.slice(0, end) : argv;
   for (const [at, word] of own.entries()) {
     const match = at < end && word.startsWith('--') && CREDENTIAL_FLAG.exec(word);

@@ -7,9 +7,9 @@ export interface Parsed {
 }
 
 /**
- * Hot path: reads flags without loading commander. Answers only for input with one possible reading:
- * whole names, one short option a word, values that do not begin with a dash. Anything else is
- * `undefined` and goes to commander, which also makes the error texts.
+ * Hot path: reads flags without loading commander. It handles only input with one possible reading: full option names,
+ * one short option a word, and values that do not begin with a dash. For anything else it returns undefined, and
+ * commander parses the line and writes the error messages.
  */
 export function parseTokenGet(spec: CommandSpec, argv: readonly string[]): Parsed | undefined {
   const flags: Record<string, string | true> = {};
@@ -34,7 +34,10 @@ export function parseTokenGet(spec: CommandSpec, argv: readonly string[]): Parse
   return { args: [], flags };
 }
 
-/** In a file of its own because `token get` is called in loops: the table of all other commands is not loaded for it. */
+/**
+ * This table has its own file, because `token get` is called in loops and must not load the table of all other
+ * commands.
+ */
 export const TOKEN_GET: CommandSpec = {
   path: 'token get',
   summary: 'print a token: a held one while it lives, else a new one',

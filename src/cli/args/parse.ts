@@ -108,7 +108,7 @@ function addLeaf(
     const shown = `${argument}${variadic ? '...' : ''}`;
     command.addArgument(new Argument(required ? `<${shown}>` : `[${shown}]`));
   }
-  // Options of other commands are not added, to save time.
+  // The options of other commands are not added, to save time.
   if (typed) for (const option of spec.options) command.addOption(commanderOption(option));
   if (spec.passThrough) command.passThroughOptions();
   if (!spec.args) command.allowExcessArguments(false);
@@ -121,7 +121,7 @@ function commanderOption(spec: OptionSpec): Option {
   if (spec.choices) option.choices([...spec.choices]);
   if (spec.repeat)
     option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
-  // `--no-input` is a switch of its own here, not the opposite of an `--input`.
+  // For commander `--no-input` would be the opposite of `--input`, but here it is a switch.
   option.negate = false;
   return option;
 }
@@ -137,7 +137,7 @@ function flagsOf(command: Command, spec: CommandSpec): Flags {
   return flags;
 }
 
-/** commander's message without the typed value, which may be a credential. */
+/** Turns commander's error into a USAGE error without the typed value, which may be a credential. */
 function usage(error: CommanderError, argv: readonly string[]): GraphException {
   const hint = `see: graphcred ${commandWords(argv)}--help`;
   const group = argv[0] !== undefined && Object.hasOwn(GROUPS, argv[0]) ? argv[0] : undefined;
@@ -181,7 +181,7 @@ function usage(error: CommanderError, argv: readonly string[]): GraphException {
   }
 }
 
-/** The long name of the flag commander complains about, without the value that may be glued to it. */
+/** Returns the long name of the flag that commander complains about, without a value attached to it. */
 function flagName(message: string): string {
   return /--[a-z][a-z-]*/.exec(message)?.[0] ?? /'(-[A-Za-z])/.exec(message)?.[1] ?? 'given';
 }
@@ -193,7 +193,7 @@ function commandWords(argv: readonly string[]): string {
   return argv[0] !== undefined && Object.hasOwn(GROUPS, argv[0]) ? `${argv[0]} ` : '';
 }
 
-/** Help for a topic; for a command, `help token get` is `token get --help`. */
+/** Prints the help for a topic. For a command, `help token get` is the same as `token get --help`. */
 async function helpFor(ctx: Context, words: readonly string[], version: string): Promise<undefined> {
   const { TOPICS, topicText } = await import('./help-topics.js');
   const [name = ''] = words;

@@ -1,6 +1,6 @@
 import { COMMANDS, GROUPS } from './catalogue.js';
 
-/** What other tools call it. */
+/** Maps names from other tools to our commands. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   'secret add': 'secret create',
   'secret delete': 'secret drop',
@@ -30,7 +30,7 @@ function nearest(first: string, second: string): string[] {
   const other = [`${first} ${second}`, first].find((words) => Object.hasOwn(SYNONYMS, words));
   if (other !== undefined) return [SYNONYMS[other] as string];
   const paths = [...COMMANDS.map(({ path }) => path), 'help'];
-  // A second word after a group is part of the command; after anything else it may be an argument.
+  // After a group the second word is part of the command; otherwise it may be an argument.
   const inGroup = Object.hasOwn(GROUPS, first) && second !== '';
   const typed = inGroup ? [`${first} ${second}`] : [`${first} ${second}`, `${second} ${first}`];
   const found = closest(
@@ -54,7 +54,9 @@ function closest(all: readonly { path: string; editDistance: number }[]): string
   return least > 2 ? [] : all.filter((one) => one.editDistance === least).map(({ path }) => path);
 }
 
-/** Letters missing, too many, wrong or swapped with their neighbour; 9 when the words are not similar. */
+/**
+ * Counts the letters that are missing, added, wrong or swapped with their neighbour; 9 when the words are not similar.
+ */
 function editDistance(typed: string, meant: string): number {
   if (Math.abs(typed.length - meant.length) > 2) return 9;
   const rows: number[][] = [Array.from({ length: meant.length + 1 }, (_, column) => column)];

@@ -29,7 +29,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const method = (flags.method as string | undefined) ?? (body === undefined ? 'GET' : 'POST');
   const ask = (connection: GraphConnection, server: 'rest' | 'service') =>
     connection[server](method, route, { body, keepRefusal: true });
-  // A call that is not allowed is refused before a token is minted for it.
+  // A request that is not allowed is refused before a token is minted for it.
   checkRawCall('rest', session.target.gsqlUrl, method, route, {});
   const reply = flags.service === true ? await atService(session, ask) : await atRest(session, ask);
   print(invocation, reply);
@@ -50,12 +50,12 @@ async function atRest(session: Session, ask: Ask): Promise<RawReply> {
   const held = await tokenFromVariableOr(session, () => source.obtain());
   const reply = await askWith(session, bound(held), ask);
   if (held.source !== 'store' || !isExpired(reply)) return reply;
-  // The server refused the token before it did anything, so the call may be sent again.
+  // The server refused the token before it did anything, so the request may be sent again.
   const { report } = session.invocation;
   report.detail('the server no longer accepts the cached token; it is forgotten here');
   const failure = await source.forget(held.token);
   if (failure) report.warn(`the refused token could not be forgotten here: ${failure.message}`);
-  // What is still stored must not be taken a second time.
+  // If the token could not be removed from the store, it must not be used again.
   const next = await source.obtain({ fresh: failure !== undefined });
   return askWith(session, bound(next), ask);
 }
@@ -74,7 +74,7 @@ async function askWith(session: Session, token: Sensitive | BoundCredential, ask
   return ask(connection, 'rest');
 }
 
-/** What goes to the server: the words typed, a file's content, or stdin. */
+/** Returns the request's body: the typed words, a file's content, or stdin. */
 async function bodyOf({ invocation, timeoutMs }: Session): Promise<string | undefined> {
   const { ctx, flags } = invocation;
   const data = flags.data as string | undefined;
@@ -91,10 +91,12 @@ async function bodyOf({ invocation, timeoutMs }: Session): Promise<string | unde
   }
 }
 
-/** The body as it came. A refusal in it is an error all the same: servers say no with status 200 as well. */
+/**
+ * Prints the body unchanged. It throws when the body reports an error, since servers also send errors with status 200.
+ */
 function print({ ctx, report, flags }: Invocation, { status, headers, body, refusal }: RawReply): void {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
-  // A pipe gets what the server sent.
+  // A pipe gets exactly what the server sent; a terminal gets it with control characters escaped.
   const shown = (text: string) => (ctx.stdout.isTTY ? escapeControls(text.replace(/\r\n/g, '\n')) : text);
   if (flags.include === true) ctx.stdout.write(shown(`HTTP/1.1 ${status}\n${lines.join('')}\n`));
   if (body !== '') report.result(shown(body));
@@ -107,7 +109,7 @@ function print({ ctx, report, flags }: Invocation, { status, headers, body, refu
 }
 
 function isRefusal(body: string): boolean {
-  // Refusals are short, and large answers need not be parsed to look for one.
+  // Errors are short, so large answers are not parsed to look for one.
   if (body.length > 16_384) return false;
   try {
     const { error } = JSON.parse(body) as { error?: unknown };

@@ -2,7 +2,7 @@ import { GraphException } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { COMPLETE } from '../context.js';
 
-// Each script asks the program itself what could come next, so none of them goes out of date.
+// Each script asks graphcred itself for the candidates, so the scripts never go out of date.
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `# graphcred completion for bash; add to ~/.bashrc: source <(graphcred completion bash)
 _graphcred() {

@@ -7,7 +7,7 @@ import { exitStatus } from '../output/exit-codes.js';
 import { singleLine } from '../output/report.js';
 import { colours, wrapped } from '../output/table.js';
 
-/** Columns before the words. */
+/** The width of the columns before the text. */
 const INDENT = 7 + 2 + 12 + 2;
 
 /** `graphcred doctor` */
@@ -31,10 +31,13 @@ export async function run(invocation: Invocation): Promise<number> {
   return first?.code === undefined ? 0 : exitStatus(first.code);
 }
 
-/** Every check, in the order of IDS; those of a shared store follow where there is one. What cannot be looked at because of an earlier finding is skipped. */
+/**
+ * Runs every check in the order of IDS, and those of a shared store if there is one. A check is skipped if an earlier
+ * finding makes it impossible.
+ */
 export async function examine(invocation: Invocation): Promise<(Check & { id: CheckId })[]> {
   const found: Found = {};
-  // No prompt: the output is often pasted into a ticket.
+  // The output is often pasted into a ticket, so nothing is prompted for.
   const session = await openQuietly(invocation, found);
   const shares = session?.store.name === 'redis';
   let rest = 'the settings cannot be read';

@@ -15,9 +15,9 @@ import type { Session } from '../session/types.js';
 import { mintFor } from '../token/mint.js';
 import { obtainToken } from '../token/obtain.js';
 
-/** Failed before the command ran; the cause is in `error.code`. */
+/** The exit status for a failure before the command ran; `error.code` gives the cause. */
 const FAILED = 125;
-/** How long revoking may take, whatever is sent meanwhile. */
+/** How long revoking may take, even if requests are in progress. */
 const REVOKE_MS = 10_000;
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
@@ -46,7 +46,8 @@ export async function run(invocation: Invocation): Promise<number> {
     return FAILED;
   }
   const endWithWindow = watchWindow(ctx);
-  // Until this process ends: a signal after the command's end neither loses its status nor leaves the token alive.
+  // Signals are ignored until this process ends, so that one after the command's end neither changes the exit status
+  // nor leaves the token valid.
   const ignore = () => {};
   for (const signal of ENDING) process.on(signal, ignore);
   const status = await runChild(ctx, args, env).catch((error) => notStarted(invocation, error));
@@ -64,7 +65,7 @@ export async function run(invocation: Invocation): Promise<number> {
 function named(error: unknown): GraphException {
   if (error instanceof GraphException) return error;
   const { name } = error instanceof Error ? error : new Error();
-  // A closed prompt is not a bug. Of any other error only the name is shown, since its text may quote a credential.
+  // A closed prompt is not a bug. Of any other error only the name is shown, because its text may quote a credential.
   if (isClosedPrompt(error)) return new GraphException('CANCELLED', 'Cancelled.');
   return new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
     hint: 'please report it, with the command you typed',
@@ -80,10 +81,11 @@ function environment({ invocation, graph }: Session, held: CachedToken): Record<
     ...withoutCredentials(invocation.ctx.env),
     TG_API_TOKEN: held.token.reveal(),
     TG_HOST: hostOf(held.servers.restUrl),
-    // Also when there is none: with --profile typed, a graph left in the environment belongs to another database.
+    // The graph is set even if it is undefined, because with --profile typed a graph in the environment belongs to
+    // another database.
     TG_GRAPHNAME: graph,
     TG_RESTPP_PORT: portOf(held.servers.restUrl),
-    // With the two servers on two hosts no single TG_HOST is right for both: this one is the REST server's.
+    // If the two servers have different hosts, no single TG_HOST is right for both: this one is the REST server's.
     TG_GS_PORT: isOneHost(held.servers) ? portOf(held.servers.gsqlUrl) : undefined,
     GRAPHCRED_EXEC: '1',
   };
@@ -104,7 +106,7 @@ interface Minted {
 }
 
 /**
- * Revokes the token when a signal arrives while it is minted.
+ * Mints a token, and revokes it when a signal arrived meanwhile.
  * @returns the exit status when a signal came before the command was started
  */
 async function mintInterruptibly(session: Session): Promise<Minted | number> {
@@ -126,7 +128,7 @@ async function mintInterruptibly(session: Session): Promise<Minted | number> {
   }
 }
 
-/** A token for this call alone: never from the store, never into it, and revoked at the end. */
+/** Mints a token for this run alone. It is not taken from the store or stored, and is revoked at the end. */
 async function mintForThisCall(session: Session, interruption: Interruption): Promise<Minted> {
   const { invocation } = session;
   const { report } = invocation;
@@ -137,7 +139,7 @@ async function mintForThisCall(session: Session, interruption: Interruption): Pr
   const held: CachedToken = { ...minted, source: 'server' };
   const revoke = async () => {
     try {
-      // Revoking has a time limit of its own, however long minting took.
+      // Revoking gets a new time limit, however long minting took.
       session.timeLeft.ms = REVOKE_MS;
       const { connection, version } = await connect({ ...session, timeoutMs: REVOKE_MS }, credential);
       const token = new BoundCredential(held.token, held.servers);

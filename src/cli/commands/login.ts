@@ -42,7 +42,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     invocation.interruption?.begin();
     file = await writeProfile(configDirOf(session), name, { profile, removed, makeDefault }, locked);
   } catch (error) {
-    // Nobody has seen its value yet.
+    // The new secret is dropped, because nobody has seen its value.
     throw made.isNew && kept.alias !== undefined ? await dropMadeSecret(login, kept.alias, error) : error;
   }
   const credentials = removed.filter((key) => key.startsWith('password') || key.startsWith('secret'));

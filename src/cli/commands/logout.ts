@@ -17,7 +17,7 @@ import { readCached } from '../token/obtain.js';
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, report } = invocation;
   const session = await openSession(invocation);
-  // What a fleet shares is no single machine's to forget; what this one minted for itself is.
+  // A machine does not delete tokens that a fleet shares, only those it minted for itself.
   const keepsFleetTokens = session.store.name === 'redis' && flags.revoke !== true;
   const store = keepsFleetTokens
     ? await open(session, 'file', true)
@@ -36,7 +36,7 @@ export async function run(invocation: Invocation): Promise<number> {
   invocation.interruption?.begin();
   const outcome = flags.revoke === true ? await revoke(session, store, mine) : { gone: mine, kept: [] };
   const { gone, kept, failure } = outcome;
-  // A token that was revoked is forgotten already, and another process may have put a new one in its place.
+  // A revoked token is already removed from the store, and another process may have stored a new one since.
   const toForget = gone.filter(({ kind }) => flags.revoke !== true || kind !== 'token');
   for (const record of toForget) await store.remove(record.key);
   const tokens = gone.filter(({ kind }) => kind === 'token').length;
@@ -79,13 +79,13 @@ interface Kept {
 }
 
 interface Outcome {
-  /** What this machine may forget: revoked tokens, and credentials once no token needs them any more. */
+  /** The records to delete from this machine: revoked tokens, and credentials once no token needs them any more. */
   readonly gone: readonly StoreRecord[];
   readonly kept: readonly Kept[];
   readonly failure?: GraphException;
 }
 
-/** The server first: a token that could not be revoked stays in the store. */
+/** Revokes tokens on the server first. A token that could not be revoked stays in the store. */
 async function revoke(session: Session, store: Store, records: readonly StoreRecord[]): Promise<Outcome> {
   const tokens = records.filter(({ kind }) => kind === 'token');
   const others = records.filter(({ kind }) => kind !== 'token');
@@ -122,7 +122,7 @@ async function revoke(session: Session, store: Store, records: readonly StoreRec
       });
     }
   }
-  // The credential stays as long as tokens remain that it could revoke.
+  // The credential is not deleted while it is needed to revoke the remaining tokens.
   return kept.length === 0
     ? { gone: [...gone, ...others], kept }
     : { gone, kept, ...(failure && { failure }) };

@@ -23,7 +23,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const endWithWindow = watchWindow(ctx);
   try {
     if (child) return await runBeside(sandbox, args, ctx);
-    // A program that reads the line may stop the sandbox at once.
+    // The listener is added before the line is printed, because a program that reads it may stop the sandbox at once.
     const stopped = ctx.stopped();
     report.result(sandbox.readyLine());
     if (ctx.stdout.isTTY) for (const line of firstCall(sandbox)) report.note(line);
@@ -35,7 +35,7 @@ export async function run(invocation: Invocation): Promise<number> {
   }
 }
 
-/** What a person can try next. Programs read the line on stdout. */
+/** Returns hints on what a person can try next. Programs read the line on stdout instead. */
 function firstCall({ restUrl, gsqlUrl, graph, username, password }: Sandbox): string[] {
   return [
     `ready; the password of ${username} is ${password}, and Ctrl-C stops the sandbox`,
@@ -43,7 +43,7 @@ function firstCall({ restUrl, gsqlUrl, graph, username, password }: Sandbox): st
   ];
 }
 
-/** Its own words are clear; they only lack the exit status. */
+/** Reads the flags. An error of the sandbox becomes a USAGE error with the same message. */
 async function understood(flags: Flags, anyPort: boolean): Promise<SandboxOptions> {
   const many = (name: string) => (flags[name] as string[] | undefined) ?? [];
   const text = (name: string) => flags[name] as string | undefined;
@@ -97,7 +97,7 @@ function usage(error: unknown): GraphException {
   });
 }
 
-/** On 4.x a REST port of its own is opened only when asked for. */
+/** Returns 0, which means any free REST port, except on 4.x, where one is opened only on request. */
 function freeRestPort(version: string | undefined): number | undefined {
   return version?.startsWith('4') ? undefined : 0;
 }
@@ -109,12 +109,15 @@ function port(flags: Flags, name: string): number | undefined {
   return Number(said);
 }
 
-/** The caller's own settings and credentials stay out: they would hide the sandbox, or reach the command's log. */
+/**
+ * Removes the caller's own settings and credentials from the environment: they would hide the sandbox, or reach the
+ * command's log.
+ */
 function withoutOwnSettings(env: Context['env']): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(GRAPHCRED_|TG_)/i.test(name)));
 }
 
-/** Runs a command that finds the sandbox by its environment; its status is ours. */
+/** Runs a command that finds the sandbox through its environment, and returns its exit status. */
 async function runBeside(sandbox: Sandbox, command: readonly string[], ctx: Context): Promise<number> {
   const env = {
     ...withoutOwnSettings(ctx.env),

@@ -20,7 +20,7 @@ import { lastCached, readCached } from '../token/obtain.js';
 
 type State = 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
 
-/** What the settings and the records of this machine say. */
+/** What is known from the settings and records of this machine. */
 interface Known {
   readonly profile: string;
   /** Where the profile's name was set. */
@@ -33,23 +33,23 @@ interface Known {
   readonly username: string | null;
   readonly credential: { readonly kind: string; readonly source: string } | null;
   readonly store: string;
-  /** The server that machines share the store through, for people. */
+  /** The Redis server through which machines share the store, for people. */
   readonly sharedThrough?: string | undefined;
 }
 
 interface Status extends Known {
   readonly serverVersion: string | null;
   readonly restAuth: 'on' | 'off' | 'unknown';
-  /** With all profiles: in place of who chose it. */
+  /** With --all, shown instead of where the profile's name was set. */
   readonly listedAs?: string;
   readonly state: State;
   readonly record: StoreRecord | undefined;
-  /** What stopped the look, if anything did. */
+  /** The error that ended the check, if any. */
   readonly error: GraphException | undefined;
 }
 
 const UNKNOWN = { serverVersion: null, restAuth: 'unknown' } as const;
-/** Status is what a prompt or a monitor asks. */
+/** `status` runs in shell prompts and monitors, so it must not ask anything. */
 const NO_QUESTIONS = { noInput: true };
 
 /** `graphcred status` */
@@ -74,7 +74,7 @@ export async function run(invocation: Invocation): Promise<number> {
   return ends.size > 1 ? exitStatus('PARTIAL') : ([...ends][0] ?? 0);
 }
 
-/** Undefined stands for the profile in force. */
+/** Lists the profiles to show; undefined stands for the profile in force. */
 async function profilesToShow(invocation: Invocation): Promise<readonly (string | undefined)[]> {
   if (invocation.flags['all-profiles'] !== true) return [undefined];
   return (await openLocalSession(invocation, NO_QUESTIONS)).settings.profileNames;
@@ -154,7 +154,7 @@ async function lookAt(session: Session): Promise<Status> {
     try {
       const { connection, version } = await connect(session, undefined);
       const restAuth = await connection.restAuthentication();
-      // A server that wants no token has nothing to say about one.
+      // A server that requires no token cannot say whether one is valid.
       const asks = restAuth !== 'off';
       const token = record && !expired && asks ? await readCached(store, record) : undefined;
       const reply = token && (await connection.checkToken(token));
@@ -181,7 +181,7 @@ async function lookAt(session: Session): Promise<Status> {
   }
 }
 
-/** Undefined where a person would have to be asked for it; that is no error here. */
+/** Returns the credential; undefined where a person would have to be asked for it, which is no error here. */
 async function credentialIfAny(
   session: Session,
   store: Parameters<typeof findCredential>[2],
@@ -237,25 +237,25 @@ function describe(status: Status, paint: Colours, now: number, width: number | u
   ].join('\n');
 }
 
-/** Why a profile is in force, in words. */
+/** Explains why a profile is in force. */
 const WHY: Readonly<Record<string, string>> = {
   defaultProfile: 'the default profile',
   default: 'no profile is chosen',
 };
 
-/** What to type next, as far as the state tells. */
+/** Returns the command to type next, as far as the state shows it. */
 function nextCommand({ profile, chosenBy, state, credential, error }: Status): string {
   const named = chosenBy === '--profile' ? ` -p ${profile}` : '';
   if (error) return `graphcred doctor${named}`;
   if (credential === null && state !== 'valid') return `graphcred login${named}`;
   if (state === 'valid') return `graphcred exec${named} -- COMMAND`;
-  // Where the refused token could not be forgotten, it would be printed again.
+  // A refused token that could not be deleted from the store would be printed again without --fresh.
   return `graphcred token get${named}${state === 'rejected' ? ' --fresh' : ''}`;
 }
 
 const BAR_WIDTH = 20;
 
-/** How much of its life is left, in words, and as a bar where there is room for one. */
+/** Shows how much of a token's life is left, as text, and as a bar where there is room for one. */
 function life(record: StoreRecord, now: number, width: number, paint: Colours): string {
   const left = Math.max(0, (record.expiresAtUnix ?? 0) - now);
   const part = Math.min(1, left / Math.max(1, Number(record.info.lifetime)));

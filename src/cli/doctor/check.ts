@@ -17,7 +17,7 @@ export const IDS = [
   'store',
 ] as const;
 
-/** Checks for the store `redis` alone. */
+/** These checks run only with the store `redis`. */
 export const SHARED_STORE_IDS = [
   'store-tls',
   'store-rights',
@@ -37,7 +37,7 @@ export interface Check {
   readonly cause: string;
   /** What to do about it; empty when nothing is to be done. */
   readonly fix: string;
-  /** Of a failure: decides the exit status. */
+  /** The error code of a failure, which decides the exit status. */
   readonly code?: ErrorCode;
 }
 
@@ -58,12 +58,15 @@ export const fail = (code: ErrorCode, cause: string, fix: string): Check => ({
 export function failed(error: unknown): Check {
   if (!(error instanceof GraphException)) throw error;
   const { hint, option, remedies } = error;
-  // This is doctor already.
+  // A hint to run doctor is left out, because this is doctor.
   const others = remedies.filter((remedy) => remedy !== 'examine');
   return fail(error.code, error.message, hintOf({ hint, option, remedies: others }));
 }
 
-/** @param server name of the server, as shown to people */
+/**
+ * Compares the server's clock with this machine's.
+ * @param server name of the server, as shown to people
+ */
 export function judgeClock(serverTime: number, nowMs: number, server: string): Check {
   const ahead = Math.round(serverTime - nowMs / 1000);
   if (Math.abs(ahead) <= SKEW_SECONDS) return ok('the clocks agree');

@@ -11,11 +11,11 @@ import { chooseStore, stateDirOf } from '../session/store.js';
 import type { Session } from '../session/types.js';
 import { type Check, type Found, fail, failed, ok, skipped, warn } from './check.js';
 
-/** Opens the session as every command does, but an untrusted config file becomes a failed check instead of an error. */
+/** Opens the session like every command, except that an untrusted config file is a failed check and not an error. */
 export async function openQuietly(invocation: Invocation, found: Found): Promise<Session | undefined> {
   const { mode, file: configFile, untrusted } = await lookAtFiles(invocation);
   try {
-    // No prompt: the output is often pasted into a ticket.
+    // The output is often pasted into a ticket, so nothing is prompted for.
     const session = await openSession(invocation, { noInput: true });
     const { file, profile } = session.settings;
     if (untrusted !== undefined)
@@ -32,7 +32,7 @@ export async function openQuietly(invocation: Invocation, found: Found): Promise
     return session;
   } catch (error) {
     const check = failed(error);
-    // The error is about the mode alone: a file with a credential that other users can write.
+    // The error is only about the mode: other users can write a file that holds a credential.
     if (mode !== undefined && (mode & 0o022) !== 0 && isAboutMode(error)) {
       found.config = ok('the config file can be read');
       found['config-mode'] = check;
@@ -62,7 +62,7 @@ async function lookAtFiles({ ctx, flags }: Invocation): Promise<Files> {
     const { untrusted } = await findTrustedConfig(input);
     return { file, mode, untrusted: untrusted[0]?.path };
   } catch {
-    // openSession tells it better.
+    // openSession reports this error with more detail.
     return { file, mode, untrusted: undefined };
   }
 }
@@ -79,7 +79,7 @@ function judgeMode(mode: number | undefined, file: string | undefined): Check {
   return ok(shown);
 }
 
-/** The store of this call; undefined when it cannot be used. */
+/** Opens the store of this run; undefined when it cannot be used. */
 export async function lookAtStore(session: Session, found: Found): Promise<Store | undefined> {
   const choices = 'choose another: graphcred login --store keychain, or --store file';
   try {
@@ -100,7 +100,7 @@ export async function lookAtStore(session: Session, found: Found): Promise<Store
   }
 }
 
-/** Whether records could be written, without writing one. */
+/** Checks that records could be written, without writing one. */
 function requireWritable(stateDir: string): void {
   let dir = stateDir;
   while (!fs.existsSync(dir) && dir !== path.dirname(dir)) dir = path.dirname(dir);

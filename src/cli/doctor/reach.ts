@@ -3,7 +3,7 @@ import { type Check, fail, ok } from './check.js';
 
 const FIX_RESOLVER = 'check the network and the name servers of this machine';
 
-/** Whether the name of a host can be turned into an address. */
+/** Checks whether a host name can be resolved to an address. */
 export async function resolveName(host: string, timeoutMs: number): Promise<Check> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Check>((resolve) => {
@@ -20,7 +20,7 @@ async function lookUp(host: string): Promise<Check> {
     return ok(address === host ? `${host} is an address` : `${host} is ${address}`);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Any other error is about this machine, not about the name.
+    // Any other error is a problem of this machine, not of the name.
     if (code !== 'ENOTFOUND')
       return fail('NETWORK', `the name ${host} cannot be looked up (${code})`, FIX_RESOLVER);
     return fail(
@@ -31,7 +31,7 @@ async function lookUp(host: string): Promise<Check> {
   }
 }
 
-/** Whether anything listens at a port. Sends nothing. */
+/** Checks whether anything listens at a port. Sends no data. */
 export function probePort(base: string, timeoutMs: number): Promise<Check> {
   const url = new URL(base);
   const port = Number(portOf(url));

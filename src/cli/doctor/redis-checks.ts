@@ -4,7 +4,7 @@ import { inspectSharedStore } from '../session/store.js';
 import type { Session } from '../session/types.js';
 import { type Check, type Found, fail, failed, judgeClock, ok, skipped, warn } from './check.js';
 
-/** The Redis server that machines share their tokens through. Writes one entry there, and removes it. */
+/** Checks the Redis server through which machines share tokens. Writes a test entry there and removes it. */
 export async function lookAtSharedStore(session: Session, found: Found): Promise<void> {
   let report: EngineReport;
   try {

@@ -26,7 +26,7 @@ import { probePort, resolveName } from './reach.js';
 const PROBE_TIMEOUT_MS = 5000;
 const TRUSTED = ok('the certificate is trusted');
 
-/** Name, ports and proxy. Sends nothing. */
+/** Checks the host name, the ports and the proxy. Sends no data. */
 export async function lookAtNetwork(session: Session, found: Found): Promise<void> {
   const { target } = session;
   const url = new URL(target.gsqlUrl);
@@ -66,7 +66,7 @@ interface Asked {
   readonly version: ServerVersion;
 }
 
-/** Version, certificate, clock and REST authentication, asked without a credential. */
+/** Checks version, certificate, clock and REST authentication, without a credential. */
 export async function lookAtServer(session: Session, found: Found): Promise<Asked | undefined> {
   const { target, invocation, timeoutMs } = session;
   for (const id of ['proxy', 'dns', 'service-port'] as const)
@@ -96,7 +96,7 @@ export async function lookAtServer(session: Session, found: Found): Promise<Aske
     }
     const id = check.code === 'TLS' ? 'tls' : otherwise;
     found[id] = check;
-    // Any other error arrived through TLS, so TLS works.
+    // Any other error came over TLS, so TLS works.
     if (secure && id !== 'tls' && !passing) found.tls ??= TRUSTED;
   };
   try {
@@ -143,12 +143,12 @@ function judgeRestAuth(state: 'on' | 'off' | 'unknown'): Check {
   );
 }
 
-/** The session without its server cache, so that the server is asked for its version. */
+/** Returns the session without its server cache, so that the server is asked for its version. */
 function withoutServerCache(session: Session): Session {
   return { ...session, stateDir: undefined, learned: {} };
 }
 
-/** One request, the only one that carries a credential. */
+/** Checks the login with one request, the only one that carries a credential. */
 export async function lookAtLogin(
   session: Session,
   { version }: Asked,
@@ -198,7 +198,7 @@ export async function lookAtLogin(
   }
 }
 
-/** The secret this call would mint with, if it has one. */
+/** Returns the secret that this run would mint with, if it has one. */
 async function secretForMints(
   session: Session,
   openStore: () => Promise<Store>,
@@ -212,7 +212,10 @@ async function secretForMints(
   }
 }
 
-/** Not as a list: early 4.x has none at this path, and statements would be a second request. */
+/**
+ * Asks for secrets to test a login. The list is not used: early 4.x does not have it at this path, and a GSQL statement
+ * would be a second request.
+ */
 async function askForSecrets(connection: GraphConnection): Promise<void> {
   const { status, headers, body } = await connection.service('GET', '/gsql/v1/secrets');
   if (status === 404 || readEnvelope({ status, headers, body, timeUnix: 0 })?.refused === false) return;

@@ -15,15 +15,15 @@ export interface LoginChoices {
   readonly instead: StoreName | undefined;
   /** The name of the secret to store. */
   readonly alias: string | undefined;
-  /** A secret that is saved here already and does for this profile. */
+  /** A secret that is already saved here and can be used for this profile. */
   readonly savedAlias: string | undefined;
   readonly password: boolean;
   readonly makeDefault: boolean;
 }
 
 /**
- * Asks the questions of a login that follow once the server has accepted the credential. Nothing is written yet, so a
- * person who stops here leaves nothing behind.
+ * Asks the questions that follow once the server has accepted the credential. Nothing is written yet, so a person who
+ * stops here leaves nothing behind.
  * @param taken the aliases that are taken, as far as they are known
  */
 export async function offer(
@@ -43,7 +43,10 @@ export async function offer(
   return { store, instead, alias, savedAlias, password, makeDefault: await becomesDefault(session) };
 }
 
-/** The store, tested if something is to be stored. If it cannot be used, the person is asked for another one. */
+/**
+ * Returns the store, after a test if something is to be stored. If it cannot be used, the person is asked for another
+ * one.
+ */
 async function usableStore(
   session: Session,
   credential: Credential,
@@ -68,7 +71,10 @@ async function usableStore(
   }
 }
 
-/** A secret of this user, saved here for these servers and, on 3.x, this graph: the one the profile names, else the only one. */
+/**
+ * Finds a secret of this user that is saved for these servers and, on 3.x, this graph: the one the profile names, else
+ * the only one.
+ */
 async function aliasSavedHere(
   session: Session,
   { username, kind }: Credential,
@@ -90,7 +96,7 @@ async function aliasSavedHere(
   return names.size === 1 ? [...names][0] : undefined;
 }
 
-/** The name under which a secret is stored: the given one, or a new one if the person wants that. */
+/** Returns the name under which to store the secret: the given one, or a new one if the person wants that. */
 async function aliasToKeep(
   { invocation, canPrompt }: Session,
   credential: Credential,
@@ -116,7 +122,10 @@ async function aliasToKeep(
   return alias === '-' ? undefined : alias;
 }
 
-/** As the flag says; else a password that was typed is asked about, and proposed for the keychain. */
+/**
+ * Whether to save the password. Without a flag, a person who typed it is asked; the answer proposed is yes for the
+ * keychain.
+ */
 async function keepsPassword(
   { invocation }: Session,
   { kind, level }: Credential,

@@ -18,8 +18,8 @@ export interface LoggedIn {
 }
 
 /**
- * Proves the credential against the server. Where a person can be asked, a saved password is tried first; one that the
- * server refuses is asked for, up to three times.
+ * Logs in to test the credential. If a person can be asked, a saved password is tried first, and a new one is asked for
+ * up to three times when the server refuses it.
  */
 export async function logIn(session: Session, store: Store): Promise<LoggedIn> {
   const { invocation, canPrompt } = session;
@@ -53,7 +53,10 @@ function passwordsOf(store: Store): Store {
   return { ...store, list: async () => (await store.list()).filter(({ kind }) => kind === 'password') };
 }
 
-/** @returns the aliases that are taken, as far as they are known */
+/**
+ * Tests a credential.
+ * @returns the aliases that are taken, as far as they are known
+ */
 async function prove(
   session: Session,
   { connection, version }: Connected,
@@ -68,7 +71,8 @@ async function prove(
 }
 
 /**
- * Where secrets belong to no graph, listing them says nothing of the graph: a token minted for it does.
+ * Checks the graph by minting a token for it, because on servers where secrets belong to no graph, listing them does
+ * not show whether the graph exists.
  * @param secret made by this login; without one the server makes a secret for the token, which is dropped again
  * @throws GraphException NOT_FOUND
  */
@@ -81,7 +85,7 @@ export async function proveGraph(
   const { connected, credential } = login;
   if (graph === undefined || connected.version.secretsNeedGraph || credential.kind === 'secret') return;
   timeLeft.ms = timeoutMs;
-  // From here on the server makes something.
+  // From here on the server is changed.
   invocation.interruption?.begin();
   try {
     if (secret === undefined) {
@@ -89,7 +93,7 @@ export async function proveGraph(
       if (failure !== undefined && invocation.interruption?.status !== undefined) throw failure;
     } else await connected.connection.mintToken({ lifetime: PROOF_SECONDS, secret });
   } catch (error) {
-    // A user without the privilege to mint is logged in; the graph is then not checked.
+    // A user without the privilege to mint is still logged in; the graph is then not checked.
     if (error instanceof GraphException && error.code === 'PERMISSION_DENIED') return;
     throw invocation.interruption?.status === undefined || secret !== undefined
       ? error

@@ -7,8 +7,8 @@ import { openSession } from '../session/session.js';
 import type { Session } from '../session/types.js';
 
 /**
- * The session of the profile that is about to be written: asks for missing settings on a terminal. Reads only the
- * user's own config file, and there only the same profile.
+ * Opens the session of the profile that is about to be written, and asks for missing settings on a terminal. Only the
+ * user's own config file is read, and of it only this profile.
  * @throws GraphException USAGE for a profile name that is not valid in a config file
  */
 export async function openCompleted(invocation: Invocation): Promise<Session> {
@@ -24,7 +24,8 @@ export async function openCompleted(invocation: Invocation): Promise<Session> {
   if (profile.source === 'default' || profile.source === 'defaultProfile') {
     const options = { suggestion: profile.name, refuse: refuseName };
     const name = await askText(invocation, 'Name of the profile', options);
-    // The name that is in force anyway is no choice: TG_* variables still count with it.
+    // The profile that is in force anyway is not passed as a choice, because TG_* variables do not count for a chosen
+    // profile.
     if (name !== profile.name) {
       answers.profile = name;
       session = await open();
@@ -36,7 +37,8 @@ export async function openCompleted(invocation: Invocation): Promise<Session> {
     Object.assign(answers, addressOf(await askText(invocation, 'Host, as a URL', options)));
     session = await open();
   }
-  // Asked without a credential; a server that cannot be reached ends the login before anything secret is typed.
+  // The version is asked for without a credential. If the server cannot be reached, the login ends before a password is
+  // typed.
   const { secretsNeedGraph } = await findVersion(session);
   if (answers['gsql-url'] !== undefined && (await hasRestPort(session))) {
     const options = { suggestion: '9000', refuse: refusePort };
@@ -54,7 +56,7 @@ export async function openCompleted(invocation: Invocation): Promise<Session> {
   return session;
 }
 
-/** Whether the REST server has a port of its own, and nobody has set it. */
+/** Whether the REST server has its own port and that port is not set. */
 async function hasRestPort(session: Session): Promise<boolean> {
   const { all } = session.settings;
   if (all.restUrl[0] || all.restPort.some(({ level }) => level !== 'default')) return false;
@@ -80,7 +82,10 @@ function refuseHost(text: string): string | undefined {
   return `Write it with http:// or https://, for example https://${/^[\w.-]+$/.test(name) ? name : 'graph.example.com'}`;
 }
 
-/** A URL with a port or a path is that of the GSQL server, unless it is the usual port of the REST server. */
+/**
+ * Reads an address. A URL with a port or a path is that of the GSQL server, unless it has the usual port of the REST
+ * server.
+ */
 function addressOf(text: string): Readonly<Record<string, string>> {
   const [, host = text, port, path = ''] =
     /^(.+?)(?::(\d{1,5}))?(\/.*)?$/.exec(text.replace(/^https?:\/\//i, '')) ?? [];

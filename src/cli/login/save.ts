@@ -16,13 +16,13 @@ import type { LoggedIn } from './prove.js';
 export interface Made {
   /** The value of the secret to store. */
   readonly value: Sensitive | undefined;
-  /** Whether the server made it just now. */
+  /** Whether the server has just created it. */
   readonly isNew: boolean;
-  /** Why there is none, if there should be one: the profile stands all the same. */
+  /** Why no secret was made, if one was wanted. The profile is written anyway. */
   readonly failure: GraphException | undefined;
 }
 
-/** The secret to store: the given one, or a new one from the server. */
+/** Returns the secret to store: the given one, or a new one from the server. */
 export async function makeSecret(
   session: Session,
   { connected, credential }: LoggedIn,
@@ -31,7 +31,8 @@ export async function makeSecret(
   if (alias === undefined) return { value: undefined, isNew: false, failure: undefined };
   if (credential.kind === 'secret')
     return { value: await credential.value(), isNew: false, failure: undefined };
-  // A person was asked since the last request, and a secret created too late would be lost.
+  // The time limit starts again, because a person was asked since the last request, and a secret that is created too
+  // late would be lost.
   session.timeLeft.ms = session.timeoutMs;
   session.invocation.interruption?.begin();
   try {
@@ -51,7 +52,7 @@ export async function makeSecret(
   }
 }
 
-/** A login that failed leaves no secret behind; where it cannot be dropped, the error names it. */
+/** Drops the new secret of a failed login. If it cannot be dropped, the error names it. */
 export async function dropMadeSecret(
   { connected }: LoggedIn,
   alias: string,
@@ -68,7 +69,7 @@ interface Saved {
   /** The name under which the secret is saved; undefined when none is. */
   readonly alias: string | undefined;
   readonly password: boolean;
-  /** Why something could not be saved: the profile stands all the same. */
+  /** Why something could not be saved. The profile is written anyway. */
   readonly failure?: GraphException;
 }
 
@@ -82,7 +83,7 @@ export async function save(
   let savedAs: string | undefined;
   try {
     if (alias !== undefined && value !== undefined) {
-      // An invented name is not an alias of the server, so code that compares aliases must not use it.
+      // A name that graphcred invented is not an alias on the server, so code that compares aliases must not use it.
       const known = isNew ? alias : await aliasOnServer(connected.connection, credential, value);
       const aliasIsUnknown = known === undefined;
       await saveSecret(session, store, { alias: known ?? alias, username, value, aliasIsUnknown });
@@ -107,7 +108,7 @@ export async function save(
   return { alias: savedAs, password };
 }
 
-/** The alias of a secret that was given: where a secret logs in (4.x), the server lists it by its mask. */
+/** Finds the alias of a given secret. On 4.x, where a secret can log in, the server's list contains it by its mask. */
 async function aliasOnServer(
   connection: GraphConnection,
   { kind }: Credential,
@@ -129,7 +130,7 @@ function unsaved(error: unknown, what: string, advice?: string): GraphException 
   );
 }
 
-/** A first token, so that the next command has one. Failing to get it is no failure of the login. */
+/** Mints a first token for the next command. A failure does not make the login fail. */
 export async function firstToken(invocation: Invocation, profile: string): Promise<void> {
   const credentialFlags = ['password-stdin', 'password-file', 'secret-stdin', 'secret-file', 'secret-alias'];
   const flags = Object.fromEntries(
@@ -138,7 +139,7 @@ export async function firstToken(invocation: Invocation, profile: string): Promi
   try {
     const session = await openSession({ ...invocation, flags }, { newProfile: true, profile, noInput: true });
     const store = await chooseStore(session);
-    // Of a secret in a variable the next command mints by itself; only what is saved is known to be used later.
+    // No token is minted from a secret in a variable: only a saved secret is certain to be used by the next command.
     const { level } = await findCredential(session, 'mint', async () => store);
     if (level === 'store') await obtainToken(session, { fresh: false });
   } catch (error) {

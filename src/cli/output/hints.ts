@@ -1,6 +1,6 @@
 import type { GraphException, Remedy } from '../../core/errors.js';
 
-/** What the library's options are called on the command line. */
+/** Maps the library's options to flags of the command line. */
 const FLAGS: Readonly<Record<string, string>> = {
   graph: '--graph',
   ports: '--rest-port, --gsql-port; --rest-url, --gsql-url',
@@ -25,7 +25,7 @@ const COMMANDS: Readonly<Record<Remedy, string>> = {
   wait: '--wait 3m',
 };
 
-/** The hint of an error with the flag or command that does what it says. */
+/** Returns the hint of an error with the flag or command that follows it. */
 export function hintOf({
   hint = '',
   option,

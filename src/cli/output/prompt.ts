@@ -24,7 +24,8 @@ const PLAIN = {
 async function ask(invocation: Invocation) {
   const { createPromptModule } = await import('inquirer');
   const closed = new AbortController();
-  // After Ctrl-D nothing is left to wait for. inquirer notices this when Node exits, but not in every runtime.
+  // After Ctrl-D nothing is left to wait for, and Node is about to exit. inquirer does not notice this in every
+  // runtime.
   process.once('beforeExit', () => closed.abort());
   const prompt = createPromptModule({
     input: process.stdin,
@@ -37,7 +38,7 @@ async function ask(invocation: Invocation) {
   return { prompt, ...(saysNoColour(invocation) && { theme: PLAIN }) };
 }
 
-/** The question in lines of the terminal, with room for what inquirer puts before and after it. */
+/** Shortens the question to the width of the terminal, with room for what inquirer prints before and after it. */
 function shortenToWidth({ ctx }: Invocation, message: string, after: string): string {
   const lines = inLines(`? ${message} ${after}`, ctx.stderr.columns);
   return lines.slice(2, -after.length).trimEnd();
@@ -45,9 +46,9 @@ function shortenToWidth({ ctx }: Invocation, message: string, after: string): st
 
 interface TextOptions {
   readonly suggestion?: string;
-  /** An empty answer counts, as an empty text. */
+  /** Whether an empty answer is accepted, as an empty text. */
   readonly optional?: boolean;
-  /** Says what is wrong with the answer, which is then asked for again. */
+  /** Returns what is wrong with the answer, which is then asked for again. */
   readonly refuse?: (text: string) => string | undefined;
 }
 
@@ -78,7 +79,7 @@ export async function askText(
 export async function askHidden(invocation: Invocation, message: string): Promise<Sensitive> {
   const { prompt, ...look } = await ask(invocation);
   const { answer } = await prompt([
-    // Without toggleMask a key would show what was typed.
+    // Without toggleMask set, a key would show what was typed.
     {
       type: 'password',
       name: 'answer',
@@ -92,7 +93,10 @@ export async function askHidden(invocation: Invocation, message: string): Promis
   return new Sensitive(String(answer));
 }
 
-/** @param options.proposed the answer that Enter gives */
+/**
+ * Asks a yes-or-no question.
+ * @param options.proposed the answer that Enter gives
+ */
 export async function askYes(
   invocation: Invocation,
   message: string,

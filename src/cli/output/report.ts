@@ -5,21 +5,21 @@ import { type Context, endProcess } from '../context.js';
 import { exitStatus, isClosedPrompt, isRetryable } from './exit-codes.js';
 import { hintOf } from './hints.js';
 
-/** No terminal is narrower than this. */
+/** Shorter lines fit every terminal, so they are not wrapped. */
 const MIN_ONE_LINE_WIDTH = 40;
 const PLAIN = /^[!-~]([ -~]*[!-~])?$/;
 
 export function createReport(ctx: Context): Report {
   const tell = (text: string) => {
     report.clear();
-    // Reading the width creates the stream, which a short line does not need.
+    // A short line is written without asking for the width, because that would create the stream.
     ctx.stderr.write(`${text.length < MIN_ONE_LINE_WIDTH ? text : inLines(text, ctx.stderr.columns)}\n`);
   };
   const print = (text: string) => {
     report.clear();
     ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
   };
-  // Most lines are plain ASCII, and V8 loads the Unicode tables slowly.
+  // Most lines are plain ASCII. They skip the pattern with Unicode tables, which V8 loads slowly.
   const say = (text: string) => tell(`graphcred: ${PLAIN.test(text) ? text : singleLine(text)}`);
   const warned = new Set<string>();
   let json: boolean | undefined;
@@ -64,7 +64,7 @@ export function fail(error: unknown, report: Report): number {
     report.error(new GraphException('CANCELLED', 'Cancelled.'));
     return exitStatus('CANCELLED');
   }
-  // Only the kind of error and where it was raised: its text may quote a credential.
+  // Only the kind of error and where it was thrown are shown, because its text may quote a credential.
   const { name, message, stack } = error instanceof Error ? error : new Error();
   report.error(
     new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
@@ -80,7 +80,7 @@ export function fail(error: unknown, report: Report): number {
   return 1;
 }
 
-/** What is written to stderr of an error: one JSON object, or a line and a hint. */
+/** Formats an error for stderr: one JSON object, or a line and a hint. */
 export function errorLines(error: GraphException, json: boolean, status = exitStatus(error.code)): string[] {
   const message = singleLine(error.message);
   const hint = singleLine(hintOf(error));
@@ -102,14 +102,14 @@ export function asksForJson(ctx: Context): boolean {
   );
 }
 
-/** One line without control characters, since server text and file names may hold them. */
+/** Turns a text into one line without control characters, since server text and file names may hold them. */
 export function singleLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
 }
 
 /**
- * The text in lines of the terminal, broken between words; in one piece where there is no terminal. A command to type is
- * not broken: the terminal itself continues it on the next line, and it can be copied whole.
+ * Wraps a text between words to the width of the terminal; without a terminal it is not wrapped. A command to type is
+ * not wrapped either: the terminal continues it on the next line, and it can be copied whole.
  */
 export function inLines(text: string, columns: number | undefined): string {
   if (!columns || columns < MIN_ONE_LINE_WIDTH || text.length <= columns) return text;
@@ -124,7 +124,7 @@ export function inLines(text: string, columns: number | undefined): string {
   return [...lines, line].join('\n');
 }
 
-/** The path with `~` for the home folder, as a shell reads it. */
+/** Shortens a path with `~` for the home folder, as shells do. */
 export function shortPath(file: string, home: string | undefined): string {
   return home !== undefined && file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file;
 }
@@ -155,7 +155,7 @@ export function listenForInterruption(report: {
       controller.abort();
       return;
     }
-    // The other listeners come first: one of them ends a helper program.
+    // The other listeners must run first, because one of them ends a helper program.
     process.nextTick(() => {
       report.error(new GraphException('CANCELLED', NOTHING_CHANGED), status);
       endProcess(status as number);
@@ -177,7 +177,7 @@ export function listenForInterruption(report: {
   };
 }
 
-/** The error of a command that was interrupted; `whenDone` is its message when the command itself succeeded. */
+/** Creates the error of a command that was interrupted. `whenDone` is its message when the command itself succeeded. */
 export function endOfInterrupted(
   error: unknown,
   whenDone = 'Interrupted, when all was done already.',
@@ -185,7 +185,7 @@ export function endOfInterrupted(
   if (error === undefined) return new GraphException('CANCELLED', whenDone);
   if (!(error instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');
   const { code, message, hint, retryable } = error;
-  // The request that was cut off changes nothing, so there is no hint on how to continue.
+  // The cancelled request changes nothing, so there is no hint on how to continue.
   if (code === 'CANCELLED' && retryable && hint === undefined)
     return new GraphException('CANCELLED', NOTHING_CHANGED);
   return new GraphException('CANCELLED', `Interrupted: ${message}`, hint === undefined ? {} : { hint });

@@ -13,14 +13,18 @@ const MERGE_GAP_MS = 100;
 type RequestListeners = Required<Pick<ConnectionOptions, 'onStart' | 'onRequest'>>;
 
 export interface Spinner {
-  /** @param maxSeconds how long it may take at most, to be shown beside the time that has passed */
+  /**
+   * Shows the spinner.
+   * @param maxSeconds how long it may take at most, shown beside the elapsed time
+   */
   start(text: string, maxSeconds?: number): void;
   stop(): void;
 }
 
 /**
- * A line on stderr that says what the command waits for. It is erased before anything else is written. Shown only on a
- * terminal, and never with -q, -o json, CI or TERM=dumb. The cursor is never hidden, so there is nothing to restore.
+ * Creates a line on stderr that says what the command waits for. It is erased before anything else is written. It is
+ * shown only on a terminal, and never with -q, -o json, CI or TERM=dumb. The cursor is never hidden, so it need not be
+ * restored.
  */
 export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'>): Spinner {
   let timer: NodeJS.Timeout | undefined;
@@ -50,7 +54,7 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
           ? ''
           : ` ${formatDuration(passed)}${maxSeconds === undefined ? '' : ` of ${formatDuration(maxSeconds)}`}`;
       const line = `${FRAMES[frame++ % FRAMES.length]} ${text}${time}`;
-      // A line that wraps could not be erased.
+      // A line that wraps cannot be erased, so it is not drawn.
       drawn = false;
       ctx.stderr.write(`\r${line.slice(0, (ctx.stderr.columns || 80) - 1)}\x1b[K`);
       drawn = true;

@@ -6,15 +6,17 @@ const GAP = 2;
 const MIN_COLUMN_WIDTH = 6;
 
 interface FitOptions {
-  /** Columns of the terminal; undefined where nothing is cut, as in a pipe. */
+  /** The width of the terminal; undefined where nothing is cut, as in a pipe. */
   readonly width: number | undefined;
   /** The columns to shrink, the least important first. */
   readonly shrinkOrder: readonly number[];
-  /** Whether long cells go on in the next line instead of losing their end. */
+  /** Whether long cells are wrapped instead of cut off. */
   readonly wrap?: boolean;
 }
 
-/** Left-aligned columns, two spaces apart. Cells come from servers and files, so control characters are removed. */
+/**
+ * Formats left-aligned columns, two spaces apart. Cells come from servers and files, so control characters are removed.
+ */
 export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -24,7 +26,7 @@ export function table(
   const widths = head.map((_, column) => Math.max(...all.map((row) => widthOf(row[column] ?? ''))));
   let overflow = widths.reduce((sum, each) => sum + each + GAP, -GAP) - (width ?? Number.POSITIVE_INFINITY);
   for (const column of shrinkOrder) {
-    // Cells that go on in the next line break between words, so the longest word has to fit.
+    // Wrapped cells break between words, so the longest word has to fit.
     const words = wrap ? all.flatMap((row) => (row[column] ?? '').split(' ')) : [head[column] ?? ''];
     const least = Math.max(MIN_COLUMN_WIDTH, ...words.map(widthOf));
     const given = Math.max(0, Math.min(overflow, (widths[column] ?? 0) - least));
@@ -44,7 +46,7 @@ export function table(
     .join('\n');
 }
 
-/** The text in at most so many columns, with an ellipsis in place of what is left out. */
+/** Shortens a text to this many columns, with an ellipsis in place of what is left out. */
 export function shorten(text: string, width: number | undefined): string {
   if (width === undefined || widthOf(text) <= width) return text;
   let kept = '';
@@ -55,7 +57,7 @@ export function shorten(text: string, width: number | undefined): string {
   return `${kept}…`;
 }
 
-/** The text in lines of at most so many columns, broken between words. */
+/** Wraps a text between words to lines of at most this many columns. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -100,7 +102,7 @@ export function saysNoColour({ ctx, flags }: Invocation): boolean {
   return flags['no-color'] === true || Boolean(ctx.env.NO_COLOR) || ctx.env.TERM === 'dumb';
 }
 
-/** Colours for stdout: on a terminal, unless they are switched off. */
+/** Returns colours for stdout if it is a terminal and they are not switched off. */
 export async function colours(invocation: Invocation): Promise<Colours> {
   if (!invocation.ctx.stdout.isTTY || saysNoColour(invocation)) return PLAIN;
   const { Chalk } = await import('chalk');

@@ -1,4 +1,4 @@
-/** A time in the two forms that programs read: `2023-11-21T22:13:20Z` and seconds since 1970. */
+/** Returns a time in the two forms that programs read: `2023-11-21T22:13:20Z` and seconds since 1970. */
 export function times<N extends string>(name: N, unix: number): Record<string, string | number> {
   return { [`${name}At`]: isoSeconds(unix), [`${name}AtUnix`]: unix };
 }
@@ -15,13 +15,13 @@ const UNITS = [
   ['d', 86_400],
 ] as const;
 
-/** A duration for people, in the largest unit of which there are at least two, rounded. */
+/** Formats a duration for people, in the largest unit of which there are at least two, rounded. */
 export function formatDuration(seconds: number): string {
   const [unit, size] = UNITS.findLast(([, each]) => Math.round(seconds / each) >= 2) ?? UNITS[0];
   return `${Math.max(0, Math.round(seconds / size))}${unit}`;
 }
 
-/** Date and time of this machine's time zone, to the minute: `2023-11-21 23:13`. */
+/** Formats date and time in this machine's time zone, to the minute: `2023-11-21 23:13`. */
 export function localTime(unix: number): string {
   const date = new Date(Math.min(unix, 253_402_300_799) * 1000);
   const two = (part: number) => String(part).padStart(2, '0');

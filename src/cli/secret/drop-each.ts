@@ -6,12 +6,12 @@ import type { Login } from './prepare.js';
 export interface Dropping {
   readonly dropped: string[];
   readonly missing: string[];
-  /** The first alias that the server neither dropped nor missed; nothing was tried after it. */
+  /** The alias at which an error ended the work; the aliases after it were not tried. */
   readonly failed?: { readonly alias: string; readonly error: unknown };
   readonly untried: readonly string[];
 }
 
-/** Drops one secret after the other, and shows how many. Each has the whole time limit for itself. */
+/** Drops one secret after the other, and shows how many are done. Each has the full time limit. */
 export async function dropEach(
   { session, connection }: Login,
   aliases: readonly string[],
@@ -31,7 +31,10 @@ export async function dropEach(
   return { dropped, missing, untried: [] };
 }
 
-/** The error of a drop that failed half-way: names the secret that may be gone, and those that were not tried. */
+/**
+ * Creates the error of a drop that failed half-way. It names the secret that may be gone, and those that were not
+ * tried.
+ */
 export function partialDrop({ flags }: Invocation, { dropped, failed, untried }: Dropping): GraphException {
   const error = failed?.error;
   const mayBeGone = error instanceof GraphException && error.ambiguous;

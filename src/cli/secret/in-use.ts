@@ -24,7 +24,7 @@ export interface InUse {
 const SECRET_RECORD = /^secret-[0-9a-f]{28}\.json$/;
 
 /**
- * Every secret that this machine uses, from settings and stores.
+ * Collects every secret that this machine uses, from settings and stores.
  * @throws GraphException STORE_UNAVAILABLE when a saved secret cannot be read and compared
  */
 export async function secretsInUse({ session, credential }: Login): Promise<InUse> {
@@ -35,7 +35,7 @@ export async function secretsInUse({ session, credential }: Login): Promise<InUs
   };
   if (credential.kind === 'secret') add(await credential.value());
   for (const source of secretsInSettings(session)) {
-    // Standard input is read once.
+    // Standard input can be read only once.
     if (source.label !== credential.label) add(await source.read());
   }
   const files = await configFiles(session);
@@ -45,7 +45,7 @@ export async function secretsInUse({ session, credential }: Login): Promise<InUs
   return { aliases, masks };
 }
 
-/** Variables that do not count in this call, and the literals of every profile. */
+/** Returns the values of variables that are ignored in this run, and the secrets written in any profile. */
 function otherLiterals({ invocation }: Session, files: readonly LoadedFile[]): string[] {
   const { TG_SECRET, GRAPHCRED_SECRET } = invocation.ctx.env;
   const written = files.flatMap(tablesOf).map(({ secret }) => secret);
@@ -54,7 +54,7 @@ function otherLiterals({ invocation }: Session, files: readonly LoadedFile[]): s
   );
 }
 
-/** The files that profiles name. */
+/** Returns the secret files that profiles name. */
 function otherFiles({ invocation }: Session, files: readonly LoadedFile[]): string[] {
   const { home = '' } = invocation.ctx;
   return files.flatMap((file) =>
@@ -70,11 +70,14 @@ function tablesOf({ config }: LoadedFile): ConfigValues[] {
   return [config.defaults, ...config.profiles.values()];
 }
 
-/** The config file in force, and those that it hides. One that is malformed or not trusted is of no use to any command. */
+/**
+ * Loads the config file in force and those it hides. A file that is malformed or not trusted is skipped, because no
+ * command can use it.
+ */
 async function configFiles({ settings, invocation, configDir }: Session): Promise<LoadedFile[]> {
   const { cwd, home, uid } = invocation.ctx;
   const files = new Map(settings.file ? [[settings.file.path, settings.file]] : []);
-  // The first search fails on two files in one folder; the user's own files are searched anyway.
+  // The first search fails when a folder holds two files; the second still finds the user's own files.
   for (const named of [undefined, 'none']) {
     for (const location of locationsOf({ named, cwd, home, configDir })) {
       try {
@@ -99,7 +102,7 @@ function locationsOf(options: FindOptions): ConfigLocation[] {
   return found;
 }
 
-/** Secrets of all stores and servers: the same server may have several host names. */
+/** Adds the secrets of all stores and servers, because the same server may have several host names. */
 async function addSaved(
   session: Session,
   aliases: Set<string>,
@@ -154,7 +157,7 @@ function recordFiles(stateDir: string): string[] {
 function readInfo(file: string): StoreRecord['info'] | undefined {
   try {
     const { info, key } = JSON.parse(fs.readFileSync(file, 'utf8'));
-    // An entry left over from a test of the store belongs to no secret.
+    // An entry left over from a test of the store is not a secret.
     if (String(key).startsWith('trial entry ')) return { alias: '' };
     return typeof info === 'object' && info !== null ? info : undefined;
   } catch {

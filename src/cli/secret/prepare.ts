@@ -15,7 +15,7 @@ export interface Login extends Connected {
   readonly store: Store;
 }
 
-/** What every secret command begins with: a connection with a login, and on 3.x a graph. */
+/** Begins every secret command: opens a connection with a login and, on 3.x, a graph. */
 export async function openLogin(invocation: Invocation): Promise<Login> {
   const session = await openSession(invocation);
   await askGraph(session);
@@ -31,7 +31,10 @@ export async function connectLogin(session: Session, store: Store): Promise<Logi
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
-/** @throws GraphException USAGE; nothing has been sent by then. */
+/**
+ * Checks an alias before anything is sent.
+ * @throws GraphException USAGE
+ */
 export function checkAlias(alias: string): void {
   if (ALIAS.test(alias)) return;
   throw new GraphException('USAGE', 'This alias cannot be used.', {

@@ -3,38 +3,41 @@ import type { Journal } from '../../store/journal.js';
 /** How far a rotation has come. It holds only the masks that `secret list` shows, never a value. */
 export interface Progress {
   readonly step: 'next' | 'drop' | 'alias' | 'finish';
-  /** Begun in this very run. */
+  /** Whether this run began the rotation. */
   readonly isNew?: boolean;
-  /** When it began. */
+  /** When the rotation began, in seconds since 1970. */
   readonly atUnix?: number;
-  /** The mask of the value that is replaced. */
+  /** The mask of the value that is to be replaced. */
   readonly old?: string;
-  /** The mask of `<alias>_next`, once that was made. */
+  /** The mask of `<alias>_next`, once that secret exists. */
   readonly next?: string;
-  /** The value that is replaced was saved here. */
+  /** Whether the value that is to be replaced was saved on this machine. */
   readonly wasSaved?: boolean;
 }
 
 export interface RotationNotes {
   read(): Progress;
-  /** Throws STORE_UNAVAILABLE. */
+  /** Adds to the notes. Throws STORE_UNAVAILABLE. */
   add(more: Partial<Progress>): void;
   remove(): void;
 }
 
-/** The notes of an earlier run; undefined when no rotation is pending. */
+/** Reads the notes of an earlier run; undefined when no rotation is pending. */
 export function pendingRotation(journal: Journal): Progress | undefined {
   const text = journal.read();
   if (text === undefined) return undefined;
   try {
     return JSON.parse(text) as Progress;
   } catch {
-    // Earlier versions wrote the name of the step alone.
+    // Earlier versions wrote only the name of the step.
     return { step: text as Progress['step'] };
   }
 }
 
-/** @param journal undefined without a store: then the notes last as long as the process */
+/**
+ * Opens the notes of a rotation.
+ * @param journal undefined without a store; then the notes are lost when the process ends
+ */
 export function rotationNotes(journal: Journal | undefined, from: Progress): RotationNotes {
   let now = from;
   const write = () => {

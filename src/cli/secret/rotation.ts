@@ -14,13 +14,15 @@ import { forgetSecret, savedByAlias, saveSecret } from './saved.js';
 //   finish  <alias>_next is forgotten here and dropped on the server
 // What is saved is forgotten before the server drops it, so the secret saved last always works.
 
-/** Long enough to delete the token again, and short where it is left to expire. */
+/**
+ * The lifetime of the token that proves a secret: long enough to delete it again, short in case it is left to expire.
+ */
 const PROOF_SECONDS = 300;
 /** A rotation that is continued within this time may take an existing secret named `next` as its own. */
 const RECENT_SECONDS = 600;
 
 /**
- * Gives `alias` a new value, and continues a rotation that was interrupted.
+ * Replaces the value of `alias`, or continues a rotation that was interrupted.
  * @returns the new value
  * @throws GraphException ALREADY_EXISTS when another secret is named `next`; nothing is changed then
  */
@@ -44,7 +46,7 @@ export async function rotate(
   const listed = async (name: string): Promise<Secret | undefined> =>
     (await connection.listSecrets()).find((one) => one.alias === name);
 
-  /** A dropped secret cannot log in: if a secret is the login, it must be one that still exists. */
+  /** Logs in with this secret if the login is a secret, because the one used before may be dropped. */
   const logInWith = async (value: Sensitive | undefined) => {
     if (value !== undefined && credential.kind === 'secret')
       ({ connection } = await connect(session, { ...credential, value: async () => value }));
@@ -57,7 +59,7 @@ export async function rotate(
     await forget(name, masked);
     const { failed } = await connection.dropSecrets([name]);
     if (failed) throw failed.error;
-    // Another process that had the old value may have minted from it meanwhile.
+    // Another process that had the old value may have minted from it since, so its tokens are deleted too.
     await forget(name);
   };
 
@@ -80,7 +82,10 @@ export async function rotate(
     return value;
   };
 
-  /** The saved secret of this name, if it works. A server that throttles logins refuses it too, and drops nothing. */
+  /**
+   * Returns the saved secret of this name, if it works. A server that throttles logins refuses it too; that is an
+   * error, and nothing is dropped.
+   */
   const working = async (name: string): Promise<Sensitive | undefined> => {
     const value = await kept(name);
     if (value === undefined) return undefined;
@@ -108,7 +113,7 @@ export async function rotate(
   /** Whether a secret named `next` was probably made by this rotation. */
   const isOurs = async ({ masked }: Secret, { next: made, atUnix = 0, old }: Progress): Promise<boolean> => {
     if (made !== undefined) return masked === made;
-    // The answer to our request got lost. Another rotation meanwhile would have changed the alias.
+    // The secret was made by a request whose answer got lost, unless another rotation has changed the alias meanwhile.
     const age = ctx.now() / 1000 - atUnix;
     return age >= 0 && age < RECENT_SECONDS && old !== undefined && (await listed(alias))?.masked === old;
   };
@@ -121,7 +126,7 @@ export async function rotate(
     } catch (error) {
       if (!(error instanceof GraphException) || error.ambiguous || notes.read().next !== undefined)
         throw error;
-      // Nothing was made, so the note is removed: a later run would believe otherwise.
+      // No secret was created, so the note is removed; otherwise a later run would take it for created.
       notes.remove();
       throw error.code === 'ALREADY_EXISTS' ? nameTaken(next, alias) : error;
     }
@@ -131,7 +136,7 @@ export async function rotate(
   const past = (name: Progress['step']) => STEPS.indexOf(step) > STEPS.indexOf(name);
   let value: Sensitive | undefined;
   if (!past('alias')) {
-    // The login of this call may be the secret that an earlier run has dropped.
+    // The login of this run may be the secret that an earlier run has dropped.
     if (past('next')) await logInWith(await kept(next));
     await logInWith(isNew ? await begin() : await ensureNext());
     if (!past('next')) notes.add({ step: 'drop' });
@@ -141,7 +146,7 @@ export async function rotate(
     }
     value = past('drop') ? await working(alias) : undefined;
     if (value === undefined) {
-      // If a secret with this name exists, its value is unknown.
+      // If a secret with this name exists, its value is unknown, so it is dropped and made again.
       if (past('drop')) await drop(alias);
       value = await make(alias);
     }

@@ -10,15 +10,15 @@ export interface SavedSecret {
   readonly alias: string;
   readonly username: string | undefined;
   readonly value: Sensitive;
-  /** The alias whose rotation made this secret, when that is still going on. */
+  /** The alias whose rotation made this secret, while the rotation is not finished. */
   readonly rotationOf?: string;
-  /** The name was invented on this machine: the server's alias is unknown. */
+  /** Whether the name was invented on this machine, because the server's alias is unknown. */
   readonly aliasIsUnknown?: boolean;
 }
 
 const TRIAL = 'trial entry ';
 
-/** Writes a trial entry and removes it again, with those of processes that were killed in between. */
+/** Tests the store: writes a trial entry and removes it, together with trial entries that killed processes left. */
 export async function tryStore({ invocation }: Session, store: Store): Promise<void> {
   requireKeeping(store, '--save');
   const { pid, now } = invocation.ctx;
@@ -47,7 +47,7 @@ export async function saveSecret(session: Session, store: Store, saved: SavedSec
     kind: 'secret',
     key: `secret ${alias} of ${username} for ${graph === undefined ? 'any graph' : `graph ${graph}`}, at ${gsqlUrl} rest ${restUrl}`,
     store: store.name === 'file' ? 'file' : 'keychain',
-    // Not in whole seconds: of two secrets saved by one rotation, the later one must be recognized.
+    // Not rounded to seconds, so that the later one of two secrets saved by one rotation can be recognized.
     createdAtUnix: invocation.ctx.now() / 1000,
     info: {
       host: target.host,
@@ -84,7 +84,10 @@ export async function savePassword(
 
 export type Owner = Pick<Login, 'session' | 'credential' | 'store' | 'version'>;
 
-/** Secrets saved here under this name for the server, user and graph of this call; the one saved last comes first. */
+/**
+ * Returns the secrets saved here under this name for the server, user and graph of this run; the one saved last comes
+ * first.
+ */
 export async function savedByAlias(owner: Owner, alias: string): Promise<StoreRecord[]> {
   const { username = '' } = owner.credential;
   return (await savedForOwner(owner))
@@ -92,12 +95,12 @@ export async function savedByAlias(owner: Owner, alias: string): Promise<StoreRe
     .sort((a, b) => b.createdAtUnix - a.createdAtUnix);
 }
 
-/** Secrets saved on this machine for the server and graph of this call, of any user. */
+/** Returns the secrets saved on this machine for the server and graph of this run, of any user. */
 export async function savedForOwner(owner: Owner): Promise<StoreRecord[]> {
   return (await owner.store.list()).filter(({ kind, info }) => kind === 'secret' && isHere(owner, info));
 }
 
-/** Whether user and alias identify a saved secret on the server; otherwise its mask must. */
+/** Whether user and alias identify a saved secret on the server; otherwise it is compared by its mask. */
 export function isNamed({ credential }: Pick<Owner, 'credential'>, { info }: StoreRecord): boolean {
   const { aliasIsUnknown, username } = info;
   return !aliasIsUnknown && Boolean(username) && credential.username !== undefined;
@@ -143,7 +146,9 @@ export async function forgetSecret(
   return tokens.length;
 }
 
-/** Made for this server, and on 3.x, where a secret belongs to a graph, for this one or for no graph in particular. */
+/**
+ * Whether a record was made for this server and, on 3.x, where a secret belongs to a graph, for this graph or for none.
+ */
 function isHere({ session, version }: Owner, info: StoreRecord['info']): boolean {
   const anyGraph = !version.secretsNeedGraph || info.graph === null;
   return info.gsqlUrl === session.target.gsqlUrl && (anyGraph || info.graph === session.graph);

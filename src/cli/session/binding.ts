@@ -19,7 +19,10 @@ import type { Session, Target } from './types.js';
 
 type AddressKey = (typeof ADDRESS_KEYS)[number];
 
-/** @throws GraphException USAGE, CONFIG_INVALID for an address that is malformed or contradicts another */
+/**
+ * Derives the addresses of the database from the settings.
+ * @throws GraphException USAGE, CONFIG_INVALID for an address that is malformed or contradicts another
+ */
 export function targetOf(settings: Settings): Target {
   return orRefuse(settings, () => {
     const endpoints = endpointsSetAt(settings, PRECEDENCE);
@@ -52,7 +55,7 @@ export function addressesSetAt(
   }
 }
 
-/** The keys that a flag, a variable or an answer sets to another value than the config file. */
+/** Returns the keys that a flag, a variable or an answer sets to another value than the config file. */
 function replacedKeys<K extends AddressKey>(keys: readonly K[], { all }: Settings): K[] {
   return keys.filter((key) => {
     const [set] = all[key];
@@ -73,7 +76,7 @@ export function withoutReplacedAddress(settings: Settings): Settings {
   if (!hasNewHost && ports.length === 0) return settings;
   const all = { ...settings.all };
   for (const key of KEYS_OF_ADDRESS) {
-    // At another port is another database, but the host of the file still counts, and so does a URL of the other server.
+    // Another port means another database, but the file's host and a URL of the other server still count.
     const stays =
       key === 'gsqlUrl'
         ? !ports.includes('gsqlPort')
@@ -119,7 +122,7 @@ function portNumber(settings: Settings, key: ConfigKey, text: string): number {
   return port;
 }
 
-/** Core names the setting that is wrong; this adds which file, variable or flag set it. */
+/** Adds to an error of the core which file, variable or flag set the wrong setting. */
 function orRefuse<T>(settings: Settings, work: () => T): T {
   try {
     return work();
@@ -131,7 +134,7 @@ function orRefuse<T>(settings: Settings, work: () => T): T {
   }
 }
 
-/** For a host that was typed without http:// or https://: both spellings, so that the right one can be copied. */
+/** For a host typed without http:// or https://: both URLs, so that the right one can be copied. */
 function withScheme({ all }: Settings, key: ConfigKey): string | undefined {
   const typed = all.host[0]?.value;
   if (key !== 'host' || typeof typed !== 'string' || /^https?:\/\//i.test(typed)) return undefined;
@@ -163,7 +166,7 @@ export async function serversOfLevel(
   if (addresses === undefined) return undefined;
   const { gsqlUrl, restUrl } = addresses;
   if (restUrl !== undefined) return { gsqlUrl, restUrl };
-  // Another GSQL server need not be asked for its version: its pair cannot be the one in force.
+  // Another GSQL server is not asked for its version: its pair cannot be the one in force.
   if (gsqlUrl !== session.target.gsqlUrl) return { gsqlUrl, restUrl: `${gsqlUrl}/restpp` };
   // No REST server or port is set, so both pairs are the same in every version.
   if (session.target.restUrl === undefined) return 'in force';
@@ -192,12 +195,12 @@ function addressesOfLevel({ settings }: Session, level: Level | 'prompt') {
   return addressesSetAt(settings, levels);
 }
 
-/** The GSQL server that the config file alone leads to, if there is a file. */
+/** Returns the GSQL server that the config file alone leads to, if there is a file. */
 export function gsqlUrlOfFile({ settings }: Session): string | undefined {
   return settings.file && addressesSetAt(settings, FILE)?.gsqlUrl;
 }
 
-/** The pair that a stored credential or token was made for; undefined in a record that does not name both. */
+/** The pair that a stored credential or token was made for; undefined if the record does not name both. */
 export function serversOfRecord({ info }: StoreRecord): Servers | undefined {
   const { restUrl, gsqlUrl } = info;
   return typeof restUrl === 'string' && typeof gsqlUrl === 'string' ? { restUrl, gsqlUrl } : undefined;
@@ -214,7 +217,7 @@ export function isStoredFor({ info }: StoreRecord, { gsqlUrl, username }: Owner)
   if (info.gsqlUrl !== gsqlUrl) return false;
   if (username === undefined) return true;
   if (info.username !== undefined) return info.username === username;
-  // A token minted from a secret of unknown owner is deleted too: staying logged in by accident is worse.
+  // A token minted from a secret of unknown owner is deleted too, because it is worse to stay logged in by accident.
   const principal = String(info.principal);
   if (principal.startsWith('saved:')) return principal.startsWith(`saved:${username}/`);
   return !principal.startsWith('user:') || principal === `user:${username}`;
@@ -231,15 +234,15 @@ export function describeLevel(session: Session, level: Level | 'prompt'): string
   return describePair(addresses === 'in force' ? session.target : addresses);
 }
 
-/** Describes a pair. If the REST server depends on the version, both possibilities. */
+/** Describes a pair. If the REST server depends on the version, both addresses are named. */
 export function describePair({ gsqlUrl, restUrl }: { gsqlUrl: string; restUrl: string | undefined }): string {
   const rest = restUrl ?? `port 9000 (3.x) or ${gsqlUrl}/restpp (4.x)`;
   return `${gsqlUrl} (GSQL) with ${rest} (REST)`;
 }
 
 /**
- * The pair of base URLs in force. Where the REST server's follows from the version, the server is asked for that,
- * without a credential, unless it is remembered.
+ * Returns the pair of base URLs in force. If the REST server's depends on an unknown version, the server is asked for
+ * it without a credential.
  */
 export async function serversInForce(session: Session): Promise<Servers> {
   const { endpoints, gsqlUrl, restUrl } = session.target;

@@ -13,7 +13,7 @@ import { readServerCache, updateServerCache } from '../../store/server-cache.js'
 import type { Session } from './types.js';
 
 const DAY_SECONDS = 86_400;
-/** A bundle of all public CAs is a quarter of this size. */
+/** The limit for a PEM file. A bundle of all public CAs is a quarter of this size. */
 const MAX_PEM_BYTES = 1_000_000;
 
 export interface Connected {
@@ -22,7 +22,7 @@ export interface Connected {
 }
 
 /**
- * A connection for this call, and which version answers.
+ * Opens a connection for this run, and finds out the server's version.
  * @param credential logs in; without one, requests that need a login fail
  * @throws GraphException
  */
@@ -34,7 +34,10 @@ export async function connect(session: Session, credential: Credential | undefin
   return { connection: await openConnection(session, login, version.version), version };
 }
 
-/** The server's version: as set, as remembered for a day, else asked without a credential. */
+/**
+ * Returns the server's version: the one set, the one remembered for at most a day, or the one the server reports. It is
+ * asked without a credential.
+ */
 export function findVersion(session: Session): Promise<ServerVersion> {
   session.learned.version ??= askVersion(session);
   return session.learned.version;
@@ -57,7 +60,7 @@ async function askVersion(session: Session): Promise<ServerVersion> {
   }
 }
 
-/** What the server cache holds: any version, and the one that is not older than a day. */
+/** Reads the server cache: `any` is the version it holds, `recent` the same if it is not older than a day. */
 function rememberedVersion({ stateDir, target, invocation }: Session): { recent?: string; any?: string } {
   if (stateDir === undefined) return {};
   const { version, versionAtUnix } = readServerCache(stateDir, target.gsqlUrl);
@@ -66,7 +69,10 @@ function rememberedVersion({ stateDir, target, invocation }: Session): { recent?
   return isRecent ? { recent: version, any: version } : { any: version };
 }
 
-/** Called too when the version turns out, in the middle of a call, to differ from the remembered one. */
+/**
+ * Stores the version in the server cache. This is also called when the version turns out, during a call, to differ from
+ * the remembered one.
+ */
 function rememberVersion(session: Session, version: ServerVersion): void {
   const { stateDir, target, invocation, store } = session;
   session.learned.version = Promise.resolve(version);
@@ -80,8 +86,8 @@ function isAway(error: unknown): error is GraphException {
 }
 
 /**
- * The value of a credential, fit to be sent to the pair of base URLs it belongs to and nowhere else. The connection
- * itself binds a credential of the pair in force, since the REST server depends on the version.
+ * Binds the value of a credential to the pair of base URLs it belongs to. A credential of the pair in force is bound by
+ * the connection itself, since the REST server depends on the version.
  */
 export async function bind(credential: {
   value(): Promise<Sensitive>;
@@ -150,7 +156,7 @@ async function waitUntilUp(session: Session, connection: GraphConnection): Promi
   }
 }
 
-/** The certificates that the settings name. Throws USAGE or CONFIG_INVALID for a file that cannot be read. */
+/** Reads the certificates that the settings name. Throws USAGE or CONFIG_INVALID for a file that cannot be read. */
 export async function readTls(session: Session): Promise<TlsOptions> {
   const { ca, cert, key, insecure } = session.tls;
   return {
@@ -179,7 +185,7 @@ async function readPem(
   }
 }
 
-/** 3.x binds secrets, and tokens minted with a password, to a graph. */
+/** Requires a graph: 3.x binds secrets, and tokens minted with a password, to one. */
 export function requireGraph(session: Session): void {
   if (session.graph !== undefined) return;
   throw new GraphException('USAGE', 'Which graph? A 3.x server needs one for this.', {
@@ -208,7 +214,7 @@ export async function askUsername(session: Session): Promise<string> {
   return askText(session.invocation, question, suggestion === undefined ? {} : { suggestion });
 }
 
-/** The default for a prompt: the value in the newest record of this machine for the GSQL server in force. */
+/** Returns the default for a prompt: the value in the newest record of this machine for the GSQL server in force. */
 function lastUsed({ stateDir, target }: Session, name: 'graph' | 'username'): string | undefined {
   if (stateDir === undefined) return undefined;
   const values = listEntries(stateDir, () => {})
@@ -216,6 +222,6 @@ function lastUsed({ stateDir, target }: Session, name: 'graph' | 'username'): st
     .filter(({ info }) => info.gsqlUrl === target.gsqlUrl && typeof info[name] === 'string')
     .sort((a, b) => b.createdAtUnix - a.createdAtUnix)
     .map(({ info }) => String(info[name]));
-  // An empty user name is that of a secret whose owner is not known.
+  // An empty user name means a secret whose owner is not known.
   return values.find((value) => value !== '');
 }

@@ -5,7 +5,10 @@ import { describePair } from './binding.js';
 import { askGraph, askUsername } from './connect.js';
 import type { Session } from './types.js';
 
-/** A CI job sets such a variable to an empty text when its settings hold no value. */
+/**
+ * The variables whose empty value is mentioned in the error: a CI job sets one to an empty text when its secret is not
+ * configured.
+ */
 const CREDENTIAL_VARIABLES = (['SECRET', 'PASSWORD'] as const).flatMap((kind) => [
   `GRAPHCRED_${kind}`,
   `GRAPHCRED_${kind}_FILE`,
@@ -18,9 +21,9 @@ interface Found {
 }
 
 /**
- * The last resort: a person, if there is one. Asked when the value is needed, not before.
+ * Asks a person for the credential, if a prompt is possible, and only when the value is needed.
  * @param found.excluded a credential that was found, but for another pair of base URLs
- * @param found.unusable a secret that was found, where the server takes none for a login
+ * @param found.unusable a secret that was found, but that cannot log in at this server
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH
  */
 export async function promptedCredential(
@@ -30,7 +33,7 @@ export async function promptedCredential(
 ): Promise<Credential> {
   const { invocation, target, canPrompt } = session;
   if (excluded && !canPrompt) throw mismatch(session, excluded);
-  // A secret that was found and does not log in is the better reason.
+  // If a secret was found that cannot log in, that is the better explanation than an empty variable.
   const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => invocation.ctx.env[name] === '');
   const missing = (what: string, hint: string) =>
     new GraphException(

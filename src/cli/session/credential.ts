@@ -28,10 +28,9 @@ import type { Session } from './types.js';
 const KINDS = ['secret', 'password'] as const;
 
 /**
- * The credential of this call: from the first of flags, variables, config file, store and prompt that has one for the
- * pair of base URLs in force. Nothing is asked and no program is run before its value is needed.
- * @param openStore gives the store that may hold a saved one; called only when no flag, variable or config file has
- * one
+ * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
+ * pair of base URLs in force. Nobody is asked and no program runs before its value is needed.
+ * @param openStore gives the store that may hold a saved one; called only when no flag, variable or config file has one
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
  */
 export async function findCredential(
@@ -62,7 +61,7 @@ async function nearestCredential(
   });
 }
 
-/** Every secret that this call's settings hold, whatever it is for. */
+/** Returns every secret in the settings of this run, whatever it is used for. */
 export function secretsInSettings(session: Session): CredentialSource[] {
   return setSources(session).filter(({ kind }) => kind === 'secret');
 }
@@ -83,7 +82,10 @@ async function partition(session: Session, sources: readonly CredentialSource[])
   return { bound, excluded };
 }
 
-/** For a login: passwords. Secrets only if there is no password and the server accepts a secret as login. */
+/**
+ * Selects the sources for a login: passwords, and secrets only if there is no password and the server accepts a secret
+ * as login.
+ */
 async function usable(
   session: Session,
   sources: readonly CredentialSource[],
@@ -95,10 +97,10 @@ async function usable(
   return (await findVersion(session)).secretLogsIn ? sources : [];
 }
 
-/** Of several saved secrets the one that `secretAlias` names, else the only one. */
+/** Selects from several saved secrets the one that `secretAlias` names, else the only one. */
 function chosenSecret(session: Session, sources: readonly CredentialSource[]): readonly CredentialSource[] {
   const names = new Set(sources.flatMap(({ kind, alias }) => (kind === 'secret' ? [alias] : [])));
-  // In a rotation the value saved last is the one that works, and it comes first.
+  // During a rotation the value saved last is the one that works, and it comes first.
   if (names.size < 2) return sources;
   throw new GraphException(
     'USAGE',
@@ -107,7 +109,7 @@ function chosenSecret(session: Session, sources: readonly CredentialSource[]): r
   );
 }
 
-/** What flags, variables and the config file say, highest priority first. */
+/** Returns the credentials that flags, variables and the config file set, highest priority first. */
 function setSources(session: Session): CredentialSource[] {
   const { invocation, settings, timeoutMs } = session;
   const { flags, ctx } = invocation;
@@ -153,7 +155,7 @@ function sourceOf(
       const command = programBesideConfig(session, value as readonly string[]);
       return {
         ...base,
-        // As JSON, so that two commands with the same letters but other words are two principals.
+        // JSON is used, so that two commands that differ only in where their words are split are two principals.
         reference: `command:${JSON.stringify(command)}`,
         read: () => runCommand(session, command, label),
       };
@@ -161,7 +163,9 @@ function sourceOf(
   }
 }
 
-/** A program given with a relative path is looked for beside the config file, never in the working directory. */
+/**
+ * Makes a relative path of a program absolute: it is looked for beside the config file, never in the working directory.
+ */
 function programBesideConfig({ settings }: Session, command: readonly string[]): readonly string[] {
   const [program = '', ...args] = command;
   if (!/[/\\]/.test(program) || path.isAbsolute(program) || !settings.file) return command;
@@ -177,10 +181,10 @@ function runCommand({ invocation }: Session, command: readonly string[], label: 
   });
 }
 
-/** Credentials in the store for this database, user and graph. */
+/** Returns the credentials in the store for this database, user and graph. */
 async function savedSources(session: Session, store: Store): Promise<Partition> {
   const { target, username, graph, secretAlias } = session;
-  // The store `none` holds no secret, so the server need not be asked.
+  // The store `redis` holds only tokens, so the server need not be asked.
   if (store.name === 'redis') return { bound: [], excluded: undefined };
   // A credential saved for the profile's own server is not sent to another one, but the error mentions it.
   const ownServer = gsqlUrlOfFile(session);
@@ -193,7 +197,7 @@ async function savedSources(session: Session, store: Store): Promise<Partition> 
     return kind === 'password' || secretAlias === undefined || nameOf(info) === secretAlias;
   });
   if (kept.length === 0) return { bound: [], excluded: undefined };
-  // Sorted, so that every process has the same order.
+  // The records are sorted, so that every process has the same order.
   kept.sort((a, b) => b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1));
   const inForce = await serversInForce(session);
   const bound: CredentialSource[] = [];
@@ -206,7 +210,7 @@ async function savedSources(session: Session, store: Store): Promise<Partition> 
   return { bound, excluded };
 }
 
-/** On 3.x a secret belongs to a graph; on 4.x it serves them all. */
+/** Whether a saved secret is for this graph. On 3.x a secret belongs to a graph; on 4.x it is valid for all. */
 async function isOfThisGraph(
   session: Session,
   { kind, info }: StoreRecord,
@@ -216,7 +220,7 @@ async function isOfThisGraph(
   return !(await findVersion(session)).secretsNeedGraph;
 }
 
-/** The alias a person knows: a value saved in the middle of a rotation goes by the alias that is rotated. */
+/** Returns the alias that a person knows: a value saved during a rotation is named after the alias that is rotated. */
 function nameOf({ alias, rotationOf }: StoreRecord['info']): string {
   return String(rotationOf ?? alias);
 }

@@ -12,7 +12,7 @@ import type { LocalSession } from './types.js';
 const MAX_PEM_BYTES = 1_000_000;
 
 /**
- * How this call reaches the Redis server; undefined when no setting names one.
+ * Returns how to reach the Redis server; undefined when no setting names one.
  * @param timeoutMs longest wait for the server, and for a pipe that holds the password or the certificate
  */
 export async function redisOptions(
@@ -54,7 +54,7 @@ async function readPassword(session: LocalSession, timeoutMs: number): Promise<S
   return fromFile(file, isInFile(set.level) ? `${set.source}: redis.passwordFile` : set.source, timeoutMs);
 }
 
-/** A password of the config file belongs to the Redis server that the file names, if it names one. */
+/** Checks that a password of the config file is used only for the Redis server that the file names, if it names one. */
 function requireUrlOfFile({ settings }: LocalSession): void {
   const [inForce, ...others] = settings.all['redis.url'];
   const own = others.find(({ level }) => isInFile(level));

@@ -24,24 +24,24 @@ import { canPrompt, inCi, type Places, placesOf } from '../context.js';
 import { targetOf, withoutReplacedAddress } from './binding.js';
 import type { LocalSession, Session, Target } from './types.js';
 
-/** The form alone; which versions are supported, core knows. */
+/** Checks only the form; core knows which versions are supported. */
 const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
 const STORES: readonly string[] = ['keychain', 'file', 'redis', 'none'];
 const FORMATS = ['text', 'json', 'env', 'header', 'github', 'gitlab', 'k8s-secret'];
 
 interface SessionOptions {
   /**
-   * The profile is about to be written: it need not exist, only the user's own config file counts, and a new address
-   * replaces the old one as a whole.
+   * Whether the profile is about to be written. Then it need not exist, only the user's own config file counts, and a
+   * new address replaces the old one completely.
    */
   readonly newProfile?: boolean;
-  /** The profile in force need not exist. */
+  /** Whether the profile in force may be missing. */
   readonly anyProfile?: boolean;
-  /** Instead of the profile that flags and variables name. */
+  /** The profile to use instead of the one that flags and variables name. */
   readonly profile?: string;
   /** Values that a person has just typed; they count like flags. */
   readonly answers?: Readonly<Record<string, string>>;
-  /** Ask no question, whatever the settings say. */
+  /** Whether to ask nothing, whatever the settings say. */
   readonly noInput?: boolean;
 }
 
@@ -96,7 +96,7 @@ export async function openSession(invocation: Invocation, options: SessionOption
 }
 
 /**
- * The settings alone, for commands that talk to no database.
+ * Reads only the settings, for commands that talk to no database.
  * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
  */
 export async function openLocalSession(
@@ -141,7 +141,7 @@ export async function openLocalSession(
   };
 }
 
-/** Whether the config file in force shows a credential to other users of this machine. */
+/** Whether other users of this machine can read a credential in the config file in force. */
 export function othersCanReadCredential({ file, all }: Settings, uid: number | undefined): boolean {
   if (!file || uid === undefined || (file.stat.mode & 0o044) === 0) return false;
   return (['password', 'secret', 'redis.url'] as const).some((key) =>
@@ -149,13 +149,18 @@ export function othersCanReadCredential({ file, all }: Settings, uid: number | u
   );
 }
 
-/** The absolute path of a file that a setting names. A relative path in a config file is relative to that file. */
+/**
+ * Returns the absolute path of a file that a setting names. A relative path in a config file is relative to that file.
+ */
 export function pathSetting({ settings, invocation }: LocalSession, key: ConfigKey): string | undefined {
   const [set] = settings.all[key];
   return set && resolvePath({ settings, invocation }, set.value as string, isInFile(set.level));
 }
 
-/** @param fromFile whether the path was set in the config file */
+/**
+ * Makes a path absolute.
+ * @param fromFile whether the path was set in the config file
+ */
 export function resolvePath(
   { settings, invocation }: Pick<LocalSession, 'settings' | 'invocation'>,
   name: string,
@@ -167,7 +172,7 @@ export function resolvePath(
   return path.resolve(base, name);
 }
 
-/** Least rest of life at which a cached token is still handed out. */
+/** Returns the shortest remaining life with which a cached token is still used. */
 function defaultMinTtl(lifetime: number): number {
   return Math.min(60, lifetime * 0.1);
 }
@@ -181,7 +186,7 @@ function refuseTwoFromStdin({ flags }: Invocation): void {
   });
 }
 
-/** The format asked for. A format of tokens, set for all commands, is text where no token is printed. */
+/** Returns the output format. A token format that is set for all commands means text where no token is printed. */
 function outputOf(invocation: Invocation, settings: Settings): string {
   const wanted = settingText(settings, 'output') ?? 'text';
   if (wanted === 'text' || wanted === 'json') return wanted;
@@ -192,7 +197,10 @@ function outputOf(invocation: Invocation, settings: Settings): string {
   return 'text';
 }
 
-/** Flag, variable, config file, the one recorded by `login`, `none` in CI or without a home, else the keychain. */
+/**
+ * Returns the store from the first of: flag, variable, config file, the store that `login` recorded, `none` in CI or
+ * without a home, and the keychain.
+ */
 function storeSetting(
   settings: Settings,
   { configDir, stateDir }: Places,
@@ -208,7 +216,7 @@ function storeSetting(
   return { name, setAt: undefined };
 }
 
-/** What `login` wrote down, if it did. */
+/** Returns the store that `login` recorded, if it did. */
 function recordedStore(configDir: string | undefined): StoreName | undefined {
   if (configDir === undefined) return undefined;
   const checked = readChecked(path.join(configDir, 'store'));

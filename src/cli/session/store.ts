@@ -14,7 +14,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 type SessionWithTimeout = LocalSession & { readonly timeoutMs?: number };
 
 /**
- * The store of this call.
+ * Opens the store of this run.
  * @param options.needed the command cannot do without it, so the desktop may ask to unlock the keychain
  * @throws GraphException STORE_UNAVAILABLE when there is no folder for the store
  */
@@ -23,14 +23,14 @@ export function chooseStore(session: LocalSession, { needed = false } = {}): Pro
   return open(session, name, needed || setAt !== undefined);
 }
 
-/** The local store for tokens while the fleet's store cannot be reached. */
+/** Opens the local store that is used for tokens while the fleet's store cannot be reached. */
 export async function fallbackOf(session: LocalSession): Promise<Store | undefined> {
   return session.store.name === 'redis' && !isStoreRequired(session)
     ? open(session, 'file', false)
     : undefined;
 }
 
-/** The store of this call, or what stands in for it while it is away: for commands that only look. */
+/** Opens the store of this run, or its fallback while it cannot be reached, for commands that only read. */
 export async function chooseReadableStore(
   session: LocalSession,
   options = { needed: false },
@@ -53,7 +53,10 @@ export function isStoreRequired({ store: { name, setAt } }: LocalSession): boole
   return name === 'redis' ? setAt === 'flag' : name === 'keychain' && setAt !== undefined;
 }
 
-/** @param worthAPrompt whether the desktop may ask a person to unlock the keychain for this */
+/**
+ * Opens a store.
+ * @param worthAPrompt whether the desktop may ask a person to unlock the keychain for this
+ */
 export async function open(
   session: SessionWithTimeout,
   name: StoreName,
@@ -64,7 +67,7 @@ export async function open(
 }
 
 /**
- * What a look at the fleet's Redis server has found.
+ * Examines the fleet's Redis server, for `doctor`.
  * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
  */
 export async function inspectSharedStore(session: SessionWithTimeout): Promise<EngineReport> {
@@ -113,12 +116,12 @@ async function storeOptions(
   };
 }
 
-/** Writes down the store for the calls to come that name none. Throws STORE_UNAVAILABLE. */
+/** Records the store for later runs that name none. Throws STORE_UNAVAILABLE. */
 export function recordStore(configDir: string, name: StoreName): void {
   stageFile(path.join(configDir, 'store'), `${name}\n`).commit();
 }
 
-/** Moves saved secrets to another store. Tokens are dropped: they are minted anew where they are needed. */
+/** Moves saved secrets to another store. Tokens are deleted, because they can be minted again. */
 export async function moveTo(session: LocalSession, name: 'keychain' | 'file' | 'none'): Promise<void> {
   const target = await open(session, name, true);
   if (name === 'none') return;
@@ -151,7 +154,10 @@ export async function requireReadable(store: Store): Promise<void> {
   if (store.name === 'keychain') await store.check();
 }
 
-/** @throws GraphException USAGE when the store does not store secrets and passwords */
+/**
+ * Requires a store for secrets and passwords.
+ * @throws GraphException USAGE when this store does not store them
+ */
 export function requireKeeping(store: Store, what: string): void {
   if (store.name === 'redis')
     throw new GraphException(
@@ -167,7 +173,7 @@ export function requireKeeping(store: Store, what: string): void {
   });
 }
 
-/** The folder of this machine's records. Every store except `none` has one. */
+/** Returns the folder of this machine's records. Every store except `none` has one. */
 export function stateDirOf({ stateDir }: LocalSession): string {
   if (stateDir !== undefined) return stateDir;
   throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to keep anything in.', {
@@ -175,7 +181,7 @@ export function stateDirOf({ stateDir }: LocalSession): string {
   });
 }
 
-/** The folder of the user's config file, where `login` writes. */
+/** Returns the folder of the user's config file, where `login` writes. */
 export function configDirOf({ configDir }: LocalSession): string {
   if (configDir !== undefined) return configDir;
   throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder for a config file.', {

@@ -53,7 +53,7 @@ export async function askTrust(
   throw refusal;
 }
 
-/** What the file decides: owner, both addresses, and everything it runs or reads. */
+/** Describes what the file decides: its owner, both addresses, and everything it runs or reads. */
 function describe({ path: file, stat }: UntrustedFile, settings: Settings): string[] {
   const { endpoints, gsqlUrl, restUrl } = targetOf(settings);
   const rest =

@@ -6,7 +6,7 @@ import type { StoreName } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import type { Places } from '../context.js';
 
-/** Which database: the addresses as set, and what follows from them without asking the server. */
+/** The database: the addresses as set, and what follows from them without asking the server. */
 export interface Target {
   readonly endpoints: Endpoints;
   /** Base URL of the GSQL server. */
@@ -31,10 +31,10 @@ export interface LocalSession extends Places {
   readonly store: { readonly name: StoreName; readonly setAt: Level | undefined };
 }
 
-/** What every command that talks to a database knows: its settings, read and checked once. */
+/** The settings of one run that talks to a database, read and checked once. */
 export interface Session extends LocalSession {
   readonly target: Target;
-  /** As set, or as a person answered since. */
+  /** The graph that was set, or that a person has typed since. */
   graph: string | undefined;
   readonly username: string | undefined;
   readonly secretAlias: string | undefined;
@@ -42,7 +42,7 @@ export interface Session extends LocalSession {
   readonly principal: string | undefined;
   /** `auto`, `3`, `4` or a number such as `3.10.1`. */
   readonly serverVersion: string;
-  /** Seconds asked for. */
+  /** The token lifetime to ask for, in seconds. */
   readonly lifetime: number;
   /** Seconds of life that a cached token must have left. */
   readonly minTtl: number;
@@ -50,11 +50,11 @@ export interface Session extends LocalSession {
   /** How long to wait for a server that is not up yet. */
   readonly waitMs: number;
   readonly tls: TlsFiles;
-  /** What all requests of the command may still take. Time that passes between them does not count. */
+  /** The time left for all requests of the command together. Time between requests does not count. */
   readonly timeLeft: TimeLeft;
-  /** What is shown while a request is under way, where there is more to say than that. */
+  /** The text that the spinner shows during a request, if it is not the default one. */
   readonly progress: { text?: string };
-  /** What this call has learned of the server so far. */
+  /** Values that are fetched or read at most once in a run. */
   readonly learned: { version?: Promise<ServerVersion>; tls?: Promise<TlsOptions> };
 }
 

@@ -4,14 +4,17 @@ import { fromStdin } from '../../credentials/readers.js';
 import { describeLevel, describePair, isForThisPair, serversOfLevel } from '../session/binding.js';
 import type { Session } from '../session/types.js';
 
-/** The token given with `--token-stdin`, if it was; it belongs to the pair of base URLs in force. */
+/** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
 export async function tokenFromStdin(session: Session): Promise<Sensitive | undefined> {
   const { ctx, flags } = session.invocation;
   if (flags['token-stdin'] !== true) return undefined;
   return fromStdin(ctx.stdin.read, '--token-stdin', session.timeoutMs);
 }
 
-/** The token in `TG_API_TOKEN`. With `--profile` typed, or for other servers than those in force, it does not count. */
+/**
+ * Returns the token in `TG_API_TOKEN`. It is ignored if --profile was typed or if it belongs to other servers than
+ * those in force.
+ */
 export async function tokenFromVariable(session: Session): Promise<Sensitive | BoundCredential | undefined> {
   const { ctx, flags, report } = session.invocation;
   const value = ctx.env.TG_API_TOKEN;

@@ -2,11 +2,14 @@ import { GraphException } from '../../core/errors.js';
 import type { CachedToken } from '../../tokens/cache.js';
 import { isoSeconds } from '../output/time.js';
 
-/** A DNS subdomain (RFC 1123), as Kubernetes wants names. */
+/** Matches a DNS subdomain (RFC 1123), which Kubernetes requires of names. */
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const MOST_LETTERS = 253;
 
-/** @throws GraphException INPUT_REQUIRED, USAGE */
+/**
+ * Checks that a name is given and valid in Kubernetes.
+ * @throws GraphException INPUT_REQUIRED, USAGE
+ */
 export function requireName(name: unknown): void {
   if (typeof name !== 'string' || name === '') {
     throw new GraphException('INPUT_REQUIRED', '-o k8s-secret needs a name for the Secret.', {
@@ -19,7 +22,10 @@ export function requireName(name: unknown): void {
   });
 }
 
-/** A Secret for `kubectl apply -f -`. It is JSON, which is YAML too, so that no value can break out of its place. */
+/**
+ * Returns a Secret for `kubectl apply -f -`. It is written as JSON, which is valid YAML, so that no value can change
+ * its structure.
+ */
 export function kubernetesSecret(name: string, held: CachedToken): string {
   return JSON.stringify(
     {

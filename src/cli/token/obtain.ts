@@ -10,15 +10,18 @@ import { findCredential } from '../session/credential.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../session/store.js';
 import type { Session } from '../session/types.js';
 
-/** The source of tokens for a call that may need more than one. */
+/** Gives tokens to a run that may need more than one. */
 export interface TokenSource {
-  /** Cached, or minted once and cached. */
+  /** Returns a cached token, or mints one and caches it. */
   obtain(options?: { fresh: boolean }): Promise<CachedToken>;
-  /** Forgets a held token here, unless another process has replaced it meanwhile. Why it stays, if it does. */
+  /**
+   * Deletes a token from the store, unless another process has replaced it meanwhile. Returns the error if it could not
+   * be deleted.
+   */
   forget(token: Sensitive): Promise<GraphException | undefined>;
 }
 
-/** The token of this session: cached, or minted once and cached. */
+/** Returns the token of this session: the cached one, or a new one that is then cached. */
 export async function obtainToken(session: Session, options: { fresh: boolean }): Promise<CachedToken> {
   return (await tokenSource(session)).obtain(options);
 }
@@ -36,7 +39,7 @@ export async function tokenSource(session: Session): Promise<TokenSource> {
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
   if (session.canPrompt && session.graph === undefined && (await credential()).kind === 'password')
     await askGraph(session);
-  // Under a label the token may be another machine's, so that this one needs no credential until it has to mint.
+  // With a label the token may have been minted by another machine, so a credential is needed only to mint.
   const base = await identityOf(session, label ?? (await credential()).principal);
   return {
     obtain: ({ fresh } = { fresh: false }) =>
@@ -73,12 +76,15 @@ export async function tokenSource(session: Session): Promise<TokenSource> {
   };
 }
 
-/** Whose tokens these are: the pair of base URLs and the graph in force, and the owner of the credential. */
+/**
+ * Returns the identity of the session's tokens: the pair of base URLs and the graph in force, and the owner of the
+ * credential.
+ */
 export async function identityOf(session: Session, principal: string): Promise<Omit<Identity, 'lifetime'>> {
   return { ...(await serversInForce(session)), graph: session.graph, principal };
 }
 
-/** The cached token that expires last, with any lifetime. */
+/** Returns the cached token that expires last, with any lifetime. */
 export async function lastCached(
   session: Session,
   store: Store,
@@ -87,7 +93,7 @@ export async function lastCached(
   return (await cachedTokens(store, await identityOf(session, principal)))[0];
 }
 
-/** A cached token, fit to be sent to the pair of base URLs it was minted for and nowhere else. */
+/** Reads a cached token and binds it to the pair of base URLs it was minted for. */
 export async function readCached(store: Store, record: StoreRecord): Promise<BoundCredential | undefined> {
   const token = await store.read(record);
   const servers = serversOfRecord(record);

@@ -8,7 +8,7 @@ import { isoSeconds, times } from '../output/time.js';
 import type { Session } from '../session/types.js';
 import { kubernetesSecret, requireName } from './kubernetes.js';
 
-/** When a new token cannot be printed, the error says where it is stored. */
+/** Adds to the error where the token is stored, when a new token cannot be printed. */
 export function notPrinted(error: unknown, held: CachedToken): unknown {
   if (!(error instanceof GraphException)) return error;
   const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
@@ -48,7 +48,7 @@ export function printAs(format: string, { invocation, graph, target }: Session, 
   }
 }
 
-/** One line that sets a variable when the shell evaluates it, whatever the value holds. */
+/** Returns a line that sets a variable when the shell evaluates it, whatever the value contains. */
 export function assignment(name: string, value: string, shell = 'sh'): string {
   switch (shell) {
     case 'fish':
@@ -61,7 +61,10 @@ export function assignment(name: string, value: string, shell = 'sh'): string {
   }
 }
 
-/** @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written */
+/**
+ * Checks the files that the CI system provides.
+ * @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written
+ */
 export function requireFiles({ ctx, flags }: Invocation, output: 'github' | 'gitlab'): void {
   if (output === 'gitlab') {
     if (flags.dotenv === undefined) {
@@ -75,7 +78,7 @@ export function requireFiles({ ctx, flags }: Invocation, output: 'github' | 'git
       fs.accessSync(path.dirname(file), fs.constants.W_OK);
       plain = fs.statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
     });
-    // It is put in place by renaming, and root can do that to /dev/null as well.
+    // Only a plain file is accepted: the file is replaced by renaming, and root could replace /dev/null.
     if (!plain) {
       throw new GraphException('USAGE', `${file} is no plain file.`, {
         hint: 'give --dotenv a file that may be replaced; to print the token leave -o gitlab out',
@@ -99,7 +102,7 @@ export function requireFiles({ ctx, flags }: Invocation, output: 'github' | 'git
   }
 }
 
-/** Masks the token first; only then is it written where later steps find it. */
+/** Prints the command that masks the token, and only then writes the token where later steps find it. */
 export function toGithub(invocation: Invocation, token: string, expiresAt: string): void {
   const { ctx, flags, report } = invocation;
   report.result(`::add-mask::${token.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A')}`);
@@ -117,7 +120,7 @@ function append(file: string, pairs: readonly (readonly [string, string])[]): vo
   written(file, () => fs.appendFileSync(file, text, { mode: 0o600 }));
 }
 
-/** A dotenv report: GitLab reads it after the job and has no way to mask it while the job runs. */
+/** Writes a dotenv report. GitLab reads it after the job and cannot mask the token while the job runs. */
 export function toGitlab({ ctx, flags, report }: Invocation, token: string): void {
   if (/[\r\n]/.test(token))
     throw new GraphException('BAD_RESPONSE', 'This token cannot stand in a dotenv file.', {
@@ -161,7 +164,7 @@ export async function printToken(session: Session, held: CachedToken): Promise<v
   }
 }
 
-/** Formats that need more than the token are checked before one is minted for nothing. */
+/** Checks the output format before a token is minted, since some formats need more than the token. */
 export function checkOutput({ invocation, output }: Session): void {
   for (const [flag, format] of [
     ['export', 'github'],

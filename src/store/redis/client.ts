@@ -5,11 +5,11 @@ import { type DialOptions, dial, type GuardedStream } from './dial.js';
 export type Reply = null | number | Buffer | readonly Reply[];
 export type Command = readonly [name: string, ...args: (string | number | Buffer)[]];
 
-/** The server answered with an error. */
+/** Thrown when the server answers with an error. */
 export class ServerRefusal extends Error {
   /** The first word of its text, such as NOAUTH or READONLY. */
   readonly code: string;
-  /** The rest, which is the server's own and must not be shown. */
+  /** The rest of its text, which must not be shown. */
   readonly detail: string;
 
   constructor(code: string, detail: string, command: string) {
@@ -46,7 +46,7 @@ export async function connect(address: RedisAddress, options: DialOptions): Prom
     noDelay: false,
     keepAlive: null as never,
   });
-  // The reason is thrown by `send`.
+  // `send` throws the reason of an error, so this listener does nothing.
   redis.on('error', () => {});
   await redis.connect();
   stream.keepAlive(false);
@@ -60,7 +60,7 @@ export async function connect(address: RedisAddress, options: DialOptions): Prom
       const replies = commands.map(([name, ...args]) => redis.callBuffer(name, ...args));
       stream.uncork();
       const settled = Promise.allSettled(replies);
-      // Looks once more: on a busy machine the reply may be here when the time is found to be over.
+      // On a busy machine the timer may fire although the reply has arrived, so pending input is handled first.
       const timer = setTimeout(() => setImmediate(() => stream.destroy(timedOut())), timeoutMs);
       const results = await settled;
       clearTimeout(timer);
@@ -76,7 +76,7 @@ export async function connect(address: RedisAddress, options: DialOptions): Prom
   };
 }
 
-/** Gives the library the connection that is there already. */
+/** Lets the library use the connection that is already open. */
 function connectorOf(stream: GuardedStream) {
   return class {
     connecting = false;

@@ -6,12 +6,12 @@ import { type ReplyLimits, replyLimits } from './reply-limits.js';
 
 export interface DialOptions {
   readonly tls: boolean;
-  /** CA certificates in PEM, instead of the system's. */
+  /** CA certificates in PEM, used instead of the system's. */
   readonly ca: string | undefined;
   readonly timeoutMs: number;
 }
 
-/** A connection whose bytes have passed the limits on replies. */
+/** A connection that passes on only replies within the limits. */
 export interface GuardedStream extends Duplex {
   readonly limits: ReplyLimits;
   /** Whether the process stays alive for this connection. */
@@ -27,7 +27,7 @@ export function dial(address: RedisAddress, options: DialOptions): Promise<Guard
           host,
           port,
           ...(options.ca !== undefined && { ca: options.ca }),
-          // An IP address is no server name, but it is checked against the certificate all the same.
+          // TLS does not allow an IP address as server name, but the certificate is still checked against it.
           ...(net.isIP(host) === 0 && { servername: host }),
         })
       : net.connect(path === undefined ? { host, port: port as number } : { path });
@@ -39,7 +39,7 @@ export function dial(address: RedisAddress, options: DialOptions): Promise<Guard
       reject(error);
     };
     const timer = setTimeout(
-      // Looks once more: on a busy machine the connection may be ready when the time is found to be over.
+      // On a busy machine the timer may fire although the connection is ready, so pending input is handled first.
       () =>
         setImmediate(() => failed(Object.assign(new Error('connection timed out'), { code: 'ETIMEDOUT' }))),
       options.timeoutMs,

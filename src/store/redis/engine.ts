@@ -13,26 +13,32 @@ export interface Engine {
   /**
    * Sends commands and reads the replies, and retries until the server answers or the time limit ends. `commands` is
    * called for each attempt; `read` throws InvalidReply when the replies do not fit the commands.
-   * @throws GraphException STORE_UNAVAILABLE, from then on at once
+   * @throws GraphException STORE_UNAVAILABLE; every later call then fails at once
    */
   run<T>(commands: () => readonly Command[], read: (replies: Reply[]) => T): Promise<T>;
 }
 
-/** How long a server may stay away: one that answered before, one that did not, one that Sentinels may be replacing. */
+/**
+ * How long to wait for a server that does not answer: if it answered before, if it never did, and if Sentinels may be
+ * replacing it.
+ */
 const KNOWN_MS = 10_000;
 const UNKNOWN_MS = 2_000;
 const SENTINEL_MS = 6_000;
-/** After this the connection is given up: it may lead to a server that is no longer in charge. */
+/** A connection without an answer for this time is closed, because its server may no longer be the master. */
 const ANSWER_MS = 2_500;
 const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 500;
 const MOST_REDIRECTIONS = 5;
 
-/** Refusals that pass: a server that starts, fails over, or has not heard yet that it is in charge. */
+/**
+ * The refusals that are only temporary: the server is starting, is failing over, or does not know yet that it is the
+ * master.
+ */
 const TRANSIENT_CODES =
   /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|ASK|MOVED|BUSY|NOREPLICAS|UNBLOCKED)$/;
 
-/** Codes of a handshake that failed. */
+/** Matches the codes of a failed TLS handshake. */
 const ABOUT_TLS = /CERT|SIGNATURE|SIGNED|^ERR_(SSL|TLS)|^EPROTO$/;
 
 export function createEngine(options: EngineOptions): Engine {
@@ -50,7 +56,7 @@ export function createEngine(options: EngineOptions): Engine {
     const deadline = uptimeMs() + timeoutMs;
     let failure: unknown;
     for (const [index, address] of candidates.entries()) {
-      // The last one gets what is left.
+      // The time that is left is divided among the remaining addresses, so the last one gets all of it.
       const limit = Math.max(1, (deadline - uptimeMs()) / (candidates.length - index));
       try {
         if (sentinelMaster === undefined) return await openServer(address, limit);
@@ -100,7 +106,7 @@ export function createEngine(options: EngineOptions): Engine {
     try {
       return masterAddress(
         await ask().catch(async (error) => {
-          // A Sentinel gets the password only if it asks for one: most have none.
+          // Most Sentinels have no password, so one gets it only if it asks for it.
           if (!(error instanceof ServerRefusal) || error.code !== 'NOAUTH') throw error;
           await sentinel.send(login(), Math.max(1, deadline - uptimeMs()));
           return ask();
@@ -151,7 +157,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   return {
     run(commands, read) {
-      // One at a time, or two that find the server away would both connect.
+      // Only one runs at a time; otherwise two that lose the connection would both reconnect.
       const turn = queue.then(() => runWithTimeout(commands, read));
       queue = turn.catch(() => {});
       return turn;
@@ -168,11 +174,11 @@ function isFinal(error: unknown): boolean {
   if (error instanceof InvalidReply) return true;
   if (error instanceof ServerRefusal)
     return !TRANSIENT_CODES.test(error.code) && !/^max number of clients/.test(error.detail);
-  // A certificate that is not accepted now will not be in a second.
+  // A certificate that is refused now will be refused on a retry as well.
   return ABOUT_TLS.test(codeOf(error));
 }
 
-/** The node of a cluster that has our slot; all keys are in one. */
+/** Returns the node of a cluster that has our keys, if the error names it; all keys are in one slot. */
 function redirection(error: unknown, from: RedisAddress | undefined): RedisAddress | undefined {
   if (!(error instanceof ServerRefusal) || error.code !== 'MOVED') return undefined;
   const [, host, port] = /^\d+ (.*):(\d{1,5})$/.exec(error.detail) ?? [];
@@ -203,7 +209,9 @@ const HINTS: Readonly<Record<string, string>> = {
   'no such master': 'check GRAPHCRED_REDIS_SENTINEL_MASTER',
 };
 
-/** Texts of the server itself are left out: it may be hostile, and it may repeat what it was sent. */
+/**
+ * Creates the error without the server's own text: a hostile server may send anything, and may repeat what it was sent.
+ */
 function unavailable(error: unknown, { addresses }: EngineOptions): GraphException {
   const server = addresses.map(addressText).join(', ');
   const code = codeOf(error);

@@ -5,7 +5,10 @@ import type { Reply } from './client.js';
 import { InvalidReply } from './reply-limits.js';
 import type { Seal } from './seal.js';
 
-/** Clocks of two machines may differ by a time zone's hour, but a token that ended two hours ago by this one's has ended. */
+/**
+ * The clocks of two machines may differ by the hour of a time zone. A token that expired two hours ago by this
+ * machine's clock has certainly expired.
+ */
 const CLOCK_TOLERANCE_MS = 2 * 3_600_000;
 
 /** A token as stored in Redis, with its times converted to this machine's clock. */
@@ -22,8 +25,8 @@ export function closeToken(seal: Seal, engineKey: string, entry: TokenEntry): Bu
 }
 
 /**
- * Undefined when it was not sealed for this place, or has no life left.
- * @param lifeMs what the engine says is left of it: the engine deletes it then, and its clock decides
+ * Decrypts a token. Undefined when it was not encrypted for this key, or has expired.
+ * @param lifeMs the rest of its life according to the engine, whose clock decides because it deletes the token
  */
 export function openToken(
   seal: Seal,
@@ -42,7 +45,7 @@ export function openToken(
   const { createdAtUnix, expiresAtUnix } = record;
   if (expiresAtUnix === undefined || seal.nameOf('token', record.key) !== name) return undefined;
   if (lifeMs <= 0 || nowMs > expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS) return undefined;
-  // The engine cannot give it more life than it had at first.
+  // The engine cannot give the token more life than it had at first.
   const endMs = nowMs + Math.min(lifeMs, (expiresAtUnix - createdAtUnix) * 1000);
   const end = Math.round(endMs / 1000);
   return {
@@ -62,7 +65,7 @@ export function closeRefusal(
   return seal.close(engineKey, { code, message, hint, serverCode, serverText, status, generation });
 }
 
-/** The refusal, if it was met after this process looked first. */
+/** Returns the error that another process met, if it met it after this process looked first. */
 export function openRefusal(
   seal: Seal,
   engineKey: string,
@@ -89,7 +92,7 @@ export function integer(reply: Reply | undefined): number {
   throw new InvalidReply('it sent another type than was asked for');
 }
 
-/** What commands answer that do a thing or find it done. */
+/** Reads the reply of a command that answers 1 when it has done something, and 0 otherwise. */
 export function yesOrNo(reply: Reply | undefined): boolean {
   if (reply === 0 || reply === 1) return reply === 1;
   throw new InvalidReply('it sent another type than was asked for');

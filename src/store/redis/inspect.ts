@@ -10,7 +10,7 @@ import type { RedisStoreOptions } from './store.js';
 import { publish } from './turn.js';
 import { isOnThisMachine } from './url.js';
 
-/** What a look at the Redis server has found. `undefined` means that the Redis user may not ask for it. */
+/** What an inspection of the Redis server found. `undefined` means that the Redis user may not ask for it. */
 export interface EngineReport {
   readonly encrypted: boolean;
   /** The server is on this machine, so its traffic does not cross the network. */
@@ -18,30 +18,30 @@ export interface EngineReport {
   /** What this Redis user may do with tokens. */
   readonly rights: 'write' | 'read';
   readonly role: 'master' | 'replica' | undefined;
-  /** Its clock, in seconds since 1970. */
+  /** The time by the server's clock, in seconds since 1970. */
   readonly timeUnix: number | undefined;
-  /** Shows which store key is in use, and nothing of it. */
+  /** Identifies the store key in use without revealing it. */
   readonly keyId: string;
-  /** Tokens under this store key, and how many of them it does not open. */
+  /** How many tokens are stored under this store key, and how many of them cannot be decrypted with it. */
   readonly tokens: number;
   readonly unreadable: number;
 }
 
 /** The lifetime of the test entry: long enough for a few commands. */
 const TRIAL_MS = 10_000;
-/** Tokens looked at. */
+/** How many tokens are read at most. */
 const MOST_READ = 100;
 
 /**
- * Looks at the server as a job would use it, and writes and removes an entry of its own.
+ * Tests the server as a job would use it; writes a test entry and removes it.
  * @throws GraphException STORE_UNAVAILABLE when tokens cannot be read there
  */
 export async function inspectEngine(given: RedisStoreOptions): Promise<EngineReport> {
-  // What it would warn of is part of the report.
+  // Warnings are not printed, because the report contains them.
   const options = { ...given, warn: () => {} };
   const { addresses, tls, now } = options;
   const seal = createSeal(options.storeKey);
-  // A connection of its own for each, because a refusal ends one for good.
+  // Each command gets a new connection, because a refused command ends its connection.
   const ask = <T>(command: Command, read: (reply: Reply | undefined) => T) =>
     createEngine(options).run(
       () => [command],
@@ -52,7 +52,7 @@ export async function inspectEngine(given: RedisStoreOptions): Promise<EngineRep
   const timeUnix = await ifAllowed(() =>
     ask(['TIME'], (reply) => Number(bytesOrNothing(list(reply, 2)[0])?.toString())),
   );
-  // A replica takes no writes, which says nothing of rights.
+  // A replica accepts no writes, which says nothing about the user's rights.
   const canWrite = role === 'replica' || (await ifAllowed(() => tryTurn(options, seal))) === true;
   return {
     encrypted: tls,
@@ -64,7 +64,7 @@ export async function inspectEngine(given: RedisStoreOptions): Promise<EngineRep
     ...contents,
   };
 
-  /** All that a reader does. */
+  /** Does everything that a process does to read tokens. */
   async function readTokens(engineOptions: RedisStoreOptions, { index, keyOf }: Seal) {
     const engine = createEngine(engineOptions);
     const names = await engine.run(
@@ -89,7 +89,7 @@ export async function inspectEngine(given: RedisStoreOptions): Promise<EngineRep
   }
 }
 
-/** Everything that a minter does, to an entry of its own that is gone afterwards. */
+/** Does everything that a process does to mint, with a test entry that is removed afterwards. */
 async function tryTurn(options: RedisStoreOptions, seal: Seal): Promise<true> {
   const { now } = options;
   const engine = createEngine(options);

@@ -1,7 +1,10 @@
-// What a Redis server may send before the client library sees it. The library's own parser accepts replies nested
-// without end, arrays of any length and replies without a request; some of these crash the process.
+// This file limits what a Redis server may send before the client library sees it. The library's own parser accepts
+// replies nested without end, arrays of any length and replies without a request; some of these crash the process.
 
-/** The server sent something that is no reply, or no reply to what was asked. Asking again is of no use. */
+/**
+ * Thrown when the server sent something that is not a reply, or not a reply to what was asked. Asking again does not
+ * help.
+ */
 export class InvalidReply extends Error {}
 
 const MAX_BYTES = 1 << 20;
@@ -14,11 +17,11 @@ const BULK_LENGTH = /^\$(-1|\d{1,7})$/;
 const ARRAY_LENGTH = /^\*(-1|\d{1,4})$/;
 
 export interface ReplyLimits {
-  /** So many replies may come, in addition to those still missing. */
+  /** Allows this many more replies, in addition to those still missing. */
   expect(replies: number): void;
   /**
-   * Takes the next bytes of the connection, and returns those that are fit for the parser. A line is held back until it
-   * is complete, because the parser acts on a part of it. Throws InvalidReply.
+   * Takes the next bytes of the connection, and returns those that may go to the parser. A line is held back until it
+   * is complete, because the parser acts on incomplete ones. Throws InvalidReply.
    */
   accept(chunk: Buffer): Buffer;
 }
@@ -27,7 +30,7 @@ export interface ReplyLimits {
 export function replyLimits(): ReplyLimits {
   let expected = 0;
   let bytes = 0;
-  /** The line that is not complete yet; bytes left of a bulk string; elements left of each array that is open. */
+  /** The incomplete line; the bytes left of a bulk string; the elements left of each open array. */
   let line = Buffer.alloc(0);
   let bulk = 0;
   const arrays: number[] = [];
@@ -56,7 +59,7 @@ export function replyLimits(): ReplyLimits {
         const length = Number(BULK_LENGTH.exec(text)?.[1] ?? Number.NaN);
         if (Number.isNaN(length)) throw malformed();
         if (length === -1) break;
-        // The string's own end of line counts too.
+        // The line end after the string counts too.
         bulk = length + 2;
         return;
       }

@@ -1,6 +1,9 @@
-// The steps that must be atomic, as Lua scripts for EVAL. Each touches the keys of one token, and none loops.
+// These steps must be atomic, so they are Lua scripts for EVAL. Each uses only the keys of one token, and none loops.
 
-/** Takes a lock that is free, or that a lost reply gave to this process already. Returns the turn's number, or 0. */
+/**
+ * Takes the lock if it is free, or if this process got it already but the reply was lost. Returns the turn's number, or
+ * 0.
+ */
 export const TAKE = `
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
@@ -16,7 +19,7 @@ end
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return generation`;
 
-/** Extends my lock, or takes it again where the engine lost it. */
+/** Extends the lock of this process, or takes it again if the engine lost it. */
 export const EXTEND = `
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
@@ -28,8 +31,8 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) 
 return 0`;
 
 /**
- * Stores a token: always outside a turn; within a turn only if this process holds the lock or no token is stored.
- * Adds it to the index.
+ * Stores a token and adds it to the index. In a turn it does so only if this process still has the lock or no token is
+ * stored.
  */
 export const PUBLISH = `
 if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] and redis.call('EXISTS', KEYS[2]) == 1 then return 0 end

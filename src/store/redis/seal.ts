@@ -7,17 +7,19 @@ const TAG_BYTES = 16;
 /** The kinds of keys on the engine: token, lock, refusal, generation. */
 export type EntryKind = 't' | 'l' | 'r' | 'g';
 
-/** Makes names that say nothing, and values that only holders of the same store key can open. */
+/**
+ * Derives key names that reveal nothing, and encrypts values so that only holders of the same store key can read them.
+ */
 export interface Seal {
   /** The sorted set that lists the names of all tokens. */
   readonly index: string;
-  /** What an entry is called on the engine, without prefix and kind: 32 hexadecimal digits. */
+  /** Returns the name of an entry on the engine, without prefix and kind: 32 hexadecimal digits. */
   nameOf(kind: StoreRecord['kind'], key: string): string;
-  /** The whole key of an entry. All of one store key are in one slot of a cluster. */
+  /** Returns the full key of an entry. All keys under one store key are in the same slot of a cluster. */
   keyOf(kind: EntryKind, name: string): string;
-  /** Encrypts; what it returns can be opened under the same key of the engine only. */
+  /** Encrypts a value, which can then be decrypted only under the same key of the engine. */
   close(engineKey: string, content: unknown): Buffer;
-  /** What was closed; undefined when any byte, the engine's key or the store key differ. */
+  /** Decrypts what `close` encrypted; undefined when any byte, the engine's key or the store key differs. */
   open(engineKey: string, sealed: Buffer): unknown;
 }
 
@@ -27,7 +29,8 @@ export function createSeal(storeKey: Buffer): Seal {
     Buffer.from(crypto.hkdfSync('sha256', storeKey, '', `graphcred redis 1 ${purpose}`, bytes));
   const nameKey = derive('names', 32);
   const valueKey = derive('values', 32);
-  // Another store key has names of its own, so that it meets nothing it cannot open.
+  // The prefix depends on the store key, so that machines with another store key do not meet entries they cannot
+  // decrypt.
   const prefix = `graphcred:1:{${derive('key id', 8).toString('hex')}}`;
   return {
     index: `${prefix}:i`,

@@ -11,25 +11,28 @@ import { REMOVE_IF } from './scripts.js';
 import { createSeal } from './seal.js';
 import { publish, takeFleetTurn } from './turn.js';
 
-/** Tokens shown at most, and read at once. */
+/** How many tokens are listed at most, and read at once. */
 const MOST_LISTED = 1000;
 const READ_AT_ONCE = 50;
 
 export interface RedisStoreOptions extends EngineOptions {
   /** 32 bytes, the same for the whole fleet. */
   readonly storeKey: Buffer;
-  /** Where the machine's own locks are. */
+  /** The folder of this machine's locks. */
   readonly stateDir: string;
 }
 
-/** Shares tokens between machines through a Redis server, which sees neither names nor values. */
+/** A store that shares tokens between machines through a Redis server, which sees neither names nor values. */
 export function redisStore(options: RedisStoreOptions): Store {
   const { now, warn } = options;
   const engine = createEngine(options);
   const seal = createSeal(options.storeKey);
-  /** What `find` decrypted, so that `read` does not ask again. Kept aside, not on the record, which callers print. */
+  /**
+   * The tokens that `find` decrypted, so that `read` does not ask again. They are not stored on the record, because
+   * callers print records.
+   */
   const cachedValues = new WeakMap<StoreRecord, Sensitive>();
-  /** The turn that was current when this process looked first, and when that was, by name. */
+  /** For each name, the turn that was current when this process looked first, and the time of that look. */
   const firstLook = new Map<string, { readonly generation: number; readonly atMs: number }>();
 
   let warned = false;
@@ -37,7 +40,8 @@ export function redisStore(options: RedisStoreOptions): Store {
   async function findEntry(name: string): Promise<TokenEntry | undefined> {
     const [token, counter] = [seal.keyOf('t', name), seal.keyOf('g', name)];
     const { life, sealed, generation } = await engine.run(
-      // The life first: should the token be replaced in between, the new one is given too little, not the old one too much.
+      // The life is read before the token: if the token is replaced in between, the new one gets too short a life,
+      // rather than the old one too long a life.
       () => [
         ['PTTL', token],
         ['MGET', token, counter],
@@ -53,7 +57,7 @@ export function redisStore(options: RedisStoreOptions): Store {
       warn('Ignoring a token on the Redis server: it was changed there, or is not meant for this place.');
     }
     if (!firstLook.has(name))
-      // The counter may have been lost while the token was not.
+      // The engine may have lost the counter but not the token.
       firstLook.set(name, { generation: Math.max(generation, entry?.generation ?? 0), atMs: now() });
     return entry && remember(inLocalTime(entry, firstLook.get(name)));
   }
@@ -157,8 +161,8 @@ export function redisStore(options: RedisStoreOptions): Store {
       if (!firstLook.has(name)) await find();
       const since = firstLook.get(name)?.generation ?? 0;
       const deadline = now() + turnOptions.waitMs;
-      // One process of each machine asks the engine for the lock, so that no engine, whatever it answers, makes this
-      // machine mint more than one token at a time.
+      // Only one process of each machine asks the engine for the lock, so that no engine, whatever it answers, can make
+      // this machine mint more than one token at a time.
       const machine = await machineLock(key, find, turnOptions);
       if (machine === 'answered') return undefined;
       try {
@@ -193,7 +197,7 @@ export function redisStore(options: RedisStoreOptions): Store {
     let lookAt = 0;
     const answered = async () => {
       if (process.uptime() < lookAt) return false;
-      // Not at every look at the lock file: that would be too often for the engine.
+      // The engine is asked less often than the lock file is read, to spare it.
       lookAt = process.uptime() + 0.2 + Math.random() / 10;
       const entry = await find();
       return entry !== undefined && accepts(entry.record);
@@ -204,14 +208,17 @@ export function redisStore(options: RedisStoreOptions): Store {
         'answered'
       );
     } catch (error) {
-      // Without a folder that can be written the fleet's lock has to do; if it is the engine, that will say so again.
+      // Without a writable folder only the fleet's lock is used. If the engine caused this error, it will fail again.
       if (error instanceof GraphException && error.code === 'STORE_UNAVAILABLE') return undefined;
       throw error;
     }
   }
 }
 
-/** When it was minted, as far as this machine can tell: in a turn that began after it looked first, or before. */
+/**
+ * Estimates the time of the mint by this machine's clock: after this process looked first if the turn began after that,
+ * else before.
+ */
 function inLocalTime(entry: TokenEntry, first: { generation: number; atMs: number } | undefined): TokenEntry {
   const { record } = entry;
   if (record.info.requestedAtMs === undefined || first === undefined) return entry;

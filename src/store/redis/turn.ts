@@ -16,10 +16,12 @@ import { InvalidReply } from './reply-limits.js';
 import { EXTEND, PUBLISH, RELEASE, TAKE } from './scripts.js';
 import type { Seal } from './seal.js';
 
-/** A holder that died delays the others by this. */
+/** How long the lock of a process that died delays the others. */
 const LEASE_MS = 3_000;
 const EXTEND_MS = 1_000;
-/** Longer than any process waits. After that the counter starts again at the current time. */
+/**
+ * How long the turn counter is stored, longer than any process waits. After that it starts again at the current time.
+ */
 const COUNTER_MS = 24 * 3_600_000;
 const REFUSAL_MS = 30_000;
 const SHORTEST_PAUSE_MS = 25;
@@ -32,15 +34,15 @@ export interface TurnDeps {
   readonly name: string;
   /** The turn that was current when this process looked first. */
   readonly since: number;
-  /** Milliseconds since 1970, by the clock of the records. */
+  /** Returns milliseconds since 1970, by the clock that records use. */
   now(): number;
   /** Looks for the token once more. */
   find(): Promise<TokenEntry | undefined>;
 }
 
 /**
- * Waits until no machine of the fleet has the turn. Undefined when a usable token was stored meanwhile.
- * @throws GraphException the refusal that another holder met; LOCK_TIMEOUT; STORE_UNAVAILABLE
+ * Waits until no other machine of the fleet has the turn. Undefined when a usable token was stored meanwhile.
+ * @throws GraphException the error that another process met; LOCK_TIMEOUT; STORE_UNAVAILABLE
  */
 export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promise<Turn | undefined> {
   const { engine, seal, name, since } = deps;
@@ -56,7 +58,7 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
     );
     const theirs = met && openRefusal(seal, refusal, met, since);
     if (theirs) throw theirs;
-    // Asked with plain commands first, which cost the engine a seventh of a script.
+    // Plain commands ask first, because they cost the engine a seventh of a script.
     if (holder === undefined) {
       const generation = await engine.run(
         () => [['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS]],
@@ -66,7 +68,7 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
     }
     const left = deadline - process.uptime() * 1000;
     if (left <= 0) throw timedOut(options.waitMs);
-    // Jitter, so that the waiting processes do not all try again at the same time.
+    // The pause is random, so that the waiting processes do not all try again at the same time.
     await sleep(Math.min(left, pause * (0.5 + Math.random() / 2)));
   }
 }
@@ -84,7 +86,7 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
         () => [['EVAL', EXTEND, 1, lock, nonce, LEASE_MS]],
         ([reply]) => void yesOrNo(reply),
       )
-      // The lock is lost then, which costs one mint.
+      // If this fails, the lock is lost, which costs one more mint.
       .catch(() => {})
       .finally(() => {
         busy = false;
@@ -97,7 +99,8 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
     },
     async refuse(error) {
       try {
-        // A separate number: processes that were already waiting get the refusal, later ones do not.
+        // The refusal gets a number of its own, so that processes which were already waiting get it and later ones do
+        // not.
         const number = await engine.run(
           () => [['INCR', counter]],
           ([reply]) => integer(reply),
@@ -108,7 +111,7 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
           () => {},
         );
       } catch {
-        // The waiting processes then ask the server themselves.
+        // If this fails, the waiting processes ask the server themselves.
       }
     },
     async release() {
@@ -124,7 +127,10 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
   };
 }
 
-/** @param nonce of the turn; '' outside a turn, where a stored token is always replaced */
+/**
+ * Stores a token in Redis.
+ * @param nonce of the turn; '' outside a turn, where a stored token is always replaced
+ */
 export async function publish(
   { engine, seal, name, now }: Pick<TurnDeps, 'engine' | 'seal' | 'name' | 'now'>,
   entry: TokenEntry,

@@ -3,7 +3,7 @@ import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { RedisAddress } from '../store.js';
 
-/** What `redis.url` says. */
+/** The parts of `redis.url`. */
 export interface RedisUrl {
   /** One server, or several of which any may be asked: Sentinels, or nodes of a cluster. */
   readonly addresses: readonly RedisAddress[];
@@ -18,7 +18,8 @@ const URL_FORM = /^(rediss?):\/\/(?:([^@/?#]*)@)?([^@/?#]+)(?:\/(\d{1,4})?)?$/;
 const HOST_FORM = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
 
 /**
- * @param sentinel the addresses are Sentinels', whose default port is another
+ * Parses `redis.url`.
+ * @param sentinel whether the addresses are those of Sentinels, which have another default port
  * @throws GraphException USAGE, which never repeats the text: it may hold a password
  */
 export function parseRedisUrl(text: string, { sentinel = false } = {}): RedisUrl {
@@ -77,7 +78,7 @@ function invalid(problem: string): GraphException {
   });
 }
 
-/** How an address is shown, and how a cluster writes it. */
+/** Writes an address as it is shown and as a cluster writes it. */
 export function addressText(address: RedisAddress): string {
   if ('path' in address) return address.path;
   return address.host.includes(':') ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;

@@ -10,7 +10,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     throw new GraphException('NOT_FOUND', 'There is no config file.', { hint: 'make one: graphcred login' });
   }
   if (invocation.report.json) invocation.report.document({ file: settings.file.path, trusted: true });
-  // A terminal would obey what a folder's name may hold; a program gets the name as it is.
+  // A terminal would interpret control characters in a folder's name; a program needs the name unchanged.
   else
     invocation.report.result(
       invocation.ctx.stdout.isTTY ? singleLine(settings.file.path) : settings.file.path,

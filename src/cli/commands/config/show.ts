@@ -42,7 +42,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   );
 }
 
-/** Why this profile is in force. */
+/** Explains why this profile is in force. */
 function why(source: string): string {
   if (source === 'default') return 'as none is chosen; choose one with: graphcred profile use NAME';
   return source === 'defaultProfile' ? 'the default of the config file' : `chosen by ${source}`;

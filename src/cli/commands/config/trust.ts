@@ -25,7 +25,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     });
   }
   const { text } = readConfig(location);
-  // Checked first, so that what is approved is something graphcred can use.
+  // The file is checked first, so that only a file that graphcred can use is approved.
   const { profiles } = await parseConfig(location.path, text);
   approve(location.path, text, configDir);
   if (report.json) report.document({ file: location.path, trusted: true });

@@ -47,7 +47,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     report.note(`there is no default profile now; choose one: graphcred profile use ${others[0]}`);
 }
 
-/** Names only what was removed, and notes what may still be valid on the server. */
+/** Describes what was removed, and notes what may still be valid on the server. */
 function told({ tokens, secrets, passwords }: RemovedCounts, sharedWith: string | undefined): string {
   const counts = [
     [tokens, 'token'],
@@ -78,7 +78,7 @@ async function confirm(session: LocalSession, name: string, yes: boolean): Promi
     throw new GraphException('CANCELLED', 'Nothing was removed.');
 }
 
-/** Whose records belong to the profile: by the config file alone, whatever flags and variables say. */
+/** Returns the owner of the profile's records. Only the config file decides, not flags and variables. */
 function ownerOf(settings: Settings): Owner | undefined {
   const addresses = addressesSetAt(settings, ['profile', 'fileDefaults']);
   const username = settings.all.username.find(({ level }) => isInFile(level))?.value as string | undefined;
@@ -110,7 +110,7 @@ interface RemovedCounts {
 
 async function forget(session: LocalSession, owner: Owner): Promise<RemovedCounts> {
   const count = { token: 0, secret: 0, password: 0 };
-  // Profiles do not say in which store their records are.
+  // A profile does not record which store its entries are in, so both are searched.
   for (const name of session.stateDir === undefined ? [] : (['keychain', 'file'] as const)) {
     const store = await open(session, name, true);
     for (const record of (await store.list()).filter((one) => isStoredFor(one, owner))) {

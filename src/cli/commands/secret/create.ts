@@ -12,7 +12,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   if (wanted !== undefined) checkAlias(wanted);
   const save = flags.save === true;
   const { session, connection, credential, store } = await openLogin(invocation);
-  // The value is shown once: a store that fails must fail before it exists.
+  // The value is shown only once, so the store is tested before the secret is created.
   if (save) await tryStore(session, store);
   invocation.interruption?.begin();
   const [entry] = Object.entries(
@@ -58,7 +58,7 @@ function show({ report }: Invocation, alias: string, secret: string): undefined 
   }
 }
 
-/** The user must learn that the server may hold a secret whose value is lost. */
+/** Adds to an error that the server may hold a secret whose value is lost. */
 function maybeMade(error: unknown, alias = ''): unknown {
   if (!(error instanceof GraphException) || !error.ambiguous) return error;
   const { code, message, status, serverCode, serverText } = error;

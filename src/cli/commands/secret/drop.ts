@@ -22,7 +22,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   const login = await openLogin(invocation);
   const { session, connection, version } = login;
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
-  // A saved secret without a server alias is recognized by its mask, which is gone once the secret is dropped.
+  // A saved secret without a server alias is recognized by its mask, which must be read before the secret is dropped.
   const needsMasks = (await savedForOwner(login)).some((record) => !isNamed(login, record));
   const masks = new Map<string, string>();
   if (odd.length > 0 || needsMasks)
@@ -48,7 +48,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   }
   const outcome = await dropEach(login, aliases);
   const { dropped, missing } = outcome;
-  // What the server does not know any more is of no use here either.
+  // A secret that the server does not know is of no use, so it is deleted from the store too.
   for (const alias of [...dropped, ...missing]) {
     const forgotten = await forgetSecret(login, { alias, masked: masks.get(alias) }).catch(() => {
       report.warn(`what is kept here of ${singleLine(alias)} could not be removed`);
@@ -60,7 +60,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   return tell(invocation, outcome);
 }
 
-/** Whether a server could list this as an alias, and it cannot change a GSQL statement. */
+/** Whether this can be an alias on a server, and cannot change a GSQL statement. */
 function isSendable(alias: string): boolean {
   return alias.length > 0 && alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
 }
@@ -69,7 +69,7 @@ function tell(invocation: Invocation, outcome: Dropping): number {
   const { report, flags } = invocation;
   const { dropped, missing, failed } = outcome;
   const forgiven = flags['ignore-missing'] === true;
-  // Nothing is known of any alias: there is no result, and none is printed.
+  // If nothing is known about any alias, there is no result to print.
   if (failed && dropped.length + missing.length === 0 && outcome.untried.length === 0) throw failed.error;
   const isKnown = dropped.length + missing.length > 0;
   if (report.json && isKnown) report.document({ dropped, missing, dryRun: false });

@@ -9,7 +9,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const login = await openLogin(invocation);
   const { session, connection } = login;
   const secrets = await connection.listSecrets();
-  // By code point: the same order on every machine, whatever its language.
+  // Aliases are sorted by code point, so that the order does not depend on the machine's language.
   secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
   if (invocation.report.json) {
     invocation.report.document({
@@ -33,7 +33,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   );
 }
 
-/** The secrets saved on this machine. If the store cannot read one, it is recognized by its name. */
+/** Finds the secrets that are saved on this machine. If the store cannot read one, it is recognized by its name. */
 async function whichAreSaved(login: Login, secrets: readonly Secret[]): Promise<ReadonlySet<Secret>> {
   const saved = new Set<Secret>();
   for (const record of await savedForOwner(login)) {

@@ -6,7 +6,7 @@ import { dropEach, partialDrop } from '../../secret/drop-each.js';
 import { secretsInUse } from '../../secret/in-use.js';
 import { type Login, openLogin } from '../../secret/prepare.js';
 
-/** Aliases that servers make up themselves. */
+/** Matches the aliases that servers generate. */
 const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
 
 /** `graphcred secret prune` */
@@ -34,7 +34,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     return undefined;
   }
   if (flags.yes !== true) {
-    // Also with -q: a person must see the names before confirming.
+    // The names are written even with -q, because a person must see them before confirming.
     ctx.stderr.write(`${names}\n`);
     const what = litter.length === 1 ? 'this secret' : `these ${litter.length} secrets`;
     const effect = version.tokensOutliveSecret ? '' : ', and their tokens end at once';
@@ -54,7 +54,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   return undefined;
 }
 
-/** Generated aliases, but none that this machine uses. */
+/** Finds the generated aliases that this machine does not use. */
 async function findGeneratedSecrets(login: Login): Promise<string[]> {
   const generated = (await login.connection.listSecrets()).filter(({ alias }) => GENERATED_ALIAS.test(alias));
   if (generated.length === 0) return [];

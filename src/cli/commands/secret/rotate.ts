@@ -31,7 +31,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const login = await openLogin(invocation);
   const { session, store, version } = login;
   const keeps = store.name !== 'none';
-  // Without a store nothing is written down, and the server's refusal of a second name keeps two runs apart.
+  // Without a store there is no journal. Then the server prevents a second run, because it refuses a second secret
+  // named `next`.
   const journal = keeps ? journalOf(login, alias) : undefined;
   const lock = journal && (await acquireLock(journal.lockFile, { waitMs: session.timeoutMs + 5000 }));
   let value: Sensitive;
@@ -70,7 +71,10 @@ function journalOf({ session, credential, version }: Login, alias: string): Jour
   return openJournal(stateDirOf(session), 'rotate', key);
 }
 
-/** @throws GraphException NOT_FOUND, ALREADY_EXISTS; nothing was changed */
+/**
+ * Checks the aliases before a rotation begins.
+ * @throws GraphException NOT_FOUND, ALREADY_EXISTS; nothing was changed
+ */
 async function firstProgress(login: Login, alias: string, next: string): Promise<Progress> {
   const listed = await login.connection.listSecrets();
   if (listed.some((one) => one.alias === next)) {
@@ -90,7 +94,7 @@ async function firstProgress(login: Login, alias: string, next: string): Promise
   return { step: 'next', isNew: true, atUnix, old: old.masked, wasSaved };
 }
 
-/** Says how a rotation that broke off is brought to its end: by the next run, or by hand where nothing is kept. */
+/** Adds to an error how to finish an interrupted rotation: by running it again, or by hand where nothing is stored. */
 function withNextStep(
   error: unknown,
   { alias, next, keeps }: { alias: string; next: string; keeps: boolean },

@@ -29,7 +29,7 @@ export async function run(invocation: Invocation): Promise<number> {
   if (report.json) report.document({ accepted });
   else if (accepted) report.result('The server accepts the token.');
   if (accepted) return 0;
-  // What the server refuses is of no use to anybody here either.
+  // A token that the server refuses is of no use, so it is deleted from the store.
   const failure = record && (await forgetToken(store, record, sensitiveOf(token)));
   if (failure) report.warn(`the refused token could not be forgotten here: ${failure.message}`);
   throw new GraphException('AUTH_FAILED', 'The server does not accept the token.', {
@@ -46,7 +46,7 @@ async function cachedRecord(session: Session, store: Store) {
 }
 
 /**
- * Who the tokens of this call belong to: the label, else whoever the credential belongs to.
+ * Returns the owner of this run's tokens: the label, else the owner of the credential.
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
  */
 async function findPrincipal(session: Session, store: Store): Promise<string> {

@@ -68,7 +68,10 @@ async function chooseTargets(
   return [{ records: same.flatMap(({ records }) => records), token: given }];
 }
 
-/** The server first; what it deleted or does not know is forgotten here. When it cannot be reached, nothing is. */
+/**
+ * Deletes a token on the server, and then from the store if the server deleted it or does not know it. If the server
+ * cannot be reached, the store is unchanged.
+ */
 async function deleteOne({ records, token }: Target, connection: GraphConnection, store: Store) {
   const known = token !== undefined && (await isDeleted(connection, token));
   let failure: GraphException | undefined;
@@ -77,7 +80,10 @@ async function deleteOne({ records, token }: Target, connection: GraphConnection
   return { known, failure };
 }
 
-/** Some were deleted before the server failed; the others stay cached, so that they can be deleted later. */
+/**
+ * The error when the server failed after some tokens were deleted. The others stay stored, so that they can be deleted
+ * later.
+ */
 function partialDelete(
   { report }: Invocation,
   deleted: number,
@@ -103,7 +109,7 @@ function partialDelete(
   );
 }
 
-/** The server has done its part, so the counts are printed all the same. */
+/** The error when the store could not be changed. The tokens are deleted on the server, so the counts are printed. */
 function stillStored(
   { report }: Invocation,
   deleted: number,

@@ -31,14 +31,14 @@ export async function run(invocation: Invocation): Promise<undefined> {
     expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired',
   ]);
   const width = invocation.ctx.stdout.columns;
-  // In a narrow window the time left is worth more than the age.
+  // A narrow terminal has no room for both the age and the time left, so the age is omitted.
   const fits = (_: string, column: number) => width === undefined || width >= 60 || column !== 4;
   const head = ['SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'].filter(fits);
   const shown = rows.map((row) => row.filter(fits));
   invocation.report.result(table(head, shown, { width, shrinkOrder: [2, 1, 0] }));
 }
 
-/** The GSQL server, whose port tells two servers of one host apart. */
+/** Names the GSQL server with its port, which distinguishes two servers of one host. */
 function serverOf({ host, gsqlUrl }: StoreRecord['info']): string {
   try {
     const { host: nameAndPort } = new URL(String(gsqlUrl));
@@ -48,7 +48,7 @@ function serverOf({ host, gsqlUrl }: StoreRecord['info']): string {
   }
 }
 
-/** The store that a setting names, else all that may hold tokens. */
+/** Returns the store that a setting names, else every store that may hold tokens. */
 async function readableStores(session: LocalSession): Promise<Store[]> {
   if (session.store.name === 'redis') {
     const [shared, own] = [await chooseReadableStore(session), await fallbackOf(session)];

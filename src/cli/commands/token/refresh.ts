@@ -53,7 +53,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   } finally {
     await turn.release();
   }
-  // It is one token still: under its old lifetime it must not be found, or it would be deleted twice.
+  // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
   const others = held.filter(({ key }) => kept && key !== identityKey(identity));
   for (const other of others) {
     if (other === record || (given && (await holds(store, other, given))))
@@ -62,7 +62,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   await printToken(session, { ...renewed, source: 'server' } satisfies CachedToken);
 }
 
-/** Nobody else mints or replaces this entry meanwhile. */
+/** Waits for the turn, so that no other process mints or replaces this entry meanwhile. */
 async function requireTurn({ invocation, timeoutMs }: Session, store: Store, key: string): Promise<Turn> {
   const { now } = invocation.ctx;
   const options = { waitMs: timeoutMs + 5000, since: now(), now, accepts: () => false };
@@ -71,7 +71,7 @@ async function requireTurn({ invocation, timeoutMs }: Session, store: Store, key
   throw new GraphException('INTERNAL', 'a store gave no turn');
 }
 
-/** The version decides before anything else is asked or read: 4.x has no refresh, whether a token is cached or not. */
+/** Checks the version before anything else is asked or read: 4.x cannot refresh, whether a token is cached or not. */
 async function requireRefresh(session: Session): Promise<ServerVersion> {
   const version = await findVersion(session);
   if (version.canRefresh) return version;
@@ -80,13 +80,13 @@ async function requireRefresh(session: Session): Promise<ServerVersion> {
   });
 }
 
-/** An entry that cannot be read is not known to be this token, and stays. */
+/** Whether an entry holds this token. One that cannot be read counts as another token, and stays. */
 async function holds(store: Store, record: StoreRecord, token: Sensitive): Promise<boolean> {
   const value = await store.read(record).catch(() => undefined);
   return value?.reveal() === token.reveal();
 }
 
-/** By now the server has renewed the token: whatever goes wrong here must not cost it. */
+/** Deletes an entry. The server has already renewed the token, so a failure here is only a warning. */
 async function forget(store: Store, { key }: StoreRecord, warn: (text: string) => void): Promise<void> {
   try {
     await store.remove(key);
