@@ -123,6 +123,10 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
       generation === '3.0' ? String(THIRTY_DAYS) : expect.arrayContaining(['lifetime']),
     );
     const short = await conn.mintToken({ secret, lifetime: 900 });
+    // A hundred years and a second.
+    await expect(conn.mintToken({ secret, lifetime: 3_153_600_001 })).rejects.toMatchObject({
+      code: 'USAGE',
+    });
     expect(Math.abs(short.grantedSeconds - 900)).toBeLessThanOrEqual(1);
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { proxyFor, readProxyVariables } from '../../src/core/http/proxy.js';
+import { proxyFor, readProxyVariables, routeThrough } from '../../src/core/http/proxy.js';
+import type { TransportRequest } from '../../src/core/http/transport.js';
 
 const via = (url: string, noProxy = '', http = 'http://proxy:3128', https = 'http://proxy:3129') =>
   proxyFor(new URL(url), { http, https, noProxy })?.port;
@@ -87,4 +88,11 @@ describe('the proxy variables', () => {
     expect(readProxyVariables(env)).toMatchObject({ http: undefined, https: 'http://b' });
     expect(readProxyVariables({ ...env, http_proxy: 'http://c' }).http).toBe('http://c');
   });
+});
+
+test('the certificate of a proxy is checked, also with `insecure`, which is about the server', async () => {
+  const route = routeThrough({ http: 'https://proxy.example.com', https: undefined, noProxy: undefined });
+  const call = { url: new URL('http://graph.example.com/echo'), headers: {}, tls: { insecure: true } };
+  const options = await route(call as unknown as TransportRequest, {}, new AbortController().signal);
+  expect(options).toMatchObject({ hostname: 'proxy.example.com', rejectUnauthorized: true });
 });
