@@ -35,7 +35,7 @@ const NEXT: Partial<Record<ErrorCode, string>> = {
   UNSUPPORTED: LOOK,
 };
 
-/** One line for the log: what happened, and what to do next. Never the words of a server. */
+/** Describes an error in one line of the log: what happened, and what to do next. It never quotes a server. */
 export function describe(error: unknown): string {
   if (!(error instanceof GraphException)) {
     const { name } = error instanceof Error ? error : new Error();

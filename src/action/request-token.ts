@@ -24,7 +24,7 @@ export async function mint(
   const minted = await mintToken(settings, version);
   mask(runner, minted.token);
   const expiresAt = new Date(minted.expiresAtUnix * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
-  // First of all what the post step needs: from here on it can revoke the token, whatever happens to this process.
+  // The post step's values are saved first: from here on it can revoke the token, whatever happens to this process.
   if (settings.revoke)
     appendTo(runner, 'GITHUB_STATE', {
       token: minted.token,
@@ -63,8 +63,9 @@ async function mintToken(settings: Settings, version: ServerVersion): Promise<Mi
 }
 
 /**
- * A 4.x server gives all who ask in the same second for the same lifetime the same token, and revoking it would end the
- * others' as well. A random lifetime, at most a tenth shorter, keeps the jobs of a matrix apart.
+ * A 4.x server gives the same token to all requests of one second with the same lifetime, and revoking it would end it
+ * for the other jobs too. A slightly shorter random lifetime, by at most a tenth, gives each job of a matrix its own
+ * token.
  */
 function jitterLifetime(lifetime: number): number {
   const spread = Math.min(600, Math.floor(lifetime / 10));

@@ -50,7 +50,10 @@ export function savedState({ env }: Runner, name: string): string {
   return env[`STATE_${name}`] ?? '';
 }
 
-/** From here on the runner replaces the value by `***` in the log. The log is masked line by line, so each line counts. */
+/**
+ * Makes the runner replace the value by `***` in the log. The log is masked line by line, so each line of the value is
+ * masked.
+ */
 export function mask(runner: Runner, value: string): void {
   for (const part of new Set([value, ...value.split(/\r\n|\r|\n/)]))
     if (part.trim() !== '') runner.write(`::add-mask::${escaped(part)}\n`);
@@ -65,7 +68,10 @@ function escaped(data: string): string {
   return data.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A');
 }
 
-/** @throws GraphException when the runner did not provide one of these files: nothing may be minted then */
+/**
+ * Checks the runner's files before anything is minted.
+ * @throws GraphException when the runner did not provide one of them
+ */
 export function requireFiles({ env }: Runner, names: readonly RunnerFile[]): void {
   for (const name of names) {
     const file = env[name];

@@ -8,14 +8,14 @@ const PAUSE_MS = 20;
 const IN_USE = new Set(['EPERM', 'EACCES', 'EBUSY']);
 
 /**
- * A name beside `file` that no other process uses. Random, because process numbers come back: in a container every
- * command may be process 1. The store's sweep recognises it once it has been left behind.
+ * Returns the name of a temporary file beside `file` that no other process uses. It is random, because process ids are
+ * reused: in a container every command may be process 1. If the file is left behind, `sweep` recognizes it by its name.
  */
 export function temporaryName(file: string): string {
   return `${file}.${process.pid}.${Math.random().toString(36).slice(2, 10)}.tmp`;
 }
 
-/** Puts a file in place of another one. Throws an error of the file system. */
+/** Renames a file over another one. Throws an error of the file system. */
 export function renameOver(from: string, to: string): void {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -29,7 +29,7 @@ export function renameOver(from: string, to: string): void {
   }
 }
 
-/** The refusal for a folder that cannot be written to. */
+/** Creates the error for a folder that cannot be written to. */
 export function cannotWrite(where: string, error: unknown): GraphException {
   const code = errnoOf(error);
   return new GraphException('STORE_UNAVAILABLE', `cannot write to ${where}: ${REASONS[code] ?? code}`, {
@@ -37,7 +37,7 @@ export function cannotWrite(where: string, error: unknown): GraphException {
   });
 }
 
-/** Makes the folder if it is missing, for this user alone. Throws STORE_UNAVAILABLE. */
+/** Creates the folder for this user alone, if it is missing. Throws STORE_UNAVAILABLE. */
 export function ensurePrivateFolder(dir: string): void {
   try {
     fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -59,7 +59,7 @@ export function ensurePrivateFolder(dir: string): void {
 export function createFile(file: string, text: string): void {
   const fd = fs.openSync(file, 'wx', 0o600);
   try {
-    // Not writeSync: on a disk that is nearly full it writes only a part, without an error.
+    // writeSync is not used: on a disk that is nearly full it writes only a part, without an error.
     fs.writeFileSync(fd, text);
     fs.fsyncSync(fd);
   } catch (error) {
@@ -71,14 +71,14 @@ export function createFile(file: string, text: string): void {
 }
 
 export interface Staged {
-  /** Puts the content in place in one step. */
+  /** Replaces the old file by the new one in a single step (a rename). */
   commit(): void;
   /** Removes the staged file. Does nothing after `commit`. */
   discard(): void;
 }
 
 /**
- * Writes the content beside its place, so that a full or read-only disk is met before anything is changed.
+ * Writes the content to a temporary file, so that a full or read-only disk causes an error before anything is changed.
  * Throws STORE_UNAVAILABLE.
  */
 export function stageFile(file: string, text: string): Staged {
@@ -114,12 +114,12 @@ export function removeFile(file: string): void {
   }
 }
 
-/** For clean-up: a failure here must not hide the original error. */
+/** Removes a file during clean-up. A failure is ignored, because it must not hide the original error. */
 export function removeQuietly(file: string): void {
   try {
     fs.unlinkSync(file);
   } catch {
-    // It is gone already, or `sweep` gets it.
+    // The file is already gone, or `sweep` will remove it.
   }
 }
 
@@ -128,7 +128,7 @@ function rename(temporary: string, file: string, text: string): void {
     renameOver(temporary, file);
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error;
-    // Another machine or container that shares this folder took it for left behind.
+    // Another machine or container that shares this folder has removed the file, because it took it for left behind.
     createFile(temporary, text);
     renameOver(temporary, file);
   }
@@ -179,7 +179,7 @@ export function readChecked(file: string, maxBytes = MAX_BYTES): Checked | undef
     if (stat.size > maxBytes) return { refused: `it is larger than ${maxBytes} bytes` };
     const bytes = Buffer.alloc(stat.size);
     let length = 0;
-    // Not readFileSync, which goes on for as long as a file grows.
+    // readFileSync is not used, because it reads for as long as the file grows.
     for (let part = -1; part !== 0 && length < bytes.length; length += part)
       part = fs.readSync(fd, bytes, length, bytes.length - length, null);
     return { text: bytes.toString('utf8', 0, length), ino: stat.ino, mtimeMs: stat.mtimeMs };

@@ -9,8 +9,8 @@ type UserOption = NonNullable<SandboxOptions['users']>[number];
 type SecretOption = NonNullable<SandboxOptions['secrets']>[number];
 
 /**
- * `--user name:password[:role]`. A password may hold colons: the last part is a role only if it is the name of one.
- * Without a role the user is a superuser. Throws an Error with one clear sentence.
+ * Parses `--user name:password[:role]`. A password may hold colons: the last part is a role only if it is the name of
+ * one. Without a role the user is a superuser. Throws an Error with one clear sentence.
  */
 export function parseUser(given: string): UserOption {
   const parts = given.split(':');
@@ -26,7 +26,7 @@ export function parseUser(given: string): UserOption {
   return { name, password, role };
 }
 
-/** `--secret alias:value:user:graph`. Throws an Error with one clear sentence that does not repeat the value. */
+/** Parses `--secret alias:value:user:graph`. Throws an Error with one clear sentence that does not repeat the value. */
 export function parseSecret(given: string): SecretOption {
   const [alias, value, user, graph, ...more] = given.split(':');
   if (!alias || !value || !user || !graph || more.length > 0) {
@@ -35,7 +35,7 @@ export function parseSecret(given: string): SecretOption {
   return { alias, value, user, graph };
 }
 
-/** `--tls CERT:KEY`, two PEM files. Throws an Error with one clear sentence. */
+/** Reads the two PEM files of `--tls CERT:KEY`. Throws an Error with one clear sentence. */
 export function readTls(given: string): { cert: string; key: string } {
   const [cert, key, ...more] = splitPaths(given);
   if (!cert || !key || more.length > 0)
@@ -43,7 +43,7 @@ export function readTls(given: string): { cert: string; key: string } {
   return { cert: readPem(cert), key: readPem(key) };
 }
 
-/** A colon after a drive letter (`C:\cert.pem`) does not separate. */
+/** Splits at the colon, but not at the one after a drive letter (`C:\cert.pem`). */
 function splitPaths(given: string): string[] {
   return given.split(/(?<!(?:^|:)[A-Za-z]):|(?<=(?:^|:)[A-Za-z]):(?![\\/])/);
 }

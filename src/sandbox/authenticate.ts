@@ -23,7 +23,7 @@ export function readAuthorization(call: Call): { scheme: string; value: string }
   return { scheme: header.slice(0, blank).toLowerCase(), value: header.slice(blank + 1).trim() };
 }
 
-/** Login by the `Authorization` header, in every form this version of the GSQL server takes. */
+/** Logs in by the `Authorization` header, in every form that this version of the GSQL server accepts. */
 export function login(world: World, call: Call): Login {
   const given = readAuthorization(call);
   if (!given) return defaultAccount(world) ?? { refused: 'none' };
@@ -46,7 +46,7 @@ function defaultAccount(world: World): Login | undefined {
   return off ? { user, by: 'default-account' } : undefined;
 }
 
-/** Login by base64 of `user:password`, as in Basic and in the body of the shell's login. */
+/** Logs in by base64 of `user:password`, as in Basic and in the body of the shell's login. */
 export function loginBasic(world: World, encoded: string): Login {
   const plain = Buffer.from(encoded, 'base64').toString();
   const colon = plain.indexOf(':');
@@ -77,7 +77,10 @@ function loginSecret(world: World, value: string): Login {
   return user ? { user, by: 'secret' } : { refused: 'wrong' };
 }
 
-/** Only known users are counted, so that invented names cannot fill the memory. Servers throttle since 3.8. */
+/**
+ * Counts a failed login. Only known users are counted, so that invented names cannot fill the memory. Servers throttle
+ * since 3.8.
+ */
 function noteFailure(world: World, name: string): void {
   if (!world.version.atLeast(3, 8)) return;
   const entry = world.throttle.get(name) ?? { failures: 0, waitSeconds: 0, until: 0 };

@@ -43,9 +43,9 @@ export function loadState(file: string): State | undefined {
 }
 
 /**
- * Returns `save()`, which resolves once everything done before the call is in the file. Calls during a write share
- * the next one, so a thousand requests at once cost a few writes, not a thousand. The file is written beside and
- * renamed: a reader sees the old state or the new, never half.
+ * Returns `save()`, which resolves when everything done before the call is in the file. Calls during a write share the
+ * next one, so a thousand requests at once cause only a few writes. A temporary file is written and then renamed, so
+ * that a reader sees either the old state or the new one.
  */
 export function stateWriter(file: string, state: State): () => Promise<void> {
   let running: Promise<void> | undefined;

@@ -54,7 +54,7 @@ function readToken(world: World, call: Call): { holder: Holder } | { refusal: Re
     if (!secret) return { refusal: refuseRestpp(world, 'unknownGsqlSecret', { token }) };
     return { holder: { graph: world.version.generation === '4' ? null : secret.graph, shown: token } };
   }
-  // User name and password count as no token at all.
+  // A user name and password are treated like a missing token.
   const token = given?.scheme === 'bearer' ? given.value : '';
   const shown = token === '' ? '' : maskToken(token);
   const refuse = (id: TextId) => ({ refusal: refuseRestpp(world, id, { token: shown }) });

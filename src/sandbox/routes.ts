@@ -21,7 +21,7 @@ export function answer(world: World, call: Call): Reply | undefined {
     return dropExpired(world, call);
   }
   if (path.startsWith('/gsql/v1/')) {
-    // A 4.0 that is otherwise a 3.11 has these two (switch tokensOn40).
+    // A 4.0 that otherwise behaves like 3.11 has these two endpoints (switch tokensOn40).
     const isThere =
       major4 || (world.version.atLeast(4, 0) && /^\/gsql\/v1\/(statements|version)\b/.test(path));
     return isThere ? service4(world, call, path.slice('/gsql/v1'.length)) : page(world, 'noSuchPage');

@@ -1,6 +1,9 @@
 import type { Switches } from './switches.js';
 
-/** The oldest version that speaks the same: 3.0–3.4 (query strings), 3.5–3.11 (JSON at /requesttoken), 4.x (/gsql/v1). */
+/**
+ * A generation of servers, named after its first version: 3.0–3.4 (query strings), 3.5–3.11 (JSON at /requesttoken),
+ * 4.x (/gsql/v1).
+ */
 export type Generation = '3.0' | '3.5' | '4';
 
 export interface ServerVersion {

@@ -25,7 +25,7 @@ export interface Token {
   expiresAt: number;
 }
 
-/** Everything that survives a restart. */
+/** The state of the servers that is stored across restarts. */
 export interface State {
   users: User[];
   graphs: string[];

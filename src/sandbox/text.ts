@@ -18,14 +18,14 @@ export interface Wording {
 
 export interface Proof {
   readonly evidence: Evidence;
-  /** Where it comes from. */
+  /** The source of the evidence. */
   readonly source: string;
 }
 
 export interface Text extends Wording, Proof {
-  /** The case in which a server says it. */
+  /** The case in which a server sends it. */
   readonly when: string;
-  /** The status has not been seen: the message has. */
+  /** Set when the message is known but its status is assumed. */
   readonly statusAssumed?: true;
   /** Other wordings of the same case. A variant without a status has the status of the default. */
   readonly variants?: Readonly<Record<string, Wording & Proof>>;

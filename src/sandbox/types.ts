@@ -22,12 +22,12 @@ export interface SandboxOptions {
   secrets?: readonly { alias: string; value: string; user: string; graph: string }[];
   /** The file that stores secrets, tokens and block lists between runs. */
   stateFile?: string;
-  /** What `lifetime` counts at `/gsql/v1/tokens`. Default s. */
+  /** The unit of `lifetime` at `/gsql/v1/tokens`. Default s. */
   lifetimeUnit?: 's' | 'ms';
   /** PEM texts. Both servers then speak https only. */
   tls?: { cert: string; key: string };
   faults?: readonly Fault[];
-  /** Disputed points; see docs/sandbox.md. */
+  /** Settings for behaviour on which the sources disagree; see docs/sandbox.md. */
   switches?: Partial<Switches>;
   /** Answers that differ from the table of texts; see docs/sandbox.md. */
   texts?: TextChoices;
@@ -51,7 +51,7 @@ export interface Sandbox {
   /** `METHOD /path` of the last 100 calls that were answered 501. */
   readonly unknownRoutes: readonly string[];
   addFault(fault: Fault): void;
-  /** Seconds the clock of the servers is ahead of the machine's. */
+  /** Sets how many seconds the servers' clock is ahead of the machine's. */
   setClockOffset(seconds: number): void;
   /** Resolves when both ports are closed; open connections are cut at once. */
   close(): Promise<void>;

@@ -75,7 +75,7 @@ function sessionCookie(sent: Record<string, unknown>, user: User, graph: string 
     fromGsqlServer: false,
     sessionAborted: false,
     loadingProgressAborted: false,
-    // As on the real server, the cookie alone is a login.
+    // On a real server too, this cookie is enough to log in.
     auth: `Basic ${Buffer.from(`${user.name}:${user.password}`).toString('base64')}`,
     metadataUpdateSeqId: 0,
   });

@@ -120,12 +120,12 @@ export function newToken(world: World, by: Actor, graph: string): Token {
   };
   const { tokens } = world.state;
   tokens.set(token.value, token);
-  // The servers delete old tokens now and then. Here the oldest one is deleted.
+  // Real servers delete old tokens from time to time. Here the oldest one is deleted.
   if (tokens.size > MAX_TOKENS) deleteOldest(tokens);
   return token;
 }
 
-/** `allowExisting`: a token that still has a day to live. */
+/** Finds a token that is valid for at least another day, for requests with `allowExisting`. */
 function reusable(world: World, by: Actor, graph: string): Token | undefined {
   const secret = by.secret?.value ?? null;
   for (const token of world.state.tokens.values()) {

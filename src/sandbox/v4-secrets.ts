@@ -7,7 +7,7 @@ import { beyondGraph, notLoggedIn } from './v4-refusal.js';
 import type { World } from './world.js';
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
-// No comma: lists of secrets are separated by them.
+// A value holds no comma, because commas separate the secrets of a list.
 const VALUE = /^[\x21-\x2b\x2d-\x7e]{1,256}$/;
 
 /** `/gsql/v1/secrets` and `/gsql/v1/secrets/{alias}`: secrets of a user, in plain text. */
@@ -28,7 +28,7 @@ export function secrets4(world: World, call: Call, path: string): Reply | undefi
       return drop(world, owner, [name]);
     case 'DELETE all': {
       const body = parseBody(call.body);
-      // The page on user credentials writes the key like this three times.
+      // The documentation on user credentials misspells the key like this three times, so it is accepted.
       const names = body && listField(body.secrets ?? body.secrests);
       return names && names.length > 0 ? drop(world, owner, names) : refuse(world, 'noSecretsNamed4');
     }
@@ -81,7 +81,7 @@ function list(world: World, owner: User): Reply {
   return success(world.switches.secretsShape === 'list' ? own : (own[0] ?? {}));
 }
 
-/** All or nothing: one unknown entry and nothing is dropped. */
+/** Drops secrets. If one entry is unknown, nothing is dropped. */
 function drop(world: World, owner: User, names: string[]): Reply {
   const find = (name: string) => findSecret(world.state, owner.name, null, name);
   const unknown = names.filter((name) => !find(name));

@@ -17,7 +17,7 @@ const WEEK = 604_800;
 /** Everything below `/gsql/v1` on 4.x. Undefined: a path the sandbox does not imitate. */
 export function service4(world: World, call: Call, path: string): Reply | undefined {
   const { method } = call;
-  // Assumed: a real 4.x server is not known to refuse these while REST authentication is off.
+  // This is assumed: no real 4.x server is known to refuse these while REST authentication is off.
   if (!world.restAuth && world.switches.restAuthOffOn4 === 'refuse' && /^\/tokens(\/check)?$/.test(path)) {
     return refuseRestpp(world, 'noEndpoint4', { path: `/gsql/v1${path}` });
   }
@@ -43,7 +43,7 @@ export function service4(world: World, call: Call, path: string): Reply | undefi
   return undefined;
 }
 
-/** A new JWT, or why not. */
+/** Mints a JWT, or returns the refusal. */
 function mintJwt(world: World, call: Call): { token: string; exp: number } | Reply {
   const body = parseBody(call.body);
   if (!body) return refuse(world, 'badBody4');
@@ -115,7 +115,7 @@ function mint(world: World, call: Call): Reply {
   return json(status, { expiration, error: false, message, token: made.token });
 }
 
-/** The old path on 4.x: no `expiration`, because pyTigerGraph cannot read the date text there. */
+/** Answers the old path on 4.x. There is no `expiration`, because pyTigerGraph cannot read the date text there. */
 export function requestToken4(world: World, call: Call): Reply {
   if (call.method !== 'POST' || world.switches.requestTokenOn4 === 'gone')
     return noEndpoint(world, '/requesttoken');
@@ -166,7 +166,10 @@ function dropTokens(world: World, call: Call): Reply {
   return succeed(world, 'tokensDropped4');
 }
 
-/** pyTigerGraph 1.7 sends no login here, and its tests pass on servers with the default account. */
+/**
+ * Returns the user who deletes tokens. pyTigerGraph 1.7 sends no login here, and its tests pass on servers with the
+ * default account.
+ */
 function dropper(world: World, call: Call): User | Reply {
   const caller = login(world, call);
   if ('user' in caller) return caller.user;
@@ -175,7 +178,7 @@ function dropper(world: World, call: Call): User | Reply {
   return caller.refused === 'none' && lax ? fallback : notLoggedIn(world, caller);
 }
 
-/** Needs no login. The full token is echoed, as on the real server. */
+/** Checks a token without a login. The full token is in the answer, as on the real server. */
 function check(world: World, call: Call): Reply {
   // pyTigerGraph 2.0 sends the field form-encoded.
   const form = call.body.startsWith('token=') ? new URLSearchParams(call.body) : undefined;

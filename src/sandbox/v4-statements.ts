@@ -29,7 +29,10 @@ export function statement(world: World, call: Call): Reply {
   return succeed(world, 'statementQueued4', { id }, { results: { requestId: id } });
 }
 
-/** The result of a statement sent with `?async=true`. In the sandbox it has always ended already. */
+/**
+ * Answers with the result of a statement sent with `?async=true`. In the sandbox the statement has always ended
+ * already.
+ */
 export function statementStatus(world: World, call: Call, id: string): Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return notLoggedIn(world, caller);

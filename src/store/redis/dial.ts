@@ -57,7 +57,7 @@ export function dial(address: RedisAddress, options: DialOptions): Promise<Guard
 function guard(socket: net.Socket): GuardedStream {
   const limits = replyLimits();
   const stream = new Duplex({
-    // The limits bound what can pile up, so there is no need to slow the server down.
+    // Nothing is done here: replies are limited in size, so the server need not be slowed down.
     read() {},
     writev(chunks, done) {
       socket.write(Buffer.concat(chunks.map(({ chunk }) => chunk)), done);
