@@ -52,9 +52,12 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
   for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
     const entry = await deps.find();
     if (entry && options.accepts(entry.record)) return undefined;
-    const [met, holder] = await engine.run(
-      () => [['MGET', refusal, lock]],
-      ([reply]) => list(reply, 2).map(bytesOrNothing),
+    const [[met, holder], lockMs] = await engine.run(
+      () => [
+        ['MGET', refusal, lock],
+        ['PTTL', lock],
+      ],
+      ([reply, life]) => [list(reply, 2).map(bytesOrNothing), integer(life)] as const,
     );
     const theirs = met && openRefusal(seal, refusal, met, since);
     if (theirs) throw theirs;
@@ -68,8 +71,11 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
     }
     const left = deadline - process.uptime() * 1000;
     if (left <= 0) throw timedOut(options.waitMs);
-    // The pause is random, so that the waiting processes do not all try again at the same time.
-    await sleep(Math.min(left, pause * (0.5 + Math.random() / 2)));
+    // The pause is random, so that the waiting processes do not all try again at the same time. It ends with a lock that
+    // nobody extends any more.
+    const random = pause * (0.5 + Math.random() / 2);
+    const untilFree = lockMs > 0 ? Math.max(lockMs, SHORTEST_PAUSE_MS) : random;
+    await sleep(Math.min(left, random, untilFree));
   }
 }
 
