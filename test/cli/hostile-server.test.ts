@@ -179,7 +179,7 @@ describe('answers that are no answers', () => {
   ];
 
   test.each(answers)('%s', async (_name, answer, exit, code) => {
-    for (const version of ['3.2.0', '3.10.1', '4.1.2']) {
+    const play = async (version: string) => {
       const { env, asked } = await server(() => answer);
       const home = temporaryHome();
       const started = performance.now();
@@ -202,7 +202,8 @@ describe('answers that are no answers', () => {
       // Nothing of it is kept: the next call asks again.
       await cli(home, argv, { env, stdin: VALUE });
       expect(asked.length).toBe(2);
-    }
+    };
+    await Promise.all(['3.2.0', '3.10.1', '4.1.2'].map(play));
   });
 
   test('error "false" is a yes', async () => {

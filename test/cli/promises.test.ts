@@ -40,8 +40,8 @@ test('a drop of many takes longer than the time limit of one request, and shows 
   const { run, sandbox } = await bench();
   const aliases = ['a', 'b', 'c', 'd', 'e'];
   for (const alias of aliases) await run(`secret create ${alias}`);
-  sandbox.addFault({ action: 'delay', ms: 600, route: '/gsqlserver/gsql/file' });
-  const { status, stderr } = await run(['secret', 'drop', ...aliases, '--yes', '--timeout', '2'], {
+  sandbox.addFault({ action: 'delay', ms: 300, route: '/gsqlserver/gsql/file' });
+  const { status, stderr } = await run(['secret', 'drop', ...aliases, '--yes', '--timeout', '1'], {
     stderrTerminal: true,
   });
   expect(status).toBe(0);
