@@ -6,6 +6,9 @@ import { bench } from '../helpers/cli.js';
 /** Without the password a token can be minted from a saved secret alone. */
 const SAVED_ONLY = { env: { GRAPHCRED_PASSWORD: '' } };
 
+/** Where a token is minted. */
+const MINT = { 3: '/requesttoken', 4: '/gsql/v1/tokens' } as const;
+
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersion) => {
   async function ready() {
     const made = await bench({ serverVersion });
@@ -18,6 +21,15 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersio
         return Object.fromEntries(secrets.map(({ alias, masked }) => [alias, masked]));
       },
       works: async () => (await made.run('token get --fresh', SAVED_ONLY)).status === 0,
+      /** As if the process had been killed before it saved this value. */
+      forgetSaved: (alias: string) => {
+        const files = fs.readdirSync(state).map((name) => path.join(state, name));
+        const saved = files.filter(
+          (file) => /secret-[^/]*json$/.test(file) && fs.readFileSync(file, 'utf8').includes(`"${alias}"`),
+        );
+        expect(saved).toHaveLength(1);
+        for (const file of saved) fs.rmSync(file);
+      },
       leftOver: () => fs.readdirSync(state).filter((name) => name.startsWith('rotate-')),
     };
   }
@@ -65,6 +77,24 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersio
     },
     120_000,
   );
+
+  test('a rotation that was cut off before it saved the new value ends, though the next run is cut off as well', async () => {
+    let cutOff = 0;
+    for (let nth = 1; nth <= 6; nth++) {
+      const { sandbox, run, masks, works, forgetSaved } = await ready();
+      sandbox.addFault({ action: 'drop-before', route: MINT[serverVersion[0] as '3' | '4'], times: 1 });
+      expect((await run('secret rotate ci')).status).not.toBe(0);
+      forgetSaved('ci_next');
+      sandbox.addFault({ action: 'drop-after', nth });
+      // Some requests are sent again by themselves.
+      if ((await run('secret rotate ci')).status === 0) continue;
+      cutOff++;
+      expect({ nth, ...(await run('secret rotate ci')) }).toMatchObject({ nth, status: 0 });
+      expect(Object.keys(await masks()), `after ${nth}`).toEqual(['ci']);
+      expect(await works()).toBe(true);
+    }
+    expect(cutOff).toBeGreaterThan(2);
+  }, 120_000);
 
   test('an alias that is not there, and a store that keeps nothing', async () => {
     const { run, masks } = await ready();

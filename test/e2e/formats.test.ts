@@ -138,7 +138,7 @@ const LINES: readonly Line[] = [
   },
   {
     argv: words('status --all-profiles'),
-    text: /^p \(--profile\)\n(?: {2}[^\n]+\n)+$/,
+    text: /^p\n(?: {2}[^\n]+\n)+$/,
     keys: [...MACHINE, 'profiles'],
     each: ['profiles', STATUS],
   },

@@ -5,12 +5,12 @@ export interface Progress {
   readonly step: 'next' | 'drop' | 'alias' | 'finish';
   /** Whether this run began the rotation. */
   readonly isNew?: boolean;
-  /** When the rotation began, in seconds since 1970. */
+  /** When the rotation began, or last made `<alias>_next` anew, in seconds since 1970. */
   readonly atUnix?: number;
   /** The mask of the value that is to be replaced. */
   readonly old?: string;
   /** The mask of `<alias>_next`, once that secret exists. */
-  readonly next?: string;
+  readonly next?: string | undefined;
   /** Whether the value that is to be replaced was saved on this machine. */
   readonly wasSaved?: boolean;
 }

@@ -106,6 +106,8 @@ export async function rotate(
     if (there !== undefined) {
       if (!(await isOurs(there, notes.read()))) throw nameTaken(next, alias);
       await drop(next, there.masked);
+      // The mask belongs to the dropped secret: it would not fit the next one, whose answer may get lost too.
+      notes.add({ next: undefined, atUnix: Math.floor(ctx.now() / 1000) });
     }
     return make(next);
   };
