@@ -174,7 +174,7 @@ const LINES: readonly Line[] = [
   },
   {
     argv: words('logout'),
-    text: /^Forgot \d+ tokens and 1 saved credentials? of .*\n$/,
+    text: /^Forgot (?:\d+ tokens? and )?1 saved credentials? of .*\n$/,
     keys: [...MACHINE, 'forgotten', 'tokens', 'revoked'],
   },
   {
