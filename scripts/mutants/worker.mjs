@@ -93,8 +93,12 @@ async function firstFailure(files) {
     : undefined;
 }
 
+/** Whether a test passes without a defect. Two tries: beside the other worker a port may be taken. */
 async function isSound(spec) {
-  if (!sound.has(spec.moduleId)) sound.set(spec.moduleId, (await firstFailure([spec])) === undefined);
+  if (!sound.has(spec.moduleId)) {
+    const passes = async () => (await firstFailure([spec])) === undefined;
+    sound.set(spec.moduleId, (await passes()) || (await passes()));
+  }
   return sound.get(spec.moduleId);
 }
 

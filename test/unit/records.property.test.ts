@@ -80,6 +80,7 @@ function damaged(
 ): Buffer {
   const at = where % (bytes.length + 1);
   const [before, after] = [bytes.subarray(0, at), bytes.subarray(at)];
+  if (how === 'flip' && bytes.length === 0) return bytes;
   if (how === 'flip') {
     const changed = Buffer.from(bytes);
     changed.writeUInt8(changed.readUInt8(at % bytes.length) ^ amount, at % bytes.length);
