@@ -121,8 +121,9 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     let slowest = 0;
     let most = 0;
     for (let run = 0; run < RUNS; run++) {
-      const fleet = await fleetOf(FEW_MACHINES);
-      const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
+      // Few, so that the time is the lock's and not that of one computer which plays ten.
+      const fleet = await fleetOf(4);
+      const { holder, waiting } = await stormBefore(fleet, 24);
       const killedAt = Date.now();
       defined(fleet.machines[0]).kill();
       await holder;
@@ -138,7 +139,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     note(
       'the holder of the lock is killed',
       '≤ 2 mints, next token in ≤ 3.5 s',
-      `${RUNS} ${RUNS === 1 ? 'run' : 'runs'}: ${most}, ${seconds(slowest)}`,
+      `${many(24, 4)}, ${RUNS} ${RUNS === 1 ? 'run' : 'runs'}: ${most}, ${seconds(slowest)}`,
     );
   });
 
