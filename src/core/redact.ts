@@ -49,13 +49,9 @@ export function withoutCredentials(text: string, hide: readonly (Sensitive | und
     const { bytes, starts, ends } = decoded;
     // Case is ignored, because servers change the case of names, and may take a credential for a name.
     const lower = bytes.toLowerCase();
-    const views = {
-      plain: lower,
-      hex: lower,
-      base64: bytes.replace(/-/g, '+').replace(/_/g, '/'),
-    };
+    const base64 = bytes.replace(/-/g, '+').replace(/_/g, '/');
     for (const { view, text: needle, run } of needles) {
-      const haystack = views[view];
+      const haystack = view === 'base64' ? base64 : lower;
       for (let at = haystack.indexOf(needle); at !== -1; at = haystack.indexOf(needle, at + needle.length)) {
         let [from, to] = [at, at + needle.length];
         if (run) {

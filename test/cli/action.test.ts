@@ -1,36 +1,27 @@
 import fs from 'node:fs';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { readSettings } from '../../src/action/inputs.js';
 import { mint } from '../../src/action/request-token.js';
 import { revoke } from '../../src/action/revoke.js';
 import { log, type Runner } from '../../src/action/runner.js';
 import { start } from '../../src/action/start.js';
 import { GraphException } from '../../src/core/errors.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { playJob } from '../helpers/runner.js';
+import { SECRET, startSocial, statusFor } from '../helpers/social.js';
 
-const SECRET = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
 const PASSWORD = 'tigergraph';
 const MINT = (runner: Runner) => mint(runner, { timeoutMs: 10_000, signal: new AbortController().signal });
 const REVOKE = (runner: Runner) => revoke(runner, { timeoutMs: 10_000 });
 
 async function database(serverVersion: string, options: SandboxOptions = {}) {
-  const sandbox = await startSandbox({
-    serverVersion,
-    gsqlPort: 0,
-    ...(serverVersion.startsWith('3') && { restPort: 0 }),
-    graphs: ['social'],
-    secrets: [{ alias: 'ci', value: SECRET, user: 'tigergraph', graph: 'social' }],
-    ...options,
-  });
-  onTestFinished(() => sandbox.close());
+  const sandbox = await startSocial(serverVersion, options);
   const addresses = { 'rest-url': sandbox.restUrl, 'gsql-url': sandbox.gsqlUrl, graph: 'social' };
   return { sandbox, addresses, accepts: (token: string) => accepts(sandbox, token) };
 }
 
-async function accepts({ restUrl }: Sandbox, token: string): Promise<boolean> {
-  const headers = { authorization: `Bearer ${token}` };
-  return (await fetch(`${restUrl}/echo`, { headers })).status === 200;
+async function accepts(sandbox: Sandbox, token: string): Promise<boolean> {
+  return (await statusFor(sandbox, token)) === 200;
 }
 
 const mints = ({ requests }: Sandbox) =>

@@ -3,14 +3,13 @@ import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { defaultLoaders } from 'cosmiconfig';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.js';
+import { describe, expect, test } from 'vitest';
 import { spotted } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { blocksOf } from '../helpers/docs.js';
-import { COMMAND } from '../helpers/process.js';
+import { COMMAND_LINE } from '../helpers/process.js';
+import { SECRET, startSocial, statusFor } from '../helpers/social.js';
 
-const SECRET = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
 const TEMPLATE = fs.readFileSync('templates/graphcred.yml', 'utf8');
 const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { version: string };
 
@@ -88,19 +87,9 @@ echo "loaded $*"
   };
 }
 
-const GRAPHCRED = `exec ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"`;
-
 async function database(serverVersion: string) {
-  const sandbox = await startSandbox({
-    serverVersion,
-    gsqlPort: 0,
-    ...(serverVersion.startsWith('3') && { restPort: 0 }),
-    graphs: ['social'],
-    secrets: [{ alias: 'ci', value: SECRET, user: 'tigergraph', graph: 'social' }],
-  });
-  onTestFinished(() => sandbox.close());
-  const ask = async (token: string) =>
-    (await fetch(`${sandbox.restUrl}/echo`, { headers: { authorization: `Bearer ${token}` } })).status;
+  const sandbox = await startSocial(serverVersion);
+  const ask = (token: string) => statusFor(sandbox, token);
   return { sandbox, ask };
 }
 
@@ -131,7 +120,7 @@ describe.skipIf(lacking.length > 0)('in a pipeline', () => {
     async (serverVersion) => {
       const { sandbox, ask } = await database(serverVersion);
       const one = project(documented(sandbox.gsqlUrl));
-      one.program('graphcred', GRAPHCRED);
+      one.program('graphcred', COMMAND_LINE);
       const secretFile = path.join(one.home, 'secret');
       fs.writeFileSync(secretFile, SECRET, { mode: 0o600 });
       const { status, log } = await one.gitlab('--variable', `GRAPHCRED_SECRET_FILE=${secretFile}`, 'load');
@@ -161,7 +150,7 @@ describe.skipIf(lacking.length > 0)('in a pipeline', () => {
     const { sandbox, ask } = await database('3.10.1');
     const inputs = { 'gsql-url': sandbox.gsqlUrl, 'rest-url': sandbox.restUrl, graph: 'social' };
     const one = project(include({ ...inputs, command: "sh -c './load.sh && exit 3'" }));
-    one.program('graphcred', GRAPHCRED);
+    one.program('graphcred', COMMAND_LINE);
     const { status, log } = await one.gitlab('--variable', `GRAPHCRED_SECRET=${SECRET}`, 'graphcred');
     expect(status).not.toBe(0);
     expect(log).toMatch(/FAIL.*graphcred/);
@@ -174,7 +163,7 @@ describe.skipIf(lacking.length > 0)('in a pipeline', () => {
     const one = project(
       include({ ...inputs, revoke: false, command: './load.sh "$CI_JOB_NAME" two\\ words' }),
     );
-    one.program('graphcred', GRAPHCRED);
+    one.program('graphcred', COMMAND_LINE);
     const { log } = await one.gitlab('--variable', `GRAPHCRED_SECRET=${SECRET}`, 'graphcred');
     expect(log).toContain('loaded graphcred two words');
     expect(await ask(fs.readFileSync(path.join(one.home, 'token'), 'utf8'))).toBe(200);
@@ -187,7 +176,7 @@ describe.skipIf(lacking.length > 0)('in a pipeline', () => {
     // In place of npm, which would ask a registry.
     one.program(
       'npm',
-      `echo "npm $*"; printf '#!/bin/sh\\n%s\\n' ${JSON.stringify(GRAPHCRED).replace(/\$/g, '\\$')} > '${one.home}/bin/graphcred'; chmod +x '${one.home}/bin/graphcred'`,
+      `echo "npm $*"; printf '#!/bin/sh\\n%s\\n' ${JSON.stringify(COMMAND_LINE).replace(/\$/g, '\\$')} > '${one.home}/bin/graphcred'; chmod +x '${one.home}/bin/graphcred'`,
     );
     const { status, log } = await one.gitlab('--variable', `GRAPHCRED_SECRET=${SECRET}`, 'graphcred');
     expect({ status, log }).toMatchObject({ status: 0 });

@@ -1,16 +1,13 @@
 import fs from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
-import { onTestFinished } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import type { Sandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { run } from '../helpers/driver.js';
-import { COMMAND } from '../helpers/process.js';
+import { COMMAND_LINE } from '../helpers/process.js';
+import { SECRET, startSocial } from '../helpers/social.js';
 import { curlSteps } from './curl.js';
 import type { JavaProgram, Program, PythonProgram, Step } from './programs.js';
-
-/** In the sandbox from the start. */
-export const SECRET = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
 
 export interface Stage {
   readonly sandbox: Sandbox;
@@ -19,18 +16,11 @@ export interface Stage {
 
 /** A sandbox, and a home with `graphcred` on its PATH. */
 export async function stage(serverVersion: string): Promise<Stage> {
-  const sandbox = await startSandbox({
-    serverVersion,
-    gsqlPort: 0,
-    ...(serverVersion.startsWith('3') && { restPort: 0 }),
-    graphs: ['social'],
-    secrets: [{ alias: 'seeded', value: SECRET, user: 'tigergraph', graph: 'social' }],
-  });
-  onTestFinished(() => sandbox.close());
+  const secrets = [{ alias: 'seeded', value: SECRET, user: 'tigergraph', graph: 'social' }];
+  const sandbox = await startSocial(serverVersion, { secrets });
   const home = temporaryHome();
   fs.mkdirSync(path.join(home, 'bin'));
-  const command = COMMAND.map((word) => `'${word}'`).join(' ');
-  fs.writeFileSync(path.join(home, 'bin/graphcred'), `#!/bin/sh\nexec ${command} "$@"\n`, { mode: 0o755 });
+  fs.writeFileSync(path.join(home, 'bin/graphcred'), `#!/bin/sh\n${COMMAND_LINE}\n`, { mode: 0o755 });
   return { sandbox, home };
 }
 

@@ -3,8 +3,9 @@ import path from 'node:path';
 import { defined } from '../helpers/defined.js';
 import { blocksOf } from '../helpers/docs.js';
 import { type Ended, run } from '../helpers/driver.js';
+import { SECRET } from '../helpers/social.js';
 import { type Program, type Step, WITH_TOKEN } from './programs.js';
-import { SECRET, type Stage } from './run.js';
+import type { Stage } from './run.js';
 
 /** Runs the program as docs/with-other-tools.md says, on a token that `graphcred exec` or `token get` minted. */
 export async function useToken(program: Program, folder: string, one: Stage): Promise<Step> {

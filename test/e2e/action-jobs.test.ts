@@ -4,8 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { defaultLoaders } from 'cosmiconfig';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.js';
+import { describe, expect, test } from 'vitest';
 import { filesBelow, spotted } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
@@ -13,8 +12,7 @@ import { blocksOf, unused } from '../helpers/docs.js';
 import { gate } from '../helpers/gate.js';
 import { ANSWERS, repeatingServer } from '../helpers/repeating-server.js';
 import { type Job, playJob } from '../helpers/runner.js';
-
-const SECRET = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
+import { SECRET, startSocial, statusFor } from '../helpers/social.js';
 
 interface Action {
   readonly inputs: Record<string, { default?: string }>;
@@ -42,16 +40,8 @@ const filled = (inputs: Record<string, string>) => ({
 });
 
 async function database(serverVersion = '3.10.1') {
-  const sandbox = await startSandbox({
-    serverVersion,
-    gsqlPort: 0,
-    ...(serverVersion.startsWith('3') && { restPort: 0 }),
-    graphs: ['social'],
-    secrets: [{ alias: 'ci', value: SECRET, user: 'tigergraph', graph: 'social' }],
-  });
-  onTestFinished(() => sandbox.close());
-  const ask = async (token: string) =>
-    (await fetch(`${sandbox.restUrl}/echo`, { headers: { authorization: `Bearer ${token}` } })).status;
+  const sandbox = await startSocial(serverVersion);
+  const ask = (token: string) => statusFor(sandbox, token);
   const inputs = {
     'rest-url': sandbox.restUrl,
     'gsql-url': sandbox.gsqlUrl,

@@ -3,16 +3,16 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { defaultLoaders } from 'cosmiconfig';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import type { Sandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, blocksOf, unused } from '../helpers/docs.js';
-import { COMMAND } from '../helpers/process.js';
+import { COMMAND_LINE } from '../helpers/process.js';
 import { readPairs } from '../helpers/runner.js';
+import { SECRET, startSocial, statusFor } from '../helpers/social.js';
 
 // The pages name this address; here it is a sandbox. Nothing else of a recipe is changed.
 const ADDRESS = 'https://graph.example.com';
-const SECRET = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
 const VERSIONS = ['3.10.1', '4.1.2'];
 
 const onPath = (program: string) =>
@@ -48,14 +48,7 @@ interface Machine {
 }
 
 async function machine(serverVersion: string): Promise<Machine> {
-  const sandbox = await startSandbox({
-    serverVersion,
-    gsqlPort: 0,
-    ...(serverVersion.startsWith('3') && { restPort: 0 }),
-    graphs: ['social'],
-    secrets: [{ alias: 'ci', value: SECRET, user: 'tigergraph', graph: 'social' }],
-  });
-  onTestFinished(() => sandbox.close());
+  const sandbox = await startSocial(serverVersion);
   const home = temporaryHome();
   const work = path.join(home, 'work');
   const bin = path.join(home, 'bin');
@@ -64,7 +57,7 @@ async function machine(serverVersion: string): Promise<Machine> {
   const program = (name: string, script: string) => {
     fs.writeFileSync(path.join(bin, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   };
-  program('graphcred', `exec ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"`);
+  program('graphcred', COMMAND_LINE);
   // The real curl, which also writes down what the process list showed of it.
   program('curl', `echo "$*" >> '${record}/argv'; PATH=\${PATH#*:} exec curl "$@"`);
   fs.writeFileSync(
@@ -119,8 +112,7 @@ echo loaded
           const env = fs.readFileSync(path.join(record, name), 'utf8');
           return { env, token: /^TG_API_TOKEN=(.+)$/m.exec(env)?.[1] ?? '' };
         }),
-    ask: async (token) =>
-      (await fetch(`${sandbox.restUrl}/echo`, { headers: { authorization: `Bearer ${token}` } })).status,
+    ask: (token) => statusFor(sandbox, token),
   };
 }
 

@@ -13,6 +13,9 @@ export const COMMAND: readonly [string, ...string[]] = EXECUTABLE
   ? [path.resolve(EXECUTABLE)]
   : [process.execPath, BIN];
 
+/** The line of a shell script that does what the command does. */
+export const COMMAND_LINE = `exec ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"`;
+
 /** For a test that looks into Node itself. */
 export const standaloneSkipReason = EXECUTABLE ? `${EXECUTABLE} does not run on Node` : undefined;
 if (standaloneSkipReason) console.log(`tests that look into Node are skipped: ${standaloneSkipReason}`);

@@ -1,5 +1,6 @@
 import { type ConfigKey, isInFile, type LoadedFile, type Settings } from '../../config/keys.js';
 import {
+  isOffWord,
   loadConfig,
   resolveSettings,
   type SettingsInput,
@@ -78,5 +79,5 @@ function isWritableByOthers({ stat }: UntrustedFile): boolean {
 }
 
 function isSet(value: string | undefined): boolean {
-  return value !== undefined && value !== '' && !/^(0|false|no|off)$/i.test(value);
+  return value !== undefined && value !== '' && !isOffWord(value);
 }

@@ -165,8 +165,8 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
-/** Milliseconds of a monotonic clock. Not performance.uptimeMs(), which loads a module of its own. */
-function uptimeMs(): number {
+/** Milliseconds of a monotonic clock. Not performance.now(), which loads a module of its own. */
+export function uptimeMs(): number {
   return process.uptime() * 1000;
 }
 

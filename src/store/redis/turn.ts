@@ -1,7 +1,7 @@
 import crypto from 'node:crypto';
 import { GraphException } from '../../core/errors.js';
 import type { Turn, TurnOptions } from '../store.js';
-import type { Engine } from './engine.js';
+import { type Engine, uptimeMs } from './engine.js';
 import {
   bytesOrNothing,
   closeRefusal,
@@ -48,7 +48,7 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
   const { engine, seal, name, since } = deps;
   const [lock, refusal, counter] = [seal.keyOf('l', name), seal.keyOf('r', name), seal.keyOf('g', name)];
   const nonce = crypto.randomBytes(16).toString('base64url');
-  const deadline = process.uptime() * 1000 + options.waitMs;
+  const deadline = uptimeMs() + options.waitMs;
   for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
     const entry = await deps.find();
     if (entry && options.accepts(entry.record)) return undefined;
@@ -69,7 +69,7 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
       );
       if (generation > 0) return openTurn(nonce, generation, deps);
     }
-    const left = deadline - process.uptime() * 1000;
+    const left = deadline - uptimeMs();
     if (left <= 0) throw timedOut(options.waitMs);
     // The pause is random, so that the waiting processes do not all try again at the same time. It ends with a lock that
     // nobody extends any more.

@@ -1,0 +1,24 @@
+import { onTestFinished } from 'vitest';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+
+/** The value of the secret `ci`, which the database of `startSocial` knows from the start. */
+export const SECRET = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
+
+/** A database with one graph `social` and one secret, as the pages for CI systems assume it. */
+export async function startSocial(serverVersion: string, options: SandboxOptions = {}): Promise<Sandbox> {
+  const sandbox = await startSandbox({
+    serverVersion,
+    gsqlPort: 0,
+    ...(serverVersion.startsWith('3') && { restPort: 0 }),
+    graphs: ['social'],
+    secrets: [{ alias: 'ci', value: SECRET, user: 'tigergraph', graph: 'social' }],
+    ...options,
+  });
+  onTestFinished(() => sandbox.close());
+  return sandbox;
+}
+
+/** The HTTP status with which the REST server answers a request with this token. */
+export async function statusFor({ restUrl }: Sandbox, token: string): Promise<number> {
+  return (await fetch(`${restUrl}/echo`, { headers: { authorization: `Bearer ${token}` } })).status;
+}
