@@ -8,14 +8,14 @@ import { sandboxFor, start } from '../helpers/process.js';
 import { DEEP } from '../helpers/property.js';
 import { foldersOf, randomFrom, seedFor } from '../helpers/storm.js';
 
-// A hundred callers on an empty store; the one that has the lock is killed at a random moment of its work.
+// A hundred processes ask for a token while the store is empty. The process that has the lock is killed at a random time.
 
 const MINT_MS = 250;
 const CALLERS = 100;
 const ROUNDS = DEEP ? 25 : 1;
 const LIMIT_MS = DEEP ? 30 * 60_000 : 3 * 60_000;
 
-/** Who has the lock: named by the last link of its chain. */
+/** Returns the process that has the lock. The last link of the lock's chain names it. */
 function holderIn(home: string): number | undefined {
   const { stateDir } = foldersOf(home);
   let content = '';
@@ -25,14 +25,14 @@ function holderIn(home: string): number | undefined {
       name = `${name.replace(/\.lock.*/, '.lock')}.${content.split(' ')[0]}`;
     }
   } catch {
-    // The end of the chain, or no lock any more.
+    // The chain has ended, or the lock was released.
   }
   return Number(/\/(\d+)\/\d*\n$/.exec(content)?.[1]) || undefined;
 }
 
 async function round(home: string, more: Readonly<Record<string, string>>, random: () => number) {
   const { sandbox, env, mints } = await sandboxFor(home);
-  // However busy the machine is, nobody gives up waiting.
+  // The time limit is long, so that no process gives up on a busy machine.
   const patient = { ...env, ...more, GRAPHCRED_TIMEOUT: '5m' };
   sandbox.addFault(parseFault(`route=POST /requesttoken,action=delay,ms=${MINT_MS}`));
   const callers = Array.from({ length: CALLERS }, () => start(['token', 'get'], patient));

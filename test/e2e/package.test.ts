@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 let folder: string;
 let tarball: string;
-/** Why the package could not be installed, where that is not its own fault. */
+/** Why the package could not be installed, if this machine is the reason and not the package. */
 let noRegistry: string | undefined;
 const root = process.cwd();
 const npm = (args: string[], cwd: string) =>
@@ -80,7 +80,7 @@ test('holds no sources, tests or maps, and passes publint and attw', () => {
   expect(files.filter((file) => /\.map$|^(src|test|bench|docs\/(?!man))\b/.test(file))).toEqual([]);
   expect(files).toContain('docs/man/graphcred.1');
   const bin = (name: string) => path.join(root, 'node_modules/.bin', name);
-  // Given a folder, both would pack it, which builds anew under the feet of the other tests.
+  // The two programs get the packed file. If they got a folder, they would pack it, and that would rebuild it while other tests use it.
   execFileSync(bin('publint'), ['--strict', tarball], { cwd: root, stdio: 'pipe' });
   execFileSync(bin('attw'), [tarball], { cwd: root, stdio: 'pipe' });
 }, 120_000);

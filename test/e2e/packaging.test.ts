@@ -9,11 +9,11 @@ import { DEEP } from '../helpers/property.js';
 test('a linter has nothing to say of the Dockerfile', () => {
   const text = fs.readFileSync('docs/container/Dockerfile', 'utf8');
   expect(validate(text)).toEqual([]);
-  // That it has eyes at all.
+  // This proves that the check finds a mistake at all.
   expect(validate(text.replace('ENTRYPOINT', 'ENTRYPONT'))).not.toEqual([]);
 });
 
-/** Why the package cannot be tried here, which takes minutes and a Debian system made for it. */
+/** Returns why the package cannot be tested here. The test takes minutes and needs a Debian system made for it. */
 function problem(): string | undefined {
   if (!DEEP) return 'only with GRAPHCRED_DEEP=1, since a Debian system is made for it';
   if (process.getuid?.() !== 0) return 'only root can install packages';
@@ -32,7 +32,7 @@ describe.skipIf(unavailable !== undefined)('the Debian package on a bare system'
   let root: string;
   const output = (command: string, ...args: string[]) =>
     execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-  /** A shell in the bare system, as in a terminal of its own: a fresh environment, and /proc. */
+  /** Runs a shell script in the bare Debian system, with a fresh environment and /proc. */
   const inside = (script: string) =>
     output(
       'unshare',
@@ -50,7 +50,7 @@ describe.skipIf(unavailable !== undefined)('the Debian package on a bare system'
     root = path.join(folder, 'root');
     for (const script of ['standalone', 'package'])
       execFileSync(process.execPath, [`scripts/${script}.mjs`, '--out', folder], { stdio: 'pipe' });
-    // The mirror that this machine gets its own packages from.
+    // The packages come from the mirror that this machine itself uses.
     const [mirror] = output('apt-get', 'indextargets', '--format', '$(REPO_URI)').split('\n');
     output('debootstrap', '--variant=minbase', 'bookworm', root, mirror as string);
     const [deb] = fs.readdirSync(folder).filter((name) => name.endsWith('.deb'));

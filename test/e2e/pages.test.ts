@@ -1,4 +1,4 @@
-// Blocks of the pages that no other test runs.
+// Runs the code blocks of the pages that no other test runs.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -19,7 +19,7 @@ if (noCurl) console.log(noCurl);
 
 const linesOf = (text: string) => text.trimEnd().split('\n');
 
-/** A home with `graphcred` on its PATH. */
+/** Creates a home with `graphcred` on its PATH. */
 function homeWithCommand(): { home: string; env: Record<string, string>; bin: string } {
   const home = temporaryHome();
   const bin = path.join(home, 'bin');
@@ -46,7 +46,7 @@ test('contract.md lists every command, with options that it takes', () => {
   const listed = linesOf(block('contract.md', '2. Commands', 'text')).flatMap((line) => {
     const [, ...words] = line.split(' ');
     const [group = '', ...rest] = words;
-    // `config show | trust [FILE]` are two commands of one group, `login | logout` two commands.
+    // `config show | trust [FILE]` stands for two commands of one group, `login | logout` for two commands without a group.
     return line.split(' | ').map((part, at) => {
       const own = at === 0 ? words.join(' ').split(' | ')[0] : part;
       const isGroup = COMMANDS.some(({ path: name }) => name.startsWith(`${group} `));

@@ -14,7 +14,7 @@ interface Ended {
   stderr: string;
 }
 
-/** A line of shell in which `graphcred` is the built command. */
+/** Runs a line of shell in which `graphcred` is the built command. */
 async function shell(script: string, env: Readonly<Record<string, string>>, cwd: string): Promise<Ended> {
   const graphcred = `graphcred() { ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"; }`;
   const child = spawn('bash', ['-c', `set -o pipefail; ${graphcred}; ${script}`], {
@@ -42,7 +42,7 @@ async function scene() {
   return { home, sandbox, env: all, run, mints };
 }
 
-/** Everything that prints, in an order in which each can do its work. */
+/** Every command that prints something. They run in this order, so that each finds what it needs. */
 const PRINTING = [
   '--help',
   '--version',
@@ -88,7 +88,7 @@ describe('a reader that leaves', () => {
         const quiet = talks(line) ? ' -q' : '';
         const script = `graphcred ${line}${quiet} | ${reader}; exit "\${PIPESTATUS[0]}"`;
         const { status, stderr } = await run(script);
-        // A command behind ours that prints into nowhere is killed, and that is what is told.
+        // If the command that graphcred runs prints into a closed pipe, it is killed, and graphcred exits with its status.
         const own = /^(exec|sandbox)/.test(line) ? [0, 1, 141] : [0];
         expect(own, line).toContain(status);
         expect({ line, stderr: stderr.replace(/^(?:sh|echo): .*\n/gm, '') }).toEqual({ line, stderr: '' });
@@ -105,7 +105,7 @@ describe('a reader that leaves', () => {
   });
 });
 
-/** Takes what comes in small pieces with a rest after each, so that the pipe is full most of the time. */
+/** This program reads small pieces with a pause after each, so that the pipe is full most of the time. */
 const SLOW = `
   const fs = require('node:fs');
   const wait = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
@@ -113,7 +113,7 @@ const SLOW = `
   for (let read; (read = fs.readSync(0, part)) > 0; wait()) fs.writeSync(1, part.subarray(0, read));
 `;
 
-/** Runs it with a reader that is slow and keeps what it read in a file. */
+/** Runs the line with a slow reader, and returns what the reader has read. */
 async function slowly(line: string, env: Record<string, string>, cwd: string, piece = 7001): Promise<string> {
   const reader = path.join(cwd, 'slow.cjs');
   fs.writeFileSync(reader, SLOW.replace('process.argv[1]', 'process.argv[2]'));
@@ -246,7 +246,7 @@ describe.skipIf(!full)('a stdout that takes nothing', () => {
     const again = await run('graphcred token get -o json');
     expect(JSON.parse(again.stdout).source).toBe('store');
     expect(mints()).toBe(1);
-    // A held one is still held.
+    // A token that was cached before is still cached.
     expect((await run('graphcred token get >/dev/full')).stderr).toMatch(LOST);
     const unkept = await run('graphcred token get --store none >/dev/full');
     expect(unkept.stderr).toMatch(/a token was made and lives until/);
@@ -282,7 +282,7 @@ describe('a stdout that is closed', () => {
     expect(await run('graphcred token get >&-')).toEqual({ status: 0, stdout: '', stderr: '' });
     expect(JSON.parse((await run('graphcred token get -o json')).stdout).source).toBe('store');
     expect(mints()).toBe(1);
-    // Nothing the command opens takes the place of the closed descriptor: no file gets the result.
+    // A file that the command opens must not get the number of the closed descriptor: the result would be written into that file.
     const { stdout } = await run('graphcred token get; grep -rlF "$(graphcred token get)" . || true');
     expect(stdout.trim().split('\n')).toHaveLength(1);
   });

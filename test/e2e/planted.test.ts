@@ -5,12 +5,12 @@ import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { bench, cli } from '../helpers/cli.js';
 import { start } from '../helpers/process.js';
 
-// A folder that was cloned or unpacked, full of files that somebody else wrote. Whatever is typed in it: nothing there is
-// run, nothing there is written, and no host that only such a file names hears of it.
+// The working directory holds files of an attacker, as after a clone or an unpacked archive. Whatever command is typed there, none of the files is
+// run, nothing is written there, and no request goes to a host that only such a file names.
 
 const SECRET_LOOKALIKE = 'canary0123456789canary0123456789';
 
-/** One line or more for each command there is; the check that none is missing is below. */
+/** At least one command line for every command. A test below checks that none is missing. */
 const LINES: Record<string, readonly string[]> = {
   'secret list': ['secret list'],
   'secret create': ['secret create fresh', 'secret create kept --save'],
@@ -47,7 +47,7 @@ test('every command is tried', () => {
   expect(Object.keys(LINES).sort()).toEqual(COMMANDS.map(({ path: name }) => name).sort());
 });
 
-/** Ways to be run or read by a careless search for settings. Each leaves a mark when it is run. */
+/** Creates files that a careless search for settings would run or read. Each of them writes to the file `mark` when it is run. */
 function plantPrograms(folder: string, mark: string, evilUrl: string): void {
   const cjs = `require('node:fs').writeFileSync(${JSON.stringify(mark)}, 'ran'); module.exports = { gsqlUrl: '${evilUrl}' };\n`;
   const esm = `import fs from 'node:fs'; fs.writeFileSync(${JSON.stringify(mark)}, 'ran'); export default { gsqlUrl: '${evilUrl}' };\n`;
@@ -95,7 +95,7 @@ function plantPrograms(folder: string, mark: string, evilUrl: string): void {
   }
 }
 
-/** Names, kinds, modes, times of change and content of everything in a folder. */
+/** Returns name, type, mode, modification time and content of everything in a folder. */
 function photograph(folder: string): string[] {
   return (fs.readdirSync(folder, { recursive: true }) as string[]).sort().map((name) => {
     const file = path.join(folder, name);
@@ -104,7 +104,7 @@ function photograph(folder: string): string[] {
   });
 }
 
-/** A user with a token held and a secret saved for the own server, and the attacker's server. */
+/** Creates a user with a cached token and a saved secret for their own server, and the attacker's server. */
 async function victim(serverVersion: string) {
   const own = await bench({ serverVersion });
   const evil = await bench({ serverVersion });
@@ -120,7 +120,7 @@ async function victim(serverVersion: string) {
 
 type Victim = Awaited<ReturnType<typeof victim>>;
 
-/** What the user has in the environment. None of these says where the server is; the last one says a part of it. */
+/** The environments to try. None of them sets the address of the server; the last one sets a part of it. */
 function environments({ own }: Victim): Record<string, Record<string, string>> {
   const store = { GRAPHCRED_STORE: 'file' };
   return {
@@ -144,7 +144,7 @@ function environments({ own }: Victim): Record<string, Record<string, string>> {
   };
 }
 
-/** Ways for a data file to lead to the attacker's server. */
+/** Config files that lead to the attacker's server in different ways. */
 function lures({ evil, own }: Victim): Record<string, Record<string, unknown>> {
   const { gsqlUrl, restUrl } = evil.sandbox;
   const { port, hostname } = new URL(gsqlUrl);
@@ -180,7 +180,7 @@ function withoutTrace(made: Victim, before: string[], where: string): void {
   expect(made.evil.requests(), where).toEqual([]);
 }
 
-/** The command line as words. */
+/** Splits a command line into words. */
 const words = (line: string) => line.split(' ');
 
 describe.each(['3.10.1', '4.1.2'])('in a folder of somebody else, on %s', (serverVersion) => {
@@ -195,11 +195,11 @@ describe.each(['3.10.1', '4.1.2'])('in a folder of somebody else, on %s', (serve
       const there = await cli(made.own.home, words(line), { ...options, cwd: elsewhere });
       const here = await cli(made.own.home, words(line), { ...options, cwd: made.cwd });
       withoutTrace(made, before, line);
-      // What it makes or drops is made or dropped by then.
+      // Commands that create or delete something are left out, because the earlier run has already done so.
       if (!/create|drop|delete|remove|logout|refresh/.test(line))
         expect({ line, status: here.status }).toEqual({ line, status: there.status });
     }
-    // In processes of their own, in which nothing is loaded yet.
+    // These run as processes of their own, in which no module is loaded yet.
     for (const line of ['token get', 'config show', 'doctor', 'login', 'exec -- true']) {
       const { status, stderr } = await start(
         line.split(' '),
@@ -223,7 +223,7 @@ describe.each(['3.10.1', '4.1.2'])('in a folder of somebody else, on %s', (serve
         const before = photograph(made.project);
         for (const [what, env] of Object.entries(environments(made)))
           for (const line of Object.values(LINES).flat()) {
-            // That one does ask the other profile's host, with nothing but that profile's own credential.
+            // This command does send a request to the other profile's host, with the credential of that profile only.
             if (line === 'status --all-profiles' && lure.includes('another profile')) continue;
             const { stdout, stderr } = await cli(made.own.home, words(line), {
               cwd: made.cwd,
@@ -235,7 +235,7 @@ describe.each(['3.10.1', '4.1.2'])('in a folder of somebody else, on %s', (serve
           }
         fs.rmSync(file);
       }
-      // What was held and saved is still there, and works.
+      // The cached token and the saved secret are still there and still work.
       expect((await made.own.run('token get', { env: { GRAPHCRED_PASSWORD: '' } })).status).toBe(0);
       expect(made.own.sandbox.unknownRoutes).toEqual([]);
     },
@@ -287,7 +287,7 @@ describe.each(['3.10.1', '4.1.2'])('in a folder of somebody else, on %s', (serve
     };
     fs.writeFileSync(file, JSON.stringify(own), { mode: 0o600 });
     const before = photograph(made.project);
-    // Each of these would send something of the user's, which the file did not bring.
+    // Each of these commands would send a credential that does not come from the file.
     const env = { GRAPHCRED_STORE: 'file' };
     const attempts: [string, Record<string, string>][] = [
       ['api /echo', { TG_API_TOKEN: SECRET_LOOKALIKE }],
@@ -308,7 +308,7 @@ describe.each(['3.10.1', '4.1.2'])('in a folder of somebody else, on %s', (serve
       expect({ line, status }).toEqual({ line, status: 5 });
       withoutTrace(made, before, `${line} with ${Object.keys(more)}`);
     }
-    // The file's own credential is not sent either, until somebody vouches for the file.
+    // The file's own credential is not sent either, as long as the user has not trusted the file.
     expect((await cli(made.own.home, ['token', 'get'], { cwd: made.cwd, env })).status).toBe(5);
     withoutTrace(made, before, 'token get');
     expect((await cli(made.own.home, ['config', 'trust', file], { cwd: made.cwd, env })).status).toBe(0);

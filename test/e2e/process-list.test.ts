@@ -12,7 +12,7 @@ import { onTerminal, python } from '../helpers/terminal.js';
 
 const SECRET = 'canary0secret0canary0secret0cana';
 const PASSWORD = 'canary-password-canary';
-/** For what lies around in the environment and is no business of any child. */
+/** Credentials in the user's environment that no child process may get. */
 const AROUND = {
   TG_API_TOKEN: 'canary0token0canary0token0canary',
   TG_PASSWORD: 'canary-of-another-tool',
@@ -26,7 +26,7 @@ interface Seen {
   readonly environment: string;
 }
 
-/** Every process there is, as other users may see its words, and its owner its environment. */
+/** Returns every process with its command line, which all users can see, and its environment, which its owner can see. */
 function processes(): (Seen & { parent: number })[] {
   return fs
     .readdirSync('/proc')
@@ -42,7 +42,7 @@ function processes(): (Seen & { parent: number })[] {
     });
 }
 
-/** Fails when a credential stands on any command line, or in the environment of what graphcred has started. */
+/** Fails if a credential is on any command line, or in the environment of a process that graphcred has started. */
 function expectNothingShown(graphcred: number): Seen[] {
   const all = processes();
   const below = new Set([graphcred]);
@@ -58,7 +58,7 @@ function expectNothingShown(graphcred: number): Seen[] {
   return started;
 }
 
-/** The sandbox, behind something that holds a mint back until it is told to let it through. */
+/** Starts the sandbox behind a proxy that can hold back the answer to a mint. */
 async function patientServer() {
   const sandbox = await startSandbox({
     restPort: 0,
@@ -96,7 +96,7 @@ async function patientServer() {
     GRAPHCRED_GRAPH: 'demo',
     GRAPHCRED_SERVER_VERSION: '3',
   };
-  /** Holds mints back from now on: `asked` resolves when one has come, `answer` lets it through. */
+  /** Holds back mints from now on. `asked` resolves when one has arrived, and `answer` passes it on. */
   const hold = () => {
     let answer = () => {};
     gate = new Promise((resolve) => {
@@ -135,7 +135,7 @@ const WAYS: Record<string, (home: string, url: string) => Way> = {
   stdin: () => ({ argv: ['--secret-stdin'], input: `${SECRET}\n` }),
   'a password on stdin': () => ({ argv: ['--password-stdin', '-u', 'alice'], input: `${PASSWORD}\n` }),
   'a profile': (home, url) => {
-    // A credential in a config file goes to the addresses in that file alone.
+    // A credential in a config file is sent only to the addresses in that file.
     const own = { secret: SECRET, restUrl: `${url}/restpp`, gsqlUrl: url };
     return { argv: ['--config', write(home, 'own.json', JSON.stringify(own))], env: { TG_PASSWORD: '' } };
   },
@@ -161,7 +161,7 @@ describe.skipIf(process.platform !== 'linux')('while a token is minted', () => {
     const { env, url, hold } = await patientServer();
     const gate = path.join(home, 'gate');
     const ready = path.join(home, 'ready');
-    // Looked at while it runs: it waits until it has been.
+    // The program waits until the test has examined the processes.
     const script = `> '${ready}'; until [ -e '${gate}' ]; do sleep 0.05; done; exec cat '${write(home, 'secret', SECRET)}'`;
     const own = { restUrl: `${url}/restpp`, gsqlUrl: url, secretCommand: ['sh', '-c', script] };
     const file = write(home, 'own.json', JSON.stringify(own));

@@ -38,7 +38,8 @@ test('when the one that mints is killed, the others finish with one more mint', 
   const { sandbox, env, mints } = await sandboxFor(home);
   sandbox.addFault(parseFault('route=POST /requesttoken,nth=1,action=delay,ms=3000'));
   const argv = ['token', 'get', '--store', 'file', '--server-version', '3'];
-  // Slow enough to be killed in the middle; should it be killed before it has sent anything, the next one is slow.
+  // The first request is slow, so that its process can be killed during it. If the process is killed before it sends anything, the next request is
+  // slow.
   const holder = start(argv, env);
   const lock = /token-[0-9a-f]+\.lock$/;
   const folder = path.join(home, '.local/state/graphcred');

@@ -6,12 +6,12 @@ import { start } from '../helpers/process.js';
 import { scene } from '../helpers/scene.js';
 import { foldersOf } from '../helpers/storm.js';
 
-// The state folder cannot be written any more, and the server has acted already: what it did stands, and what is left
-// to do here is said.
+// The state folder becomes read-only after the server has carried out the request. The change on the server remains, and the message says what is
+// left to do on this machine.
 
 const skip = mountSkipReason();
 
-/** Runs a command where the state folder is read-only, as on a node whose disk was remounted. */
+/** Runs a command while the state folder is read-only, as after a remount. */
 const readOnly = (folder: string) => [
   'unshare',
   '-m',
@@ -29,7 +29,7 @@ describe.skipIf(skip !== undefined)(`a read-only state folder ${skip ?? ''}`, ()
     const { stateDir } = foldersOf(home);
     return { ...all, token, stateDir, prefix: readOnly(stateDir) };
   };
-  /** Deletes the token at the server without this machine's store knowing of it. */
+  /** Deletes the token on the server, but not from the store of this machine. */
   const refuseAtServer = async ({ env, token }: Awaited<ReturnType<typeof stored>>) => {
     const line = 'token delete --token-stdin --store none'.split(' ');
     expect((await start(line, env, token).ended).status).toBe(0);

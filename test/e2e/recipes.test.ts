@@ -11,7 +11,7 @@ import { COMMAND_LINE } from '../helpers/process.js';
 import { readPairs } from '../helpers/runner.js';
 import { SECRET, startSocial, statusFor } from '../helpers/social.js';
 
-// The pages name this address; here it is a sandbox. Nothing else of a recipe is changed.
+// The pages use this address. It is replaced by that of a sandbox, and nothing else of a recipe is changed.
 const ADDRESS = 'https://graph.example.com';
 const VERSIONS = ['3.10.1', '4.1.2'];
 
@@ -31,19 +31,19 @@ interface Output {
 interface Machine {
   readonly sandbox: Sandbox;
   readonly home: string;
-  /** Where the recipe runs; `load.sh` lies there. */
+  /** The folder in which the recipe runs; it holds `load.sh`. */
   readonly work: string;
-  /** What the pages tell the reader to set, and the stand-ins' own. */
+  /** The variables that the page tells the reader to set, and those of the programs that stand in for real ones. */
   readonly env: Readonly<Record<string, string>>;
   /** Runs a recipe with the address of the sandbox in it. */
   run(words: readonly string[], script: string, env?: Record<string, string>): Promise<Output>;
-  /** Puts a block where the page says. */
+  /** Writes a block to the file that the page names. */
   put(file: string, text: string): void;
   /** Puts a program on the PATH. */
   program(name: string, script: string): void;
-  /** Environments in which `load.sh` ran, and the token each had. */
+  /** Returns the environment and the token of every run of `load.sh`. */
   loads(): { env: string; token: string }[];
-  /** What the server says to a token now. */
+  /** Returns the HTTP status with which the server answers a request with this token. */
   ask(token: string): Promise<number>;
 }
 
@@ -58,7 +58,7 @@ async function machine(serverVersion: string): Promise<Machine> {
     fs.writeFileSync(path.join(bin, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   };
   program('graphcred', COMMAND_LINE);
-  // The real curl, which also writes down what the process list showed of it.
+  // This program runs the real curl and records the arguments that the process list showed.
   program('curl', `echo "$*" >> '${record}/argv'; PATH=\${PATH#*:} exec curl "$@"`);
   fs.writeFileSync(
     path.join(work, 'load.sh'),
@@ -135,7 +135,7 @@ function spawned(
   });
 }
 
-/** Not the secret, and nothing that has the form of a token or of a secret. */
+/** Fails if the text has the secret, or anything that looks like a token or a secret. */
 function expectNoCredential(text: string): void {
   expect(text).not.toMatch(/eyJ[\w-]{8,}\.|\b(?=[a-z]*\d)[a-z0-9]{32}\b/);
   expect(text).not.toContain(SECRET);
@@ -203,7 +203,7 @@ const SHELL_PAGE: Record<string, Check[]> = {
     async (machine, output) => {
       await loaded(machine, output);
       expect(fs.statSync(path.join(machine.home, 'graphcred.key')).mode & 0o777).toBe(0o600);
-      // The key it made opens what it stored.
+      // The key that the first run created decrypts what that run stored.
       const again = await machine.run(['sh', '-eux'], block('ci/shell.md', 'cron', 'sh'), machine.env);
       expectDone(again, /loaded/);
       const tokens = machine.loads().map(({ token }) => token);
@@ -246,7 +246,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
   });
 
   describe('github-actions.md, steps by bash -e -o pipefail', () => {
-    // Those with the action are run by action.test.ts.
+    // The blocks with the action are run by action.test.ts.
     const jobs = blocksOf('ci/github-actions.md').filter(({ heading }) => heading !== 'With the action');
 
     test('one step, one command', async () => {
@@ -281,7 +281,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
   });
 
   describe('gitlab.md', () => {
-    // Those with the component are run by test/clients/gitlab-component.test.ts.
+    // The blocks with the component are run by test/clients/gitlab-component.test.ts.
     const pages = blocksOf('ci/gitlab.md')
       .filter(({ heading }) => heading !== 'With the component')
       .map(({ text }) => text);
@@ -374,7 +374,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       for (const { file, text } of blocksOf(PAGE).filter((some) => some.heading === heading))
         if (file !== undefined) one.put(file, text);
     };
-    /** With no settings but those of the page's own config file. */
+    /** Returns the environment with the config file of the page and no other settings. */
     const bare = (one: Machine, env: Record<string, string> = {}) => ({
       GRAPHCRED_STORE: 'file',
       LOAD_URL: `${one.sandbox.gsqlUrl}/restpp/echo`,
@@ -411,7 +411,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       const one = await machine(serverVersion);
       putFiles(one, 'pyTigerGraph');
       one.put('pyTigerGraph.py', STAND_IN_FOR_PYTIGERGRAPH);
-      // Where the REST server is: this module has no way to say a path before it.
+      // The REST server's address is set, because this module does not pass a path before the one it requests.
       const env = { ...one.env, GRAPHCRED_REST_URL: one.sandbox.restUrl };
       expectDone(await one.run(shell, block(PAGE, 'pyTigerGraph', 'sh'), env), /v_id/);
       expectDone(await one.run(shell, block(PAGE, 'pyTigerGraph', 'sh', 1), env), /^True$/m);
@@ -493,7 +493,7 @@ class TigerGraphConnection:
             return json.load(reply)["results"]
 `;
 
-/** Takes from the file only what the environment does not say. */
+/** This program uses a value of the file only if the environment does not set it. */
 const STAND_IN_FOR_MCP = `
 while IFS='=' read -r name value; do
   eval "[ -n \\"\\\${$name+x}\\" ] || export $name=\\$value"
@@ -516,7 +516,7 @@ interface Step {
   readonly env?: Record<string, string>;
 }
 
-/** What GitHub's runner does with the steps of the one job: expressions, files of variables, masks. */
+/** Does what GitHub's runner does with the steps of the job: expressions, files of variables, masks. */
 async function githubJob(one: Machine, text: string) {
   const { jobs } = defaultLoaders['.yaml']('workflow.yml', text) as Workflow;
   const [job] = Object.values(jobs);
@@ -539,7 +539,7 @@ async function githubJob(one: Machine, text: string) {
           (_, step, name) => outputs[step]?.[name] ?? '',
         );
     const said = Object.entries({ ...job?.env, ...env }).map(([name, value]) => [name, filled(value)]);
-    // -x is not GitHub's own, but people switch it on.
+    // GitHub does not set -x, but users do.
     const { status, stdout, stderr } = await one.run(
       ['bash', '--noprofile', '--norc', '-ex', '-o', 'pipefail'],
       filled(run),
@@ -574,7 +574,7 @@ interface GitlabJob {
   readonly artifacts?: { reports: { dotenv: string } };
 }
 
-/** Runs the jobs in order, each with what the jobs it needs have left in their dotenv reports; gives their logs. */
+/** Runs the jobs in order. Each gets the variables from the dotenv reports of the jobs it needs. Returns the logs. */
 async function gitlabJobs(
   one: Machine,
   text: string,

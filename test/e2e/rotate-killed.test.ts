@@ -9,8 +9,8 @@ import { DEEP } from '../helpers/property.js';
 import { randomFrom, seedFor } from '../helpers/storm.js';
 
 /**
- * Preloaded into the built command: counts its changes on the disk and ends the process right after the one
- * with the given number, as SIGKILL from outside would. The keychain's child process is left alone.
+ * Preloaded into the built command: counts the command's changes on the disk, and ends the process right after the change with the given number, as
+ * SIGKILL would. The keychain's child process is not affected.
  */
 const KILL_AFTER_WRITE = `
 const fs = require('node:fs');
@@ -29,7 +29,7 @@ if (!process.argv.includes('__keychain')) {
 }
 `;
 
-/** One lock of a dead owner costs the next caller no more than 5 s; three times that on a busy machine. */
+/** The lock of a dead process delays the next one by at most 5 s. A busy machine may take three times as long. */
 const LONGEST_MS = 15_000;
 
 type Moment = { readonly at: 'before' | 'after' | 'write'; readonly nth: number };
@@ -51,7 +51,7 @@ async function stage({ serverVersion, store, login }: Variant, keyring?: Keyring
     ...(is4 ? {} : { restPort: 0 }),
   });
 
-  // Both servers are reached through a gate that can hold a call for ever, before or after it had its effect.
+  // Requests to both servers pass through a gate that can hold one back for ever, before or after the server carries it out.
   let held: { moment: Moment; seen: number; happened: () => void } | undefined;
   const hold = (at: Moment['at']) => async () => {
     if (held?.moment.at !== at || ++held.seen !== held.moment.nth) return;
@@ -70,14 +70,14 @@ async function stage({ serverVersion, store, login }: Variant, keyring?: Keyring
   const savedOnly = { ...env, GRAPHCRED_PASSWORD: '' };
   const rotating = login === 'password' ? env : savedOnly;
 
-  // Only the rotation that is killed needs a process of its own, and whatever talks to the keychain.
+  // Only the rotation that is killed, and commands that use the keychain, need a process of their own.
   const run = async (line: string, withEnv = env): Promise<Result> =>
     keyring ? start(line.split(' '), withEnv).ended : cli(home, line.split(' '), { env: withEnv });
 
   const killer = (nth: number) => ({ NODE_OPTIONS: `--require=${hook}`, TEST_KILL_AFTER_WRITE: String(nth) });
 
   return {
-    /** How many calls and how many changes on the disk a rotation makes that nobody disturbs. */
+    /** Counts the requests and the changes on the disk of a rotation that is not interrupted. */
     async count(alias: string): Promise<{ calls: number; writes: number }> {
       await run(`secret create ${alias} --save`);
       const seen = sandbox.requests.length;
@@ -90,7 +90,7 @@ async function stage({ serverVersion, store, login }: Variant, keyring?: Keyring
       };
     },
 
-    /** A rotation that is killed at that moment; or comes to its end, should that be first. */
+    /** Starts a rotation and kills it at that point, unless it ends before. */
     async rotateKilled(alias: string, moment: Moment): Promise<void> {
       const reached = new Promise<void>((resolve) => {
         held = { moment, seen: 0, happened: resolve };
@@ -106,7 +106,7 @@ async function stage({ serverVersion, store, login }: Variant, keyring?: Keyring
       expect(signal, stderr).toBe('SIGKILL');
     },
 
-    /** Killed so many milliseconds after its start. */
+    /** Starts a rotation and kills it after this many milliseconds. */
     async rotateFor(alias: string, ms: number): Promise<NodeJS.Signals | null> {
       const running = start(['secret', 'rotate', alias], rotating);
       const timer = setTimeout(() => running.child.kill('SIGKILL'), ms);
@@ -118,7 +118,7 @@ async function stage({ serverVersion, store, login }: Variant, keyring?: Keyring
     create: (alias: string) => run(`secret create ${alias} --save`),
     drop: (alias: string) => run(`secret drop ${alias}`),
     rotate: (alias: string) => run(`secret rotate ${alias}`, rotating),
-    /** Whether a secret that is saved here, and nothing else, is enough for a token. */
+    /** Whether a token can be minted with nothing but a secret that is saved here. */
     works: async () => {
       const { status, stderr } = await run('token get --fresh --lifetime 1h', savedOnly);
       return status === 0 ? 'works' : stderr;
@@ -130,7 +130,7 @@ async function stage({ serverVersion, store, login }: Variant, keyring?: Keyring
         secrets.filter((one) => one.alias.startsWith(alias)).map((one) => [one.alias, one.masked]),
       );
     },
-    /** What a rotation writes down for the next one, and records of secrets. */
+    /** The journal of a rotation, and the records of secrets. */
     left: () =>
       fs
         .readdirSync(path.join(home, '.local/state/graphcred'))
@@ -144,7 +144,7 @@ function everyMoment({ calls, writes }: { calls: number; writes: number }): Mome
   return [...upTo('before', calls), ...upTo('after', calls), ...upTo('write', writes)];
 }
 
-/** Kills a rotation at each of the moments, each time of another secret, and looks at what is left. */
+/** Kills a rotation at each of these points, each time with another secret, and checks what is left. */
 async function killAtEach(
   made: Awaited<ReturnType<typeof stage>>,
   moments: readonly Moment[],
@@ -160,7 +160,7 @@ async function killAtEach(
     expect(await made.works(), where).toBe('works');
     const onServer = await made.names(alias);
     const pending = made.left().some((name) => name.startsWith('rotate-'));
-    // What a person did not make is told of: by the list, and by the next rotation, which knows of it.
+    // A generated or unknown secret is listed, and the next rotation reports it.
     expect(Object.keys(onServer).filter((name) => name !== alias && name !== `${alias}_next`)).toEqual([]);
     if (`${alias}_next` in onServer) expect(pending, where).toBe(true);
 
@@ -187,7 +187,7 @@ async function timed<T>(work: () => Promise<T>): Promise<T> {
   return result;
 }
 
-/** One secret, many rotations, each killed at some moment; then one that nobody disturbs. */
+/** Rotates one secret many times and kills each rotation at a random time. The last rotation is not interrupted. */
 async function killAtRandom(made: Awaited<ReturnType<typeof stage>>, kills: number, seed: number) {
   const random = randomFrom(seed);
   await made.create('ci');
@@ -222,10 +222,10 @@ describe.each<Variant>([
       const made = await stage(variant);
       const moments = everyMoment(await made.count('counted'));
       await made.drop('counted');
-      // Only Node lets itself be told to count its changes on the disk.
+      // The executable that needs no Node cannot count its changes on the disk, so it has fewer points.
       expect(moments.length).toBeGreaterThan(standaloneSkipReason ? 15 : 30);
       const { unfinished } = await killAtEach(made, moments);
-      // Most of the moments lie between the first note of the rotation and the last.
+      // Most of the points are between the first and the last entry of the journal.
       expect(unfinished).toBeGreaterThan(moments.length / 3);
     },
     LONG_MS,
@@ -259,7 +259,7 @@ describe.skipIf(skip !== undefined).each(VERSIONS)(
         const made = await stage({ serverVersion, store: 'keychain', login: 'password' }, keyring);
         const all = everyMoment(await made.count('counted'));
         await made.drop('counted');
-        // Others for each version.
+        // Each version tries other points.
         const offset = VERSIONS.indexOf(serverVersion);
         await killAtEach(made, DEEP ? all : all.filter((_, index) => index % 5 === offset));
       },

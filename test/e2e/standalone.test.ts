@@ -10,12 +10,12 @@ import { defined } from '../helpers/defined.js';
 import { keyringSkipReason, mountSkipReason, withKeyring } from '../helpers/keyring.js';
 import { sandboxFor } from '../helpers/process.js';
 
-// What is special about it. All other end-to-end tests run on it with: npm run test:standalone
+// Tests what is special about the standalone executable. `npm run test:standalone` runs all other end-to-end tests on it.
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-standalone-'));
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 const target = `${process.platform}-${process.arch}`;
 const executable = path.join(folder, `graphcred-${target}`);
-// Made here, so that it is of this source.
+// The executable is built here, so that it has the present sources.
 const built = spawnSync(process.execPath, ['scripts/standalone.mjs', '--out', folder], { encoding: 'utf8' });
 const unavailable = built.status === 69 ? built.stderr.trim() : undefined;
 if (unavailable !== undefined) console.log(`tests of the standalone executable are skipped: ${unavailable}`);
@@ -24,11 +24,11 @@ const noMounts = mountSkipReason() !== undefined;
 
 interface Place {
   readonly cwd?: string;
-  /** A program that starts it. */
+  /** A program that starts the executable. */
   readonly prefix?: readonly string[];
 }
 
-/** Runs it where no other program can be found. */
+/** Runs the executable with a PATH on which there is no other program. */
 async function run(argv: readonly string[], env: Record<string, string>, place: Place = {}) {
   const [command, ...words] = [...(place.prefix ?? []), executable, ...argv];
   const child = spawn(defined(command), words, {
@@ -95,7 +95,7 @@ describe.skipIf(unavailable !== undefined)('the standalone executable', () => {
       expect(await run(['token', 'get'], all)).toEqual(first);
       expect(mints()).toBe(1);
       expect((await run(['token', 'list', '-o', 'json'], all)).stdout).toContain('"store":"keychain"');
-      // The library has to be a file to be loaded; it is nobody else's.
+      // A native module must be a file before it can be loaded. Only this user can read that file.
       const loaded = fs.readdirSync(all.TMPDIR as string).filter((name) => name.endsWith('.node'));
       expect(loaded).toHaveLength(1);
       expect(fs.statSync(path.join(all.TMPDIR as string, defined(loaded[0]))).mode & 0o777).toBe(0o600);

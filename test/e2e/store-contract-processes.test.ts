@@ -1,4 +1,4 @@
-// The suite for every store, each operation in a process of its own.
+// Runs the tests that every store has to pass, with each operation in a process of its own.
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { buildDriver, run } from '../helpers/driver.js';
 import { keyringSkipReason } from '../helpers/keyring.js';

@@ -9,8 +9,7 @@ import { COMMAND } from '../helpers/process.js';
 import { scene } from '../helpers/scene.js';
 import { foldersOf } from '../helpers/storm.js';
 
-// A store that is broken from the start: a token is printed all the same, a secret is not even made, and nothing that
-// is kept is lost.
+// The store is broken from the start. A token is still printed, no secret is created, and nothing that is stored gets lost.
 
 const VALUE = /^[a-z0-9]{32}\n$/;
 
@@ -29,12 +28,12 @@ function otherUserProblem(): string | undefined {
 }
 
 interface Fault {
-  /** What is done to the home folder, in which a token and the secret `ci` are kept. */
+  /** Breaks the store in a home folder that holds a token and the secret `ci`. */
   readonly spoil: (home: string) => void;
-  /** How the command is then run. */
+  /** The program that starts the command, if the fault needs one. */
   readonly prefix?: (home: string) => string[];
   readonly needs?: 'mount' | 'other user' | 'root';
-  /** Exit statuses of `secret create new --save`, `secret rotate ci` and `login --store file`. */
+  /** The exit statuses of `secret create new --save`, `secret rotate ci` and `login --store file`. */
   readonly create: number;
   readonly rotate: number;
   readonly login: number;
@@ -261,11 +260,11 @@ describe.each(Object.entries(FAULTS))('%s', (_name, { spoil, prefix, needs, ...s
           ? { status: 0, stdout: 'Secret new is saved in the file store.\n', exists: true }
           : { status: statuses.create, stdout: '', exists: false },
       );
-      // Two secrets are saved by now; it has to be said which one is meant.
+      // Two secrets are saved by now, so the alias must be given.
       const saved = { GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET_ALIAS: 'ci' };
       const rotated = await broken('secret rotate ci');
       expect(rotated.status, rotated.stderr).toBe(statuses.rotate);
-      // Where it could not be done, the old value still works, or the new one is kept and does.
+      // If the rotation failed, the old value still works, or the new one is saved and works.
       if (rotated.status !== 0) {
         const viaSaved = await broken('token get --fresh', saved);
         expect((await mintsFrom(secret)) || viaSaved.status === 0).toBe(true);

@@ -1,5 +1,5 @@
-// The keychain in every condition a machine may have it in: what is said, how soon, and that nothing is left
-// running. Each in a process of its own, because the worst of these conditions keep a process from ending.
+// Tests the keychain in every state that it may have on a machine: which message is printed, how soon, and that no process is left running. Each case
+// runs in a process of its own, because the worst of these states keep a process from ending.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -35,7 +35,7 @@ const READ: Step = { do: 'read', key: 'demo' };
 const REMOVE: Step = { do: 'remove', key: 'demo' };
 const HINT = 'graphcred login --store file';
 
-/** What a user waits at most, the start of a process on a busy machine included. */
+/** The longest that a user waits, including the start of a process on a busy machine. */
 const AT_ONCE_MS = 4_000;
 const SILENT_MS = 5_500;
 
@@ -65,11 +65,11 @@ async function attempt(world: World, steps: Step[], more: Partial<Job> = {}, bef
   return { ...ended, results: ended.stdout === '' ? undefined : JSON.parse(ended.stdout) };
 }
 
-/** Puts a record in place, as it lies there when the keychain was usable at some earlier time. */
+/** Creates a record, as it would be left from a time when the keychain could be used. */
 function plantRecord(world: World): void {
   const dir = path.join(world.home, 'state');
   fs.mkdirSync(dir, { mode: 0o700 });
-  // The file's name is the store's own affair, so the store makes it, with a keychain that works.
+  // Only the store knows the name of the file, so the store writes it, with a keychain that works.
   fs.cpSync(planted, dir, { recursive: true });
 }
 
@@ -95,7 +95,7 @@ const locked = {
   message: 'the OS keychain is locked',
   hint: expect.stringContaining('unlock it'),
 };
-/** Reading, writing and removing fail alike, and what needs no keychain works all the same. */
+/** Reading, writing and removing all fail in the same way. Operations that do not need the keychain still work. */
 const ALL: Step[] = [READ, WRITE, REMOVE, { do: 'find', key: 'demo' }, { do: 'list' }];
 const failing = (error: object) => [error, error, error, { value: RECORD }, { value: [RECORD] }];
 
@@ -198,10 +198,10 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
       const file = await attempt(keyring, [WRITE, READ], { store: 'file' });
       expect(file.results).toEqual([{ value: true }, { value: 'the value' }]);
       expect(itemsOf(keyring)).toEqual([]);
-      // What the keychain once held does not come back.
+      // A value that was in the keychain before does not appear again.
       const keychain = await attempt(keyring, [READ, { do: 'list' }, REMOVE]);
       expect(keychain.results).toEqual([{}, { value: [] }, { value: false }]);
-      // And the other way round.
+      // The same in the other direction: the value moves back from the file to the keychain.
       await attempt(keyring, [WRITE]);
       expect((await attempt(keyring, [READ, REMOVE], { store: 'file' })).results).toEqual([
         {},
@@ -240,8 +240,8 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
   it('falls silent between the question and the call: says so and ends itself', async () => {
     await withKeyring({}, async (keyring) => {
       await attempt(keyring, [WRITE]);
-      // The first connection, which asks whether the keychain is there, is passed on; the second one, which
-      // libsecret makes, is accepted and that is all.
+      // The first connection, which asks whether the keychain exists, is passed on. The second one, which libsecret opens, is accepted and never
+      // answered.
       const proxy = net.createServer((client) => {
         if (++connections > 1) return;
         const bus = net.connect(path.join(keyring.home, 'run/bus'));
@@ -253,7 +253,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
       proxy.listen(path.join(keyring.home, 'proxy'));
       await once(proxy, 'listening');
       const env = { ...keyring.env, DBUS_SESSION_BUS_ADDRESS: `unix:path=${keyring.home}/proxy` };
-      // What is not there to be read at once goes to libsecret too.
+      // If the value cannot be read at once, libsecret is asked too.
       const ended = await attempt({ ...keyring, env }, [REMOVE]);
       proxy.close();
       expect(connections).toBe(2);
@@ -268,8 +268,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
   });
 });
 
-// The paths of macOS and Windows as far as they go here: the same helper process, with the keychain of Linux
-// behind it.
+// These tests use the code for macOS and Windows on Linux: the same helper process, with the keychain of Linux.
 describe.skipIf(noKeychain !== undefined)('a keychain that only the helper process asks', () => {
   it.each<[NodeJS.Platform, number]>([
     ['darwin', 1],
@@ -332,7 +331,7 @@ describe.skipIf(noKeychain !== undefined)('a keychain that only the helper proce
 });
 
 describe.skipIf(displaySkipReason() !== undefined)('the keychain, locked, with a display', () => {
-  /** A keyring that holds the entry, and was locked afterwards. */
+  /** Runs the test with a keyring that has the entry and was locked afterwards. */
   async function withLocked(work: (keyring: Keyring) => Promise<void>): Promise<void> {
     await withKeyring({ display: true }, async (keyring) => {
       expect((await attempt(keyring, [WRITE])).results).toEqual([{ value: true }]);
@@ -469,7 +468,7 @@ function gdbus(world: World, ...args: string[]): string {
   });
 }
 
-/** Object paths of the items that the keychain holds for graphcred, seen without any code of ours. */
+/** Returns the object paths of graphcred's items in the keychain, found without graphcred's own code. */
 function itemsOf(world: World): string[] {
   const found = gdbus(
     world,
@@ -504,7 +503,7 @@ function commandOf(pid: number): string[] {
 }
 
 describe.skipIf(noKeychain !== undefined)('a value that another program put into the keychain', () => {
-  /** Stores a token, and then lets another program replace its value. */
+  /** Stores a token, and then replaces its value as another program would. */
   const replaced = (value: string) =>
     withKeyring({}, async (keyring) => {
       await attempt(keyring, [WRITE]);

@@ -25,7 +25,7 @@ afterEach(async () => {
   fs.rmSync(dir, { recursive: true, force: true });
 });
 
-/** A process that takes locks; `said` collects a plus for every time it had one, and `!` for an overlap. */
+/** Starts a process that takes locks. `said` collects a plus for each time it had one, and `!` for each time two processes had one. */
 function start(rounds: number | 'endless', holdMs: number, prefix: readonly string[] = []) {
   const words = [...prefix, process.execPath, driver.file, dir, String(rounds), String(holdMs)];
   const child = spawn(words[0] as string, words.slice(1), {
@@ -63,10 +63,10 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
     let holders = 0;
     while (kills < 120) {
       const before = taken();
-      // At any moment of the work: sometimes after progress, sometimes in the middle of it.
+      // The process is killed at a random time: sometimes between two locks, sometimes while it has one.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 100));
       if (before === 0) continue;
-      // Every other time the one who has the lock, as far as can be told.
+      // Every second time the process that has the lock is killed, if it can be found.
       const holder = kills % 2 === 0 ? running.findIndex(({ child }) => child.pid === witnessed()) : -1;
       const index = holder >= 0 ? holder : Math.floor(Math.random() * running.length);
       if (holder >= 0) holders++;
@@ -75,7 +75,7 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
       running[index] = start('endless', 3);
       all.push(running[index]);
     }
-    // The survivors go on.
+    // The other processes go on.
     const before = taken();
     await expect.poll(taken, { timeout: 10_000 }).toBeGreaterThan(before + 20);
     await Promise.all(running.map(({ child }) => kill(child)));
@@ -87,7 +87,7 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
       `lock: taken ${taken()} times by ${all.length} processes, ${kills} of them killed, ${holders} while they had it; no overlap`,
     );
 
-    // What the killed ones left is cleared away once it is old.
+    // The files that the killed processes left are removed once they are old.
     fs.rmSync(path.join(dir, 'endless.witness'), { force: true });
     const old = new Date(Date.now() - 2 * 3600_000);
     for (const name of fs.readdirSync(dir)) fs.utimesSync(path.join(dir, name), old, old);
@@ -98,7 +98,7 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
 
   it('passes to exactly one of twenty when its owner is found dead', { timeout: 60_000 }, async () => {
     const rounds = 60;
-    // A process that was there and is not any more.
+    // This process has ended, so its id belongs to no running process.
     const gone = spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' });
     await once(gone, 'close');
     for (let round = 0; round < rounds; round++) {
@@ -129,7 +129,7 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
   });
 
   it('is taken over from a zombie, which still answers to its number', async () => {
-    // The shell starts a holder and then becomes a program that never asks how the holder ended.
+    // The shell starts the process with the lock and then becomes a program that never collects its exit status, so it stays a zombie.
     const shell = spawn(
       'sh',
       [
@@ -174,7 +174,7 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
         .toBeLessThan(10_000);
       expect(tryLock(file)).toBeUndefined();
       await kill(holder.child);
-      // Nobody here can tell that it was killed, before its time is up.
+      // From here nobody can tell that the process was killed until its time is up.
       expect(tryLock(file)).toBeUndefined();
       age(31);
       expect(tryLock(file)).toBeDefined();

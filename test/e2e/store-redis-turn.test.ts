@@ -55,7 +55,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
     const redis = await startRedis();
     const sender = openRedis(redis.url);
     await sender.store.check();
-    // What a process that was killed leaves behind.
+    // This is what a killed process leaves behind.
     await redis.cli('SET', lockOf('one'), 'a dead process', 'PX', '3000');
     expect(await take(sender)).toBeDefined();
   });
@@ -105,7 +105,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
     const first = await take(minter);
     await first?.write(tokenRecord('one', 3600, { requestedAtMs: Date.now() }), new Sensitive('old'));
     await first?.release();
-    // A reader whose clock is an hour behind, and who wants nothing minted before now.
+    // The clock of this reader is an hour behind, and it accepts only tokens minted from now on.
     const now = () => Date.now() - 3_600_000;
     const reader = openRedis(url, { now });
     const startedAt = now();

@@ -10,8 +10,7 @@ import { COMMAND } from '../helpers/process.js';
 import { scene } from '../helpers/scene.js';
 import { foldersOf } from '../helpers/storm.js';
 
-// A store that breaks between the moment the server makes a token or a secret and the moment it is kept: it exists
-// nowhere else then, and is printed.
+// The store breaks after the server has created a token or a secret, and before it is stored. It would be lost, so it is printed.
 
 describe('between the moment the server makes it and the moment it is kept', () => {
   const REQUESTS = {
@@ -19,7 +18,7 @@ describe('between the moment the server makes it and the moment it is kept', () 
     create: /CREATE SECRET/,
   };
 
-  /** The command line while the store breaks in that moment. */
+  /** Runs the command line, and breaks the store at that time. */
   async function breaking(
     home: string,
     line: string,
@@ -81,7 +80,7 @@ describe('between the moment the server makes it and the moment it is kept', () 
     async (times) => {
       const home = temporaryHome();
       const { stateDir } = foldersOf(home);
-      // The gate counts each secret that is made; the first is made here.
+      // The gate counts each secret that is created. The first one is created here.
       const block = () => {
         fs.renameSync(stateDir, `${stateDir}.aside`);
         fs.writeFileSync(stateDir, 'in the way');
@@ -174,7 +173,7 @@ describe('between the moment the server makes it and the moment it is kept', () 
       'falls silent after it said it was there: %s',
       async (line) => {
         await withKeyring({ state: 'unlocked' }, async (keyring) => {
-          // From the moment on only the question whether the keychain is there is passed on, not what libsecret says.
+          // From that time on, the bus still answers whether the keychain exists, but it does not answer libsecret.
           let silent = false;
           let asked = 0;
           const proxy = net.createServer((client) => {

@@ -9,7 +9,7 @@ import { sandboxFor, start } from '../helpers/process.js';
 import { DEEP } from '../helpers/property.js';
 import { expectReadable, foldersOf, leftOver, randomFrom, seedFor, storm } from '../helpers/storm.js';
 
-// The contract allows a killed process to delay the next one by 5 s; a busy machine gets three times that.
+// The contract allows a killed process to delay the next one by 5 s. On a busy machine it may take three times as long.
 const DELAY_MS = 15_000;
 const MINUTES = 60_000;
 
@@ -47,7 +47,7 @@ async function survives(home: string, kills: number, made: Awaited<ReturnType<ty
       lines: LINES,
       longestMs: 900,
     });
-    // Those that were left alone have done what they were asked for.
+    // The processes that were not killed have succeeded.
     expect(finished.filter(({ status }) => status !== 0)).toEqual([]);
     expectReadable(home);
     const { stateDir } = foldersOf(home);
@@ -57,7 +57,7 @@ async function survives(home: string, kills: number, made: Awaited<ReturnType<ty
       expect(lock, `${name} is free at once`).toBeDefined();
       lock?.release();
     }
-    // What is kept here works, right after the kill and without the password.
+    // The saved secret works right after the kill, without the password.
     const fresh = await run('token get --fresh', savedOnly);
     expect(fresh, `round ${round}`).toMatchObject({ status: 0 });
     expect(await works(fresh.stdout.trim())).toBe(true);
@@ -71,7 +71,7 @@ async function survives(home: string, kills: number, made: Awaited<ReturnType<ty
     expect(performance.now() - started, line).toBeLessThan(DELAY_MS);
     expect({ status, works: await works(stdout.trim()) }).toEqual({ status: 0, works: true });
   }
-  // The last of these has written, and so has cleared away what the killed ones left.
+  // The last of these commands has written to the store, and so has removed what the killed processes left.
   expect(leftOver(home)).toEqual([]);
   const listed = await run('secret list -o json');
   expect(JSON.parse(listed.stdout).secrets.map(({ alias }: { alias: string }) => alias)).toEqual(['ci']);

@@ -8,7 +8,7 @@ import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
 import { sandboxFor, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python, type Terminal } from '../helpers/terminal.js';
 
-/** Everything in a home, with the files' texts; but for the version of the server, which is remembered for a day. */
+/** Returns the text of every file in a home, except the server cache, which stores the version for a day. */
 function filesIn(home: string): Record<string, string> {
   const files = fs
     .readdirSync(home, { recursive: true, withFileTypes: true })
@@ -23,7 +23,7 @@ function filesIn(home: string): Record<string, string> {
 
 const CONFIG = '.config/graphcred/config.json';
 
-/** A sandbox whose address is known, and nothing else: user, password and profile are asked for. */
+/** Starts a sandbox and sets only its address, so that user, password and profile are asked for. */
 async function somewhere(more: Record<string, string> = {}) {
   const home = temporaryHome();
   const { env, sandbox } = await sandboxFor(home);
@@ -44,7 +44,7 @@ const QUESTIONS: readonly Step[] = [
 
 const PASSWORD: Step = ['Keep the password', '\r'];
 
-/** With no keychain in these homes there is one question more. */
+/** These homes have no keychain, so one more question is asked. */
 const WHERE: Step = ['Where to keep secrets and tokens instead', '\r'];
 const ALL = [...QUESTIONS.slice(0, 4), WHERE, ...QUESTIONS.slice(4)];
 

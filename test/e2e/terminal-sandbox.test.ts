@@ -9,7 +9,7 @@ import { start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 describe.skipIf(!python)('a command beside a sandbox, on a terminal', () => {
-  /** `script` runs in a folder of its own, where it leaves its traces. */
+  /** Runs `script` in a folder of its own, into which it writes files for the test. */
   function beside(script: string) {
     const cwd = temporaryHome();
     const words = ['sandbox', '--', 'sh', '-c', script];
@@ -22,7 +22,7 @@ describe.skipIf(!python)('a command beside a sandbox, on a terminal', () => {
     const { cwd, terminal, trace } = beside(`trap 'echo HUP >> trace; exit 9' HUP; exec 2> errors; ${LOOP}`);
     await terminal.see('ready');
     terminal.close();
-    // A shell calls that 129; an abort would be -6.
+    // Status -1 means that the process ended by SIGHUP, as it should. An abort would be -6.
     expect((await terminal.ended).status).toBe(-1);
     expect(trace()).toMatch(/^HUP\n/);
     expect(fs.readdirSync(cwd).sort()).toEqual(['errors', 'trace']);
@@ -42,7 +42,7 @@ describe.skipIf(!python)('a command beside a sandbox, on a terminal', () => {
     await terminal.see('ready');
     terminal.type(KEYS.ctrlC);
     await terminal.see('INT');
-    // A second one would have been passed on before this.
+    // A second signal would have been passed on before this one.
     terminal.signal('SIGTERM');
     const { status, screen, restored } = await terminal.ended;
     expect({ status, restored }).toEqual({ status: 7, restored: true });

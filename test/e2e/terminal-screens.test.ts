@@ -6,16 +6,15 @@ import { sandboxFor, start } from '../helpers/process.js';
 import { type Ended, KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 /**
- * What a person sees, command by command: each screen is a text file in screens/, drawn by a terminal emulator.
- * After a change that is meant, `npx vitest run test/e2e/terminal-screens.test.ts -u` draws them anew; read the
- * difference as a person would.
+ * The screens that a person sees, command by command. Each is a text file in screens/, drawn by a terminal emulator. After an intended change, `npx
+ * vitest run test/e2e/terminal-screens.test.ts -u` writes them again; read the difference as a person would.
  */
 const SCREENS = path.resolve('test/e2e/screens');
 
-/** The name of a home, wherever the end of a line falls in it. */
+/** Matches the name of a home, even if a line wraps inside it. */
 const HOME = new RegExp(`${[...'graphcred-test-'].join('\\n?')}(?:\\n?\\w){6}`, 'g');
 
-/** The same screen whenever and wherever it is drawn. Every replacement is as long as what it replaces. */
+/** Replaces what differs between two runs. Each replacement has the length of the text it replaces. */
 function constant(screen: string): string {
   return screen
     .replace(HOME, (name) => name.replace(/\w(?=(?:\n?\w){0,5}$)/g, 'X'))
@@ -30,14 +29,14 @@ function constant(screen: string): string {
 interface Film {
   readonly name: string;
   readonly argv: readonly string[];
-  /** What is waited for, and the keys that are pressed then. */
+  /** For each step, the text to wait for and the keys to press then. */
   readonly steps?: readonly (readonly [see: string | RegExp, keys: string, shown?: string])[];
   readonly env: Readonly<Record<string, string>>;
   readonly columns?: number;
   readonly cwd?: string;
 }
 
-/** Runs it, and compares the screens at each question and at the end with the file. */
+/** Runs the command, and compares the screens at each question and at the end with the file. */
 async function film({ name, argv, steps = [], env, columns = 80, cwd }: Film): Promise<Ended> {
   const terminal = onTerminal(argv, { env, columns, ...(cwd !== undefined && { cwd }) });
   const shots = [`$ graphcred ${argv.join(' ')}`];
@@ -53,12 +52,12 @@ async function film({ name, argv, steps = [], env, columns = 80, cwd }: Film): P
   return ended;
 }
 
-/** The screens were drawn with a home of this length; a longer path would wrap elsewhere. */
+/** The stored screens used a home of this length. A longer path would wrap elsewhere. */
 const TMP = '/tmp';
 const noTmp = fs.existsSync(TMP) ? undefined : `the screens are skipped: this machine has no ${TMP}`;
 if (noTmp) console.log(noTmp);
 
-/** A home whose path is equally long everywhere, a sandbox, and a store that keeps. Lives end in 23 days. */
+/** Creates a home whose path has the same length everywhere, and a sandbox, and chooses the file store. Tokens expire in 23 days. */
 async function world(options: SandboxOptions = {}) {
   const home = fs.mkdtempSync(path.join(TMP, 'graphcred-test-'));
   onTestFinished(() => fs.rmSync(home, { recursive: true, force: true }));

@@ -7,12 +7,12 @@ import { COMMAND, standaloneSkipReason } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 /**
- * One person's session, from the first login to the last profile, at two widths, with and without colour. The whole
- * screen is a text file in screens/; after a change that is meant, run this file with -u and read the difference.
+ * One person's session, from the first login to the last profile, with two widths, with and without colour. The whole screen is a text file in
+ * screens/. After an intended change, run this file with -u and read the difference.
  */
 const SCREENS = path.resolve('test/e2e/screens');
 
-/** The same screen whenever it is drawn. Every replacement is as long as what it replaces. */
+/** Replaces what differs between two runs. Each replacement has the length of the text it replaces. */
 function constant(screen: string): string {
   return screen
     .replace(/\b[a-z0-9]{3}\*{4}[a-z0-9]{3}\b/g, 'xxx****xxx')
@@ -45,27 +45,27 @@ const SECOND_LOGIN: readonly Step[] = [
   ['Name of a secret', 'nightly\r'],
   ['Make social the default', 'n\r'],
 ];
-/** A config file without profiles, so nothing says which of the saved secrets is meant. */
+/** This config file has no profiles, so it does not say which of the saved secrets to use. */
 const NO_PROFILE = '--config empty.json --graph social';
 
 const SESSION: readonly (readonly [command: string, ...steps: Step[]])[] = [
-  // 1: log in once
+  // Step 1: log in once.
   ['graphcred login --store file', ...LOGIN],
   ['graphcred token list'],
   ['graphcred login', ...SECOND_LOGIN],
-  // 2 and 3: profiles, status
+  // Steps 2 and 3: profiles and status.
   ['graphcred profile list'],
   ['graphcred profile use social'],
   ['graphcred status'],
   ['graphcred -p default status --offline'],
-  // 4: which secret
+  // Step 4: choose a secret.
   ['graphcred secret create other --save'],
   ['graphcred secret list'],
   [`graphcred token get ${NO_PROFILE}`],
   [`graphcred token get ${NO_PROFILE} --secret-alias other | wc -c`],
   ['graphcred secret rotate nightly'],
   ['graphcred status | grep credential'],
-  // 5 and 6: habits, help
+  // Steps 5 and 6: habits from other tools, and help.
   ['graphcred | head -5'],
   ['graphcred profile ls --json'],
   ['graphcred login prod'],
@@ -74,13 +74,13 @@ const SESSION: readonly (readonly [command: string, ...steps: Step[]])[] = [
   ['graphcred profile use d\t'],
   ['graphcred help logout'],
   ['graphcred help help'],
-  // 7: long work
+  // Step 7: a long operation.
   ['for n in 1 2 3; do graphcred secret create -p social -q > /dev/null; done'],
   ['graphcred secret prune -p social', [/Drop these/, 'y\r'], ['dropping secret 2 of 3', KEYS.ctrlC]],
-  // 8: words
+  // Step 8: error messages.
   ['GRAPHCRED_SECRET= graphcred token get --config empty.json --no-input -u alice'],
   ['graphcred status --config empty.json --host https://127.0.0.1'],
-  // 2 again, and the end
+  // Step 2 again, and the end of the session.
   ['graphcred profile rm social', [/Remove/, 'y\r']],
   ['graphcred logout'],
   ['graphcred status'],

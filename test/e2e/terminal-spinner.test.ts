@@ -10,7 +10,7 @@ import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 const SLOW: Fault = { action: 'delay', ms: 1000, times: 1 };
 const NEVER: Fault = { action: 'delay', ms: 600_000 };
-/** Listens, and lets nobody in: the queue is full. Prints its port. */
+/** This program listens, but accepts no connection, because its queue is full. It prints its port. */
 const DEAF = `
 import socket, time
 server = socket.socket()
@@ -134,7 +134,7 @@ test.skipIf(standaloneSkipReason)(
     const warm = await start(['token', 'get'], { ...kept, NODE_OPTIONS: `--require ${list}` }).ended;
     expect(warm).toMatchObject({ status: 0, stderr: '' });
     const files = fs.readFileSync(loaded, 'utf8').split('\n');
-    // The one word that only this code and that of the colours has in it.
+    // Only the code of the spinner and of the colours contains this word.
     const told = (file: string) => fs.readFileSync(file, 'utf8').includes('dumb');
     const dist = path.resolve('dist/cli');
     expect(fs.readdirSync(dist).some((file) => told(path.join(dist, file)))).toBe(true);

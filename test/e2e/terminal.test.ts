@@ -39,7 +39,7 @@ describe.skipIf(!python)('on a terminal', () => {
       terminal.type(`${words}\r`);
     }
     expect(await terminal.ended).toMatchObject({ status });
-    // Where nobody can be asked it stays an error that names the flag.
+    // If no person can be asked, a missing graph is still an error that names the flag.
     const { GRAPHCRED_GRAPH: _graph, ...known } = env;
     expect(await start([...argv, ...NOTHING_KEPT], known).ended).toMatchObject({
       status: 2,
@@ -121,7 +121,7 @@ describe.skipIf(!python)('on a terminal', () => {
     };
     await Promise.all([create('one'), create('two')]);
     expect(await answered('n')).toMatchObject({ status: 130, stdout: '' });
-    // Enter alone is no.
+    // Enter alone means no.
     expect(await answered('')).toMatchObject({ status: 130, stdout: '' });
     expect(await answered('y')).toMatchObject({ status: 0, stdout: 'Dropped: one, two\n' });
     await Promise.all([create('one'), create('two')]);
@@ -183,7 +183,7 @@ describe.skipIf(!python)('on a terminal', () => {
       const { terminal, secrets } = await asked();
       terminal.type(key);
       const { status, stdout, screen, restored, cursorShown } = await terminal.ended;
-      // exec says 125 of whatever kept the command from running.
+      // `exec` exits with 125 for every error before the command runs.
       expect(status).toBe(argv[0] === 'exec' ? 125 : 130);
       expect({ stdout, restored, cursorShown }).toEqual({ stdout: '', restored: true, cursorShown: true });
       expect(screen).toContain('graphcred: Cancelled.');

@@ -1,4 +1,4 @@
-// token list with a keychain. Everything else about it: test/cli/token-list.test.ts.
+// Tests `token list` with a keychain. Everything else about it is tested in test/cli/token-list.test.ts.
 import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';

@@ -1,4 +1,4 @@
-// The workflows of .github: what they may do, and their shell steps, run as the runner runs them.
+// Tests the workflows of .github: their permissions, and their shell steps, which are run as the runner runs them.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -33,14 +33,14 @@ const read = (name: string) => defaultLoaders['.yaml'](name, text(name)) as Work
 const [ci, release] = [read('ci.yml'), read('release.yml')];
 const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { version: string };
 
-/** The shell of a step. */
+/** Returns the shell script of a step. */
 function script(workflow: Workflow, job: string, name: string): string {
   const step = workflow.jobs[job]?.steps?.find((one) => one.name === name);
   if (step?.run === undefined) throw new Error(`${job} has no step ${name}`);
   return step.run;
 }
 
-/** Runs it as `shell: bash` does, with these programs before all others. */
+/** Runs a script as `shell: bash` does, with these programs first on the PATH. */
 async function bash(
   run: string,
   cwd: string,
@@ -73,7 +73,7 @@ function git(cwd: string, ...words: string[]): string {
   return execFileSync('git', [...name, ...words], { cwd, encoding: 'utf8' }).trim();
 }
 
-/** A repository with a version, its section in the changelog, and one commit. */
+/** Creates a repository with a version, a section for it in the changelog, and one commit. */
 function repository(changelog: string): string {
   const folder = temporaryHome();
   fs.writeFileSync(path.join(folder, 'package.json'), '{"version":"1.2.3"}');
@@ -156,7 +156,7 @@ describe('the steps of ci.yml', () => {
       folder,
       { GITHUB_OUTPUT: output },
       {
-        // Its process id, so that it can be ended.
+        // The program writes down its process id, so that the test can end it.
         node: `echo $$ >> '${folder}/pid'; exec '${process.execPath}' "$@"`,
       },
     );
@@ -186,7 +186,7 @@ describe('the steps of ci.yml', () => {
       await withKeyring({ state: 'unlocked' }, async ({ env }) => {
         expect(await bash(run, process.cwd(), env)).toMatchObject({ status: 0 });
       });
-      // Without a keychain it fails, so that it cannot pass by accident.
+      // Without a keychain the step fails, so it cannot pass by accident.
       expect((await bash(run, process.cwd())).status).not.toBe(0);
     },
   );
@@ -302,7 +302,7 @@ describe('the steps of release.yml', () => {
       NODE_AUTH_TOKEN: 'npm_0123456789',
       VERSION: '1.2.3',
     };
-    // Provenance can only be had on a runner of GitHub.
+    // npm can create provenance only on a runner of GitHub.
     const npm = `exec '${execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim()}' "\${@/--provenance/--no-provenance}"`;
     const { status, stdout, stderr } = await bash(
       script(release, 'npm', 'Publish with provenance'),
@@ -321,7 +321,7 @@ describe('the steps of release.yml', () => {
     git(origin, 'init', '-q', '--bare');
     git(folder, 'remote', 'add', 'origin', origin);
     git(folder, 'push', '-q', 'origin', 'HEAD:main');
-    // The major tag of an earlier release is moved.
+    // The major tag of an earlier release is moved to this one.
     git(folder, 'push', '-q', 'origin', 'HEAD:refs/tags/v1');
     fs.mkdirSync(path.join(folder, 'dist/action'), { recursive: true });
     fs.writeFileSync(path.join(folder, 'dist/action/main.cjs'), 'main');

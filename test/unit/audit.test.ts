@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 
-/** The script with an npm that answers so. */
+/** Runs the script with an npm that gives this answer. */
 function audit(answer: string) {
   const folder = temporaryHome();
   fs.writeFileSync(path.join(folder, 'answer'), answer);

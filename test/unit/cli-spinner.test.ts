@@ -28,7 +28,7 @@ function onScreen({ isTTY = true, columns = 80, env = {} as Record<string, strin
   return {
     report,
     spinner,
-    /** What was written since the last call. */
+    /** Returns what was written since the last call. */
     news: () => {
       const news = written;
       written = '';
@@ -76,7 +76,7 @@ test('waits that follow each other at once count as one', () => {
     expect(news().includes(TEXT)).toBe(n === 2);
     spinner.stop();
   }
-  // Somebody was asked something meanwhile: that was no waiting for the server.
+  // A question was shown meanwhile, so this time was not spent waiting for the server.
   vi.advanceTimersByTime(5000);
   news();
   spinner.start(TEXT);

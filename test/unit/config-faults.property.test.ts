@@ -11,7 +11,7 @@ import { temporaryHome } from '../helpers/cli.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 
 type Draw = fc.GeneratorValue;
-/** Written in this order; a table within is a Map, too. */
+/** The entries are written in this order. A table inside a table is also a Map. */
 type Table = Map<string, unknown>;
 
 const ODD = [
@@ -89,7 +89,7 @@ function settings(draw: Draw): Table {
   return tls.size > 0 || yes(draw) ? putting(table, 'tls', tls, draw) : table;
 }
 
-/** Settings with one fault, and the path to it from there. */
+/** Draws settings with one error, and returns the path to the error. */
 function faulty(draw: Draw, top: boolean): [Table, string[]] {
   const table = settings(draw);
   const own = top ? ['tls', 'profiles', 'defaultProfile'] : ['tls'];
@@ -110,7 +110,7 @@ function faulty(draw: Draw, top: boolean): [Table, string[]] {
   return [putting(table, key, one(draw, ...bad), draw), [key]];
 }
 
-/** A config file with at most one fault, and the path to that. */
+/** Draws a config file with at most one error, and returns the path to the error. */
 function configFile(draw: Draw): [Table, string[] | undefined] {
   let profiles: Table = new Map();
   for (const name of draw(() => fc.subarray(NAMES, { maxLength: 4 })))
@@ -158,7 +158,7 @@ function configFile(draw: Draw): [Table, string[] | undefined] {
   return [withProfiles(), undefined];
 }
 
-/** What JSON and YAML both read as this text. */
+/** Quotes a text so that JSON and YAML read it in the same way. */
 function quoted(text: string, ascii: boolean): string {
   const spell = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   const hidden = ascii ? /[^ -~]/g : /[\p{C}\p{Z}\ud800-\udfff]/gu;
@@ -167,7 +167,7 @@ function quoted(text: string, ascii: boolean): string {
   );
 }
 
-/** Writes a file in one of the many ways there are, and remembers the line of every key. */
+/** Writes the file in one of many possible styles, and records the line of every key. */
 function written(file: Table, yaml: boolean, draw: Draw) {
   let text = '';
   const lines = new Map<string, number>();
@@ -175,7 +175,7 @@ function written(file: Table, yaml: boolean, draw: Draw) {
   const add = (more: string) => {
     text += more;
   };
-  /** Within brackets, where a line may end anywhere. */
+  /** Inside brackets a line may end anywhere. */
   const flow = (value: unknown, path: readonly string[], margin: string) => {
     const gap = () => add(one(draw, '', ' ', `\n${margin}`));
     const items = value instanceof Map ? [...value] : Array.isArray(value) ? [...value.entries()] : undefined;
@@ -230,7 +230,7 @@ function written(file: Table, yaml: boolean, draw: Draw) {
   return { text, line: (path: readonly string[]) => lines.get(JSON.stringify(path)) };
 }
 
-/** Takes the names of a path off the front of a text; what cannot stand there as it is has to be in quotes. */
+/** Removes the names of a path from the beginning of a text. A name that cannot be written plainly has to be in quotes. */
 function withoutPath(text: string, path: readonly string[]): string {
   let rest = text;
   for (const [at, name] of path.entries()) {
@@ -274,7 +274,7 @@ test(
           expect(withoutPath(message.slice(where.length), path)).toMatch(/^ (is|has|does) [\w ,]+\.$/);
         },
       ),
-      // Shrinking what was drawn step by step takes for ever; the text in the failure tells enough.
+      // Shrinking a drawn file takes too long, and the text in the failure is enough to find the error.
       { ...RUNS, endOnFailure: true },
     );
   },

@@ -6,7 +6,7 @@ import { temporaryHome } from '../helpers/cli.js';
 
 const UID = 1000;
 
-/** Whether a config file with these owner and mode counts without having been approved. */
+/** Whether a config file with this owner and mode is trusted without approval. */
 const trusted = (place: 'home' | 'project', stat: { uid: number; mode: number }, uid?: number) =>
   isTrusted({
     location: { path: '/home/ada/.graphcredrc', place },

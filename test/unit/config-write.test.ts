@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { type WithLock, writeProfile } from '../../src/config/write.js';
 import { temporaryHome } from '../helpers/cli.js';
 
-/** Only one process writes here. */
+/** Only this process writes, so no lock is needed. */
 const now: WithLock = async (_lock, work) => work();
 const read = (file: string) => JSON.parse(fs.readFileSync(file, 'utf8'));
 

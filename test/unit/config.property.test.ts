@@ -8,7 +8,7 @@ import { createSecretStatement, dropSecretStatement, useGraph } from '../../src/
 import { GraphException } from '../../src/index.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 
-/** What was thrown, which must be a refusal with one of these codes; undefined when nothing was. */
+/** Returns the error, which must have one of these codes; undefined when there was none. */
 async function refusal(work: () => unknown, ...codes: string[]): Promise<GraphException | undefined> {
   try {
     await work();
@@ -114,7 +114,7 @@ describe('config files', () => {
   );
   const name = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,20}$/);
 
-  /** `tls.ca` is written `tls: { ca: … }`. */
+  /** Turns `tls.ca` into `tls: { ca: … }`. */
   function nested(flat: Record<string, unknown>): Record<string, unknown> {
     const tls: Record<string, unknown> = {};
     const written: Record<string, unknown> = {};
@@ -141,7 +141,7 @@ describe('config files', () => {
             profiles: Object.fromEntries(entries.map(([key, flat]) => [key, nested(flat)])),
           };
           const text = JSON.stringify(data, null, 2);
-          // Every JSON text is YAML too; a comment in front keeps it from being read as JSON.
+          // Every JSON text is also valid YAML. A comment in front prevents that it is read as JSON.
           const forms = [
             ['/x/.graphcredrc.json', text],
             ['/x/.graphcredrc.yaml', `# a comment\n${text}`],

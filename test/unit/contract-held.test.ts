@@ -1,12 +1,12 @@
-// Every promise and every name that users may rely on has a test. `// holds: C2.7, C2.8` above a test says which
-// promises of docs/contract.md it holds.
+// Checks that every promise and every name that users may rely on has a test. A comment `// holds: C2.7, C2.8` above a test names the promises of
+// docs/contract.md that it tests.
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { EXITS } from '../../src/cli/output/exit-codes.js';
 import { SETTINGS } from '../../src/config/keys.js';
 
-/** Promises that no test can hold, each with the reason. */
+/** The promises that cannot be tested, each with the reason. */
 const NOT_HELD: Readonly<Record<string, string>> = {};
 
 const FILES = fs
@@ -15,10 +15,10 @@ const FILES = fs
   .map((name) => ({ name, text: fs.readFileSync(`test/${name}`, 'utf8') }));
 const ALL = FILES.map(({ text }) => text).join('\n');
 
-/** The promises of a page, by their numbers. */
+/** Returns the numbers of all promises in a page. */
 const promisesIn = (page: string) => [...page.matchAll(/\*\*(C\d+\.\d+)\*\*/g)].map(([, id]) => id as string);
 
-/** The promises that the comments of a test file name. A comment counts only directly above a test. */
+/** Returns the promises that the comments of a test file name. A comment counts only directly above a test. */
 function heldBy(text: string): { held: string[]; astray: string[] } {
   const lines = text.split('\n');
   const found = { held: [] as string[], astray: [] as string[] };
@@ -58,7 +58,7 @@ describe('docs/contract.md', () => {
   });
 });
 
-/** Names that a file of tests has to speak of, as a whole word with this around it. */
+/** Returns the names that no test contains as a whole word with these characters around it. */
 const without = (names: readonly string[], around: (name: string) => RegExp) =>
   [...new Set(names)].filter((name) => !around(name).test(ALL));
 
@@ -99,7 +99,7 @@ describe('what users may rely on is in a test:', () => {
   });
 
   test('each public name of the library, and each of its members', () => {
-    // The page is made from the code, and that it is up to date is a test of its own.
+    // The page is made from the code, and another test checks that it is up to date.
     const page = fs.readFileSync('docs/library.md', 'utf8');
     const methods = [...page.matchAll(/^### (\w+)$/gm)].map(([, name]) => name as string);
     const fields = [...page.matchAll(/^\| `(\w+)[?:(]/gm)].map(([, name]) => name as string);

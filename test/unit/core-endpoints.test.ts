@@ -72,7 +72,7 @@ describe('the pair of base URLs', () => {
   const REST = 'http://127.0.0.1:9000';
   const SERVICE = 'http://127.0.0.1:14240';
 
-  // Service URL, REST URL on 3.x, REST URL on 4.x.
+  // The columns are the GSQL server's URL, the REST server's URL on 3.x, and the REST server's URL on 4.x.
   // holds: C3.7
   test.each<[name: string, Endpoints, service: string, on3: string, on4: string]>([
     ['nothing', {}, SERVICE, REST, `${SERVICE}/restpp`],

@@ -104,7 +104,7 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
     'URL-encoded base64': (value) => encodeURIComponent(base64(value)),
     'entities of a URL-encoded value': (value) => decimal(percent(value)),
   };
-  /** Nothing that can be seen is added. Of values that are mostly blanks this leaves too little to find. */
+  /** Forms that add only invisible characters to a value. If the value is mostly blanks, too little of it is left to find. */
   const SPLIT: typeof FORMS = {
     'a line break in the middle': (value) => `${value.slice(0, 5)}\n${value.slice(5)}`,
     'invisible characters between the letters': (value) => [...value].join('\u200b'),

@@ -29,7 +29,7 @@ test('no fence of the pages escapes the search for blocks', () => {
 });
 
 test.each(Object.entries(RUN_BY))('%s reads the pages whose blocks it runs', (file, names) => {
-  // The blocks themselves are counted where they run; what clients/ runs depends on programs that are not always there.
+  // The blocks are counted where they run. The blocks that clients/ runs depend on programs that may be missing.
   const text = fs.readFileSync(file, 'utf8');
   if (!file.startsWith('test/clients/')) expect(text).toContain(`unused(RUN_BY['${file}'])`);
   const sources = `${text}${fs.readFileSync('test/clients/with-token.ts', 'utf8')}`;

@@ -28,7 +28,8 @@ const SHELLS: readonly Shell[] = [
 const isThere = ({ program }: Shell) =>
   (process.env.PATH ?? '').split(path.delimiter).some((folder) => fs.existsSync(path.join(folder, program)));
 
-// Everything a shell could act on, often; and any character but the zero byte, which no variable can hold.
+// These values often contain characters that a shell interprets, and may contain any other character except the zero byte, which no variable can
+// hold.
 const special = fc.constantFrom(
   ...'\'"\\$`!*?~#&|;<>(){}[]= \t\n\r%^',
   '$(touch x)',
@@ -53,7 +54,7 @@ describe.each(SHELLS)('$program $args', (shell) => {
   test.skipIf(!there)(
     'gets back every value that was written as an assignment',
     () => {
-      // PowerShell insists on the ending, and takes a file for UTF-8 only with the mark in front.
+      // PowerShell requires this ending, and reads a file as UTF-8 only if it starts with a byte order mark.
       const file = path.join(temporaryHome(), 'script.ps1');
       const show =
         shell.syntax === 'powershell'

@@ -8,7 +8,7 @@ type Locked = Record<string, unknown>;
 
 const SUM = 'sha512-AAAA';
 
-/** The script's words about a project with these packages. */
+/** Returns what the script prints about a project with these packages. */
 function look(packages: Record<string, Locked>, licences: Record<string, unknown> = {}, scripts = {}) {
   const root = temporaryHome();
   fs.writeFileSync(path.join(root, 'package.json'), JSON.stringify({ name: 'x', scripts }));

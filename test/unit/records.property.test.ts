@@ -43,7 +43,7 @@ const infoValue = fc.oneof(text, fc.constant(null), fc.double({ noNaN: true, noD
 const record = fc
   .record({
     kind: fc.constantFrom('token', 'secret', 'password'),
-    // Halves of surrogate pairs too: a key is whatever the settings say.
+    // A key may contain any text that a setting can hold, even half of a surrogate pair.
     key: fc.oneof(
       text,
       fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((n) => String.fromCharCode(n)) }),
@@ -65,7 +65,7 @@ function empty(): void {
   fs.rmSync(stateDir, { recursive: true, force: true });
 }
 
-/** One byte changed, the rest cut off, bytes put in, a piece doubled, or something else altogether. */
+/** One byte is changed, the rest is cut off, bytes are inserted, a piece is doubled, or the whole text is replaced. */
 const damage = fc.oneof(
   fc.tuple(fc.constant('flip'), fc.nat(), fc.integer({ min: 1, max: 255 })),
   fc.tuple(fc.constant('cut'), fc.nat(), fc.constant(0)),

@@ -27,7 +27,7 @@ const SERVERS = { restUrl: 'http://127.0.0.1:9000', gsqlUrl: 'http://127.0.0.1:1
 const NOW = 1_700_000_000;
 const replyOf = (body: string, status = 200): HttpReply => ({ status, headers: {}, body, timeUnix: NOW });
 
-/** The refusal, else what came back. Anything else that is thrown fails the test. */
+/** Returns the value, or the error with which the call was refused. Any other exception fails the test. */
 async function outcome<T>(work: () => T | Promise<T>): Promise<{ value: T } | { refused: GraphException }> {
   try {
     return { value: await work() };
@@ -92,7 +92,7 @@ describe('GSQL texts', () => {
     ),
     fc.string({ unit: 'binary' }),
   );
-  // Without a good many of these hardly a text would be taken for a list.
+  // Lists are drawn often, because a random text is hardly ever read as a list.
   const list = fc
     .array(entry, { maxLength: 3 })
     .map((secrets) =>
@@ -162,7 +162,7 @@ describe('answers to calls', () => {
     fc.constant('<html><body>Bad Gateway</body></html>'),
   );
   const status = fc.constantFrom(200, 200, 200, 200, 201, 400, 401, 403, 404, 409, 429, 500);
-  // Without these hardly an answer would be taken for one.
+  // Answers with a token are drawn often, because a random text is hardly ever read as one.
   const granted = fc
     .record({
       error: fc.constantFrom(false, 'false', ''),

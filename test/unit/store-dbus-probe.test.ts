@@ -32,7 +32,7 @@ describe('where the session bus is', () => {
   });
 });
 
-/** What the imitated bus says to a call; `undefined` is silence. */
+/** The imitated bus's answer to each call; `undefined` means that it does not answer. */
 interface Script {
   readonly auth?: string;
   readonly alias?: (call: number) => Reply | undefined;
@@ -45,7 +45,7 @@ type Part = string | number | Buffer;
 type Reply =
   | { readonly sig: 's' | 'v'; readonly body: string | boolean }
   | { readonly error: string }
-  /** Strings and byte arrays with their length before them, and lengths; each at a multiple of 4. */
+  /** The parts are strings and byte arrays with their length before them, and lengths, each at a multiple of 4. */
   | { readonly parts: readonly Part[] };
 
 const UNLOCKED: Reply = { sig: 'v', body: false };
@@ -80,11 +80,11 @@ async function listen(where: string, onSocket: (socket: net.Socket) => void): Pr
 
 interface Manner {
   readonly bigEndian?: boolean;
-  /** Sends byte by byte. */
+  /** Whether the answer is sent byte by byte. */
   readonly slowly?: boolean;
 }
 
-/** A bus that follows the script; counts how often it was asked for the default collection. */
+/** Starts a bus that follows the script, and counts how often it was asked for the default collection. */
 async function fakeBus(where: string, script: Script, { bigEndian = false, slowly = false }: Manner = {}) {
   const seen = { aliasCalls: 0, text: '' };
   await listen(where, (socket) => {
@@ -118,7 +118,7 @@ async function fakeBus(where: string, script: Script, { bigEndian = false, slowl
         seen.text += call;
         if (call.includes('Hello')) {
           send(encode(serial, { sig: 's', body: ':1.7' }, bigEndian));
-          // A signal that answers nothing.
+          // This signal is not the answer to a call.
           send(encode(undefined, { sig: 's', body: ':1.7' }, bigEndian));
         } else {
           const reply = call.includes('ReadAlias')
@@ -138,7 +138,7 @@ async function fakeBus(where: string, script: Script, { bigEndian = false, slowl
   return seen;
 }
 
-/** A reply, or a signal when it answers no call, in either byte order. */
+/** Encodes a reply, or a signal if it answers no call, in either byte order. */
 function encode(replyTo: number | undefined, reply: Reply, bigEndian: boolean): Buffer {
   const u32 = (value: number) => {
     const bytes = Buffer.alloc(4);
@@ -272,7 +272,7 @@ describe('the probe', () => {
 
   it('looks at an answer that has come before it finds the time over', async () => {
     const socket = path.join(dir, 'bus');
-    // So busy a machine that this process gets no turn once the bus, which shares it here, has answered.
+    // This imitates a machine that is so busy that the process does not run when the bus, which is in the same process here, has answered.
     const stand = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
     const answered = () => {
       setImmediate(stand);
@@ -360,7 +360,7 @@ describe('a value over the bus', () => {
     account: 'token of user:anna for any graph, 60s, at http://h:14240',
   };
   const value = 'tökén \u{1f511} of \n two lines';
-  // A variant of a string: its signature, then the string.
+  // These two values start a variant that holds a string: its signature, then the string.
   const variant = (0x73 << 8) | 1;
   const session: Reply = { parts: [variant, '', '/session/1'] };
   const paths = (...items: string[]) => {
@@ -415,7 +415,7 @@ describe('a value over the bus', () => {
     const { [part]: _, ...rest } = whole;
     await fakeBus(path.join(dir, 'bus'), rest);
     const answer = await askKeychain({ env: at(path.join(dir, 'bus')), limitMs: 150 }, wanted);
-    // A session that never opens leaves the search without use, and that is known at once.
+    // If the session never opens, the search is useless, and the state is still known at once.
     expect(answer).toEqual({ state: part === 'session' ? 'unlocked' : 'silent' });
   });
 

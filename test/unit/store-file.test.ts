@@ -66,7 +66,7 @@ function changeRecord(change: (record: Record<string, unknown>) => void): void {
   fs.writeFileSync(recordFile(), JSON.stringify(record));
 }
 
-/** A Linux machine without a session bus. */
+/** The settings for a Linux machine without a session bus. */
 const NO_KEYCHAIN: StoreOptions['keychain'] = {
   platform: 'linux',
   env: {},

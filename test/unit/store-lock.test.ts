@@ -19,7 +19,7 @@ afterEach(() => {
   fs.rmSync(dir, { recursive: true, force: true });
 });
 
-/** Changes the mark of the lock's owner, and the lock's age. */
+/** Changes the content that names the lock's owner, and the age of the lock. */
 function forge(change: (content: string) => string, ageMs = 0): void {
   fs.writeFileSync(file, change(fs.readFileSync(file, 'utf8')));
   const then = new Date(Date.now() - ageMs);
@@ -149,13 +149,13 @@ describe('a lock', () => {
       vi.useRealTimers();
     });
     tryLock(file);
-    // As it looks from a container where the owner's process number means nothing.
+    // From inside a container, the owner's process id has no meaning.
     forge((content) => content.replace(/ .*\//, ' elsewhere:boot:1/1/'));
     for (let minute = 0; minute < 10; minute++) {
       vi.advanceTimersByTime(60_000);
       expect(tryLock(file)).toBeUndefined();
     }
-    // Its owner is killed: time goes on, but its timer fires no more.
+    // The owner is killed: time passes, but its timer no longer runs.
     vi.setSystemTime(Date.now() + 20_000);
     expect(tryLock(file)).toBeUndefined();
     vi.setSystemTime(Date.now() + 11_000);
@@ -269,7 +269,7 @@ describe('sweeping', () => {
     const living = process.pid;
     put(`token-1.json.${living}.abc.tmp`, hours(1));
     put(`token-2.json.${living}.abc.tmp`, hours(0));
-    // No process can have that number.
+    // No process can have this id.
     put('token-3.json.4194999.abc.tmp', hours(0));
     put('config.json.4194999.tmp', hours(0));
     put('config.tmp', hours(9000));

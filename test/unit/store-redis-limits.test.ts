@@ -13,7 +13,7 @@ type DecoderConfig = {
   onPush(reply: unknown): void;
   getTypeMapping(): object;
 };
-/** The parser that the limits protect. */
+/** The parser of the client library, which the limits protect. */
 const { Decoder } = createRequire(import.meta.url)('ioredis/built/resp/decoder.js') as {
   Decoder: new (config: DecoderConfig) => Decoder;
 };

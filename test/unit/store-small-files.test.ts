@@ -36,7 +36,7 @@ describe('the name of an entry', () => {
       keys.add('x'.repeat(i % 500));
     }
     expect(new Set([...keys].map(hashOf)).size).toBe(keys.size);
-    // Each half is a good name by itself.
+    // Each half alone has no collisions either.
     expect(new Set([...keys].map((key) => hashOf(key).slice(0, 14))).size).toBe(keys.size);
     expect(new Set([...keys].map((key) => hashOf(key).slice(14))).size).toBe(keys.size);
   });
