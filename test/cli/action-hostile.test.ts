@@ -30,7 +30,7 @@ describe.each(['3.10.1', '4.1.2'])('on a server that says it is %s', (version) =
         inputs,
       );
       const token = main.outputs.token ?? 'no0token0no0token0no0token0no0to';
-      // A hostile token and address are given to the post step also when the main step made no token.
+      // If the main step made no token, the post step still gets a hostile token and a hostile address.
       if (main.failed)
         Object.assign(job.state, { token, 'rest-url': url, 'gsql-url': url, 'expires-at': 'now' });
       const post = await job.run((runner) => revoke(runner, { timeoutMs: 10_000 }), inputs);
@@ -39,7 +39,7 @@ describe.each(['3.10.1', '4.1.2'])('on a server that says it is %s', (version) =
       const canaries = new Map([...CANARIES, [token, 'token']]);
       for (const { raw } of [main, post]) {
         const lines = raw.split('\n').filter((line) => line !== '');
-        // Nothing but commands, whose data can hold no line of its own.
+        // Every line is a command of the runner. Its text cannot contain a line break, and so cannot contain another command.
         for (const line of lines) expect(line).toMatch(/^::(?:add-mask|notice|warning|error)::/);
         const others = lines.filter((line) => !line.startsWith('::add-mask::'));
         expect(others.length).toBeGreaterThan(0);

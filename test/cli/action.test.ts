@@ -54,7 +54,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
     expect(job.log()).toContain('the token is revoked');
     const is4 = version.startsWith('4');
     expect(job.log().includes('block list of 20')).toBe(is4);
-    // On 4.x each token by password leaves a secret behind.
+    // On 4.x a mint by password creates a secret.
     expect(job.log().includes('AUTO_GENERATED_ALIAS_')).toBe(is4 && 'password' in credential);
   });
 
@@ -318,7 +318,7 @@ test('on 4.x, jobs that start in the same second get tokens of their own', async
   const tokens = new Set<string>();
   for (let job = 0; job < 8; job++)
     tokens.add((await playJob().run(MINT, { ...addresses, secret: SECRET })).outputs.token as string);
-  // Each pair of lifetimes is the same once in 360 times.
+  // Two random lifetimes are equal once in 360 times.
   expect(tokens.size).toBeGreaterThan(5);
 });
 

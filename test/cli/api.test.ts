@@ -30,7 +30,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
     let ahead = 0;
     const { run, json, requests } = await bench({ serverVersion, now: () => Date.now() + ahead });
     const { token } = await json<Token>('token get');
-    // On 4.x two tokens of one second are the same token.
+    // On 4.x two tokens minted within one second are the same token.
     ahead = 1000;
     await run('token delete --token-stdin --store none', { stdin: token });
     requests();
@@ -66,7 +66,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
     const result = await run('api /echo -i -o json', { env: { TG_API_TOKEN: token } });
     expect(result.status).toBe(4);
     expect(result.stdout).toMatch(new RegExp(`^HTTP/1\\.1 ${status}\n`));
-    // The very token is cut out, for refusals are what people paste.
+    // The token is removed from the body, because people share error messages.
     expect(result.stdout.endsWith(`\n\n${body.replace(token, '[redacted]')}\n`)).toBe(true);
     expect(JSON.parse(result.stderr).error).toMatchObject({ code, exitCode: 4 });
     expect(result.stderr).not.toContain(token);

@@ -1,4 +1,4 @@
-// Mistakes that let a credential reach a server it does not belong to, each by its own name.
+// Tests, one by one, the mistakes that would send a credential to a server it does not belong to.
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -20,7 +20,7 @@ function configure(home: string, content: unknown): string {
   return file;
 }
 
-/** Writes a config file into a folder that somebody else made, below the home. */
+/** Writes a config file into a folder below the home that an attacker has made. */
 function plant(home: string, content: unknown): string {
   const cwd = path.join(home, 'cloned', 'deep');
   fs.mkdirSync(cwd, { recursive: true });
@@ -28,7 +28,7 @@ function plant(home: string, content: unknown): string {
   return cwd;
 }
 
-/** A user whose config file names the honest server, with a held token. */
+/** Creates a user with a cached token, whose config file names the honest server. */
 async function victim(serverVersion = '3.10.1') {
   const own = await bench({ serverVersion });
   const evil = await bench({ serverVersion });

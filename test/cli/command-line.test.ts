@@ -134,7 +134,7 @@ describe('wrong words', () => {
     expect(text.stderr).toMatch(/^graphcred: [^\n]+\nhint: [^\n]+\n$/);
     expect(text.stderr).toMatch(message);
     expect(text.stderr).not.toContain('hunter2');
-    // Where it can stand before the mistake, `-o json` must count all the same.
+    // `-o json` applies although it stands before the mistake.
     const json = await run([...argv.slice(0, 2), '-o', 'json', ...argv.slice(2)]);
     expect(json).toMatchObject({ status: 2, stdout: '' });
     const { error, ...rest } = JSON.parse(json.stderr);

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { stageEntry } from '../../src/store/records.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 
-/** Candidates with their descriptions behind a tab. */
+/** Returns the candidates, each with its description after a tab. */
 async function described(home: string, ...words: string[]): Promise<string[]> {
   const { status, stdout } = await cli(home, ['__complete', ...words]);
   expect(status).toBe(0);
@@ -30,7 +30,7 @@ test('commands, options, choices and profile names, each in its place', async ()
   expect(await offered(home, 'token', 'get', '--profile', 'p')).toEqual(['prod']);
   expect(await offered(home, 'completion', 'f')).toEqual(['fish']);
   expect(await offered(home, 'token', 'get', '')).toContain('--fresh');
-  // bash cuts at the equals sign.
+  // bash splits the word at the equals sign.
   expect(await offered(home, 'token', 'get', '--output', '=', 'j')).toEqual(['json']);
   expect(await offered(home, 'token', 'get', '--store', '=')).toEqual(['file', 'keychain', 'none', 'redis']);
   const files = [

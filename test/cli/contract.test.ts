@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { bench } from '../helpers/cli.js';
 
-// Promises of the contract that belong to no single command.
+// Tests the promises of the contract that do not belong to one command.
 
 const STDIN = ['--password-stdin', '--secret-stdin', '--token-stdin', '-d -'];
 
@@ -18,7 +18,7 @@ test('two values from stdin are refused by every command that could take both, w
   };
   const done = new Set<string>();
   for (const { path, options } of COMMANDS) {
-    if (path === 'config trust') continue; // It reads no settings at all.
+    if (path === 'config trust') continue; // This command reads no settings.
     const takes = STDIN.filter((flag) =>
       options.some(({ name }) => `--${name}` === flag || (name === 'data' && flag === '-d -')),
     );
@@ -79,7 +79,7 @@ test.each([
     stdout: '',
     stderr: expect.stringMatching(/\nhint: .*--server-version/),
   });
-  // And when it is, the GSQL server is not needed.
+  // If the version is set, the GSQL server is not needed.
   expect(await run('token get --store none --server-version 3')).toMatchObject({ status: 0 });
 });
 

@@ -4,14 +4,14 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Bench, bench, cli } from '../helpers/cli.js';
 
-/** A config file named on the command line, and so trusted. */
+/** Writes a config file that is named on the command line, and is therefore trusted. */
 function config(home: string, content: unknown): string {
   const file = path.join(home, 'own.json');
   fs.writeFileSync(file, JSON.stringify(content), { mode: 0o600 });
   return file;
 }
 
-/** A folder under the home as somebody else may have filled it. */
+/** Creates a folder below the home that somebody else may have filled, such as a cloned repository. */
 function cloned(home: string, content: unknown): string {
   const folder = path.join(home, 'cloned');
   fs.mkdirSync(folder, { recursive: true });
@@ -51,7 +51,7 @@ describe('where a credential comes from', () => {
     expect(await get([], { profile: secret })).toBe(0);
     expect(await get([], {})).toBe(4);
     expect(await get([], { TG_SECRET: wrong, profile: secret })).toBe(4);
-    // A profile that was typed leaves no room for the other tools' variables.
+    // If a profile is chosen with a flag, the variables of other tools are ignored.
     expect(await get(['-p', 'p'], { TG_SECRET: wrong, profile: secret })).toBe(0);
   });
 
@@ -166,18 +166,18 @@ describe('where a credential may go', () => {
           const { status, stderr } = await cli(home.home, [...at(line), '-p', 'p'], {
             env: { ...KEPT, ...env },
           });
-          // 4.x has no refresh, whoever asks.
+          // 4.x cannot refresh a token, whichever credential is used.
           const is4 = serverVersion.startsWith('4') && line === 'token refresh';
           const expected = is4 ? { status: 8, code: 'UNSUPPORTED' } : { status: 5, code: 'HOST_MISMATCH' };
           expect({ line, status, code: code(stderr) }).toEqual({ line, ...expected });
           expect(stderr).not.toContain('"tigergraph"');
         }
       }
-      // The version may be asked, which takes no credential.
+      // A request for the version is allowed, because it needs no credential.
       const asked = [...home.requests(), ...away.requests()];
       expect(asked.filter((request) => !request.endsWith('/version'))).toEqual([]);
       expect((await cli(home.home, [...at('token get'), '-p', 'p'], { env: KEPT })).status).toBe(0);
-      // With a credential from elsewhere the other host is fine.
+      // A credential that was set elsewhere may be sent to the other host.
       const given = { ...KEPT, ...there, GRAPHCRED_PASSWORD: 'tigergraph' };
       expect((await cli(home.home, [...at('token get'), '-p', 'p'], { env: given })).status).toBe(0);
       expect(away.requests().length).toBeGreaterThan(0);

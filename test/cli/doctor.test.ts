@@ -176,7 +176,7 @@ test('what weakens the way to the server or the config file is a warning', async
   fs.chmodSync(file, 0o620);
   expect((await examine()).verdicts['config-mode']).toBe('warn');
   fs.chmodSync(file, 0o600);
-  // Through a proxy, so that the name is not looked up.
+  // The request goes through a proxy, so the name is not looked up on this machine.
   const away = { GRAPHCRED_GSQL_URL: 'http://localhost.evil.example', HTTP_PROXY: 'http://127.0.0.1:1' };
   expect((await examine({ env: away })).verdicts.tls).toBe('warn');
   const cwd = path.join(home, 'cloned');
@@ -193,7 +193,7 @@ test('certificates that are not checked are a warning, and so is plain http to t
   fs.writeFileSync(path.join(home, 'ca.pem'), cert);
   expect((await examine({ env: { GRAPHCRED_CA: 'ca.pem' } })).verdicts.tls).toBe('ok');
   expect((await examine({ env: { GRAPHCRED_INSECURE: '1' } })).verdicts.tls).toBe('warn');
-  // An address that is not a loopback one, and answers at once.
+  // This is not a loopback address, and a connection to it is refused at once.
   const plainRest = { GRAPHCRED_CA: 'ca.pem', GRAPHCRED_REST_URL: 'http://0.0.0.0:1' };
   expect((await examine({ env: plainRest })).verdicts.tls).toBe('warn');
 });

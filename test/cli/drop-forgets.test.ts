@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bench } from '../helpers/cli.js';
 
-/** Without the password a token can be minted from a saved secret alone. */
+/** Without the password, a token can be minted only from a saved secret. */
 const SAVED_ONLY = { env: { GRAPHCRED_PASSWORD: '' } };
 
 async function holdings(options: Parameters<typeof bench>[0] = {}) {
@@ -42,7 +42,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion)
     });
     expect(dropped.stderr.includes('live on')).toBe(serverVersion.startsWith('4'));
     expect(await principals()).toEqual(['saved:tigergraph/keep on demo', 'user:tigergraph on demo']);
-    // The one saved before it is used again, not a value the server no longer takes.
+    // The secret that was saved earlier is used again, and not a value that the server no longer accepts.
     expect((await run('token get --fresh', SAVED_ONLY)).status).toBe(0);
   });
 
@@ -50,7 +50,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion)
     const { run, sandbox, principals } = await holdings({ serverVersion });
     await run('secret create ci --save');
     await run('token get', SAVED_ONLY);
-    // Dropped from elsewhere: another machine, or a run that was killed before it forgot.
+    // The secret is dropped from elsewhere: by another machine, or by a process that was killed before it deleted the saved value.
     await run('secret drop ci', { env: { GRAPHCRED_STORE: 'none' } });
     expect(await principals()).toHaveLength(1);
     expect((await run('secret drop ci')).status).toBe(3);

@@ -1,4 +1,4 @@
-// Mistakes about what belongs to somebody else or is lost, each by its own name.
+// Tests, one by one, mistakes with credentials that belong to somebody else or get lost.
 import fs from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
@@ -115,7 +115,7 @@ test('--wait with --timeout takes no longer than both together', async () => {
     const argv = `--wait 2 --timeout 2 ${line}`.split(' ');
     const { status } = await cli(temporaryHome(), argv, { env: { ...env, ...more } });
     expect({ line, status }).toEqual({ line, status: line.startsWith('exec') ? 125 : 7 });
-    // Twice both would be 8 s.
+    // If the command waited twice for both servers, it would take 8 s.
     expect(performance.now() - began, line).toBeLessThan(6500);
   };
   await Promise.all(['token get', 'exec -- true'].map(ends));
@@ -137,7 +137,7 @@ test('a rotate that is resumed while the server throttles logins forgets no valu
   const run = (line: string, more = {}) =>
     cli(home, line.split(' '), { env: { ...env, ...more }, now: () => clock });
   expect((await run('secret create ci --save')).status).toBe(0);
-  // It breaks off when ci_next is saved and works, and ci is about to be dropped.
+  // The rotation is interrupted when ci_next is saved and works, and ci is about to be dropped.
   sandbox.addFault({ action: 'drop-before', route: 'POST /gsqlserver/gsql/file', nth: 4, times: 1 });
   expect((await run('secret rotate ci')).status).not.toBe(0);
   for (let n = 0; n < 6; n++) await run('secret list', { GRAPHCRED_PASSWORD: 'wrong' });

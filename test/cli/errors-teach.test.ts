@@ -10,7 +10,7 @@ interface Told {
   exitCode: number;
 }
 
-/** What a command line is refused with. */
+/** Returns the error of a command line. */
 async function refusal({ run }: Bench, line: string, options?: RunOptions): Promise<Told> {
   const { stderr } = await run(`${line} --store none -o json`, options);
   return JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error;

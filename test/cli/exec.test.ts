@@ -1,4 +1,4 @@
-// What exec gives the command and what it revokes. Signals and terminals: test/e2e/exec-signals.test.ts.
+// Tests what `exec` gives the command and what it revokes. Signals and terminals are tested in test/e2e/exec-signals.test.ts.
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -44,7 +44,7 @@ describe('the environment of the command', () => {
       stderr: expect.stringContaining('inside another graphcred exec'),
     });
     const nested = await exec(env, '--', ...inner).ended;
-    // The inner one was left nothing to mint with: that is what exec is for.
+    // The inner `exec` has no credential to mint with, because the outer one removes credentials from the environment.
     expect(nested).toMatchObject({ status: 125, stderr: expect.stringContaining('inside another') });
   });
 });
@@ -75,7 +75,7 @@ describe('before the command runs', () => {
   });
 });
 
-/** What the server says to a token now. */
+/** Returns the HTTP status with which the server answers a request with this token. */
 async function ask(restUrl: string, token: string): Promise<number> {
   return (await fetch(`${restUrl}/echo`, { headers: { authorization: `Bearer ${token.trim()}` } })).status;
 }
@@ -131,7 +131,7 @@ describe('--revoke', () => {
 
 describe('in this process', () => {
   const CANARY = 'canary-canary-canary';
-  /** Runs exec with a command that writes its environment down. */
+  /** Runs `exec` with a command that writes its environment to a file. */
   const environmentOf = async (b: Bench, argv: string[], env: Record<string, string> = {}) => {
     const file = path.join(b.home, 'environment');
     const result = await b.run([...argv, '--', 'sh', '-c', `env > '${file}'`], { env });

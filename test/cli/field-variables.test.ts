@@ -7,7 +7,7 @@ import { type Bench, bench, cli } from '../helpers/cli.js';
 const portIn = (url: string) => new URL(url).port;
 const code = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) as string).error.code;
 
-/** What the tools for this database call the same things. */
+/** The variables that other tools for this database use for the same settings. */
 function fields({ sandbox }: Bench): Record<string, string> {
   return {
     GRAPHCRED_STORE: 'none',
@@ -94,7 +94,7 @@ describe('a credential beside TG_HOST', () => {
     const without = { ...fields(b), TG_PASSWORD: '', TG_USERNAME: '' };
     for (const line of commands) {
       for (const own of [fields(b), { ...without, TG_SECRET: 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4' }]) {
-        // Without a password these two look for one, as ever.
+        // Without a password these commands look for another one, as they always do.
         if ('TG_SECRET' in own && line.startsWith('secret')) continue;
         const words = [...line.split(' '), ...argv, '-o', 'json', '--server-version', '3'];
         const { status, stderr } = await cli(b.home, line === 'exec' ? [...words, '--', 'true'] : words, {
@@ -141,7 +141,7 @@ describe('a credential beside TG_HOST', () => {
       GRAPHCRED_HOST: 'http://127.0.0.1',
     };
     expect((await cli(b.home, ['token', 'get'], { env: { ...fields(b), ...same } })).status).toBe(0);
-    // Without ports TG_HOST means 9000 and 14240, which are other servers than those of the flags.
+    // Without ports, TG_HOST means the ports 9000 and 14240, which are other servers than those of the flags.
     const { TG_RESTPP_PORT: rest, TG_GS_PORT: gsql, ...env } = fields(b) as Record<string, string>;
     const ports = ['--rest-port', rest as string, '--gsql-port', gsql as string];
     expect((await cli(b.home, ['token', 'get', ...ports], { env })).status).toBe(5);

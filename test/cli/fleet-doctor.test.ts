@@ -22,7 +22,7 @@ interface Finding {
   fix: string;
 }
 
-/** A machine that shares its tokens through this server. */
+/** Creates a machine that shares its tokens through this Redis server. */
 async function machine(redis: Pick<RedisServer, 'url'>, more: Record<string, string> = {}) {
   const database = await bench();
   const env: Record<string, string> = {
@@ -206,7 +206,7 @@ describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
       stdout: '',
       stderr: expect.stringContaining('not trusted'),
     });
-    // Only redis-cli has connected since.
+    // Since then only redis-cli has connected.
     const countOf = (info: string) => Number(/total_connections_received:(\d+)/.exec(info)?.[1]);
     expect(countOf(await redis.cli('INFO', 'stats'))).toBe(countOf(connections) + 1);
   });
@@ -234,7 +234,7 @@ describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
   // holds: C11.7
   it('warns of a server on another machine that is reached without encryption', async () => {
     const redis = await startRedis({ args: ['--protected-mode', 'no'] });
-    // To Linux this is the machine itself, but it does not look like that.
+    // On Linux this address leads to this machine, but graphcred does not treat it as a loopback address.
     const { examine, run } = await machine({ url: redis.url.replace('127.0.0.1', '0.0.0.0') });
     const { status, stderr } = await run('token get');
     expect(status).toBe(0);

@@ -1,5 +1,5 @@
-// The store of a fleet without a Redis server: what it refuses, and what it does with one that is away or hostile.
-// With a Redis server: test/e2e/fleet-commands.test.ts.
+// Tests the settings of the store `redis`: what is refused, and what happens if the Redis server does not answer or is hostile. Tests with a real
+// Redis server are in test/e2e/fleet-commands.test.ts.
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { withoutCredentials } from '../../src/cli/child.js';
 import { bench } from '../helpers/cli.js';
 import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
 
-/** A database, and a machine whose Redis server is one on which nobody listens. */
+/** Starts a database, and a machine whose Redis address has no server. */
 async function fleet(more: Record<string, string> = {}) {
   const database = await bench({ serverVersion: '3.10.1' });
   const env = {
@@ -87,7 +87,8 @@ describe('a fleet', () => {
     const { run } = await fleet({ GRAPHCRED_REDIS_URL: hostile.url, GRAPHCRED_TIMEOUT: '1' });
     const startedAt = process.hrtime.bigint();
     expect(await run('token list --store redis')).toMatchObject({ status: 6, stdout: '' });
-    // One second is allowed, and three times that is the bound of a loaded machine; patience alone would be two seconds.
+    // The time limit is one second, and a busy machine may take three times as long. Without the limit, the command would wait at least two seconds
+    // for the Redis server.
     expect(Number(process.hrtime.bigint() - startedAt) / 1e9).toBeLessThan(3);
   });
 

@@ -54,7 +54,7 @@ test('scripts/docs.mjs writes the pages that are in docs/', () => {
 
 const PAGE = 'docs/man/graphcred.1';
 
-/** Programs that read manual pages and complain about them. */
+/** Programs that format manual pages and print warnings about mistakes. */
 const READERS = [
   ['groff', '-man', '-Tutf8', '-ww', PAGE],
   ['man', '--warnings', '-l', PAGE],

@@ -5,7 +5,7 @@ import { TOPICS, topicPage } from '../../src/cli/args/help-topics.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 
 test.each(Object.keys(TOPICS))('docs/%s.md says what the program does', async (name) => {
-  // Written anew with GRAPHCRED_WRITE_DOCS=1 npx vitest run test/cli/help.test.ts
+  // The page is written again with GRAPHCRED_WRITE_DOCS=1 npx vitest run test/cli/help.test.ts
   const file = `docs/${name}.md`;
   if (process.env.GRAPHCRED_WRITE_DOCS) fs.writeFileSync(file, topicPage(name));
   expect(fs.readFileSync(file, 'utf8')).toBe(topicPage(name));

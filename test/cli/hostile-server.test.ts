@@ -1,5 +1,5 @@
-// A server that means no good, seen from the command line: what it says reaches no terminal as anything but words, and
-// what is no answer is told as such. What the library does with it stands in test/contract/core-hostile.test.ts.
+// Tests a hostile server from the command line: no control character that it sends reaches the terminal, and an answer that is not valid is reported
+// as such. The library is tested in test/contract/core-hostile.test.ts.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -7,11 +7,13 @@ import { cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
 
 const ESC = '\u001b';
 const TAG = String.fromCodePoint(0xe0041);
-/** Colours, a title, a link, a cleared screen, all in 7 and in 8 bits; direction marks; what hides or overwrites. */
+/**
+ * Colours, a title, a link and a command that clears the screen, each in 7 and in 8 bits; direction marks; characters that hide or overwrite others.
+ */
 const EVIL =
   `${ESC}[31mred${ESC}]0;title\u0007${ESC}]8;;http://evil.example/${ESC}\\click${ESC}]8;;${ESC}\\${ESC}[2J${ESC}c${ESC}P1$q${ESC}\\` +
   `\u009b31m\u009d0;title\u009c\u0085\u202eabc\u202c\u2066x\u2069\u200f\u061c\u200b\ufeff\u2028\u2029${TAG}\b\b\r over`;
-/** Everything of category C but line ends, and the two line ends that are none to a terminal. */
+/** Matches every character of the Unicode category C except the line feed, and the two Unicode line ends, which terminals do not treat as such. */
 const OBEYED = /[^\P{C}\n]|[\u2028\u2029]/u;
 
 type Answer = [status: number, body: string, headers?: Record<string, string>];
@@ -51,7 +53,7 @@ async function server(
     GRAPHCRED_GRAPH: 'demo',
     GRAPHCRED_USERNAME: 'ada',
     GRAPHCRED_PASSWORD: 'correct-horse',
-    // Our own colours would be found too.
+    // graphcred's own colours would be found too.
     NO_COLOR: '1',
     GRAPHCRED_STORE: 'file',
   };
@@ -65,7 +67,7 @@ const json = (value: unknown, status = 200): Answer => [
   { 'x-evil': '\u009b31m' },
 ];
 
-/** Says yes to everything, in words that are not to be repeated as they are. */
+/** Starts a server that accepts every request and puts control characters into its answers. */
 function agreeable(is4: boolean) {
   return (route: string, body: string): Answer => {
     const listed = [
@@ -148,7 +150,7 @@ describe.each(['3.10.1', '4.1.2'])('%s', (version) => {
         for (const [name, text] of Object.entries({ stdout, stderr }))
           if (OBEYED.test(text.replace(/\t/g, ' ')))
             obeyed.push(`${line} ${more.join(' ')}: ${name}: ${JSON.stringify(text)}`);
-        // In a pipe the lines are the same, but for `api`, which passes on what came.
+        // Without a terminal the lines are the same, except for `api`, which prints the answer unchanged.
         if (line.startsWith('api')) continue;
         const piped = await cli(home, [...line.split(' '), ...more], { env });
         if (OBEYED.test(piped.stdout + piped.stderr)) obeyed.push(`${line} ${more.join(' ')}, piped`);
@@ -199,7 +201,7 @@ describe('answers that are no answers', () => {
       expect(JSON.parse(stderr).error).toMatchObject({ code, exitCode: exit });
       expect(asked.length).toBe(1);
       expect(performance.now() - started).toBeLessThan(20_000);
-      // Nothing of it is kept: the next call asks again.
+      // Nothing of this answer is stored, so the next call asks again.
       await cli(home, argv, { env, stdin: VALUE });
       expect(asked.length).toBe(2);
     };

@@ -5,7 +5,7 @@ import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
 
 const EXAMPLES = blocksOf('library.md').filter(({ language }) => language === 'js');
-/** What `new Function` is to the body of an async function. */
+/** The constructor of async functions. It makes a function from a text, as `new Function` does. */
 const AsyncFunction = (async () => {}).constructor as new (
   ...words: string[]
 ) => (...values: unknown[]) => Promise<void>;

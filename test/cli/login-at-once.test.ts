@@ -17,7 +17,7 @@ const put = (home: string, name: string, text: string) => {
 test('logins at the same moment lose no profile', async () => {
   const { run, home } = await bench();
   put(home, 'config.json', '{}');
-  // Another login has read the file and is about to write it.
+  // This lock stands for another login that has read the file and is about to write it.
   const lock = tryLock(`${configOf(home)}.lock`);
   const waiting = run('login -p second');
   const names = () => fs.readdirSync(path.dirname(configOf(home)));
@@ -71,7 +71,7 @@ test('on Windows a file that another program has open for a moment is replaced a
       Object.defineProperty(process, 'platform', { value: platform });
     }
   };
-  // Elsewhere it is no passing fault.
+  // On other systems this error is not temporary, so it is not retried.
   expect(await loginOn('linux')).toBe(5);
   expect(refused).toBe(1);
   expect(await loginOn('win32')).toBe(0);

@@ -10,8 +10,8 @@ interface Token {
 }
 
 /**
- * A bench whose commands reach the REST server through a gate. `meanwhile` runs once, after the server has answered the
- * nth request that fits and before the command hears of it.
+ * Creates a sandbox and a home, with a gate in front of the REST server. `meanwhile` runs once, after the server has answered the nth request that
+ * matches and before the command gets the answer.
  */
 async function slow(route: RegExp, meanwhile: (through: Bench) => Promise<unknown>, nth = 1): Promise<Bench> {
   const own = await bench();
@@ -32,10 +32,10 @@ async function slow(route: RegExp, meanwhile: (through: Bench) => Promise<unknow
 test('--fresh does not take a token that another process asked for before this one began', async () => {
   let second: Promise<Token> | undefined;
   const { json } = await slow(/requesttoken/, async ({ json: ask }) => {
-    // Both times are in whole milliseconds, so the second process begins in a later one.
+    // Both times are in whole milliseconds, so the second process must begin in a later millisecond.
     const asked = Date.now();
     await expect.poll(() => Date.now()).toBeGreaterThan(asked);
-    // Not awaited here: it waits for the lock of the first process.
+    // The result is not awaited here, because this process waits for the lock of the first one.
     second = ask<Token>('token get --fresh');
   });
   const first = await json<Token>('token get');
@@ -53,7 +53,7 @@ describe('a token minted while another command waits for the server stays stored
     ['token delete', /^DELETE \/requesttoken/, 1, 0],
     ['logout --revoke', /^DELETE \/requesttoken/, 1, 0],
     ['token check', /^GET \/echo/, 1, 4],
-    // Its first request asks, without a token, whether one is wanted.
+    // The first request asks, without a token, whether the server requires one.
     ['status', /^GET \/echo/, 2, 4],
     ['api /echo', /^GET \/echo/, 1, 0],
   ])('%s', async (line, route, nth, status) => {
@@ -66,7 +66,7 @@ describe('a token minted while another command waits for the server stays stored
       nth,
     );
     const { token } = await json<Token>('token get');
-    // The server no longer knows it, but this machine still does.
+    // The server no longer knows the token, but it is still in this machine's store.
     if (route.source.includes('echo')) await run('token delete --token-stdin --store none', { stdin: token });
     expect((await run(line)).status).toBe(status);
     expect(await json('token get')).toMatchObject({ token: now, source: 'store' });
@@ -86,7 +86,7 @@ test('a token is not waited for while another process runs a slow passwordComman
   const first = await json<Token>('token get', { env: { GRAPHCRED_TIMEOUT: '1' } });
   expect(first.source).toBe('server');
   fs.writeFileSync(go, '');
-  // By the time it has its password, the token is there.
+  // When the process has its password, the token is already in the store.
   expect(JSON.parse((await waiting).stdout)).toMatchObject({ token: first.token, source: 'store' });
 });
 

@@ -17,7 +17,7 @@ describe('what a killed process leaves', () => {
   test('a trial entry is nobody’s credential, and the next save removes it', async () => {
     const { run, home, env } = await bench();
     const remove = fs.rmSync;
-    // As if it were killed between writing the trial entry and removing it.
+    // This imitates a process that is killed between writing the trial entry and removing it.
     vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
       if (/secret-[0-9a-f]+\.json$/.test(String(file))) throw new Error('killed');
       remove(file, options);
@@ -45,7 +45,7 @@ test('a token that another process has put there is taken while that one still h
   fs.renameSync(file, `${file}.aside`);
   const lock = tryLock(file.replace('.json', '.lock'));
   const waiting = run('token get -o json');
-  // It has seen that there is none, and waits.
+  // The process has found no token and waits.
   await expect
     .poll(() => fs.readdirSync(stateDir).some((name) => /\.lock\..*\.tmp$/.test(name)), { timeout: 10_000 })
     .toBe(true);
@@ -98,7 +98,7 @@ describe('a clock that is set', () => {
 });
 
 describe('the server’s clock', () => {
-  // Ahead and behind, by hours, and as far as 2038 and beyond.
+  // The server's clock is hours behind or ahead, or far in the future, beyond the year 2038.
   const OFFSETS = [-5 * 3600, 5 * 3600, 13 * 365 * 86_400, 40 * 365 * 86_400];
 
   test.each(
@@ -148,7 +148,7 @@ describe('the year 2038', () => {
 });
 
 describe('other zones', () => {
-  // Two that are far away, one with half an hour, one in which the clock goes back and forth twice a year.
+  // These time zones are unusual: two are far from UTC, one differs by half an hour, and one changes its offset twice a year.
   test.each(['Pacific/Kiritimati', 'Pacific/Pago_Pago', 'Asia/Kolkata', 'Europe/Berlin'])(
     'here %s: the end of a life is the same moment',
     async (zone) => {
@@ -157,7 +157,7 @@ describe('other zones', () => {
       try {
         for (const serverVersion of ['3.10.1', '4.1.2']) {
           const { json } = await bench({ serverVersion });
-          // The hour that Berlin lives twice.
+          // In this hour Berlin sets its clocks back, so each local time occurs twice.
           const now = Date.UTC(2026, 9, 25, 0, 30) / 1000;
           const at = (unix: number) => ({ now: () => unix * 1000 });
           const minted = await json<{ expiresAtUnix: number; expiresAt: string }>(
@@ -208,7 +208,7 @@ describe('a store that fails', () => {
     const got = await run('token get');
     expect(got).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
     expect(got.stderr).toContain('the token is not kept');
-    // The trial entry can be written, the secret cannot.
+    // The trial entry can be written, but the secret cannot.
     fail(2);
     const made = await run('secret create ci --save');
     expect(made).toMatchObject({ status: 1, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
@@ -234,7 +234,7 @@ describe('a store that fails', () => {
         info: { host: 'h', gsqlUrl: 'http://elsewhere', graph: 'demo', username: 'tigergraph', alias: 'old' },
       },
     }).commit();
-    // No session bus in this environment, so no keychain.
+    // This environment has no session bus, so there is no keychain.
     const done = await run('login --store file', { env: { GRAPHCRED_STORE: '' } });
     expect(done).toMatchObject({
       status: 0,

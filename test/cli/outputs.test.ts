@@ -6,7 +6,7 @@ import type { Invocation } from '../../src/cli/command.js';
 import { assignment, toGithub, toGitlab } from '../../src/cli/token/print.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 
-/** As much of a call as a format looks at. `onPrint` sees each line at the moment it is printed. */
+/** Creates the parts of a session that an output format uses. `onPrint` is called with each line when it is printed. */
 function fakeCall(home: string, flags: Record<string, string | true>, onPrint = () => {}) {
   const printed: string[] = [];
   const env = { GITHUB_OUTPUT: path.join(home, 'output'), GITHUB_ENV: path.join(home, 'env') };

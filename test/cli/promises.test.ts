@@ -1,4 +1,4 @@
-// Promises of docs/contract.md that no other test holds.
+// Tests the promises of docs/contract.md that are tested nowhere else.
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
@@ -71,7 +71,7 @@ test('the config file is looked for upwards to the home folder, then at home, th
   const own = put(home, '.graphcredrc', 'graph: c');
   expect(await found(sub)).toBe(own);
   const near = put(home, 'code/project/.graphcredrc.json', { graph: 'd' });
-  // One that nobody approved is passed over.
+  // A file that was not approved is ignored.
   expect(await found(sub)).toBe(own);
   await cli(home, ['config', 'trust'], { cwd: sub });
   expect(await found(sub)).toBe(near);
@@ -82,7 +82,7 @@ test('the config file is looked for upwards to the home folder, then at home, th
 test.each([
   ['config path', 3, /not trusted/],
   ['config show', 0, /not trusted/],
-  // It ends with the status of what it found, after it looked at everything.
+  // `doctor` makes all checks, and then exits with the status of the first failure.
   ['doctor', 5, /not trusted[\s\S]*store/],
   ['completion bash', 0, /complete .*graphcred/],
   ['help', 0, /Usage: graphcred/],
@@ -221,7 +221,7 @@ test('the options of the sandbox reach the servers that it serves', async () => 
   const { ping, open, listed, off } = JSON.parse(fs.readFileSync(seen, 'utf8'));
   expect({ ping, open, code: off.code }).toEqual({ ping: 503, open: 200, code: 'REST-1000' });
   expect(listed.results).toEqual([{ alias: 'ci', value: 'a'.repeat(32) }]);
-  // The same state, with authentication: 600,000 are ten minutes.
+  // The sandbox starts again with the same state, and counts lifetimes in milliseconds: 600,000 are ten minutes.
   const again = ['sandbox', '--server-version', '4.1.2', '--state', state, '--lifetime-unit', 'ms', '--'];
   expect((await cli(home, [...again, process.execPath, '-e', script])).status).toBe(0);
   const { off: made } = JSON.parse(fs.readFileSync(seen, 'utf8'));

@@ -59,7 +59,7 @@ test.each([
   requests();
   const again = await run('secret prune -y');
   expect(again).toMatchObject({ status: 0, stdout: '', stderr: expect.not.stringContaining('live on') });
-  // Nothing to drop, nothing sent but the question.
+  // There is nothing to drop, so only the list was requested.
   expect(requests()).toHaveLength(1);
 });
 
@@ -68,7 +68,7 @@ test('litter whose drop fails half-way: what went is told, and the rest is there
   for (let made = 0; made < 3; made++) await run('secret create');
   const { dropped: litter } = await json<{ dropped: string[] }>('secret prune --dry-run');
   expect(litter).toHaveLength(3);
-  // The list and the first drop, then nothing any more.
+  // The list and the first drop succeed, and every later request fails.
   sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file', nth: 3, times: 9 });
   const half = await run('secret prune -y -o json');
   expect(half.status).toBe(10);

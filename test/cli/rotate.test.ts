@@ -3,10 +3,10 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { bench } from '../helpers/cli.js';
 
-/** Without the password a token can be minted from a saved secret alone. */
+/** Without the password, a token can be minted only from a saved secret. */
 const SAVED_ONLY = { env: { GRAPHCRED_PASSWORD: '' } };
 
-/** Where a token is minted. */
+/** The paths at which tokens are minted. */
 const MINT = { 3: '/requesttoken', 4: '/gsql/v1/tokens' } as const;
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersion) => {
@@ -21,7 +21,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersio
         return Object.fromEntries(secrets.map(({ alias, masked }) => [alias, masked]));
       },
       works: async () => (await made.run('token get --fresh', SAVED_ONLY)).status === 0,
-      /** As if the process had been killed before it saved this value. */
+      /** Deletes the stored value, as if the process had been killed before it saved it. */
       forgetSaved: (alias: string) => {
         const files = fs.readdirSync(state).map((name) => path.join(state, name));
         const saved = files.filter(
@@ -51,7 +51,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersio
     expect(leftOver()).toEqual([]);
   });
 
-  // Whatever request fails, before or after the server has done it, a saved secret works and a second run ends it.
+  // Whichever request fails, before or after the server carried it out, a saved secret works, and a second run finishes the rotation.
   // holds: C2.9, C2.10
   test.each(['drop-before', 'drop-after'] as const)(
     'recovers from %s at every request',
@@ -86,7 +86,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersio
       expect((await run('secret rotate ci')).status).not.toBe(0);
       forgetSaved('ci_next');
       sandbox.addFault({ action: 'drop-after', nth });
-      // Some requests are sent again by themselves.
+      // graphcred repeats some requests by itself, and then the rotation succeeds.
       if ((await run('secret rotate ci')).status === 0) continue;
       cutOff++;
       expect({ nth, ...(await run('secret rotate ci')) }).toMatchObject({ nth, status: 0 });

@@ -10,7 +10,7 @@ afterEach(() => {
 
 const VALUE = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
 
-/** Where nothing listens: a command that gives a credential is one that gets as far as this. */
+/** Creates a profile whose server does not exist: a command that prints a credential gets as far as a network error. */
 function profile(home: string, secretCommand: unknown): string {
   const file = path.join(home, 'own.json');
   const settings = { gsqlUrl: 'http://127.0.0.1:9', restUrl: 'http://127.0.0.1:9', serverVersion: '3' };
@@ -26,7 +26,7 @@ function get(home: string, command: unknown, env: Record<string, string> = {}): 
 }
 
 const errorOf = ({ stderr }: Result) => JSON.parse(stderr.trim().split('\n').at(-1) as string).error;
-/** The credential was taken, and the next thing was to send it. */
+/** The credential was read, and the request with it failed. */
 const TAKEN = { code: 'NETWORK' };
 
 async function until(condition: () => boolean): Promise<void> {
@@ -35,7 +35,7 @@ async function until(condition: () => boolean): Promise<void> {
 
 function isRunning(pid: number): boolean {
   try {
-    // A zombie has ended; nobody here collects it.
+    // A zombie has ended; nothing here collects its exit status.
     return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
@@ -75,7 +75,7 @@ describe('what no credential comes out of', () => {
     const result = await get(temporaryHome(), command);
     expect(result).toMatchObject({ status: 2, stdout: '' });
     expect(errorOf(result).message).toMatch(message);
-    // Words and values of the command stay out of it.
+    // The message contains neither the arguments nor the values of the command.
     expect(errorOf(result).message).not.toMatch(/ab12|cd34|kill -9/);
   });
 
@@ -128,7 +128,7 @@ test('it finds none of our credentials in its environment', async () => {
 });
 
 describe('one that hangs', () => {
-  /** Starts a helper of its own, writes both numbers down, and never ends. */
+  /** A command that starts a process of its own, writes both process ids to a file, and never ends. */
   const hang = (log: string) => [
     'sh',
     '-c',
@@ -163,7 +163,7 @@ describe('one that hangs', () => {
     const running = get(home, command);
     await until(() => fs.existsSync(log) && fs.readFileSync(log, 'utf8').endsWith('\n'));
     const pid = Number(fs.readFileSync(log, 'utf8'));
-    // Not before it has left: until then it belongs to the group that is killed.
+    // The test waits until the process has left the process group, because the whole group is killed.
     await until(() => /sleep/.test(fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8')));
     vi.advanceTimersByTime(30_000);
     expect(await running).toMatchObject({ status: 2 });

@@ -1,15 +1,15 @@
-// A 3.x server becomes 4.x while nobody has set the address of the REST server, which follows from the version.
+// A 3.x server becomes 4.x. The address of the REST server is not set, so it depends on the version.
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 
-/** Here nobody listens at port 9000, which is the REST server of 3.x. */
+/** At this address nothing listens at port 9000, which is the REST server's port on 3.x. */
 const HOST = process.platform === 'linux' ? '127.0.0.97' : '127.0.0.1';
 const PASSWORD = 'tigergraph';
 
-/** Runs `before` at the 3.x server, so that its version is remembered and what that leaves is stored. */
+/** Runs `before` on the 3.x server, so that its version is stored, and then replaces the server. */
 async function upgraded(before: string) {
   const home = temporaryHome();
   const options = { host: HOST, graphs: ['demo'] };

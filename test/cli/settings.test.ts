@@ -91,7 +91,7 @@ test('planted programs are never run, and no .config folder is looked into', asy
   fs.mkdirSync(path.join(cwd, '.config'));
   for (const name of ['config.js', 'config.cjs', 'graphcredrc.js', 'graphcredrc.json'])
     fs.writeFileSync(path.join(cwd, '.config', name), code);
-  // YAML, so that cosmiconfig is really loaded.
+  // The file is YAML, so that cosmiconfig is loaded.
   fs.writeFileSync(path.join(cwd, '.graphcredrc.yaml'), 'graph: demo\n');
   const { stdout, stderr } = await cli(home, ['config', 'show', '-o', 'json'], { cwd });
   expect(JSON.parse(stdout)).toMatchObject({ file: null });
@@ -401,7 +401,7 @@ test('HTTP_PROXY is used for a host that is not this machine', async () => {
   const argv = ['token', 'get', '--host', 'http://db.invalid', '--graph', 'demo'];
   const { status, stderr } = await cli(temporaryHome(), argv, { env });
   expect(status).toBe(7);
-  // Without the proxy it would be that there is no such host.
+  // Without the proxy, the error would be that the host name is unknown.
   expect(stderr).toContain('Cannot reach http://db.invalid:9000: the connection was refused');
 });
 

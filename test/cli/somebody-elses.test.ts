@@ -188,7 +188,7 @@ test('logout --revoke keeps and names a token that another credential made', asy
 test('logout --revoke keeps and names a token whose value it cannot read, for that one lives on', async () => {
   const b = await bench();
   await b.run('token get');
-  // Without its key nothing in the file store can be read.
+  // Without the key, nothing in the file store can be decrypted.
   fs.rmSync(path.join(b.home, '.config/graphcred'), { recursive: true });
   const out = await b.run('logout --revoke -o json');
   expect(out.status).toBe(10);
@@ -215,7 +215,7 @@ test('logout names only what was there: "Forgot 0 tokens" and "0 saved credentia
     for (const each of before) expect((await b.run(each)).status).toBe(0);
     expect(await said(line), line).toBe(sentence);
   }
-  // A token that another credential made stays: nothing is gone, and only the error speaks.
+  // A token that was minted with another credential stays. Nothing was deleted, so only the error is printed.
   const { secret } = await b.json<{ secret: string }>('secret create ci');
   await b.run('token get', { env: { GRAPHCRED_SECRET: secret } });
   expect(await b.run('logout --revoke')).toMatchObject({
@@ -248,7 +248,7 @@ test('logout forgets what is kept for this user at this server, and nothing else
 });
 
 describe('a saved secret', () => {
-  /** Nothing at hand but what is saved. */
+  /** With this environment the only credential is a saved one. */
   const SAVED = { env: { GRAPHCRED_PASSWORD: '' } };
 
   test('a secret of another graph does not mint on 3.x', async () => {
@@ -385,7 +385,7 @@ test.each(['3.10.1', '4.1.2'])(
     expect(deleted).toHaveLength(serverVersion.startsWith('3') ? 2 : 0);
     await b.run('login -p dev --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
     for (const [options] of minted.mock.calls) lifetimes.push(options?.lifetime ?? 0);
-    // Two proofs of the rotation, that of the login, and its first token, which is for use.
+    // The lifetimes are those of the two proofs of the rotation, the proof of the login, and the first token to use.
     expect(lifetimes).toEqual([300, 300, 60, 2_592_000]);
   },
 );
@@ -434,7 +434,7 @@ test('a server that makes logins wait costs a rotation no value that works', asy
   await b.run('secret create ci --save');
   const masks = async () =>
     (await b.json<{ secrets: { alias: string; masked: string }[] }>('secret list')).secrets;
-  // The new secret is made and saved, and the proof of it fails.
+  // The new secret is created and saved, but the token that would prove it cannot be minted.
   b.sandbox.addFault({ action: 'status', status: 500, route: '/requesttoken', nth: 1, times: 1 });
   expect((await b.run('secret rotate ci')).status).not.toBe(0);
   const before = await masks();

@@ -1,5 +1,5 @@
-// --timeout holds for a command as a whole, as far as nobody waits for a person, a command or a sleeping server, and
-// nothing has to be brought to an end. What one call of the library does: test/contract/core-time-limit.test.ts.
+// Tests that --timeout limits a command as a whole. It does not count the time for a prompt, for a program that prints a credential, for a sleeping
+// server, or for work that must be finished. Single calls of the library are tested in test/contract/core-time-limit.test.ts.
 import { expect, test } from 'vitest';
 import { bench } from '../helpers/cli.js';
 
@@ -7,7 +7,7 @@ const LIMIT = 1000;
 const SHORT = { GRAPHCRED_TIMEOUT: '1' };
 const DAY_MS = 86_400_000;
 
-/** A secret is saved, a token is held, and every answer from now on takes so many milliseconds. */
+/** Creates a saved secret and a cached token. From now on every answer takes this many milliseconds. */
 async function late(serverVersion: string, ms: number) {
   const at = await bench({ serverVersion });
   expect((await at.run('secret create ci --save')).status).toBe(0);
@@ -32,7 +32,7 @@ const LINES = [
   'exec --store none -- true',
 ];
 
-/** All that these tests do is wait for their servers, so the three versions do it side by side. */
+/** Runs the test for the three versions at once, because it only waits for servers. */
 const eachVersion = (play: (serverVersion: string) => Promise<void>) =>
   Promise.all(['3.2.0', '3.10.1', '4.1.2'].map(play));
 
@@ -41,14 +41,14 @@ test('a command ends when the time is over, though each answer comes in time', (
     const all: [string, Awaited<ReturnType<typeof late>>][] = [];
     for (const line of LINES) all.push([line, await late(serverVersion, 0.6 * LIMIT)]);
     const wait = async ([line, at]: (typeof all)[number]) => {
-      // The version is remembered for a day; then it is asked again.
+      // The clock is set two days ahead, because the version is stored for a day only.
       const now = () => Date.now() + 2 * DAY_MS;
       const started = performance.now();
       const { status, stdout, stderr } = await at.run(line, { env: SHORT, now });
       expect(performance.now() - started, `${serverVersion}: ${line}`).toBeLessThan(3 * LIMIT);
       const said = `${serverVersion}: ${line}: ${stdout}${stderr}`;
       expect(said).toMatch(/had no answer within 1 s|was not sent: the 1 s/);
-      // What may have been done comes before the advice to allow more time.
+      // The message says what may have been done before it advises to allow more time.
       expect(said).toMatch(/--timeout|secret drop|graphcred logout/);
       return [line, status];
     };
@@ -69,7 +69,7 @@ test('secret rotate goes on to its end: each of its steps has the whole time', (
 
 test('exec: the command takes its time, and the token is revoked in a time of its own', () =>
   eachVersion(async (serverVersion) => {
-    // Getting it and giving it back together take more than the limit; 4.x looks at a token before it deletes it.
+    // Minting and revoking the token together take more than the limit. 4.x checks a token before it deletes it.
     const at = await late(serverVersion, serverVersion.startsWith('4') ? 800 : 1200);
     const argv = ['exec', '--revoke', '--', 'sleep', '2.5'];
     const done = await at.run(argv, { env: { GRAPHCRED_TIMEOUT: '2' } });
@@ -85,7 +85,7 @@ test('--wait waits for longer, and the command has the whole time after it', () 
     const started = performance.now();
     const done = await at.run('token get --store none --wait 3m', { env: SHORT });
     expect({ serverVersion, ...done }).toMatchObject({ status: 0 });
-    // It is up at the third question: the three minutes are for servers that are not.
+    // The server is up at the third request. The wait of three minutes is only for servers that stay asleep.
     expect(performance.now() - started, serverVersion).toBeLessThan(60_000);
     const pings = at.requests().filter((line) => line === 'GET /api/ping');
     expect(pings, serverVersion).toHaveLength(3);

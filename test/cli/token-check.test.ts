@@ -16,7 +16,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('token check on %s', (serverVersion)
     expect((await run('token check', { env })).status).toBe(4);
     expect((await run('token check --token-stdin', { env, stdin: `${token}\n` })).status).toBe(0);
     expect((await run('token check --token-stdin', { stdin: wrong })).status).toBe(4);
-    // Only a token that is held here can be forgotten here.
+    // Only a token in this machine's store can be deleted from it.
     expect((await run('token check')).status).toBe(0);
   });
 

@@ -12,7 +12,7 @@ interface Token {
 
 const errorOf = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) as string).error;
 
-/** A port on which nobody listens. */
+/** Returns a port on which nothing listens. */
 async function closedPort(): Promise<number> {
   const server = net.createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -156,7 +156,7 @@ describe.each(['3.10.1', '4.1.2'])('what goes wrong on %s', (serverVersion) => {
     for (const alias of ['one', 'two', 'three']) await run(`secret create ${alias}`);
     const route = serverVersion.startsWith('4') ? '/gsql/v1/secrets*' : '/gsqlserver/gsql/file';
     const method = serverVersion.startsWith('4') ? 'DELETE ' : '';
-    // On 3.x the graph is tried before the first of them.
+    // On 3.x the graph is checked before the first of them.
     const nth = serverVersion.startsWith('4') ? 2 : 3;
     sandbox.addFault(parseFault(`route=${method}${route},nth=${nth},action=drop-before`));
     const { status, stdout, stderr } = await run('secret drop one two three -o json');
@@ -293,7 +293,7 @@ test.each([
     sandbox.addFault({ action: 'status', status: 500, route, nth: 2, times: 1 });
     const broken = await run('token delete -o json');
     expect(broken).toMatchObject({ status: 10, stdout: '{"schemaVersion":1,"deleted":1,"missing":0}\n' });
-    // The one that ends last goes first.
+    // The token that expires last is deleted first.
     expect(errorOf(broken.stderr)).toMatchObject({
       code: 'PARTIAL',
       message: expect.stringMatching(

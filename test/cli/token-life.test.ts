@@ -22,11 +22,11 @@ interface Token {
 const HOUR = 3600;
 const VERSION = { serverVersion: '4.1.2' };
 
-/** How many seconds a token printed just now has left. */
+/** Returns the seconds that a token which was just printed has left. */
 const left = ({ expiresAtUnix }: Token) => expiresAtUnix - Date.now() / 1000;
 
 describe('the unit in which a 4.x server counts lifetimes', () => {
-  /** A bench whose server can be replaced by another one at the same address. */
+  /** Starts a sandbox that can be replaced by another server at the same address. */
   const replaceable = async (options: SandboxOptions) => {
     const all = await bench({ ...VERSION, ...options });
     const replace = async (next: SandboxOptions) => {
@@ -45,7 +45,7 @@ describe('the unit in which a 4.x server counts lifetimes', () => {
     expect(left(await json<Token>('token get --lifetime 15m'))).toBeCloseTo(900, -1.5);
     const requests = await replace({ lifetimeUnit: 's' });
     expect(left(await json<Token>('token get --lifetime 15m --fresh'))).toBeCloseTo(900, -1.5);
-    // The token of ten days is revoked before the right one is asked for.
+    // The token that would live for ten days is revoked before a new one is requested.
     expect(requests()).toEqual([MINT, 'POST /gsql/v1/tokens/check', 'DELETE /gsql/v1/tokens', MINT]);
     expect(left(await json<Token>('token get --lifetime 15m --fresh'))).toBeCloseTo(900, -1.5);
     expect(requests().slice(4)).toEqual([MINT]);
@@ -149,7 +149,7 @@ describe('the end of a life, by this machine', () => {
         ? { GRAPHCRED_GSQL_URL: front }
         : { GRAPHCRED_REST_URL: rest };
       const asked = Date.now() / 1000;
-      // A minute passes here between the server's answer and its arrival.
+      // A minute passes between the server's answer and its arrival.
       const { expiresAtUnix } = await json<Token>('token get --lifetime 1h', {
         env,
         now: () => Date.now() + late,
@@ -230,7 +230,7 @@ test('exec --revoke asks 4.x for a lifetime of its own, so that it revokes nobod
   expect(status).toBe(0);
   const claims = fs.readFileSync(file, 'utf8').split('.')[1] as string;
   const { exp, iat } = JSON.parse(Buffer.from(claims, 'base64url').toString());
-  // The server dates a token five seconds back.
+  // The server sets the time of issue five seconds back.
   expect(exp - iat - 5).toBeLessThan(HOUR);
   expect(exp - iat - 5).toBeGreaterThan(0.8 * HOUR);
 });

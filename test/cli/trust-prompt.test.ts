@@ -5,7 +5,7 @@ import type { Invocation } from '../../src/cli/command.js';
 import { askTrust } from '../../src/cli/session/trust-prompt.js';
 import { temporaryHome } from '../helpers/cli.js';
 
-// The person says no.
+// In this test the person answers no.
 vi.mock('../../src/cli/output/prompt.js', () => ({ askYes: async () => false }));
 
 test('a REST server elsewhere than the host is shown, and of a Redis URL no password', async () => {

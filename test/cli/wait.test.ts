@@ -29,7 +29,7 @@ test('--wait has its own time: --timeout neither limits it nor grows by it', asy
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => passed);
   const left: number[] = [];
   const detail = (text: string) => {
-    // Longer than the time limit passes between the two times that the server is asked whether it is up.
+    // Between two requests to the server more time passes than the time limit allows.
     if (text === WAITS) passed += 30_000;
     else left.push(session.timeLeft.ms);
   };

@@ -25,7 +25,7 @@ test('a token that was never minted is not said to be lost', async () => {
 });
 
 test('http to a TLS port and https to a plain port each name the other', async () => {
-  // A TLS server closes a connection that does not begin with a handshake.
+  // A TLS server closes a connection that does not begin with a TLS handshake.
   const tls = net.createServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
   await new Promise<void>((resolve) => tls.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void tls.close());

@@ -1,4 +1,4 @@
-// The workflows and action.yml, read by actionlint, which knows what GitHub takes.
+// Checks the workflows and action.yml with actionlint, which knows what GitHub accepts.
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// The curl lines of the vendor's documentation, as they stand there: ports, names and the secret of the samples included.
+// The curl commands of the vendor's documentation, unchanged, including the ports, names and secret of the samples.
 import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -11,7 +11,7 @@ const LOGIN = '--user example_username:example_password';
 
 interface Line {
   readonly step: string;
-  /** TOKEN stands for the token minted last. */
+  /** The curl command. TOKEN stands for the token that was minted last. */
   readonly line: string;
   readonly answer: RegExp;
 }
@@ -172,7 +172,7 @@ function linesFor(serverVersion: string): readonly Line[] {
   return [...(Number(serverVersion.split('.')[1]) < 5 ? SINCE_3_0 : SINCE_3_5), ...GSQL_3];
 }
 
-/** Runs the lines unchanged against a sandbox; curl's own settings lead the two ports there. */
+/** Runs the commands unchanged against a sandbox. curl's own settings redirect the two ports to it. */
 export async function curlSteps(serverVersion: string, home: string): Promise<Step[]> {
   const sandbox = await startSandbox({
     serverVersion,

@@ -6,11 +6,11 @@ import { type Program, SERVERS, type Step, WITH_TOKEN } from './programs.js';
 import { ownSteps, stage } from './run.js';
 import { useToken } from './with-token.js';
 
-// Starting Python, Java and the command takes seconds each, and more on a machine that is shared.
+// Starting Python, Java and the command takes seconds each, and longer on a busy machine.
 const TIMEOUT_MS = 300_000;
 const REQUIRED = process.env.GRAPHCRED_TEST_CLIENTS === 'required';
 
-/** The tests of these programs, each on every server. What cannot be installed is named, and skipped unless required. */
+/** Defines the tests of these programs, each on every server. A program that cannot be installed is named and skipped, unless it is required. */
 export async function describePrograms(programs: readonly Program[]): Promise<void> {
   const installed = await installAll(programs);
   describe.each(programs.map((program) => [program.name, program] as const))('%s', (name, program) => {
@@ -45,7 +45,7 @@ export async function describePrograms(programs: readonly Program[]): Promise<vo
   });
 }
 
-/** Fails for a step that fails and is not in the list, and for one that is in it and works. */
+/** Fails if a step fails that is not in the list, or if a step succeeds that is in it. */
 function compare(steps: readonly Step[], known: readonly string[]): void {
   const failed = steps.filter(({ error }) => error !== null);
   const problems = [

@@ -1,4 +1,4 @@
-// templates/graphcred.yml, read, checked against GitLab's own schema and run by gitlab-ci-local, which has that schema in it.
+// Tests templates/graphcred.yml: it is checked against GitLab's own schema and run by gitlab-ci-local, which contains that schema.
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -18,7 +18,7 @@ const onPath = (program: string) =>
 const lacking = ['bash', 'git', 'rsync'].filter((program) => !onPath(program));
 if (lacking.length > 0) console.log(`the GitLab component is not run: not installed: ${lacking.join(', ')}`);
 
-/** gitlab-ci-local is made for Node 22; this is all of it that Node 20 lacks. */
+/** gitlab-ci-local needs Node 22. This is the only function of it that Node 20 lacks. */
 const SHIM = `data:text/javascript,${encodeURIComponent(
   'Set.prototype.union ??= function (other) { return new Set([...this, ...other]); };',
 )}`;
@@ -31,7 +31,7 @@ interface Project {
   gitlab(...words: string[]): Promise<{ status: number; log: string }>;
 }
 
-/** A repository with the component in it, and the configuration of a user who includes it. */
+/** Creates a repository with the component, and the configuration of a user who includes it. */
 function project(configuration: string, template = TEMPLATE): Project {
   const home = temporaryHome();
   const work = path.join(home, 'work');
@@ -93,7 +93,7 @@ async function database(serverVersion: string) {
   return { sandbox, ask };
 }
 
-/** The block of the page, with the component of this repository and the address of the sandbox. */
+/** Returns the block of the page, with the component of this repository and the address of the sandbox. */
 function documented(gsqlUrl: string): string {
   const [block] = blocksOf('ci/gitlab.md').filter(({ heading }) => heading === 'With the component');
   return (block?.text ?? '')
@@ -110,7 +110,7 @@ test('the default version of the component is that of the package', () => {
     spec: { inputs: Record<string, { default?: unknown; description: string }> };
   };
   expect(spec.inputs.version?.default).toBe(version);
-  // Inputs are readable by everybody who may read the configuration.
+  // Everybody who may read the configuration can read the inputs.
   expect(Object.keys(spec.inputs).filter((name) => /secret|password|token/.test(name))).toEqual([]);
 });
 
@@ -173,7 +173,7 @@ describe.skipIf(lacking.length > 0)('in a pipeline', () => {
     const { sandbox } = await database('3.10.1');
     const inputs = { 'gsql-url': sandbox.gsqlUrl, 'rest-url': sandbox.restUrl, graph: 'social' };
     const one = project(include({ ...inputs, command: './load.sh' }));
-    // In place of npm, which would ask a registry.
+    // This program replaces npm, which would ask a registry.
     one.program(
       'npm',
       `echo "npm $*"; printf '#!/bin/sh\\n%s\\n' ${JSON.stringify(COMMAND_LINE).replace(/\$/g, '\\$')} > '${one.home}/bin/graphcred'; chmod +x '${one.home}/bin/graphcred'`,

@@ -10,7 +10,7 @@ const CONSTRAINTS = path.resolve('test/clients/python/constraints.txt');
 const POM = path.resolve('test/clients/java/pom.xml');
 const JDBC = path.resolve('test/clients/java/Jdbc.java');
 
-/** The folder it lies in, or why it cannot run here. */
+/** The folder of the installed program, or why it cannot run here. */
 export type Installed = { readonly folder: string } | { readonly skip: string };
 
 interface Ended {
@@ -26,11 +26,11 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): 
   });
 }
 
-// What pip and Maven say when the registry does not answer, as against a package that it does not have.
+// Matches the messages of pip and Maven for a registry that does not answer, as opposed to a package that does not exist.
 const OUT_OF_REACH =
   /Failed to establish a new connection|NewConnectionError|Connection refused|Temporary failure in name resolution|Name or service not known|No address associated|Unknown host|UnknownHostException|timed out|Network is unreachable|Could not transfer (artifact|metadata)/i;
 
-/** Installs a program once: the folder's name is a hash of everything that decides what is in it. */
+/** Installs a program once. The folder's name is a hash of everything that determines its content. */
 export async function install(program: Program, env: NodeJS.ProcessEnv = process.env): Promise<Installed> {
   const lacking = lacks(program, env.PATH ?? '');
   if (lacking.length > 0) return { skip: `not installed: ${lacking.join(', ')}` };
@@ -52,7 +52,7 @@ export async function install(program: Program, env: NodeJS.ProcessEnv = process
   return { folder };
 }
 
-/** Two at a time, as each uses a core while it unpacks; programs with equal packages share a folder. */
+/** Installs two programs at a time, because each uses a core while it unpacks. Programs with the same packages share a folder. */
 export async function installAll(programs: readonly Program[]): Promise<Map<Program, Installed>> {
   const groups = new Map<string, Program[]>();
   for (const program of programs) {

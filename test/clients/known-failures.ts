@@ -1,6 +1,6 @@
 import { OTHERS, type Program, PYTIGERGRAPH, SERVERS, WITH_TOKEN } from './programs.js';
 
-/** Steps that fail through the program's own fault. A test fails when one of them works. */
+/** Steps that fail because of a bug in the program. A test fails when one of them works. */
 export interface KnownFailure {
   readonly programs: readonly string[];
   readonly servers: readonly string[];
@@ -210,14 +210,14 @@ export const KNOWN_FAILURES: readonly KnownFailure[] = [
   },
 ];
 
-/** The steps known to fail for this program on this server. */
+/** Returns the steps that are known to fail for this program on this server. */
 export function knownFailures({ name }: Program, server: string): string[] {
   return KNOWN_FAILURES.filter(
     ({ programs, servers }) => programs.includes(name) && servers.includes(server),
   ).flatMap(({ steps }) => steps);
 }
 
-/** Names in the list that stand for nothing. */
+/** Returns the names in the list that match no program or step. */
 export function misnamed(): string[] {
   const programs = [...PYTIGERGRAPH, ...OTHERS].map(({ name }) => name);
   return KNOWN_FAILURES.flatMap(({ programs: named, servers }) => [

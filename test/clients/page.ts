@@ -1,7 +1,7 @@
 import { KNOWN_FAILURES, knownFailures } from './known-failures.js';
 import { OTHERS, type Program, PYTIGERGRAPH, SERVERS, WITH_TOKEN } from './programs.js';
 
-/** docs/clients.md, from the tables that the tests run by. */
+/** Returns docs/clients.md, made from the tables that the tests use. */
 export function clientsPage(): string {
   const programs = [...PYTIGERGRAPH, ...OTHERS];
   return `# Programs that graphcred is tested with
@@ -57,7 +57,7 @@ function table(programs: readonly Program[], cell: (program: Program, server: st
   ].join('\n');
 }
 
-/** `all`, or the entries of the list that hold. */
+/** Returns `all`, or the entries of the list that apply. */
 function marks(program: Program, server: string, counts: (step: string) => boolean): string {
   if (!knownFailures(program, server).some(counts)) return 'all';
   const numbers = KNOWN_FAILURES.flatMap(({ programs, servers, steps }, at) =>

@@ -1,12 +1,12 @@
-// Programs nobody here wrote, which speak to the servers that graphcred manages credentials of.
+// Programs by other authors that use the servers whose credentials graphcred manages.
 
-/** The servers that each program meets. */
+/** The servers on which each program is tested. */
 export const SERVERS = ['3.2.0', '3.9.3', '3.10.1', '4.1.2', '4.2.0'];
 
-/** The one step of the other direction: the program works with what graphcred minted. */
+/** The one step in which the program uses a token that graphcred minted. */
 export const WITH_TOKEN = 'use a token from graphcred';
 
-/** What a program tried, and what went wrong. */
+/** One thing that a program tried, and the error if it failed. */
 export interface Step {
   readonly step: string;
   readonly error: string | null;
@@ -14,16 +14,16 @@ export interface Step {
 
 interface Named {
   readonly name: string;
-  /** The block of docs/with-other-tools.md by which it uses a token that graphcred minted. */
+  /** The block of docs/with-other-tools.md that shows how it uses a token from graphcred. */
   readonly withToken: string | { readonly none: string };
 }
 
 export interface PythonProgram extends Named {
   readonly language: 'python';
   readonly requirements: readonly string[];
-  /** Install nothing but the requirements. */
+  /** Whether to install nothing but the requirements. */
   readonly only?: true;
-  /** Below test/clients/python, with its arguments. */
+  /** The script below test/clients/python, with its arguments. */
   readonly script: readonly [string, ...string[]];
 }
 
@@ -83,7 +83,7 @@ export const OTHERS: readonly Program[] = [
   {
     name: 'tigergraphx 0.2.15',
     language: 'python',
-    // Its language-model packages take half a gigabyte and have no part in this.
+    // The packages for language models take half a gigabyte and are not needed here.
     only: true,
     requirements: [
       'tigergraphx==0.2.15',

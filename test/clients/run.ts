@@ -14,7 +14,7 @@ export interface Stage {
   readonly home: string;
 }
 
-/** A sandbox, and a home with `graphcred` on its PATH. */
+/** Starts a sandbox, and creates a home with `graphcred` on its PATH. */
 export async function stage(serverVersion: string): Promise<Stage> {
   const secrets = [{ alias: 'seeded', value: SECRET, user: 'tigergraph', graph: 'social' }];
   const sandbox = await startSocial(serverVersion, { secrets });
@@ -24,7 +24,7 @@ export async function stage(serverVersion: string): Promise<Stage> {
   return { sandbox, home };
 }
 
-/** Lets the program do its own secrets and tokens; what it could do, and what it could not. */
+/** Lets the program create its own secrets and tokens, and returns the steps that worked and those that failed. */
 export async function ownSteps(program: Program, folder: string, { sandbox, home }: Stage): Promise<Step[]> {
   if (program.language === 'shell') return curlSteps(sandbox.serverVersion, home);
   const steps = path.join(home, 'steps');

@@ -7,7 +7,7 @@ import { SECRET } from '../helpers/social.js';
 import { type Program, type Step, WITH_TOKEN } from './programs.js';
 import type { Stage } from './run.js';
 
-/** Runs the program as docs/with-other-tools.md says, on a token that `graphcred exec` or `token get` minted. */
+/** Runs the program as docs/with-other-tools.md says, with a token from `graphcred exec` or `token get`. */
 export async function useToken(program: Program, folder: string, one: Stage): Promise<Step> {
   const { status, stdout, stderr } = await runAsDocumented(program, folder, one);
   const seen = `exit ${status}\n${stdout}${stderr}`;
@@ -39,7 +39,7 @@ function runAsDocumented(program: Program, folder: string, one: Stage): Promise<
   if (program.language === 'shell') return shell(text, one, []);
   if (text.includes('import os'))
     return shell(`graphcred exec --lifetime 1h -- python3 ${put('load.py', text)}`, one, [bin]);
-  // The program that starts an MCP server speaks to it over stdio.
+  // The program that starts an MCP server uses stdin and stdout to talk to it.
   const client = path.resolve('test/clients/python/tigergraph_mcp_exec.py');
   return shell(`python3 ${client} sh ${put('serve', text)}`, one, [bin]);
 }

@@ -1,5 +1,5 @@
-// Which pair of base URLs a call uses and which one each credential belongs to, computed from the text of the
-// contract (section 3, "One place" and "Binding"). Nothing of src/ is imported: this is the second opinion.
+// Computes which pair of base URLs a call uses and which pair each credential belongs to, from the text of the contract (section 3, "One place" and
+// "Binding"). This is a second implementation, so nothing of src/ is imported.
 
 export interface Addresses {
   host?: string;
@@ -15,8 +15,8 @@ export interface Pair {
 }
 
 /**
- * The pair that the addresses of these levels lead to, nearest level first; undefined where they contradict each
- * other. Of a URL and the host and port it replaces the nearer one counts, at one level the URL.
+ * Returns the pair that the addresses of these levels lead to; undefined if they contradict each other. The levels are ordered by priority, highest
+ * first. Between a URL and the host and port that it replaces, the higher level decides, and within a level the URL.
  */
 export function pairOf(levels: readonly Addresses[], is4: boolean): Pair | undefined {
   const set = (key: keyof Addresses) => {
@@ -42,7 +42,7 @@ export function pairOf(levels: readonly Addresses[], is4: boolean): Pair | undef
   };
 }
 
-/** What was set for one call, as drawn. */
+/** What is set for one call, drawn at random. */
 export interface Scene {
   readonly is4: boolean;
   readonly flag: Addresses;
@@ -51,26 +51,26 @@ export interface Scene {
   readonly profile: Addresses;
   readonly fileDefaults: Addresses;
   readonly profileTyped: boolean;
-  /** `--config none` leaves the planted file out; without it the file stops all commands but `doctor`. */
+  /** `--config none` ignores the attacker's file. Without it, the file stops every command except `doctor`. */
   readonly planted: 'no' | 'yes' | 'left out';
   readonly command: string;
 }
 
 export type Owner = 'in force' | 'TG' | 'file' | 'nobody' | Pair;
 
-/** The pairs that the call may use: none where it has to end before anything is sent. */
+/** Returns the pairs that the call may use; empty if it has to end before anything is sent. */
 export function pairsInForce(scene: Scene): Pair[] {
   const { is4, flag, variable, tgVariable, profile, fileDefaults, profileTyped } = scene;
   if (scene.planted === 'yes' && scene.command !== 'doctor') return [];
   const near = [flag, variable, ...(profileTyped ? [] : [tgVariable])];
   const all = pairOf([...near, profile, fileDefaults], is4);
-  // `login`: a new address replaces the old one as a whole.
+  // For `login`, a new address replaces the whole old one.
   const isNew = scene.command === 'login' && near.some((level) => Object.keys(level).length > 0);
   const found = isNew ? [all, pairOf(near, is4)] : [all];
   return found.filter((pair) => pair !== undefined);
 }
 
-/** The pairs that a credential may be sent to in this call. */
+/** Returns the pairs to which a credential may be sent in this call. */
 export function allowedPairs(scene: Scene, owner: Owner): Pair[] {
   const inForce = pairsInForce(scene);
   const { is4, tgVariable, profile, fileDefaults } = scene;

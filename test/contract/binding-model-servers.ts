@@ -3,25 +3,25 @@ import type { AddressInfo } from 'node:net';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 
 export interface Received {
-  /** The whole address it was asked for. */
+  /** The whole address of the request. */
   readonly url: string;
-  /** Method, path, headers and body as they came. */
+  /** Method, path, headers and body as received. */
   readonly text: string;
 }
 
-/** Two honest databases and one hostile machine, which has a listener at every port of the other two. */
+/** Two honest databases and one hostile machine, which listens at every port of the other two. */
 export interface World {
   readonly honest: readonly { gsql: string; rest: string }[];
   readonly hostile: readonly { gsql: string; rest: string }[];
   readonly received: Received[];
-  /** Tokens and secrets that a server gave out since the list was last emptied. */
+  /** The tokens and secrets that a server has issued since the list was last emptied. */
   readonly givenOut: Set<string>;
   close(): Promise<void>;
 }
 
 interface Accounts {
   readonly user: string;
-  /** The servers take each of them, so that no call ends at the first refusal. */
+  /** The servers accept all of these, so that no call ends at the first refusal. */
   readonly passwords: readonly string[];
   readonly secrets: readonly string[];
 }
@@ -119,7 +119,7 @@ export function portOf(url: string): number {
   return Number(new URL(url).port);
 }
 
-/** On 4.x the REST port answers the same paths as `/restpp` of the other. */
+/** Starts a REST port that on 4.x answers the same paths as `/restpp` on the other port. */
 function restPortOf({ restUrl }: Sandbox): string {
   return restUrl.replace(/\/restpp$/, '');
 }

@@ -1,5 +1,5 @@
-// Draws addresses, credentials and commands at random and looks at what every listener received: a credential
-// goes only to the pair of base URLs that it belongs to, as an oracle reads the contract.
+// Draws addresses, credentials and commands at random and examines every request that arrives anywhere. A credential may be sent only to the pair of
+// base URLs that it belongs to. A second implementation of the contract decides which pair that is.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -34,7 +34,7 @@ const secret = (source: string) =>
     .padEnd(32, 'x7')
     .slice(0, 32);
 
-/** How a credential gets into a call, and whose it is. */
+/** How a credential is given to a call, and what it belongs to. */
 interface Source {
   readonly name: string;
   readonly owner: Owner;
@@ -42,7 +42,7 @@ interface Source {
   readonly argv?: readonly string[];
   readonly stdin?: boolean;
   readonly env?: string;
-  /** Key of the config file, and at which level of it. */
+  /** The key in the config file, and whether it is in a profile or at the top level. */
   readonly key?: readonly ['profile' | 'fileDefaults', string];
 }
 
@@ -76,7 +76,7 @@ const TG_TOKEN = 'tgapitoken'.padEnd(32, 'z9');
 const SMUGGLED = password('smuggled');
 const PLANTED = { password: password('planted'), secret: secret('planted') };
 
-/** Two databases whose servers stand together, and two pairs that mix them. */
+/** Returns four pairs: one for each database, and two that mix the servers of both. */
 const pairsOf = ({ honest: [a, b] }: World, is4: boolean): Pair[] => {
   const ends = [a, b] as { gsql: string; rest: string }[];
   return ends.flatMap(({ gsql }) =>
@@ -158,7 +158,7 @@ function draws(world: World, is4: boolean): fc.Arbitrary<Draw> {
     command: fc.constantFrom(...COMMANDS),
     levels: fc
       .tuple(level(some), level(some), level(tg), level(some), level(some))
-      // Without any address a call would go to the default ports, where something else may listen.
+      // If no address were set, the call would go to the default ports, where another program may listen.
       .chain((drawn) =>
         drawn.some((one) => Object.keys(one).length > 0)
           ? fc.constant(drawn)
@@ -219,7 +219,7 @@ describe.each(VERSIONS)('on %s', (serverVersion) => {
       }),
       { numRuns },
     );
-    // Credentials of every kind of owner did arrive where they belong, so the test has looked at something.
+    // Credentials of every kind have arrived where they belong, so the test has examined something.
     for (const owner of ['in force', 'TG', 'file', 'store'])
       expect(reached.get(owner) ?? 0, owner).toBeGreaterThan(0);
   });
@@ -245,7 +245,7 @@ describe.each(VERSIONS)('on %s', (serverVersion) => {
     world.givenOut.clear();
     const result = await cli(home, argv, { env, stdin, cwd });
     expect(result.stderr).not.toContain('ran into a bug');
-    // What belongs elsewhere is left out by the session already; this is what the check beside the socket says.
+    // The session already leaves out a credential that belongs elsewhere. This is the message of the check right before the request is sent.
     expect(result.stderr).not.toContain('This credential belongs to');
     await smuggle(scene);
     for (const value of world.givenOut) if (!canaries.has(value)) canaries.set(value, 'in force');
@@ -263,7 +263,7 @@ describe.each(VERSIONS)('on %s', (serverVersion) => {
       }
     }
   }
-  /** Past the session, which lets no such credential through: the check beside the socket alone. */
+  /** Bypasses the session, which would leave out such a credential, to test only the check right before the request is sent. */
   async function smuggle(scene: Scene): Promise<void> {
     const [inForce] = pairsInForce(scene);
     const foreign = pairsOf(world, is4).find(
@@ -282,7 +282,7 @@ describe.each(VERSIONS)('on %s', (serverVersion) => {
   }
 });
 
-/** Writes the files of a call; whose each credential is. */
+/** Writes the files of a call, and returns what each credential belongs to. */
 function prepare(draw: Draw, home: string, serverVersion: string, is4: boolean) {
   const [flag, variable, tgVariable, profile, fileDefaults] = draw.levels;
   const cwd = path.join(home, 'work');
@@ -347,7 +347,7 @@ function prepare(draw: Draw, home: string, serverVersion: string, is4: boolean) 
     );
   }
   if (draw.planted === 'left out') options.push('--config', 'none');
-  // What belongs to another program comes last.
+  // The words of another program come last.
   const words = draw.command.split(' ');
   const end = words.includes('--') ? words.indexOf('--') : words.length;
   return { argv: [...words.slice(0, end), ...options, ...words.slice(end)], env, stdin, cwd, canaries };
@@ -357,7 +357,7 @@ function dashed(key: string, mark: string): string {
   return key.replace(/[A-Z]/g, (letter) => mark + letter.toLowerCase());
 }
 
-/** A home whose store holds a secret, a password and tokens for each pair; what they are, and whose. */
+/** Creates a home whose store has a secret, a password and tokens for each pair. Returns the values with what they belong to. */
 async function fillStore(world: World, home: string, is4: boolean): Promise<Map<string, Owner>> {
   fs.mkdirSync(path.join(home, '.config', 'graphcred'), { recursive: true });
   const kept = new Map<string, Owner>();
@@ -372,13 +372,13 @@ async function fillStore(world: World, home: string, is4: boolean): Promise<Map<
     };
     world.givenOut.clear();
     const withPassword = { env: { ...env, GRAPHCRED_PASSWORD: password('saved 0') } };
-    // 4.x gives one token to all who ask in one second for one lifetime, so each pair asks for another one.
+    // 4.x returns the same token for two requests within one second with one lifetime, so each pair requests another lifetime.
     const lifetime = String(2_592_000 - n);
     const lines = ['secret create saved --save', `token get --lifetime ${lifetime}`];
     if (n % 2 === 1 || n === 2) lines[0] = `secret create saved${n} --save`;
     for (const line of lines)
       expect(await cli(home, line.split(' '), withPassword)).toMatchObject({ status: 0 });
-    // Where a pair mixes two databases, one does not know the other's secret; the saved entry stays.
+    // If a pair mixes two databases, one of them does not know the other's secret. The saved entry stays.
     await cli(home, ['token', 'get', '--lifetime', lifetime], { env });
     for (const value of world.givenOut) kept.set(value, pair);
     await savePassword(home, pair, password(`saved ${n}`));

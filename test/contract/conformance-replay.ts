@@ -10,7 +10,7 @@ import { ACCOUNT } from './conformance-support.js';
 const SECRET = 's0000000000000000000000000000001';
 const TOKEN = 't0000000000000000000000000000001';
 
-/** What a client does that sends the request of the question, and what it then says. */
+/** A call of the library that sends the request of the question. It returns the library's verdict on the answer. */
 type Act = (connection: GraphConnection) => Promise<unknown>;
 
 const MINT: Act = (connection) => connection.mintToken({ secret: SECRET, lifetime: 60, lifetimeUnit: 's' });
@@ -22,11 +22,11 @@ interface Case {
   readonly act: Act;
   readonly on3?: string;
   readonly on4?: string;
-  /** Further questions that the client asks on the way. */
+  /** Other questions that the library sends during this call. */
   readonly also?: readonly string[];
 }
 
-/** The client's call for a question, and its verdict on 3.x and on 4.x: an error's code, or `ok`. */
+/** For each question the library's call, and its verdict on 3.x and on 4.x: the code of an error, or `ok`. */
 const CLIENT: Readonly<Record<string, Case>> = {
   ping: { act: (connection) => connection.ping(), on3: 'ok', on4: 'ok' },
   'rest-no-token': { act: USE, on3: 'AUTH_FAILED', on4: 'AUTH_FAILED' },
@@ -82,7 +82,7 @@ async function accepted(connection: GraphConnection) {
   if (!accepted) throw 'not accepted';
 }
 
-/** The client's verdict on every question of the transcript that it would ask. */
+/** Returns the library's verdict on every question of the transcript that it would send. */
 export async function verdicts(
   transcript: Transcript,
 ): Promise<Record<string, [expected: string, got: string]>> {
@@ -108,7 +108,7 @@ interface Played {
   readonly answer: Recorded;
 }
 
-/** A server that answers these questions as recorded, and nothing else. */
+/** Starts a server that answers these questions as recorded, and nothing else. */
 async function withReplay(played: readonly Played[], version: string, act: Act): Promise<string> {
   const strangers: string[] = [];
   const server = createServer(async (request, response) => {
@@ -149,13 +149,13 @@ async function withReplay(played: readonly Played[], version: string, act: Act):
   }
 }
 
-/** The verb of the last GSQL statement. */
+/** Returns the verb of the last GSQL statement. */
 function statementIn(text: string): string {
   const last = decodeURIComponent(text.replaceAll('+', ' ')).trim().split('\n').at(-1) ?? '';
   return /^[A-Z]+(?= (?:SECRET|GRAPH))/.exec(last)?.[0] ?? '';
 }
 
-/** The recorded body with values of our own for the names in it. */
+/** Replaces the names in the recorded body by values of the test. */
 function filled({ body, jwt }: Recorded, version: string): string {
   const now = Math.floor(Date.now() / 1000);
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');

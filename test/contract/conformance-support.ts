@@ -4,10 +4,10 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandb
 
 export const VERSIONS = ['3.2.0', '3.9.3', '3.10.1', '4.1.2', '4.2.0'] as const;
 
-/** A superuser with a password of its own. */
+/** A superuser whose password is a known value, so that the tests can search for it. */
 export const ACCOUNT = { user: 'ada', password: 'pw-canary-71c4e0f2', graph: 'demo' } as const;
 
-/** A sandbox in place of the real server, for the length of `work`. */
+/** Starts a sandbox in place of the real server while `work` runs. */
 export async function withServer<T>(
   options: SandboxOptions & { serverVersion: string },
   work: (target: Target, sandbox: Sandbox) => Promise<T>,

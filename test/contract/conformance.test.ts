@@ -75,7 +75,7 @@ async function expectVerdicts(transcript: Transcript): Promise<void> {
   expect(found.length).toBeGreaterThan(20);
 }
 
-// A folder without recordings is a fact about the world, not a fault: the cases above play sandboxes back.
+// It is no error if nothing was recorded yet, because the tests above use recordings of sandboxes.
 const files = fs.readdirSync(RECORDINGS).filter((name) => name.endsWith('.json'));
 describe.runIf(files.length > 0)('a recording of a real server', () => {
   const read = (name: string) =>

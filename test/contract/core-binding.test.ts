@@ -15,7 +15,7 @@ import { listening, refusalOf, SERVERS, sandbox } from './core-support.js';
 const VALUE = 'canary-0f1e2d3c4b5a69788796a5b4c3';
 const VERSIONS = ['3.2.0', '3.10.1', '4.1.2'];
 
-/** Two servers that answer anything with a token, and everything that came to each. */
+/** Starts two servers that answer every request with a token, and records what each received. */
 async function twoServers() {
   const listen = async () => {
     const heard: string[] = [];
@@ -66,7 +66,7 @@ describe.each(VERSIONS)('on %s a credential bound to another pair', (serverVersi
     async (name) => {
       const { good, evil } = await twoServers();
       const credential = bound(pair(good.url));
-      // The second pair shares one of its addresses with the pair the credential belongs to.
+      // The second pair has one address in common with the pair that the credential belongs to.
       for (const servers of [pair(evil.url), pair(evil.url, good.url), pair(good.url, evil.url)]) {
         const conn = new GraphConnection({ ...servers, graph: 'demo', serverVersion });
         const refused = await refusalOf(defined(CALLS[name])(conn, credential));

@@ -9,7 +9,7 @@ import { cleanUp, rawServer } from './core-support.js';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
-/** The library as it is published: ofetch without its Node entry, everything else as in the sources. */
+/** Bundles the library as it is published: ofetch without its Node entry, everything else from the sources. */
 async function bundle(format: 'cjs' | 'esm'): Promise<string> {
   const dir = await mkdtemp(path.join(tmpdir(), 'graphcred-core-'));
   cleanUp(() => rm(dir, { recursive: true }));
@@ -45,7 +45,7 @@ test.each(['cjs', 'esm'] as const)('a call from a fresh process loads no undici 
   const { token, loaded } = JSON.parse(stdout) as { token: string; loaded: string[] };
   expect(token).toBe('abcdefgh');
   expect(loaded.filter((name) => /undici/.test(name))).toEqual([]);
-  // What a plain http call has no use for.
+  // A call over plain http does not need these modules.
   expect(loaded).not.toContain('NativeModule https');
   expect(loaded).toContain('NativeModule _http_client');
 });

@@ -21,7 +21,7 @@ function at(url: string, serverVersion: string, options: ConnectionOptions = {})
   });
 }
 
-/** A server that gives the answers in turn, and notes the requests by method and path. It has the graph demo. */
+/** Starts a server that gives these answers in turn, and records method and path of each request. It has the graph demo. */
 async function script(...answers: [status: number, body: string, headers?: Record<string, string>][]) {
   const asked: string[] = [];
   const url = await rawServer(async (request: IncomingMessage, response: ServerResponse) => {

@@ -107,7 +107,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(conn.apiToken).toBeUndefined();
     const [own] = await conn.getToken({ secret });
     expect(conn.apiToken).toBe(own);
-    // On 4.x two tokens of one second are the same.
+    // On 4.x two tokens minted within one second are the same.
     expect(await conn.checkToken(other)).toEqual({ accepted: true });
   });
 
@@ -123,7 +123,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
       generation === '3.0' ? String(THIRTY_DAYS) : expect.arrayContaining(['lifetime']),
     );
     const short = await conn.mintToken({ secret, lifetime: 900 });
-    // A hundred years and a second.
+    // The limit is a hundred years, and this is one second more.
     await expect(conn.mintToken({ secret, lifetime: 3_153_600_001 })).rejects.toMatchObject({
       code: 'USAGE',
     });
@@ -337,7 +337,7 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
     await conn.refreshToken({ secret });
     await conn.deleteToken(secret);
     const calls = to.requests.filter(({ path }) => path === '/requesttoken').map(({ method }) => method);
-    // The interface has POST; servers before 3.5 know only GET for it.
+    // The documented method is POST; servers before 3.5 know only GET here.
     expect(calls).toEqual([generation === '3.0' ? 'GET' : 'POST', 'PUT', 'DELETE']);
   });
 
@@ -516,7 +516,7 @@ describe('4.1.2', () => {
     const conn = connect(to);
     const mistaken = await conn.mintToken({ lifetime: 86_400, lifetimeUnit: 's' });
     expect(mistaken.grantedSeconds).toBe(86);
-    // Without a unit it is found out, at every mint.
+    // If the unit is not set, every mint finds it out.
     for (const lifetime of [10, 900, 86_400]) {
       const found = await conn.mintToken({ lifetime });
       expect(Math.abs(found.grantedSeconds - lifetime)).toBeLessThan(2);

@@ -1,24 +1,24 @@
-/** What real servers say, by recordings and reports, and what each operation of the client has to make of it. */
+/** The answers of real servers, from recordings and reports, and the error that each operation of the client must make of them. */
 
 export type Operation = 'list' | 'create' | 'drop' | 'mint' | 'refresh' | 'delete' | 'check' | 'ping';
 
 export interface Said {
   readonly name: string;
   readonly evidence: 'recorded' | 'documented' | 'client' | 'reported';
-  /** Server versions that say it. */
+  /** The server versions that send this answer. */
   readonly versions: readonly string[];
-  /** The body as JSON, or as GSQL text. */
+  /** The body, as JSON or as GSQL text. */
   readonly json?: Readonly<Record<string, unknown>>;
   readonly text?: string;
-  /** All six when absent. */
+  /** The statuses to try; all six when absent. */
   readonly statuses?: readonly number[];
-  /** Which credential logs in. */
+  /** The credential that logs in. */
   readonly login: 'secret' | 'password';
-  /** Error code of each operation; `missing` where the library says that there is no such thing. */
+  /** The error code for each operation; `missing` if the library must report that the secret or token does not exist. */
   readonly expect: Readonly<Partial<Record<Operation, string>>>;
-  /** Field `option` of the error. */
+  /** The expected field `option` of the error. */
   readonly option?: string;
-  /** Stands in the message. */
+  /** A text that the message must contain. */
   readonly shows?: string;
   readonly ambiguous?: boolean;
 }
@@ -26,7 +26,7 @@ export interface Said {
 const THREE = ['3.2.0', '3.10.1'] as const;
 const FOUR = ['4.1.2', '4.2.5'] as const;
 export const STATUSES = [200, 400, 401, 403, 404, 500] as const;
-/** The secret of the request; servers repeat it. */
+/** The secret in the request, which servers repeat in their answers. */
 export const SECRET = 's3cret0000000000000000000000wxyz';
 export const TOKEN = 't0ken00000000000000000000000wxyz';
 
@@ -274,7 +274,7 @@ export const TEXT_REPLIES: readonly Said[] = [
   },
 ];
 
-/** What a cloud gateway says for a workspace that only its console can start. */
+/** The answer of a cloud gateway for a suspended workspace, which can only be started in the cloud console. */
 export const SUSPENDED: Said = {
   name: 'a suspended workspace',
   evidence: 'reported',

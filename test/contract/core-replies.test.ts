@@ -1,4 +1,4 @@
-// Each answer of real servers, with every status and at every operation that can meet it.
+// Tests each known answer of real servers, with every status and with every operation that may receive it.
 import { describe, expect, test } from 'vitest';
 import { REFUSALS } from '../../src/core/protocol/refusal-table.js';
 import { type ConnectionOptions, GraphConnection } from '../../src/index.js';
@@ -14,7 +14,7 @@ import {
 } from './core-replies-data.js';
 import { rawServer, refusalOf, sandbox, spilled } from './core-support.js';
 
-/** A server that says the same to everything, but for what is said first to whom it is told. */
+/** Starts a server that gives the same answer to everything, except for the paths in `first`. */
 async function saying(status: number, body: string, first: Readonly<Record<string, string>> = {}) {
   const asked: string[] = [];
   const url = await rawServer(async (request, response) => {
@@ -52,7 +52,7 @@ const CALLS: Record<Operation, (conn: GraphConnection, secret: string) => Promis
   check: (conn) => conn.checkToken(TOKEN),
   ping: (conn) => conn.ping(),
 };
-/** A token is checked before it is deleted on 4.x, and a graph is chosen before a write on 3.x. */
+/** Requests that come before: on 4.x a token is checked before it is deleted, and on 3.x a graph is chosen before a write. */
 const BEFORE = {
   'POST /gsql/v1/tokens/check': '{"error":false,"message":"The token verification succeed."}',
 };

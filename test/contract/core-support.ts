@@ -25,14 +25,14 @@ export function cleanUp(close: () => unknown): void {
 type Vary = (options: SandboxOptions) => SandboxOptions;
 let vary: Vary = (options) => options;
 
-/** From now on the sandboxes of this file answer otherwise; what a test asks for itself stays. */
+/** From now on the sandboxes of this file give other answers; what a test sets itself has priority. */
 export function varySandboxes(with_: Vary): void {
   vary = with_;
 }
 
 export async function sandbox(asked: SandboxOptions): Promise<Sandbox> {
   const options = vary(asked);
-  // On 4.x a REST port is opened only when asked for, and what these tests talk to is behind the other one.
+  // On 4.x the sandbox opens a REST port only on request, and these tests use the other port.
   const restPort = options.serverVersion?.startsWith('4') ? {} : { restPort: 0 };
   const started = await startSandbox({ gsqlPort: 0, ...restPort, ...options });
   cleanUp(() => started.close());
@@ -51,12 +51,12 @@ export function connect(to: Sandbox, options: ConnectionOptions = {}): GraphConn
   });
 }
 
-/** A server that answers as the test says; its base URL. */
+/** Starts a server that answers as the test says, and returns its base URL. */
 export async function rawServer(listener: RequestListener): Promise<string> {
   return listening(createServer(listener));
 }
 
-/** Listens on a free port until the test is over; connections still open then are cut. */
+/** Listens on a free port until the end of the test, and then closes all connections. */
 export async function listening(server: Server): Promise<string> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
@@ -72,7 +72,7 @@ export async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** What a call was refused with; fails when it was not, or with anything but a GraphException. */
+/** Returns the error of a call. Fails if there is none, or if it is not a GraphException. */
 export async function refusalOf(call: Promise<unknown>): Promise<GraphException> {
   const error = await call.then(
     (value) => expect.fail(`was not refused, but answered ${JSON.stringify(value)}`),
@@ -82,7 +82,7 @@ export async function refusalOf(call: Promise<unknown>): Promise<GraphException>
   return error as GraphException;
 }
 
-/** Everything an error could show, for looking whether a credential is in it. */
+/** Returns every text of an error that could contain a credential. */
 export function spilled(error: Error): string {
   const own = Object.getOwnPropertyNames(error).map((name) => String(Reflect.get(error, name)));
   return [...own, String(error), JSON.stringify(error), String(error.cause)].join('\n');

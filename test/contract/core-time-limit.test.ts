@@ -1,5 +1,5 @@
-// The time limit holds for a call of the library as a whole: the question for the version, the request itself and what
-// follows it share it. Every answer here is late, but each one comes well within the limit.
+// Tests that the time limit covers a call of the library as a whole: the request for the version, the request itself, and the requests that follow
+// it. Every answer here is late, but each one alone comes within the limit.
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ConnectionOptions, GraphConnection } from '../../src/index.js';
@@ -7,14 +7,14 @@ import type { Sandbox } from '../../src/sandbox/server.js';
 import { connect, rawServer, refusalOf, SERVERS, sandbox } from './core-support.js';
 
 const LIMIT = 1000;
-/** Two answers are more than the limit, one is not. */
+/** Two answers together take longer than the limit, one alone does not. */
 const LATE = 600;
 
 async function lateSandbox(serverVersion: string, ms = LATE): Promise<Sandbox> {
   return sandbox({ serverVersion, faults: [{ action: 'delay', ms }] });
 }
 
-/** The refusal of a call, and that it came in time; nobody but a very busy machine needs three times the limit. */
+/** Returns the error of a call, and fails if it came too late. Only a very busy machine takes three times the limit. */
 async function lateRefusal(call: () => Promise<unknown>) {
   const started = performance.now();
   const refused = await refusalOf(call());
@@ -35,7 +35,7 @@ const CALLS: Record<string, (connection: GraphConnection) => Promise<unknown>> =
   service: (connection) => connection.service('GET', '/gsql/v1/secrets'),
 };
 
-/** All that these tests do is wait for their servers, so the versions do it side by side. */
+/** Runs the test for all versions at once, because it only waits for servers. */
 const eachVersion = (play: (serverVersion: string) => Promise<void>) =>
   Promise.all(SERVERS.map(({ serverVersion }) => play(serverVersion)));
 
@@ -88,7 +88,7 @@ test('a secret that was made is given out, even if there was no time to ask for 
   });
   const connection = at(url, { serverVersion: '3.10.1' });
   expect(Object.values(await connection.createSecret('', { withAlias: true }))).toEqual([value]);
-  // A list is asked for twice where the first try fails, but not when there is no time left.
+  // If the first request for a list fails, a second one is sent, but only if there is time left.
   expect(arrived).toEqual(['list', 'create', 'list']);
 });
 

@@ -12,7 +12,7 @@ import { cleanUp, connect, listening, rawServer, refusalOf, sandbox, spilled } f
 const SECRET = 's3cret0000000000000000000000wxyz';
 const MINTED = JSON.stringify({ error: false, token: 't'.repeat(32), expiration: 9_999_999 });
 
-/** A 3.x connection whose two servers are both at `url`. */
+/** Returns a 3.x connection whose two servers are both at `url`. */
 function at(url: string, options: ConnectionOptions = {}): GraphConnection {
   return new GraphConnection({
     restUrl: url,
@@ -311,7 +311,7 @@ describe('TLS', () => {
   });
 });
 
-/** A proxy that leads every tunnel to one local port. */
+/** Starts a proxy that leads every tunnel to one local port. */
 async function connectProxy(
   port: number,
   status = 200,

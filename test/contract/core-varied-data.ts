@@ -1,13 +1,13 @@
-// What the sandbox assumes of real servers, and what these may do instead. The client has to come to the same verdict.
+// Lists what the sandbox assumes about real servers, and what these may do instead. The client must come to the same result.
 import type { TextChoice } from '../../src/sandbox/say.js';
 import type { Switches } from '../../src/sandbox/switches.js';
 import type { TextId } from '../../src/sandbox/texts.js';
 
 const ANY = [200, 400, 401, 403, 404, 500] as const;
-/** Without the two that are taken for a refused login when nothing else is known. */
+/** All statuses except 401 and 403, which alone would mean a refused login. */
 const NO_LOGIN = [200, 400, 404, 500] as const;
 
-/** Words that nobody has thought of. */
+/** Messages that neither the client nor the sandbox knows. */
 const FOREIGN = ['', 'E-4711', 'Not today.', 'Operation could not be completed', 'エラー'] as const;
 const FORBIDDEN = [
   "Semantic Check Fails: You don't have permission to do this on graph '{graph}'.",
@@ -37,7 +37,7 @@ export const TEXTS_3: Partial<Record<TextId, readonly Possible[]>> = {
   generatedOld3: [{ messages: SUCCESS }],
   refreshed3: [{ messages: SUCCESS }],
   dropped3: [{ messages: SUCCESS }],
-  // An unknown token and a bad secret are told apart, whichever of the wordings each has.
+  // The client tells an unknown token from a bad secret, whichever of these messages each has.
   badSecret3: refusedLogin3,
   noLogin3: [{ statuses: ANY }],
   badLogin3: refusedLogin3,
@@ -82,7 +82,7 @@ export const TEXTS_4: Partial<Record<TextId, readonly Possible[]>> = {
   unknownGraph4: [{ statuses: ANY, variants: ['default', 'old'] }],
   lifetimeTooLong4: [{ statuses: ANY }],
   foreignToken4: [{ statuses: NO_LOGIN, messages: FOREIGN }],
-  // The block list: its words, and those of a token that is on it.
+  // The messages about a full block list, and about a token that is on it.
   blockListFull4: [
     { statuses: NO_LOGIN, messages: ['limit', 'Too many tokens: limit {limit}', 'Limite limit'] },
   ],
@@ -97,7 +97,7 @@ export const TEXTS_4: Partial<Record<TextId, readonly Possible[]>> = {
   version4: [{ variants: ['default', 'no-colon'] }],
 };
 
-/** The REST server of both. Its codes are known, its words are not. */
+/** The REST server of 3.x and 4.x: its codes are known, its messages are not. */
 export const TEXTS_REST: Partial<Record<TextId, readonly Possible[]>> = {
   noEndpoint: [refusedToken],
   noEndpoint4: [refusedToken],
@@ -125,7 +125,7 @@ export const SWITCHES_4: { readonly [K in keyof Switches]?: readonly Switches[K]
   ],
 };
 
-/** Every wording of an entry. */
+/** Returns every wording of an entry. */
 export function wordings(possible: readonly Possible[]): TextChoice[] {
   return possible.flatMap(({ statuses = [undefined], variants = [], messages = [], codes = [undefined] }) => {
     const words = [...variants.map((variant) => ({ variant })), ...messages.map((message) => ({ message }))];

@@ -1,5 +1,5 @@
-// The client's contract once more, at servers that answer otherwise than the sandbox assumes: each test meets texts,
-// statuses and switches that are drawn anew. A pass means that the client is robust, and not that both sides agree.
+// Runs the client's contract tests against servers whose answers differ from what the sandbox assumes: each test draws texts, statuses and switches
+// at random. A pass means that the client is robust, not that the real servers answer like this.
 import { describe, expect, onTestFailed, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { defined } from '../helpers/defined.js';
@@ -12,7 +12,7 @@ const ROUNDS = DEEP ? 40 : 1;
 console.log(`answers drawn with GRAPHCRED_SEED=${SEED}`);
 
 let state = SEED >>> 0;
-/** mulberry32: a number from 0 to `below`, without it. */
+/** Returns a random whole number from 0 to `below` - 1 (algorithm: mulberry32). */
 function draw(below: number): number {
   state = (state + 0x6d2b79f5) >>> 0;
   let t = Math.imul(state ^ (state >>> 15), state | 1);
@@ -140,7 +140,7 @@ describe('4.x', () => {
     const refused = await refusalOf(connect(to).getToken());
     expect(refused.code).toBe('BAD_RESPONSE');
     expect(refused.remedies).toContain('give-version');
-    // The login is not tried at another place.
+    // The login is not sent to another address.
     expect(to.requests.filter(({ path }) => path.endsWith('/requesttoken'))).toEqual([]);
     const conn = connect(to, { serverVersion: '3' });
     const secret = await conn.createSecret('ci');

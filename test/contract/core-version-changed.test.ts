@@ -1,10 +1,10 @@
-// A version that was remembered is asked for again when an answer does not fit it: once, and without a credential.
+// If an answer does not fit the stored version, the server is asked for its version again: once, and without a credential.
 import { describe, expect, test } from 'vitest';
 import { BoundCredential, GraphConnection, Sensitive, type ServerVersion } from '../../src/index.js';
 import { defined } from '../helpers/defined.js';
 import { rawServer, refusalOf, sandbox } from './core-support.js';
 
-/** Nothing listens at port 9000 there, which is where 3.x would be; a sandbox of somebody else is on 127.0.0.1. */
+/** Nothing listens at port 9000 of this address, where a 3.x REST server would be. Another sandbox may use 127.0.0.1. */
 const HOST = process.platform === 'linux' ? '127.0.0.2' : '127.0.0.1';
 
 const LOGIN = { username: 'tigergraph', password: 'tigergraph', graph: 'demo' };
@@ -18,7 +18,7 @@ const CALLS: Record<string, (conn: GraphConnection) => Promise<unknown>> = {
   'restAuthentication, where the REST server is gone': (conn) => conn.restAuthentication(),
 };
 
-/** Requests to the GSQL server alone are told the version; the REST server's address follows from it. */
+/** Returns a connection for which only the GSQL server's address is set. The REST server's address depends on the version. */
 function at(gsqlUrl: string, knownVersion: string, found: ServerVersion[]): GraphConnection {
   return new GraphConnection({
     ...LOGIN,
@@ -62,7 +62,7 @@ describe.each([
         onVersion: (version) => found.push(version),
       });
       await defined(CALLS[name])(conn);
-      // GSQL text is the same on all of 3.x, so nothing shows there.
+      // The GSQL texts are the same on all of 3.x, so here the change of version does not show.
       const unseen = before.startsWith('3') && name !== 'getToken';
       expect(found.map(({ version }) => version)).toEqual(unseen ? [] : [after]);
     },

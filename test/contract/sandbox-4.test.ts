@@ -173,7 +173,7 @@ describe('servers 4.x, point by point', () => {
     clock += 60;
     expect(await use(upgraded, token)).toEqual([401, 'REST-10019']);
     expect((await raw(upgraded.gsqlUrl, 'DELETE /expiredtoken', LOGIN)).status).toBe(200);
-    // Cleared away: now it is only something that is no JWT.
+    // The expired token was removed, so it is now refused as a text that is not a JWT.
     expect(await use(upgraded, token)).toEqual([403, 'REST-10016']);
     await upgraded.close();
   });

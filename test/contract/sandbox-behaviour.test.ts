@@ -341,7 +341,7 @@ describe('disputed points', () => {
       { toString: 1 },
     ]) {
       const before = (await raw(sandbox.gsqlUrl, 'GET /__sandbox/switches')).body;
-      // All or none: the good one beside it is not set either.
+      // If one value is not valid, none is set, not even the valid one beside it.
       expect((await set({ blockListLimit: 7, ...wrongValue })).status).toBe(400);
       expect((await raw(sandbox.gsqlUrl, 'GET /__sandbox/switches')).body).toBe(before);
     }

@@ -4,8 +4,8 @@ import { defined } from '../helpers/defined.js';
 import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
 
 /**
- * The request sequences of programs made for the real servers, with the method, path, query, body and login
- * they use, and on each answer the reading they do. Each `read…` below is one client's way of reading.
+ * The request sequences of programs made for the real servers, with their method, path, query, body and login, and with their way of reading each
+ * answer. Each function `read…` below reads an answer as one client does.
  */
 const open: Sandbox[] = [];
 const start = async (options: SandboxOptions) => {
@@ -32,7 +32,7 @@ const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const AGENT = { 'X-User-Agent': 'pyTigerGraph', Accept: '*/*', 'User-Agent': 'python-requests/2.32.3' };
 const EPOCH = NOW + 2_592_000;
 
-/** pyTigerGraph's reading of a list of secrets: a line `- Secret`, then a line `- Alias`. */
+/** Reads a list of secrets as pyTigerGraph does: a line `- Secret`, then a line `- Alias`. */
 function readSecrets(answer: string): Record<string, string> {
   const lines = answer.split('\n').filter((line) => !line.startsWith('__GSQL__'));
   const found: Record<string, string> = {};
@@ -44,12 +44,12 @@ function readSecrets(answer: string): Record<string, string> {
   return found;
 }
 
-/** pyTigerGraph's reading of a created secret: from `The secret: ` to the next blank. */
+/** Reads a created secret as pyTigerGraph does: from `The secret: ` to the next blank. */
 function readCreated(answer: string): string {
   return defined(defined(answer.replaceAll('\n', '').split('The secret: ')[1]).split(' ')[0]);
 }
 
-/** pyTigerGraph's reading of /version: components from the fourth line to the last but one. */
+/** Reads /version as pyTigerGraph does: the components are in the fourth line to the last but one. */
 function readProduct(answer: string): string {
   const message = (JSON.parse(answer.replaceAll('\n', '\\n')) as { message: string }).message;
   const lines = message.split('\n');
@@ -71,12 +71,12 @@ describe('pyTigerGraph 0.9 to 1.5', () => {
       (await raw(sandbox.restUrl, `PUT /requesttoken?secret=${SECRET}&token=${got.token}&lifetime=2000`))
         .body,
     );
-    // Read as a number of seconds from now.
+    // The client reads this as a number of seconds from now.
     expect(refreshed).toMatchObject({ error: false, token: got.token, expiration: 2000 });
 
     const drop = `DELETE /requesttoken?secret=${SECRET}&token=${got.token}`;
     expect(parse((await raw(sandbox.restUrl, drop)).body).error).toBe(false);
-    // The recorded refusal has no code. `skipNA` looks for one, so only the older assumption lets it skip.
+    // The recorded refusal has no code. `skipNA` looks for one, so it has an effect only with the older assumed text.
     const again = parse((await raw(sandbox.restUrl, drop)).body);
     expect([again.error, again.code]).toEqual([true, undefined]);
     await raw(sandbox.restUrl, 'POST /__sandbox/texts', {}, '{"unknownToken3":"old"}');
@@ -237,7 +237,7 @@ describe('pyTigerGraph 1.7', () => {
       AGENT,
       `{"secret": "${SECRET}", "graph": "nowhere"}`,
     );
-    // 400 would make it blame the graph's name; the 404 that was seen sends it to the old path.
+    // With 400 the client would report a wrong graph name. After the recorded 404 it tries the old path.
     expect(wrong.status).toBe(404);
   });
 
@@ -330,7 +330,7 @@ describe('pyTigerGraph 1.8 to 2.0', () => {
     const served = await start({ serverVersion: '4.1.2' });
     const first = parse((await raw(served.gsqlUrl, 'POST /restpp/requesttoken', AGENT, request)).body);
     expect((first.results ?? first).token).toMatch(JWT);
-    // float(expiration) would fail on a date text.
+    // The client calls float(expiration), which would fail on a date text.
     expect(first.expiration).toBeUndefined();
 
     const gone = await start({ serverVersion: '4.1.2', switches: { requestTokenOn4: 'gone' } });
@@ -403,7 +403,7 @@ describe('pyTigerGraph 1.8 to 2.0', () => {
     const listed = await call('GET /gsql/v1/secrets');
     expect(Array.isArray(listed.results)).toBe(true);
     expect((listed.results as { alias: string }[]).map(({ alias }) => alias)).toEqual(['demo_alias', 'ci']);
-    // Only an error without an HTTP status leads it to make the missing secret.
+    // The client creates the missing secret only after an error without an HTTP status.
     expect(await call('GET /gsql/v1/secrets/nobody')).toMatchObject({ status: 200, error: true });
     expect(await call('DELETE /gsql/v1/secrets/ci')).toMatchObject({ status: 200, error: false });
     const unknown = await call('DELETE /gsql/v1/secrets/ci');
@@ -466,7 +466,7 @@ describe('JDBC 1.3.20', () => {
     Accept: 'application/json; charset=UTF-8',
     'User-Agent': 'tigergraph-jdbc-driver/1.3.20',
   };
-  /** The status is not looked at; the token is at the top, else in results, be they one object or a list. */
+  /** The client ignores the status. It reads the token at the top level, else in `results`, which may be one object or a list. */
   const read = (body: string): string | undefined => {
     const answer = JSON.parse(body) as TokenAnswer;
     expect(typeof answer.error).toBe('boolean');
@@ -601,7 +601,7 @@ describe('the Java GSQL client', () => {
     );
     const lines = run.body.split('\n').slice(0, -1);
     expect(lines[0]).toMatch(/^The secret: [a-z0-9]{32} /);
-    // It exits on the code line, so the cookie comes before and nothing after.
+    // The client stops reading at the line with the code, so the cookie comes before it and nothing follows it.
     expect(lines.at(-2)).toMatch(/^__GSQL__COOKIES__,\{.*"graph":"demo_graph".*\}$/);
     expect(lines.at(-1)).toBe('__GSQL__RETURN__CODE__,0');
 

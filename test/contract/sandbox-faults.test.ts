@@ -19,7 +19,7 @@ const failure = (sandbox: Sandbox) =>
     () => 'none',
     (error: NodeJS.ErrnoException) => error.code ?? error.message,
   );
-/** How many tokens the secret has got, as SHOW SECRET tells. */
+/** Returns how many tokens the secret has, as SHOW SECRET lists them. */
 const minted = async (sandbox: Sandbox) => {
   const shown = await raw(
     sandbox.gsqlUrl,
@@ -88,7 +88,7 @@ describe('faults', () => {
     const sandbox = await start({ faults: [{ action: 'delay', ms: 60 }] });
     const before = performance.now();
     expect((await ask(sandbox)).status).toBe(200);
-    // A timer may fire a hair early.
+    // A timer may fire slightly early.
     expect(performance.now() - before).toBeGreaterThan(55);
   });
 

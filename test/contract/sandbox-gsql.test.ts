@@ -3,7 +3,7 @@ import type { Sandbox } from '../../src/sandbox/server.js';
 import { defined } from '../helpers/defined.js';
 import { demo, LOGIN, raw, SECRET } from './sandbox-raw.js';
 
-/** How texts and bodies are taken apart: what is a statement, what is an alias, what is JSON. */
+/** Tests how texts and bodies are parsed: what is a statement, what is an alias, what is JSON. */
 describe('GSQL texts', () => {
   let sandbox: Sandbox;
   beforeAll(async () => {

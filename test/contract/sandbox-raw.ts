@@ -10,12 +10,12 @@ export const NOW = 1_700_000_000;
 export interface RawReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Names as they stood on the wire. */
+  /** The header names as they were sent. */
   readonly rawHeaders: readonly string[];
   readonly body: string;
 }
 
-/** One request, written out; nothing is added but Host and Content-Length. */
+/** Sends one request exactly as given; only Host and Content-Length are added. */
 export function raw(
   base: string,
   requestLine: string,
@@ -63,7 +63,7 @@ export function basic(name: string, password: string): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
 }
 
-/** The people and things of the samples in the protocol notes. */
+/** Users, graphs and credentials from the samples in the protocol notes. */
 export const SECRET = 's0000000000000000000000000000001';
 export const LOGIN = { Authorization: 'Basic ZGVtb191c2VyOmRlbW9fcGFzcw==' };
 export const READER = { Authorization: basic('watcher', 'look-only') };
@@ -84,7 +84,7 @@ export function demo(options: SandboxOptions): Promise<Sandbox> {
   });
 }
 
-/** What every row may use as `{{name}}`. */
+/** The values that every row may use as `{{name}}`. */
 export function wellKnown(): Map<string, string> {
   return new Map([
     ['secret', SECRET],
@@ -97,19 +97,17 @@ export function wellKnown(): Map<string, string> {
 }
 
 /**
- * One line of a contract table. Evidence as in docs/sandbox.md: R recorded, D documented, C what shipped clients
- * need, F field report, A assumed.
- *
- * `{{name}}` in an answer stands for a credential that is new in that answer and is remembered; in a request
- * for one remembered. Its form goes by the first letter of the name: `s`, `t` 32 of [a-z0-9]; `j` a JWT;
- * `a` a generated alias; `x` anything.
+ * One line of a contract table. The letters for evidence are those of docs/sandbox.md: R recorded, D documented, C needed by published clients, F
+ * field report, A assumed.
+ * `{{name}}` in an answer stands for a credential that is new there and is remembered; in a request it stands for a remembered one. The first letter
+ * of the name gives its form: `s` and `t` are 32 characters of [a-z0-9], `j` is a JWT, `a` is a generated alias, and `x` is any text.
  */
 export interface Row {
   readonly evidence: 'R' | 'D' | 'C' | 'F' | 'A';
   readonly what: string;
-  /** Steps of the table that come first. */
+  /** The steps of the table that come first. */
   readonly after?: readonly string[];
-  /** The text of the sandbox's table that makes the answer: it is then tried with every status. */
+  /** The name of the sandbox's text that the answer uses; the text is then tried with every status. */
   readonly text?: string;
   readonly options?: SandboxOptions;
   readonly server?: 'rest' | 'gsql';
@@ -118,11 +116,11 @@ export interface Row {
   readonly body?: Content;
   readonly status: number;
   readonly answer: Content;
-  /** The answer's content type; null: there must be none. */
+  /** The content type of the answer; null means that there must be none. */
   readonly type?: string | null;
 }
 
-/** A text, the lines of one, or JSON to be compared byte for byte. */
+/** A text, a list of lines, or JSON that is compared byte for byte. */
 type Content = string | readonly string[] | object;
 
 function written(content: Content): string {

@@ -3,11 +3,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { TEXTS } from '../../src/sandbox/texts.js';
 import { demo, play, type Row, wellKnown } from './sandbox-raw.js';
 
-/** Every file in sandbox-tables/ says what a server of its versions answers. Each row meets a fresh sandbox. */
+/** Every file in sandbox-tables/ lists the answers of the servers it names. Each row is tried with a new sandbox. */
 interface Table {
   readonly about: string;
   readonly versions: readonly string[];
-  /** Calls that rows name in `after`, to be made first. */
+  /** The calls that rows name in `after`, and that are made first. */
   readonly steps: Readonly<Record<string, Row>>;
   readonly rows: readonly Row[];
 }

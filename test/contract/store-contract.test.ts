@@ -1,5 +1,5 @@
-// The suite for every store, in this process. In processes of their own, and for the keychain and Redis:
-// test/e2e/store-contract-processes.test.ts.
+// Runs the tests that every store has to pass in this process. test/e2e/store-contract-processes.test.ts runs them in processes of their own, also
+// for the keychain and Redis.
 import { describe } from 'vitest';
 import { performSteps } from '../helpers/store-steps.js';
 import { type Perform, storeSuite } from '../helpers/store-suite.js';
@@ -7,7 +7,7 @@ import { type Perform, storeSuite } from '../helpers/store-suite.js';
 const inThisProcess: Perform = async (job) => {
   const warnings: string[] = [];
   const results = await performSteps(job, (message) => warnings.push(message), []);
-  // Through JSON as from another process, which leaves out what is undefined.
+  // The results go through JSON, as those of another process do, so undefined fields are left out.
   return { results: JSON.parse(JSON.stringify(results)), stderr: warnings.join('\n') };
 };
 

@@ -17,7 +17,7 @@ import {
 
 const seal = createSeal(storeKey);
 
-/** What a machine with this store key would have put there for a token. */
+/** Encrypts a token as a machine with this store key would have stored it. */
 function sealedFor(key: string, { asKey = key, secondsLeft = 3600, of = seal, generation = 1 } = {}): Buffer {
   const place = of.keyOf('t', of.nameOf('token', key));
   const record = tokenRecord(asKey, secondsLeft);
@@ -26,7 +26,7 @@ function sealedFor(key: string, { asKey = key, secondsLeft = 3600, of = seal, ge
   return closeToken(of, place, { record: { ...record, createdAtUnix: start }, value, generation });
 }
 
-/** A server that has this token under every name, alive for so long. */
+/** Starts a server that returns this token under every name, with this remaining life. */
 const offering =
   (sealed: Buffer | null, lifeMs = 3_600_000): Answer =>
   ([name = '', ...args]) => {
@@ -193,7 +193,7 @@ describe('a hostile Redis server', () => {
     expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({
       code: 'STORE_UNAVAILABLE',
     });
-    // Five redirections for each try, of which there are a few in two seconds.
+    // Each attempt follows five redirections, and there are a few attempts in two seconds.
     expect(hostile.connections()).toBeLessThan(60);
   });
 

@@ -1,5 +1,5 @@
-// Splitting of long values, for keychains that hold 2,560 bytes an entry, against an imitation of such a
-// keychain. The same on the real keychain of Linux is part of test/e2e/store-contract-processes.test.ts.
+// Tests the splitting of long values for keychains that store at most 2,560 bytes an entry, with an imitation of such a keychain.
+// test/e2e/store-contract-processes.test.ts does the same with the real keychain of Linux.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { splittingVault, type Vault } from '../../src/store/keychain/split.js';
@@ -7,7 +7,7 @@ import { defined } from '../helpers/defined.js';
 
 const MOST_BYTES = 2_560;
 
-/** A keychain like that of Windows; `failAfter` operations that change something it fails for ever. */
+/** Creates a keychain like that of Windows. After `failAfter` operations that change something, every operation fails. */
 function smallVault(entries = new Map<string, string>(), failAfter = Number.POSITIVE_INFINITY) {
   let changes = 0;
   const change = () => {

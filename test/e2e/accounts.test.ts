@@ -13,7 +13,7 @@ const NO_LOGIN = 2;
 
 type Run = (line: string) => Promise<Result>;
 
-/** Two users of one server, each with a profile that has a password, and one that has nothing but the name. */
+/** Creates two users of one server. Each has a profile with a password and a profile with only the user name. */
 async function accounts(home: string, serverVersion: string) {
   const is4 = serverVersion.startsWith('4');
   const { sandbox } = await sandboxFor(home, {
@@ -34,7 +34,7 @@ async function accounts(home: string, serverVersion: string) {
       const base = { gsqlUrl, restUrl, graph: sandbox.graph, username };
       return [
         [username, { ...base, password }],
-        // Another lifetime, because 4.x gives one user the same token for the same life in the same second.
+        // This profile uses another lifetime, because 4.x gives one user the same token for two requests of one second with one lifetime.
         [`${username}-saved`, { ...base, lifetime: '12h' }],
       ];
     }),
@@ -64,7 +64,7 @@ async function neverMeet(run: Run, { sent, restUrl, sandbox }: Awaited<ReturnTyp
     expect(sent).toEqual([]);
   };
 
-  // Only ann has anything here.
+  // Only the user ann has stored anything on this machine.
   const annToken = await good('token get -p ann');
   for (const line of ['token check', 'token delete', 'token delete --all', 'logout', 'logout --revoke'])
     await refusedAtOnce(`${line} -p bob`, NOTHING_HELD);
@@ -77,7 +77,7 @@ async function neverMeet(run: Run, { sent, restUrl, sandbox }: Awaited<ReturnTyp
   const status = await run('status -p bob -o json');
   expect(JSON.parse(status.stdout)).toMatchObject({ token: { state: 'none' } });
 
-  // Both have the same things under the same names.
+  // Now both users have secrets and tokens under the same names.
   await good('secret create ci --save -p bob');
   const tokens: Record<string, string> = { ann: annToken };
   for (const profile of ['bob', 'ann-saved', 'bob-saved'])
@@ -99,7 +99,7 @@ async function neverMeet(run: Run, { sent, restUrl, sandbox }: Awaited<ReturnTyp
       expect(sent).not.toContain(`Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`);
   }
 
-  // What bob does with his own costs ann nothing.
+  // A command of the user bob does not change what belongs to ann.
   await good('secret rotate ci -p bob');
   expect(await principals()).toEqual(['saved:ann/ci', 'user:ann', 'user:bob']);
   await good('secret prune --yes -p bob');
@@ -111,7 +111,7 @@ async function neverMeet(run: Run, { sent, restUrl, sandbox }: Awaited<ReturnTyp
   await good('token get -p bob');
   await good('token get -p bob-saved');
   sent.length = 0;
-  // Each credential revokes what it has made.
+  // A credential revokes only the tokens that it minted.
   const partly = await run('logout --revoke -p bob');
   expect(partly.status).toBe(10);
   expect(partly.stderr).toContain('the token of saved:bob/ci for graph demo: not revoked');
@@ -134,7 +134,7 @@ describe.each(['3.10.1', '4.1.2'])('two users of one server, on %s', (serverVers
     const home = temporaryHome();
     const made = await accounts(home, serverVersion);
     const run: Run = (line) =>
-      // exec gives its child our own stdout, which only a process of its own has.
+      // `exec` gives its child the stdout of our process, so it is run as a process of its own.
       line.startsWith('exec')
         ? start(line.split(' '), { HOME: home, GRAPHCRED_STORE: 'file' }).ended
         : cli(home, line.split(' '), { env: { GRAPHCRED_STORE: 'file' } });

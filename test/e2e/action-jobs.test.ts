@@ -1,4 +1,4 @@
-// The built steps of action.yml as processes, as the runner of GitHub Actions starts them.
+// Runs the built steps of action.yml as processes, as the runner of GitHub Actions starts them.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -21,7 +21,7 @@ interface Action {
 }
 const action = defaultLoaders['.yaml']('action.yml', fs.readFileSync('action.yml', 'utf8')) as Action;
 
-/** The steps in a folder of their own, without node_modules: on a runner there is nothing else. */
+/** Copies the built steps into an empty folder without node_modules, because a runner has nothing else. */
 function checkout(): { main: string; post: string } {
   const folder = temporaryHome();
   const put = (file: string) => {
@@ -31,7 +31,7 @@ function checkout(): { main: string; post: string } {
   return { main: put(action.runs.main), post: put(action.runs.post) };
 }
 
-/** The inputs as the runner fills them in: those not given have their default. */
+/** Returns the inputs as the runner passes them on: an input that is not set has its default. */
 const filled = (inputs: Record<string, string>) => ({
   ...Object.fromEntries(
     Object.entries(action.inputs).map(([name, { default: value = '' }]) => [name, value]),
@@ -51,7 +51,7 @@ async function database(serverVersion = '3.10.1') {
   return { sandbox, inputs: filled(inputs), ask };
 }
 
-/** Neither in the log nor in any file that the runner does not delete after the step. */
+/** Fails if the token is in the log, or in a file that the runner does not delete after the step. */
 function expectNothingLeft(job: Job, token: string): void {
   const canaries = new Map([
     [SECRET, 'secret'],
@@ -91,7 +91,7 @@ describe.each(['3.10.1', '4.1.2'])('on %s', (version) => {
     expect((await job.spawn(main, { ...inputs, export: 'true' })).failed).toBe(false);
     const { TG_API_TOKEN: token = '' } = job.variables;
     expect(await ask(token)).toBe(200);
-    // The steps in between fail here; the runner goes on to the post step all the same.
+    // The steps in between fail here, and the runner still runs the post step.
     expect((await job.spawn(post, inputs)).failed).toBe(false);
     expect(await ask(token)).toBe(403);
     expectNothingLeft(job, token);
@@ -107,7 +107,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     let cancel = () => {};
     const restUrl = await gate(sandbox.restUrl, /^POST \/requesttoken/, async () => {
       cancel();
-      // Nothing shows from outside that the step has seen the signal, so it gets time for that before the answer.
+      // Nothing shows from outside that the step has received the signal, so the step gets some time before the server answers.
       await delay(500);
     });
     const changed = { ...inputs, 'rest-url': restUrl };
@@ -189,7 +189,7 @@ test('in the log of a whole job on a hostile server, every credential is masked'
   });
   const first = await job.spawn(main, inputs);
   const token = job.variables.TG_API_TOKEN as string;
-  // A step that prints what it has and what the server says to it, which is what it sent.
+  // This step prints its environment and the server's answer, which repeats what the step sent.
   const script = path.join(job.folder, 'step.cjs');
   fs.writeFileSync(
     script,

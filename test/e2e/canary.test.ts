@@ -1,4 +1,4 @@
-// Known values are put where credentials go, every command is run as a process, and afterwards they are looked for
+// Each credential in this test is a known value (a canary). Every command is run as a process, and afterwards the test searches for these values
 // everywhere else: in both streams, in every file, in the command line and environment of every process.
 import fs from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -16,13 +16,13 @@ import { filesBelow, spotted } from '../helpers/canary.js';
 import { keyringSkipReason, processesOf, withKeyring } from '../helpers/keyring.js';
 import { COMMAND, standaloneSkipReason, start } from '../helpers/process.js';
 
-// Blanks, quotes and a backslash, so that it looks different in every writing; above all no word of it is a common one.
+// The password has blanks, quotes and a backslash, so that every encoding changes it. None of its words is common.
 const PASSWORD = 'Kanarie "zang\\vogel" /+=& 7431';
 const SECRET = 'kan4r1e0secret0value0of0the0user';
 const WRONG = 'Valse "kanarie" 9 \\ fluit';
 const STORE_KEY = Buffer.from('kanarie-van-32-tekens-precies-!!').toString('base64');
 
-/** A place where a credential is meant to be, by the section of the contract that puts it there. */
+/** A place where a credential is meant to be, with the section of the contract that says so. */
 interface Allowed {
   readonly place: RegExp;
   readonly what: RegExp;
@@ -62,17 +62,17 @@ interface Case {
 interface Place {
   readonly root: string;
   readonly version: string;
-  /** Part of names, so that text and JSON do not meet. */
+  /** A part of names, so that the run with text output and the run with JSON use different names. */
   readonly mark: string;
   readonly held: () => Promise<string>;
 }
 
 const is4 = (version: string) => version.startsWith('4');
 const given = (root: string, name: string) => path.join(root, 'given', name);
-/** No password in the environment: the credential comes another way. */
+/** With this environment no password is set, and the credential comes from elsewhere. */
 const BARE = { GRAPHCRED_PASSWORD: '' };
 
-/** In the order in which they are run: each finds what those before it left. */
+/** The cases run in this order, and each finds what the earlier ones left. */
 const CASES: Record<string, (place: Place) => Case[] | Promise<Case[]>> = {
   'secret create': ({ mark }) => [
     { argv: [`shown_${mark}`], allowed: [SECRET_SHOWN] },
@@ -96,7 +96,7 @@ const CASES: Record<string, (place: Place) => Case[] | Promise<Case[]>> = {
       env: { ...BARE, GRAPHCRED_SECRET: SECRET, GRAPHCRED_LIFETIME: '2h' },
       allowed: [TOKEN_SHOWN],
     },
-    // In a profile: literally, by a command that prints it, and by one that complains.
+    // These profiles give a credential in three ways: as plain text, by a command that prints it, and by a command that fails.
     { argv: ['--config', given(root, 'literal.json')], env: BARE, allowed: [TOKEN_SHOWN] },
     {
       argv: ['--config', given(root, 'command.json'), '--lifetime', '3h'],
@@ -161,7 +161,7 @@ const CASES: Record<string, (place: Place) => Case[] | Promise<Case[]>> = {
     { argv: ['--config', given(root, 'broken.json')], exit: 5 },
   ],
   'config trust': ({ root }) => [{ argv: [given(root, 'literal.json')] }],
-  // By the second time round there is one: `login` has written it.
+  // In the second run the file exists, because `login` has written it.
   'config path': ({ root, mark }) => [
     { argv: [], exit: mark === 'text' ? 3 : 0 },
     { argv: ['--config', given(root, 'literal.json')] },
@@ -186,7 +186,7 @@ const CASES: Record<string, (place: Place) => Case[] | Promise<Case[]>> = {
     { argv: [`by_password_${mark}`, '--yes'] },
     { argv: [`wrong_${mark}`, '--yes'], exit: 3 },
   ],
-  // Tokens of other credentials are held too, which this one may not revoke.
+  // The store also holds tokens of other credentials, which this credential may not revoke.
   logout: () => [{ argv: ['--revoke'], exit: 10 }, { argv: [] }, { argv: [], exit: 3 }],
   sandbox: ({ root, version }) => [
     {
@@ -226,7 +226,7 @@ if (crash) {
     if (crash === 'in a promise') Promise.reject(error);
     else process.nextTick(() => { throw error; });
   };
-  // Where a statement is written on 3.x, and where the body of a mint is.
+  // On 3.x a GSQL statement is written by encodeURIComponent, and the body of a mint by JSON.stringify.
   const { encodeURIComponent } = globalThis;
   globalThis.encodeURIComponent = (text) => { burst(); return encodeURIComponent(text); };
   const { stringify } = JSON;
@@ -234,7 +234,7 @@ if (crash) {
 }
 `;
 
-/** Folders, scripts and config files of a user who keeps credentials in all the ways there are. */
+/** Creates the folders, scripts and config files of a user who stores credentials in every supported way. */
 function prepare({ restUrl, gsqlUrl }: { restUrl: string; gsqlUrl: string }): {
   root: string;
   env: Record<string, string>;
@@ -287,7 +287,7 @@ interface Trace {
   readonly environment: string;
 }
 
-/** Runs one command line and names every place where a credential turned up that has no business there. */
+/** Runs one command line and returns every place where a credential was found that is not allowed there. */
 async function leaksOf(
   { root, env }: ReturnType<typeof prepare>,
   argv: readonly string[],
@@ -297,16 +297,16 @@ async function leaksOf(
   for (const folder of ['trace', 'cwd'])
     for (const name of fs.readdirSync(path.join(root, folder))) fs.rmSync(path.join(root, folder, name));
   const { child, ended } = start(argv, { ...env, ...more }, stdin ?? '', path.join(root, 'cwd'));
-  // Programs that are no Node show their command line only while they run.
+  // The command line of a program that is not Node can be seen only while the program runs.
   const lines = new Set<string>();
   const look = setInterval(() => {
     for (const pid of processesOf(env.HOME as string)) {
       try {
         const line = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-        // Between its birth and its start a child has the command line of its parent.
+        // A child that has not yet started its program has the command line of its parent.
         if (!line.endsWith(`${argv.join('\0')}\0`)) lines.add(line);
       } catch {
-        // It ended meanwhile.
+        // The process has ended meanwhile.
       }
     }
   }, 40);
@@ -325,7 +325,7 @@ async function leaksOf(
       const { ppid, argv: line, environment } = JSON.parse(text) as Trace;
       const own = name === `trace/${child.pid}.json`;
       seen.push([own ? 'argv of graphcred' : 'argv of a child', line]);
-      // What the user put into the environment is there; what counts is that nobody else gets it.
+      // The variables that the user set are in graphcred's own environment. They must not be in the environment of a child.
       if (!own && ppid === child.pid) seen.push(['environment of a child', environment]);
     } else seen.push([`file ${name}`, text]);
   }
@@ -343,7 +343,7 @@ async function leaksOf(
   return leaks;
 }
 
-/** A server that knows the canaries, and a user who has put them wherever they may be. */
+/** Starts a sandbox that uses the known values, for a user who has stored them in every supported way. */
 async function sandboxAndPlace(serverVersion: string) {
   const stateFile = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-canary-server-')), 'state');
   onTestFinished(() => fs.rmSync(path.dirname(stateFile), { recursive: true, force: true }));
@@ -389,7 +389,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
       );
       return (await Promise.all(kept)).filter((entry): entry is [string, 'token'] => entry[0] !== undefined);
     };
-    /** All that the server has given out until now. */
+    /** Returns all credentials that the server has issued so far. */
     const known = async () => {
       const { secrets, tokens } = JSON.parse(fs.readFileSync(stateFile, 'utf8'));
       for (const { value } of secrets) if (!canaries.has(value)) canaries.set(value, 'secret');
@@ -417,7 +417,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
   }, 600_000);
 });
 
-/** Runs the cases of one command where the server is one that means no good. */
+/** Runs the cases of one command against a hostile server that repeats the credentials. */
 async function echoing(): Promise<{ restUrl: string; gsqlUrl: string }> {
   const server = createServer((request: IncomingMessage, response) => {
     let body = '';
@@ -430,7 +430,7 @@ async function echoing(): Promise<{ restUrl: string; gsqlUrl: string }> {
       const login = Buffer.from(word, 'base64').toString();
       const decoded = decodeURIComponent(body.replaceAll('+', ' '));
       const said = [request.url, decodeURIComponent(request.url ?? ''), authorization, login, body, decoded];
-      // Each letter in a colour of its own: a terminal shows the words all the same.
+      // Each letter has a colour of its own, so a terminal still shows the whole word.
       const coloured = [...login].join('\u001b[0m');
       const statuses = [200, 400, 401, 403, 404, 500, 503];
       const status = statuses[asked++ % statuses.length] ?? 400;
@@ -488,7 +488,7 @@ test.each(['3.2.0', '3.10.1', '4.1.2'])(
   600_000,
 );
 
-// The bursts are put in by a file that Node loads first.
+// A file that Node loads first makes the command crash.
 describe.skipIf(standaloneSkipReason !== undefined)('a crash', () => {
   test.each(['at once', 'later', 'in a promise'])(
     '%s tells where, and nothing of what was worked on',

@@ -1,4 +1,4 @@
-// The completion scripts in the shells they are for.
+// Runs each completion script in its own shell.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -9,14 +9,14 @@ import { onTerminal, python } from '../helpers/terminal.js';
 
 type Shell = 'bash' | 'zsh' | 'fish';
 
-/** Why the completion of a shell cannot be tried on this machine. */
+/** Returns why the completion of a shell cannot be tested on this machine; empty if it can. */
 function missing(shell: Shell): string {
   if (spawnSync(shell, ['--version']).error !== undefined) return `${shell} is not installed`;
   // fish completes a line without a terminal.
   return shell !== 'fish' && !python ? 'there is no python3 to make a terminal with' : '';
 }
 
-/** A home with two profiles and a saved secret, a folder to stand in, and the built command on the PATH. */
+/** Creates a home with two profiles, a saved secret and a working folder, and puts the built command on the PATH. */
 async function ready() {
   const home = temporaryHome();
   const { env, sandbox } = await sandboxFor(home);
@@ -45,7 +45,7 @@ async function ready() {
   };
 }
 
-/** What stands in the line before Tab, and what it must become. */
+/** Each row has the line before Tab is pressed, and the line that Tab must make of it. */
 const LINES = [
   ['graphcred tok', 'graphcred token'],
   ['graphcred secret ro', 'graphcred secret rotate'],
@@ -64,7 +64,7 @@ const LINES = [
   ['graphcred exec -- load-the-h', 'graphcred exec -- load-the-house'],
 ] as const;
 
-/** Ctrl-U. Ctrl-C would throw away what is typed after it, too. */
+/** Ctrl-U clears the line. Ctrl-C would also discard what is typed after it. */
 const WIPE = '\x15';
 
 const SHELLS = {
@@ -90,7 +90,7 @@ test.for(['bash', 'zsh'] as const)('%s completes on a terminal', async (shell, {
     await terminal.see(new RegExp(`^> ${becomes}$`, 'm'));
     terminal.type(WIPE);
   }
-  // Several candidates are listed, by zsh with what each is: bash wants Tab twice.
+  // If several words are possible, the shell lists them; zsh adds a description to each. bash needs Tab twice for that.
   terminal.type('graphcred secret \t\t');
   await terminal.see(shell === 'zsh' ? /^rotate +-- a new value/m : /create +drop +list +prune +rotate/);
   terminal.type(WIPE);

@@ -17,7 +17,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** `onStart` gets the process, for signals. */
+/** Runs `npm run conformance`. `onStart` gets a function that sends the process a signal. */
 function conformance(argv: string[], stdin = '', onStart?: (kill: () => void) => void): Promise<Ended> {
   const child = spawn(process.execPath, ['scripts/conformance.mjs', ...argv]);
   let [stdout, stderr] = ['', ''];
@@ -82,7 +82,7 @@ describe('npm run conformance', () => {
         [...where, '-u', ACCOUNT.user, '--password-stdin'],
         ACCOUNT.password,
         (kill) => {
-          // The sandbox has given a token, so there is a secret to remove.
+          // The sandbox has issued a token, so the run has a secret to remove.
           const hasToken = () =>
             sandbox.requests.some(({ method, path: where, status }) => {
               return method === 'POST' && where === '/requesttoken' && status === 200;

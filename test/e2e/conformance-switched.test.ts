@@ -33,7 +33,7 @@ const ON_4: TextId[] = [
   'noSuchPage',
 ];
 
-/** The texts that the questions bring out of a server with the usual settings. */
+/** The texts that a server with the usual settings sends in answer to the questions. */
 const REACHED: Readonly<Record<Version, readonly TextId[]>> = {
   '3.2.0': [...ON_3, 'generatedOld3', 'missingTokenOld'],
   '3.9.3': FROM_3_5,
@@ -42,7 +42,7 @@ const REACHED: Readonly<Record<Version, readonly TextId[]>> = {
   '4.2.0': ON_4,
 };
 
-/** Texts with variants that no question reaches. */
+/** The texts with variants that a server never sends in answer to the questions. */
 const NOT_REACHED: Partial<Record<TextId, string>> = {
   tooManyLogins3: 'the run stays below the number of wrong logins that makes a user wait',
   refreshDenied3: 'it takes a second user',

@@ -10,8 +10,8 @@ import { run } from '../helpers/driver.js';
 import { keyringSkipReason, mountSkipReason, withKeyring } from '../helpers/keyring.js';
 import { COMMAND } from '../helpers/process.js';
 
-// Each thing that doctor looks at is broken by itself. Exactly its line must change, and those that by their nature
-// have no answer any more; which these are stands in the table of each breakage.
+// Each case breaks one thing that `doctor` checks. Only the line of that check may change, and the lines of checks that depend on it. Each case lists
+// these lines.
 
 type Verdict = 'ok' | 'warn' | 'fail' | 'skipped';
 type Changes = Record<string, Verdict>;
@@ -24,7 +24,7 @@ interface Finding {
 }
 
 const PASSWORD = 'hunter2-of-ada';
-/** What can be asked of a server only once its version is known. */
+/** These checks are skipped while the server's version is unknown. */
 const UNASKED: Changes = {
   version: 'skipped',
   'rest-auth': 'skipped',
@@ -32,7 +32,7 @@ const UNASKED: Changes = {
   graph: 'skipped',
   clock: 'skipped',
 };
-/** Without the settings nothing is known of where and who. */
+/** Without readable settings, `doctor` knows neither the server nor the user, so these checks are skipped. */
 const NOTHING_ELSE: Changes = {
   ...UNASKED,
   dns: 'skipped',
@@ -63,7 +63,7 @@ async function patient(options: SandboxOptions) {
     const ended = await run([...prefix, ...COMMAND, 'doctor', '-o', 'json'], all);
     const people = await run([...prefix, ...COMMAND, 'doctor', '--no-color'], all);
     const { checks } = JSON.parse(ended.stdout) as { checks: Finding[] };
-    // What is pasted into a ticket.
+    // People paste this output into tickets, so it must not contain a credential.
     for (const shown of [ended.stdout, ended.stderr, people.stdout, people.stderr]) {
       expect(shown).not.toContain('hunter2');
       expect(shown).not.toContain(Buffer.from(`ada:${PASSWORD}`).toString('base64'));
@@ -99,13 +99,13 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-/** For each change the words its cause must hold, so that the right thing is blamed. */
+/** One thing that is broken. For each line that changes, `cause` gives the words that it must contain, so that the right thing is named. */
 interface Breakage {
-  /** Of the sandbox, where it can only be broken from its start. */
+  /** Options for the sandbox, for things that can only be broken when it starts. */
   readonly options?: SandboxOptions;
   readonly breaks: (made: Patient) => Promise<Record<string, string>> | Record<string, string>;
   readonly changes: Changes;
-  /** On 4.x, where it differs. */
+  /** The lines that change on 4.x, where they differ. */
   readonly changes4?: Changes;
   readonly status: number;
   readonly cause: RegExp;
@@ -132,7 +132,7 @@ const BREAKAGES: Record<string, Breakage> = {
       return { GRAPHCRED_GSQL_URL, GRAPHCRED_REST_URL: String(own) };
     },
     changes: { 'service-port': 'fail', ...UNASKED },
-    // One port for both.
+    // On 4.x both servers have one port.
     changes4: { 'service-port': 'fail', 'rest-port': 'fail', ...UNASKED },
     status: 7,
     cause: /refuses connections/,
@@ -199,7 +199,7 @@ const BREAKAGES: Record<string, Breakage> = {
   },
   'a wrong password': {
     breaks: () => ({ GRAPHCRED_PASSWORD: 'hunter2-no-more' }),
-    // 3.x tells of a graph only those who are logged in.
+    // 3.x lists graphs only after a login.
     changes: { credential: 'fail', graph: 'skipped' },
     status: 4,
     cause: /refused|login|password|credential/i,
@@ -225,7 +225,7 @@ const BREAKAGES: Record<string, Breakage> = {
   'a graph that does not exist': {
     breaks: () => ({ GRAPHCRED_GRAPH: 'nowhere' }),
     changes: { graph: 'fail' },
-    // 4.x looks at the graph when a token is minted, and doctor mints none.
+    // 4.x checks the graph only when a token is minted, and `doctor` mints none.
     changes4: {},
     status: 3,
     cause: /nowhere/,
@@ -276,7 +276,7 @@ const BREAKAGES: Record<string, Breakage> = {
       fs.writeFileSync(file, '{"password": hunter2');
       return {};
     },
-    // Its mode is there to be seen all the same.
+    // The mode of the file is still shown.
     changes: { config: 'fail', ...NOTHING_ELSE },
     status: 5,
     cause: /config\.json, line 1/,
@@ -363,7 +363,7 @@ describe.each(['3.10.1', '4.1.2'])('doctor on %s, %s', (serverVersion) => {
     dns: 'ok',
     'service-port': 'ok',
     'rest-port': 'ok',
-    // http on this machine only.
+    // Plain http is used only on this machine, so there is no certificate to check.
     tls: 'skipped',
     proxy: 'ok',
     version: 'ok',
@@ -374,7 +374,7 @@ describe.each(['3.10.1', '4.1.2'])('doctor on %s, %s', (serverVersion) => {
     store: 'ok',
   };
 
-  /** Examines twice: as it is, and broken. */
+  /** Runs `doctor` twice: as everything is, and with one thing broken. */
   async function compare(
     made: Patient,
     breakage: Omit<Breakage, 'options'>,
@@ -458,7 +458,7 @@ describe.each(['3.10.1', '4.1.2'])('doctor on %s, %s', (serverVersion) => {
   });
 
   describe('through a proxy', () => {
-    // The proxy looks up the name and knocks at the ports; http to another host is worth a word.
+    // The proxy resolves the host name and opens the connection, so these checks are skipped. Plain http to another host causes a warning.
     const proxied: Changes = {
       ...well,
       dns: 'skipped',

@@ -1,4 +1,4 @@
-// exec among signals and on a terminal. What it gives the command and what it revokes: test/cli/exec.test.ts.
+// Tests `exec` with signals and on a terminal. What it gives the command and what it revokes is tested in test/cli/exec.test.ts.
 import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import { temporaryHome } from '../helpers/cli.js';
 import { COMMAND, type Running, sandboxFor, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
-/** Counts each signal it gets, and ends with 40 + that number on SIGUSR2. */
+/** This program counts the signals it gets, and exits with 40 plus that number on SIGUSR2. */
 const COUNTER = `
   let seen = 0;
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'])
@@ -24,11 +24,11 @@ function exec(env: Record<string, string>, ...argv: string[]): Running {
 
 interface Slow {
   readonly env: Record<string, string>;
-  /** The request that is not answered has arrived. */
+  /** Resolves when the request that is not answered has arrived. */
   readonly asked: Promise<void>;
 }
 
-/** A REST server that never answers this method, and to any other gives a token. */
+/** Starts a REST server that never answers requests of this method, and answers any other request with a token. */
 async function slowServer(home: string, method: string): Promise<Slow> {
   let arrived = () => {};
   const asked = new Promise<void>((resolve) => {
@@ -49,7 +49,7 @@ async function slowServer(home: string, method: string): Promise<Slow> {
   return { env: { HOME: home, GRAPHCRED_SECRET: 'x', GRAPHCRED_LIFETIME: '1h', ...where }, asked };
 }
 
-/** The text a process has written once it matches. */
+/** Resolves with the output of a process as soon as it matches the pattern. */
 function until({ child }: Running, pattern: RegExp): Promise<string> {
   let text = '';
   return new Promise((resolve, reject) => {
@@ -128,7 +128,7 @@ describe.skipIf(!python)('on a terminal', () => {
     await terminal.see(/ready \d+/);
     terminal.type(key);
     await terminal.see(signal);
-    // Another signal, so that a second one of the first would have to stand before its answer.
+    // This is another signal than the first, because two pending signals of the same kind are delivered as one.
     terminal.signal('SIGTERM');
     await terminal.see('SIGTERM');
     terminal.signal('SIGUSR2');
@@ -155,7 +155,7 @@ describe.skipIf(!python)('on a terminal', () => {
   test('Ctrl-Z stops both, and fg goes on with both', async () => {
     const { env } = await sandboxFor(temporaryHome());
     const command = ['/bin/bash', '--norc', '--noprofile', '-i'];
-    // The line that is typed holds two paths, and fg shows it again: it must not wrap.
+    // The typed line holds two paths, and `fg` shows it again, so the terminal is wide enough not to wrap it.
     const terminal = onTerminal([], { env, command, columns: 300 });
     await terminal.see(/[#$]$/m);
     const script = 'echo up; read x; echo "got $x"; exit 6';
@@ -187,7 +187,7 @@ describe.skipIf(!python)('on a terminal', () => {
   test('a command under nohup outlives the window, and its token is revoked when it ends', async () => {
     const home = temporaryHome();
     const { env, sandbox } = await sandboxFor(home);
-    // While the window is there, the third end is a terminal.
+    // File descriptor 3 is a terminal as long as the window is open.
     const script = 'echo "<$TG_API_TOKEN>" >&3; while [ -t 3 ]; do sleep 0.05; done; echo yes > done';
     const words = ['--revoke', '--', 'sh', '-c', `exec 3>&1; exec nohup sh -c '${script}'`];
     const terminal = onTerminal(['exec', '--store', 'none', ...words], { env, cwd: home });
@@ -223,7 +223,7 @@ describe.skipIf(!python)('on a terminal', () => {
   });
 });
 
-/** What the server says to a token now. */
+/** Returns the HTTP status with which the server answers a request with this token. */
 async function ask(restUrl: string, token: string): Promise<number> {
   return (await fetch(`${restUrl}/echo`, { headers: { authorization: `Bearer ${token.trim()}` } })).status;
 }

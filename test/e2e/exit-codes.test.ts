@@ -11,14 +11,14 @@ import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
 import { COMMAND, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
-// What a case is run against: a sandbox, a home, and the environment that leads there.
+// Each case runs against this: a sandbox, a home, and the environment that leads to them.
 interface Place {
   readonly home: string;
-  /** Where the command is run; a folder below home. */
+  /** The folder below the home in which the command runs. */
   readonly folder: string;
   readonly sandbox: Awaited<ReturnType<typeof sandboxFor>>['sandbox'];
   env: Record<string, string>;
-  /** Parts of the output that differ from run to run, and what stands for them below. */
+  /** Parts of the output that differ from run to run, and the text that replaces them below. */
   readonly shown: Map<string, string>;
 }
 
@@ -30,18 +30,18 @@ interface Ended {
 
 interface Case {
   readonly status: number;
-  /** `error.code`; absent where nothing fails, or where the status is that of the command behind exec. */
+  /** The expected `error.code`; absent if nothing fails, or if the status is that of the command that `exec` runs. */
   readonly code?: string;
   readonly argv: readonly string[];
   readonly sandbox?: SandboxOptions | (() => Promise<SandboxOptions>);
   readonly before?: (place: Place) => Promise<void> | void;
-  /** Lines on stderr ahead of the error; on the second place, if it is another one, with `-o json`. */
+  /** Lines on stderr before the error: in text output, and with `-o json` if they differ there. */
   readonly notes?: string | readonly [text: string, json: string];
   readonly message?: string;
   readonly hint?: string;
-  /** Result as text and with `-o json`. */
+  /** The expected result as text and with `-o json`. */
   readonly stdout?: readonly [text: string, json: string];
-  /** Where a person at a terminal is needed: what is typed at the question. */
+  /** What a person types at the question, for cases that need a terminal. */
   readonly typed?: string;
   readonly keyring?: true;
 }
@@ -73,7 +73,7 @@ const CASES: readonly Case[] = [
     status: 1,
     code: 'INTERNAL',
     argv: GET,
-    // A bug as it would be: something of the platform throws what nobody expects, with a credential in its text.
+    // This imitates a bug: a function of the platform throws an unexpected error whose text holds a credential.
     before: (place) => {
       file('bug.cjs', 'String.prototype.toLowerCase = () => { throw new TypeError("canary"); };')(place);
       set({ NODE_OPTIONS: `--require ${path.join(place.folder, 'bug.cjs')}` })(place);
@@ -347,7 +347,7 @@ test('every row of the table of exit statuses, and every code in it, has a case'
 const noKeyring = keyringSkipReason();
 if (noKeyring) console.log(`the case STORE_LOCKED is skipped: ${noKeyring}`);
 for (const one of CASES) {
-  // The bug is put in through Node's own options.
+  // The bug is added through Node's own options, which the standalone executable does not have.
   const bug = one.code === 'INTERNAL' && standaloneSkipReason;
   const skip = bug || (one.keyring && noKeyring) || (one.typed && !python);
   test.skipIf(skip)(`${one.status} ${one.code ?? ''} ${one.argv.join(' ')}`, async () => {
@@ -381,7 +381,7 @@ async function run(
 ): Promise<Ended> {
   const options = typeof one.sandbox === 'function' ? await one.sandbox() : (one.sandbox ?? {});
   const { sandbox, env } = await sandboxFor(home, options);
-  // No bus of the machine's: a keychain only where the case brings one.
+  // The session bus of this machine is not used, so there is a keychain only if the case starts one.
   const folder = path.join(home, 'work');
   fs.mkdirSync(folder);
   const place: Place = {
@@ -400,7 +400,7 @@ async function run(
   const end = one.argv.indexOf('--');
   const format = json ? ['-o', 'json'] : [];
   const argv = end === -1 ? [...one.argv, ...format] : one.argv.toSpliced(end, 0, ...format);
-  // The store is not what most cases are about, and one that is missing would be told of.
+  // Most cases are not about the store, and a missing keychain would add a line to stderr.
   const store = argv.includes('--store') ? {} : { GRAPHCRED_STORE: 'none' };
   const env2 = { ...place.env, ...store };
   const ended =
@@ -408,7 +408,7 @@ async function run(
       ? await plainly(argv, env2, folder)
       : await typedAt(argv, env2, folder, one.typed);
   const mask = (text: string) => {
-    // What OpenSSL calls the one, BoringSSL in the standalone executable calls the other.
+    // OpenSSL and BoringSSL (in the standalone executable) use different names for this error.
     let masked = text.replace('UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'DEPTH_ZERO_SELF_SIGNED_CERT');
     for (const [real, name] of place.shown) masked = masked.replaceAll(real, name);
     return masked;
@@ -434,7 +434,7 @@ function collect(child: ReturnType<typeof spawn>): Promise<Ended> {
   });
 }
 
-/** stdin and stderr are a terminal; what is typed is typed at the question. */
+/** Runs the command with stdin and stderr on a terminal, and types the answer at the question. */
 async function typedAt(
   argv: readonly string[],
   env: Record<string, string>,

@@ -19,10 +19,10 @@ import {
 const operations = Object.keys(OPERATIONS) as OperationName[];
 const generations = Object.keys(GENERATIONS) as Generation[];
 const faults = Object.keys(FAULTS) as FaultName[];
-/** `generation operation fault` to the exit statuses seen. */
+/** Maps `generation operation fault` to the exit statuses that were observed. */
 const seen = new Map<string, Set<number>>();
 const usedExceptions = new Set<Exception>();
-// `exec` listens for signals until its process ends, and here it runs in the process of the tests.
+// `exec` listens for signals until its process ends, and here many calls of it run in the process of the tests.
 process.setMaxListeners(0);
 
 async function inScene<T>(generation: Generation, work: (scene: Scene) => Promise<T>): Promise<T> {
@@ -34,7 +34,7 @@ async function inScene<T>(generation: Generation, work: (scene: Scene) => Promis
   }
 }
 
-/** Not all at once: each cell has servers and a home of its own. */
+/** Runs a limited number of jobs at once, because each has its own servers and its own home. */
 async function inTurns<T>(jobs: readonly T[], work: (job: T) => Promise<void>): Promise<void> {
   const waiting = [...jobs];
   const worker = async () => {
@@ -54,7 +54,7 @@ describe.each(generations)('generation %s', (generation) => {
       return scene.requests();
     });
     const cells = faults.flatMap((fault) =>
-      // Without a request there is nothing a fault could meet; it is looked at once all the same.
+      // A fault can only meet a request. An operation without requests is run once all the same.
       (clean.length === 0 ? [undefined] : clean).map((request, at) => ({ fault, request, number: at + 1 })),
     );
     const problems: string[] = [];
@@ -91,7 +91,7 @@ function expectedExit(
   return exception?.exit ?? exit;
 }
 
-/** Lets the fault meet one request, and looks at everything that must hold whatever happens. */
+/** Applies the fault to one request, and checks everything that must hold for every fault. */
 async function examine(
   scene: Scene,
   operation: Operation,
@@ -111,18 +111,18 @@ async function examine(
   const said = stderr.split('\n').slice(0, -1);
   const errors = said.filter((line) => /^graphcred: (?!warning: )/.test(line));
   const strange = said.filter((line) => !/^(graphcred|hint): \S/.test(line));
-  // These two tell what they found on stdout.
+  // These two commands report what they found on stdout, even if a check fails.
   const talks = operation.argv[0] !== 'doctor' && !(operation.argv[0] === 'status' && status === 4);
   if (strange.length > 0) problems.push(`said beside the error: ${strange.join(' | ')}`);
   if (talks && errors.length !== (status === 0 ? 0 : 1)) problems.push(`${errors.length} error lines`);
 
   const requests = scene.requests();
   for (const [kind, is] of Object.entries(KINDS)) {
-    // After a 404 a statement may follow: there is no such call, so nothing has happened.
+    // A 404 means that the server does not have this path, so nothing was done, and a GSQL statement may be sent instead.
     const done = (request: (typeof requests)[number]) => is(request) && request.status !== 404;
     const sent = requests.filter(done).length;
     if (sent > clean.filter(is).length) problems.push(`${kind} sent ${sent} times`);
-    // What fails ends there: nothing is done after a request of which nobody knows what became of it.
+    // If an operation fails, it must not repeat a request whose outcome is unknown.
     if (status !== 0 && met && requests.slice(number).some(is)) problems.push(`${kind} after the failure`);
     const lost = status === 7 && ['drop-after', 'truncate', 'delay'].includes(fault);
     if (lost && met && is(met) && !stderr.includes('may have taken effect'))
@@ -144,7 +144,7 @@ async function examine(
   if (status === 0 && operation.removes) return { status, stderr, problems };
   for (const [key, { kind, alias, value }] of Object.entries(before)) {
     if (after[key]?.value === value) continue;
-    // A token the server says it does not accept is forgotten.
+    // A token that the server refuses is deleted from the store.
     if (kind === 'token' && (status === 4 || status === 3)) continue;
     if (kind === 'secret' && !secrets.includes(value ?? '')) continue;
     problems.push(`the ${kind} ${alias ?? ''} is gone`);
@@ -156,10 +156,10 @@ test('every exception to the rule is met somewhere', () => {
   expect(EXCEPTIONS.filter((exception) => !usedExceptions.has(exception))).toEqual([]);
 });
 
-/** Written by what this run has seen, with GRAPHCRED_WRITE_DOCS=1. */
+/** With GRAPHCRED_WRITE_DOCS=1 this test writes the page from what the run has observed. */
 test('docs/reliability.md tells what was seen', () => {
   const file = path.resolve('docs/reliability.md');
-  // What follows is written by test/e2e/interruptions.test.ts.
+  // The part of the page that follows is written by test/e2e/interruptions.test.ts.
   const [, interruptions = ''] = fs.readFileSync(file, 'utf8').split(/(?=\n## Ctrl-C)/);
   const page = reliabilityPage() + interruptions;
   if (process.env.GRAPHCRED_WRITE_DOCS === '1') fs.writeFileSync(file, page);

@@ -1,4 +1,4 @@
-// What the table of faults and operations is made of; the test beside it runs every cell.
+// The faults and operations of the table in docs/reliability.md. fault-matrix.test.ts runs every combination.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -13,7 +13,7 @@ export type Generation = keyof typeof GENERATIONS;
 
 const SEEDED = 'old0xxxxxxxxxxxxxxxxxxxxxxxxxxxx';
 
-/** Exit status a fault ends in, whatever was asked for; the exceptions are in the test. */
+/** The exit status for each fault, whatever the operation. The exceptions are listed below. */
 export const FAULTS = {
   'drop-before': { fault: { action: 'drop-before' }, exit: 7 },
   'drop-after': { fault: { action: 'drop-after' }, exit: 7 },
@@ -37,13 +37,13 @@ export type FaultName = keyof typeof FAULTS;
 export interface Operation {
   readonly argv: readonly string[];
   readonly env?: Record<string, string>;
-  /** Takes kept data away when it succeeds. */
+  /** Whether the operation, when it succeeds, deletes something from the store. */
   readonly removes?: true;
-  /** Exit status without any fault. */
+  /** The exit status without any fault, by generation; 0 when absent. */
   readonly well?: Partial<Record<Generation, number>>;
 }
 
-/** Every operation that talks to a server. Each begins with a saved secret `kept` and one held token. */
+/** Every operation that talks to a server. Each begins with a saved secret named `kept` and one cached token. */
 export const OPERATIONS = {
   'secret list': { argv: ['secret', 'list'] },
   'secret create': { argv: ['secret', 'create', 'fresh'] },
@@ -79,9 +79,9 @@ export type OperationName = keyof typeof OPERATIONS;
 export interface Exception {
   readonly of: readonly OperationName[];
   readonly generation?: Generation;
-  /** Without it, all that end in something else than 0. */
+  /** The faults this applies to; when absent, all whose exit status is not 0. */
   readonly faults?: readonly FaultName[];
-  /** Whether it is about the request that the fault meets. */
+  /** Whether the exception applies to the request that the fault meets. */
   readonly at?: (request: RequestLogEntry, number: number) => boolean;
   readonly exit: number;
   readonly why: string;
@@ -94,14 +94,14 @@ const isDrop = ({ method, path: route, statements }: RequestLogEntry) =>
   statements.includes('DROP SECRET') || (method === 'DELETE' && route.endsWith('/secrets'));
 const isCreate = ({ method, path: route, statements }: RequestLogEntry) =>
   statements.includes('CREATE SECRET') || (method === 'POST' && route.endsWith('/secrets'));
-/** What must not be sent again when nobody knows whether it happened. */
+/** Requests that must not be sent again while it is unknown whether the server carried them out. */
 export const KINDS = { mint: isMint, create: isCreate, drop: isDrop };
 
 const NO_ANSWER = ['200, error', 'empty', 'html', 'malformed', 'status 401', 'status 500'] as const;
 
 const FAILING = (Object.keys(FAULTS) as FaultName[]).filter((name) => FAULTS[name].exit !== 0);
 
-/** Where an operation ends in something else than its fault usually does. The first that fits counts. */
+/** Combinations whose exit status differs from the usual one of the fault. The first entry that matches applies. */
 export const EXCEPTIONS: readonly Exception[] = [
   {
     of: [
@@ -159,7 +159,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     of: ['secret drop'],
     faults: FAILING,
     generation: '3.5',
-    // The first request tries the graph.
+    // The first request checks the graph.
     at: (_request, number) => number === 3,
     exit: 10,
     why: 'secret drop, secret prune: the aliases before it are dropped, and named',
@@ -260,11 +260,11 @@ interface ServerState {
 export interface Scene {
   readonly sandbox: Sandbox;
   run(argv: readonly string[], env?: Record<string, string>): Promise<Result>;
-  /** Requests since the scene was set. */
+  /** The requests since this object was created. */
   requests(): RequestLogEntry[];
-  /** What this machine holds, in clear. */
+  /** The credentials stored on this machine, in plain text. */
   kept(): Promise<Record<string, Kept>>;
-  /** Values of the secrets the server knows, by alias. */
+  /** The values of the secrets that exist on the server, by alias. */
   secrets(): Record<string, string>;
   close(): Promise<void>;
 }

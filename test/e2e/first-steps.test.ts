@@ -17,7 +17,7 @@ const noCurl = !(process.env.PATH ?? '')
   .some((folder) => fs.existsSync(path.join(folder, 'curl')));
 if (noCurl) console.log('the blocks of README and first-steps.md are skipped: curl is not installed');
 
-/** A home with `graphcred` on its PATH, and a sandbox; `shell` runs a block there as a person would. */
+/** Creates a home with `graphcred` on its PATH, and a sandbox; `shell` runs a block of the page there as a person would. */
 async function newcomer(options: Parameters<typeof startSandbox>[0] = {}) {
   const sandbox = await startSandbox({ restPort: 0, gsqlPort: 0, ...options });
   onTestFinished(() => sandbox.close());
@@ -37,7 +37,7 @@ async function newcomer(options: Parameters<typeof startSandbox>[0] = {}) {
   return { sandbox, home, shell, put };
 }
 
-/** The pages name addresses; here they are the sandbox. Nothing else is changed. */
+/** Replaces the addresses in the pages by those of the sandbox, and nothing else. */
 function here(text: string, { restUrl, gsqlUrl }: Sandbox): string {
   return text
     .replaceAll('host: "http://127.0.0.1"', `restUrl: "${restUrl}", gsqlUrl: "${gsqlUrl}"`)
@@ -61,7 +61,7 @@ function run(command: string, args: string[], cwd: string, env: Record<string, s
   });
 }
 
-/** What is another each time. */
+/** Replaces the parts of the output that differ from run to run. */
 function constant(text: string): string {
   return text
     .replace(/\b20\d\d-\d\d-\d\d \d\d:\d\d\b/g, '(date and time)')
@@ -70,7 +70,7 @@ function constant(text: string): string {
     .trim();
 }
 
-/** The commands of a page's terminal, each with what the page says is shown then. */
+/** The commands in a terminal block of the page, each with the output that the page shows for it. */
 function commandsOf(heading: string): { command: string; shown: string }[] {
   const text = blocksOf(STEPS)
     .filter((one) => one.heading === heading && one.language === 'console')
@@ -85,7 +85,7 @@ function commandsOf(heading: string): { command: string; shown: string }[] {
     });
 }
 
-/** What a person types at the question: Enter where the page shows the answer that is proposed. */
+/** What a person types at the question. It is Enter if the page shows the proposed answer. */
 function answerOf(question: string, proposed: string, shown: string): string {
   const words = question.split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'));
   const answer = new RegExp(`✔ ${words.join('\\s+')} (.+)$`, 'm').exec(shown)?.[1];
@@ -117,7 +117,7 @@ describe.skipIf(noCurl || !python || standaloneSkipReason !== undefined)('first-
       .replaceAll(gsqlUrl, 'http://127.0.0.1:14240');
     expect(usual).toBe(start?.shown.trim());
 
-    // The page's ports may be taken on this machine: graphcred and curl are led to those of the sandbox.
+    // The ports on the page may be in use on this machine, so graphcred and curl get the ports of the sandbox.
     const [restPort = '', gsqlPort = ''] = [restUrl, gsqlUrl].map((url) => new URL(url).port);
     const hosts = { '127.0.0.1:9000': Number(restPort), '127.0.0.1:14240': Number(gsqlPort) };
     fs.writeFileSync(path.join(home, '.curlrc'), `connect-to = "127.0.0.1:9000:127.0.0.1:${restPort}"\n`);

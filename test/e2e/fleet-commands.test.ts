@@ -7,7 +7,7 @@ import { MINTER, READER, redisSkipReason, startRedis } from '../helpers/redis.js
 
 const storeKey = crypto.randomBytes(32).toString('base64');
 
-/** A database and a Redis server; each home is a machine of its own. */
+/** Starts a database and a Redis server. Each home stands for one machine. */
 async function fleet(serverVersion = '3.10.1', users?: readonly string[]) {
   const database = await bench({ serverVersion });
   const redis = await startRedis(users ? { users } : {});
@@ -91,7 +91,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     }
     expect(mints()).toBe(2);
     await redis.restart();
-    // What a machine minted meanwhile is shared once that is possible again.
+    // The token that a machine minted meanwhile is shared as soon as the Redis server answers again.
     const shared = await one('token get');
     expect(shared.stdout).toBe(results[0]?.stdout);
     expect((await machine()('token get')).stdout).toBe(shared.stdout);

@@ -1,5 +1,5 @@
-// What a fleet costs the database when everything happens at once, or something breaks. The short form runs with the e2e
-// lane; GRAPHCRED_DEEP=1 runs the full numbers. With GRAPHCRED_WRITE_DOCS=1 each row writes its figure into docs/fleet.md.
+// Measures how many tokens a fleet mints when all jobs start at once, or when something breaks. The short form runs with the e2e tests;
+// GRAPHCRED_DEEP=1 runs the full numbers. With GRAPHCRED_WRITE_DOCS=1 each row writes its figure into docs/fleet.md.
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -15,10 +15,10 @@ import { DEEP } from '../helpers/property.js';
 import { redisSkipReason, startSentinels } from '../helpers/redis.js';
 
 const [JOBS, MACHINES] = DEEP ? [1000, 20] : [60, 4];
-/** For rows in which something breaks. */
+/** The numbers of jobs and machines in rows in which something breaks. */
 const [FEW_JOBS, FEW_MACHINES] = DEEP ? [200, 10] : [24, 4];
 const RUNS = DEEP ? 20 : 1;
-/** One computer plays all machines, and shares itself with other tests: so many times longer may a wait be. */
+/** One computer runs all machines and other tests too, so a wait may take this many times longer. */
 const LOADED = 3;
 const PAGE = 'docs/fleet.md';
 
@@ -34,22 +34,22 @@ afterAll(() => driver?.remove());
 const fleetOf = (machines: number, more: Partial<FleetOptions> = {}) =>
   startFleet({ driver: driver.file, machines, ...more });
 
-/** Fails unless all have a token; the different ones. */
+/** Returns the different tokens of the jobs. Fails unless every job has one. */
 function tokensOf(ends: readonly JobEnd[]): string[] {
   const bad = ends.find(({ status, stdout }) => status !== 0 || stdout === '');
   expect(bad, bad?.stderr).toBeUndefined();
   return [...new Set(ends.map(({ stdout }) => stdout))];
 }
 
-/** More than the engine of that row may hold, which is more than its clients' buffers take. */
+/** More data than this Redis server may hold, and more than the buffers of its clients hold. */
 const FLOOD = "for i = 1, 8000 do redis.call('SET', 'other:' .. i, string.rep('x', 4000)) end";
 
-/** Room again: or else the next token would be evicted while its jobs still read it. */
+/** Deletes that data. Otherwise the next token would be evicted while its jobs still read it. */
 const EBB = "for i = 1, 8000 do redis.call('DEL', 'other:' .. i) end";
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Jobs that all wait for the same answer of the database, which none gets before the last one waits. Their ends. */
+/** Starts jobs that all wait for the same answer of the database. The database answers when the last one waits. Returns how they ended. */
 async function allAtOnce(
   fleet: Awaited<ReturnType<typeof fleetOf>>,
   jobs: number,
@@ -57,7 +57,7 @@ async function allAtOnce(
 ): Promise<JobEnd[]> {
   fleet.database.hold();
   const running: Promise<JobEnd[]>[] = [];
-  // Not all in one instant: one computer that plays twenty machines would keep each job from its first look for seconds.
+  // The jobs do not all start in the same instant, because on one computer each of them would then take seconds to begin.
   const step = 5 * fleet.machines.length;
   for (let started = 0; started < jobs; started += step) {
     running.push(fleet.runAll(Math.min(step, jobs - started), 'token get', more));
@@ -67,7 +67,7 @@ async function allAtOnce(
   return (await Promise.all(running)).flat();
 }
 
-/** One job that has the lock and waits for the database, and many that wait for it. */
+/** Starts one job that has the lock and waits for the database, and many jobs that wait for that lock. */
 async function stormBefore(fleet: Awaited<ReturnType<typeof fleetOf>>, jobs: number, line = 'token get') {
   fleet.database.hold();
   const holder = defined(fleet.machines[0]).run(1, line);
@@ -121,7 +121,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     let slowest = 0;
     let most = 0;
     for (let run = 0; run < RUNS; run++) {
-      // Few, so that the time is the lock's and not that of one computer which plays ten.
+      // There are few machines, so that the measured time is that of the lock and not that of a busy computer.
       const fleet = await fleetOf(4);
       const { holder, waiting } = await stormBefore(fleet, 24);
       const killedAt = Date.now();
@@ -214,7 +214,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     const fleet = await fleetOf(FEW_MACHINES);
     const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
     defined(fleet.machines[0]).network.cut();
-    // The lock is free after its three seconds, and another machine asks the database too.
+    // The lock expires after three seconds, and another machine asks the database too.
     await fleet.database.matched(2);
     fleet.database.release();
     expect(tokensOf(await waiting)).toHaveLength(1);
@@ -268,7 +268,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     for (let wave = 0; wave < waves; wave++) {
       expect(tokensOf(await allAtOnce(fleet, FEW_JOBS))).toHaveLength(1);
       expect(fleet.database.matches()).toBe(wave + 1);
-      // What is evicted is chosen from a sample, so one flood may miss it.
+      // Redis evicts entries from a random sample, so one round may miss the token.
       while ((await redis.cli('KEYS', 'graphcred:*:t:*')) !== '') await redis.cli('EVAL', FLOOD, '0');
       await redis.cli('EVAL', EBB, '0');
     }
@@ -405,7 +405,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
       ['127.0.0.1', 'address of the host'],
     ]);
     expect(spotted(dump, canaries)).toEqual([]);
-    // The search finds what is there.
+    // This proves that the search can find a token.
     await fleet.redis.cli('SET', 'planted', Buffer.from(token.trim()).toString('base64'));
     await fleet.redis.cli('--rdb', file);
     expect(spotted(fs.readFileSync(file, 'latin1'), canaries)).toEqual(['token']);
@@ -427,7 +427,7 @@ function note(row: string, promised: string, seen: string): void {
   figures.set(row, `| ${row} | ${promised} | ${seen} |`);
 }
 
-/** Replaces the rows that were run, and leaves the others as they were. */
+/** Replaces the rows that were run, and leaves the other rows unchanged. */
 afterAll(() => {
   if (process.env.GRAPHCRED_WRITE_DOCS !== '1') return;
   const page = fs.readFileSync(PAGE, 'utf8');

@@ -7,12 +7,12 @@ import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 import { sandboxFor, start } from '../helpers/process.js';
 
-/** Thirty days are over: a token minted then is held and has ended. */
+/** A token minted then has expired, because its lifetime was thirty days. */
 const LONG_AGO = 40 * 86_400_000;
 
 /**
- * A machine with many reasons for a warning: a broken record, an expired token, a config file with a credential that
- * others can read, and servers reached without encryption.
+ * Creates a machine that causes many warnings: a broken record, an expired token, a config file with a credential that others can read, and servers
+ * reached without encryption.
  */
 async function rough(options: SandboxOptions = {}) {
   const home = temporaryHome();
@@ -25,7 +25,7 @@ async function rough(options: SandboxOptions = {}) {
   const all: Record<string, string> = {
     ...env,
     GRAPHCRED_STORE: 'file',
-    // Loopback all the same, but nothing that can be relied on to be.
+    // This address leads to this machine, but graphcred does not treat it as a loopback address.
     GRAPHCRED_GSQL_URL: sandbox.gsqlUrl.replace('127.0.0.1', '0.0.0.0'),
     GRAPHCRED_REST_URL: sandbox.restUrl.replace('127.0.0.1', '0.0.0.0'),
     GITHUB_OUTPUT: path.join(home, 'github-output'),
@@ -89,16 +89,16 @@ const DROPPED = [...MACHINE, 'dropped', 'missing', 'dryRun'];
 interface Line {
   readonly argv: readonly string[];
   readonly status?: number;
-  /** The whole of stdout as text. */
+  /** The pattern for the whole of stdout with text output. */
   readonly text: RegExp;
-  /** Keys of the document, and of the entries of its list. */
+  /** The keys of the JSON document, and of the entries of its list. */
   readonly keys?: readonly string[];
   readonly each?: readonly [list: string, keys: readonly string[]];
 }
 
 const words = (line: string) => line.split(' ');
 
-/** In an order in which each can do its work. */
+/** The lines run in this order, so that each finds what it needs. */
 const LINES: readonly Line[] = [
   { argv: words('secret create ci'), text: /^[a-z0-9]{32}\n$/, keys: [...MACHINE, 'alias', 'secret'] },
   {
@@ -227,7 +227,7 @@ describe.each(['-v', '-q'])('with %s, warnings pending and a broken record', (ta
             for (const entry of document[list]) expect(Object.keys(entry)).toEqual(wanted);
           }
         }
-        // Something was there to be said, or this proves nothing.
+        // Without this check the test would pass if the command printed no warning at all.
         if (argv[0] === 'token' || argv[0] === 'secret')
           expect(result.stderr).toMatch(/^graphcred: warning: .*other users can read it.*\n/);
         if (argv[0] === 'token' && argv[1] === 'list')
@@ -237,7 +237,7 @@ describe.each(['-v', '-q'])('with %s, warnings pending and a broken record', (ta
   );
 });
 
-/** A server may put anything visible into a token. */
+/** A token may hold every visible character, so a server can put these into one. */
 const HOSTILE = `a'b"$(touch\${IFS}pwned)\`touch\${IFS}pwned\`;#%0A::set-output\\n{}&|<>!*?~`;
 
 describe.each([
@@ -262,7 +262,7 @@ describe.each([
   test('is the same in every format, and nothing in it is run', async () => {
     const made = await rough({ serverVersion });
     const token = HOSTILE;
-    // It is minted, and held from then on.
+    // The token is minted and then cached.
     made.sandbox.addFault({ action: 'status', status: 200, body: reply(token), route });
     expect((await print(made, words('token get'))).stdout).toBe(`${token}\n`);
     expect((await print(made, argv)).stdout).toBe(`${token}\n`);
@@ -308,7 +308,7 @@ describe.each([
   });
 });
 
-/** Reads the file as the runner of GitHub Actions does: `name<<delimiter`, lines, the delimiter. */
+/** Reads the file as the runner of GitHub Actions does: `name<<delimiter`, the lines of the value, the delimiter. */
 function actionsFile(file: string): Record<string, string> {
   const lines = fs.readFileSync(file, 'utf8').split('\n');
   const found: Record<string, string> = {};
@@ -328,7 +328,7 @@ function actionsFile(file: string): Record<string, string> {
 for (const shell of ['fish', 'zsh', 'pwsh', 'busybox'])
   if (!installed(shell)) console.log(`${shell} is not installed: its reading of -o env is not tested`);
 
-/** Where a program is, if it is. */
+/** Returns the path of a program; undefined if it is not installed. */
 function installed(program: string): string | undefined {
   const found = (process.env.PATH ?? '').split(':').map((folder) => path.join(folder, program));
   return found.find((file) => fs.existsSync(file));
@@ -347,11 +347,11 @@ const NAMES = [
   '$HOME%0A\\',
 ];
 
-/** What a terminal might obey, but for the line breaks of a table. */
+/** Matches characters that a terminal may interpret, except the line breaks of a table. */
 const CONTROL = /(?!\n)[\p{Cc}\u2028\u2029]/u;
 
 describe('names that somebody else has chosen', () => {
-  // One by one on 3.x, and the worst of them on 4.x as well.
+  // Each name is tried on 3.x, and the worst of them on 4.x as well.
   const on3 = NAMES.map((name) => [name, '3.10.1'] as const);
   test.each([...on3, [NAMES.join(''), '4.1.2'] as const])(
     '%j as graph and user on %s',
@@ -376,7 +376,7 @@ describe('names that somebody else has chosen', () => {
       expect(await json('status')).toMatchObject({ token: { state: 'valid' } });
       const { settings } = await json('config show');
       expect(settings).toContainEqual(expect.objectContaining({ name: 'username', value: name }));
-      // For people: one line a record, and nothing that a terminal would obey.
+      // For people the list has one line for each record, and no character that a terminal would interpret.
       const list = (await print(made, words('token list'), more)).stdout;
       expect(list.split('\n')).toHaveLength(tokens.length + 2);
       const shown = await print(made, words('config show'), more);

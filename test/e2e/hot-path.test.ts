@@ -8,7 +8,7 @@ import { temporaryHome } from '../helpers/cli.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
 import { BIN, sandboxFor } from '../helpers/process.js';
 
-/** Loaded before the command: at the end it says what the command made Node load, built in and from files. */
+/** This module is loaded before the command. At the end it prints which modules Node has loaded for the command. */
 const SPY = `
 const before = new Set(process.moduleLoadList);
 process.on('exit', () => {
@@ -31,13 +31,13 @@ async function loads(home: string, argv: readonly string[], env: Readonly<Record
   expect(status).toBe(0);
   const { builtin, files } = JSON.parse(fs.readFileSync(found, 'utf8'));
   const root = path.dirname(path.dirname(BIN));
-  // The part of a name that the build makes from the content says nothing.
+  // The build adds a part made from the content to each file name, which is removed here.
   const names = files.map((file: string) => path.relative(root, file).replace(/-[\w-]{8}\.cjs$/, '.cjs'));
   return { stdout, builtin: builtin as string[], files: names as string[] };
 }
 
 const START = ['bin/graphcred.js', 'dist/cli/start.cjs'];
-/** What only other commands, or a request to the server, need. */
+/** Modules that only other commands, or a request to the server, need. */
 const NOT_FOR_A_CACHED_TOKEN = /connection|inquirer|catalogue|complete|sandbox|vault|keytar|dist-/;
 const NOT_BUILT_IN = ['child_process', 'http', 'https', 'tls', 'undici', 'perf_hooks', 'readline'];
 

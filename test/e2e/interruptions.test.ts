@@ -15,11 +15,11 @@ interface Operation {
   readonly line: string;
   readonly only?: '3' | '4';
   readonly stdin?: string;
-  /** What has to be there before. */
+  /** Command lines that are run first, to create what the operation needs. */
   readonly before?: readonly string[];
-  /** It runs on a terminal, where this question is answered with Enter. */
+  /** The question that is answered with Enter. If it is set, the command runs on a terminal. */
   readonly question?: string;
-  /** It sets no listener and ends by the signal: it says nothing, and only makes a token. */
+  /** The command adds no signal listener, so the signal ends it without a message. Such a command only mints a token. */
   readonly endsBySignal?: true;
 }
 
@@ -41,18 +41,18 @@ const OPERATIONS: readonly Operation[] = [
   { line: 'token get', endsBySignal: true },
 ];
 
-/** Of two sent at the same moment either may be heard first, and that one decides. */
+/** If two signals are sent at once, either may arrive first, and the first one decides the exit status. */
 const SIGNALS: readonly (readonly Name[])[] = [['SIGINT'], ['SIGTERM'], ['SIGINT', 'SIGTERM'], ['SIGKILL']];
-/** In the short form only the harder one: the server has done what it was asked for, and nobody knows of it. */
+/** The short form only interrupts after the server has done the work, which is the harder case: the command does not know it yet. */
 const MOMENTS = DEEP ? (['before', 'after'] as const) : (['after'] as const);
 const STATUS = { SIGINT: 130, SIGTERM: 143 } as const;
-/** Against a hang, no measure: beside other tests the 48 runs of one row take minutes. */
+/** This limit only stops a test that hangs. On a busy machine the 48 runs of one row take minutes. */
 const LONG_MS = DEEP ? 3_600_000 : 600_000;
 
-// `exec` listens for signals until its process ends, and the runs that are not interrupted are in this one.
+// `exec` listens for signals until its process ends, and many calls of it run in this process.
 process.setMaxListeners(0);
 
-/** Beginnings of the rows of docs/reliability.md to what was said. */
+/** Maps the beginning of a row in docs/reliability.md to the messages that were printed. */
 const seen = new Map<string, Set<string>>();
 
 test('every command that writes is interrupted below', () => {
@@ -100,9 +100,9 @@ async function stage(serverVersion: string, { before = [] }: Operation) {
     home,
     env,
     requests: () => sandbox.requests,
-    /** Lets the request that is held have its answer. */
+    /** Lets the server answer the request that is held back. */
     answer: () => answer(),
-    /** Aliases and values of the secrets that the server knows. */
+    /** The aliases and values of the secrets that exist on the server. */
     secrets: () =>
       (JSON.parse(fs.readFileSync(stateFile, 'utf8')).secrets as { alias: string; value: string }[]).map(
         ({ alias, value }) => `${alias} ${value}`,
@@ -129,21 +129,21 @@ function run({ line, stdin = '', question }: Operation, env: Env): Running {
     return { kill: (name) => child.kill(name), ended };
   }
   const terminal = onTerminal(line.split(' '), { env, columns: 1000 });
-  // It may be interrupted before it asks.
+  // The command may be interrupted before it asks the question.
   void terminal.see(question).then(
     () => terminal.type(KEYS.enter),
     () => {},
   );
   const ended = terminal.ended.then(({ status, screen }) => ({
     status,
-    // The terminal's driver gives the negative number of the signal.
+    // The terminal's driver reports a signal as its negative number.
     signal: status === -9 ? 'SIGKILL' : null,
     stderr: screen,
   }));
   return { kill: (name) => terminal.signal(name), ended };
 }
 
-/** How many requests the command makes when nobody disturbs it. */
+/** Counts the requests that the command sends when it is not interrupted. */
 async function countRequests(serverVersion: string, operation: Operation): Promise<number> {
   const { env, requests } = await stage(serverVersion, operation);
   const from = requests().length;
@@ -171,14 +171,17 @@ describe.each(['3.10.1', '4.1.2'])('interrupted on %s', (serverVersion) => {
           said.add(await interrupt(serverVersion, operation, job));
       };
       await Promise.all([worker(), worker(), worker()]);
-      // After SIGKILL nothing is said.
+      // After SIGKILL no message is printed.
       said.delete('');
     },
     LONG_MS,
   );
 });
 
-/** @returns what was said, in the words of docs/reliability.md */
+/**
+ * Interrupts the operation at one request.
+ * @returns the message, with the wording of docs/reliability.md
+ */
 async function interrupt(
   serverVersion: string,
   operation: Operation,
@@ -191,7 +194,7 @@ async function interrupt(
   const running = run(operation, made.env);
   await Promise.race([met, running.ended]);
   for (const signal of signals) running.kill(signal);
-  // What exec revokes it revokes, whatever is sent to it meanwhile.
+  // A revocation that `exec` has begun is finished, whatever signal arrives meanwhile.
   const revoking = operation.line.startsWith('exec') && isRevocation(made.requests().at(-1));
   if (revoking) made.answer();
   const { status, signal, stderr } = await running.ended;
@@ -207,7 +210,7 @@ async function interrupt(
     said = 'nothing: it goes on revoking, and ends with the status of the command';
   } else {
     const statuses = signals.map((name) => STATUS[name as keyof typeof STATUS]);
-    // The sentence is said. While Node takes itself down nobody listens any more, so a second signal may end it then.
+    // The message is already printed. While Node exits, no listener is left, so a second signal may then end the process.
     const byTheSecond = signals.length === 2 && signal === signals[1];
     if (!byTheSecond) expect({ where, stderr, signal }).toMatchObject({ signal: null });
     if (!byTheSecond) expect(statuses, `${where}: ${stderr}`).toContain(status);
@@ -216,7 +219,7 @@ async function interrupt(
     said = summary(stderr);
     if (said === NOTHING) expect(made.secrets(), where).toEqual(before);
   }
-  // The next run finds its way: nothing that was left here is in its way for good.
+  // The next run works, so nothing that was left behind blocks it for good.
   const again = await cli(made.home, operation.line.split(' '), {
     env: made.env,
     ...(operation.stdin !== undefined && { stdin: operation.stdin }),
@@ -231,7 +234,7 @@ async function interrupt(
   return said;
 }
 
-/** A request about a token that exists: 4.x is asked whether it knows it, then told to end it. */
+/** Whether the request is part of a revocation: 4.x is first asked whether it knows the token, and then told to delete it. */
 function isRevocation(request: { method: string; path: string } | undefined): boolean {
   return request !== undefined && (request.method === 'DELETE' || request.path.endsWith('/tokens/check'));
 }
@@ -247,7 +250,7 @@ function summary(stderr: string): string {
 const PAGE = 'docs/reliability.md';
 const HEADING = '## Ctrl-C';
 
-/** Written by what the short form has seen, with GRAPHCRED_WRITE_DOCS=1. */
+/** The table is written by the short form with GRAPHCRED_WRITE_DOCS=1. */
 const noTable = DEEP
   ? 'the long form interrupts at more moments than the table tells of'
   : python === undefined

@@ -1,5 +1,5 @@
-// The built command through a proxy, with certificates, over IPv6 and past redirects. The same for the library, and the
-// finer points, stand in test/contract/core-transport.test.ts.
+// Runs the built command through a proxy, with certificates, over IPv6 and with redirects. The library is tested in more detail in
+// test/contract/core-transport.test.ts.
 import fs from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { createServer as createHttps } from 'node:https';
@@ -28,7 +28,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A proxy that leads everything to one local port, and keeps what it could read. */
+/** Starts a proxy that sends every connection to one local port, and records what it could read. */
 async function proxyTo(
   port: number,
 ): Promise<{ url: string; asked: string[]; logins: unknown[]; read: () => string }> {
@@ -115,7 +115,7 @@ test.each(['3.10.1', '4.1.2'])(
       expect(proxy.read()).not.toContain(credential);
     expect(minted.stderr).not.toMatch(/p@ss|p%40ss/);
 
-    // The name is checked against the host that was meant, also with an authority that is trusted.
+    // The name in the certificate is compared with the host that was requested, even if the CA is trusted.
     const other = { ...env, GRAPHCRED_HOST: 'https://other.example.test' };
     const refused = await run(['token', 'get', '-o', 'json'], other);
     expect(refused).toMatchObject({ status: 7, stdout: '' });
@@ -127,7 +127,7 @@ test.each(['3.10.1', '4.1.2'])(
       '"TLS"',
     );
 
-    // Exempt hosts are not told to the proxy, and a name that nobody knows is then just that.
+    // The proxy does not learn about hosts that bypass it, and an unknown host name is then an ordinary DNS error.
     const before = proxy.asked.length;
     const exempt = await run(['token', 'get', '--timeout', '20'], { ...env, NO_PROXY: '.example.test' });
     expect(exempt.status).toBe(7);
@@ -177,7 +177,7 @@ test('a private authority and a client certificate', async () => {
   expect(await run(withCa, env)).toMatchObject({ status: 7, stdout: '' });
   const shown = [...withCa, '--cert', file(client.cert), '--key', file(client.key)];
   expect(await run(shown, env)).toMatchObject({ status: 0, stdout: `${token}\n` });
-  // The certificate is for localhost, and 127.0.0.1 is another name.
+  // The certificate is for localhost, so 127.0.0.1 is a different name.
   const byAddress = { ...env, GRAPHCRED_REST_URL: url.replace('localhost', '127.0.0.1') };
   expect(await run(shown, byAddress)).toMatchObject({
     status: 7,
@@ -218,7 +218,7 @@ test('no redirect is followed, whatever is asked', async () => {
   expect(followed).toEqual([]);
 });
 
-// One command of each kind; the others stand in test/cli/time-limit.test.ts.
+// This test runs one command of each kind. The other commands are in test/cli/time-limit.test.ts.
 test.each([
   ['token', 'get'],
   ['secret', 'list'],

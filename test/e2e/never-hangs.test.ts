@@ -9,7 +9,7 @@ import { onTerminal, python } from '../helpers/terminal.js';
 const [command, ...first] = COMMAND;
 const begin = (argv: string[], options: SpawnOptions) => spawn(command, [...first, ...argv], options);
 
-/** Ways for a program to stand there with nobody to ask. */
+/** Ways to start a program while no person can be asked. */
 const WAYS: Readonly<Record<string, (argv: string[], env: Record<string, string>) => ChildProcess>> = {
   'stdin closed': (argv, env) => spawn('sh', ['-c', 'exec "$@" <&-', 'sh', ...COMMAND, ...argv], { env }),
   'stdin is /dev/null': (argv, env) => begin(argv, { env, stdio: ['ignore', 'pipe', 'pipe'] }),
@@ -51,7 +51,7 @@ const NO_PROFILE = (command: string) =>
   said(`There is no profile "mine" (${command}).`, 'make it with: graphcred login');
 const NO_FILE = said('There is no config file.', 'make one: graphcred login');
 
-/** What each command says when the password is missing; the user's name and the server are known. */
+/** The message of each command when the password is missing, while the user name and the server are set. */
 const POOR: Readonly<Record<string, readonly [words: string, status: number, stderr: string]>> = {
   'secret list': ['', 2, LOGIN],
   'secret create': ['ci', 2, LOGIN],
@@ -205,7 +205,7 @@ test.each([
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
     const all = { ...env, GRAPHCRED_STORE: 'file' };
-    // Held from the start, so that every run finds the same.
+    // The token is cached first, so that every run finds the same state.
     expect((await start(['token', 'get'], all).ended).status).toBe(0);
     const results = await fourAtOnce(
       Array.from({ length: RUNS }),
@@ -217,7 +217,7 @@ test.each([
   },
 );
 
-/** The results in order. */
+/** Runs four at a time and returns the results in order. */
 async function fourAtOnce<I, O>(inputs: readonly I[], work: (input: I) => Promise<O>): Promise<O[]> {
   const results: O[] = [];
   let next = 0;

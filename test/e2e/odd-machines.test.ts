@@ -1,4 +1,4 @@
-// A machine that is not as expected: no home, no entry for the user, files that are pipes or have no end.
+// Runs the command on unusual machines: without a home, without an entry for the user, with files that are pipes or have no end.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import fs from 'node:fs';
@@ -8,13 +8,13 @@ import { temporaryHome } from '../helpers/cli.js';
 import { mountSkipReason } from '../helpers/keyring.js';
 import { COMMAND, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 
-/** An upper bound of three times what `--timeout 2` allows. */
+/** Three times what `--timeout 2` allows. */
 const BOUND_MS = 6_000;
 const NOBODY = 54_321;
 const NAME_SERVER = '127.83.41.7';
 const noMounts = mountSkipReason() !== undefined;
 const canLeaveLookUp = 'execve' in process || standaloneSkipReason !== undefined;
-/** After this the system's resolver gives up by itself. */
+/** The system's resolver gives up by itself after this many seconds. */
 const RESOLVER_SECONDS = canLeaveLookUp ? 20 : 4;
 if (!canLeaveLookUp) console.log("Node 20 waits for the system's resolver: the time is not checked there");
 const cannotChangeUser =
@@ -72,7 +72,7 @@ test.each(['', '.', 'relative/home'])(
 );
 
 describe('what never ends', () => {
-  /** Runs with a limit of 2 s; the answer must come within three times that. */
+  /** Runs the command with a limit of 2 s. The answer must come within three times that limit. */
   async function bounded(
     argv: readonly string[],
     env: Record<string, string>,
@@ -102,7 +102,7 @@ describe('what never ends', () => {
     const put = (text: string) => text.replace('FIFO', fifo);
     const own = Object.fromEntries(Object.entries(more).map(([name, value]) => [name, put(value)]));
     const { status, stdout } = await bounded(argv.map(put), { ...env, ...own, GRAPHCRED_STORE: 'file' });
-    // Without its key the store cannot keep the token, which is then printed all the same.
+    // Without the key, the token cannot be stored, and it is printed all the same.
     if (what !== 'the store key')
       expect({ failed: status !== 0, stdout }).toEqual({ failed: true, stdout: '' });
     else expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
@@ -156,7 +156,7 @@ describe('what never ends', () => {
       );
       const seconds = (performance.now() - began) / 1000;
       expect({ status, said: /within 2 s/.test(stdout + stderr) }).toEqual({ status: 7, said: true });
-      // Node 20 cannot leave a look-up behind: it ends when the system's resolver gives up.
+      // Node 20 cannot abandon a DNS lookup, so the process ends when the system's resolver gives up.
       expect(seconds).toBeLessThan(canLeaveLookUp ? BOUND_MS / 1000 : RESOLVER_SECONDS + BOUND_MS / 1000);
     },
   );
@@ -168,7 +168,7 @@ describe('what never ends', () => {
     fs.closeSync(fs.openSync(path.join(cwd, '.graphcredrc'), 'w'));
     fs.truncateSync(path.join(cwd, '.graphcredrc'), 1024 ** 3);
     const began = performance.now();
-    // Only for the name of a profile is the file looked at.
+    // The config file is read only to complete the name of a profile.
     const { status, stdout } = await start(['__complete', 'status', '-p', ''], { HOME: home }, '', cwd).ended;
     expect(performance.now() - began).toBeLessThan(BOUND_MS);
     expect({ status, stdout }).toEqual({ status: 0, stdout: '' });

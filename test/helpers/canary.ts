@@ -1,8 +1,8 @@
-// Looking for credentials where none may be.
+// Searches for credentials in places where none may be. A canary is a credential with a known value, which the tests can search for.
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** Every way the value may be written that a reader could turn back without effort. */
+/** Returns every encoding of the value from which a reader could easily restore it. */
 export function writings(value: string): string[] {
   const bytes = Buffer.from(value);
   const found = new Set([
@@ -14,7 +14,7 @@ export function writings(value: string): string[] {
     JSON.stringify(JSON.stringify(value)).slice(3, -3),
     bytes.toString('hex'),
   ]);
-  // Inside a longer text base64 looks in three ways; what the neighbours have a part in is left out.
+  // Inside a longer text, base64 has three possible forms. The characters that also depend on the neighbouring bytes are left out.
   for (let offset = 0; offset < 3; offset++) {
     const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
     const own = text.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6));
@@ -23,7 +23,7 @@ export function writings(value: string): string[] {
   return [...found];
 }
 
-/** The names of the credentials found in the text. */
+/** Returns the names of the credentials found in the text. */
 export function spotted(text: string, canaries: ReadonlyMap<string, string>): string[] {
   const names: string[] = [];
   for (const [value, name] of canaries)
@@ -31,7 +31,7 @@ export function spotted(text: string, canaries: ReadonlyMap<string, string>): st
   return names;
 }
 
-/** Every file below, with its content byte by byte. */
+/** Yields every file below the folder, with its content byte by byte. */
 export function* filesBelow(folder: string): Generator<{ file: string; text: string }> {
   for (const entry of fs.readdirSync(folder, { withFileTypes: true, recursive: true })) {
     if (!entry.isFile()) continue;
@@ -39,7 +39,7 @@ export function* filesBelow(folder: string): Generator<{ file: string; text: str
     try {
       yield { file: path.relative(folder, file), text: fs.readFileSync(file, 'latin1') };
     } catch {
-      // It went away meanwhile.
+      // The file was deleted meanwhile.
     }
   }
 }

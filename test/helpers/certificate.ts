@@ -1,6 +1,6 @@
 import { generate } from 'selfsigned';
 
-/** A certificate for a host name that vouches for itself, and its key, both PEM. */
+/** Creates a self-signed certificate for a host name, and its key, both in PEM. */
 export async function certificate(name: string): Promise<{ cert: string; key: string }> {
   const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
     keySize: 2048,

@@ -18,20 +18,20 @@ export interface RunOptions {
   cwd?: string;
   stdin?: string;
   now?: () => number;
-  /** Its stdout is a terminal. */
+  /** Whether stdout is a terminal. */
   terminal?: boolean;
-  /** Its stderr is one; nobody sits at it, so nothing is asked. */
+  /** Whether stderr is a terminal. No person is there, so nothing is asked. */
   stderrTerminal?: boolean;
 }
 
-/** A home of its own, removed at the end of the test. */
+/** Creates a home that is removed at the end of the test. */
 export function temporaryHome(): string {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-test-'));
   onTestFinished(() => fs.rmSync(home, { recursive: true, force: true }));
   return home;
 }
 
-/** Runs one command line in this process, as a script would: no terminal, no environment but `env`. */
+/** Runs one command line in this process, as a script would: without a terminal, and with no environment but `env`. */
 export async function cli(home: string, argv: readonly string[], options: RunOptions = {}): Promise<Result> {
   const written = { stdout: '', stderr: '' };
   const output = (name: 'stdout' | 'stderr') => ({
@@ -61,7 +61,7 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
   return { status, ...written };
 }
 
-/** As the real one: not more than asked for. */
+/** Like the real function, this one reads no more than the limit. */
 const readText = (text: string) => async (limits: { maxBytes: number }) => {
   if (Buffer.byteLength(text) > limits.maxBytes) throw new GraphException('USAGE', 'There is more on stdin.');
   return text;
@@ -72,14 +72,14 @@ export interface Bench {
   readonly home: string;
   /** Runs a command line with the sandbox's address, graph and administrator in the environment. */
   run(line: string | readonly string[], options?: RunOptions): Promise<Result>;
-  /** As `run`, with `-o json`; the parsed document. */
+  /** Does the same as `run`, with `-o json`, and returns the parsed document. */
   json<T = Record<string, unknown>>(line: string, options?: RunOptions): Promise<T>;
-  /** Requests since the last call of this function, as `METHOD /path`. */
+  /** Returns the requests since the last call of this function, as `METHOD /path`. */
   requests(): string[];
   readonly env: Record<string, string>;
 }
 
-/** A sandbox of its own and a home of its own. Fails the test when something unknown was asked of the sandbox. */
+/** Creates a sandbox and a home. Fails the test if the sandbox received a request that it does not imitate. */
 export async function bench(options: SandboxOptions = {}): Promise<Bench> {
   const sandbox = await startSandbox({
     gsqlPort: 0,

@@ -1,6 +1,6 @@
-// Every code block of the pages, by page, heading and first line: the test that runs it, or why none does.
+// Lists every code block of the pages by page, heading and first line, with the test that runs it, or the reason why none does.
 
-/** Each of these files ends with a test that it has read its blocks. */
+/** The test files that run blocks. Each of them ends with a test that it has used all its blocks. */
 export const RUN_BY = {
   'test/e2e/first-steps.test.ts': [
     'README.md / For a DBA / text: $ graphcred sandbox -- sh            # a shell with a practice database; leave it out for a real one',
@@ -90,7 +90,7 @@ export const RUN_BY = {
   'test/clients/others.test.ts': ['docs/with-other-tools.md / tigergraphx / python: import os'],
 } as const;
 
-/** Blocks that no test runs, and why. */
+/** The blocks that no test runs, each with the reason. */
 export const NOT_RUN: Readonly<Record<string, string>> = {
   'README.md / Try it without a database / sh: npm ci                            # the packages it needs, and the build':
     'it installs packages and the command on the machine; the next test looks up its scripts',
@@ -115,6 +115,6 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
     'it installs packages of the system; test/helpers/keyring.ts starts such a keychain',
 };
 
-/** Declarations, made from the source by scripts/docs.mjs; test/cli/help-topics.test.ts compares them. */
+/** Whether a block is a declaration that scripts/docs.mjs makes from the source; test/cli/help-topics.test.ts compares these. */
 export const isDeclaration = (name: string) =>
   name.startsWith('docs/library.md / ') && name.includes(' / ts: ');

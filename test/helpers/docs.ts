@@ -1,15 +1,15 @@
-// The code blocks of the pages, which the tests run.
+// Reads the code blocks of the pages, which the tests run.
 import fs from 'node:fs';
 import path from 'node:path';
 
 export interface Block {
   readonly heading: string;
   readonly language: string;
-  /** Reading it counts as running the block: see `unused`. */
+  /** The text of the block. Reading this field counts as running the block: see `unused`. */
   readonly text: string;
-  /** Where the reader is told to put it. */
+  /** The file into which the page tells the reader to put the block. */
   readonly file: string | undefined;
-  /** Its page, heading and first line. */
+  /** The page, heading and first line of the block. */
   readonly name: string;
 }
 
@@ -40,7 +40,7 @@ export function blocksOf(page: string): Block[] {
   });
 }
 
-/** The blocks of these names that the tests of this file have not read. */
+/** Returns those of the named blocks that the tests of this file have not read. */
 export function unused(names: readonly string[]): string[] {
   return names.filter((name) => !used.has(name));
 }

@@ -36,11 +36,11 @@ export interface Ended {
   readonly stderr: string;
   readonly status: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** Wall time of the whole process. */
+  /** The duration of the whole process in ms. */
   readonly ms: number;
 }
 
-/** Runs a program to its end, with this environment and nothing else in it. */
+/** Runs a program to its end, with exactly this environment. */
 export async function run(
   command: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -57,7 +57,7 @@ export async function run(
   return { stdout, stderr, status, signal, ms: performance.now() - start };
 }
 
-/** A home folder of its own for the processes of a test, without a session bus. */
+/** Creates a home folder for the processes of a test, without a session bus. */
 export function makeHome(): { home: string; env: Record<string, string>; remove(): void } {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-home-'));
   const env = { PATH: process.env.PATH ?? '', HOME: home, TMPDIR: path.join(home, 'tmp') };

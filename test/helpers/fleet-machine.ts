@@ -1,5 +1,5 @@
-// One machine of a fleet: a process that runs jobs when it is told to, many at once, each as if it were a process of its
-// own. Reads orders from stdin, one JSON document a line, and answers each with one line per job.
+// Imitates one machine of a fleet: a process that runs many jobs at once, each as if it were a process of its own. It reads orders from stdin, one
+// JSON document a line, and answers each with one line for each job.
 import path from 'node:path';
 import readline from 'node:readline';
 import type { Context } from '../../src/cli/context.js';
@@ -10,7 +10,7 @@ export interface Order {
   readonly jobs: number;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** How far the clock of this machine is ahead, in ms. */
+  /** How many ms the clock of this machine is ahead. */
   readonly clockMs: number;
 }
 
@@ -19,7 +19,7 @@ export interface JobEnd {
   readonly status: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** Milliseconds since 1970, by the true clock. */
+  /** Milliseconds since 1970, by the correct clock. */
   readonly at: number;
 }
 

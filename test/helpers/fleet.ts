@@ -1,5 +1,5 @@
-// A fleet for storms: a database, a Redis server, and machines that each have a home, a way to the Redis server of their
-// own, and where this computer allows it a network namespace of their own.
+// Imitates a fleet: a database, a Redis server, and machines. Each machine has a home, a connection to the Redis server and, where this computer
+// allows it, a network namespace.
 import { execFileSync, spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import readline from 'node:readline';
@@ -11,26 +11,26 @@ import { type RedisServer, startRedis } from './redis.js';
 import { type Relay, startRelay } from './relay.js';
 
 export interface Machine {
-  /** Starts jobs, all at once; their ends. A machine that was killed ends them with status -1. */
+  /** Starts jobs, all at once, and returns how they ended. If the machine is killed, their status is -1. */
   run(jobs: number, line?: string, more?: Readonly<Record<string, string>>): Promise<JobEnd[]>;
-  /** Ends it with SIGKILL. */
+  /** Kills the machine with SIGKILL. */
   kill(): void;
-  /** Its way to the Redis server. */
+  /** The connection of this machine to the Redis server. */
   readonly network: Relay;
 }
 
 export interface Fleet {
   readonly machines: readonly Machine[];
   readonly redis: RedisServer;
-  /** What passes to the database; it counts and can hold back the requests for a token. */
+  /** The connection to the database. It counts the requests for a token and can hold them back. */
   readonly database: Relay;
   readonly env: Readonly<Record<string, string>>;
   readonly storeKey: Buffer;
-  /** Runs so many jobs, in equal parts on all machines. */
+  /** Runs this many jobs, divided equally among all machines. */
   runAll(jobs: number, line?: string, more?: Readonly<Record<string, string>>): Promise<JobEnd[]>;
-  /** Resolves when so many jobs have looked at the Redis server, and are still connected. */
+  /** Resolves when this many jobs have asked the Redis server and are still connected. */
   looked(count: number): Promise<void>;
-  /** Whether the database takes this token. */
+  /** Whether the database accepts this token. */
   accepts(token: string): Promise<boolean>;
 }
 
@@ -39,12 +39,12 @@ export interface FleetOptions {
   readonly driver: string;
   readonly machines: number;
   readonly serverVersion?: string;
-  /** A network namespace for each machine. */
+  /** Whether each machine has a network namespace of its own. */
   readonly namespaces?: boolean;
-  /** How far the clock of a machine is ahead, in ms. */
+  /** How many ms the clock of a machine is ahead. */
   readonly clockMs?: (index: number) => number;
   readonly redis?: RedisServer;
-  /** What machines are given beside what all have. */
+  /** More variables for the machines. */
   readonly env?: Readonly<Record<string, string>>;
   readonly sandbox?: Parameters<typeof startSandbox>[0];
 }
@@ -73,7 +73,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     GRAPHCRED_GRAPH: sandbox.graph,
     GRAPHCRED_USERNAME: sandbox.username,
     GRAPHCRED_PASSWORD: sandbox.password,
-    // Thousands of jobs on one computer are slow by themselves.
+    // The time limit is long, because thousands of jobs on one computer are slow.
     GRAPHCRED_TIMEOUT: '120',
     GRAPHCRED_STORE: 'redis',
     GRAPHCRED_STORE_KEY: storeKey.toString('base64'),
@@ -101,11 +101,11 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     async looked(count) {
       const deadline = Date.now() + LOOK_MS;
       for (;;) {
-        // Whom the server has answered shows a command of the store as its last one.
+        // The last command of a client that the server has answered is one of the store's commands.
         const clients = await redis.cli('CLIENT', 'LIST');
         const seen = clients.match(/ cmd=(mget|pttl|get|eval) /g)?.length ?? 0;
         if (seen >= count) return;
-        // Jobs that were not answered in time have gone on without the server: this computer is too busy for so many.
+        // Jobs that got no answer in time have gone on without the server: this computer is too busy for so many jobs.
         if (Date.now() > deadline) throw new Error(`only ${seen} of ${count} jobs wait for the Redis server`);
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
@@ -119,7 +119,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   };
 }
 
-/** Time for jobs to start in. */
+/** The time within which jobs have to start. */
 const LOOK_MS = 60_000;
 const MINT_3 = /^(POST|GET) \S*\/requesttoken/;
 const MINT_4 = /^POST \S*\/gsql\/v1\/tokens /;
@@ -175,7 +175,7 @@ async function startMachine(
   };
 }
 
-/** Why machines have no network namespaces here; undefined when they can have them. */
+/** Returns why machines cannot have network namespaces here; undefined if they can. */
 export function namespaceSkipReason(): string | undefined {
   const name = `gctry${process.pid}`;
   try {
@@ -188,10 +188,10 @@ export function namespaceSkipReason(): string | undefined {
   }
 }
 
-/** A bridge, and namespaces on it, all gone with the test. */
+/** Creates a bridge and network namespaces on it, all removed at the end of the test. */
 function makeNetwork(count: number): { host: string; prefixes: string[][] } {
   const ip = (line: string) => execFileSync('ip', line.split(' '), { stdio: 'pipe' });
-  // Interface names have at most 15 letters.
+  // Interface names have at most 15 characters.
   const id = (process.pid % 100_000).toString(36);
   const bridge = `gcb${id}`;
   const net = `10.${200 + (process.pid % 50)}.${process.pid % 250}`;
@@ -201,7 +201,7 @@ function makeNetwork(count: number): { host: string; prefixes: string[][] } {
       try {
         ip(line);
       } catch {
-        // It was not made.
+        // The namespace was never created.
       }
     }
   });

@@ -3,9 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /**
- * A server in front of another one. When `route` fits `METHOD /path body`, `during` happens after the other server
- * has answered and before the caller hears of it: the moment at which a new token or secret exists nowhere else;
- * `before` happens before the other server is asked.
+ * Starts a server in front of another one. If `route` matches `METHOD /path body`, `during` runs after the other server has answered and before the
+ * caller gets the answer: at that time a new token or secret exists nowhere else. `before` runs before the request is passed on.
  */
 export async function gate(
   target: string,

@@ -2,18 +2,18 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** What to send for a command, byte for byte; undefined for silence. */
+/** Returns the bytes to send in answer to a command; undefined means no answer. */
 export type Answer = (command: readonly string[]) => string | Buffer | undefined;
 
 export interface HostileRedis {
   readonly url: string;
-  /** The names of all commands that came, in upper case. */
+  /** The names of all received commands, in upper case. */
   readonly commands: string[];
-  /** How often somebody connected. */
+  /** Returns the number of connections that were opened. */
   readonly connections: () => number;
 }
 
-/** A program that speaks enough of the Redis protocol to abuse it. */
+/** Starts a hostile server that speaks a part of the Redis protocol. */
 export async function startHostileRedis(answer: Answer, greeting = ''): Promise<HostileRedis> {
   const commands: string[] = [];
   let connections = 0;
@@ -44,7 +44,7 @@ export async function startHostileRedis(answer: Answer, greeting = ''): Promise<
   return { url: `redis://127.0.0.1:${port}`, commands, connections: () => connections };
 }
 
-/** The first command in the buffer, once it is complete. */
+/** Returns the first command in the buffer, once it is complete. */
 function parseCommand(buffer: Buffer): { command: string[]; end: number } | undefined {
   let at = 0;
   const line = () => {

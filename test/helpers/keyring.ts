@@ -9,45 +9,43 @@ import { promisify } from 'node:util';
 import { defined } from './defined.js';
 
 /**
- * What the session bus offers: a keyring that is open, one that is locked, a service that has no keyring yet,
- * or a bus on which no such service can be found.
+ * The state of the session bus: a keyring that is unlocked, a keyring that is locked, a service without a keyring, or a bus without such a service.
  */
 type KeyringState = 'unlocked' | 'locked' | 'no-collection' | 'no-service';
 
 export interface Keyring {
-  /** Environment for the processes under test: private HOME, XDG_RUNTIME_DIR, TMPDIR, session bus, display. */
+  /** The environment for the processes under test: private HOME, XDG_RUNTIME_DIR, TMPDIR, session bus, display. */
   readonly env: Readonly<Record<string, string>>;
-  /** The private HOME; everything above lies in it and is removed by `stop`. */
+  /** The private HOME. All the other folders are inside it, and `stop` removes it. */
   readonly home: string;
   /** Locks the keyring, as a desktop does after a while. */
   lock(): Promise<void>;
-  /** Kills all processes of the session and removes its folder. Safe to call twice. */
+  /** Kills all processes of the session and removes its folder. It may be called twice. */
   stop(): Promise<void>;
 }
 
-/** What unlocks the keyring. */
+/** The password that unlocks the keyring. */
 export const KEYRING_PASSWORD = 'a-password-for-tests';
 const SECRETS = '/org/freedesktop/secrets';
 
 /**
- * Why no keychain can be had on this machine, printed once per call; `undefined` when it can. Throws instead
- * when GRAPHCRED_TEST_KEYCHAIN is `required`.
+ * Returns why this machine has no keychain, and prints it; `undefined` if there is one. If GRAPHCRED_TEST_KEYCHAIN is `required`, it throws instead.
  */
 export function keyringSkipReason(): string | undefined {
   return skip('keychain', keyringProblem());
 }
 
-/** The same for tests that need a display as well. */
+/** Does the same for tests that also need a display. */
 export function displaySkipReason(): string | undefined {
   return skip('display', keyringProblem() ?? missing(['Xvfb'], 'apt install xvfb'));
 }
 
-/** The same for tests that answer the prompt. */
+/** Does the same for tests that answer the prompt. */
 export function typingSkipReason(): string | undefined {
   return skip('prompt', keyringProblem() ?? missing(['Xvfb', 'xdotool'], 'apt install xvfb xdotool'));
 }
 
-/** The same for tests that mount things in a namespace of their own. Needs root, so it never is required. */
+/** Does the same for tests that mount file systems in a namespace of their own. This needs root, so it is never required. */
 export function mountSkipReason(): string | undefined {
   const problem = mountProblem();
   if (problem !== undefined) console.warn(`mount tests skipped: ${problem}`);
@@ -97,7 +95,7 @@ function missing(programs: readonly string[], remedy: string): string | undefine
 
 export interface KeyringOptions {
   readonly state?: KeyringState;
-  /** Also starts an X server, on which the keyring can show its prompt. */
+  /** Whether to start an X server too, on which the keyring can show its prompt. */
   readonly display?: boolean;
 }
 
@@ -113,7 +111,7 @@ export async function withKeyring<T>(
   }
 }
 
-/** Starts a session bus of its own with gnome-keyring on it, in a home folder of its own. */
+/** Starts a session bus with gnome-keyring, in a home folder of its own. */
 export async function startKeyring(options: KeyringOptions = {}): Promise<Keyring> {
   const { state = 'unlocked', display = false } = options;
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-keyring-'));
@@ -128,11 +126,11 @@ export async function startKeyring(options: KeyringOptions = {}): Promise<Keyrin
   for (const dir of [defined(env.XDG_RUNTIME_DIR), defined(env.TMPDIR)]) fs.mkdirSync(dir, { mode: 0o700 });
 
   const killAll = () => signalProcessesOf(home, 'SIGKILL');
-  // For a test run that is cut short.
+  // The test run may be cut short.
   process.on('exit', killAll);
   const stop = async () => {
     process.off('exit', killAll);
-    // Asked politely first, the X server removes its files from /tmp.
+    // After SIGTERM the X server removes its files from /tmp.
     signalProcessesOf(home, 'SIGTERM');
     await eventually(() => processesOf(home).length === 0, 2_000);
     killAll();
@@ -160,7 +158,7 @@ async function startDisplay(env: Record<string, string>): Promise<string> {
 
 async function startBus(home: string, env: Record<string, string>, services: boolean): Promise<void> {
   const config = path.join(home, 'bus.conf');
-  // The service folder also starts the prompter, without which no prompt would appear.
+  // The service folder also starts the program that shows prompts; without it no prompt would appear.
   fs.writeFileSync(
     config,
     `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -193,7 +191,7 @@ async function startDaemon(env: Record<string, string>, state: KeyringState): Pr
     env,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  // It reads the password to the end of its input, and makes a keyring with it.
+  // The daemon reads the password from its input until the end, and creates a keyring with it.
   daemon.stdin.end(state === 'no-collection' ? '' : KEYRING_PASSWORD);
   await gdbus(env, 'wait', '--timeout', '20', 'org.freedesktop.secrets');
   const ready = async () => {
@@ -245,8 +243,8 @@ async function firstLine(child: ChildProcess, output: Readable, name: string): P
 }
 
 /**
- * Waits for the unlock prompt; types the password and Enter into it, or turns it down with Escape. Returns why it
- * could not: on a busy machine the desktop's prompter sometimes runs and never shows its window.
+ * Waits for the unlock prompt, and types the password and Enter into it, or closes it with Escape. Returns why that was not possible: on a busy
+ * machine the program that shows prompts sometimes never opens its window.
  */
 export async function typeIntoPrompt(
   keyring: Keyring,
@@ -264,7 +262,7 @@ export async function typeIntoPrompt(
     throw new Error('no prompter was started');
   }
   for (let attempt = 0; attempt < 10; attempt++) {
-    // A prompt that has only just appeared may miss the first keys.
+    // A prompt that has just appeared may miss the first keys.
     await xdotool('key', 'ctrl+a');
     if (password !== undefined) await xdotool('type', password);
     await xdotool('key', password === undefined ? 'Escape' : 'Return');
@@ -273,7 +271,7 @@ export async function typeIntoPrompt(
   throw new Error('the prompt does not take any answer');
 }
 
-/** Every process that was given this home folder, also those that the bus has started by itself. */
+/** Returns every process that was started with this home folder, including those that the bus started by itself. */
 export function processesOf(home: string): number[] {
   return fs
     .readdirSync('/proc')
@@ -303,7 +301,7 @@ function signalProcessesOf(home: string, signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal);
     } catch {
-      // It ended by itself.
+      // The process has already ended.
     }
   }
 }

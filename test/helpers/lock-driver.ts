@@ -1,11 +1,11 @@
-// Takes a lock over and over, in a process of its own, and proves that nobody else has it in the meantime: the
-// witness file is made with O_EXCL inside, so finding one there that belongs to a living process is an overlap.
+// Takes a lock again and again, in a process of its own, and proves that no other process has it at the same time. While it has the lock, it creates
+// a witness file with O_EXCL. If a living process already has such a file, two processes have the lock.
 import fs from 'node:fs';
 import { acquireLock } from '../../src/store/lock/lock.js';
 
 async function main(): Promise<void> {
   const [folder = '', rounds = '', holdMs = ''] = process.argv.slice(2);
-  // Round after round on the same lock, or with a number, once on each of so many locks.
+  // With `endless`, the rounds use the same lock; with a number, each round uses a lock of its own.
   for (let round = 0; rounds === 'endless' || round < Number(rounds); round++) {
     const name = rounds === 'endless' ? 'endless' : String(round);
     const lock = await acquireLock(`${folder}/${name}.lock`, { waitMs: 60_000 });
@@ -33,7 +33,7 @@ function enter(witness: string): void {
       overlap(`the witness belongs to ${owner}`);
       return;
     }
-    // Killed inside. Nobody but us may touch its witness, so this cannot fail either.
+    // The process may have been killed while it had the lock. No other process may touch its witness file, so this cannot fail.
     fs.unlinkSync(witness);
     fs.writeFileSync(witness, String(process.pid), { flag: 'wx' });
   }

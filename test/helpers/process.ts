@@ -4,19 +4,19 @@ import { onTestFinished } from 'vitest';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import type { Result } from './cli.js';
 
-/** The command of the npm package, for what looks into Node itself; everything else starts COMMAND. */
+/** The command of the npm package, for tests that examine Node itself. All other tests start COMMAND. */
 export const BIN = path.resolve('bin/graphcred.js');
 const EXECUTABLE = process.env.GRAPHCRED_BIN;
 
-/** How the command under test is started: the npm package's, or the executable that GRAPHCRED_BIN names. */
+/** How the command under test is started: that of the npm package, or the executable that GRAPHCRED_BIN names. */
 export const COMMAND: readonly [string, ...string[]] = EXECUTABLE
   ? [path.resolve(EXECUTABLE)]
   : [process.execPath, BIN];
 
-/** The line of a shell script that does what the command does. */
+/** The line of a shell script that runs the command. */
 export const COMMAND_LINE = `exec ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"`;
 
-/** For a test that looks into Node itself. */
+/** The reason to skip a test that examines Node itself. */
 export const standaloneSkipReason = EXECUTABLE ? `${EXECUTABLE} does not run on Node` : undefined;
 if (standaloneSkipReason) console.log(`tests that look into Node are skipped: ${standaloneSkipReason}`);
 
@@ -25,7 +25,7 @@ export interface Running {
   readonly ended: Promise<Result & { signal: NodeJS.Signals | null }>;
 }
 
-/** Starts the built command as a process of its own. Its environment is `env` and the PATH, nothing else. */
+/** Starts the built command as a process. Its environment is `env` and the PATH, nothing else. */
 export function start(
   argv: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -46,7 +46,7 @@ export function start(
   child.stderr.setEncoding('utf8').on('data', (text) => {
     stderr += text;
   });
-  // A process that ends without reading its input is no error of the test.
+  // It is no error of the test if a process ends without reading its input.
   child.stdin.on('error', () => {});
   if (input !== 'open') child.stdin.end(input);
   onTestFinished(() => {
@@ -59,7 +59,7 @@ export function start(
   return { child, ended };
 }
 
-/** A sandbox in this process, and the environment with which a command finds it. */
+/** Starts a sandbox in this process, and returns the environment with which a command finds it. */
 export async function sandboxFor(
   home: string,
   options: SandboxOptions = {},

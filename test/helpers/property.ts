@@ -1,8 +1,8 @@
-/** GRAPHCRED_DEEP=1 asks for the long form of the tests that have one (`npm run test:deep`). */
+/** GRAPHCRED_DEEP=1 (`npm run test:deep`) runs the long form of the tests that have one. */
 export const DEEP = process.env.GRAPHCRED_DEEP === '1';
 
-/** How often a property is tried: 200 times, in the long form 10,000. fast-check prints the seed of a failure. */
+/** How often a property is tried: 200 times, in the long form 10,000 times. fast-check prints the seed of a failure. */
 export const RUNS = { numRuns: DEEP ? 10_000 : 200 };
 
-/** For the properties that touch the disk or start processes. */
+/** The time limit for properties that write files or start processes. */
 export const PROPERTY_MS = DEEP ? 900_000 : 90_000;

@@ -5,7 +5,7 @@ import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from './cli.js';
 
-/** The store key of everybody who names no other. */
+/** The store key that is used if a test gives no other. */
 export const storeKey = crypto.randomBytes(32);
 
 export interface Opened {
@@ -13,7 +13,7 @@ export interface Opened {
   readonly warnings: string[];
 }
 
-/** A store as a process on a machine of its own would open it. */
+/** Opens a store as a process on another machine would. */
 export function openRedis(url: string, options: Partial<RedisStoreOptions> = {}): Opened {
   const warnings: string[] = [];
   const sentinel = options.sentinelMaster !== undefined;
@@ -53,7 +53,7 @@ export const failureOf = (promise: Promise<unknown>) =>
     (error) => error as GraphException,
   );
 
-/** How a turn is waited for; `accepts` is said of any record that is there. */
+/** Returns options for waiting for a turn; `accepts` is the answer for every record that is found. */
 export const turnOptions = (waitMs: number, accepts: boolean) => ({
   waitMs,
   since: Date.now(),

@@ -1,5 +1,5 @@
-// Real Redis servers for the tests: Debian's redis-server and redis-sentinel, each in a folder of its own, on
-// loopback ports of its own, ended with the test.
+// Starts real Redis servers for the tests: Debian's redis-server and redis-sentinel, each in a folder of its own and on loopback ports of its own.
+// They are stopped at the end of the test.
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -12,7 +12,7 @@ import { onTestFinished } from 'vitest';
 
 const execFileAsync = promisify(execFile);
 
-/** Why there is no Redis server here, printed once per call; undefined when there is. */
+/** Returns why this machine has no Redis server, and prints it; undefined if it has one. */
 export function redisSkipReason(): string | undefined {
   try {
     for (const program of ['redis-server', 'redis-sentinel', 'redis-cli'])
@@ -30,25 +30,25 @@ export function redisSkipReason(): string | undefined {
 export interface RedisServer {
   readonly port: number;
   readonly url: string;
-  /** Runs a command as the administrator: what redis-cli prints. */
+  /** Runs a command as the administrator, and returns what redis-cli prints. */
   cli(...args: string[]): Promise<string>;
-  /** Stops it with SIGKILL. */
+  /** Stops the server with SIGKILL. */
   kill(): Promise<void>;
-  /** Starts it again, empty, on the same port. */
+  /** Starts the server again, empty, on the same port. */
   restart(): Promise<void>;
-  /** Suspends it, so that it accepts connections and answers nothing. */
+  /** Suspends the server, so that it accepts connections and answers nothing. */
   suspend(): void;
   resume(): void;
 }
 
 export interface RedisOptions {
   readonly port?: number;
-  /** Lines of a users.acl file. */
+  /** The lines of a users.acl file. */
   readonly users?: readonly string[];
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
   readonly args?: readonly string[];
   readonly unixSocket?: string;
-  /** Is given what ends the server. Default: it ends with the test. */
+  /** Called with the function that stops the server. By default the server is stopped at the end of the test. */
   readonly onEnd?: (end: () => void) => void;
 }
 
@@ -117,11 +117,11 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
 export interface SentinelSetup {
   readonly master: RedisServer;
   readonly replica: RedisServer;
-  /** The Sentinels' addresses, as a URL. */
+  /** The addresses of the Sentinels, as a URL. */
   readonly url: string;
 }
 
-/** One master, one replica, three Sentinels that know them as `tokens`. */
+/** Starts one master, one replica, and three Sentinels that know them by the name `tokens`. */
 export async function startSentinels({ downAfterMs = 1000 } = {}): Promise<SentinelSetup> {
   const master = await startRedis();
   const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
@@ -163,7 +163,7 @@ export async function startSentinels({ downAfterMs = 1000 } = {}): Promise<Senti
   return { master, replica, url: `redis://${ports.map((port) => `127.0.0.1:${port}`).join(',')}` };
 }
 
-/** A cluster of three nodes, without replicas. */
+/** Starts a cluster of three nodes, without replicas. */
 export async function startCluster(): Promise<{ nodes: RedisServer[]; url: string }> {
   const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
   const nodes: RedisServer[] = [];
@@ -175,7 +175,7 @@ export async function startCluster(): Promise<{ nodes: RedisServer[]; url: strin
   return { nodes, url: `redis://${addresses.join(',')}` };
 }
 
-/** A private CA, and a certificate it issued for 127.0.0.1. */
+/** Creates a private CA, and a certificate that it issued for 127.0.0.1. */
 export async function privateCa(): Promise<{ ca: string; cert: string; key: string }> {
   const ca = await generate([{ name: 'commonName', value: 'a private CA' }], {
     keySize: 2048,
@@ -192,7 +192,7 @@ export async function privateCa(): Promise<{ ca: string; cert: string; key: stri
   return { ca: ca.cert, cert, key };
 }
 
-/** Rights of those who mint, and of those who only read. */
+/** The rights of users who mint, and of users who only read. */
 export const MINTER =
   'user minter on >minting resetkeys ~graphcred:1:* resetchannels -@all +get +mget +set +del +exists +incr +pexpire +pttl +eval +zadd +zrem +zrangebyscore +zremrangebyscore +ping +auth +hello +role +time';
 export const READER =
@@ -227,7 +227,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** A port for a node of a cluster, which listens 10,000 above it as well. */
+/** Returns a port for a node of a cluster, which also listens on the port 10,000 above it. */
 async function freeBusPort(): Promise<number> {
   for (;;) {
     const port = await freePort();

@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** Passes connections on to a port of this machine, and can be told not to. */
+/** A proxy that passes connections on to a port of this machine. It can hold back data or cut the connections. */
 export interface Relay {
   readonly port: number;
-  /** How many chunks that clients sent have matched. */
+  /** Returns how many chunks of data from clients have matched. */
   matches(): number;
-  /** Resolves when so many have matched. */
+  /** Resolves when this many chunks have matched. */
   matched(count: number): Promise<void>;
-  /** Keeps back what matches from now on, until `release`. */
+  /** Holds back matching data from now on, until `release` is called. */
   hold(): void;
   release(): void;
-  /** From now on nothing passes in either direction, and nobody is told: the cable is cut. */
+  /** From now on no data passes in either direction, and the connections stay open, as when a cable is cut. */
   cut(): void;
 }
 

@@ -1,10 +1,10 @@
-// A hostile server: it repeats all it is sent, in every writing, and speaks to the runner in its own commands.
+// A hostile server: it repeats everything that it receives, in every encoding, and sends commands of the GitHub runner.
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { writings } from './canary.js';
 
-/** What the server makes of the words it repeats. `token` is what it gives for a token. */
+/** Makes the answer from the texts to repeat. `token` is the value that the server returns as a token. */
 type Answer = (
   words: string,
   token: string,
@@ -13,7 +13,10 @@ type Answer = (
 const COMMANDS =
   '\n::set-output name=token::evil\n::add-path::/tmp/evil\n##[add-path]/tmp/evil\r\n::stop-commands::x\n::debug::';
 
-/** @param is4 whether it says that it is a 4.x server @param answer what it says to everything but the question for its version */
+/**
+ * @param is4 whether the server reports that it is a 4.x server
+ * @param answer the answer to everything except the request for the version
+ */
 export async function repeatingServer(
   is4: boolean,
   answer: Answer,
@@ -39,7 +42,7 @@ export async function repeatingServer(
         .end(`GSQL version: ${is4 ? '4.1.2' : '3.10.1'}\n${words}`);
       return;
     }
-    // A server that gives a credential back as token, so that it would be printed as one.
+    // The server returns a credential as the token, so that it would be printed as one.
     const token = credentials.find((value) => /^[\x21-\x7e]{8,}$/.test(value)) ?? 't'.repeat(32);
     const { status, body: text, headers } = answer(words, token);
     response.writeHead(status, headers).end(text);

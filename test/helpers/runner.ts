@@ -1,4 +1,4 @@
-// Plays the runner of GitHub Actions: what an action may write, and what becomes of it.
+// Imitates the runner of GitHub Actions: where an action may write, and what the runner does with that.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -9,26 +9,26 @@ import { temporaryHome } from './cli.js';
 
 export interface StepResult {
   readonly failed: boolean;
-  /** Everything the step wrote, before the runner acts on it. */
+  /** Everything that the step printed, before the runner acts on it. */
   readonly raw: string;
   readonly outputs: Record<string, string>;
   readonly variables: Record<string, string>;
 }
 
 export interface Job {
-  /** Values the runner hides in the log from now on. */
+  /** The values that the runner hides in the log from now on. */
   readonly masks: string[];
-  /** Variables for all later steps. */
+  /** The variables for all later steps. */
   readonly variables: Record<string, string>;
-  /** What the main step left for the post step. */
+  /** The values that the main step saved for the post step. */
   readonly state: Record<string, string>;
-  /** What a person reads, line by line as the runner shows it. */
+  /** Returns the log as the runner shows it to a person. */
   log(): string;
-  /** The folder in which the runner makes the files of this job. */
+  /** The folder in which the runner creates the files of this job. */
   readonly folder: string;
   /** Runs a step of the action in this process. */
   run(step: (runner: Runner) => Promise<void>, inputs: Record<string, string>): Promise<StepResult>;
-  /** Runs a built step as the runner does; `during` is told when it has started. */
+  /** Runs a built step as the runner does; `during` is called when it has started. */
   spawn(
     file: string,
     inputs: Record<string, string>,
@@ -38,7 +38,7 @@ export interface Job {
 
 const FILES = ['GITHUB_OUTPUT', 'GITHUB_ENV', 'GITHUB_STATE'] as const;
 
-/** A job on a runner of its own. `env` is the environment of the job. */
+/** Starts a job on a runner of its own. `env` is the environment of the job. */
 export function playJob(env: Record<string, string> = {}): Job {
   const folder = temporaryHome();
   const masks: string[] = [];
@@ -47,7 +47,7 @@ export function playJob(env: Record<string, string> = {}): Job {
   let shown = '';
   let step = 0;
 
-  /** The runner masks all that was printed before the files are read, and it makes new files for each step. */
+  /** The runner masks all printed values before it reads the files, and it creates new files for each step. */
   const prepare = (inputs: Record<string, string>) => {
     step += 1;
     const files = Object.fromEntries(FILES.map((name) => [name, path.join(folder, `${name}_${step}`)]));
@@ -118,12 +118,12 @@ export function playJob(env: Record<string, string> = {}): Job {
   };
 }
 
-/** A line as the runner shows it. It knows two spellings of a command; the older one counts anywhere in a line. */
+/** Returns a line as the runner shows it. There are two forms of a command; the older one is recognized anywhere in a line. */
 function show(line: string, masks: string[]): string {
   const [, command, data = ''] = /^\s*::([\w-]+)(?: [^:]*)?::(.*)$/.exec(line) ?? [];
   const decoded = data.replace(/%0D/g, '\r').replace(/%0A/g, '\n').replace(/%25/g, '%');
   if (command === 'add-mask') {
-    // Newer runners also mask each line of it; an action cannot rely on that.
+    // Newer runners also mask each line of a value; an action cannot rely on that.
     masks.push(decoded);
     return '';
   }
@@ -136,7 +136,7 @@ function show(line: string, masks: string[]): string {
   return text === '' ? '' : `${hidden.reduce((rest, value) => rest.replaceAll(value, '***'), text)}\n`;
 }
 
-/** Reads a file of variables; only the form with a delimiter is safe for any value. */
+/** Reads a file of variables. Only the form with a delimiter is safe for every value. */
 export function readPairs(file: string): Record<string, string> {
   const text = fs.readFileSync(file, 'utf8');
   const pattern = /([\w-]+)<<(\S+)\n([\s\S]*?)\n\2\n/g;

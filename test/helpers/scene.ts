@@ -1,7 +1,7 @@
 import { run as runProgram } from './driver.js';
 import { COMMAND, sandboxFor } from './process.js';
 
-/** A sandbox, the built command on the file store, and the server's own opinion of what the command printed. */
+/** Starts a sandbox, and returns functions that run the built command with the file store and ask the server about what it printed. */
 export async function scene(home: string) {
   const { sandbox, env, mints } = await sandboxFor(home);
   const all: Record<string, string> = { PATH: process.env.PATH ?? '', ...env, GRAPHCRED_STORE: 'file' };
@@ -11,7 +11,7 @@ export async function scene(home: string) {
     });
     return reply.status === 200;
   };
-  /** Whether the server takes this secret. */
+  /** Whether the server accepts this secret. */
   const mintsFrom = async (secret: string) => {
     const reply = await fetch(`${sandbox.restUrl}/requesttoken`, {
       method: 'POST',

@@ -1,10 +1,10 @@
 import { onTestFinished } from 'vitest';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 
-/** The value of the secret `ci`, which the database of `startSocial` knows from the start. */
+/** The value of the secret `ci`, which exists in the database of `startSocial`. */
 export const SECRET = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
 
-/** A database with one graph `social` and one secret, as the pages for CI systems assume it. */
+/** Starts a database with the graph `social` and one secret, as the pages for CI systems assume it. */
 export async function startSocial(serverVersion: string, options: SandboxOptions = {}): Promise<Sandbox> {
   const sandbox = await startSandbox({
     serverVersion,
@@ -18,7 +18,7 @@ export async function startSocial(serverVersion: string, options: SandboxOptions
   return sandbox;
 }
 
-/** The HTTP status with which the REST server answers a request with this token. */
+/** Returns the HTTP status with which the REST server answers a request with this token. */
 export async function statusFor({ restUrl }: Sandbox, token: string): Promise<number> {
   return (await fetch(`${restUrl}/echo`, { headers: { authorization: `Bearer ${token}` } })).status;
 }

@@ -14,14 +14,14 @@ export interface Job {
   stateDir: string;
   configDir: string;
   mayPrompt?: boolean;
-  /** Takes the path of another system. Default: this one. */
+  /** The system whose code is used. Default: this one. */
   platform?: NodeJS.Platform;
-  /** Program and arguments instead of this driver's own keychain child. */
+  /** Program and arguments that replace this driver's own keychain child. */
   child?: string[];
   split?: boolean;
   promptMs?: number;
   answerMs?: number;
-  /** Where the store `redis` is, and the store key of the fleet. */
+  /** The address of the store `redis`, and the store key of the fleet. */
   redis?: { url: string; storeKey: string };
   steps: Step[];
 }

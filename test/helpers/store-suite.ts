@@ -1,5 +1,5 @@
-// One suite for every store. Each file that runs it says where the operations happen: in this process, or in
-// processes of their own.
+// The tests that every store has to pass. A file that runs them gives the function that performs the operations, in this process or in processes of
+// their own.
 import { execFileSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
@@ -14,21 +14,21 @@ import type { Job, Result, Step } from './store-steps.js';
 
 export interface Subject {
   readonly store: StoreName;
-  /** Forces the splitting of long values that Windows needs. */
+  /** Whether long values are split, as Windows needs it. */
   readonly split?: boolean;
 }
 
-/** Performs the steps of a job, and returns their results and what was warned about. */
+/** Performs the steps of a job, and returns their results and the warnings. */
 export type Perform = (
   job: Job,
   env: Readonly<Record<string, string>>,
 ) => Promise<{ results: Result[]; stderr: string }>;
 
-/** Called inside a `describe`: the tests every store has to pass. */
+/** Adds the tests that every store has to pass. It is called inside a `describe`. */
 export function storeSuite(subject: Subject, performJob: Perform): void {
   const keeps = subject.store !== 'none';
   const isShared = subject.store === 'redis';
-  // A server that shares entries deletes them at the end of their life, so they have to have one.
+  // A server that shares entries deletes them when they expire, so they need an expiry.
   const madeAt = isShared ? Math.floor(Date.now() / 1000) - 200 : 1_700_000_000;
   const lasting = (seconds: number) => (isShared ? { expiresAtUnix: madeAt + seconds } : {});
   let server: RedisServer | undefined;
@@ -51,7 +51,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
     await world.remove();
   });
   beforeEach(() => {
-    // Entries under another store key are another fleet's.
+    // Entries under another store key belong to another fleet.
     storeKey = crypto.randomBytes(32).toString('base64');
     stateDir = path.join(world.home, `.local/state${round++}/graphcred`);
   });
@@ -280,7 +280,7 @@ function filesWith(text: string, dir: string): string[] {
     const found = execFileSync('grep', ['-rlF', '-D', 'skip', '-e', text, dir], { encoding: 'utf8' });
     return found.trim().split('\n');
   } catch (error) {
-    // grep ends with 1 when it found nothing, with 2 when it could not look.
+    // grep exits with 1 if it found nothing, and with 2 if it could not search.
     expect((error as { status: number }).status).toBe(1);
     return [];
   }

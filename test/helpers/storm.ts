@@ -6,7 +6,7 @@ import type { Result } from './cli.js';
 import { defined } from './defined.js';
 import { start } from './process.js';
 
-/** A row of numbers from 0 up to 1 that looks random and is the same for the same seed (mulberry32). */
+/** Returns a sequence of numbers from 0 up to 1 that looks random and is the same for the same seed (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -17,7 +17,7 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
-/** A seed for a test, printed, so that a failure can be looked at again with GRAPHCRED_SEED. */
+/** Returns a seed for a test and prints it, so that a failure can be repeated with GRAPHCRED_SEED. */
 export function seedFor(name: string): number {
   const seed = Number(process.env.GRAPHCRED_SEED ?? Math.trunc(Math.random() * 2 ** 31));
   console.log(`${name}: seed ${seed}; again with GRAPHCRED_SEED=${seed}`);
@@ -28,13 +28,13 @@ export interface Storm {
   readonly kills: number;
   readonly random: () => number;
   readonly env: Readonly<Record<string, string>>;
-  /** Command lines to choose from. */
+  /** The command lines to choose from. */
   readonly lines: readonly string[];
-  /** A process is killed at a moment between its start and so many milliseconds later. */
+  /** Each process is killed at a random time, at most this many milliseconds after its start. */
   readonly longestMs: number;
 }
 
-/** Eight at once, each killed at a random moment unless it ends before. What those said that ended by themselves. */
+/** Runs eight processes at once and kills each at a random time, unless it ends before. Returns the results of those that ended by themselves. */
 export async function storm(options: Storm): Promise<(Result & { line: string })[]> {
   const { kills, random, env, lines, longestMs } = options;
   const finished: (Result & { line: string })[] = [];
@@ -54,7 +54,7 @@ export async function storm(options: Storm): Promise<(Result & { line: string })
   return finished;
 }
 
-/** The folders in which graphcred keeps things, below this home. */
+/** Returns the folders below this home in which graphcred stores files. */
 export function foldersOf(home: string): { stateDir: string; configDir: string } {
   return {
     stateDir: path.join(home, '.local/state/graphcred'),
@@ -66,13 +66,13 @@ function namesIn(folder: string): string[] {
   return fs.existsSync(folder) ? (fs.readdirSync(folder, { recursive: true }) as string[]) : [];
 }
 
-/** Names of temporary files and of locks. */
+/** Returns the names of temporary files and locks. */
 export function leftOver(home: string): string[] {
   const { stateDir, configDir } = foldersOf(home);
   return [...namesIn(stateDir), ...namesIn(configDir)].filter((name) => /\.tmp$|\.lock/.test(name));
 }
 
-/** Fails unless every record there can be read. */
+/** Fails unless every record in this home can be read. */
 export function expectReadable(home: string): void {
   const { stateDir } = foldersOf(home);
   for (const name of namesIn(stateDir)) {

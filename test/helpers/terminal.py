@@ -65,7 +65,7 @@ while ended is None:
         elif end == 0:
             part = os.read(0, 65536)
             if not part:
-                # Whoever drove this is gone; so is the program.
+                # The process that controlled this script has ended, so the program is ended too.
                 watch_input = False
                 os.kill(pid, signal.SIGKILL)
             commands += part
@@ -79,7 +79,7 @@ while ended is None:
                 if 'signal' in command:
                     os.kill(pid, getattr(signal, command['signal']))
                 if 'close' in command:
-                    # The window is closed: the kernel hangs up on everything that runs in it.
+                    # The window is closed: the kernel sends SIGHUP to everything that runs in it.
                     open_ends.pop(master, None)
                     os.close(master)
                     os.close(slave)
@@ -94,6 +94,6 @@ while ended is None:
 for end, name in open_ends.items():
     while part := read(end):
         tell(end=name, text=base64.b64encode(part).decode())
-# As it was found: echo, line mode, Ctrl-C; all that a person notices when it is not.
+# Whether the terminal's settings (echo, line mode, Ctrl-C) are the same as before.
 restored = None if slave is None else termios.tcgetattr(slave)[:4] == before[:4]
 tell(ended=ended, restored=restored)

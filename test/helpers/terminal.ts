@@ -7,7 +7,7 @@ import { COMMAND } from './process.js';
 
 const DRIVER = path.resolve('test/helpers/terminal.py');
 
-/** A program to make terminals with; undefined on a machine that has none, where these tests cannot run. */
+/** The path of Python, which creates the terminals; undefined on a machine without it, where these tests cannot run. */
 export const python = (process.env.PATH ?? '')
   .split(':')
   .map((folder) => path.join(folder, 'python3'))
@@ -18,42 +18,42 @@ export interface TerminalOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
   readonly columns?: number;
-  /** Only stdin and stderr are the terminal, as in `$(graphcred token get)`. */
+  /** Whether only stdin and stderr are a terminal, as in `$(graphcred token get)`. */
   readonly pipe?: boolean;
-  /** Something else than graphcred: the program and its words. */
+  /** Another program to run instead of graphcred, with its arguments. */
   readonly command?: readonly string[];
 }
 
 export interface Ended {
-  /** Minus the signal's number when one killed it. */
+  /** The exit status, or minus the number of the signal that ended the process. */
   readonly status: number;
-  /** What went into the pipe, if there is one. */
+  /** The output in the pipe, if there is one. */
   readonly stdout: string;
-  /** All a person has seen, scrolled back to the beginning. */
+  /** Everything on the screen, from the beginning. */
   readonly screen: string;
-  /** Every byte the program wrote to the terminal. */
+  /** Every byte that the program wrote to the terminal. */
   readonly bytes: string;
-  /** Echo, line mode and keys are as they were; undefined once the terminal is closed. */
+  /** Whether the terminal's settings are the same as before; undefined once the terminal is closed. */
   readonly restored: boolean | undefined;
   readonly cursorShown: boolean;
 }
 
 export interface Terminal {
-  /** Resolves when the screen shows it; rejects when the program ends before. */
+  /** Resolves when the screen shows this text; rejects if the program ends before. */
   see(text: string | RegExp | ((screen: string) => boolean)): Promise<void>;
   type(keys: string): void;
   resize(columns: number): void;
   signal(name: NodeJS.Signals): void;
-  /** Closes the window. */
+  /** Closes the terminal's window. */
   close(): void;
   screen(): string;
-  /** The screen with every line in one piece that the terminal broke at its edge. */
+  /** Returns the screen. Lines that the terminal wrapped are joined again. */
   unbroken(): string;
   bytes(): string;
   readonly ended: Promise<Ended>;
 }
 
-/** Keys as terminals send them. */
+/** The bytes that terminals send for these keys. */
 export const KEYS = { enter: '\r', up: '\x1b[A', down: '\x1b[B', ctrlC: '\x03', ctrlD: '\x04' } as const;
 
 function isShown(text: string | RegExp | ((screen: string) => boolean), shown: string): boolean {
@@ -61,7 +61,7 @@ function isShown(text: string | RegExp | ((screen: string) => boolean), shown: s
   return typeof text === 'string' ? shown.includes(text) : text.test(shown);
 }
 
-/** Starts graphcred on a terminal of its own, whose screen is drawn by a real terminal emulator. */
+/** Starts graphcred on a new terminal. A real terminal emulator draws its screen. */
 export function onTerminal(argv: readonly string[], options: TerminalOptions): Terminal {
   const { env, cwd, columns = 100, pipe = false, command = COMMAND } = options;
   const rows = 40;
@@ -71,7 +71,7 @@ export function onTerminal(argv: readonly string[], options: TerminalOptions): T
     stdio: ['pipe', 'pipe', 'inherit'],
     ...(cwd !== undefined && { cwd }),
   });
-  // The driver ends its program when its own stdin ends.
+  // When its own stdin ends, the driver ends its program.
   onTestFinished(() => {
     child.stdin.destroy();
   });

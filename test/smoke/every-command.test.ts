@@ -1,4 +1,4 @@
-// Every command once, as it is built: a process of its own, its own files. What each does: test/cli.
+// Runs every built command once, as a process with files of its own. test/cli tests what each command does.
 import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { sandboxFor, start } from '../helpers/process.js';
 
-/** Played in this order in one home: the command, its other words, and what it prints. */
+/** The command lines, run in this order in one home: the command, its other words, and the expected output. */
 const JOB: [command: string, words: string, printed: RegExp][] = [
   ['completion', 'bash', /\ncomplete -F _graphcred graphcred\n$/],
   ['secret create', 'ci --save', /^Secret ci is saved in the file store\.\n$/],

@@ -7,7 +7,7 @@ import java.sql.SQLException;
 import java.util.Properties;
 import org.json.JSONObject;
 
-/** The JDBC driver: it mints a token of its own from a password or a secret, and reads with it. */
+/** Uses the JDBC driver, which mints its own token from a password or a secret, and reads with it. */
 class Jdbc {
   interface Action {
     void run() throws Exception;
@@ -17,7 +17,7 @@ class Jdbc {
     return System.getenv("CLIENT_" + name);
   }
 
-  /** Reports what the driver could do, one JSON line a step, into the file that STEPS names. */
+  /** Writes what the driver could do into the file that STEPS names, one JSON line for each step. */
   static void step(String name, Action action) throws Exception {
     Object error = JSONObject.NULL;
     try {

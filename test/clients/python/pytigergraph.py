@@ -32,7 +32,7 @@ def token_in(answer):
 
 
 admin = connect(username=USERNAME, password=PASSWORD)
-holder = connect(username=USERNAME, password=PASSWORD)  # A connection with a token sends it everywhere, in place of its password.
+holder = connect(username=USERNAME, password=PASSWORD)  # A connection with a token sends the token with every request, instead of its password.
 
 
 def mint(conn, secret=None):

@@ -12,7 +12,7 @@ CLOSED_PORT = os.environ["CLIENT_CLOSED_PORT"]
 GRAPH = os.environ["CLIENT_GRAPH"]
 USERNAME = os.environ["CLIENT_USERNAME"]
 PASSWORD = os.environ["CLIENT_PASSWORD"]
-SECRET = os.environ["CLIENT_SECRET"]  # One that is there already.
+SECRET = os.environ["CLIENT_SECRET"]  # The value of a secret that already exists.
 SERVER_VERSION = os.environ["CLIENT_SERVER_VERSION"]
 
 
