@@ -1,8 +1,8 @@
-// What a call of graphcred costs beside the start of Node itself; see docs/performance.md.
-//   npm run bench                       the table, and docs/performance.{md,svg} with --write
-//   npm run bench -- --gate             exits 1 when a row is more than 10 % beyond its goal
-//   --rounds N  --margin PERCENT  --node PATH  --bin FILE  --out FOLDER (bench.json and bench.md)
-// Needs python3 (wait4) and a built graphcred. Every row is the median of its ratios to `node -e 0` of the same round.
+// Measures what a call of graphcred costs compared with starting Node itself; see docs/performance.md.
+// npm run bench                       prints the table; with --write it also writes docs/performance.{md,svg}
+// npm run bench -- --gate             exits with 1 if a row misses its goal by more than 10 %
+// --rounds N  --margin PERCENT  --node PATH  --bin FILE  --out FOLDER (bench.json and bench.md)
+// Needs python3 (wait4) and a built graphcred. Each row is the median of its ratios to `node -e 0` of the same round.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -30,7 +30,7 @@ const margin = 1 + Number(options.margin) / 100;
 const { node, bin } = options;
 const AT_ONCE = 50;
 
-/** Goals: times `node -e 0`, and MB of peak memory above its. */
+/** The goals: a multiple of the time of `node -e 0`, and the MB of peak memory in addition to its own. */
 const GOALS = {
   version: { ratio: 1.15 },
   help: { ratio: 1.5 },
@@ -46,7 +46,7 @@ const AT_ONCE_GOAL = 1.6;
 const GH_GOAL = 0.8;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-bench-'));
-// Nothing of the person's own settings: NODE_EXTRA_CA_CERTS alone triples the start of Node 20.
+// Settings of the person who runs this are left out: NODE_EXTRA_CA_CERTS alone triples the start time of Node 20.
 const base = { PATH: process.env.PATH, LANG: 'C.UTF-8' };
 const running = [];
 let failed = false;
@@ -63,7 +63,7 @@ async function bench() {
   const { commands, skipped, versions } = await prepare(meter);
   const floor = commands[0];
   const samples = new Map(commands.map(({ id }) => [id, []]));
-  // Two rounds for the disk cache; they do not count.
+  // The first two rounds fill the disk cache and are not counted.
   for (let round = -2; round < rounds; round++) {
     for (const command of shuffled(commands)) {
       const sample = await measure(meter, command);
@@ -109,7 +109,7 @@ async function bench() {
   return options.gate && beyond(result);
 }
 
-/** The rows, after one call of each that prepares what the next ones find. The first row is the floor. */
+/** Returns the rows. Each command is called once, to prepare what the next ones need. The first row is the one that the others are compared with. */
 async function prepare(meter) {
   const env = { ...base, HOME: folder };
   const [three, four] = await Promise.all(
@@ -200,7 +200,7 @@ async function measure(meter, { label, argv, env, cwd, prints }) {
   return sample;
 }
 
-/** Wall time of fifty at once: the one row in which waiting for each other counts. */
+/** Measures the elapsed time of fifty processes at once: the one row in which waiting for each other counts. */
 async function atOnce(meter, floor, commands) {
   const warm = commands.find(({ id }) => id === 'warm-file');
   const ratios = [];
@@ -244,7 +244,7 @@ function machine(versions) {
   };
 }
 
-/** Puts the table between the marks of docs/performance.md, one place for each major version of Node. */
+/** Writes the table between the marks of docs/performance.md, where each major version of Node has its own marks. */
 function writeDocs(result, text) {
   const major = result.machine.node.split('.')[0];
   const file = path.join(root, 'docs/performance.md');

@@ -1,4 +1,4 @@
-// The table and the picture of a run.
+// Formats the results of a run as a table and as a picture.
 
 export function markdown({ machine, rounds, rows, extras, skipped }) {
   const others = machine.others.map((text) => `, ${text}`).join('');
@@ -32,7 +32,7 @@ const COLOURS = [
   [/./, '#2f6fde'],
 ];
 
-/** Bars of CPU time on an axis, the value inside at the end of each; a tick with its own number where the goal is. */
+/** Draws bars of CPU time on an axis. Each bar has its value at its end, and a mark with a number at its goal. */
 export function svg({ machine, rows }) {
   const [left, width, step, top] = [370, 430, 26, 44];
   const bottom = top + rows.length * step;
@@ -50,7 +50,7 @@ export function svg({ machine, rows }) {
     const name = label.replaceAll('`', '').replaceAll('&', '&amp;').replaceAll('<', '&lt;');
     const [, colour] = COLOURS.find(([pattern]) => pattern.test(name));
     const end = at(ratio);
-    // A bar too short for its value has it beside its end.
+    // If a bar is too short for its value, the value is drawn beside it.
     const isInside = end - left > 40;
     const value = isInside
       ? `<text x="${(end - 5).toFixed(1)}" y="${y + 13}" text-anchor="end" fill="#ffffff" font-weight="600">${ratio.toFixed(2)}</text>`
@@ -78,7 +78,7 @@ export function svg({ machine, rows }) {
 `;
 }
 
-/** What `svg` needs, from the table of a run. */
+/** Reads what `svg` needs from the table of a run. */
 export function readTable(text) {
   const rows = [...text.matchAll(/^\| (.+?) \| ([\d.]+) \| (?:≤ ([\d.]+))? *\| \d+ \|/gm)];
   return {

@@ -1,5 +1,5 @@
-// 10,000 token requests over 100 connections against the sandbox: none may be lost, memory must stay flat.
-// node bench/sandbox-load.mjs; exits 1 when either does not hold.
+// Sends 10,000 token requests over 100 connections to the sandbox: every request must be answered, and memory must not grow.
+// node bench/sandbox-load.mjs exits with 1 if one of the two fails.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -12,7 +12,7 @@ import { build } from 'rolldown';
 const REQUESTS = 10_000;
 const CONNECTIONS = 100;
 const SECRET = 'b'.repeat(32);
-// 3.x keeps every token until it ends, some 300 bytes each; 4.x keeps none.
+// 3.x stores every token until it expires, with some 300 bytes each; 4.x stores none.
 const ALLOWED_GROWTH = { '3.10.1': 8e6, '4.1.2': 2e6 };
 
 const SERVER = `
@@ -113,7 +113,7 @@ try {
     await server.stop();
 
     const growth = after.heapUsed - before.heapUsed;
-    // Two tokens of 4.x made in the same second for the same user are the same text.
+    // Two 4.x tokens that one user mints within one second are the same text.
     const repeated = version.startsWith('3') && run.different !== REQUESTS;
     if (run.lost > 0 || repeated || growth > ALLOWED_GROWTH[version]) failed = true;
     console.log(

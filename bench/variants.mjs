@@ -1,4 +1,4 @@
-// Scripts to compare with.
+// Builds scripts to compare graphcred with.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,7 @@ const importEverything = {
   transform(code, id) {
     if (!id.startsWith(path.join(root, 'src')) || !code.includes('import(')) return null;
     const heads = [];
-    // keytar may be absent, and cannot be found from the folder this file is put into.
+    // keytar may be missing, and cannot be found from the folder of this file.
     const body = code.replace(/\bimport\((['"](?!keytar)[^'"]+['"])\)/g, (_, name) => {
       heads.push(`import * as eager${heads.length} from ${name};`);
       return `Promise.resolve(eager${heads.length - 1})`;
@@ -21,7 +21,7 @@ const importEverything = {
   },
 };
 
-/** graphcred as it would be without care for its start: every `import()` a static one, all in one file. */
+/** Builds graphcred as it would be without optimizing its start: every `import()` is static, and all code is in one file. */
 export async function buildEager(folder) {
   const file = path.join(folder, 'eager.cjs');
   await build({
@@ -35,7 +35,7 @@ export async function buildEager(folder) {
   return file;
 }
 
-/** The two parts of which a read from the keychain is made, each as a script of its own. */
+/** Builds the two parts of a read from the keychain, each as a script of its own. */
 export async function buildKeychainParts(folder) {
   const entry = path.join(folder, 'probe.mjs');
   const source = JSON.stringify(path.join(root, 'src/store/keychain/secret-service.ts'));
@@ -54,7 +54,7 @@ export async function buildKeychainParts(folder) {
   return { probe, native };
 }
 
-/** The executable that needs no Node, or why there is none. */
+/** Returns the executable that needs no Node, or why there is none. */
 export function buildStandalone(folder) {
   const words = [path.join(root, 'scripts/standalone.mjs'), '--out', folder];
   const { status, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8' });

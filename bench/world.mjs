@@ -1,4 +1,4 @@
-// What the measured commands need around them: a server, homes with settings and held tokens, a keychain.
+// Creates what the measured commands need: a server, homes with settings and cached tokens, a keychain.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { generate } from 'selfsigned';
 
-/** A process that speaks a line of JSON at a time. */
+/** Starts a process to which one sends a line of JSON and which answers with one. */
 export function talker(command, args, options) {
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], ...options });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -30,7 +30,7 @@ export function talker(command, args, options) {
   };
 }
 
-/** A sandbox in a process of its own. */
+/** Starts a sandbox in a process of its own. */
 export async function startServer(node, bin, version, env) {
   const args = [bin, 'sandbox', '--server-version', version, '--gsql-port', '0'];
   if (version.startsWith('3')) args.push('--rest-port', '0');
@@ -38,7 +38,7 @@ export async function startServer(node, bin, version, env) {
   return { ...JSON.parse(await server.hear()), stop: server.stop };
 }
 
-/** The value of a new secret on a 3.x sandbox. */
+/** Creates a secret on a 3.x sandbox and returns its value. */
 export async function makeSecret({ gsqlUrl, graph, username, password }) {
   const response = await fetch(`${gsqlUrl}/gsqlserver/gsql/file`, {
     method: 'POST',
@@ -50,7 +50,7 @@ export async function makeSecret({ gsqlUrl, graph, username, password }) {
   return secret;
 }
 
-/** A home with one config file of one profile. The commands run two folders below it. */
+/** Creates a home with one config file of one profile. The commands run two folders below it. */
 export function makeHome(home, server, format) {
   const cwd = path.join(home, 'work', 'project');
   fs.mkdirSync(cwd, { recursive: true, mode: 0o700 });
@@ -65,7 +65,7 @@ export function makeHome(home, server, format) {
   return cwd;
 }
 
-/** An empty Redis server with a plain and a TLS port, or why there is none. */
+/** Starts an empty Redis server with a plain and a TLS port, or returns why there is none. */
 export async function startRedis(folder, base) {
   if (!has('redis-server')) return { reason: 'redis-server is not installed (apt install redis-server)' };
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -101,7 +101,7 @@ async function freePort() {
   return port;
 }
 
-/** An unlocked gnome-keyring on a session bus of its own, or why there is none. */
+/** Starts an unlocked gnome-keyring on a session bus of its own, or returns why there is none. */
 export async function startKeychain(home, base) {
   if (process.platform !== 'linux')
     return { reason: 'the bench knows how to start a keychain on Linux only' };
@@ -115,11 +115,11 @@ export async function startKeychain(home, base) {
     'printf bench | gnome-keyring-daemon --unlock --components=secrets >/dev/null 2>&1; echo "$DBUS_SESSION_BUS_ADDRESS"; exec cat >/dev/null';
   const session = talker('dbus-run-session', ['--', 'sh', '-c', script], { env });
   const address = await session.hear();
-  // The end of its stdin ends the session; a signal would leave the bus and the keyring behind.
+  // The end of its stdin ends the session. A signal would leave the bus and the keyring running.
   return { env: { ...env, DBUS_SESSION_BUS_ADDRESS: address }, stop: session.end };
 }
 
-/** GitHub's command with a token in its plain file, or why it is not measured. */
+/** Sets up GitHub's command with a token in its plain file, or returns why it is not measured. */
 export function ghHome(home, base) {
   if (!has('gh')) return { reason: 'gh is not installed' };
   const folder = path.join(home, 'gh');

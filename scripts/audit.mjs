@@ -1,5 +1,5 @@
-// Asks the registry for known faults of what users install: `node scripts/audit.mjs`. Not every registry offers that:
-// then it says so and goes on. A fault that is high or critical fails.
+// Asks the registry for known vulnerabilities of the packages that users install: `node scripts/audit.mjs`. If the registry does not offer this, the
+// script says so and exits with 0. A vulnerability that is high or critical makes it fail.
 import { spawnSync } from 'node:child_process';
 
 const { stdout, error } = spawnSync('npm', ['audit', '--omit=dev', '--json'], {
@@ -10,12 +10,12 @@ let answer = {};
 try {
   answer = JSON.parse(stdout);
 } catch {
-  // Told below.
+  // The error is reported below.
 }
 const counts = answer.metadata?.vulnerabilities;
 if (counts === undefined) {
   const why = answer.message ?? answer.error?.summary ?? error?.message ?? 'npm gave no answer';
-  // Without the registry's address, which is nobody's business in a log.
+  // The registry's address is removed, because it must not appear in a public log.
   const words = String(why).replace(/https?:\/\/\S+/g, '…');
   console.log(`audit: not done, because this registry does not offer it: ${words}`);
 } else {

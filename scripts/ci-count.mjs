@@ -1,6 +1,6 @@
-// Counts what the lanes of .ci/run found.
-//   node scripts/ci-count.mjs failed FILE.json   the test files that failed, a line each
-//   node scripts/ci-count.mjs total FOLDER       how long each step took, and at last `N passed, N failed`
+// Counts the results of the steps of .ci/run:
+// node scripts/ci-count.mjs failed FILE.json   prints the test files that failed, one a line
+// node scripts/ci-count.mjs total FOLDER       prints how long each step took, and then `N passed, N failed`
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -21,10 +21,10 @@ function total(folder) {
         `unsteady: ${path.relative(process.cwd(), file.name)} failed beside others and passed alone`,
       );
     const tests = files.flatMap((file) => file.assertionResults);
-    // A file that could not even be loaded has no test of its own to count.
+    // A test file that could not be loaded has no test of its own to count.
     const broken = files.filter((file) => hasFailed(file) && !file.assertionResults.some(isFailure));
     const failures = tests.filter(isFailure).length + broken.length;
-    // Something else than a test: the checks before the tests, or a step without tests.
+    // The failure is not that of a test: it comes from the checks before the tests, or from a step without tests.
     const otherwise = Number(status) !== 0 && !first.some(hasFailed) ? 1 : 0;
     passed += tests.filter((test) => test.status === 'passed').length;
     failed += failures + otherwise;

@@ -1,12 +1,12 @@
-// Asks a server what its answers are and compares them with the sandbox: npm run conformance -- --help
-// See docs/conformance.md. The program is TypeScript, below scripts/conformance/.
+// Asks a server a list of questions and compares its answers with those of the sandbox: npm run conformance -- --help
+// See docs/conformance.md. The program is TypeScript, in scripts/conformance/.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-// Below the project, so that packages are found.
+// The folder is inside the project, so that packages are found from there.
 const cache = path.join(root, 'node_modules/.cache');
 fs.mkdirSync(cache, { recursive: true });
 const temporary = fs.mkdtempSync(path.join(cache, 'graphcred-conformance-'));

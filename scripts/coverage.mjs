@@ -1,7 +1,7 @@
-// Which part of each room runs in `npm test`, counted by V8:
-//   npm run test:coverage              runs the fast lane and prints the table
-//   npm run test:coverage -- --write   and writes it into docs/architecture.md
-// A map, not a goal: what starts a process of its own is not counted, because V8 counts within one.
+// Measures with V8 which part of each room (folder of src/) runs in `npm test`:
+// npm run test:coverage              runs the fast tests and prints the table
+// npm run test:coverage -- --write   also writes it into docs/architecture.md
+// The figures are a map, not a goal: code that runs in a process of its own is not counted.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -59,7 +59,7 @@ function row(...cells) {
   return `| ${cells.join(' | ')} |`;
 }
 
-/** The rooms as scripts/rooms.mjs writes them into the page. */
+/** Returns the rooms as scripts/rooms.mjs wrote them into the page. */
 function roomsOfPage() {
   const page = fs.readFileSync(PAGE, 'utf8');
   const sizes = page.slice(page.indexOf('<!-- sizes:'), page.indexOf('<!-- end of sizes -->'));

@@ -1,6 +1,5 @@
-// Plays the main job against the sandbox, step by step, on a 3.x and a 4.x server. Exits 0 only if every step did
-// what it should. Uses folders of its own: nothing of the user's is read or changed, except that the OS keychain is
-// used where it can be, and left as it was.
+// Runs the main use case against the sandbox, step by step, on a 3.x and a 4.x server. Exits with 0 only if every step succeeded. It uses temporary
+// folders, so no file of the user is read or changed. It uses the OS keychain if there is one, and removes its entries at the end.
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -13,7 +12,7 @@ const home = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-demo-'));
 const own = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(GRAPHCRED|TG)_/.test(name)),
 );
-// CI would turn the store off; the demo wants to show it.
+// With CI set, graphcred would store nothing, but the demo shows the store.
 delete own.CI;
 const base = {
   ...own,
@@ -22,7 +21,7 @@ const base = {
   XDG_STATE_HOME: path.join(home, 'state'),
 };
 
-/** What a job does with its token; the token is in its environment, not among its arguments. */
+/** What a CI job does with its token. The token is in its environment, not among its arguments. */
 const USE_TOKEN = `
   const url = new URL(process.argv[1]);
   require('node:http').get(url, { headers: { authorization: 'Bearer ' + process.env.TG_API_TOKEN } }, (response) => {
@@ -66,7 +65,7 @@ function play(version, ready) {
   );
   step('From now on lists show it masked.', ['secret', 'list'], env);
 
-  // The job has the secret and nothing else.
+  // The job gets the secret, and no user name or password.
   const { GRAPHCRED_USERNAME: _user, GRAPHCRED_PASSWORD: _password, ...jobEnv } = env;
   const job = { ...jobEnv, GRAPHCRED_SECRET: secret };
   const store = usableStore(job);
@@ -119,7 +118,7 @@ function play(version, ready) {
   step('The DBA drops the secret.', ['secret', 'drop', 'demo_job'], env);
 }
 
-/** Runs one command, shows it as a person would see it, and stops the demo when it does not do what it should. */
+/** Runs one command and prints it as a person would see it. Stops the demo if the result is not the expected one. */
 function step(title, args, env, show = (text) => text, expected = 0) {
   console.log(`\n-- ${title}\n   $ graphcred ${args.join(' ')}`);
   const result = spawnSync(process.execPath, [bin, ...args], {
@@ -136,7 +135,7 @@ function step(title, args, env, show = (text) => text, expected = 0) {
   return result.stdout.trim();
 }
 
-/** The keychain where it works, else the file store: found out by asking for a token that must be kept. */
+/** Returns the keychain if it works, else the file store. To find out, it mints a token that must be stored. */
 function usableStore(env) {
   const args = ['token', 'get', '--store', 'keychain', '--lifetime', '60'];
   const { status } = spawnSync(process.execPath, [bin, ...args], { env, stdio: 'ignore' });
@@ -148,7 +147,7 @@ function usableStore(env) {
   return 'keychain';
 }
 
-/** A demo's screen is often recorded: even these tokens are shown by their ends only. */
+/** Shows only the ends of a token, because a demo's screen is often recorded. */
 function hideToken(text) {
   return text.replace(/"token":"([^"]{3})[^"]*([^"]{3})"/, '"token":"$1****$2"');
 }

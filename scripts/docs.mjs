@@ -26,7 +26,7 @@ const bundle = await rolldown({
   platform: 'node',
   external: /^[a-z]/,
 });
-// Below the project, so that packages are found.
+// The folder is inside the project, so that packages are found from there.
 const cache = path.join(root, 'node_modules/.cache');
 fs.mkdirSync(cache, { recursive: true });
 const temporary = fs.mkdtempSync(path.join(cache, 'graphcred-docs-'));
@@ -51,7 +51,7 @@ try {
   fs.rmSync(temporary, { recursive: true });
 }
 
-/** The page keeps its date until something else in it changes. */
+/** Returns the manual page. Its date changes only if something else in it changes. */
 function datedManPage(all) {
   const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
   const file = path.join(root, 'docs/man/graphcred.1');

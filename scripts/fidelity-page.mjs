@@ -1,4 +1,4 @@
-// docs/fidelity.md: what the client takes for granted of real servers, from its table of refusals and the rules below.
+// Makes docs/fidelity.md: what the client assumes about real servers, from its table of refusals and the rules below.
 
 const INTERFACE = 'test/contract/core-interface.test.ts';
 const HOSTILE = 'test/contract/core-hostile.test.ts';
@@ -7,7 +7,7 @@ const REPLIES = 'test/contract/core-replies.test.ts';
 const TEXT = 'test/unit/core-gsql-text.test.ts';
 const CHANGED = 'test/contract/core-version-changed.test.ts';
 
-/** Rules of the wire that are no refusals. */
+/** Rules about the protocol that are not about refusals. */
 export const RULES = [
   {
     rule: 'Tokens of 3.0 to 3.4: `GET`, `PUT`, `DELETE /requesttoken` with everything in the query. 3.5 and later: `POST`, `PUT`, `DELETE` with JSON.',

@@ -1,9 +1,9 @@
-// The table of sizes in docs/fleet.md: how many jobs an hour a server stands, by the lifetime of the tokens.
+// Makes the table of sizes in docs/fleet.md: how many jobs an hour a server allows, by the lifetime of the tokens.
 
 const HOUR = 3600;
-/** A 3.x server has room for so many tokens, and removes those that have ended every so often. */
+/** A 3.x server has room for this many tokens, and removes the expired ones every so often. */
 const CATALOGUE = { tokens: 60_000, clearedEverySeconds: 3 * HOUR };
-/** A 4.x server remembers so many revoked tokens, each for the rest of its life. */
+/** A 4.x server remembers this many revoked tokens, each until it expires. */
 const BLOCK_LIST = 20;
 const LIFETIMES = {
   '15m': HOUR / 4,
@@ -14,7 +14,7 @@ const LIFETIMES = {
   '30d': 720 * HOUR,
 };
 
-/** Replaces what stands between `<!-- sizes: … -->` and `<!-- end of sizes -->`. */
+/** Replaces the text between `<!-- sizes: … -->` and `<!-- end of sizes -->`. */
 export function fleetPage(page) {
   const between = /(<!-- sizes: [^\n]*-->\n)[\s\S]*?(<!-- end of sizes -->)/;
   if (!between.test(page)) throw new Error('docs/fleet.md has no marks for sizes.');

@@ -1,4 +1,4 @@
-// What the library exports, read by the compiler from src/index.ts, and docs/library.md made of it.
+// Reads what the library exports from src/index.ts with the TypeScript compiler, and makes docs/library.md from it.
 import path from 'node:path';
 import ts from 'typescript';
 
@@ -62,7 +62,7 @@ const { results } = JSON.parse(reply.body);`,
   service: `const { status, body } = await connection.service('GET', '/api/ping');`,
 };
 
-/** docs/library.md. */
+/** Returns the text of docs/library.md. */
 export function libraryPage(root) {
   const names = publicNames(root);
   const classes = names.filter(({ kind }) => kind === 'class');
@@ -96,7 +96,7 @@ function fields({ type, base, members }) {
 }
 
 /**
- * Every exported name with its comment and its members, in the order of the source.
+ * Returns every exported name with its comment and its members, in the order of the source.
  * @returns {{name: string, kind: string, text: string, type: string, base: string, members: {name: string, text: string, type: string}[]}[]}
  */
 export function publicNames(root) {
@@ -130,7 +130,7 @@ function kindOf(declaration) {
   return ts.isInterfaceDeclaration(declaration) ? 'interface' : 'type';
 }
 
-/** Public members; overloads of one method count as one. */
+/** Returns the public members. Overloads of one method count as one. */
 function membersOf(declaration, checker) {
   const found = new Map();
   for (const member of declaration.members) {
@@ -154,7 +154,7 @@ function commentOf(symbol, checker) {
     .trim();
 }
 
-/** As written: parameters and result of a method, the type of a field. */
+/** Returns the parameters and result of a method, or the type of a field, as written in the source. */
 function typeOf(member) {
   const source = member.getSourceFile().text;
   const [first] = [member.body?.getStart()].filter((at) => at !== undefined);

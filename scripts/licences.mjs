@@ -1,6 +1,6 @@
-// Looks at what comes with graphcred: `node scripts/licences.mjs [FOLDER]`. By package-lock.json and node_modules,
-// every package that users install has a licence that asks for no more than its notice; every package has a checksum;
-// none runs a script when it is installed but those named below, and graphcred itself runs none.
+// Checks the packages that come with graphcred: `node scripts/licences.mjs [FOLDER]`. From package-lock.json and node_modules it checks three things:
+// every package that users install has a licence that requires no more than its notice; every package has a checksum; no package except those named
+// below runs a script when it is installed, and neither does graphcred itself.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ const ALLOWED = new Set([
   'Python-2.0',
   'Unlicense',
 ]);
-/** The keychain's native module: its script looks for a prebuilt binary, and the package works without running it. */
+/** This is the keychain's native module: its script looks for a prebuilt binary, and the package works without running it. */
 const MAY_RUN_SCRIPTS = new Set(['@github/keytar']);
 const INSTALL_SCRIPTS = [
   'preinstall',
@@ -35,7 +35,7 @@ const read = (file) => JSON.parse(fs.readFileSync(path.join(root, file), 'utf8')
 const problems = [];
 const found = new Map();
 
-/** `MIT`, `(MIT OR GPL-3.0)` (one of them will do), `MIT AND ISC` (both must). Nothing else is understood. */
+/** Understands `MIT`, `(MIT OR GPL-3.0)`, of which one must be allowed, and `MIT AND ISC`, of which both must be allowed. Nothing else is allowed. */
 function isAllowed(licence) {
   const inner = licence.trim().replace(/^\((.*)\)$/, '$1');
   if (/ OR /.test(inner)) return inner.split(' OR ').some(isAllowed);
@@ -43,7 +43,7 @@ function isAllowed(licence) {
   return ALLOWED.has(inner);
 }
 
-/** As the installed package says it; a package for another system is not installed, so the lockfile has to do. */
+/** Returns the licence that the installed package names. A package for another system is not installed, so the lockfile is used. */
 function licenceOf(place, locked) {
   const installed = fs.existsSync(path.join(root, place, 'package.json'))
     ? read(`${place}/package.json`)
@@ -60,7 +60,7 @@ for (const [place, locked] of Object.entries(packages)) {
   const name = locked.name ?? place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length);
   const what = `${name} ${locked.version}`;
   const installed = fs.existsSync(path.join(root, place));
-  // npm leaves out the checksums of tools for other systems, which nobody installs here.
+  // npm leaves out the checksums of development tools for other systems, which are not installed here.
   const forElsewhere = locked.dev === true && locked.optional === true && !installed;
   if (!locked.integrity && forElsewhere) other++;
   else if (!/^sha512-/.test(locked.integrity ?? ''))
@@ -74,7 +74,7 @@ for (const [place, locked] of Object.entries(packages)) {
     problems.push(`${what} has the licence ${licence}, which is not one of those allowed`);
 }
 for (const script of INSTALL_SCRIPTS) {
-  // `prepare` builds a checkout and is never run where the package is installed.
+  // `prepare` builds a checkout. npm never runs it when the package is installed.
   if (script === 'prepare') continue;
   if (read('package.json').scripts?.[script]) problems.push(`graphcred itself has a script ${script}`);
 }

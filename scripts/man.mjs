@@ -1,6 +1,6 @@
-// The manual page, in roff, from the tables that help is made from.
+// Makes the manual page, in roff, from the tables that help is made from.
 
-/** Text that roff prints as it stands, in one line. */
+/** Escapes a text so that roff prints it unchanged, in one line. */
 const plain = (text) =>
   text
     .replace(/\\/g, '\\(rs')
@@ -11,17 +11,17 @@ const plain = (text) =>
     .replace(/\^/g, '\\(ha')
     .replace(/~/g, '\\(ti');
 
-/** Names of variables, codes, options and files are not hyphenated. */
+/** Prevents roff from hyphenating the names of variables, codes, options and files. */
 const whole = (word) => (/[A-Z]{4}|_|\/|\\-\\-/.test(word) ? `\\%${word}` : word);
 
-/** Lines that begin with a dot would be requests. */
+/** Escapes a dot at the beginning of a line, which roff would read as a request. */
 const safe = (line) => line.replace(/^\./, '\\&.');
 
 const code = (text) => safe(plain(text));
 const bold = (text) => `\\fB${plain(text)}\\fR`;
 const italic = (text) => `\\fI${plain(text)}\\fR`;
 
-/** Sentences, each on lines of its own, none longer than a terminal is wide. */
+/** Writes each sentence on lines of its own, none longer than a terminal is wide. */
 function prose(text) {
   const lines = [];
   for (const sentence of text.split(/(?<=[.:;?!]) (?=[A-Z])/)) {
@@ -105,6 +105,7 @@ const FILES = [
 ];
 
 /**
+ * Returns the manual page.
  * @param tables the exports of src/cli/args/{catalogue,options,help-topics}.ts and src/cli/output/exit-codes.ts
  * @param date year, month and day of the last change
  */

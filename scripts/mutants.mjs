@@ -1,7 +1,6 @@
-// Proves the tests: `npm run test:mutants` puts each defect of test/mutants/ into a copy of the tree, one at a time,
-// and says which the tests noticed. `--only ID`, `--room ROOM`, `--random N --seed S` choose some of them; `--quick`
-// runs the test that an entry names, and not all related ones when that notices nothing. `--fix-paths` names files and
-// tests of the list anew where they have moved, and runs nothing.
+// Tests the tests: `npm run test:mutants` puts each defect of test/mutants/ into a copy of the tree, one at a time, and reports which ones the tests
+// notice. `--only ID`, `--room ROOM`, `--random N --seed S` select some of them. `--quick` runs only the test that an entry names; without it, all
+// related tests run if that test notices nothing. `--fix-paths` updates files and tests in the list after they were moved, and runs no test.
 import { fork } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -11,7 +10,7 @@ import { choose, fixPaths, laneOf, listErrors, readMutants, roomOf, root } from 
 
 const WORKERS = 2;
 const NEEDED = 0.95;
-/** A defect that has not shown by then counts as one that nobody noticed. */
+/** A defect for which the tests take longer than this counts as not noticed. */
 const LIMIT_MS = 15 * 60_000;
 
 const { values } = parseArgs({
@@ -63,7 +62,7 @@ await Promise.all(
 stop();
 process.exitCode = report() ? 0 : 1;
 
-/** One copy of the tree, and one process that keeps vitest warm for it. */
+/** Runs the defects in one copy of the tree, with one process that keeps vitest loaded. */
 async function work(copy) {
   copyTree(copy);
   let child;
@@ -74,7 +73,7 @@ async function work(copy) {
     if (answer.outcome === undefined) {
       killGroup(child);
       child = undefined;
-      // What it changed last may still be there.
+      // The last run may have left changes in the copy.
       fs.rmSync(copy, { recursive: true, force: true });
       copyTree(copy);
     }
@@ -116,13 +115,13 @@ function ask(child, mutant) {
   });
 }
 
-/** With the tests it is running, and what these started. */
+/** Kills a worker with the tests it is running, and the processes that these started. */
 function killGroup(child) {
   children.delete(child);
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // It has ended.
+    // The process has already ended.
   }
 }
 
@@ -132,7 +131,7 @@ function copyTree(copy) {
   fs.symlinkSync(fs.realpathSync(path.join(root, 'node_modules')), path.join(copy, 'node_modules'));
 }
 
-/** Prints the figures; true when they are good enough. */
+/** Prints the figures, and returns whether enough defects were noticed. */
 function report() {
   const count = (of, outcome) => of.filter((result) => result.outcome === outcome).length;
   const line = (name, of) => {

@@ -1,8 +1,8 @@
-// Packs the standalone executable of this machine's kind (npm run build:standalone comes first):
-//   npm run package      dist-standalone/graphcred_VERSION_ARCH.deb, and dist-standalone/container, a folder to build
-//                        an image from: docker build dist-standalone/container
-//   --out FOLDER         another folder than dist-standalone, which holds the executable
-// Needs dpkg-deb. The same executable gives the same package, byte for byte, from the same commit.
+// Packs the standalone executable for this machine's architecture (run npm run build:standalone first):
+// npm run package      makes dist-standalone/graphcred_VERSION_ARCH.deb, and dist-standalone/container, a folder to build
+// an image from: docker build dist-standalone/container
+// --out FOLDER         uses another folder than dist-standalone, which holds the executable
+// Needs dpkg-deb. For one commit and executable, the package is always the same, byte for byte.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -19,7 +19,7 @@ const out = path.resolve(values.out);
 const executable = path.join(out, `graphcred-linux-${process.arch}`);
 const { version, description } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
 const architecture = { x64: 'amd64', arm64: 'arm64' }[process.arch];
-/** The time all files of the package bear: that of the commit. */
+/** All files of the package get the time of the commit. */
 const epoch = execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }).trim();
 
 const COPYRIGHT = `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
@@ -35,7 +35,10 @@ Comment: The executable holds the runtime bun (MIT, with JavaScriptCore under th
  @github/keytar (all MIT) with what they are made of.
 `;
 
-/** The program lies behind the runtime, so it may not be stripped; that is linked as its makers link it. */
+/**
+ * The warnings of lintian that do not apply here. The executable must not be stripped, because the program is appended to the runtime, and
+ * the runtime is linked as its makers link it.
+ */
 const OVERRIDES = `graphcred: bogus-mail-host *
 graphcred: hardening-no-pie *
 graphcred: hardening-no-relro *
@@ -50,7 +53,7 @@ try {
   fs.chmodSync(stage, 0o755);
   fillPackage();
   const deb = path.join(out, `graphcred_${version.replace('-', '~')}_${architecture}.deb`);
-  // gzip, since every dpkg reads it, and xz would take minutes for a tenth less.
+  // gzip is used because every dpkg reads it; xz would take minutes and save only a tenth.
   execFileSync('dpkg-deb', ['--root-owner-group', '-Zgzip', '--build', stage, deb], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, SOURCE_DATE_EPOCH: epoch },

@@ -1,6 +1,6 @@
-// Takes the pictures in docs/pictures: node scripts/pictures.mjs [FOLDER]
-// Every one is a real run of the built command against the sandbox, on a terminal; see stage.cjs for what is arranged
-// so that the same picture comes out every time. Nothing of the user's is read or changed.
+// Makes the pictures in docs/pictures: node scripts/pictures.mjs [FOLDER]
+// Each is a real run of the built command against the sandbox, on a terminal. stage.cjs fixes the clock and random numbers, so that the same picture
+// comes out every time. No file of the user is read or changed.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
@@ -114,7 +114,7 @@ async function login(ca) {
   await scene.save('login', 'Logging in');
 }
 
-/** Three servers, and tokens that have lived for different times. */
+/** Starts three servers, and stores tokens of different ages. */
 async function statusAndDoctor(ca) {
   const scene = newScene(ca);
   const config = path.join(scene.home, '.config/graphcred');
@@ -149,7 +149,7 @@ async function statusAndDoctor(ca) {
 
 function newScene(more) {
   const columns = 88;
-  // As long as the name that is shown for it: lines are broken by what graphcred sees.
+  // The name has the length of the name that the picture shows instead, because graphcred wraps lines by their length.
   const home = path.join('/tmp', randomBytes(2).toString('hex'));
   fs.mkdirSync(home, { mode: 0o700 });
   homes.push(home);
@@ -174,7 +174,7 @@ function newScene(more) {
     say: (text) => {
       bytes += `\x1b[2m${text}\x1b[0m\r\n`;
     },
-    /** Behind the scenes. */
+    /** Runs a command that the picture does not show. */
     prepare: async (command, extra) => {
       const { status, bytes: said } = await inHome(command, [], { ...env, ...extra });
       if (status !== 0) throw new Error(`${command} ended with ${status}: ${said}`);
@@ -193,7 +193,7 @@ function newScene(more) {
   };
 }
 
-/** Runs a program on a terminal, answering its questions; resolves with all it wrote there. */
+/** Runs a program on a terminal and answers its questions. Resolves with everything it wrote there. */
 function onTerminal(command, { env, cwd, columns, steps }) {
   const driver = path.join(root, 'test/helpers/terminal.py');
   const settings = JSON.stringify({ columns, rows: 60, pipe: false });
@@ -206,7 +206,7 @@ function onTerminal(command, { env, cwd, columns, steps }) {
   let bytes = '';
   let unread = 0;
   return new Promise((resolve, reject) => {
-    // A question that is worded otherwise by now would be waited for without end.
+    // If the wording of a question has changed, waiting for it would never end.
     const limit = setTimeout(() => {
       child.kill();
       const next = waiting[0]?.[0];
@@ -234,7 +234,7 @@ function onTerminal(command, { env, cwd, columns, steps }) {
   });
 }
 
-/** A sandbox that is found under this name, at the usual ports. */
+/** Starts a sandbox that is reached under this host name, at the usual ports. */
 function startSandbox(name, args) {
   const words = ['--require', stage, bin, 'sandbox', '--rest-port', '0', '--gsql-port', '0', ...args];
   const child = spawn(process.execPath, words, {

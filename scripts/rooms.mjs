@@ -1,9 +1,9 @@
-// Checks the shape of src/ and writes what it finds into docs/architecture.md:
-//   node scripts/rooms.mjs           checks; fails when a rule is broken or the page is out of date
-//   node scripts/rooms.mjs --write   writes the page anew
-// The rules are the tables below. Imports are read with the compiler's own parser and resolved to files, so that
-// neither an odd spelling of a path nor an import of types escapes. The linter refuses circles, and packages in the
-// wrong room.
+// Checks the structure of src/ and writes what it finds into docs/architecture.md. A room is a folder of src/ with a rule that says what it may
+// import.
+// node scripts/rooms.mjs           checks; fails if a rule is broken or the page is out of date
+// node scripts/rooms.mjs --write   writes the page again
+// The rules are the tables below. Imports are read with the compiler's own parser and resolved to files, so that neither an odd spelling of a path
+// nor an import of types escapes. The linter forbids cycles, and packages in the wrong room.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,8 +27,8 @@ const BELOW_CLI = [
 ];
 
 /**
- * Every room with the rooms it may import besides itself, and the single files of other rooms that it may import.
- * A file belongs to the longest name that it begins with.
+ * Each room with the other rooms that it may import, and the single files of other rooms that it may import. A file belongs to the room with the
+ * longest matching name.
  */
 const ROOMS = {
   cli: {
@@ -78,7 +78,7 @@ const ROOMS = {
   'index.ts': { may: ['core', 'core/http', 'core/protocol'] },
 };
 
-/** Rules within a room: the files that the pattern names never import each other. */
+/** Rules inside a room: files that match the pattern never import each other. */
 const STRANGERS = [{ files: /^cli\/commands\//, why: 'commands never import commands' }];
 
 const FEWEST_LINES = 30;
@@ -108,8 +108,8 @@ const LARGE = {
 };
 
 /**
- * Names that several rooms give to a file, each with the reason. Any other name is there once in src/, and once in
- * test/. The files of commands are left out: `secret list` and `token list` are named by what a user types.
+ * File names that several rooms use, each with the reason. Any other name is used once in src/ and once in test/. The files of commands are not
+ * checked: `secret list` and `token list` are named by what a user types.
  */
 const SHARED_NAMES = {
   'errors.ts': 'the errors of its room',
@@ -121,7 +121,7 @@ const SHARED_NAMES = {
   'types.ts': 'the types of its room',
 };
 
-/** How many files a command may go through. */
+/** The largest number of files in which a command may run a function. */
 const WALKS = {
   'token get': { goal: 24, what: '`token get`, warm' },
   'secret create': { goal: 40, what: '`secret create`' },
@@ -129,7 +129,7 @@ const WALKS = {
   doctor: { goal: 45, what: '`doctor`' },
 };
 
-/** From how many files of the rooms below it a command may go back up to the session. */
+/** The largest number of lower files that may call back into the session. */
 const MOST_WAYS_UP = 2;
 
 const faults = [];
@@ -217,7 +217,7 @@ function checkNames(paths) {
       faults.push(`scripts/rooms.mjs lets several files be ${name}, and there is one: remove it there.`);
 }
 
-/** Every name that the library exports, and every member of it, says what it is. */
+/** Checks that every name that the library exports, and every member of it, has a comment. */
 function checkDocumented() {
   const undocumented = publicNames(root).flatMap(({ name, text, members }) => [
     ...(text === '' ? [name] : []),
@@ -226,7 +226,7 @@ function checkDocumented() {
   for (const name of undocumented) faults.push(`${name} is exported by src/index.ts and has no comment.`);
 }
 
-/** Mermaid, which forges draw: the rooms, and an arrow for each pair of rooms where one imports the other. */
+/** Draws a picture in Mermaid, which GitHub and GitLab render: the rooms, and an arrow for each pair of which one imports the other. */
 function picture() {
   const whole = (file) => roomOf(file).replace(/^(core|store)\/.*/, '$1');
   const arrows = new Set();
@@ -237,7 +237,7 @@ function picture() {
     counts.set(from, (counts.get(from) ?? 0) + 1);
     for (const one of imports) {
       const to = whole(one.to);
-      // Every room above uses the errors of core and the types of cli; their arrows would hide the others.
+      // Every higher room uses the errors of core and the types of cli. Their arrows would hide the others.
       if (to === from || one.types || CORE.includes(one.to) || to === 'cli') continue;
       (one.lazy ? lazy : arrows).add(`${from} ${to}`);
     }
@@ -274,7 +274,7 @@ function walkTable() {
   ].join('\n');
 }
 
-/** A few files more or fewer run on another system or version of Node; the limits above hold for all of them. */
+/** Removes the counts, which differ by a few files on another system or version of Node. The limits above hold for all of them. */
 function withoutCounts(text) {
   return text.replace(/^(\| .*`.*\| )\d+( \| \d+ \| \d+ \|)$/gm, '$1…$2');
 }
@@ -300,7 +300,7 @@ function sourceFiles(folder) {
     .sort();
 }
 
-/** What a file imports, as paths below src/; packages and `node:` are left to the linter. */
+/** Returns what a file imports, as paths below src/. Packages and `node:` modules are checked by the linter. */
 function readModule(file) {
   const text = fs.readFileSync(path.join(root, 'src', file), 'utf8');
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);

@@ -1,6 +1,6 @@
-// The tables of docs/sandbox.md that are made from src/sandbox: its texts and its switches.
+// Makes the tables of docs/sandbox.md from src/sandbox: its texts and its switches.
 
-/** Replaces what stands between the marks `<!-- NAME: … -->` and `<!-- end of NAME -->`. */
+/** Replaces the text between the marks `<!-- NAME: … -->` and `<!-- end of NAME -->`. */
 export function sandboxPage(page, { TEXT_TABLES, SWITCHES }) {
   const parts = { texts: textTables(TEXT_TABLES), switches: switchTable(SWITCHES) };
   return Object.entries(parts).reduce((text, [name, table]) => {

@@ -1,5 +1,5 @@
-// Loaded before graphcred where a picture is taken, or a page is played: a clock that stands still until STAGE_CLOCK is moved, chance that
-// is the same every time, and names of hosts that lead to sandboxes on this machine.
+// Loaded before graphcred when a picture is made or a page is tested. It stops the clock until STAGE_CLOCK is changed, makes random numbers the same
+// every time, and redirects host names to sandboxes on this machine.
 const crypto = require('node:crypto');
 const dns = require('node:dns');
 const fs = require('node:fs');
@@ -34,7 +34,7 @@ if (STAGE_SEED) {
   crypto.randomInt = (limit) => bytes(4).readUInt32BE() % limit;
 }
 
-/** Host and port as they are asked for, and the port on this machine where the sandbox listens. */
+/** Maps host and port of a request to the port on this machine where the sandbox listens. */
 const ports = new Map(Object.entries(JSON.parse(STAGE_HOSTS ?? '{}')));
 const names = new Set([...ports.keys()].map((place) => place.replace(/:\d+$/, '')));
 
@@ -44,7 +44,7 @@ dns.promises.lookup = async (name, options) =>
 
 const connect = net.Socket.prototype.connect;
 net.Socket.prototype.connect = function (...args) {
-  // Called with what net.connect has made of its arguments: an array of the options and the callback.
+  // net.connect passes its arguments on as an array of the options and the callback.
   const options = Array.isArray(args[0]) ? args[0][0] : args[0];
   const port = ports.get(`${options.host}:${options.port}`);
   if (port !== undefined) Object.assign(options, { host: '127.0.0.1', port });

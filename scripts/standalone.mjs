@@ -1,7 +1,8 @@
 // Builds graphcred as one file that needs no Node: dist-standalone/graphcred-<target> and SHA256SUMS.
-//   npm run build:standalone [-- [--target TARGET]... [--out FOLDER]]     TARGET as in RUNTIMES below; else this machine's
-// The runtime, bun, is about 50 MB, so it is no dependency: it is packed from the npm registry when it is needed,
-// checked against the sum below, and kept in node_modules/.cache. Exit 69 means that the registry has not got it.
+// npm run build:standalone [-- [--target TARGET]... [--out FOLDER]]
+// TARGET is a key of RUNTIMES below; the default is this machine's target.
+// The runtime, bun, has about 50 MB, so it is no dependency: it is downloaded from the npm registry when it is needed, checked against the checksum
+// below, and stored in node_modules/.cache. Exit status 69 means that the registry does not have it.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -11,7 +12,7 @@ import { parseArgs } from 'node:util';
 
 const BUN = '1.4.5';
 
-/** For each target: its package @oven/bun-…, that package's sum, and keytar's folder of native modules. */
+/** For each target: its package @oven/bun-…, the checksum of that package, and keytar's folder of native modules. */
 const RUNTIMES = {
   'linux-x64': [
     'linux-x64',
@@ -74,7 +75,7 @@ function build(target) {
   const [, , native] = RUNTIMES[target];
   const stage = fs.mkdtempSync(path.join(ensure(cache), 'stage-'));
   try {
-    // The very files of the npm package, so that what the tests say of them holds here too.
+    // The files are those of the npm package, so the results of its tests apply to the executable too.
     fs.cpSync(path.join(root, 'dist/cli'), path.join(stage, 'cli'), { recursive: true });
     stageKeytar(path.join(stage, 'node_modules/keytar'), native);
     const line = `standalone ${target}, bun ${BUN}`;
@@ -85,7 +86,7 @@ function build(target) {
     const name = `graphcred-${target}${target.startsWith('windows') ? '.exe' : ''}`;
     const file = path.join(out, name);
     const words = ['build', './graphcred.cjs', '--compile', '--bytecode', '--format=cjs', '--target=bun'];
-    // A file lying about in the working directory must not get settings, let alone code, into this program.
+    // A file in the working directory must not add settings or code to this program.
     for (const source of ['dotenv', 'bunfig', 'tsconfig', 'package-json'])
       words.push(`--no-compile-autoload-${source}`);
     if (target !== here) words.push(`--compile-executable-path=${runtime(target)}`);
@@ -98,7 +99,7 @@ function build(target) {
   }
 }
 
-/** keytar looks for its native module by a name made while it runs, which no bundler can follow. */
+/** keytar computes the name of its native module when it runs, so a bundler cannot find it. */
 function stageKeytar(dir, native) {
   const from = path.join(root, 'node_modules/keytar');
   const text = fs.readFileSync(path.join(from, 'lib/keytar.js'), 'utf8');
@@ -112,7 +113,7 @@ function stageKeytar(dir, native) {
   fs.copyFileSync(path.join(from, 'prebuilds', native, 'keytar.node'), path.join(dir, 'keytar.node'));
 }
 
-/** The file of the runtime for a target, fetched unless it is there. */
+/** Returns the file of the runtime for a target, and downloads it if it is missing. */
 function runtime(target) {
   const [name, integrity] = RUNTIMES[target];
   const dir = path.join(cache, `bun-${name}-${BUN}`);

@@ -1,5 +1,5 @@
-// A terminal's screen as a picture: a window with its own background, so that it can be read on any page, and every
-// run of characters at its fixed place and length, whatever font is there.
+// Draws a terminal's screen as a picture: a window with its own background, which is readable on any page, with every run of characters at a fixed
+// position and width, whatever font is used.
 import xterm from '@xterm/headless';
 
 const CELL = 8.4;
@@ -18,6 +18,7 @@ const escaped = (text) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').repl
 const round = (number) => Number(number.toFixed(1));
 
 /**
+ * Draws the screen.
  * @param bytes what programs wrote to the terminal
  * @returns the picture, as tall as what is on the screen
  */
@@ -47,7 +48,7 @@ export async function terminalSvg(bytes, { columns, title }) {
   ].join('\n')}\n`;
 }
 
-/** Neighbours that look the same. A sign that a font may lack or draw wider stands alone. */
+/** Groups neighbouring characters of the same style. A symbol that a font may lack or draw wider is a group of its own. */
 function runsOf(line, columns) {
   const runs = [];
   for (let x = 0; x < columns; x++) {

@@ -1,5 +1,5 @@
-// Runs the end-to-end tests on the standalone executable, on a machine that seems to have no Node:
-//   npm run test:standalone [-- words for vitest; files among them are run instead of all]
+// Runs the end-to-end tests on the standalone executable, with a PATH on which there is no Node:
+// npm run test:standalone [-- arguments for vitest; test files among them are run instead of all]
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -13,7 +13,7 @@ const tests = words.some((word) => word.startsWith('test/')) ? [] : all;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-standalone-'));
 try {
-  // Far from any node_modules.
+  // The folder is outside the project, where no node_modules can be found.
   const bin = path.join(folder, 'graphcred');
   fs.copyFileSync(path.join(root, `dist-standalone/graphcred-${process.platform}-${process.arch}`), bin);
   const { status } = spawnSync(
@@ -32,7 +32,7 @@ try {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-/** Links to every program on the PATH that is not Node or one of its companions. */
+/** Creates links to every program on the PATH except Node and the programs that come with it. */
 function pathWithoutNode() {
   const links = path.join(folder, 'bin');
   fs.mkdirSync(links);

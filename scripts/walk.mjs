@@ -1,7 +1,6 @@
-// Which files of src/ a command goes through: those of which at least one function runs when the command does its
-// work against the sandbox. Measured, not guessed: each module is built as a file of its own, and V8 counts the calls.
-// And from where the command goes back up to the session: the files of the rooms below (config, credentials, tokens,
-// store, core, files, cli/output) that call a function of cli/session. Each function there notes who calls it.
+// Measures in which files of src/ at least one function runs when a command does its work against the sandbox. Each module is built as a file of its
+// own, and V8 counts the calls. It also measures which files of lower rooms (config, credentials, tokens, store, core, files, cli/output) call back
+// into cli/session: each function there records its caller.
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -12,7 +11,7 @@ import ts from 'typescript';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
-/** The walks, in the order in which they are made: what one leaves in the store is there for the next. */
+/** The commands in the order in which they run: each finds in the store what the earlier ones left. */
 const WALKS = [
   { name: 'secret create', args: ['secret', 'create', 'walk'] },
   { name: 'first token', args: ['token', 'get'] },
@@ -23,19 +22,19 @@ const WALKS = [
 
 const BELOW_SESSION = /^(config|credentials|tokens|store|core|files|cli\/output)\//;
 
-/** Runs before the command: writes down which files call the functions of cli/session. */
+/** Code that runs before the command: it records which files call the functions of cli/session. */
 const NOTE_CALLERS = `
 Error.stackTraceLimit = 50;
 const { WALK_CALLERS } = process.env;
 globalThis.noteCaller = () => {
   if (WALK_CALLERS === undefined) return;
-  // The first lines are the error, this function, and the function of cli/session.
+  // The first lines of the stack are the error, this function, and the function of cli/session.
   const caller = new Error().stack.split('\\n').slice(3).find((line) => line.includes(__dirname) && !line.includes(__filename));
   if (caller) require('node:fs').appendFileSync(WALK_CALLERS, caller.replace(/^.*?\\(?((?:file:|\\/)[^)]*?):\\d+:\\d+\\)?$/, '$1') + '\\n');
 };
 `;
 
-/** For each walk the files below src/ that it went through, sorted, and the files that went back up to the session. */
+/** Returns for each command the files below src/ in which a function ran, sorted, and the files that called back into the session. */
 export async function walk() {
   const cache = path.join(root, 'node_modules/.cache');
   fs.mkdirSync(cache, { recursive: true });
@@ -109,7 +108,7 @@ function findFile(folder, pattern) {
   return path.join(folder, file);
 }
 
-/** Lets each function of cli/session note its caller first. */
+/** Adds code to each function of cli/session that records its caller. */
 function noteCallers(code, id) {
   if (!/\/src\/cli\/session\/[^/]+\.ts$/.test(id.split(path.sep).join('/'))) return null;
   const source = ts.createSourceFile(id, code, ts.ScriptTarget.Latest, true);
@@ -126,7 +125,7 @@ function noteCallers(code, id) {
   return inserts.reduce((text, [at, insert]) => text.slice(0, at) + insert + text.slice(at), code);
 }
 
-/** The files below the session that called a function of cli/session, each once. */
+/** Returns the files of lower rooms that called a function of cli/session, each once. */
 function lowerCallers(list) {
   const lines = fs
     .readFileSync(list, 'utf8')
@@ -136,7 +135,7 @@ function lowerCallers(list) {
   return [...new Set(callers)].filter((file) => file !== undefined && BELOW_SESSION.test(file)).sort();
 }
 
-/** V8 names the code of a module itself with an empty name; only loading a file is not going through it. */
+/** Returns the files in which a function ran. V8 lists the top level of a module under an empty name, and loading alone does not count. */
 function filesThatRan(coverage) {
   const ran = new Set();
   for (const report of fs.readdirSync(coverage)) {

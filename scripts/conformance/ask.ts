@@ -5,9 +5,9 @@ import { type Answer, type Failure, send, type Target } from './target.js';
 import { type Account, ALIASES, isLearned, namesIn, newValues, type Values } from './values.js';
 
 export interface Asked {
-  /** By the id of the question. */
+  /** The answers by the id of the question. */
   readonly answers: Readonly<Record<string, Outcome>>;
-  /** What the run made and could not remove, in words. */
+  /** Descriptions of what the run created and could not remove. */
   readonly left: readonly string[];
 }
 
@@ -17,11 +17,11 @@ export interface AskOptions {
   readonly version: string;
   readonly fillBlockList: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Told before each request. */
+  /** Called before each request. */
   readonly onQuestion?: (question: Question) => void;
 }
 
-/** A server makes a user wait after five wrong logins in a row; a good login begins the count anew. */
+/** After five wrong logins in a row, a server makes the user wait; a good login resets the count. */
 const MOST_WRONG_IN_A_ROW = 2;
 
 export function questionsFor(generation: Generation, fillBlockList: boolean): Question[] {
@@ -30,7 +30,7 @@ export function questionsFor(generation: Generation, fillBlockList: boolean): Qu
   );
 }
 
-/** Asks everything in order, and removes what it made, also when it is interrupted or fails. */
+/** Sends all questions in order, and then removes what they created, even after an interruption or an error. */
 export async function askAll(target: Target, options: AskOptions): Promise<Asked> {
   const { account, generation, version, signal } = options;
   const values = newValues(account);
@@ -75,11 +75,11 @@ interface Run {
   readonly target: Target;
   readonly values: Values;
   readonly generation: Generation;
-  /** Aliases that a request named, so that there may be a secret of that name. */
+  /** The aliases that requests named, under which a secret may exist. */
   readonly touched: Set<string>;
 }
 
-/** Keeps the token or the secret of an answer, also one that nobody expected there. */
+/** Remembers the token or the secret in an answer, even if none was expected there. */
 function learn({ learn: wanted }: Question, body: string, values: Values): void {
   const token = /"token" *: *"([\x21\x23-\x5b\x5d-\x7e]{12,})"/.exec(body)?.[1];
   if (token !== undefined && ![...values.values()].includes(token)) {
@@ -90,11 +90,11 @@ function learn({ learn: wanted }: Question, body: string, values: Values): void 
   if (secret !== undefined) values.set(wanted.secret, secret);
 }
 
-/** Removes the tokens and secrets of this run. Returns what is left, for the person to remove. */
+/** Removes the tokens and secrets of this run. Returns what could not be removed, for the person to remove. */
 async function cleanUp({ target, values, generation, touched }: Run): Promise<string[]> {
   const tokens = [...values].filter(([name]) => /^(?:token\d|extra\d+)$/.test(name));
   for (const [name, token] of tokens) {
-    // 4.x tokens end by themselves, and the block list is short, so only those that live longer go there.
+    // 4.x tokens expire by themselves and the block list is short, so only tokens with a long life are put on it.
     if (generation === '4' && !livesLong(token)) continue;
     await send(target, deletion(generation, name), values);
   }
@@ -146,7 +146,7 @@ function isCredential(name: string): boolean {
   return isLearned(name) || name === 'password' || name === 'badSecret' || name === 'badToken';
 }
 
-/** Also when the value is encoded. A password that is the user's name was taken out as that. */
+/** Whether the text contains the value, plain or encoded. A password equal to the user's name was already replaced as the name. */
 function mentions(text: string, value: string, user: string): boolean {
   if (value === user || value === '') return false;
   const bytes = Buffer.from(value);

@@ -12,7 +12,7 @@ export interface Row {
   readonly ours: string;
 }
 
-/** Each question with what the server and what the sandbox said. */
+/** Returns each question with the answers of the server and of the sandbox. */
 export function compare(questions: readonly Question[], theirs: Asked, ours: Asked): Row[] {
   return questions.map(({ id, about }) => {
     const [their, our] = [theirs.answers[id], ours.answers[id]];
@@ -23,12 +23,12 @@ export function compare(questions: readonly Question[], theirs: Asked, ours: Ask
 function judge(theirs: Outcome | undefined, ours: Outcome | undefined): Verdict {
   if (theirs === undefined || ours === undefined) return 'unknown';
   if (outcomeText(theirs) === outcomeText(ours)) return isNoAnswer(theirs) ? 'unknown' : 'same';
-  // What could not be asked, or holds other secrets as well, says nothing about the server's texts.
+  // A question without an answer tells nothing about the server's texts, nor does an answer that lists other secrets too.
   if (isNoAnswer(theirs) || ('others' in theirs && theirs.others)) return 'unknown';
   return 'differs';
 }
 
-/** A closed port is an answer; a question that could not be asked is none. */
+/** A refused connection counts as an answer. A question that was not sent has none. */
 function isNoAnswer(outcome: Outcome): boolean {
   return 'failure' in outcome && outcome.failure !== 'refused';
 }

@@ -8,8 +8,8 @@ import { findVersion, generationOf, realWait, record, recordSandbox } from './ru
 import type { Target } from './target.js';
 
 /**
- * Exit status: 0 the server answers as the sandbox does, 1 it differs or something was left behind, 2 wrong
- * usage or no answers, 130 interrupted.
+ * Runs the command line. Its exit status is 0 if the server answers as the sandbox does, 1 if it differs or something was left behind, 2 for wrong
+ * usage or no answers, and 130 after an interruption.
  */
 export async function main(argv: readonly string[]): Promise<number> {
   const stop = new AbortController();
@@ -70,7 +70,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   return left.length > 0 || rows.some(({ verdict }) => verdict === 'differs') ? 1 : 0;
 }
 
-/** What would be sent. Values stand as names in braces, so there is no credential in it. */
+/** Returns the requests that would be sent. Values are shown as names in braces, so there is no credential in it. */
 function dryRun(version: string | undefined, fillBlockList: boolean): string {
   const generations = version === undefined ? GENERATIONS : [generationOf(version)];
   const names = { '3.0': '3.0 to 3.4', '3.5': '3.5 to 3.11', '4': '4.x' } as const;

@@ -31,7 +31,7 @@ Asks a server how it answers, compares that with the sandbox, and writes a trans
   --dry-run              print what would be sent, and send nothing
 `;
 
-/** Throws an Error with one clear sentence. */
+/** Parses the command line. Throws an Error with one clear sentence. */
 export async function readOptions(argv: readonly string[]): Promise<Options | 'help'> {
   const { values } = parseArgs({
     args: [...argv],
@@ -78,7 +78,7 @@ export async function readOptions(argv: readonly string[]): Promise<Options | 'h
   };
 }
 
-/** Without a user name, a query or a trailing slash. */
+/** Checks a base URL and returns it without a trailing slash. It may not have a user name or a query. */
 function base(option: string, given: string | undefined, mayMiss: boolean): string {
   if (given === undefined && mayMiss) return 'http://127.0.0.1';
   const url = URL.canParse(given ?? '') ? new URL(given ?? '') : undefined;
@@ -87,7 +87,7 @@ function base(option: string, given: string | undefined, mayMiss: boolean): stri
   return url.href.replace(/\/+$/, '');
 }
 
-/** The port that 4.x documents as closed. */
+/** Returns the URL of the REST port that is closed on 4.x, according to the documentation. */
 function oldRestOf(gsqlUrl: string): string {
   const url = new URL(gsqlUrl);
   url.port = '9000';

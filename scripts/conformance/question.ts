@@ -1,12 +1,12 @@
 /** Which part of the protocol a server speaks: 3.0–3.4, 3.5–3.11 or 4.x. */
 export type Generation = '3.0' | '3.5' | '4';
 
-/** What a request logs in with. The names are those of values, see `values.ts`. */
+/** How a request logs in. The names are those of values, see `values.ts`. */
 export type Login = 'password' | 'wrong-password' | { readonly bearer: string } | { readonly secret: string };
 
 /**
- * One request to the server. Every `{name}` stands for a value that is filled in when it is sent: an alias of
- * this run, a secret or token it made, a credential. So the requests can be shown and kept as they are.
+ * One request to the server. Each `{name}` stands for a value that is filled in before sending: an alias of this run, a secret or token that it
+ * created, or a credential. So the request itself can be shown and stored without a credential.
  */
 export interface Question {
   readonly id: string;
@@ -22,9 +22,9 @@ export interface Question {
   readonly login?: Login;
   /** The name for the token or the secret in the answer. */
   readonly learn?: { readonly token?: string; readonly secret?: string };
-  /** Seconds to wait before it is sent. */
+  /** How many seconds to wait before it is sent. */
   readonly after?: number;
-  /** Asked only with --block-list. */
+  /** Whether it is sent only with --block-list. */
   readonly fillsBlockList?: true;
 }
 
@@ -36,7 +36,7 @@ const everywhere = (question: Ask): Question => ({ ...question, only: GENERATION
 const on3 = (question: Ask): Question => ({ ...question, only: OLD });
 const on4 = (question: Ask): Question => ({ ...question, only: ['4'] });
 
-/** A request to `/requesttoken` of 3.x: by query on 3.0–3.4, as JSON from 3.5 on. */
+/** Builds a request to `/requesttoken` of 3.x: its fields are in the query on 3.0–3.4, and in JSON from 3.5 on. */
 function tokenRequest(
   question: Omit<Ask, 'server' | 'path' | 'json' | 'query'> & {
     readonly server?: 'rest' | 'gsql';
@@ -53,7 +53,7 @@ function tokenRequest(
   ];
 }
 
-/** GSQL statements: 3.x wants the graph named first, 4.x does not. */
+/** Builds GSQL statements: 3.x requires the name of the graph first, 4.x does not. */
 function gsql(question: Omit<Ask, 'server' | 'path' | 'method'> & { text: string }): Question[] {
   const { text } = question;
   const common = { login: 'password', ...question, server: 'gsql', method: 'POST' } as const;
@@ -63,5 +63,5 @@ function gsql(question: Omit<Ask, 'server' | 'path' | 'method'> & { text: string
   ];
 }
 
-/** The shape of questions that `questions.ts` lists. */
+/** The functions with which `questions.ts` builds its list. */
 export const ask = { everywhere, on3, on4, tokenRequest, gsql };

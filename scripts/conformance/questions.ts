@@ -6,7 +6,7 @@ const GSQL_FILE = { server: 'gsql', method: 'POST', path: '/gsqlserver/gsql/file
 const STATEMENTS = { server: 'gsql', method: 'POST', path: '/gsql/v1/statements' } as const;
 const TOKENS = { server: 'gsql', path: '/gsql/v1/tokens' } as const;
 
-/** Nothing here needs or makes a secret. A request with a wrong password is followed by a good login. */
+/** These questions neither need nor create a secret. A good login follows each request with a wrong password. */
 const LOGINS: readonly Question[] = [
   everywhere({ id: 'ping', about: 'ping', server: 'gsql', method: 'GET', path: '/api/ping' }),
   everywhere({
@@ -270,5 +270,5 @@ const LAST: readonly Question[] = [
   }),
 ];
 
-/** In the order in which they are asked. */
+/** All questions in the order in which they are sent. */
 export const QUESTIONS: readonly Question[] = [...LOGINS, ...SECRETS, ...TOKEN_QUESTIONS, ...LAST];

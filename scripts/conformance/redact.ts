@@ -1,14 +1,14 @@
 import type { Answer, Failure } from './target.js';
 import { isLearned, type Values } from './values.js';
 
-/** An answer as it may be published: every value that belongs to somebody is a name in braces. */
+/** An answer that may be published: every value that belongs to a person or a server is replaced by a name in braces. */
 export interface Recorded {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** What a JWT in the answer says: its algorithm, its claims in order, and `exp - iat`. */
+  /** The content of a JWT in the answer: its algorithm, the names of its claims in order, and `exp - iat`. */
   readonly jwt?: { readonly alg: string; readonly claims: readonly string[]; readonly life: number };
-  /** Secrets of the user that this run did not make were in it and were taken out. */
+  /** Set if the answer held secrets that this run did not create. They were removed. */
   readonly others?: true;
 }
 
@@ -16,7 +16,7 @@ export type Outcome = Recorded | Failure;
 
 const WORD = '[A-Za-z0-9_]';
 
-/** Replaces what the run knows, then whatever looks like a credential, an address or a time. */
+/** Replaces the values that the run knows, and then everything that looks like a credential, an address or a time. */
 export function redact(
   answer: Answer | Failure,
   values: Values,
@@ -41,15 +41,15 @@ export function redact(
 
 function withoutKnown(text: string, values: Values, hosts: readonly string[], version: string): string {
   let redacted = text;
-  // A credential may hold a shorter value, for example the user's name.
+  // Longer values are replaced first, because a credential may contain a shorter value, such as the user's name.
   const byLength = [...values].sort((a, b) => b[1].length - a[1].length);
   for (const [name, value] of byLength) {
-    // Two tokens made in the same second are one and the same on 4.x, so their names tell nothing.
+    // On 4.x two tokens minted within one second are equal, so the name of a token does not tell them apart.
     const shown = isLearned(name) ? (name.startsWith('secret') ? '{secret}' : '{token}') : `{${name}}`;
     const isName = name === 'user' || name === 'graph';
     for (const form of new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)])) {
       if (form === '') continue;
-      // A name may be a common word, so only the whole word is it.
+      // A name may be a common word, so only whole words are replaced.
       redacted = isName
         ? redacted.replace(new RegExp(`(?<!${WORD})${literal(form)}(?!${WORD})`, 'g'), () => shown)
         : redacted.replaceAll(form, () => shown);
@@ -59,7 +59,7 @@ function withoutKnown(text: string, values: Values, hosts: readonly string[], ve
   return redacted.replace(new RegExp(`(?<![\\w.])${literal(version)}(?![\\w])`, 'g'), '{version}');
 }
 
-/** Epoch seconds become what they are away from the server's clock; one more or less is rounding. */
+/** Replaces epoch seconds by their distance to the server's clock, rounded to five seconds. */
 function times(text: string, now: number): string {
   return text
     .replace(/"expiration":(\d{10,})/g, (_, epoch: string) => {
@@ -70,7 +70,7 @@ function times(text: string, now: number): string {
     .replace(/\b\d{4}-\d\d-\d\d[ T][\d:]{5,8}(?:\.\d+)?(?:Z| ?[+-]\d{4})?/g, '{date}');
 }
 
-/** What may be somebody's, by its shape. */
+/** Replaces texts that look like a private value. */
 function shapes(text: string): string {
   return text
     .replace(/eyJ[\w-]+\.[\w-]+\.?[\w-]*/g, '{jwt}')
@@ -87,7 +87,7 @@ function shapes(text: string): string {
     .replace(/(?=[A-Za-z_+/=-]*\d)(?=[\d_+/=-]*[A-Za-z])[A-Za-z0-9+/=_-]{24,}/g, '{random}');
 }
 
-/** The cookie of a GSQL session holds the login; its keys are all that is kept. */
+/** Replaces the cookie of a GSQL session, which holds the login. Only its keys remain. */
 function cookies(text: string): string {
   return text.replace(/^(__GSQL__COOKIES__,)(.*)$/gm, (_, start: string, cookie: string) => {
     const keys = [...cookie.matchAll(/"(\w+)":/g)].map((match) => match[1]);
@@ -95,7 +95,7 @@ function cookies(text: string): string {
   });
 }
 
-/** Secrets that the run did not make are no business of the transcript, their aliases included. */
+/** Removes secrets that the run did not create, with their aliases. */
 function withoutOthers(body: string, values: Values): { body: string; others: boolean } {
   const aliases = ['alias1', 'alias2', 'alias3'].map((name) => values.get(name));
   let others = false;
@@ -118,7 +118,7 @@ function withoutOthers(body: string, values: Values): { body: string; others: bo
   return others ? { body: JSON.stringify({ ...fields, results: kept }), others } : { body: text, others };
 }
 
-/** A REST answer that lists secrets, as a list or as one object. */
+/** Reads a REST answer that lists secrets, as a list or as one object. */
 function secretsIn(body: string): { fields: object; results: unknown } | undefined {
   const fields = parse(body);
   if (typeof fields !== 'object' || fields === null || !('results' in fields)) return undefined;

@@ -8,16 +8,16 @@ import type { Outcome } from './redact.js';
 import { send, type Target } from './target.js';
 import { type Account, lettersAndDigits, newValues } from './values.js';
 
-/** What is written to `conformance-<version>.json`. */
+/** The content of `conformance-<version>.json`. */
 export interface Transcript {
   readonly format: 1;
   readonly version: string;
   readonly restAuth: 'on' | 'off';
-  /** Asked as `tigergraph` with the password `tigergraph`, which changes what some servers do. */
+  /** Whether the account is `tigergraph` with the password `tigergraph`. Some servers then behave differently. */
   readonly defaultAccount: boolean;
   readonly fillBlockList: boolean;
   readonly answers: Readonly<Record<string, Outcome>>;
-  /** Written by hand: why the sandbox answers a question otherwise. */
+  /** Written by hand: the reasons why the sandbox answers a question differently. */
   readonly accepted?: Readonly<Record<string, string>>;
 }
 
@@ -39,12 +39,12 @@ function isDefault({ user, password }: Account): boolean {
   return user === 'tigergraph' && password === 'tigergraph';
 }
 
-/** Real time, for a real server. */
+/** Waits in real time, as a real server needs it. */
 export function realWait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
   return delay(seconds * 1000, undefined, signal && { signal });
 }
 
-/** `X.Y` or `X.Y.Z` as the server tells it, without a login where it does; undefined when it does not tell. */
+/** Returns `X.Y` or `X.Y.Z` as the server reports it, if possible without a login; undefined if it reports none. */
 export async function findVersion(
   target: Target,
   account: Account,
@@ -70,7 +70,7 @@ export async function findVersion(
   return undefined;
 }
 
-/** Asks a server, and writes down what it said. */
+/** Sends all questions to a server and records its answers. */
 export async function record(target: Target, setup: Setup): Promise<Transcript & Pick<Asked, 'left'>> {
   const { version, fillBlockList } = setup;
   const asked = await askAll(target, { ...setup, generation: generationOf(version) });
@@ -79,13 +79,13 @@ export async function record(target: Target, setup: Setup): Promise<Transcript &
   return { format: 1, version, restAuth, defaultAccount: isDefault(setup.account), fillBlockList, ...asked };
 }
 
-/** What the sandbox of that version says to the same questions. */
+/** Sends the same questions to the sandbox of that version and records its answers. */
 export async function recordSandbox(
   { version, restAuth, defaultAccount, fillBlockList }: Omit<Transcript, 'answers'>,
   names: Names,
 ): Promise<Asked> {
   const { graph } = names;
-  // A real password stays with the real servers.
+  // A real password is sent only to the real servers.
   const [user, password] = defaultAccount ? ['tigergraph', 'tigergraph'] : [names.user, lettersAndDigits(24)];
   const generation = generationOf(version);
   const sandbox = await startSandbox({
@@ -113,7 +113,7 @@ export async function recordSandbox(
   }
 }
 
-/** The answers of a transcript beside those of the sandbox. */
+/** Compares the answers of a transcript with those of the sandbox. */
 export async function compareWithSandbox(transcript: Transcript, names: Names): Promise<Row[]> {
   const ours = await recordSandbox(transcript, names);
   const questions = questionsFor(generationOf(transcript.version), transcript.fillBlockList);

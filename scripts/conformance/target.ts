@@ -7,7 +7,7 @@ import { fillIn, fillUrl, type Values } from './values.js';
 export interface Target {
   readonly gsqlUrl: string;
   readonly restUrl: string;
-  /** Where port 9000 would be on 4.x; undefined when it is known to be closed. */
+  /** The URL with port 9000, which 4.x does not use; undefined if that port is known to be closed. */
   readonly oldRestUrl: string | undefined;
   readonly tls?: { readonly ca?: string; readonly rejectUnauthorized?: boolean };
   readonly wait: (seconds: number, signal: AbortSignal | undefined) => Promise<void>;
@@ -17,11 +17,11 @@ export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** The server's clock, Unix seconds. */
+  /** The time by the server's clock, in Unix seconds. */
   readonly time: number;
 }
 
-/** Why no answer came, in one word. */
+/** The reason why no answer came, in one word. */
 export interface Failure {
   readonly failure: string;
 }
@@ -30,7 +30,7 @@ const HEADERS = ['content-type', 'www-authenticate', 'location'];
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 1024 * 1024;
 
-/** Sends one request and reads the answer. Follows no redirect and uses no proxy. */
+/** Sends one request and reads the answer. It follows no redirect and uses no proxy. */
 export async function send(
   target: Target,
   question: Question,

@@ -5,7 +5,7 @@ const TOKENS = { server: 'gsql', path: '/gsql/v1/tokens' } as const;
 const CHECK = { server: 'gsql', path: '/gsql/v1/tokens/check', method: 'POST', login: 'password' } as const;
 const REST = { server: 'rest', method: 'GET' } as const;
 const SECRET = { secret: '{secret1}' };
-/** As many as a block list may hold by the documents, and one more than its default. */
+/** The documented maximum of a block list is 20 tokens, and this is one more. */
 const BLOCK_LIST = 21;
 
 const ON_3: readonly Question[] = [
@@ -298,7 +298,7 @@ const DELETED: readonly Question[] = [
   on4({ id: 'check-expired', about: 'an expired token checked', ...CHECK, json: { token: '{expired}' } }),
 ];
 
-/** Short tokens only, so that the list is free again soon. */
+/** The tokens have a short life, so that the list is soon empty again. */
 const FULL_LIST: readonly Question[] = [
   ...Array.from({ length: BLOCK_LIST }, (_, i) =>
     on4({

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Question } from './question.js';
 
-/** What the names in braces stand for, of one run against one server. */
+/** Maps the names in braces to their values, for one run against one server. */
 export type Values = Map<string, string>;
 
 export interface Account {
@@ -10,7 +10,7 @@ export interface Account {
   readonly graph: string;
 }
 
-/** Everything random is new for each run, so that an alias or token of somebody else is never met. */
+/** Creates random values for each run, so that it never uses an alias or token of somebody else. */
 export function newValues({ user, password, graph }: Account): Values {
   const prefix = `graphcred_conformance_${lettersAndDigits(8)}`;
   return new Map([
@@ -29,13 +29,13 @@ export function newValues({ user, password, graph }: Account): Values {
 }
 
 export function lettersAndDigits(length: number): string {
-  // A letter first, so that it is never taken for a number.
+  // The first character is a letter, so that the value is never read as a number.
   return `x${randomBytes(length).toString('hex')}`.slice(0, length);
 }
 
 export const ALIASES = ['alias1', 'alias2', 'alias3'] as const;
 
-/** Names that a run only has once the server has answered. */
+/** Whether a name gets its value only from an answer of the server. */
 export function isLearned(name: string): boolean {
   return /^(?:secret\d|token\d|expired|blocked\d+|extra\d+)$/.test(name);
 }
@@ -48,7 +48,7 @@ export function fillUrl(template: string, values: Values): string {
   return template.replace(/\{(\w+)\}/g, (mark, name: string) => encodeURIComponent(values.get(name) ?? mark));
 }
 
-/** The names that the request needs. */
+/** Returns the names that the request contains. */
 export function namesIn({ path, query, json, text, login }: Question): string[] {
   const written = JSON.stringify([path, query, json, text]);
   const names = [...written.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);

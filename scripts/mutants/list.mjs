@@ -1,4 +1,4 @@
-// The defects that the tests must notice: read, checked and chosen from.
+// Reads, checks and selects the defects (mutants) that the tests must notice.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ export const root = path.dirname(path.dirname(path.dirname(fileURLToPath(import.
 
 const folder = path.join(root, 'test/mutants');
 
-/** Every entry of test/mutants/: `id`, `file`, `find` and `replace`, `test`, and `security` where it is one. */
+/** Returns every entry of test/mutants/: `id`, `file`, `find`, `replace`, `test`, and `security` if the defect would be a security problem. */
 export function readMutants() {
   return fs
     .readdirSync(folder)
@@ -15,17 +15,17 @@ export function readMutants() {
     .flatMap((name) => JSON.parse(fs.readFileSync(path.join(folder, name), 'utf8')));
 }
 
-/** The folder of src in which the defect is. */
+/** Returns the folder of src in which the defect is. */
 export function roomOf({ file }) {
   return path.posix.dirname(file).replace(/^src\/?/, '') || 'src';
 }
 
-/** A test of test/e2e runs the built command, so that the defect has to be built. */
+/** Returns the kind of test. A test of test/e2e runs the built command, so the defect must be built too. */
 export function laneOf({ test }) {
   return test?.startsWith('test/e2e/') ? 'e2e' : 'fast';
 }
 
-/** What is wrong with the list itself, one sentence each. */
+/** Returns the errors in the list itself, one sentence each. */
 export function listErrors(mutants) {
   const errors = [];
   const seen = new Set();
@@ -44,7 +44,7 @@ export function listErrors(mutants) {
   return errors;
 }
 
-/** Names the file and the test anew where they have moved: the one file of src that has the text, the one test of that name. */
+/** Updates the file and the test of entries after files were moved: to the one file of src that has the text, and the one test of that name. */
 export function fixPaths() {
   const filesIn = (folder) =>
     fs
@@ -72,7 +72,7 @@ export function fixPaths() {
   }
 }
 
-/** Those with a name of `only` or in a room of `room`; with `random`, so many of them, the same for the same seed. */
+/** Returns the defects with a name of `only` or in a room of `room`. With `random` it returns this many of them, the same ones for the same seed. */
 export function choose(mutants, { only, room, random, seed }) {
   const named = mutants.filter(
     (mutant) => (only?.includes(mutant.id) ?? true) && (room?.includes(roomOf(mutant)) ?? true),
@@ -83,7 +83,7 @@ export function choose(mutants, { only, room, random, seed }) {
   return drawn.slice(0, Number(random)).map(({ mutant }) => mutant);
 }
 
-/** FNV-1a with a final mix: an order, nothing secret. */
+/** Computes an FNV-1a hash with a final mix. It only gives an order, so it need not be secure. */
 function hash(text) {
   let state = 0x811c9dc5;
   for (const character of text) state = Math.imul(state ^ character.charCodeAt(0), 0x01000193);

@@ -1,5 +1,5 @@
-// Started by mutants.mjs in a copy of the tree: takes one defect after the other and answers with what the tests said.
-// One vitest stays up for all of them, so that a defect costs the run of one test file and not a start of vitest.
+// mutants.mjs starts this process in a copy of the tree. It applies one defect after the other and answers with the results of the tests. One vitest
+// stays loaded for all defects, so that each costs the run of one test file and not a start of vitest.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { createVitest } from 'vitest/node';
 import { laneOf } from './list.mjs';
 
 const copy = process.cwd();
-/** Without the order that vitest makes of sizes and earlier times: units first, commands last. */
+/** Runs the test files in the given order (units first, commands last). vitest would sort them by size and earlier durations. */
 class AsGiven {
   sort(files) {
     return files;
@@ -25,7 +25,7 @@ const vitest = await createVitest('test', {
   sequence: { sequencer: AsGiven },
 });
 const specs = await vitest.globTestSpecifications();
-/** Tests that were seen to pass without a defect. */
+/** Remembers for each test whether it passes without a defect. */
 const sound = new Map();
 
 process.on('message', async ({ mutant, quick }) => {
@@ -67,7 +67,7 @@ async function judge(mutant, quick) {
   return { outcome: 'killed', by: `${file} > ${failed.test}` };
 }
 
-/** The tests of the fast lane that import the file, directly or not. */
+/** Returns the fast tests that import the file, directly or indirectly. */
 async function related(source) {
   vitest.config.related = [source];
   const found = await vitest.getRelevantTestSpecifications();
@@ -79,7 +79,7 @@ async function related(source) {
 
 async function firstFailure(files) {
   if (files.length === 0) return undefined;
-  // vitest answers with the results of all runs so far.
+  // vitest returns the results of all earlier runs too, so they are removed first.
   vitest.state.filesMap.clear();
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(files);
   for (const module of testModules) {
@@ -93,7 +93,7 @@ async function firstFailure(files) {
     : undefined;
 }
 
-/** Whether a test passes without a defect. Two tries: beside the other worker a port may be taken. */
+/** Whether a test passes without a defect. It is tried twice, because the other worker may use a port that it needs. */
 async function isSound(spec) {
   if (!sound.has(spec.moduleId)) {
     const passes = async () => (await firstFailure([spec])) === undefined;

@@ -6,16 +6,16 @@ import type { Sensitive } from '../core/sensitive.js';
 import { credentialInput, input, log, type Runner } from './runner.js';
 
 const UNITS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
-/** Long enough for a job; a token that could not be revoked does not outlive it by much. */
+/** An hour is long enough for a job, and a token that could not be revoked expires soon after it. */
 const DEFAULT_LIFETIME = '1h';
 
 export interface Settings {
   readonly connection: GraphConnection;
-  /** Undefined when user name and password are used. */
+  /** The secret; undefined when user name and password are used. */
   readonly secret: Sensitive | undefined;
   readonly graph: string;
   readonly gsqlUrl: string;
-  /** Seconds. */
+  /** The lifetime of the token, in seconds. */
   readonly lifetime: number;
   readonly revoke: boolean;
   /** Whether later steps find the token in their environment. */

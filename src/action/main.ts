@@ -1,4 +1,4 @@
-// The main step of action.yml.
+// Runs the main step of action.yml.
 import { mint } from './request-token.js';
 import { start } from './start.js';
 

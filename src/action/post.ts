@@ -1,8 +1,8 @@
-// The post step of action.yml.
+// Runs the post step of action.yml.
 import { revoke } from './revoke.js';
 import { start } from './start.js';
 
-// A second cancel must not leave the token behind; the time limit ends the step soon enough.
+// A second cancellation must not stop the step before the token is revoked; its time limit ends it soon enough.
 const ignore = () => {};
 process.on('SIGINT', ignore).on('SIGTERM', ignore);
 

@@ -73,7 +73,7 @@ export interface OptionSpec {
 
 /** Writes the output: the result to stdout, everything else to stderr. */
 export interface Report {
-  /** These three follow the command line, and the settings once they are read. */
+  /** The next three fields are set from the command line, and again once the settings are read. */
   json: boolean;
   quiet: boolean;
   verbose: boolean;

@@ -23,7 +23,7 @@ export interface ReadLimits {
  */
 export async function readBounded(file: string, { maxBytes, timeoutMs }: ReadLimits): Promise<Buffer> {
   const until = performance.now() + timeoutMs;
-  // Non-blocking, because opening a FIFO would wait for a writer, and reading it for what that writes.
+  // The file is opened non-blocking, because opening a FIFO, and reading from it, would wait for a process that writes to it.
   const fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
   try {
     const stat = fs.fstatSync(fd);

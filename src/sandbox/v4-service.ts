@@ -94,8 +94,8 @@ function tokenOwner(
 }
 
 /**
- * According to the documentation, minting with a password creates a secret. Whether each mint creates another one is
- * not known; here one is created. A reader may have none.
+ * According to the documentation, minting with a password creates a secret. Whether each mint creates another one is not known; here one is created,
+ * but none for a reader, who may not have secrets.
  */
 function ensureGeneratedSecret(world: World, user: User): void {
   if (user.role === 'reader' || world.switches.passwordMintOn4 === 'makes-none') return;

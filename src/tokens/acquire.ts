@@ -134,7 +134,7 @@ async function mintInTurn(
   options: AcquireOptions,
   deps: AcquireDeps,
 ): Promise<CachedToken> {
-  // The process that had the turn before may have minted it.
+  // The process that had the turn before may have minted the token.
   const theirs = await readCachedInTurn(key, options, deps);
   if (theirs) return theirs;
   // This machine may have minted a token while the store failed, and stored it in the fallback.

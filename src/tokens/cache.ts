@@ -86,7 +86,7 @@ function sameExceptLifetime(
   );
 }
 
-/** Clocks are corrected by this many seconds every day, so a smaller difference has no meaning. */
+/** Time synchronization regularly changes a machine's clock by up to this many seconds, so a smaller difference has no meaning. */
 const CLOCK_SLACK = 10;
 
 /** A token with everything known about it. */

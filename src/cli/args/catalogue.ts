@@ -15,7 +15,7 @@ import {
 import { TOKEN_GET } from './parse-token-get.js';
 
 const LISTING = [...COMMON, OUTPUT];
-/** For commands that change the user's config file, and talk to no server. */
+/** The options of commands that change the user's config file and send no request to a server. */
 const FILE_ONLY = [OUTPUT, ...BEHAVIOUR];
 
 export const COMMANDS: readonly CommandSpec[] = [

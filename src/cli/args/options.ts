@@ -34,7 +34,7 @@ export const CONFIG = option('config', 'use this config file', 'file');
 
 export const PROFILE = option('profile', 'use the settings of this profile', 'name', { short: 'p' });
 
-/** Which server, which graph, which files. */
+/** The options for the server, the graph and the config file. */
 const TARGET: readonly OptionSpec[] = [
   PROFILE,
   CONFIG,
@@ -82,7 +82,7 @@ const TOKEN_FILES: readonly OptionSpec[] = [
   option('export', 'with -o github: also set TG_API_TOKEN for later steps'),
   option('dotenv', 'with -o gitlab: the file to write', 'file'),
 ];
-/** For commands whose result is a token. */
+/** The options of commands that print a token. */
 export const TOKEN_OUTPUT: readonly OptionSpec[] = [
   option('output', OUTPUT_HELP, 'format', { short: 'o', choices: TOKEN_FORMATS }),
   ...TOKEN_FILES,

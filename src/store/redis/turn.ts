@@ -61,7 +61,7 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
     );
     const theirs = met && openRefusal(seal, refusal, met, since);
     if (theirs) throw theirs;
-    // Plain commands ask first, because they cost the engine a seventh of a script.
+    // Plain commands are sent first, because they cost the engine a seventh of what a script costs.
     if (holder === undefined) {
       const generation = await engine.run(
         () => [['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS]],

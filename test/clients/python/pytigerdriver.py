@@ -3,7 +3,7 @@
 from pyTigerDriver import GSQL_Client
 from steps import GRAPH, GSQL_PORT, PASSWORD, USERNAME, expect, refused, step
 
-COMMIT = "359f6bd4a4651e035d6ac5fe435cd992c7b863f3"  # This is the commit of the 3.9.3 client; the program itself knows no commit later than that of 3.1.2.
+COMMIT = "359f6bd4a4651e035d6ac5fe435cd992c7b863f3"  # The commit of the 3.9.3 client. The program itself names no client after 3.1.2.
 
 
 def client(password=PASSWORD):
