@@ -34,7 +34,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
     ['a secret that ends with a line break', { secret: `${SECRET}\n` }],
     ['a secret that ends with a line break of Windows', { secret: `${SECRET}\r\n` }],
     ['user name and password', { username: 'tigergraph', password: PASSWORD }],
-  ])('%s gives a token for the job, which the post step revokes', async (_name, credential) => {
+  ])('%s mints a token for the job, and the post step revokes it', async (_name, credential) => {
     const { addresses, accepts } = await database(version);
     const job = playJob();
     const inputs = { ...addresses, ...credential, lifetime: '15m' };
@@ -58,7 +58,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
     expect(job.log().includes('AUTO_GENERATED_ALIAS_')).toBe(is4 && 'password' in credential);
   });
 
-  test('a token that somebody else has revoked is no error of the post step', async () => {
+  test('a token that was already revoked is no error in the post step', async () => {
     const { addresses } = await database(version);
     const job = playJob();
     const inputs = { ...addresses, secret: SECRET };
@@ -69,7 +69,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
     expect((await job.run(REVOKE, inputs)).failed).toBe(false);
   });
 
-  test('of two jobs side by side, each revokes its own token alone', async () => {
+  test('of two jobs at the same time, each revokes only its own token', async () => {
     let now = Date.now();
     const { addresses, accepts } = await database(version, { now: () => now });
     const inputs = { ...addresses, secret: SECRET };
@@ -99,7 +99,7 @@ test('with export, the variables of other tools are set for all later steps', as
   });
 });
 
-test('with the two servers on two hosts, the exported address is that of the REST server, for the token is for it', async () => {
+test('if the two servers have different hosts, the exported address is that of the REST server', async () => {
   const { sandbox, addresses } = await database('3.10.1');
   const job = playJob();
   const gsqlUrl = sandbox.gsqlUrl.replace('127.0.0.1', 'localhost');
@@ -111,14 +111,14 @@ test('with the two servers on two hosts, the exported address is that of the RES
   expect(job.variables).not.toHaveProperty('TG_GS_PORT');
 });
 
-test('without a graph, TG_GRAPHNAME is left alone', async () => {
+test('without a graph, TG_GRAPHNAME is not changed', async () => {
   const { addresses } = await database('3.10.1');
   const job = playJob();
   await job.run(MINT, { ...addresses, graph: '', secret: SECRET, export: 'true' });
   expect(Object.keys(job.variables)).toEqual(['TG_API_TOKEN', 'TG_HOST', 'TG_RESTPP_PORT', 'TG_GS_PORT']);
 });
 
-test('a graph with line breaks in its name sets no variable of its own', async () => {
+test('a graph name with line breaks cannot set further variables', async () => {
   const { addresses } = await database('3.10.1');
   const job = playJob();
   const graph = 'social\nEOF\nLD_PRELOAD<<EOF\n/tmp/evil.so\nEOF';
@@ -127,7 +127,7 @@ test('a graph with line breaks in its name sets no variable of its own', async (
   expect(Object.keys(job.variables)).not.toContain('LD_PRELOAD');
 });
 
-test('the delimiter of a value is another one each time', async () => {
+test('each value is written with a new random delimiter', async () => {
   const { addresses } = await database('3.10.1');
   const delimiters: string[] = [];
   for (let round = 0; round < 2; round++)
@@ -143,7 +143,7 @@ test('the delimiter of a value is another one each time', async () => {
   for (const delimiter of delimiters) expect(delimiter).toMatch(/[0-9a-f]{32}$/);
 });
 
-test('with revoke: false nothing is kept for the post step, and the token lives on', async () => {
+test('with revoke: false nothing is saved for the post step, and the token stays valid', async () => {
   const { addresses, accepts } = await database('3.10.1');
   const job = playJob();
   const inputs = { ...addresses, secret: SECRET, revoke: 'false' };
@@ -164,7 +164,7 @@ test('credentials and token are masked before anything else is printed', async (
   expect(post.raw.split('\n').slice(0, 2)).toEqual([`::add-mask::${SECRET}`, `::add-mask::${outputs.token}`]);
 });
 
-test('a password with percent signs is masked as it is, not as the runner would decode it', async () => {
+test('a password with percent signs is masked unchanged, not as the runner would decode it', async () => {
   const password = 'per%0Acent%25:: sign';
   const { addresses, accepts } = await database('3.10.1', {
     users: [{ name: 'ada', password, role: 'superuser' }],
@@ -176,7 +176,7 @@ test('a password with percent signs is masked as it is, not as the runner would 
   expect(await accepts(outputs.token as string)).toBe(true);
 });
 
-test('each line of a credential with several lines is masked, and it is refused', async () => {
+test('a credential with several lines is refused, and each of its lines is masked', async () => {
   const { sandbox, addresses } = await database('3.10.1');
   const job = playJob();
   const { failed } = await job.run(MINT, { ...addresses, secret: `${SECRET}\r\nsecond line\n` });
@@ -233,7 +233,7 @@ test.each<[string, Record<string, string>, RegExp]>([
 });
 
 test.each(['GITHUB_STATE', 'GITHUB_OUTPUT', 'GITHUB_ENV'])(
-  'without the file %s of the runner no token is made that nobody could revoke',
+  'without the file %s of the runner no token is minted, because nothing could revoke it',
   async (name) => {
     const { sandbox, addresses } = await database('3.10.1');
     const job = playJob();
@@ -258,7 +258,7 @@ test.each(['http://graph.example.com', 'http://127.0.0.1.example.com', 'http://l
   },
 );
 
-test('plain http to the REST server alone is a warning, too', async () => {
+test('plain http to the REST server alone is a warning too', async () => {
   const job = playJob();
   const stopped = AbortSignal.abort();
   const inputs = { 'gsql-url': 'https://graph.example.com', 'rest-url': 'http://graph.example.com:9000' };
@@ -276,12 +276,12 @@ test.each([
   ['3h', 10_800],
   ['2d', 172_800],
   ['1w', 604_800],
-])('the lifetime %s is one of %i seconds', (lifetime, seconds) => {
+])('the lifetime %s means %i seconds', (lifetime, seconds) => {
   const env = { INPUT_HOST: 'http://127.0.0.1', INPUT_SECRET: SECRET, INPUT_LIFETIME: lifetime };
   expect(readSettings({ env, write: () => {} }, { timeoutMs: 1000 }).lifetime).toBe(seconds);
 });
 
-test('a step that fails writes one line and fails the job; one that works does neither', async () => {
+test('a step that fails prints one line and fails the job, and a step that succeeds does neither', async () => {
   const written: string[] = [];
   const stdout = vi
     .spyOn(process.stdout, 'write')
@@ -303,7 +303,7 @@ test('a step that fails writes one line and fails the job; one that works does n
   ]);
 });
 
-test('a server that counts the lifetime in milliseconds is asked once more', async () => {
+test('if a server counts the lifetime in milliseconds, a second token is requested', async () => {
   const { sandbox, addresses, accepts } = await database('4.1.2', { lifetimeUnit: 'ms' });
   const job = playJob();
   const { outputs } = await job.run(MINT, { ...addresses, secret: SECRET, lifetime: '1h' });
@@ -312,7 +312,7 @@ test('a server that counts the lifetime in milliseconds is asked once more', asy
   expect(mints(sandbox)).toBe(2);
 });
 
-test('on 4.x, jobs that start in the same second get tokens of their own', async () => {
+test('on 4.x, jobs that start in the same second get different tokens', async () => {
   const now = Date.now();
   const { addresses } = await database('4.1.2', { now: () => now });
   const tokens = new Set<string>();
@@ -329,8 +329,8 @@ test('without a lifetime the token lives for an hour', async () => {
   expect(Math.round(minutes)).toBe(60);
 });
 
-describe('when the inputs of the post step lead elsewhere', () => {
-  test.each(['gsql-url', 'rest-url'])('by %s, no credential is sent, and the step fails', async (name) => {
+describe('if an input of the post step has changed', () => {
+  test.each(['gsql-url', 'rest-url'])('by %s: no credential is sent, and the step fails', async (name) => {
     const { addresses, accepts } = await database('3.10.1');
     const elsewhere = await database('3.10.1');
     const job = playJob();
@@ -345,7 +345,7 @@ describe('when the inputs of the post step lead elsewhere', () => {
   });
 });
 
-test('a token that cannot be revoked fails the job and says until when it lives', async () => {
+test('a token that cannot be revoked fails the job, and the message says when it expires', async () => {
   const { sandbox, addresses } = await database('3.10.1');
   const job = playJob();
   const inputs = { ...addresses, secret: SECRET };
@@ -356,7 +356,7 @@ test('a token that cannot be revoked fails the job and says until when it lives'
   expect(job.log()).toMatch(/NETWORK: .*Check that the server is running/);
 });
 
-test('the post step of a job that got no token does nothing', async () => {
+test('the post step does nothing if the main step made no token', async () => {
   const { sandbox, addresses } = await database('3.10.1');
   const job = playJob();
   const inputs = { ...addresses, secret: 'wrong0secret0wrong0secret0wrong0' };
@@ -369,7 +369,7 @@ test('the post step of a job that got no token does nothing', async () => {
   expect(sandbox.requests).toHaveLength(asked);
 });
 
-test('a line of the log holds neither a line break nor a command of its own', () => {
+test('a line of the log contains neither a line break nor a command', () => {
   const written: string[] = [];
   log({ env: {}, write: (text) => written.push(text) }, 'error', '50%\r\n::set-output name=x::y');
   expect(written).toEqual(['::error::50%25%0D%0A::set-output name=x::y\n']);

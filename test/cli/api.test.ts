@@ -14,7 +14,7 @@ interface Token {
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
   const prefix = serverVersion.startsWith('4') ? '/restpp' : '';
-  test('prints the answer as it came, mints once and then uses the held token', async () => {
+  test('prints the answer unchanged, mints one token and then uses the cached one', async () => {
     const { run, requests } = await bench({ serverVersion });
     const first = await run(['api', PEOPLE]);
     expect({ status: first.status, results: JSON.parse(first.stdout).results.length }).toEqual({
@@ -26,7 +26,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
     expect(requests()).toEqual([`GET ${prefix}/graph/demo/vertices/Person`]);
   });
 
-  test('a held token the server no longer takes is replaced, once', async () => {
+  test('replaces a cached token that the server refuses, once', async () => {
     let ahead = 0;
     const { run, json, requests } = await bench({ serverVersion, now: () => Date.now() + ahead });
     const { token } = await json<Token>('token get');
@@ -42,7 +42,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
     expect((await json<Token>('token get')).token).not.toBe(token);
   });
 
-  test('a fresh token that is refused is exit 4, and nothing is sent again', async () => {
+  test('exits 4 if a new token is refused, and sends nothing again', async () => {
     const { run, sandbox, requests } = await bench({ serverVersion });
     sandbox.addFault(
       parseFault(
@@ -57,22 +57,25 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
     [401, 'REST-10016', 'AUTH_FAILED'],
     [403, 'REST-10018', 'PERMISSION_DENIED'],
     [200, 'REST-10016', 'AUTH_FAILED'],
-  ])('a token refused with %i %s: the answer on stdout, the error on stderr, exit 4', async (...given) => {
-    const [status, serverCode, code] = given;
-    const { run, json, sandbox } = await bench({ serverVersion });
-    const { token } = await json<Token>('token get --store none');
-    const body = `{"error":true,"code":"${serverCode}","message":"no ${token} here"}`;
-    sandbox.addFault(parseFault(`route=${prefix}/echo,action=status,status=${status},body=${body}`));
-    const result = await run('api /echo -i -o json', { env: { TG_API_TOKEN: token } });
-    expect(result.status).toBe(4);
-    expect(result.stdout).toMatch(new RegExp(`^HTTP/1\\.1 ${status}\n`));
-    // The token is removed from the body, because people share error messages.
-    expect(result.stdout.endsWith(`\n\n${body.replace(token, '[redacted]')}\n`)).toBe(true);
-    expect(JSON.parse(result.stderr).error).toMatchObject({ code, exitCode: 4 });
-    expect(result.stderr).not.toContain(token);
-  });
+  ])(
+    'for a token refused with %i %s: prints the answer on stdout and the error on stderr, and exits 4',
+    async (...given) => {
+      const [status, serverCode, code] = given;
+      const { run, json, sandbox } = await bench({ serverVersion });
+      const { token } = await json<Token>('token get --store none');
+      const body = `{"error":true,"code":"${serverCode}","message":"no ${token} here"}`;
+      sandbox.addFault(parseFault(`route=${prefix}/echo,action=status,status=${status},body=${body}`));
+      const result = await run('api /echo -i -o json', { env: { TG_API_TOKEN: token } });
+      expect(result.status).toBe(4);
+      expect(result.stdout).toMatch(new RegExp(`^HTTP/1\\.1 ${status}\n`));
+      // The token is removed from the body, because people share error messages.
+      expect(result.stdout.endsWith(`\n\n${body.replace(token, '[redacted]')}\n`)).toBe(true);
+      expect(JSON.parse(result.stderr).error).toMatchObject({ code, exitCode: 4 });
+      expect(result.stderr).not.toContain(token);
+    },
+  );
 
-  test('refusals keep their body on stdout: 404 is 3, others 8, also with status 200', async () => {
+  test('prints the body of an error on stdout: 404 is exit 3, others are exit 8, even with status 200', async () => {
     const { run, sandbox } = await bench({ serverVersion });
     const missing = await run('api /graph/demo/vertices/Nothing');
     expect(missing).toMatchObject({ status: 3, stderr: expect.stringContaining('404') });
@@ -87,14 +90,14 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
   });
 });
 
-test.each([502, 503, 504])('%i never came from the server behind: an error alone, exit 7', async (status) => {
+test.each([502, 503, 504])('%i from a gateway prints only an error, and exits 7', async (status) => {
   const { run, sandbox } = await bench();
   sandbox.addFault(parseFault(`route=/echo,action=status,status=${status},body=<h1>gateway</h1>`));
   const stderr = expect.stringContaining(`HTTP ${status}`);
   expect(await run('api /echo -i')).toMatchObject({ status: 7, stdout: '', stderr });
 });
 
-test('with --store none nothing is written down', async () => {
+test('with --store none no file is written', async () => {
   const { run, json, home } = await bench();
   const { token } = await json<Token>('token get --store none');
   for (const env of [{}, { TG_API_TOKEN: token }])
@@ -102,14 +105,14 @@ test('with --store none nothing is written down', async () => {
   expect(fs.readdirSync(home)).toEqual([]);
 });
 
-test('-i shows status and headers, and no cookie', async () => {
+test('-i prints status and headers, but no cookie', async () => {
   const { run } = await bench();
   const { stdout } = await run('api -i --service /api/ping');
   expect(stdout).toMatch(/^HTTP\/1\.1 200\n(?:[a-z-]+: .*\n)+\n\{.*\n$/);
   expect(stdout).not.toMatch(/cookie/i);
 });
 
-test('a terminal is told nothing it would obey; a pipe gets the bytes as they came', async () => {
+test('a terminal gets no control characters, and a pipe gets the unchanged bytes', async () => {
   const { run, sandbox } = await bench();
   const body = '<h1>\u001b]0;owned\u0007 \u009b31m\u202e\r\n\tü</h1>';
   sandbox.addFault(parseFault(`route=/echo,action=status,status=403,body=${body}`));
@@ -120,7 +123,7 @@ test('a terminal is told nothing it would obey; a pipe gets the bytes as they ca
   });
 });
 
-test('--service logs in with user name and password, on both generations', async () => {
+test('--service logs in with user name and password on both versions', async () => {
   const old = await bench({ serverVersion: '3.10.1' });
   expect(await old.run('api --service /api/ping')).toMatchObject({ status: 0, stderr: '' });
   const { run, requests } = await bench({ serverVersion: '4.1.2' });
@@ -133,7 +136,7 @@ test('--service logs in with user name and password, on both generations', async
   expect(wrong.stdout).not.toMatch(/wrong/);
 });
 
-test('-d sends text, a file or stdin as it is, by POST unless -X says otherwise', async () => {
+test('-d sends a text, a file or stdin unchanged, by POST unless -X gives a method', async () => {
   const seen: string[] = [];
   const server = http.createServer(async (request, response) => {
     let body = '';
@@ -192,7 +195,7 @@ test.each([
 });
 
 describe('TG_API_TOKEN', () => {
-  test('goes instead of a held one, and a refusal of it mints nothing', async () => {
+  test('is used instead of a cached token, and no token is minted if the server refuses it', async () => {
     const { run, json, requests } = await bench();
     const { token } = await json<Token>('token get --store none');
     requests();
@@ -205,7 +208,7 @@ describe('TG_API_TOKEN', () => {
   });
 
   test.each(['api /echo', 'token check'])(
-    '%s does not take it where an untrusted file says',
+    'is not sent by %s to an address in an untrusted file',
     async (line) => {
       const { run, json, requests, sandbox, home } = await bench();
       const { token } = await json<Token>('token get --store none');

@@ -41,9 +41,9 @@ async function victim(serverVersion = '3.10.1') {
   return { own, evil, run, login };
 }
 
-describe.each(['3.10.1', '4.1.2'])('a planted file on %s', (serverVersion) => {
+describe.each(['3.10.1', '4.1.2'])('an untrusted config file on %s', (serverVersion) => {
   test.each(['status', 'token check', 'api /echo', 'token delete', 'token refresh', 'logout --revoke'])(
-    'does not lead the held token to a foreign REST server: %s',
+    'does not send the cached token to another REST server: %s',
     async (line) => {
       const { own, evil, run } = await victim(serverVersion);
       const { port, protocol, hostname } = new URL(evil.sandbox.restUrl);
@@ -75,7 +75,7 @@ describe.each(['3.10.1', '4.1.2'])('a planted file on %s', (serverVersion) => {
   });
 
   // holds: C2.20
-  test('gives login nothing to copy', async () => {
+  test('does not change what login writes', async () => {
     const { own, evil, run, login } = await victim(serverVersion);
     const cwd = plant(own.home, {
       profiles: { work: { gsqlUrl: evil.sandbox.gsqlUrl, restUrl: evil.sandbox.restUrl, lifetime: '100w' } },
@@ -92,7 +92,7 @@ describe.each(['3.10.1', '4.1.2'])('a planted file on %s', (serverVersion) => {
 });
 
 test.each(['token get', 'status', 'token check', 'api /echo'])(
-  'a saved secret and its token stay where they belong when --rest-url names another server: %s',
+  'a saved secret and its token are not sent when --rest-url names another server: %s',
   async (line) => {
     const own = await bench();
     const evil = await bench();
@@ -108,7 +108,7 @@ test.each(['token get', 'status', 'token check', 'api /echo'])(
 );
 
 // holds: C3.18, C3.19
-test('a secret of the profile does not follow GRAPHCRED_HOST or TG_HOST', async () => {
+test('a secret of the profile is not sent to GRAPHCRED_HOST or TG_HOST', async () => {
   const own = await bench();
   const evil = await bench();
   const { gsqlUrl, restUrl } = own.sandbox;
@@ -128,7 +128,7 @@ test('a secret of the profile does not follow GRAPHCRED_HOST or TG_HOST', async 
 });
 
 // holds: C3.6
-test('plain http warns also when only the REST server is reached so', async () => {
+test('plain http to the REST server alone causes a warning too', async () => {
   const argv = [
     'status',
     '--gsql-url',
@@ -141,7 +141,7 @@ test('plain http warns also when only the REST server is reached so', async () =
   expect(stderr).toContain('http://rest.invalid:9000 is reached without encryption');
 });
 
-test('two commands with the same letters and other words are two principals', async () => {
+test('two commands with the same letters but different words are two principals', async () => {
   const { home, sandbox, json, run, requests } = await bench();
   const env = { GRAPHCRED_PASSWORD: '', GRAPHCRED_REST_URL: '', GRAPHCRED_GSQL_URL: '' };
   const { secret } = await json<{ secret: string }>('secret create ci');
@@ -158,7 +158,7 @@ test('two commands with the same letters and other words are two principals', as
 });
 
 // holds: C4.5
-test('a relative secretCommand is looked for beside the config file, not in the working folder', async () => {
+test('a relative secretCommand is looked for beside the config file, not in the working directory', async () => {
   const { home, sandbox, json, run } = await bench();
   const { secret } = await json<{ secret: string }>('secret create ci');
   const cwd = path.join(home, 'cloned');
@@ -174,7 +174,7 @@ test('a relative secretCommand is looked for beside the config file, not in the 
   expect(await run('token get', { cwd, env })).toMatchObject({ status: 0 });
 });
 
-test('exec with two hosts gives its child no TG_HOST that is neither of them', async () => {
+test('exec sets no TG_HOST if the two servers have different hosts and neither is the REST server’s', async () => {
   const { run, sandbox, home } = await bench();
   const other = sandbox.restUrl.replace('127.0.0.1', 'localhost');
   const out = path.join(home, 'env');
@@ -194,7 +194,7 @@ test('exec with two hosts gives its child no TG_HOST that is neither of them', a
     expect(`${set.TG_HOST}:${set.TG_GS_PORT}`).toBe(sandbox.gsqlUrl);
 });
 
-describe('settings that were misread', () => {
+describe('settings', () => {
   // holds: C6.3
   test.each(['--export', '--dotenv token.env', '--shell fish', '--name tok'])(
     'token get %s without the format that uses it is exit 2, and no token is printed',
@@ -212,7 +212,7 @@ describe('settings that were misread', () => {
 
   // holds: C3.2
   test.each(['off', 'no', '0', 'false', 'OFF'])(
-    'GRAPHCRED_INSECURE=%s leaves certificates checked',
+    'certificates are still verified with GRAPHCRED_INSECURE=%s',
     async (word) => {
       const { run } = await bench();
       const { status, stderr } = await run('secret list', { env: { GRAPHCRED_INSECURE: word } });
@@ -229,7 +229,7 @@ describe('settings that were misread', () => {
     expect(requests()).toEqual([]);
   });
 
-  test('--graph "" is the same as no graph: one identity, one mint', async () => {
+  test('--graph "" means no graph: there is one identity and one mint', async () => {
     const { run, requests, json } = await bench({ serverVersion: '4.1.2' });
     const { secret } = await json<{ secret: string }>('secret create ci');
     const env = { GRAPHCRED_GRAPH: '', GRAPHCRED_SECRET: secret, GRAPHCRED_PASSWORD: '' };
@@ -254,7 +254,7 @@ describe('settings that were misread', () => {
     expect(stderr).toMatch(/restUrl|gsqlPort/);
   });
 
-  test('config.json that holds null is a config error, not a bug', async () => {
+  test('config.json that holds null is a config error and not a bug', async () => {
     const home = temporaryHome();
     configure(home, null);
     const { status, stderr } = await cli(home, ['status', '--offline'], { env: { GRAPHCRED_STORE: 'none' } });
@@ -283,7 +283,7 @@ describe('settings that were misread', () => {
   });
 
   // holds: C3.14
-  test('a home that is a symbolic link: the user’s own ~/.graphcredrc is trusted', async () => {
+  test('~/.graphcredrc is trusted if the home folder is a symbolic link', async () => {
     const { home, sandbox, env } = await bench();
     const link = `${home}-link`;
     fs.symlinkSync(home, link);
@@ -302,7 +302,7 @@ describe('settings that were misread', () => {
   });
 });
 
-test('login takes nothing from a config file that is in force instead of the user’s own', async () => {
+test('login uses no value of a config file that is not the user’s own', async () => {
   const b = await bench();
   const file = path.join(b.home, 'team.json');
   fs.writeFileSync(file, JSON.stringify({ lifetime: '100w', profiles: { work: { minTtl: '9d' } } }), {
@@ -318,7 +318,7 @@ test('login takes nothing from a config file that is in force instead of the use
   ]);
 });
 
-test('a token is held for its pair alone: another REST server has its own, and its deletion leaves this one', async () => {
+test('a token belongs to one pair: another REST server has its own token, and deleting that one keeps this one', async () => {
   const b = await bench();
   const away = await bench();
   const { token } = await b.json<{ token: string }>('token get');
@@ -329,7 +329,7 @@ test('a token is held for its pair alone: another REST server has its own, and i
   expect(await b.json('token get')).toMatchObject({ token, source: 'store' });
 });
 
-test('token delete ends the tokens of this credential, not those made with another one', async () => {
+test('token delete deletes only the tokens of this credential', async () => {
   const b = await bench();
   const { secret } = await b.json<{ secret: string }>('secret create ci');
   const bySecret = { env: { GRAPHCRED_SECRET: secret, GRAPHCRED_PASSWORD: '' } };
@@ -339,7 +339,7 @@ test('token delete ends the tokens of this credential, not those made with anoth
   expect(await b.json('token get', bySecret)).toMatchObject({ token, source: 'store' });
 });
 
-test('two identities never have one key, whatever blanks and percent signs their names hold', () => {
+test('two identities never have the same key, whatever blanks and percent signs their names contain', () => {
   const key = (principal: string, graph: string) =>
     identityKey({ principal, graph, lifetime: 1, gsqlUrl: 'http://a', restUrl: 'http://b' });
   expect(key('user:a', 'b for graph c')).not.toBe(key('user:a for graph b', 'c'));

@@ -9,7 +9,7 @@ import type { CommandSpec } from '../../src/cli/command.js';
 import type { Context } from '../../src/cli/context.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 
-describe('the two readers of a command line', () => {
+describe('the fast parser and commander', () => {
   const hot = COMMANDS.find(({ path }) => path === 'token get') as CommandSpec;
   const nobody = { isTTY: false, columns: undefined, write: () => {} };
   const slowly = async (argv: readonly string[]) => {
@@ -53,11 +53,11 @@ describe('the two readers of a command line', () => {
     [['-qv']],
     [['-qp', 'prod']],
     [['-undefined']],
-  ])('%j is left to commander', (argv) => {
+  ])('the fast parser leaves %j to commander', (argv) => {
     expect(parseTokenGet(hot, argv)).toBeUndefined();
   });
 
-  test('agree on whatever the quick one takes', async () => {
+  test('agree on every command line that the fast parser accepts', async () => {
     const words = hot.options.flatMap(({ name, short, value, choices }) => {
       const shown = choices?.[0] ?? 'x';
       const long = value === undefined ? [`--${name}`, `--${name}=x`] : [`--${name}`, `--${name}=${shown}`];
@@ -106,7 +106,7 @@ describe('a credential on the command line', () => {
   });
 });
 
-describe('wrong words', () => {
+describe('wrong arguments', () => {
   test.each([
     [['hunter2'], /There is no such command/],
     [['token', 'hunter2'], /There is no such command[\s\S]*token get, token refresh/],
@@ -127,7 +127,7 @@ describe('wrong words', () => {
     [['token', 'get', '--server-version', 'hunter2'], /server version/],
     [['token', 'get', '--gsql-url', 'http://me:hunter2@127.0.0.1:1'], /--gsql-url/],
     [['token', 'get', '--host', 'http://me:hunter2@127.0.0.1'], /--host/],
-  ])('%j get one line and a hint, without what was typed', async (argv, message) => {
+  ])('%j cause one line and a hint, without the typed words', async (argv, message) => {
     const { run, requests } = await bench();
     const text = await run(argv);
     expect(text).toMatchObject({ status: 2, stdout: '' });
@@ -154,27 +154,30 @@ describe('wrong words', () => {
     ['wait', 'soon'],
     ['server-version', '3.x'],
     ['server-version', '5'],
-  ])('--%s %s is refused whether or not a token is held, and in a file with exit 5', async (name, value) => {
-    const { run, home } = await bench();
-    await run('token get');
-    expect(await run(`token get --${name} ${value}`)).toMatchObject({ status: 2, stdout: '' });
-    expect(
-      await run('token get', {
-        env: { [`GRAPHCRED_${name.replace('-', '_').toUpperCase()}`]: value },
-      }),
-    ).toMatchObject({ status: 2, stdout: '' });
-    const file = path.join(home, 'named.json');
-    const key = name === 'wait' ? name : 'serverVersion';
-    fs.writeFileSync(file, JSON.stringify({ [key]: value }), { mode: 0o600 });
-    const inFile = await run(`token get -o json --config ${file}`);
-    expect({ status: inFile.status, code: JSON.parse(inFile.stderr).error.code }).toEqual({
-      status: 5,
-      code: 'CONFIG_INVALID',
-    });
-  });
+  ])(
+    '--%s %s is refused with or without a cached token, and with exit 5 if a file sets it',
+    async (name, value) => {
+      const { run, home } = await bench();
+      await run('token get');
+      expect(await run(`token get --${name} ${value}`)).toMatchObject({ status: 2, stdout: '' });
+      expect(
+        await run('token get', {
+          env: { [`GRAPHCRED_${name.replace('-', '_').toUpperCase()}`]: value },
+        }),
+      ).toMatchObject({ status: 2, stdout: '' });
+      const file = path.join(home, 'named.json');
+      const key = name === 'wait' ? name : 'serverVersion';
+      fs.writeFileSync(file, JSON.stringify({ [key]: value }), { mode: 0o600 });
+      const inFile = await run(`token get -o json --config ${file}`);
+      expect({ status: inFile.status, code: JSON.parse(inFile.stderr).error.code }).toEqual({
+        status: 5,
+        code: 'CONFIG_INVALID',
+      });
+    },
+  );
 
   test.each(['-o json', '-ojson', '--output json', '--output=json', '-qo json', '-qvojson'])(
-    '%s before or behind a mistake makes the error JSON',
+    '%s before or after a mistake makes the error JSON',
     async (format) => {
       const home = temporaryHome();
       for (const line of [`token get ${format} --bogus`, `token get --bogus ${format}`]) {
@@ -187,7 +190,7 @@ describe('wrong words', () => {
   );
 });
 
-describe('lengths of time', () => {
+describe('durations', () => {
   test.each([
     ['90', 90],
     ['90s', 90],
@@ -195,7 +198,7 @@ describe('lengths of time', () => {
     ['12h', 43_200],
     ['30d', 2_592_000],
     ['1w', 604_800],
-  ])('--lifetime %s is %i seconds on the wire', async (text, seconds) => {
+  ])('--lifetime %s is sent as %i seconds', async (text, seconds) => {
     const { run, json, sandbox } = await bench({ serverVersion: '3.2.0' });
     const { secret } = await json<{ secret: string }>('secret create ci');
     expect(await json(`token get --lifetime ${text}`)).toMatchObject({ lifetimeSeconds: seconds });
@@ -213,9 +216,12 @@ describe('lengths of time', () => {
     expect(await json('token get')).toMatchObject({ lifetimeSeconds: 2_592_000 });
   });
 
-  test.each(['0', '-5', '1.5h', '15M', '1h30m', '', 'forever', '9999999999w'])('%j is none', async (text) => {
-    const { run, requests } = await bench();
-    expect(await run(['token', 'get', `--lifetime=${text}`])).toMatchObject({ status: 2, stdout: '' });
-    expect(requests()).toEqual([]);
-  });
+  test.each(['0', '-5', '1.5h', '15M', '1h30m', '', 'forever', '9999999999w'])(
+    '%j is not a duration',
+    async (text) => {
+      const { run, requests } = await bench();
+      expect(await run(['token', 'get', `--lifetime=${text}`])).toMatchObject({ status: 2, stdout: '' });
+      expect(requests()).toEqual([]);
+    },
+  );
 });

@@ -15,7 +15,7 @@ async function offered(home: string, ...words: string[]): Promise<(string | unde
   return (await described(home, ...words)).map((line) => line.split('\t')[0]);
 }
 
-test('commands, options, choices and profile names, each in its place', async () => {
+test('commands, options, choices and profile names are each offered in their position', async () => {
   const home = temporaryHome();
   const dir = path.join(home, '.config/graphcred');
   fs.mkdirSync(dir, { recursive: true });
@@ -46,7 +46,7 @@ test('commands, options, choices and profile names, each in its place', async ()
     expect(await offered(home, ...words)).toEqual([]);
 });
 
-test('no second word is offered to a command that takes one, and several to one that takes several', async () => {
+test('a command with one argument is offered no second one, and a command with several arguments is', async () => {
   const home = temporaryHome();
   const config = path.join(home, '.config/graphcred');
   fs.mkdirSync(config, { recursive: true });
@@ -63,7 +63,7 @@ test('no second word is offered to a command that takes one, and several to one 
   expect(await offered(home, 'profile', 'remove', 'dev', '')).toContain('--yes');
 });
 
-test('what may stand before the command is completed, and so is the command behind it', async () => {
+test('options before the command are completed, and so is the command after them', async () => {
   const home = temporaryHome();
   fs.writeFileSync(path.join(home, '.graphcredrc'), '{"profiles":{"dev":{},"prod":{}}}', { mode: 0o600 });
   expect(await offered(home, '-p', '')).toEqual(['dev', 'prod']);
@@ -72,7 +72,7 @@ test('what may stand before the command is completed, and so is the command behi
   expect(await offered(home, '--prof')).toEqual(['--profile']);
 });
 
-test('the words of another program are left to its own completion, from where they begin', async () => {
+test('the words of another program are left to the completion of that program', async () => {
   const home = temporaryHome();
   expect(await offered(home, 'exec', '--', 'gi')).toEqual([':command 2']);
   expect(await offered(home, 'exec', '--lifetime', '15m', '--revoke', '--', 'git', 'chec')).toEqual([
@@ -84,7 +84,7 @@ test('the words of another program are left to its own completion, from where th
   expect(await offered(home, 'exec', '--lif')).toEqual(['--lifetime']);
 });
 
-test('help topics, profiles and short forms are completed, each with what it is', async () => {
+test('help topics, profiles and short forms are offered, each with a description', async () => {
   const home = temporaryHome();
   const config = path.join(home, '.config/graphcred');
   fs.mkdirSync(config, { recursive: true });
@@ -113,20 +113,20 @@ test('saved aliases are offered without a request', async () => {
   expect(requests()).toEqual([]);
 });
 
-test('a broken config file spoils nothing', async () => {
+test('completion works although the config file is broken', async () => {
   const home = temporaryHome();
   fs.writeFileSync(path.join(home, '.graphcredrc'), '{ no');
   expect(await cli(home, ['__complete', 'status', '-p', ''])).toEqual({ status: 0, stdout: '', stderr: '' });
 });
 
-test('the script for PowerShell', async () => {
+test('the script for PowerShell is printed', async () => {
   const { status, stdout } = await cli(temporaryHome(), ['completion', 'powershell']);
   expect(status).toBe(0);
   expect(stdout).toContain('Register-ArgumentCompleter -Native -CommandName graphcred');
   expect(stdout).toContain('graphcred __complete ');
 });
 
-test('another shell is refused, and the refusal names those there are', async () => {
+test('an unknown shell is refused, and the error lists the known ones', async () => {
   expect(await cli(temporaryHome(), ['completion', 'tcsh'])).toMatchObject({
     status: 2,
     stdout: '',
@@ -134,7 +134,7 @@ test('another shell is refused, and the refusal names those there are', async ()
   });
 });
 
-test('an alias that a shell could read as more than a word is not offered, and no profile where there is no file', async () => {
+test('an alias that a shell could interpret is not offered, and no profile is offered without a config file', async () => {
   const home = temporaryHome();
   const record = { v: 1, kind: 'secret', store: 'file', createdAtUnix: 1 } as const;
   for (const alias of ['plain', '$(touch pwned)', '-x', 'a b'])

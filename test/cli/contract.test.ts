@@ -7,7 +7,7 @@ import { bench } from '../helpers/cli.js';
 const STDIN = ['--password-stdin', '--secret-stdin', '--token-stdin', '-d -'];
 
 // holds: C4.9
-test('two values from stdin are refused by every command that could take both, whatever it would read', async () => {
+test('two values from stdin are refused by every command that could read both', async () => {
   const { run, requests } = await bench();
   const words: Record<string, string> = {
     'secret create': 'ci',
@@ -54,7 +54,7 @@ test('token get says under -v that it does not look at TG_API_TOKEN', async () =
   expect((await run('token get -v')).stderr).not.toContain('TG_API_TOKEN');
 });
 
-test('where nothing listens, the hint is to check the address and not to give the version', async () => {
+test('if nothing listens, the hint is to check the address and not to set the version', async () => {
   const { run } = await bench();
   const env = { GRAPHCRED_GSQL_URL: 'http://127.0.0.1:1' };
   const { status, stderr } = await run('token get --store none', { env });
@@ -68,7 +68,7 @@ test.each([
   ['is asleep', 'action=sleeping', 7],
   ['sends somewhere else', 'action=status,status=302,header=Location: http://127.0.0.1:1/', 8],
   ['answers nonsense', 'action=html', 8],
-])('a GSQL server that %s: the version can be given', async (_what, fault, status) => {
+])('if the GSQL server %s, the hint is to set the version', async (_what, fault, status) => {
   const { run, sandbox } = await bench();
   const { parseFault } = await import('../../src/sandbox/args.js');
   for (const route of ['/gsql/v1/version', '/gsqlserver/gsql/version'])
@@ -89,7 +89,7 @@ test.each([
   ['api /gsql/v1/tokens?clear=true -X DELETE'],
   [`api /${'%25'.repeat(1)}${'25'.repeat(9)}2f`],
   ['secret list --username a:b'],
-])('%s is refused in one line, and a hint says what to do next', async (line) => {
+])('%s is refused in one line, with a hint what to do next', async (line) => {
   const { run, requests } = await bench();
   const { status, stdout, stderr } = await run(`${line} --server-version 3`);
   expect({ status, stdout, stderr }).toEqual({

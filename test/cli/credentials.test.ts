@@ -25,7 +25,7 @@ const KEPT = { GRAPHCRED_STORE: 'file' };
 
 describe('where a credential comes from', () => {
   // holds: C4.1
-  test('stdin, a file, a variable, the other tools’ variable, a profile: nearest first', async () => {
+  test('stdin, a file, a variable, the other tools’ variable and a profile are used in this order', async () => {
     const b = await bench();
     const { secret } = await b.json<{ secret: string }>('secret create ci');
     const wrong = 'z'.repeat(31);
@@ -70,7 +70,7 @@ describe('where a credential comes from', () => {
   });
 
   // holds: C4.6
-  test('a file without an end is refused, and a pipe is read', async () => {
+  test('a file without an end is refused, but a pipe is read', async () => {
     const b = await bench();
     const { secret } = await b.json<{ secret: string }>('secret create ci');
     const get = (...argv: string[]) =>
@@ -89,7 +89,7 @@ describe('where a credential comes from', () => {
     expect(JSON.parse(piped.stdout)).toMatchObject({ source: 'server' });
   });
 
-  test('a command gives the secret without a shell, and does not run for a held token', async () => {
+  test('a command prints the secret without a shell, and is not run if a token is cached', async () => {
     const b = await bench();
     const { secret } = await b.json<{ secret: string }>('secret create ci');
     const log = path.join(b.home, 'log');
@@ -110,7 +110,7 @@ describe('where a credential comes from', () => {
     expect(fs.existsSync(path.join(b.home, 'pwned'))).toBe(false);
   });
 
-  test('a command that fails is named, and its words are redacted', async () => {
+  test('a command that fails is named in the error, and its output is redacted', async () => {
     const b = await bench();
     const words = 'no access with token hunter2hunter2hunter2 today';
     const command = ['sh', '-c', `echo '${words}' >&2; exit 3`];
@@ -127,7 +127,7 @@ describe('where a credential comes from', () => {
   });
 
   // holds: C4.2
-  test('a saved secret counts for its own user and its own host alone', async () => {
+  test('a saved secret is used only for its own user and its own host', async () => {
     const b = await bench();
     expect((await b.run('secret create ci --save')).status).toBe(0);
     const { GRAPHCRED_PASSWORD: _, GRAPHCRED_USERNAME: __, ...bare } = b.env;
@@ -147,9 +147,9 @@ describe('where a credential comes from', () => {
   });
 });
 
-describe('where a credential may go', () => {
+describe('a credential', () => {
   test.each(['3.10.1', '4.1.2'])(
-    'to no host that a flag or a variable leads to instead (%s)',
+    'is not sent to a host that a flag or a variable sets instead (%s)',
     async (serverVersion) => {
       const home = await bench({ serverVersion });
       const away = await bench({ serverVersion });
@@ -185,7 +185,7 @@ describe('where a credential may go', () => {
   );
 
   // holds: C3.1
-  test('a profile is not led away by the variables of other tools', async () => {
+  test('of a profile is not sent to the host in the variables of other tools', async () => {
     const b = await bench();
     const literal = { ...urls(b), graph: 'demo', username: 'tigergraph', password: 'tigergraph' };
     const file = config(b.home, { profiles: { p: literal } });
@@ -199,7 +199,7 @@ describe('where a credential may go', () => {
   });
 
   test.each(['token delete', 'token refresh', 'token check'])(
-    '%s --token-stdin sends no token where an untrusted file says, whatever credential that file brings',
+    'is not sent by %s --token-stdin to an address in an untrusted file, whatever credential is in that file',
     async (line) => {
       const b = await bench();
       const own = { ...urls(b), graph: 'demo', username: 'tigergraph', password: 'tigergraph' };
@@ -223,7 +223,7 @@ describe('where a credential may go', () => {
   );
 
   test.each(['token delete --all', 'logout --revoke'])(
-    '%s shows no held token to another REST address',
+    'is not sent by %s to another REST server, if it is a cached token',
     async (line) => {
       const b = await bench();
       const evil = await bench();
@@ -250,7 +250,7 @@ describe('config files', () => {
     ['.config/graphcred/config.json', '{"graph":"here"}'],
     ['.config/graphcred/config.yaml', 'graph: here\n'],
     ['.config/graphcred/config.yml', 'graph: here\n'],
-  ])('%s holding %j', async (name, text) => {
+  ])('%s with %j are refused', async (name, text) => {
     const { home } = await bench();
     const file = path.join(home, name);
     fs.mkdirSync(path.dirname(file), { recursive: true });
@@ -266,7 +266,7 @@ describe('config files', () => {
   });
 });
 
-test('a token belongs to the nearest credential, and of a secret only 48 bits are written down', async () => {
+test('a token belongs to the credential of highest priority, and only 48 bits of a secret’s hash are stored', async () => {
   const b = await bench();
   const { secret } = await b.json<{ secret: string }>('secret create ci');
   const principals = async () => {

@@ -41,7 +41,7 @@ async function ready(options: Parameters<typeof bench>[0] = {}) {
 }
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('doctor on %s', (serverVersion) => {
-  test('all is well, and one request carries a credential', async () => {
+  test('every check passes, and only one request has a credential', async () => {
     const { examine, run, requests } = await ready({ serverVersion });
     requests();
     const { status, checks } = await examine();
@@ -54,7 +54,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('doctor on %s', (serverVersion) => {
     expect(text.stdout.trim().split('\n')).toHaveLength(13);
   });
 
-  test('what is broken is what fails', async () => {
+  test('only the checks of what is broken fail', async () => {
     const { examine, sandbox } = await ready({ serverVersion });
     const well = (await examine()).verdicts;
     const wrong = await examine({ env: { GRAPHCRED_PASSWORD: 'hunter2-no' } });
@@ -68,18 +68,18 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('doctor on %s', (serverVersion) => {
   });
 });
 
-test('REST authentication off', async () => {
+test('REST authentication that is off is reported', async () => {
   const { examine } = await ready({ restAuth: 'off' });
   expect(await examine()).toMatchObject({ status: 8, failing: ['rest-auth'] });
 });
 
-test('an unknown graph on 3.x', async () => {
+test('an unknown graph fails on 3.x', async () => {
   const { examine } = await ready();
   const { checks, failing } = await examine({ env: { GRAPHCRED_GRAPH: 'nowhere' } });
   expect(failing, JSON.stringify(checks)).toEqual(['graph']);
 });
 
-test('ports that are closed, and a name that does not exist', async () => {
+test('closed ports and an unknown host name fail', async () => {
   const { examine } = await ready();
   const closed = 'http://127.0.0.1:1';
   const service = await examine({ env: { GRAPHCRED_GSQL_URL: closed } });
@@ -93,7 +93,7 @@ test('ports that are closed, and a name that does not exist', async () => {
   expect(name).toMatchObject({ status: 7, failing: ['dns'] });
 });
 
-test('a name that does not exist is told from name servers that do not answer', async () => {
+test('an unknown host name is told apart from name servers that do not answer', async () => {
   const dns = process.getBuiltinModule('node:dns').promises;
   const lookup = vi.spyOn(dns, 'lookup');
   onTestFinished(() => lookup.mockRestore());
@@ -109,12 +109,12 @@ test('a name that does not exist is told from name servers that do not answer', 
   });
 });
 
-test('of two clocks, doctor says which way the one of the server is wrong', () => {
+test('a clock that is wrong is reported with the direction in which the server’s clock differs', () => {
   expect(judgeClock(1_000_100, 1_000_000_000, 'server').cause).toBe("the server's clock is 100 s ahead");
   expect(judgeClock(999_900, 1_000_000_000, 'server').cause).toBe("the server's clock is 100 s behind");
 });
 
-test('a proxy that is not one shows no password', async () => {
+test('a proxy that is not valid is reported without its password', async () => {
   const { examine } = await ready();
   const proxied = await examine({
     env: { GRAPHCRED_GSQL_URL: 'http://graph.invalid', HTTP_PROXY: 'http://u:hunter2@127.0.0.1:1' },
@@ -123,7 +123,7 @@ test('a proxy that is not one shows no password', async () => {
   expect(proxied.failing).toEqual(['proxy']);
 });
 
-test('config file: broken, readable by all, writable by all with a credential in it', async () => {
+test('a config file that is broken, or that others can read or write, is reported', async () => {
   const { examine, file } = await ready();
   for (const mode of [0o602, 0o620]) {
     fs.chmodSync(file, mode);
@@ -139,7 +139,7 @@ test('config file: broken, readable by all, writable by all with a credential in
   expect(broken.verdicts.version).toBe('skipped');
 });
 
-test('a store that cannot be used', async () => {
+test('a store that cannot be used fails', async () => {
   const { examine, home } = await ready();
   fs.rmSync(path.join(home, '.local'), { recursive: true, force: true });
   fs.writeFileSync(path.join(home, '.local'), 'in the way');
@@ -149,14 +149,14 @@ test('a store that cannot be used', async () => {
   expect((await examine({ env: { GRAPHCRED_STORE: 'none' } })).verdicts.store).toBe('warn');
 });
 
-test('a server that is no such server', async () => {
+test('a server of another kind fails', async () => {
   const { examine, sandbox } = await ready();
   sandbox.addFault({ action: 'html', route: '/gsql*' });
   expect(await examine()).toMatchObject({ status: 8, failing: ['version'] });
 });
 
 test.each(['3.2.0', '3.10.1'])(
-  'a secret is no fault on %s, where only a token can prove it',
+  'a secret is no failure on %s, where only a token can prove it',
   async (serverVersion) => {
     const { examine, run } = await ready({ serverVersion });
     expect(await run('secret create kept --save --store file')).toMatchObject({ status: 0 });
@@ -171,7 +171,7 @@ test.each(['3.2.0', '3.10.1'])(
   },
 );
 
-test('what weakens the way to the server or the config file is a warning', async () => {
+test('missing encryption and a config file that others can read are warnings', async () => {
   const { examine, file, home } = await ready();
   fs.chmodSync(file, 0o620);
   expect((await examine()).verdicts['config-mode']).toBe('warn');
@@ -185,7 +185,7 @@ test('what weakens the way to the server or the config file is a warning', async
   expect((await examine({ cwd })).failing).toEqual(['config']);
 });
 
-test('certificates that are not checked are a warning, and so is plain http to the REST server alone', async () => {
+test('certificates that are not verified are a warning, and so is plain http to the REST server alone', async () => {
   const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
     extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
   });

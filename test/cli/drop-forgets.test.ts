@@ -21,7 +21,7 @@ async function holdings(options: Parameters<typeof bench>[0] = {}) {
 }
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
-  test('forgets the saved value and the tokens minted from it, and nothing else', async () => {
+  test('deletes the saved value and the tokens minted from it, and nothing else', async () => {
     const { run, principals } = await holdings({ serverVersion });
     await run('secret create keep --save');
     await run('token get', SAVED_ONLY);
@@ -46,7 +46,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion)
     expect((await run('token get --fresh', SAVED_ONLY)).status).toBe(0);
   });
 
-  test('dropping a secret that is already gone deletes what is stored of it', async () => {
+  test('of a secret that no longer exists deletes what is stored of it', async () => {
     const { run, sandbox, principals } = await holdings({ serverVersion });
     await run('secret create ci --save');
     await run('token get', SAVED_ONLY);
@@ -59,7 +59,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion)
     expect(sandbox.unknownRoutes).toEqual([]);
   });
 
-  test('leaves what another user has under the same name', async () => {
+  test('does not touch another user’s secret of the same name', async () => {
     const { run, principals } = await holdings({ serverVersion });
     const ann = { env: { GRAPHCRED_USERNAME: 'ann', GRAPHCRED_PASSWORD: 'ann-pw' } };
     expect((await run('secret create ci --save', ann)).status).toBe(0);
@@ -71,7 +71,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion)
   });
 });
 
-test('on 3.x a secret of the same name on another graph stays, with its tokens', async () => {
+test('a secret of the same name on another graph stays on 3.x, with its tokens', async () => {
   const { run, principals } = await holdings();
   const other = { env: { GRAPHCRED_GRAPH: 'other' } };
   await run('secret create ci --save', other);
@@ -81,7 +81,7 @@ test('on 3.x a secret of the same name on another graph stays, with its tokens',
   expect(await principals()).toEqual(['saved:tigergraph/ci on other']);
 });
 
-test('on 4.x a secret belongs to no graph, so what is kept for any graph goes', async () => {
+test('on 4.x a secret belongs to no graph, so what is stored for any graph is deleted', async () => {
   const { run, principals } = await holdings({ serverVersion: '4.1.2' });
   await run('secret create ci --save', { env: { GRAPHCRED_GRAPH: 'other' } });
   await run('token get', { env: { GRAPHCRED_GRAPH: 'other', ...SAVED_ONLY.env } });
@@ -89,7 +89,7 @@ test('on 4.x a secret belongs to no graph, so what is kept for any graph goes', 
   expect(await principals()).toEqual([]);
 });
 
-test('of two aliases of which one is not there, the other is dropped, and the exit status is 10', async () => {
+test('if one of two aliases is unknown, the other is dropped, and the exit status is 10', async () => {
   const { run } = await bench();
   await run('secret create there');
   expect(await run('secret drop there nowhere --yes')).toMatchObject({
@@ -100,7 +100,7 @@ test('of two aliases of which one is not there, the other is dropped, and the ex
   expect((await run('secret drop there nowhere --yes')).status).toBe(3);
 });
 
-test('an alias has 128 characters at most, and a longer one is sent nowhere', async () => {
+test('an alias of more than 128 characters is refused and not sent', async () => {
   const { run, requests } = await bench();
   expect(await run(`secret create ${'a'.repeat(129)}`)).toMatchObject({
     status: 2,

@@ -8,7 +8,7 @@ import { bench, cli, temporaryHome } from '../helpers/cli.js';
 
 const NO_PASSWORD = { env: { GRAPHCRED_PASSWORD: '' } };
 
-test('login at a new address takes the place of the old one with its version and its secretCommand', async () => {
+test('login at a new address replaces the old address, its version and its secretCommand', async () => {
   const [old, fresh] = [await bench(), await bench({ serverVersion: '4.1.2' })];
   const ran = path.join(fresh.home, 'ran');
   const folder = path.join(fresh.home, '.config', 'graphcred');
@@ -27,7 +27,7 @@ test('login at a new address takes the place of the old one with its version and
   expect({ ran: fs.existsSync(ran), old: old.requests() }).toEqual({ ran: false, old: [] });
 });
 
-test('the secret that login keeps is forgotten with its real alias, not with the name that login made up', async () => {
+test('a secret that login saved is deleted by its real alias, not by the name that login invented', async () => {
   const b = await bench({ serverVersion: '4.1.2' });
   const { secret } = await b.json<{ secret: string }>('secret create ci');
   expect((await b.run('login --secret-stdin', { ...NO_PASSWORD, stdin: secret })).status).toBe(0);
@@ -50,7 +50,7 @@ test('on 4.x, too, logout --revoke revokes its own tokens, and keeps and names t
   expect([(await check(own)).status, (await check(theirs)).status]).toEqual([4, 0]);
 });
 
-test('of two machines that rotate one alias at once, one changes nothing and says so', async () => {
+test('if two machines rotate one alias at once, one of them changes nothing and says so', async () => {
   const b = await bench();
   await b.run('secret create ci --save');
   const second = temporaryHome();
@@ -63,13 +63,13 @@ test('of two machines that rotate one alias at once, one changes nothing and say
   expect((await at(winner, 'token get --fresh', { GRAPHCRED_PASSWORD: '' })).status).toBe(0);
 });
 
-test('on 4.x a saved secret serves every graph', async () => {
+test('on 4.x a saved secret is used for every graph', async () => {
   const b = await bench({ serverVersion: '4.1.2', graphs: ['demo', 'other'] });
   expect((await b.run('secret create ci --save')).status).toBe(0);
   expect(await b.run('token get --graph other', NO_PASSWORD)).toMatchObject({ status: 0 });
 });
 
-test('the command of graphcred sandbox finds none of the caller’s own credentials', async () => {
+test('the command of graphcred sandbox gets none of the user’s own credentials', async () => {
   const home = temporaryHome();
   const out = path.join(home, 'environment');
   const own = {
@@ -89,7 +89,7 @@ test('the command of graphcred sandbox finds none of the caller’s own credenti
   expect(seen).not.toContain('canary');
 });
 
-test('the name of a folder gives a terminal nothing to obey, and no second line', async () => {
+test('the name of a folder is printed on one line without control characters', async () => {
   const home = temporaryHome();
   const cwd = path.join(home, 'a\u001b[31mb\nhint: run this');
   fs.mkdirSync(cwd);
@@ -121,7 +121,7 @@ test('--wait with --timeout takes no longer than both together', async () => {
   await Promise.all(['token get', 'exec -- true'].map(ends));
 });
 
-test('a rotate that is resumed while the server throttles logins forgets no value that works', async () => {
+test('a rotation that is resumed while the server throttles logins deletes no value that works', async () => {
   let clock = Date.now();
   const sandbox = await startSandbox({ serverVersion: '3.10.1', gsqlPort: 0, restPort: 0, now: () => clock });
   onTestFinished(() => sandbox.close());

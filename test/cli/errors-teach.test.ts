@@ -28,7 +28,7 @@ async function withSecret(serverVersion: string): Promise<{ at: Bench; secret: s
 describe.each(SERVERS)('on %s', (serverVersion) => {
   const is4 = serverVersion.startsWith('4');
 
-  test('an alias in the place of a graph is told apart from it', async () => {
+  test('an alias given as a graph is recognized', async () => {
     const { at } = await withSecret(serverVersion);
     const line = is4 ? 'token get' : 'secret list';
     const { code, message, hint } = await refusal(at, line, { env: { GRAPHCRED_GRAPH: 'ci' } });
@@ -38,7 +38,7 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
     expect(hint).toContain('the name of a graph, not the alias of a secret');
   });
 
-  test('an alias in the place of a secret is told apart from it', async () => {
+  test('an alias given as a secret is recognized', async () => {
     const { at } = await withSecret(serverVersion);
     const env = { ...NO_PASSWORD, GRAPHCRED_SECRET: 'ci' };
     const alias = await refusal(at, 'token get', { env });
@@ -49,14 +49,14 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
     expect(gone.hint).toBe('It may have been dropped: graphcred secret list');
   });
 
-  test('a graph in the place of an alias is no secret of that name', async () => {
+  test('a graph given as an alias is NOT_FOUND', async () => {
     const { at } = await withSecret(serverVersion);
     const { code, message, hint } = await refusal(at, 'secret drop demo');
     expect({ code, message }).toEqual({ code: 'NOT_FOUND', message: 'No such secret: demo.' });
     expect(hint).toContain('graphcred secret list');
   });
 
-  test('REST authentication that is off gives the command that turns it on', async () => {
+  test('the error for REST authentication that is off shows the command that turns it on', async () => {
     const at = await bench({ serverVersion, restAuth: 'off' });
     const { code, exitCode, hint } = await refusal(at, 'token get');
     expect({ code, exitCode }).toEqual({ code: 'REST_AUTH_DISABLED', exitCode: 8 });
@@ -66,7 +66,7 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
   });
 
   test.each(['secret list', 'api --service /gsql/v1/version'])(
-    'a token is no login for %s: exit 2 before anything is sent, and it says so',
+    'a token cannot log in for %s: exit 2 before anything is sent, with the reason',
     async (line) => {
       const { at, secret } = await withSecret(serverVersion);
       const env = { ...NO_PASSWORD, TG_API_TOKEN: secret };
@@ -80,7 +80,7 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
     },
   );
 
-  test('a secret used as a token: how to mint one from it', async () => {
+  test('the error for a secret used as a token shows how to mint a token', async () => {
     const { at, secret } = await withSecret(serverVersion);
     const env = { TG_API_TOKEN: secret };
     for (const line of ['api /echo', 'token check']) {
@@ -92,19 +92,19 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
     expect(minted).toMatchObject({ status: 0, stderr: '' });
   });
 
-  test('a workspace that sleeps: --wait 3m', async () => {
+  test('the error for a sleeping workspace names --wait 3m', async () => {
     const at = await bench({ serverVersion, faults: [{ action: 'sleeping' }] });
     const { code, exitCode, hint } = await refusal(at, 'token get');
     expect({ code, exitCode }).toEqual({ code: 'SERVER_UNAVAILABLE', exitCode: 7 });
     expect(hint).toContain('--wait 3m');
   });
 
-  test('a workspace that starts is waited for with --wait 3m', async () => {
+  test('the error for a starting workspace names --wait 3m', async () => {
     const at = await bench({ serverVersion, faults: [{ action: 'starting', times: 1 }] });
     expect(await at.run('token get --store none --wait 3m')).toMatchObject({ status: 0 });
   });
 
-  test('wrong passwords, one after the other: the server’s lock is foretold, and told where the server tells it', async () => {
+  test('repeated wrong passwords cause a warning about the server’s lock, and an error when it is in force', async () => {
     const at = await bench({ serverVersion });
     const wrong = () => refusal(at, 'secret list', { env: { GRAPHCRED_PASSWORD: 'wrong' } });
     const first = await wrong();
@@ -126,7 +126,7 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
 
 // holds: C4.4
 test.each(['3.2.0', '3.10.1'])(
-  'a secret is no login for secret commands on %s, which is said plainly',
+  'a secret cannot log in for secret commands on %s, and the error says so',
   async (serverVersion) => {
     const { at, secret } = await withSecret(serverVersion);
     const { code, message, hint } = await refusal(at, 'secret list', {
@@ -140,14 +140,14 @@ test.each(['3.2.0', '3.10.1'])(
 );
 
 // holds: C3.6
-test('a host with a port is answered with the options to use instead', async () => {
+test('the error for a host with a port names the options to use instead', async () => {
   const { status, stderr } = await cli(temporaryHome(), ['status', '--host', 'http://127.0.0.1:9000']);
   expect(status).toBe(2);
   for (const option of ['--rest-port', '--gsql-port', '--rest-url', '--gsql-url'])
     expect(stderr).toContain(option);
 });
 
-test('a bug is told by its kind alone, since its text may quote what it worked on', () => {
+test('a bug is reported only by its kind, because its text may contain a credential', () => {
   const lines: string[] = [];
   const stderr = { isTTY: false, columns: undefined, write: (text: string) => lines.push(text) };
   const report = createReport({ argv: ['status'], env: {}, stderr, stdout: stderr } as unknown as Context);
@@ -159,7 +159,7 @@ test('a bug is told by its kind alone, since its text may quote what it worked o
   expect(written).not.toContain('canary');
 });
 
-test('what waiting does not help is not called worth another try, and a hint names the flag', async () => {
+test('an error that waiting cannot solve is not retryable, and the hint names the flag', async () => {
   const asleep = await bench();
   asleep.sandbox.addFault({ action: 'suspended' });
   expect(await refusal(asleep, 'token get')).toMatchObject({ code: 'SERVER_UNAVAILABLE', retryable: false });
@@ -167,7 +167,7 @@ test('what waiting does not help is not called worth another try, and a hint nam
   expect((await refusal(limited, 'token get')).hint).toContain('(--lifetime)');
 });
 
-test('words that are near to no command get no guess', async () => {
+test('unknown words that resemble no command get no suggestion', async () => {
   const { stderr } = await cli(temporaryHome(), ['xylophone']);
   expect(stderr).not.toContain('did you mean');
   expect((await cli(temporaryHome(), ['tokne', 'get'])).stderr).toContain('did you mean token get');

@@ -11,7 +11,7 @@ function exec(env: Record<string, string>, ...argv: string[]): Running {
 }
 
 describe('the environment of the command', () => {
-  test.each(['3.10.1', '4.1.2'])('names the database of %s', async (serverVersion) => {
+  test.each(['3.10.1', '4.1.2'])('contains the address of the database on %s', async (serverVersion) => {
     const home = temporaryHome();
     const { env, sandbox } = await sandboxFor(home, { serverVersion });
     const { stdout } = await exec(env, '--', 'sh', '-c', `echo ${VARIABLES}`).ended;
@@ -19,7 +19,7 @@ describe('the environment of the command', () => {
     expect(stdout).toBe(`http://127.0.0.1|demo|${rest}|${service}\n`);
   });
 
-  test('holds no graph of another database', async () => {
+  test('contains no graph of another database', async () => {
     const home = temporaryHome();
     const { sandbox } = await sandboxFor(home, { serverVersion: '4.1.2' });
     const config = path.join(home, 'config.json');
@@ -35,7 +35,7 @@ describe('the environment of the command', () => {
     expect({ status, graph: stdout.split('|')[1] }).toEqual({ status: 0, graph: '' });
   });
 
-  test('an exec inside an exec is noticed, and has a token of its own', async () => {
+  test('of an exec inside an exec contains a token of its own', async () => {
     const { env } = await sandboxFor(temporaryHome());
     const inner = [...COMMAND, 'exec', '--store', 'none', '--', 'true'];
     const again = { ...env, GRAPHCRED_EXEC: '1', TG_API_TOKEN: 'outer' };
@@ -55,7 +55,7 @@ describe('before the command runs', () => {
     ['INPUT_REQUIRED', { GRAPHCRED_PASSWORD: '' }],
     ['CONFIG_INVALID', { GRAPHCRED_CONFIG: path.resolve('LICENSE') }],
     ['NETWORK', { GRAPHCRED_GSQL_URL: 'http://127.0.0.1:1' }],
-  ])('%s is 125, and it does not run', async (code, more) => {
+  ])('%s is exit 125, and the command is not run', async (code, more) => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
     const marker = path.join(home, 'ran');
@@ -69,7 +69,7 @@ describe('before the command runs', () => {
   });
 
   // holds: C8.5
-  test.each([['--bogus'], ['--store', 'drawer'], ['--lifetime']])('%j is 2', async (...argv) => {
+  test.each([['--bogus'], ['--store', 'drawer'], ['--lifetime']])('%j is exit 2', async (...argv) => {
     const { env } = await sandboxFor(temporaryHome());
     expect((await exec(env, ...argv, '--', 'true').ended).status).toBe(2);
   });
@@ -83,7 +83,7 @@ async function ask(restUrl: string, token: string): Promise<number> {
 describe('--revoke', () => {
   // holds: C8.3
   test.each(['3.10.1', '4.1.2'])(
-    'mints on %s for this run alone, and revokes it at the end',
+    'mints a token on %s for this run alone, and revokes it at the end',
     async (serverVersion) => {
       const home = temporaryHome();
       const { env, sandbox } = await sandboxFor(home, { serverVersion });
@@ -103,23 +103,26 @@ describe('--revoke', () => {
   test.each([
     ['1h', 3600],
     ['9', 9],
-  ])('in one second of a 4.x it gets another token than the one held for %s', async (lifetime, seconds) => {
-    const at = Date.now();
-    const { env, sandbox } = await sandboxFor(temporaryHome(), { serverVersion: '4.1.2', now: () => at });
-    const words = ['-q', '--store', 'file', '--lifetime', lifetime];
-    const held = (await start(['token', 'get', ...words], env).ended).stdout.trim();
-    const run = await start(['exec', '--revoke', ...words, '--', 'printenv', 'TG_API_TOKEN'], env).ended;
-    expect(run.status).toBe(0);
-    const token = run.stdout.trim();
-    const { iat, exp } = JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString());
-    const life = exp - iat - 5;
-    expect(life).toBeLessThan(seconds);
-    expect(life).toBeGreaterThanOrEqual(seconds * 0.9 - 1);
-    expect([await ask(sandbox.restUrl, token), await ask(sandbox.restUrl, held)]).toEqual([403, 200]);
-  });
+  ])(
+    'gets another token than the one cached for %s, even in the same second on 4.x',
+    async (lifetime, seconds) => {
+      const at = Date.now();
+      const { env, sandbox } = await sandboxFor(temporaryHome(), { serverVersion: '4.1.2', now: () => at });
+      const words = ['-q', '--store', 'file', '--lifetime', lifetime];
+      const held = (await start(['token', 'get', ...words], env).ended).stdout.trim();
+      const run = await start(['exec', '--revoke', ...words, '--', 'printenv', 'TG_API_TOKEN'], env).ended;
+      expect(run.status).toBe(0);
+      const token = run.stdout.trim();
+      const { iat, exp } = JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString());
+      const life = exp - iat - 5;
+      expect(life).toBeLessThan(seconds);
+      expect(life).toBeGreaterThanOrEqual(seconds * 0.9 - 1);
+      expect([await ask(sandbox.restUrl, token), await ask(sandbox.restUrl, held)]).toEqual([403, 200]);
+    },
+  );
 
   // holds: C8.4
-  test('a revocation that fails is 10 when the command ended with 0', async () => {
+  test('is exit 10 if the revocation fails and the command exited with 0', async () => {
     const { env, sandbox } = await sandboxFor(temporaryHome());
     sandbox.addFault({ action: 'drop-before', route: 'DELETE /requesttoken' });
     expect(await exec(env, '--revoke', '-o', 'json', '--', 'true').ended).toMatchObject({
@@ -129,7 +132,7 @@ describe('--revoke', () => {
   });
 });
 
-describe('in this process', () => {
+describe('exec', () => {
   const CANARY = 'canary-canary-canary';
   /** Runs `exec` with a command that writes its environment to a file. */
   const environmentOf = async (b: Bench, argv: string[], env: Record<string, string> = {}) => {
@@ -149,7 +152,7 @@ describe('in this process', () => {
     TG_API_TOKEN: CANARY,
   };
 
-  test('--version behind the command is the command’s own, and the command runs in the folder of the call', async () => {
+  test('--version after the command belongs to the command, which runs in the working directory', async () => {
     const b = await bench();
     const there = temporaryHome();
     const argv = ['exec', '--', 'sh', '-c', 'echo "$1" > said', 'sh', '--version'];
@@ -157,14 +160,14 @@ describe('in this process', () => {
     expect(fs.readFileSync(path.join(there, 'said'), 'utf8')).toBe('--version\n');
   });
 
-  test('-o json behind the command is the command’s own: an error of exec is told in words', async () => {
+  test('-o json after the command belongs to the command, so an error of exec is text', async () => {
     const b = await bench();
     const { status, stderr } = await b.run(['exec', '--bogus', '--', 'tool', '-o', 'json']);
     expect(status).toBe(2);
     expect(stderr).toMatch(/^graphcred: /);
   });
 
-  test('a command gets a token and none of the credentials it was made with', async () => {
+  test('the command gets a token and none of the credentials it was minted with', async () => {
     const b = await bench({ secrets: [{ alias: 'ci', value: CANARY, user: 'tigergraph', graph: 'demo' }] });
     const seen = await environmentOf(b, ['exec', '--store', 'none'], {
       ...CREDENTIALS,
@@ -174,7 +177,7 @@ describe('in this process', () => {
     expect(seen).not.toContain(CANARY);
   });
 
-  test('a command beside the sandbox gets none of the caller’s settings', async () => {
+  test('a command of graphcred sandbox gets none of the user’s settings', async () => {
     const b = await bench();
     const argv = ['sandbox', '--server-version', '3.10.1'];
     const seen = await environmentOf(b, argv, { ...CREDENTIALS, TG_HOST: 'http://far.example' });
@@ -183,7 +186,7 @@ describe('in this process', () => {
     expect(seen).not.toContain('far.example');
   });
 
-  test('with two hosts TG_HOST is that of the REST server, and TG_GS_PORT is not set', async () => {
+  test('if the two servers have different hosts, TG_HOST is that of the REST server, and TG_GS_PORT is not set', async () => {
     const b = await bench();
     const restUrl = b.sandbox.restUrl.replace('127.0.0.1', 'localhost');
     const seen = await environmentOf(b, ['exec'], { GRAPHCRED_REST_URL: restUrl, TG_GS_PORT: '' });
@@ -191,7 +194,7 @@ describe('in this process', () => {
     expect(seen).not.toMatch(/^TG_GS_PORT=./m);
   });
 
-  test('a graph left over in the environment is not passed on to a profile without one', async () => {
+  test('a graph in the environment is not passed on with a profile without a graph', async () => {
     const b = await bench({ serverVersion: '4.1.2' });
     const env = { GRAPHCRED_GRAPH: '', TG_GRAPHNAME: 'stale' };
     expect((await b.run('login -p dev', { env: { GRAPHCRED_GRAPH: '' } })).status).toBe(0);
@@ -199,7 +202,7 @@ describe('in this process', () => {
   });
 
   test.each(['3.10.1', '4.1.2'])(
-    'on %s the token of exec --revoke is useless afterwards',
+    'on %s the token of exec --revoke is no longer valid afterwards',
     async (serverVersion) => {
       const b = await bench({ serverVersion });
       const seen = await environmentOf(b, ['exec', '--revoke']);
@@ -221,7 +224,7 @@ describe('in this process', () => {
     [['/etc/passwd'], 126],
     [['sh', '-c', 'kill -TERM $$'], 143],
     [['sh', '-c', 'exit 7'], 7],
-  ])('%j is %i', async (command, status) => {
+  ])('%j is exit %i', async (command, status) => {
     const { run } = await bench();
     expect((await run(['exec', '--', ...command])).status).toBe(status);
   });

@@ -21,7 +21,7 @@ function fields({ sandbox }: Bench): Record<string, string> {
 }
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('TG_* on %s', (serverVersion) => {
-  test('say where, who and with what', async () => {
+  test('give the address, the user and the credential', async () => {
     const b = await bench({ serverVersion });
     const env = fields(b);
     const run = (line: string, more: Record<string, string> = {}) =>
@@ -39,7 +39,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('TG_* on %s', (serverVersion) => {
   });
 });
 
-test('TG_CERT_PATH names the authority', async () => {
+test('TG_CERT_PATH names the CA', async () => {
   const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
     extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
   });
@@ -51,7 +51,7 @@ test('TG_CERT_PATH names the authority', async () => {
   expect((await cli(b.home, ['token', 'get'], { env: { ...env, TG_CERT_PATH: file } })).status).toBe(0);
 });
 
-test('the profile that login proved works without its flags: authority and lifetimes are in it', async () => {
+test('the profile that login wrote works without the flags: it has the CA and the lifetime', async () => {
   const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
     extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
   });
@@ -74,7 +74,7 @@ test('the profile that login proved works without its flags: authority and lifet
   expect(prod()).toEqual(before);
 });
 
-describe('a credential beside TG_HOST', () => {
+describe('a credential set together with TG_HOST', () => {
   const ways: [string, (away: Bench['sandbox']) => [string[], Record<string, string>]][] = [
     ['--gsql-port', ({ gsqlUrl }) => [['--gsql-port', portIn(gsqlUrl)], {}]],
     ['--rest-port', ({ restUrl }) => [['--rest-port', portIn(restUrl)], {}]],
@@ -87,7 +87,7 @@ describe('a credential beside TG_HOST', () => {
   ];
   const commands = ['token get', 'secret list', 'secret create x', 'status', 'api /echo', 'exec'];
 
-  test.each(ways)('does not follow %s', async (_, lead) => {
+  test.each(ways)('is not sent to %s', async (_, lead) => {
     const b = await bench();
     const away = await bench();
     const [argv, more] = lead(away.sandbox);
@@ -111,7 +111,7 @@ describe('a credential beside TG_HOST', () => {
     expect([...b.requests(), ...away.requests()]).toEqual([]);
   });
 
-  test.each(['api /echo', 'token check'])('nor does the token, at %s', async (line) => {
+  test.each(['api /echo', 'token check'])('is not sent as a token to %s', async (line) => {
     const b = await bench();
     const away = await bench();
     const own = {
@@ -132,7 +132,7 @@ describe('a credential beside TG_HOST', () => {
     expect([...b.requests(), ...away.requests()]).toEqual([]);
   });
 
-  test('goes where the same place is said in other words', async () => {
+  test('is sent if the flags give the same address', async () => {
     const b = await bench();
     const { restUrl, gsqlUrl } = b.sandbox;
     const same = {
@@ -147,7 +147,7 @@ describe('a credential beside TG_HOST', () => {
     expect((await cli(b.home, ['token', 'get', ...ports], { env })).status).toBe(5);
   });
 
-  test('stays when a nearer credential goes to the other host', async () => {
+  test('is not sent if a credential of higher priority goes to the other host', async () => {
     const b = await bench();
     const away = await bench();
     const { restUrl, gsqlUrl } = away.sandbox;
@@ -161,7 +161,7 @@ describe('a credential beside TG_HOST', () => {
     expect(given.status).toBe(0);
   });
 
-  test('is not sent where a file nobody vouched for says', async () => {
+  test('is not sent to an address in an untrusted file', async () => {
     const b = await bench();
     const { restUrl, gsqlUrl } = b.sandbox;
     const cwd = path.join(b.home, 'cloned');
@@ -176,7 +176,7 @@ describe('a credential beside TG_HOST', () => {
   });
 });
 
-test('with a profile typed, TG_API_TOKEN does not count, and so it is not blamed for a missing credential', async () => {
+test('TG_API_TOKEN is ignored if a profile is chosen, and is not named as the reason for a missing credential', async () => {
   const b = await bench();
   expect((await b.run('login -p dev')).status).toBe(0);
   const env = { TG_API_TOKEN: 'canarycanarycanarycanarycanary12', TG_HOST: 'http://elsewhere.example' };

@@ -47,7 +47,7 @@ async function machine(redis: Pick<RedisServer, 'url'>, more: Record<string, str
 
 describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
   // holds: C11.9
-  it('finds a server that is as it should be, and leaves nothing there', async () => {
+  it('passes every check for a server without problems, and leaves nothing there', async () => {
     const redis = await startRedis({ users: ['user default off', MINTER] });
     const login = { GRAPHCRED_REDIS_USERNAME: 'minter', GRAPHCRED_REDIS_PASSWORD: 'minting' };
     const { examine, run } = await machine(redis, login);
@@ -63,7 +63,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     expect((await redis.cli('KEYS', '*:t:*')).split('\n')).toHaveLength(1);
   });
 
-  it('says that a reader reads, and what it may not ask', async () => {
+  it('reports that a reader can only read, and what it may not ask', async () => {
     const redis = await startRedis({ users: ['user default off', READER] });
     const { examine } = await machine(redis, {
       GRAPHCRED_REDIS_USERNAME: 'reader',
@@ -78,7 +78,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     ['without the right to read', { GRAPHCRED_REDIS_USERNAME: 'nobody', GRAPHCRED_REDIS_PASSWORD: 'no' }],
     ['with a wrong password', { GRAPHCRED_REDIS_USERNAME: 'nobody', GRAPHCRED_REDIS_PASSWORD: 'hunter22' }],
     ['without a login', {}],
-  ])('fails the rights of a user %s', async (_what, login) => {
+  ])('fails the check of the rights for a user %s', async (_what, login) => {
     const redis = await startRedis({ users: ['user default off', 'user nobody on >no ~none:* -@all +ping'] });
     const { found, status } = await (await machine(redis, login)).examine();
     expect(status).toBe(6);
@@ -86,7 +86,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     expect(JSON.stringify(found)).not.toContain('hunter22');
   });
 
-  it('fails a replica', async () => {
+  it('fails for a replica', async () => {
     const master = await startRedis();
     const redis = await startRedis({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
     const { found, status } = await (await machine(redis)).examine();
@@ -95,7 +95,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     expect(found['store-rights']).toMatchObject({ verdict: 'skipped' });
   });
 
-  it('warns of a clock that is off', async () => {
+  it('warns if the clock is wrong', async () => {
     const { examine } = await machine(await startRedis());
     const { found } = await examine(() => Date.now() - 3_600_000);
     expect(found['store-clock']).toMatchObject({
@@ -107,14 +107,14 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
   it.each([
     ['absent', ''],
     ['short', 'short'],
-  ])('fails a store key that is %s', async (_what, key) => {
+  ])('fails for a store key that is %s', async (_what, key) => {
     const { examine } = await machine(await startRedis(), { GRAPHCRED_STORE_KEY: key });
     const { found, status } = await examine();
     expect(status).toBe(6);
     expect(found['store-key']).toMatchObject({ verdict: 'fail' });
   });
 
-  it('warns of tokens that the store key does not open', async () => {
+  it('warns of tokens that the store key cannot decrypt', async () => {
     const redis = await startRedis();
     const { examine, run } = await machine(redis);
     await run('token get');
@@ -126,7 +126,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     });
   });
 
-  it('fails TLS whose certificate is not trusted, and passes it with the CA', async () => {
+  it('fails if the certificate is not trusted, and passes with the CA', async () => {
     const { ca, cert, key } = await privateCa();
     const redis = await startRedis({ tls: { ca, cert, key } });
     const plain = await machine(redis);
@@ -142,7 +142,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     });
   });
 
-  it('skips what a server that is away cannot be asked', async () => {
+  it('skips the other checks if the server does not answer', async () => {
     const redis = await startRedis();
     const { examine } = await machine(redis);
     await redis.kill();
@@ -151,7 +151,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     expect(found.store).toMatchObject({ verdict: 'fail' });
   });
 
-  it('has no such checks with another store', async () => {
+  it('makes no such checks with another store', async () => {
     const { examine } = await machine({ url: '' }, { GRAPHCRED_STORE: 'file' });
     expect(Object.keys((await examine()).found).filter((id) => id.startsWith('store'))).toEqual(['store']);
   });
@@ -159,7 +159,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
 
 describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
   // holds: C11.9
-  it('status says where the tokens are shared, and shows no password', async () => {
+  it('are shown by status, without a password', async () => {
     const redis = await startRedis({ args: ['--requirepass', 'hunter22'] });
     const { run } = await machine({ url: redis.url.replace('//', '//:hunter22@') });
     await run('token get');
@@ -182,7 +182,7 @@ describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
     },
   );
 
-  it('come from a profile, are shown with their source, and not from a file that nobody vouched for', async () => {
+  it('are read from a profile, but not from an untrusted file, and are shown with their source', async () => {
     const redis = await startRedis();
     const { run, home } = await machine({ url: '' }, { GRAPHCRED_STORE: '', GRAPHCRED_PROFILE: 'ci' });
     const text = JSON.stringify({ profiles: { ci: { store: 'redis', redis: { url: redis.url } } } });
@@ -216,7 +216,7 @@ describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
     [0o620, 'redis://:hunter22@127.0.0.1:1', 5, 'holds a credential, and other users can write to it'],
     [0o640, 'redis://job@127.0.0.1:1', 0, ''],
   ])(
-    'a password in the URL of a config file of mode %o is a credential: %s',
+    'a password in the URL of a config file of mode %o counts as a credential: %s',
     async (mode, url, exit, text) => {
       const { run, home } = await machine({ url: '' }, { GRAPHCRED_STORE: '' });
       const file = path.join(home, 'config.json');
@@ -232,7 +232,7 @@ describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
   );
 
   // holds: C11.7
-  it('warns of a server on another machine that is reached without encryption', async () => {
+  it('cause a warning if a server on another machine is reached without encryption', async () => {
     const redis = await startRedis({ args: ['--protected-mode', 'no'] });
     // On Linux this address leads to this machine, but graphcred does not treat it as a loopback address.
     const { examine, run } = await machine({ url: redis.url.replace('127.0.0.1', '0.0.0.0') });
@@ -244,7 +244,7 @@ describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
 
   // holds: C11.8
   it.each(['secret create other --save', 'secret rotate ci', 'login --save-password', 'login --store redis'])(
-    'never keep a secret or a password there: %s',
+    'never store a secret or a password: %s',
     async (line) => {
       const redis = await startRedis();
       const { run } = await machine(redis);

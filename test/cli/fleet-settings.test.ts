@@ -26,7 +26,7 @@ async function fleet(more: Record<string, string> = {}) {
 }
 
 describe('a fleet', () => {
-  it('refuses to keep a login on a Redis server before anything is asked or written', async () => {
+  it('refuses to store a login on a Redis server before anything is asked or written', async () => {
     const { run, requests } = await fleet();
     requests();
     const result = await run('login --store redis');
@@ -42,7 +42,7 @@ describe('a fleet', () => {
     [{ GRAPHCRED_STORE_KEY: 'short' }, 6, 'not 32 bytes'],
     [{ GRAPHCRED_REDIS_CA: 'absent.pem' }, 2, 'cannot be read'],
     [{ GRAPHCRED_REDIS_PASSWORD_FILE: 'absent' }, 2, 'named by GRAPHCRED_REDIS_PASSWORD_FILE'],
-  ])('says what is missing: %j', async (more, status, text) => {
+  ])('names the missing setting: %j', async (more, status, text) => {
     const { run, mints } = await fleet(more as Record<string, string>);
     const result = await run('token get');
     expect(result).toMatchObject({ status, stdout: '', stderr: expect.stringContaining(text) });
@@ -50,7 +50,7 @@ describe('a fleet', () => {
     expect(mints()).toBe(0);
   });
 
-  it('never takes a secret', async () => {
+  it('never stores a secret', async () => {
     const { run, requests } = await fleet();
     const result = await run('secret create ci --save');
     expect(result).toMatchObject({ status: 2, stdout: '' });
@@ -59,7 +59,7 @@ describe('a fleet', () => {
   });
 
   // holds: C11.4
-  it('ends with exit 6 when the flag insists on a Redis server that is away', async () => {
+  it('exits 6 if the flag requires a Redis server that does not answer', async () => {
     const { run, mints } = await fleet();
     expect(await run('token get --store redis')).toMatchObject({
       status: 6,
@@ -69,7 +69,7 @@ describe('a fleet', () => {
     expect(mints()).toBe(0);
   });
 
-  it('mints at most once on a machine whose Redis server keeps nothing and grants every turn', async () => {
+  it('mints one token at a time on a machine whose Redis server stores nothing and grants every turn', async () => {
     const hostile = await startHostileRedis(([name = '', ...args]) => {
       if (name === 'MGET') return array(...args.map(() => bulk(null)));
       if (name === 'GET') return bulk(null);
@@ -82,7 +82,7 @@ describe('a fleet', () => {
     expect(mints()).toBe(1);
   });
 
-  it('waits for an absent Redis server no longer than --timeout allows', async () => {
+  it('waits no longer than --timeout for a Redis server that does not answer', async () => {
     const hostile = await startHostileRedis(() => '');
     const { run } = await fleet({ GRAPHCRED_REDIS_URL: hostile.url, GRAPHCRED_TIMEOUT: '1' });
     const startedAt = process.hrtime.bigint();
@@ -92,7 +92,7 @@ describe('a fleet', () => {
     expect(Number(process.hrtime.bigint() - startedAt) / 1e9).toBeLessThan(3);
   });
 
-  it('sends the password of a config file to the Redis server of that file alone', async () => {
+  it('sends the password in a config file only to the Redis server in that file', async () => {
     const away = await startHostileRedis(() => '-NOAUTH no\r\n');
     const own = await startHostileRedis(() => '-NOAUTH no\r\n');
     const { run, home } = await fleet({ GRAPHCRED_REDIS_URL: '' });
@@ -111,12 +111,12 @@ describe('a fleet', () => {
     expect(own.commands).toContain('AUTH');
   });
 
-  it('keeps its settings from the programs that graphcred starts', () => {
+  it('does not pass its settings on to the programs that graphcred starts', () => {
     const env = { GRAPHCRED_REDIS_URL: 'a', GRAPHCRED_REDIS_PASSWORD: 'b', GRAPHCRED_HOST: 'c' };
     expect(withoutCredentials(env)).toEqual({ GRAPHCRED_HOST: 'c' });
   });
 
-  it('keeps a credential from them however its variable is spelt, for on Windows that is the same variable', () => {
+  it('does not pass on a credential in whatever case its variable is written, because Windows ignores case', () => {
     const env = { Graphcred_Password: 'a', graphcred_store_key: 'b', tg_secret: 'c', Path: 'd' };
     expect(withoutCredentials(env)).toEqual({ Path: 'd' });
   });

@@ -15,7 +15,7 @@ test.each(['token', 'secret', 'config'])('help %s lists its commands', async (na
 });
 
 test.each([['bogus'], ['token', 'bogus'], ['hunter2'], ['toString']])(
-  'help %j is exit 2, names the topics, and repeats nothing',
+  'help %j is exit 2, and the error names the topics and does not repeat the word',
   async (...words) => {
     const { status, stdout, stderr } = await cli(temporaryHome(), ['help', ...words]);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
@@ -29,7 +29,7 @@ test('help environment names CI', async () => {
   expect(stdout).toMatch(/nothing kept, nothing asked .*\bCI\b/);
 });
 
-test('scripts/docs.mjs writes the pages that are in docs/', () => {
+test('scripts/docs.mjs writes exactly the pages that are in docs/', () => {
   const folder = temporaryHome();
   execFileSync(process.execPath, ['scripts/docs.mjs', folder], { stdio: 'pipe' });
   const pages = fs.readdirSync(folder, { recursive: true, withFileTypes: true });
@@ -63,7 +63,7 @@ const READERS = [
 const missing = (program: string) =>
   spawnSync(program, ['-h']).error && `${program} is not installed, so it does not read the manual page`;
 
-test.for(READERS)('the manual page gives %s nothing to complain about', ([program, ...args], { skip }) => {
+test.for(READERS)('%s prints no warning about the manual page', ([program, ...args], { skip }) => {
   const problem = missing(program);
   skip(problem !== undefined, problem);
   const { status, stdout, stderr } = spawnSync(program, args, {
@@ -74,7 +74,7 @@ test.for(READERS)('the manual page gives %s nothing to complain about', ([progra
   expect({ program, status, complaints }).toEqual({ program, status: 0, complaints: '' });
 });
 
-test('what the manual page shows can be typed as it stands', ({ skip }) => {
+test('the commands in the manual page can be typed as they are shown', ({ skip }) => {
   const problem = missing('groff');
   skip(problem !== undefined, problem);
   const shown = execFileSync('groff', ['-man', '-Tutf8', '-rLL=200n', '-P-cbou', PAGE], {

@@ -4,7 +4,7 @@ import { COMMANDS, GROUPS } from '../../src/cli/args/catalogue.js';
 import { TOPICS, topicPage } from '../../src/cli/args/help-topics.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 
-test.each(Object.keys(TOPICS))('docs/%s.md says what the program does', async (name) => {
+test.each(Object.keys(TOPICS))('docs/%s.md is what the program prints', async (name) => {
   // The page is written again with GRAPHCRED_WRITE_DOCS=1 npx vitest run test/cli/help.test.ts
   const file = `docs/${name}.md`;
   if (process.env.GRAPHCRED_WRITE_DOCS) fs.writeFileSync(file, topicPage(name));
@@ -15,7 +15,7 @@ test.each(Object.keys(TOPICS))('docs/%s.md says what the program does', async (n
 });
 
 test.each(COMMANDS.map(({ path }) => path))(
-  'help for %s comes three ways: what it does first, examples last',
+  'help for %s can be called in three ways, and begins with a summary and ends with examples',
   async (path) => {
     const home = temporaryHome();
     const words = path.split(' ');
@@ -38,21 +38,21 @@ test.each(Object.keys(GROUPS))('help for the group %s shows each of its commands
     expect(stdout).toContain(`graphcred ${path}`);
 });
 
-test('graphcred alone prints the help', async () => {
+test('graphcred without arguments prints the help', async () => {
   const home = temporaryHome();
   const help = await cli(home, ['--help']);
   expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining('First steps:'), stderr: '' });
   for (const line of [[], ['help'], ['help', 'help'], ['-h']]) expect(await cli(home, line)).toEqual(help);
 });
 
-test.each(COMMANDS.map(({ path }) => path))('the help for %s fits a screen of 40 lines', async (path) => {
+test.each(COMMANDS.map(({ path }) => path))('the help for %s fits on a screen of 40 lines', async (path) => {
   const { stdout } = await cli(temporaryHome(), [...path.split(' '), '--help']);
   expect(stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(40);
   expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
 });
 
 test.each(['completion', 'config path', 'profile use'])(
-  '%s uses no server, and its help lists none',
+  '%s uses no server, and its help lists no option for one',
   async (path) => {
     const { stdout } = await cli(temporaryHome(), [...path.split(' '), '--help']);
     expect(stdout).not.toContain('--host');
@@ -77,12 +77,12 @@ test.each([
   ['--frob', 'status'],
   ['-p', 'dev', 'completion', 'bash'],
   ['-q', '-v'],
-])('what stands before no command that takes it is USAGE: %j', async (...argv) => {
+])('options before an unknown command are USAGE: %j', async (...argv) => {
   const { status, stdout } = await cli(temporaryHome(), argv);
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
 });
 
-test('a credential behind an option that stands first is refused all the same', async () => {
+test('a credential after an option in first position is still refused', async () => {
   const argv = ['-p', 'dev', 'token', 'get', '--password=hunter2'];
   const { status, stderr } = await cli(temporaryHome(), argv);
   expect(status).toBe(2);
@@ -105,13 +105,13 @@ test.each([
   expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining(`Usage: graphcred ${long}`) });
 });
 
-test('--json hints at -o json', async () => {
+test('the error for --json names -o json', async () => {
   const { status, stderr } = await cli(temporaryHome(), ['status', '--json']);
   expect(status).toBe(2);
   expect(stderr).toContain('hint: for JSON: -o json');
 });
 
-test('every example is a command line that graphcred understands', () => {
+test('every example is a valid command line', () => {
   const lines = COMMANDS.flatMap(({ path, examples }) => examples.map((line) => ({ path, line })));
   for (const { path, line } of lines) {
     const [, words = ''] = /graphcred ([^)'|]*)/.exec(line.replace(/'(\/[^']*)'/, '$1')) ?? [];
@@ -124,7 +124,7 @@ test('every example is a command line that graphcred understands', () => {
   }
 });
 
-test('options of the command alone are explained, those of all commands named', async () => {
+test('the help explains the command’s own options and names the shared ones', async () => {
   const { stdout } = await cli(temporaryHome(), ['token', 'get', '--help']);
   const places = ['Options:', '--min-ttl', 'graphcred help settings', '--host', '--store', 'Examples:'];
   expect(places.map((text) => stdout.indexOf(text))).toEqual(
@@ -154,14 +154,14 @@ test.each([
   ['SECRET', 'secret'],
   ['help tokn', 'token'],
   ['help secret lst', 'secret list'],
-])('%s: did you mean %s', async (line, meant) => {
+])('the error for %s suggests %s', async (line, meant) => {
   const { status, stderr } = await cli(temporaryHome(), line.split(' '));
   expect(status).toBe(2);
   expect(stderr).toContain(`hint: did you mean ${meant}? `);
 });
 
 test.each(['frobnicate', 'x y', 'secret crtea', 'toString', '__proto__', 'token'])(
-  '%s is like nothing, so nothing is guessed',
+  '%s resembles no command, so nothing is suggested',
   async (line) => {
     const { status, stderr } = await cli(temporaryHome(), line.split(' '));
     expect(status).toBe(2);
@@ -177,7 +177,7 @@ test.each([
   [['token', 'get', 'hunter2'], 'There are more words than this command takes.'],
   [['token', 'get', '--store', 'hunter2'], '--store does not take this value.'],
   [['secret', 'drop'], 'The alias is missing.'],
-])('%j is one clear line and a hint, exit 2, and repeats no value', async (argv, message) => {
+])('%j is one line and a hint, exit 2, and repeats no value', async (argv, message) => {
   const { status, stdout, stderr } = await cli(temporaryHome(), argv);
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
   expect(stderr.split('\n')).toEqual([`graphcred: ${message}`, expect.stringMatching(/^hint: /), '']);

@@ -139,27 +139,30 @@ describe.each(['3.10.1', '4.1.2'])('%s', (version) => {
     ['talks', () => [200, EVIL]],
   ];
 
-  test.each(servers)('nothing a server that %s says is obeyed by a terminal', async (_name, answer) => {
-    const { env } = await server(answer);
-    const home = temporaryHome();
-    const obeyed: string[] = [];
-    for (const line of LINES)
-      for (const more of [['-v'], ['-v', '-o', 'json']]) {
-        const options: RunOptions = { env, terminal: true };
-        const { stdout, stderr } = await cli(home, [...line.split(' '), ...more], options);
-        for (const [name, text] of Object.entries({ stdout, stderr }))
-          if (OBEYED.test(text.replace(/\t/g, ' ')))
-            obeyed.push(`${line} ${more.join(' ')}: ${name}: ${JSON.stringify(text)}`);
-        // Without a terminal the lines are the same, except for `api`, which prints the answer unchanged.
-        if (line.startsWith('api')) continue;
-        const piped = await cli(home, [...line.split(' '), ...more], { env });
-        if (OBEYED.test(piped.stdout + piped.stderr)) obeyed.push(`${line} ${more.join(' ')}, piped`);
-      }
-    expect(obeyed).toEqual([]);
-  });
+  test.each(servers)(
+    'no control character of a server that %s reaches the terminal',
+    async (_name, answer) => {
+      const { env } = await server(answer);
+      const home = temporaryHome();
+      const obeyed: string[] = [];
+      for (const line of LINES)
+        for (const more of [['-v'], ['-v', '-o', 'json']]) {
+          const options: RunOptions = { env, terminal: true };
+          const { stdout, stderr } = await cli(home, [...line.split(' '), ...more], options);
+          for (const [name, text] of Object.entries({ stdout, stderr }))
+            if (OBEYED.test(text.replace(/\t/g, ' ')))
+              obeyed.push(`${line} ${more.join(' ')}: ${name}: ${JSON.stringify(text)}`);
+          // Without a terminal the lines are the same, except for `api`, which prints the answer unchanged.
+          if (line.startsWith('api')) continue;
+          const piped = await cli(home, [...line.split(' '), ...more], { env });
+          if (OBEYED.test(piped.stdout + piped.stderr)) obeyed.push(`${line} ${more.join(' ')}, piped`);
+        }
+      expect(obeyed).toEqual([]);
+    },
+  );
 });
 
-describe('answers that are no answers', () => {
+describe('an answer that is not valid', () => {
   const answers: [string, Answer | 'drip', exit: number, code: string][] = [
     ['a web page', [200, '<!doctype html><html>Hello</html>'], 8, 'BAD_RESPONSE'],
     ['half an object', [200, '{"error":false,"token":"abc'], 8, 'BAD_RESPONSE'],
@@ -208,7 +211,7 @@ describe('answers that are no answers', () => {
     await Promise.all(['3.2.0', '3.10.1', '4.1.2'].map(play));
   });
 
-  test('error "false" is a yes', async () => {
+  test('error "false" means success', async () => {
     const { env } = await server(() => [200, '{"error":"false","token":"abcdefgh"}']);
     const argv = ['token', 'get', '--secret-stdin', '--server-version', '3.10.1'];
     expect(await cli(temporaryHome(), argv, { env, stdin: VALUE })).toMatchObject({

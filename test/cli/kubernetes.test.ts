@@ -4,7 +4,7 @@ import { bench, cli, temporaryHome } from '../helpers/cli.js';
 
 describe('token get -o k8s-secret', () => {
   // holds: C6.9
-  it('prints a Secret that Kubernetes takes, with both ends of the token’s life', async () => {
+  it('prints a Secret that Kubernetes accepts, with the token’s times of issue and expiry', async () => {
     const { env } = await bench({ serverVersion: '3.10.1' });
     const home = temporaryHome();
     const run = (line: string) => cli(home, line.split(' '), { env: { ...env, GRAPHCRED_STORE: 'file' } });

@@ -11,7 +11,7 @@ const AsyncFunction = (async () => {}).constructor as new (
 ) => (...values: unknown[]) => Promise<void>;
 
 describe.each(['3.10.1', '4.1.2'])('on a server of version %s', (serverVersion) => {
-  test('the examples of the library page run in order, and do what they say', async () => {
+  test('the examples of the library page run in order, and return what the page says', async () => {
     const sandbox = await startSandbox({ serverVersion, gsqlPort: 0, restPort: 0, graphs: ['social'] });
     onTestFinished(() => sandbox.close());
     const { restUrl, gsqlUrl, username, password } = sandbox;
@@ -33,7 +33,7 @@ describe.each(['3.10.1', '4.1.2'])('on a server of version %s', (serverVersion) 
   });
 
   // holds: C9.3
-  test('getToken answers three elements on 3.x and two on 4.x, as the page says', async () => {
+  test('getToken returns three elements on 3.x and two on 4.x, as the page says', async () => {
     const sandbox = await startSandbox({ serverVersion, gsqlPort: 0, restPort: 0 });
     onTestFinished(() => sandbox.close());
     const { restUrl, gsqlUrl, username, password, graph } = sandbox;
@@ -47,7 +47,7 @@ describe.each(['3.10.1', '4.1.2'])('on a server of version %s', (serverVersion) 
 });
 
 // holds: C9.4
-test('a refusal of an example is the GraphException that the page describes', async () => {
+test('the error of an example is the GraphException that the page describes', async () => {
   const connection = new GraphConnection({
     host: 'http://127.0.0.1',
     gsqlPort: 1,
@@ -59,6 +59,6 @@ test('a refusal of an example is the GraphException that the page describes', as
   expect(error).toMatchObject({ code: 'NETWORK' });
 });
 
-test('each block that is said to be run here was run', () => {
+test('this file runs every block that it lists', () => {
   expect(unused(RUN_BY['test/cli/library-page.test.ts'])).toEqual([]);
 });

@@ -14,7 +14,7 @@ const put = (home: string, name: string, text: string) => {
   fs.writeFileSync(path.join(path.dirname(configOf(home)), name), text, { mode: 0o600 });
 };
 
-test('logins at the same moment lose no profile', async () => {
+test('logins at the same time lose no profile', async () => {
   const { run, home } = await bench();
   put(home, 'config.json', '{}');
   // This lock stands for another login that has read the file and is about to write it.
@@ -31,14 +31,14 @@ test('logins at the same moment lose no profile', async () => {
   expect(names().filter((name) => /\.(lock|tmp)/.test(name))).toEqual([]);
 });
 
-test('a stale temporary file of a process with the same number, as in a container, does not stop a login', async () => {
+test('a stale temporary file of a process with the same id, as in a container, does not prevent a login', async () => {
   const { run, home } = await bench();
   put(home, `config.json.${process.pid}.tmp`, '{"prof');
   expect(await run('login -p ci')).toMatchObject({ status: 0 });
   expect(profilesOf(home)).toEqual(['ci']);
 });
 
-test.each(['null', '', '\ufeff{}'])('a config.json that holds %j is one without settings', async (text) => {
+test.each(['null', '', '\ufeff{}'])('a config.json that holds %j counts as empty', async (text) => {
   const { run, home } = await bench();
   put(home, 'config.json', text);
   expect((await run('status --offline')).status).toBe(3);
@@ -55,7 +55,7 @@ test.each(['[]', '7', '{"profiles":null}'])('a config.json that holds %s is CONF
   expect(fs.readFileSync(configOf(home), 'utf8')).toBe(text);
 });
 
-test('on Windows a file that another program has open for a moment is replaced at a later attempt', async () => {
+test('on Windows a file that another program has open for a moment is replaced in a later attempt', async () => {
   const { run, home } = await bench();
   const [rename, platform] = [fs.renameSync, process.platform];
   let refused = 0;

@@ -33,7 +33,7 @@ test.each(['3.10.1', '4.1.2'])(
   },
 );
 
-test('without --save-password nothing is kept, and the note says how to keep it', async () => {
+test('without --save-password no password is stored, and a note says how to store it', async () => {
   const { run } = await bench();
   const { status, stderr } = await run('login -p dev');
   expect(status).toBe(0);
@@ -50,7 +50,7 @@ test('--save-password without a persistent store is USAGE before the password is
   expect(sandbox.requests.filter(({ login }) => login !== 'none')).toEqual([]);
 });
 
-test('a secret given to login is saved, chosen by the profile, and used for a first token', async () => {
+test('a secret given to login is saved, named in the profile, and used for a first token', async () => {
   const { run, home, json } = await bench();
   const secret = (await run('secret create mine')).stdout.trim();
   const login = await run('login -p dev --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
@@ -80,7 +80,7 @@ test('proving the graph on 4.x leaves no generated secret behind', async () => {
 });
 
 test.each(['two words', '-x', '..', 'a'.repeat(65)])(
-  'profile name %j is USAGE before anybody is contacted',
+  'profile name %j is USAGE before anything is sent',
   async (name) => {
     const { run, requests } = await bench();
     const { status } = await run(['login', `--profile=${name}`]);
@@ -89,14 +89,14 @@ test.each(['two words', '-x', '..', 'a'.repeat(65)])(
   },
 );
 
-test('a word too many hints at -p', async () => {
+test('the error for an extra word names -p', async () => {
   const { run } = await bench();
   const { status, stderr } = await run('login prod');
   expect(status).toBe(2);
   expect(stderr).toContain('graphcred login -p NAME');
 });
 
-test('of a secret in a variable login gets no token, for the next command mints by itself', async () => {
+test('login mints no token from a secret in a variable, because the next command can mint it', async () => {
   const { run, json } = await bench();
   const secret = (await run('secret create mine')).stdout.trim();
   const env = { GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET: secret };
@@ -104,7 +104,7 @@ test('of a secret in a variable login gets no token, for the next command mints 
   expect(await json('token list')).toMatchObject({ tokens: [] });
 });
 
-test('a secret that another REST server’s login saved does not become the profile’s', async () => {
+test('a secret that was saved for another REST server does not become the profile’s', async () => {
   const { run, home } = await bench();
   await run('secret create mine --save');
   const elsewhere = { env: { GRAPHCRED_REST_URL: 'http://127.0.0.1:1' } };
@@ -122,7 +122,7 @@ test('--save-password with a store that cannot be used writes no profile', async
   expect(fs.existsSync(path.join(home, '.config/graphcred/config.json'))).toBe(false);
 });
 
-test('a generated secret is dropped again only if nobody else’s can be meant', async () => {
+test('a generated secret is dropped again only if it cannot be anybody else’s', async () => {
   const listed = (...aliases: string[]) => aliases.map((alias) => ({ alias, masked: '****' }));
   for (const [now, dropped] of [
     [['AUTO_GENERATED_ALIAS_old', 'AUTO_GENERATED_ALIAS_new', 'theirs'], ['AUTO_GENERATED_ALIAS_new']],
@@ -145,7 +145,7 @@ test('a generated secret is dropped again only if nobody else’s can be meant',
   }
 });
 
-test('a given secret takes its name from the server only where one listed mask fits', async () => {
+test('a given secret gets the server’s alias only if exactly one listed mask matches', async () => {
   const secrets = ['one', 'two'].map((alias) => ({
     alias,
     value: `k3v${alias}q2m8x1c7b5n4l6h0g3f2d8s9a1p4`,

@@ -15,7 +15,7 @@ interface TokenDocument {
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion) => {
   // holds: C2.5, C2.6
-  test('a secret is shown once, listed masked, and dropped', async () => {
+  test('a secret is shown once, listed with a mask, and dropped', async () => {
     const { run, json } = await bench({ serverVersion });
     const created = await json<{ alias: string; secret: string }>('secret create ci');
     expect(created).toEqual({
@@ -45,7 +45,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     expect(await json('secret list')).toEqual({ schemaVersion: 1, secrets: [] });
   });
 
-  test('text output of secret create is the bare value, and an alias is made up when none is given', async () => {
+  test('secret create prints the bare value, and generates an alias if none is given', async () => {
     const { run, json } = await bench({ serverVersion });
     const { status, stdout } = await run('secret create');
     expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
@@ -54,7 +54,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
   });
 
   // holds: C2.14
-  test('a token is minted once, found again without a request, and fresh when asked', async () => {
+  test('a token is minted once, found again without a request, and replaced with --fresh', async () => {
     const { json, run, requests } = await bench({ serverVersion });
     const minted = await json<TokenDocument>('token get --lifetime 1h');
     expect(minted).toEqual({
@@ -83,7 +83,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
   });
 
   // holds: C2.14
-  test('too little life left means a new token', async () => {
+  test('a token with too little life left is replaced', async () => {
     const { json } = await bench({ serverVersion });
     await json('token get --lifetime 5m');
     expect((await json<TokenDocument>('token get --lifetime 5m --min-ttl 4m')).source).toBe('store');
@@ -91,7 +91,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
   });
 
   // holds: C2.16, C2.17
-  test('delete tells the server first and forgets the entry; nothing held is exit 3 without a request', async () => {
+  test('token delete deletes on the server and then in the store, and is exit 3 without a request if none is cached', async () => {
     const { json, run, requests } = await bench({ serverVersion });
     await run('token get');
     expect(await json('token delete')).toEqual({ schemaVersion: 1, deleted: 1, missing: 0 });
@@ -103,7 +103,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
   });
 
   // holds: C2.17
-  test('while the server cannot be reached, a held token is kept', async () => {
+  test('a cached token stays stored while the server cannot be reached', async () => {
     const { json, run, sandbox } = await bench({ serverVersion });
     await run('token get');
     await sandbox.close();
@@ -112,7 +112,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
   });
 
   // holds: C2.8
-  test('drop does all it can: 10 when some were missing, 3 when all were, 0 when forgiven', async () => {
+  test('secret drop drops what it can: exit 10 if some aliases were unknown, 3 if all were, 0 with --ignore-missing', async () => {
     const { run } = await bench({ serverVersion });
     await run('secret create one');
     expect(await run('secret drop one none -o json')).toMatchObject({
@@ -123,7 +123,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     expect((await run('secret drop none --ignore-missing')).status).toBe(0);
   });
 
-  test('a generic user may not create secrets', async () => {
+  test('a user without privileges may not create secrets', async () => {
     const users = [{ name: 'rita', password: 'pw', role: 'reader' as const }];
     const { run } = await bench({ serverVersion, users });
     const { status, stdout, stderr } = await run('secret create ci -o json', {
@@ -150,7 +150,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
   });
 
   // holds: C7.3
-  test('REST authentication off is exit 8 and says how to turn it on', async () => {
+  test('REST authentication that is off is exit 8, and the error says how to turn it on', async () => {
     const { run } = await bench({ serverVersion, restAuth: 'off' });
     const { status, stdout, stderr } = await run('token get -o json');
     expect({ status, stdout }).toEqual({ status: 8, stdout: '' });
@@ -161,7 +161,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     });
   });
 
-  test('REST authentication turned off later: delete is exit 8 and keeps the token, status says off', async () => {
+  test('if REST authentication is turned off later, token delete is exit 8 and keeps the token, and status says off', async () => {
     const before = await bench({ serverVersion });
     const { expiresAt, expiresAtUnix } = await before.json('token get');
     await before.sandbox.close();
@@ -182,7 +182,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
   });
 
   // holds: C2.6
-  test('a saved secret mints, and no value is printed', async () => {
+  test('a token can be minted from a saved secret, and no value is printed', async () => {
     const { run, json, env, home } = await bench({ serverVersion });
     const saved = await run('secret create ci --save -o json');
     expect(saved).toMatchObject({ status: 0, stdout: '{"schemaVersion":1,"alias":"ci","saved":true}\n' });
@@ -194,7 +194,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     expect((await cli(home, ['token', 'get', '--fresh'], { env: rest })).status).toBe(2);
   });
 
-  test('status: none 3, valid 0, rejected 4, unreachable 7', async () => {
+  test('status exits 3 without a token, 0 with a valid one, 4 with a rejected one, and 7 without a server', async () => {
     const { run, json, sandbox } = await bench({ serverVersion });
     expect(await run('status')).toMatchObject({ status: 3, stdout: expect.stringContaining('none') });
     await run('token get');
@@ -225,7 +225,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
 });
 
 // holds: C2.15
-test('3.x refreshes from now, under the new lifetime, and the token keeps its text', async () => {
+test('on 3.x a refresh counts from now, stores the new lifetime, and does not change the token’s text', async () => {
   const { json, run } = await bench();
   const minted = await json<TokenDocument>('token get --lifetime 1h');
   const refreshed = await json<TokenDocument>('token refresh --lifetime 3h');
@@ -237,7 +237,7 @@ test('3.x refreshes from now, under the new lifetime, and the token keeps its te
 });
 
 // holds: C2.15
-test('4.x cannot refresh, and hears no more than the question for its version', async () => {
+test('on 4.x a refresh is an error, and only the version is requested', async () => {
   const { run, requests } = await bench({ serverVersion: '4.1.2' });
   const { status, stderr } = await run('token refresh');
   expect({ status, stderr }).toEqual({
@@ -248,7 +248,7 @@ test('4.x cannot refresh, and hears no more than the question for its version', 
 });
 
 // holds: C5.2
-test('a server that counts milliseconds is asked once more, and remembered', async () => {
+test('if a server counts milliseconds, a second token is requested, and the unit is stored', async () => {
   const { json, requests } = await bench({ serverVersion: '4.1.2', lifetimeUnit: 'ms' });
   const first = await json<TokenDocument>('token get --lifetime 15m');
   expect(Math.abs(first.expiresAtUnix - Date.now() / 1000 - 900)).toBeLessThan(30);
@@ -259,7 +259,7 @@ test('a server that counts milliseconds is asked once more, and remembered', asy
 });
 
 // holds: C2.20
-test('login writes a profile without any secret; logout forgets', async () => {
+test('login writes a profile without a secret, and logout deletes tokens and secrets', async () => {
   const { run, env, home, sandbox } = await bench();
   const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl } = env as Record<string, string>;
   const password = sandbox.password;
@@ -304,7 +304,7 @@ test('login writes a profile without any secret; logout forgets', async () => {
 });
 
 // holds: C4.8
-test('without a credential and without a terminal: exit 2, naming flag and variable', async () => {
+test('a missing credential without a terminal is exit 2, and the error names flag and variable', async () => {
   const home = temporaryHome();
   const { status, stdout, stderr } = await cli(home, ['token', 'get', '--store', 'none'], {});
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });

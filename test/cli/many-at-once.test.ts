@@ -29,7 +29,7 @@ async function slow(route: RegExp, meanwhile: (through: Bench) => Promise<unknow
 }
 
 // holds: C2.14
-test('--fresh does not take a token that another process asked for before this one began', async () => {
+test('--fresh does not use a token that another process requested before this one began', async () => {
   let second: Promise<Token> | undefined;
   const { json } = await slow(/requesttoken/, async ({ json: ask }) => {
     // Both times are in whole milliseconds, so the second process must begin in a later millisecond.
@@ -56,7 +56,7 @@ describe('a token minted while another command waits for the server stays stored
     // The first request asks, without a token, whether the server requires one.
     ['status', /^GET \/echo/, 2, 4],
     ['api /echo', /^GET \/echo/, 1, 0],
-  ])('%s', async (line, route, nth, status) => {
+  ])('is not deleted by %s', async (line, route, nth, status) => {
     let now = '';
     const { run, json } = await slow(
       route,
@@ -73,7 +73,7 @@ describe('a token minted while another command waits for the server stays stored
   });
 });
 
-test('a token is not waited for while another process runs a slow passwordCommand', async () => {
+test('a token is used without waiting for the slow passwordCommand of another process', async () => {
   const { run, json, env, home } = await bench();
   const [started, go] = [path.join(home, 'started'), path.join(home, 'go')];
   const script = `touch '${started}'; while [ ! -e '${go}' ]; do sleep 0.02; done; echo ${env.GRAPHCRED_PASSWORD}`;
@@ -91,7 +91,7 @@ test('a token is not waited for while another process runs a slow passwordComman
 });
 
 // holds: C4.5
-test('a stored token needs no credential: no passwordCommand runs for it', async () => {
+test('a cached token needs no credential, so no passwordCommand is run for it', async () => {
   const { run, json, env, home } = await bench();
   const ran = path.join(home, 'ran');
   const config = path.join(home, 'config.json');

@@ -14,7 +14,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 describe('what a killed process leaves', () => {
-  test('a trial entry is nobody’s credential, and the next save removes it', async () => {
+  test('a trial entry is never used as a credential, and the next save removes it', async () => {
     const { run, home, env } = await bench();
     const remove = fs.rmSync;
     // This imitates a process that is killed between writing the trial entry and removing it.
@@ -36,7 +36,7 @@ describe('what a killed process leaves', () => {
   });
 });
 
-test('a token that another process has put there is taken while that one still has the lock', async () => {
+test('a token that another process has stored is used while that process still has the lock', async () => {
   const { run, home, json } = await bench();
   const first = await json<{ token: string }>('token get');
   const { stateDir } = foldersOf(home);
@@ -58,7 +58,7 @@ describe('a clock that is set', () => {
   test.each([
     ['ahead by hours, then right', 5 * HOUR],
     ['ahead by ten years, then right', 3650 * DAY],
-  ])('%s: the token held from then is not believed', async (_what, ahead) => {
+  ])('%s: the token cached before is not used', async (_what, ahead) => {
     const { run, sandbox, json } = await bench();
     const first = await run('token get', { now: () => Date.now() + ahead });
     const second = await json<{ token: string; source: string; expiresAtUnix: number }>('token get');
@@ -69,7 +69,7 @@ describe('a clock that is set', () => {
     expect(sandbox.unknownRoutes).toEqual([]);
   });
 
-  test('back by hours, then right: held if it still has life by then, else minted anew', async () => {
+  test('back by hours and then corrected: a cached token is used if it still has life left, else replaced', async () => {
     const { run, json } = await bench();
     await run('token get --lifetime 1h', { now: () => Date.now() - 2 * HOUR });
     expect((await json<{ source: string }>('token get --lifetime 1h')).source).toBe('server');
@@ -77,19 +77,19 @@ describe('a clock that is set', () => {
     expect((await json<{ source: string }>('token get --lifetime 12h')).source).toBe('store');
   });
 
-  test('a clock set back by a few seconds, as happens every day, costs no new token', async () => {
+  test('back by a few seconds, as happens every day, causes no new token', async () => {
     const { run, json } = await bench();
     await run('token get', { now: () => Date.now() + 5_000 });
     expect((await json<{ source: string }>('token get')).source).toBe('store');
   });
 
-  test('ahead, then right: --fresh does not take a token from before', async () => {
+  test('ahead and then corrected: --fresh does not use a token from before', async () => {
     const { run, json } = await bench();
     await run('token get', { now: () => Date.now() + 5_000 });
     expect((await json<{ source: string }>('token get --fresh')).source).toBe('server');
   });
 
-  test('ahead, then right: a refusal from then is not given to those who come now', async () => {
+  test('ahead and then corrected: a refusal from before is not given to later processes', async () => {
     const { run } = await bench();
     const wrong = { env: { GRAPHCRED_PASSWORD: 'wrong' } };
     expect((await run('token get', { ...wrong, now: () => Date.now() + 3 * HOUR })).status).toBe(4);
@@ -123,7 +123,7 @@ describe('the year 2038', () => {
   const END_OF_32_BITS = 2 ** 31;
 
   test.each(['3.2.0', '3.10.1', '4.1.2'])(
-    'on %s a life that crosses it counts to its end',
+    'on %s a life that extends beyond it is computed correctly',
     async (serverVersion) => {
       const { json, sandbox, run } = await bench({ serverVersion });
       const start = END_OF_32_BITS - 600;
@@ -147,10 +147,10 @@ describe('the year 2038', () => {
   );
 });
 
-describe('other zones', () => {
+describe('time zones', () => {
   // These time zones are unusual: two are far from UTC, one differs by half an hour, and one changes its offset twice a year.
   test.each(['Pacific/Kiritimati', 'Pacific/Pago_Pago', 'Asia/Kolkata', 'Europe/Berlin'])(
-    'here %s: the end of a life is the same moment',
+    'in %s a token expires at the same time',
     async (zone) => {
       const before = process.env.TZ;
       process.env.TZ = zone;
@@ -177,8 +177,8 @@ describe('other zones', () => {
   );
 });
 
-describe('a store that fails', () => {
-  test('after a refresh costs a warning, not the token', async () => {
+describe('a failure of the store', () => {
+  test('after a refresh causes a warning, and the token is printed', async () => {
     const { run, json } = await bench();
     await run('token get --lifetime 1h');
     const remove = fs.rmSync;
@@ -193,7 +193,7 @@ describe('a store that fails', () => {
     expect(await json('token get --lifetime 2h')).toMatchObject({ source: 'store' });
   });
 
-  test('in a way nobody thought of: the token and the secret are printed all the same', async () => {
+  test('of an unexpected kind does not prevent that the token and the secret are printed', async () => {
     const { run } = await bench();
     const seal = crypto.createCipheriv;
     let rounds = 0;
@@ -214,7 +214,7 @@ describe('a store that fails', () => {
     expect(made).toMatchObject({ status: 1, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
   });
 
-  test('at login, when the choice of it cannot be written down: a clear refusal', async () => {
+  test('at login, when the choice of the store cannot be recorded, is a clear error', async () => {
     const { run, home } = await bench();
     fs.mkdirSync(path.join(foldersOf(home).configDir, 'store', 'in the way'), { recursive: true });
     const refused = await run('login --store file -o json');
@@ -222,7 +222,7 @@ describe('a store that fails', () => {
     expect(refused.stderr).toContain('STORE_UNAVAILABLE');
   });
 
-  test('a store that is gone does not prevent choosing another one', async () => {
+  test('does not prevent choosing another store', async () => {
     const { run, home, sandbox } = await bench();
     stageEntry(foldersOf(home).stateDir, {
       record: {
@@ -244,7 +244,7 @@ describe('a store that fails', () => {
     expect(sandbox.unknownRoutes).toEqual([]);
   });
 
-  test('a config folder in which nothing can be written is a clear refusal', async () => {
+  test('because of a read-only config folder is a clear error', async () => {
     const { run, home } = await bench();
     const { configDir } = foldersOf(home);
     fs.writeFileSync(path.join(home, '.graphcredrc'), 'profiles: { default: { graph: demo } }\n');

@@ -24,7 +24,7 @@ function fakeCall(home: string, flags: Record<string, string | true>, onPrint = 
   return { invocation, printed, env };
 }
 
-test('the mask is printed before the token is in any file', () => {
+test('the mask is printed before the token is written to a file', () => {
   const home = temporaryHome();
   const filesThen: string[][] = [];
   const { invocation, printed, env } = fakeCall(home, { export: true }, () =>
@@ -35,7 +35,7 @@ test('the mask is printed before the token is in any file', () => {
   for (const file of Object.values(env)) expect(fs.readFileSync(file, 'utf8')).toContain('the-token');
 });
 
-test('the mask holds no line break, and a value cannot end its own heredoc', () => {
+test('the mask contains no line break, and a value cannot end its own heredoc', () => {
   const { invocation, printed, env } = fakeCall(temporaryHome(), { export: true });
   const hostile = 'a%0Ab\r\nEOF\nPATH=/evil';
   toGithub(invocation, hostile, '2026-01-01T00:00:00Z');
@@ -59,7 +59,7 @@ test('the mask holds no line break, and a value cannot end its own heredoc', () 
   }
 });
 
-test('a dotenv file that cannot be put in its place leaves no token behind', () => {
+test('if the dotenv file cannot be written, no token is minted', () => {
   const home = temporaryHome();
   fs.mkdirSync(path.join(home, 'taken', 'inside'), { recursive: true });
   const { invocation } = fakeCall(home, { dotenv: 'taken' });
@@ -72,7 +72,7 @@ test('a dotenv file that cannot be put in its place leaves no token behind', () 
   expect(fs.readdirSync(home)).toEqual(['taken']);
 });
 
-test('a dotenv file replaces a link instead of following it', async () => {
+test('the dotenv file replaces a symbolic link and does not follow it', async () => {
   const { run, home } = await bench();
   fs.writeFileSync(path.join(home, 'mine'), 'precious');
   fs.symlinkSync('mine', path.join(home, 'out.env'));
@@ -81,7 +81,7 @@ test('a dotenv file replaces a link instead of following it', async () => {
   expect(fs.lstatSync(path.join(home, 'out.env')).isFile()).toBe(true);
 });
 
-test('a dotenv file never takes the place of a device or a pipe, and no token is made for it', async () => {
+test('the dotenv file never replaces a device or a pipe, and then no token is minted', async () => {
   const { run, home, requests } = await bench();
   execFileSync('mkfifo', [path.join(home, 'pipe')]);
   fs.symlinkSync('/dev/null', path.join(home, 'device'));
@@ -99,7 +99,7 @@ test('a dotenv file never takes the place of a device or a pipe, and no token is
   expect(requests()).toEqual([]);
 });
 
-test('fish and PowerShell quoting by their documentation (not run here)', () => {
+test('fish and PowerShell quote a value as their documentation says (not run here)', () => {
   expect(assignment('X', "a'b\\c$d", 'fish')).toBe("set -gx X 'a\\'b\\\\c$d'");
   expect(assignment('X', "a'b‘c`$d", 'powershell')).toBe("$env:X = 'a''b‘‘c`$d'");
 });
@@ -116,7 +116,7 @@ describe('token refresh', () => {
     expect(fs.readFileSync(path.join(home, 'out.env'), 'utf8')).toBe(`TG_API_TOKEN=${got}\n`);
   });
 
-  test('asks for what a format needs before it sends anything', async () => {
+  test('checks what a format needs before it sends anything', async () => {
     const { run, requests } = await bench({ serverVersion: '3.10.1' });
     await run('token get');
     requests();
@@ -131,7 +131,7 @@ test.each([
   ['json', /^\{"schemaVersion":1,.*\}\n$/],
   ['env', /^export TG_API_TOKEN='\S+'\n$/],
   ['header', /^Authorization: Bearer \S+\n$/],
-])('-o %s holds only the result, with -v, a warning pending and a broken record', async (format, shape) => {
+])('-o %s prints only the result, with -v, a pending warning and a broken record', async (format, shape) => {
   const { run, home } = await bench();
   await run('token get');
   const folder = path.join(home, '.local/state/graphcred');
@@ -153,7 +153,7 @@ test('GITHUB_OUTPUT and GITHUB_ENV are written only after the mask', () => {
   expect(fs.readFileSync(env.GITHUB_ENV, 'utf8')).toContain('abc');
 });
 
-test('sh reads back any value, and the dotenv file is for its owner alone', async () => {
+test('a shell reads back any value, and only its owner can read the dotenv file', async () => {
   const hostile = "a'b\\c$(touch pwned)`d`";
   const home = temporaryHome();
   const script = `${assignment('X', hostile)}\nprintf %s "$X"`;

@@ -37,7 +37,7 @@ test('profile list shows every profile and marks the default one', async () => {
   });
 });
 
-test('profile list shows no password that somebody wrote into an address', async () => {
+test('profile list hides a password that is part of an address', async () => {
   const home = homeWith({ profiles: { dev: { gsqlUrl: 'https://bob:hunter22@graph.example.com' } } });
   for (const format of ['text', 'json']) {
     const { status, stdout } = await cli(home, ['profile', 'list', '-o', format]);
@@ -74,7 +74,7 @@ test.each(['use', 'remove'])(
   },
 );
 
-test('profile remove needs a yes where nobody can be asked', async () => {
+test('profile remove requires --yes if no person can be asked', async () => {
   const home = homeWith(TWO);
   const { status, stderr } = await cli(home, ['profile', 'remove', 'prod']);
   expect(status).toBe(2);
@@ -82,7 +82,7 @@ test('profile remove needs a yes where nobody can be asked', async () => {
   expect(read(home)).toEqual(TWO);
 });
 
-test('profile remove forgets the tokens, secrets and password of that profile on this machine', async () => {
+test('profile remove deletes the tokens, secrets and password of that profile from this machine', async () => {
   const { run, home, env, json } = await bench();
   const away = { ...env, GRAPHCRED_STORE: 'file' };
   expect(await run('login -p other --save-password')).toMatchObject({ status: 0 });
@@ -97,7 +97,7 @@ test('profile remove forgets the tokens, secrets and password of that profile on
   expect((await json<{ tokens: unknown[] }>('token list')).tokens).toEqual([]);
 });
 
-test('profile remove says nothing of the server when nothing was forgotten', async () => {
+test('profile remove does not mention the server if nothing was deleted', async () => {
   const home = homeWith(TWO);
   const first = await cli(home, ['profile', 'remove', 'prod', '--yes']);
   expect(first).toMatchObject({
@@ -119,7 +119,7 @@ test('profile remove keeps what another profile uses too, and says so', async ()
   expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
 });
 
-test('a project file that hides the profiles of the user is named', async () => {
+test('a project file that hides the user’s profiles is named in the error', async () => {
   const home = homeWith(TWO);
   const project = path.join(home, 'project');
   fs.mkdirSync(project);

@@ -36,7 +36,7 @@ test('login at a new address replaces the old one as a whole, drops the credenti
 });
 
 // holds: C2.25
-test('a drop of many takes longer than the time limit of one request, and shows how far it is', async () => {
+test('dropping many secrets may take longer than the time limit of one request, and shows the progress', async () => {
   const { run, sandbox } = await bench();
   const aliases = ['a', 'b', 'c', 'd', 'e'];
   for (const alias of aliases) await run(`secret create ${alias}`);
@@ -56,7 +56,7 @@ test('--host without a scheme is exit 2 and shows both spellings', async () => {
 });
 
 // holds: C3.12
-test('the config file is looked for upwards to the home folder, then at home, then in the config folder', async () => {
+test('the config file is looked for in the folder and its parents up to the home folder, then in the home folder, then in the config folder', async () => {
   const home = temporaryHome();
   const project = path.join(home, 'code/project');
   const sub = path.join(project, 'deep/down');
@@ -86,7 +86,7 @@ test.each([
   ['doctor', 5, /not trusted[\s\S]*store/],
   ['completion bash', 0, /complete .*graphcred/],
   ['help', 0, /Usage: graphcred/],
-])('%s goes on without an untrusted file, with status %i', async (line, expected, told) => {
+])('%s ignores an untrusted file and exits %i', async (line, expected, told) => {
   const home = temporaryHome();
   put(home, 'cloned/.graphcredrc', 'host: http://evil.example.com');
   const env = { GRAPHCRED_GSQL_URL: 'http://127.0.0.1:1', GRAPHCRED_REST_URL: 'http://127.0.0.1:1' };
@@ -100,7 +100,7 @@ test.each([
 
 // holds: C4.3
 test.each(['3.10.1', '4.1.2'])(
-  'on %s a saved secret mints, and the saved password logs in for secret commands',
+  'on %s a saved secret mints tokens, and the saved password logs in for secret commands',
   async (serverVersion) => {
     const { run, sandbox } = await bench({ serverVersion });
     const addresses = {
@@ -122,7 +122,7 @@ test.each(['3.10.1', '4.1.2'])(
 );
 
 // holds: C3.2, C5.6
-test('the store is that of the option, else of login, else none in CI, else the keychain', async () => {
+test('the store is that of the option, else the one that login recorded, else none in CI, else the keychain', async () => {
   const { run } = await bench();
   const store = async (env: Record<string, string>, ...flags: string[]) =>
     JSON.parse(
@@ -192,7 +192,7 @@ test('no file of the library uses the console, the environment, files, prompts o
   }
 });
 
-test('the options of the sandbox reach the servers that it serves', async () => {
+test('the options of the sandbox apply to its servers', async () => {
   const home = temporaryHome();
   const state = path.join(home, 'state.json');
   const seen = path.join(home, 'seen');
@@ -246,7 +246,7 @@ test.each(['-v', '--verbose'])('%s shows each request, without a credential', as
   expect(stderr).not.toContain('"tigergraph"');
 });
 
-test('noInput and output of a profile are settings like others', async () => {
+test('noInput and output can be set in a profile', async () => {
   const home = temporaryHome();
   put(home, CONFIG, { profiles: { default: { noInput: true, output: 'json' } } });
   const { stdout } = await cli(home, ['config', 'show']);
@@ -263,7 +263,7 @@ test.each(['-d', '--data'])('api %s sends the body', async (flag) => {
   expect(sandbox.requests.at(-1)).toMatchObject({ method: 'POST', path: '/echo' });
 });
 
-test('of the library: keepRefusal gives a refusal back with its answer, and toJSON shows no credential', async () => {
+test('keepRefusal makes the library return a refusal with its answer, and toJSON shows no credential', async () => {
   const { sandbox } = await bench();
   const { restUrl, gsqlUrl } = sandbox;
   const connection = new GraphConnection({ restUrl, gsqlUrl, apiToken: 'a'.repeat(32), serverVersion: '3' });

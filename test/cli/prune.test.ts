@@ -5,7 +5,7 @@ import { bench } from '../helpers/cli.js';
 
 // holds: C2.13
 test.each(['3.10.1', '4.1.2'])(
-  'prune on %s drops litter and nothing else, and only after a yes',
+  'prune on %s drops generated secrets and nothing else, and only after a yes',
   async (serverVersion) => {
     const { run, json } = await bench({ serverVersion });
     await run('secret create');
@@ -34,7 +34,7 @@ test.each(['3.10.1', '4.1.2'])(
   },
 );
 
-test('a secret saved in another store than the one in force is spared as well', async () => {
+test('a secret saved in another store than the one in use is not dropped', async () => {
   const { json } = await bench();
   const { alias } = await json<{ alias: string }>('secret create --save');
   expect(await json('secret prune --yes --store none')).toMatchObject({ dropped: [] });
@@ -46,24 +46,27 @@ test.each([
   ['3.2.0', false],
   ['3.10.1', false],
   ['4.1.2', true],
-])('on %s -y is as good as --yes; that tokens live on is said: %s', async (serverVersion, said) => {
-  const { run, json, requests } = await bench({ serverVersion });
-  await run('secret create');
-  const dry = await run('secret prune --dry-run');
-  expect(dry).toMatchObject({ status: 0, stdout: expect.stringMatching(/^AUTO_GENERATED_ALIAS_\w+\n$/) });
-  expect(dry.stderr).not.toContain('live on');
-  const done = await run('secret prune -y');
-  expect(done).toMatchObject({ status: 0, stdout: `Dropped:\n${dry.stdout}` });
-  expect(done.stderr.includes('live on until they end')).toBe(said);
-  expect(await json('secret list')).toMatchObject({ secrets: [] });
-  requests();
-  const again = await run('secret prune -y');
-  expect(again).toMatchObject({ status: 0, stdout: '', stderr: expect.not.stringContaining('live on') });
-  // There is nothing to drop, so only the list was requested.
-  expect(requests()).toHaveLength(1);
-});
+])(
+  'on %s -y means --yes, and the message says whether tokens stay valid: %s',
+  async (serverVersion, said) => {
+    const { run, json, requests } = await bench({ serverVersion });
+    await run('secret create');
+    const dry = await run('secret prune --dry-run');
+    expect(dry).toMatchObject({ status: 0, stdout: expect.stringMatching(/^AUTO_GENERATED_ALIAS_\w+\n$/) });
+    expect(dry.stderr).not.toContain('live on');
+    const done = await run('secret prune -y');
+    expect(done).toMatchObject({ status: 0, stdout: `Dropped:\n${dry.stdout}` });
+    expect(done.stderr.includes('live on until they end')).toBe(said);
+    expect(await json('secret list')).toMatchObject({ secrets: [] });
+    requests();
+    const again = await run('secret prune -y');
+    expect(again).toMatchObject({ status: 0, stdout: '', stderr: expect.not.stringContaining('live on') });
+    // There is nothing to drop, so only the list was requested.
+    expect(requests()).toHaveLength(1);
+  },
+);
 
-test('litter whose drop fails half-way: what went is told, and the rest is there for the next run', async () => {
+test('a drop that fails half-way reports what was dropped, and the next run drops the rest', async () => {
   const { run, json, sandbox } = await bench({ serverVersion: '3.10.1' });
   for (let made = 0; made < 3; made++) await run('secret create');
   const { dropped: litter } = await json<{ dropped: string[] }>('secret prune --dry-run');
@@ -78,7 +81,7 @@ test('litter whose drop fails half-way: what went is told, and the rest is there
   expect(await json('secret prune --dry-run')).toMatchObject({ dropped: litter.slice(1) });
 });
 
-test('the hint after a prune that failed half-way used to leave out the profile that was typed', async () => {
+test('the hint after a prune that failed half-way names the profile that was typed (it did not before)', async () => {
   const { run, sandbox } = await bench({ serverVersion: '3.10.1' });
   await run('login -p social');
   for (let made = 0; made < 2; made++) await run('secret create');
@@ -88,7 +91,7 @@ test('the hint after a prune that failed half-way used to leave out the profile 
   expect(half.stderr).toMatch(/see what is left: graphcred secret list -p social\n$/);
 });
 
-test('of a drop without an answer it is said that it may have been done, and what was not tried', async () => {
+test('a drop without an answer is reported as possibly done, with the secrets that were not tried', async () => {
   const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
   for (const alias of ['a', 'b', 'c', 'd']) await run(`secret create ${alias}`);
   sandbox.addFault({ action: 'drop-after', route: 'DELETE /gsql/v1/secrets', nth: 2 });
@@ -99,7 +102,7 @@ test('of a drop without an answer it is said that it may have been done, and wha
   expect((await run('secret drop c d --yes')).stderr).toMatch(/c (?:may have been|was not) dropped/);
 });
 
-test('each of several drops has the whole time limit for itself', async () => {
+test('each of several drops has the full time limit', async () => {
   const session = { invocation: {}, progress: {}, timeLeft: { ms: 0 }, timeoutMs: 20_000 };
   const left: number[] = [];
   const connection = {

@@ -35,7 +35,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersio
   }
 
   // holds: C2.9
-  test('the alias has a new value, which is saved and works', async () => {
+  test('gives the alias a new value, which is saved and works', async () => {
     const { run, masks, works, leftOver, requests } = await ready();
     const before = await masks();
     requests();
@@ -78,7 +78,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersio
     120_000,
   );
 
-  test('a rotation that was cut off before it saved the new value ends, though the next run is cut off as well', async () => {
+  test('finishes a rotation that was interrupted before it saved the new value, even if the next run is interrupted too', async () => {
     let cutOff = 0;
     for (let nth = 1; nth <= 6; nth++) {
       const { sandbox, run, masks, works, forgetSaved } = await ready();
@@ -96,7 +96,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersio
     expect(cutOff).toBeGreaterThan(2);
   }, 120_000);
 
-  test('an alias that is not there, and a store that keeps nothing', async () => {
+  test('an unknown alias is NOT_FOUND and changes nothing, with or without a store', async () => {
     const { run, masks } = await ready();
     const before = await masks();
     expect((await run('secret rotate other')).status).toBe(3);
@@ -104,7 +104,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersio
     expect(await masks()).toEqual(before);
   });
 
-  test('a name that is taken is left alone', async () => {
+  test('an existing secret with the temporary name is not changed', async () => {
     const { run, masks } = await ready();
     await run('secret create ci_next');
     const before = await masks();
@@ -114,7 +114,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersio
 });
 
 // holds: C4.4
-test('on 4.x the saved secret itself may be the login', async () => {
+test('on 4.x the saved secret itself can log in', async () => {
   const { run, json } = await bench({ serverVersion: '4.1.2' });
   await run('secret create ci --save');
   const done = await run('secret rotate ci', SAVED_ONLY);
@@ -123,7 +123,7 @@ test('on 4.x the saved secret itself may be the login', async () => {
   expect(secrets.map(({ alias }) => alias)).toEqual(['ci']);
 });
 
-test('with REST authentication off it stops before anything is dropped', async () => {
+test('with REST authentication off, the rotation stops before anything is dropped', async () => {
   const { run, json } = await bench({ restAuth: 'off' });
   await run('secret create ci --save');
   const list = async () =>
@@ -138,7 +138,7 @@ test('with REST authentication off it stops before anything is dropped', async (
 });
 
 // holds: C2.12
-test('two rotations at once do not mix', async () => {
+test('two rotations at the same time do not mix', async () => {
   const { run, json } = await bench();
   await run('secret create ci --save');
   const both = await Promise.all([run('secret rotate ci'), run('secret rotate ci')]);

@@ -61,7 +61,7 @@ test.each([
   expect(result.status).toBe(printed.startsWith(' ') ? 4 : 0);
 });
 
-describe('what no credential comes out of', () => {
+describe('a secretCommand that prints no credential', () => {
   test.each([
     [['graphcred-no-such-program'], /graphcred-no-such-program was not found/],
     [['/etc/passwd'], /passwd could not be started/],
@@ -80,38 +80,41 @@ describe('what no credential comes out of', () => {
   });
 
   test.each([[''], ['vault kv get x'], [[]], [['vault', 3]], [{}]])(
-    '%j is no list of words: exit 5',
+    '%j is exit 5, because it is not a list of words',
     async (command) => {
       expect(errorOf(await get(temporaryHome(), command))).toMatchObject({ code: 'CONFIG_INVALID' });
     },
   );
 });
 
-describe('its stderr', () => {
+describe('a secretCommand with output on stderr', () => {
   const say = (words: string, then: string) => ['sh', '-c', `printf '%s' '${words}' >&2; ${then}`];
 
-  test.each(['exit 1', `echo ${VALUE}`])('is shown on one line and redacted: %s', async (then) => {
-    const words = `no\u001b[31m luck\nwith ${VALUE} password=abc`;
-    const { stdout, stderr } = await get(temporaryHome(), say(words, then));
-    expect(stdout).toBe('');
-    expect(stderr).toMatch(/sh[^\n]*: no ?\[31m luck with \[redacted\] password=\[redacted\]/);
-    expect(stderr).not.toContain('\u001b');
-  });
+  test.each(['exit 1', `echo ${VALUE}`])(
+    'has its stderr shown on one line and redacted: %s',
+    async (then) => {
+      const words = `no\u001b[31m luck\nwith ${VALUE} password=abc`;
+      const { stdout, stderr } = await get(temporaryHome(), say(words, then));
+      expect(stdout).toBe('');
+      expect(stderr).toMatch(/sh[^\n]*: no ?\[31m luck with \[redacted\] password=\[redacted\]/);
+      expect(stderr).not.toContain('\u001b');
+    },
+  );
 
-  test('does not give away a value too short to be known for one', async () => {
+  test('does not reveal a value on stderr, even one too short to be recognized', async () => {
     const result = await get(temporaryHome(), ['sh', '-c', 'set -x; echo hunter']);
     expect(errorOf(result)).toMatchObject(TAKEN);
     expect(result.stderr).toMatch(/sh: \+ echo \[redacted\]/);
   });
 
-  test('a long one is cut, and not in the middle of a credential', async () => {
+  test('has a long stderr cut, but not in the middle of a credential', async () => {
     const words = `${'x '.repeat(145)}${VALUE} end`;
     expect((await get(temporaryHome(), say(words, 'exit 1'))).stderr).not.toContain(VALUE.slice(0, 5));
   });
 });
 
 // holds: C4.5
-test('it finds none of our credentials in its environment', async () => {
+test('secretCommand gets none of the user’s credentials in its environment', async () => {
   const home = temporaryHome();
   const log = path.join(home, 'log');
   const env = {
@@ -127,7 +130,7 @@ test('it finds none of our credentials in its environment', async () => {
   expect(seen).not.toContain(VALUE);
 });
 
-describe('one that hangs', () => {
+describe('a secretCommand that never ends', () => {
   /** A command that starts a process of its own, writes both process ids to a file, and never ends. */
   const hang = (log: string) => [
     'sh',
@@ -138,7 +141,7 @@ describe('one that hangs', () => {
     fs.readFileSync(log, 'utf8').trim().split(' ').map(Number) as [number, number];
 
   // holds: C4.5
-  test('is stopped with its helpers after 30 seconds, and not before', async () => {
+  test('is stopped with its helper processes after 30 seconds, and not before', async () => {
     const home = temporaryHome();
     const log = path.join(home, 'pids');
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -155,7 +158,7 @@ describe('one that hangs', () => {
     await until(() => !pids.some(isRunning));
   });
 
-  test('and a helper that left its group holds nothing up', async () => {
+  test('is stopped on time, even if a helper process has left its process group', async () => {
     const home = temporaryHome();
     const log = path.join(home, 'pid');
     const command = ['sh', '-c', `setsid sleep 1000 & echo $! > '${log}'; wait`];

@@ -39,7 +39,7 @@ async function upgraded(before: string) {
 }
 
 test.each(['secret list', 'secret create ci', 'token get', 'api /echo', 'exec -- true', 'login', 'doctor'])(
-  '%s goes on with a password that was typed or set for this call',
+  '%s works after the upgrade with a password that was typed or set for this call',
   async (line) => {
     const { run, now } = await upgraded('secret list');
     expect(await run(line, { GRAPHCRED_PASSWORD: PASSWORD })).toMatchObject({ status: 0 });
@@ -47,7 +47,7 @@ test.each(['secret list', 'secret create ci', 'token get', 'api /echo', 'exec --
   },
 );
 
-test('a credential of the config file goes on as well, where the file names no REST server either', async () => {
+test('a credential of the config file works after the upgrade, if the file names no REST server', async () => {
   const { home, gsqlUrl, run } = await upgraded('secret list');
   const file = path.join(home, 'config.json');
   const own = { gsqlUrl, graph: 'demo', username: 'tigergraph', password: PASSWORD };
@@ -55,7 +55,7 @@ test('a credential of the config file goes on as well, where the file names no R
   expect(await run(`secret list --config ${file}`, { GRAPHCRED_GSQL_URL: '' })).toMatchObject({ status: 0 });
 });
 
-test('a token minted in that call is stored for the servers that it is for', async () => {
+test('a token minted in that call is stored for the new servers', async () => {
   const { run, gsqlUrl, now } = await upgraded('secret list');
   const first = await run('token get', { GRAPHCRED_PASSWORD: PASSWORD });
   const { tokens } = JSON.parse((await run('token list -o json')).stdout);
@@ -65,7 +65,7 @@ test('a token minted in that call is stored for the servers that it is for', asy
   expect(now.requests.length).toBe(asked);
 });
 
-test('what is saved for the old pair is not sent, and the message tells of the new version', async () => {
+test('a credential that was saved for the old pair is not sent, and the message names the new version', async () => {
   const { run, now } = await upgraded('login --save-password');
   const first = await run('secret list');
   expect(first).toMatchObject({ status: 5, stdout: '' });

@@ -47,7 +47,7 @@ test('a file in a cloned folder cannot send a credential to its own host', async
 });
 
 // holds: C3.14
-test('once approved it counts, until its content changes', async () => {
+test('an approved file is used until its content changes', async () => {
   const { sandbox, home } = await bench();
   const text = JSON.stringify({ gsqlUrl: sandbox.gsqlUrl, restUrl: sandbox.restUrl, graph: 'demo' });
   const cwd = project(home, '.graphcredrc', text);
@@ -58,7 +58,7 @@ test('once approved it counts, until its content changes', async () => {
 });
 
 // holds: C3.15
-test('an untrusted file counts for nothing, whatever credential it brings, and runs no program', async () => {
+test('an untrusted file has no effect, whatever credential it contains, and runs no program', async () => {
   const { sandbox, home, requests } = await bench();
   const mark = path.join(home, 'ran');
   const { gsqlUrl, restUrl } = sandbox;
@@ -75,7 +75,7 @@ test('an untrusted file counts for nothing, whatever credential it brings, and r
 });
 
 // holds: C3.13
-test('planted programs are never run, and no .config folder is looked into', async () => {
+test('planted programs are never run, and .config folders are not searched', async () => {
   const home = temporaryHome();
   const mark = path.join(home, 'ran');
   const code = `require('node:fs').writeFileSync(${JSON.stringify(mark)}, 'x'); module.exports = {};`;
@@ -100,7 +100,7 @@ test('planted programs are never run, and no .config folder is looked into', asy
 });
 
 // holds: C3.19
-test('a credential in the file stays at the file’s host', async () => {
+test('a credential in the file is sent only to the file’s host', async () => {
   const { sandbox, home, requests } = await bench();
   const config = path.join(home, 'own.json');
   fs.writeFileSync(
@@ -132,7 +132,7 @@ test('a credential in the file stays at the file’s host', async () => {
 });
 
 // holds: C3.12, C3.13
-test('two config files in one folder, and files that are no data, name file, key and line', async () => {
+test('two config files in one folder, and files that are not data, are errors with file, key and line', async () => {
   const home = temporaryHome();
   fs.writeFileSync(path.join(home, '.graphcredrc'), 'graph: a\n');
   fs.writeFileSync(path.join(home, '.graphcredrc.json'), '{}');
@@ -160,7 +160,7 @@ test('two config files in one folder, and files that are no data, name file, key
 });
 
 // holds: C4.7
-test('a file with a credential that others can write is refused; one that they can read is warned of', async () => {
+test('a file with a credential is refused if others can write it, and causes a warning if others can read it', async () => {
   const home = temporaryHome();
   const file = path.join(home, '.graphcredrc');
   fs.writeFileSync(file, 'secret: canary-canary\ngraph: demo\n');
@@ -183,7 +183,7 @@ test('a file with a credential that others can write is refused; one that they c
   }
 });
 
-test('~/.graphcredrc counts only while nobody else can write it', async () => {
+test('~/.graphcredrc is used only while nobody else can write it', async () => {
   const home = temporaryHome();
   const file = path.join(home, '.graphcredrc');
   fs.writeFileSync(file, 'graph: mine\n');
@@ -200,7 +200,7 @@ test('~/.graphcredrc counts only while nobody else can write it', async () => {
 });
 
 // holds: C3.17
-test('config show takes every setting, and says of the profile, too, what it hides', async () => {
+test('config show prints every setting, and the settings that the profile hides', async () => {
   const home = temporaryHome();
   const file = path.join(home, '.graphcredrc.json');
   fs.writeFileSync(file, '{"defaultProfile":"a","profiles":{"a":{},"b":{},"c":{}}}', { mode: 0o600 });
@@ -223,7 +223,7 @@ test('config show takes every setting, and says of the profile, too, what it hid
 });
 
 // holds: C3.1, C3.17
-test('the nearest source of a setting wins, and config show names what it hides', async () => {
+test('the source of highest priority wins, and config show names the sources it hides', async () => {
   const home = temporaryHome();
   fs.writeFileSync(
     path.join(home, '.graphcredrc'),
@@ -268,7 +268,7 @@ test.each([
 });
 
 // holds: C2.4
-test.each(['create', 'drop'])('secret %s refuses what is no alias before anything is sent', async (verb) => {
+test.each(['create', 'drop'])('secret %s refuses a malformed alias before anything is sent', async (verb) => {
   const { run, requests } = await bench();
   for (const alias of ['x; DROP ALL', 'a b', '', 'a'.repeat(300), 'a\nb']) {
     const { status, stdout } = await run(['secret', verb, alias]);
@@ -283,7 +283,7 @@ test.each([
   ['644', true],
   ['620', false],
   ['602', false],
-])('~/.graphcredrc with mode %s counts without a question: %s', async (mode, counts) => {
+])('~/.graphcredrc with mode %s is used without a question: %s', async (mode, counts) => {
   const home = temporaryHome();
   const file = path.join(home, '.graphcredrc');
   fs.writeFileSync(file, 'graph: demo\n');
@@ -292,7 +292,7 @@ test.each([
   expect(JSON.parse(stdout).file).toBe(counts ? file : null);
 });
 
-test('~/.graphcredrc counts without a question only when it is this user’s own', () => {
+test('~/.graphcredrc is used without a question only if it belongs to this user', () => {
   const isTrustedOf = (uid: number) =>
     isTrusted({
       location: { path: '/home/ada/.graphcredrc', place: 'home' },
@@ -305,7 +305,7 @@ test('~/.graphcredrc counts without a question only when it is this user’s own
 });
 
 test.each(['password', 'secret'])(
-  'a %s in a file that the group can write is refused, and in one that the group can read warned of',
+  'a %s in a file is refused if the group can write the file, and causes a warning if the group can read it',
   async (key) => {
     const home = temporaryHome();
     const file = path.join(home, 'own.json');
@@ -322,7 +322,7 @@ test.each(['password', 'secret'])(
   },
 );
 
-test('--config none leaves project files out, and the search for one ends at the home folder', async () => {
+test('--config none ignores project files, and the search for one ends at the home folder', async () => {
   const outer = temporaryHome();
   const home = path.join(outer, 'home');
   const cwd = project(home, '.graphcredrc', 'graph: planted\n');
@@ -338,7 +338,7 @@ test('--config none leaves project files out, and the search for one ends at the
   });
 });
 
-test('a byte order mark is no part of a config file, and a file over 1 MB is refused', async () => {
+test('a byte order mark is ignored, and a file over 1 MB is refused', async () => {
   const home = temporaryHome();
   const file = path.join(home, '.graphcredrc.json');
   fs.writeFileSync(file, '\ufeff{"graph":"marked"}', { mode: 0o600 });
@@ -350,7 +350,7 @@ test('a byte order mark is no part of a config file, and a file over 1 MB is ref
   });
 });
 
-test('files named in the config file are looked for beside it, not in the working folder', async () => {
+test('files named in the config file are looked for beside it, not in the working directory', async () => {
   const { sandbox, home } = await bench();
   const { restUrl, gsqlUrl, username, password } = sandbox;
   const folder = path.join(home, '.config/graphcred');
@@ -363,7 +363,7 @@ test('files named in the config file are looked for beside it, not in the workin
   expect(await cli(home, ['token', 'get', '--store', 'none'], { cwd })).toMatchObject({ status: 0 });
 });
 
-test('a relative XDG_CONFIG_HOME or XDG_STATE_HOME does not count', () => {
+test('a relative XDG_CONFIG_HOME or XDG_STATE_HOME is ignored', () => {
   const env = { XDG_CONFIG_HOME: 'planted', XDG_STATE_HOME: './planted' };
   expect(placesOf({ env, home: '/home/ada' })).toEqual({
     configDir: '/home/ada/.config/graphcred',
@@ -380,7 +380,7 @@ test.each([
   ['False', 'keychain'],
   ['0', 'keychain'],
   ['', 'keychain'],
-])('with CI=%s and no store named, the store is %s', async (CI, store) => {
+])('with CI=%s and no store set, the store is %s', async (CI, store) => {
   const { json } = await bench();
   expect(await json('status --offline', { env: { CI, GRAPHCRED_STORE: '' } })).toMatchObject({ store });
   const terminal = { isTTY: true };
@@ -388,7 +388,7 @@ test.each([
   expect(canPrompt(ctx)).toBe(store === 'keychain');
 });
 
-test('that certificates are not verified is said even with -q', async () => {
+test('the warning about certificates that are not verified is printed even with -q', async () => {
   const { run } = await bench();
   for (const more of ['', ' -q'])
     expect((await run(`token get --insecure${more}`)).stderr).toContain(
@@ -396,7 +396,7 @@ test('that certificates are not verified is said even with -q', async () => {
     );
 });
 
-test('HTTP_PROXY is used for a host that is not this machine', async () => {
+test('HTTP_PROXY is used for a host other than this machine', async () => {
   const env = { ...PASSWORD, HTTP_PROXY: 'http://127.0.0.1:1', GRAPHCRED_SERVER_VERSION: '3' };
   const argv = ['token', 'get', '--host', 'http://db.invalid', '--graph', 'demo'];
   const { status, stderr } = await cli(temporaryHome(), argv, { env });
@@ -405,7 +405,7 @@ test('HTTP_PROXY is used for a host that is not this machine', async () => {
   expect(stderr).toContain('Cannot reach http://db.invalid:9000: the connection was refused');
 });
 
-test('of a host and a URL the one of higher priority is the address', async () => {
+test('between a host and a URL, the one of higher priority gives the address', async () => {
   const addresses = async (argv: string[], env: Record<string, string>) => {
     const line = ['status', '--offline', '-o', 'json', '--server-version', '3', '--store', 'none', ...argv];
     const { gsqlUrl, restUrl } = JSON.parse((await cli(temporaryHome(), line, { env })).stdout);
@@ -425,7 +425,7 @@ test('of a host and a URL the one of higher priority is the address', async () =
   ).toEqual(['http://a:14240', 'http://a:2']);
 });
 
-test('without a home folder a store that keeps something is STORE_UNAVAILABLE', async () => {
+test('without a home folder, a store that needs files is STORE_UNAVAILABLE', async () => {
   const session = {
     invocation: { ctx: {} },
     stateDir: undefined,
@@ -436,7 +436,7 @@ test('without a home folder a store that keeps something is STORE_UNAVAILABLE', 
   expect((await open(session, 'none', true)).name).toBe('none');
 });
 
-test('config show hides a login that stands in an address', async () => {
+test('config show hides a login in an address', async () => {
   const env = { GRAPHCRED_GSQL_URL: 'http://ada:hunter2@db.example:14240' };
   for (const more of [[], ['-o', 'json']]) {
     const { stdout, stderr } = await cli(temporaryHome(), ['config', 'show', ...more], { env });
@@ -445,13 +445,13 @@ test('config show hides a login that stands in an address', async () => {
   }
 });
 
-test('with --store none nothing is written, not even which version answers', async () => {
+test('with --store none nothing is written, not even the server’s version', async () => {
   const { run, home } = await bench();
   expect((await run('token get --store none')).status).toBe(0);
   expect(fs.existsSync(path.join(home, '.local/state/graphcred'))).toBe(false);
 });
 
-test('a cached token is given out while the server is away, also when its version was asked long ago', async () => {
+test('a cached token is printed while the server does not answer, even if its version was found long ago', async () => {
   const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
   const env = { GRAPHCRED_REST_URL: '' };
   const first = await run('token get', { env });

@@ -19,7 +19,7 @@ const recordsOf = ({ home }: Bench) => {
 describe('secret prune never drops a secret that this machine uses', () => {
   const generated = async (b: Bench) => b.json<{ alias: string; secret: string }>('secret create');
 
-  test('a secret that a variable holds is in use', async () => {
+  test('if it is in a variable', async () => {
     const b = await bench();
     const { secret } = await generated(b);
     expect(
@@ -29,7 +29,7 @@ describe('secret prune never drops a secret that this machine uses', () => {
     });
   });
 
-  test('the one in TG_SECRET, which does not count with a profile typed', async () => {
+  test('if it is in TG_SECRET, which is ignored because a profile is chosen', async () => {
     const b = await bench();
     const { secret } = await generated(b);
     expect((await b.run('login -p dev')).status).toBe(0);
@@ -37,7 +37,7 @@ describe('secret prune never drops a secret that this machine uses', () => {
     expect(await b.json('secret prune --yes -p dev', options)).toMatchObject({ dropped: [] });
   });
 
-  test('a secret in another profile of the config file is in use', async () => {
+  test('if it is in another profile of the config file', async () => {
     const b = await bench();
     const { secret } = await generated(b);
     const folder = path.join(b.home, '.config/graphcred');
@@ -48,7 +48,7 @@ describe('secret prune never drops a secret that this machine uses', () => {
   });
 
   test.each(['.config/graphcred/config.json', '.graphcredrc'])(
-    'the one that ~/%s holds while --config names another file',
+    'if it is in ~/%s while --config names another file',
     async (name) => {
       const b = await bench();
       const { secret } = await generated(b);
@@ -61,7 +61,7 @@ describe('secret prune never drops a secret that this machine uses', () => {
     },
   );
 
-  test('a secret in a file that another profile names is in use', async () => {
+  test('if it is in a file that another profile names', async () => {
     const b = await bench();
     const { secret } = await generated(b);
     const folder = path.join(b.home, '.config/graphcred');
@@ -72,14 +72,14 @@ describe('secret prune never drops a secret that this machine uses', () => {
     expect(await b.json('secret prune --yes')).toMatchObject({ dropped: [] });
   });
 
-  test('on 4.x the one it logs in with', async () => {
+  test('if it logs in on 4.x', async () => {
     const b = await bench({ serverVersion: '4.1.2' });
     const { secret } = await generated(b);
     const options = { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } };
     expect(await b.json('secret prune --yes --secret-stdin', options)).toMatchObject({ dropped: [] });
   });
 
-  test('a secret that login saved under a generated name is in use', async () => {
+  test('if login saved it under a generated name', async () => {
     const b = await bench();
     const { secret } = await generated(b);
     const login = await b.run('login --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
@@ -87,7 +87,7 @@ describe('secret prune never drops a secret that this machine uses', () => {
     expect(await b.json('secret prune --yes')).toMatchObject({ dropped: [] });
   });
 
-  test('the one whose record is passed over for its mode', async () => {
+  test('if its record is ignored because of its mode', async () => {
     const b = await bench();
     await b.run('secret create --save');
     const [file] = recordsOf(b);
@@ -95,7 +95,7 @@ describe('secret prune never drops a secret that this machine uses', () => {
     expect(await b.json('secret prune --yes')).toMatchObject({ dropped: [] });
   });
 
-  test('where nobody can tell which one a saved secret is, nothing is dropped', async () => {
+  test('if a saved secret cannot be identified, because then nothing is dropped', async () => {
     const b = await bench();
     await generated(b);
     await b.run('secret create --save');
@@ -106,7 +106,7 @@ describe('secret prune never drops a secret that this machine uses', () => {
   });
 });
 
-test('on 4.x a secret of bob’s drops bob’s ci and forgets nothing of the same name', async () => {
+test('on 4.x a login with bob’s secret drops bob’s ci, and deletes no secret of that name from the store', async () => {
   const users = [
     { name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const },
     { name: 'bob', password: 'bob', role: 'superuser' as const },
@@ -123,7 +123,7 @@ test('on 4.x a secret of bob’s drops bob’s ci and forgets nothing of the sam
 
 describe('secret rotate', () => {
   // holds: C2.11
-  test('with --store none prints the new value, and it works', async () => {
+  test('with --store none prints the new value, which works', async () => {
     const b = await bench();
     await b.run('secret create ci');
     const { secret, saved } = await b.json<{ secret: string; saved: boolean }>(
@@ -139,13 +139,13 @@ describe('secret rotate', () => {
     ['secret create ci --save', 'secret rotate ci', false],
     ['secret create ci --save', 'secret rotate ci --print', true],
     ['secret create ci', 'secret rotate ci', true],
-  ])('after %s, %s shows the value: %s', async (create, rotate, shown) => {
+  ])('after %s, %s prints the value: %s', async (create, rotate, shown) => {
     const b = await bench();
     await b.run(create);
     expect('secret' in (await b.json(rotate))).toBe(shown);
   });
 
-  test('a record left over from another day drops no secret of somebody else', async () => {
+  test('does not drop another user’s secret because of an old record', async () => {
     const b = await bench();
     await b.run('secret create ci --save');
     b.sandbox.addFault({ action: 'drop-before', route: 'POST /gsqlserver/gsql/file', nth: 3, times: 1 });
@@ -160,7 +160,7 @@ describe('secret rotate', () => {
   });
 });
 
-test('secret list marks what is saved here', async () => {
+test('secret list marks the secrets that are saved on this machine', async () => {
   const b = await bench();
   await b.run('secret create here --save');
   await b.run('secret create there');
@@ -185,7 +185,7 @@ test('logout --revoke keeps and names a token that another credential made', asy
   expect(JSON.parse(kept.stdout)).toMatchObject({ token, source: 'store' });
 });
 
-test('logout --revoke keeps and names a token whose value it cannot read, for that one lives on', async () => {
+test('logout --revoke keeps and names a token whose value it cannot read, because it stays valid', async () => {
   const b = await bench();
   await b.run('token get');
   // Without the key, nothing in the file store can be decrypted.
@@ -197,7 +197,7 @@ test('logout --revoke keeps and names a token whose value it cannot read, for th
   expect((await b.json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
 });
 
-test('logout names only what was there: "Forgot 0 tokens" and "0 saved credentials" are said no more', async () => {
+test('logout does not mention tokens or credentials that did not exist', async () => {
   const b = await bench();
   const said = async (line: string) => (await b.run(line)).stdout.replace(/ of http:\S+\n$/, '');
   for (const [before, line, sentence] of [
@@ -225,13 +225,13 @@ test('logout names only what was there: "Forgot 0 tokens" and "0 saved credentia
   });
 });
 
-test('logout --revoke says of no token that it is revoked where there was none', async () => {
+test('logout --revoke does not report a token as revoked if there was none', async () => {
   const b = await bench();
   await b.run('secret create mine --save');
   expect(await b.json('logout --revoke')).toMatchObject({ forgotten: 1, tokens: 0, revoked: false });
 });
 
-test('logout forgets what is kept for this user at this server, and nothing else', async () => {
+test('logout deletes what is stored for this user at this server, and nothing else', async () => {
   const users = [
     { name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const },
     { name: 'bob', password: 'bob', role: 'superuser' as const },
@@ -251,14 +251,14 @@ describe('a saved secret', () => {
   /** With this environment the only credential is a saved one. */
   const SAVED = { env: { GRAPHCRED_PASSWORD: '' } };
 
-  test('a secret of another graph does not mint on 3.x', async () => {
+  test('of another graph does not mint on 3.x', async () => {
     const b = await bench({ graphs: ['demo', 'other'] });
     await b.run('secret create ci --save');
     expect((await b.run('token get --graph other', SAVED)).status).toBe(2);
     expect((await b.run('token get', SAVED)).status).toBe(0);
   });
 
-  test('for the same GSQL server with another REST server is no second choice', async () => {
+  test('for the same GSQL server and another REST server is not used', async () => {
     const b = await bench();
     const away = await bench();
     expect((await b.run('secret create here --save')).status).toBe(0);
@@ -268,7 +268,7 @@ describe('a saved secret', () => {
     expect(away.requests()).toEqual([]);
   });
 
-  test('is not chosen by chance where there are several', async () => {
+  test('is not chosen at random if there are several', async () => {
     const b = await bench();
     for (const alias of ['one', 'two']) await b.run(`secret create ${alias} --save`);
     const refused = await b.run('token get', SAVED);
@@ -277,7 +277,7 @@ describe('a saved secret', () => {
     expect((await b.run('token get --secret-alias one', SAVED)).status).toBe(0);
   });
 
-  test('is no login on 3.x, and it is said why', async () => {
+  test('cannot log in on 3.x, and the error says why', async () => {
     const b = await bench();
     await b.run('secret create ci --save');
     const { status, stderr } = await b.run('secret list', SAVED);
@@ -286,7 +286,7 @@ describe('a saved secret', () => {
   });
 });
 
-test('a pair of base URLs is the same only when both are', () => {
+test('two pairs of base URLs are the same only if both URLs are', () => {
   const pair = { restUrl: 'http://a:9000', gsqlUrl: 'http://a:14240' };
   expect(isSamePair(pair, { ...pair })).toBe(true);
   expect(isSamePair(pair, { ...pair, restUrl: 'http://b:9000' })).toBe(false);
@@ -294,7 +294,7 @@ test('a pair of base URLs is the same only when both are', () => {
   expect(isSamePair(undefined, undefined)).toBe(false);
 });
 
-test('a login that gives a profile another address takes nothing of the old database along', async () => {
+test('a login that gives a profile another address does not use the credentials of the old database', async () => {
   const b = await bench();
   const away = await bench();
   const file = path.join(b.home, '.config/graphcred/config.json');
@@ -323,7 +323,7 @@ test('a login that gives a profile another address takes nothing of the old data
   expect(away.requests()).toEqual([]);
 });
 
-test('a login that gives a profile another port takes no credential of the old database along', async () => {
+test('a login that gives a profile another port does not use the credentials of the old database', async () => {
   const b = await bench();
   const away = await bench();
   const { secret } = await away.json<{ secret: string }>('secret create ci');
@@ -360,7 +360,7 @@ test('a login that gives a profile another port takes no credential of the old d
   expect(b.sandbox.requests.filter(({ path: route }) => route === '/requesttoken')).toEqual([]);
 });
 
-test('a nearer credential for other servers does not hide a farther one for these', async () => {
+test('a credential for other servers does not hide one of lower priority for these servers', async () => {
   const b = await bench();
   const file = path.join(b.home, '.config/graphcred/config.json');
   fs.mkdirSync(path.dirname(file), { recursive: true });
@@ -390,7 +390,7 @@ test.each(['3.10.1', '4.1.2'])(
   },
 );
 
-describe('a secret that login kept under a name of its own', () => {
+describe('a secret that login saved under a generated name', () => {
   const kept = async () => {
     const b = await bench();
     const { secret } = await b.json<{ secret: string }>('secret create mine');
@@ -399,14 +399,14 @@ describe('a secret that login kept under a name of its own', () => {
     return b;
   };
 
-  test('stays when the server drops another one of that name', async () => {
+  test('stays if the server drops another secret of that name', async () => {
     const b = await kept();
     await b.run('secret create login');
     expect((await b.run('secret drop login')).status).toBe(0);
     expect(recordsOf(b)).toHaveLength(1);
   });
 
-  test('is forgotten with the alias that the server has for it', async () => {
+  test('is deleted with the alias that the server has for it', async () => {
     const b = await kept();
     expect((await b.run('secret drop mine')).status).toBe(0);
     expect(recordsOf(b)).toEqual([]);
@@ -422,14 +422,14 @@ test('secrets of one alias for two REST servers are two entries', async () => {
   expect(recordsOf(b)).toHaveLength(2);
 });
 
-test('a rotation that finds its second name taken keeps what is saved under that name', async () => {
+test('a rotation that finds its temporary name in use keeps what is saved under that name', async () => {
   const b = await bench();
   for (const alias of ['ci', 'ci_next']) await b.run(`secret create ${alias} --save`);
   expect((await b.run('secret rotate ci')).status).toBe(8);
   expect(recordsOf(b)).toHaveLength(2);
 });
 
-test('a server that makes logins wait costs a rotation no value that works', async () => {
+test('a server that throttles logins does not make a rotation lose a value that works', async () => {
   const b = await bench();
   await b.run('secret create ci --save');
   const masks = async () =>
@@ -446,7 +446,7 @@ test('a server that makes logins wait costs a rotation no value that works', asy
   expect(recordsOf(b)).toHaveLength(2);
 });
 
-test('logout --revoke forgets no token that the server was not told of', async () => {
+test('logout --revoke does not delete a token from the store that it did not revoke', async () => {
   const b = await bench();
   const { token } = await b.json<{ token: string }>('token get');
   b.sandbox.addFault({ action: 'status', status: 500, route: 'DELETE /requesttoken', nth: 1, times: 1 });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { bench, cli } from '../helpers/cli.js';
 
 // holds: C2.23
-test('status tells all that the contract names', async () => {
+test('status shows everything that the contract names', async () => {
   const { run, json, sandbox } = await bench();
   const before = await json('status');
   expect(before).toEqual({
@@ -34,7 +34,7 @@ test('status tells all that the contract names', async () => {
   expect(stdout).not.toContain(token);
 });
 
-test('the end of a token is told in local time', async () => {
+test('the expiry of a token is shown in local time', async () => {
   const zone = process.env.TZ;
   try {
     process.env.TZ = 'Asia/Kolkata';
@@ -48,14 +48,14 @@ test('the end of a token is told in local time', async () => {
   }
 });
 
-test('without any credential status says so, and what to type', async () => {
+test('without any credential, status says so and what to type', async () => {
   const { json, run } = await bench();
   const env = { GRAPHCRED_PASSWORD: '' };
   expect(await json('status', { env })).toMatchObject({ credential: null, username: 'tigergraph' });
   expect((await run('status', { env })).stdout).toContain('next         graphcred login');
 });
 
-test('status --offline asks no server, not even for its version', async () => {
+test('status --offline sends no request, not even for the version', async () => {
   const { json, requests, sandbox } = await bench();
   requests();
   const env = { GRAPHCRED_REST_URL: '', GRAPHCRED_GSQL_URL: sandbox.gsqlUrl };
@@ -63,7 +63,7 @@ test('status --offline asks no server, not even for its version', async () => {
   expect(requests()).toEqual([]);
 });
 
-test('status and config show say why a profile is in force', async () => {
+test('status and config show explain why a profile is in force', async () => {
   const { run } = await bench();
   await run('login -p dev');
   expect((await run('status --offline')).stdout).toContain('dev (the default profile)');
@@ -72,7 +72,7 @@ test('status and config show say why a profile is in force', async () => {
   expect((await run('config show', { env })).stdout).toContain('profile: dev, chosen by GRAPHCRED_PROFILE');
 });
 
-test('an expired token is told as expired, exit 3, and --offline asks nobody about a held one', async () => {
+test('an expired token is reported as expired with exit 3, and --offline checks no cached token', async () => {
   const { run, json, requests } = await bench();
   await run('token get --lifetime 1h');
   requests();
@@ -85,7 +85,7 @@ test('an expired token is told as expired, exit 3, and --offline asks nobody abo
   }
 });
 
-test('profiles in different states are exit 10, and in a pipe nothing is coloured', async () => {
+test('profiles in different states are exit 10, and there are no colours in a pipe', async () => {
   const { sandbox, home } = await bench();
   const { restUrl, gsqlUrl, username } = sandbox;
   const file = path.join(home, '.config/graphcred/config.json');
@@ -103,7 +103,7 @@ test('profiles in different states are exit 10, and in a pipe nothing is coloure
   expect(stdout).not.toContain('\u001b');
 });
 
-test('NO_COLOR takes the colours from a terminal', async () => {
+test('NO_COLOR switches the colours off on a terminal', async () => {
   const { run } = await bench();
   await run('token get');
   const sequence = '\u001b[';

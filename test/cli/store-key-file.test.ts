@@ -11,7 +11,7 @@ const ONE_SECOND = { GRAPHCRED_TIMEOUT: '1' };
 describe.skipIf(process.platform === 'win32')(
   'the file named by GRAPHCRED_STORE_KEY_FILE (not on Windows)',
   () => {
-    test('may be a pipe, which is read once however often the key is needed', async () => {
+    test('may be a pipe, which is read only once', async () => {
       const { run, json, home } = await bench();
       const [pipe, plain] = [path.join(home, 'pipe'), path.join(home, 'plain')];
       execFileSync('mkfifo', ['-m', '600', pipe]);
@@ -24,7 +24,7 @@ describe.skipIf(process.platform === 'win32')(
       expect(await json('token get', { env })).toMatchObject({ source: 'store', token: first.stdout.trim() });
     });
 
-    test('a pipe into which nobody writes ends with the time limit, and the token is printed all the same', async () => {
+    test('may be a pipe without a writer: the wait ends with the time limit, and the token is printed all the same', async () => {
       const { run, home } = await bench();
       const pipe = path.join(home, 'pipe');
       execFileSync('mkfifo', ['-m', '600', pipe]);
@@ -40,7 +40,7 @@ describe.skipIf(process.platform === 'win32')(
       ['602', 6, 'other users can change the key file'],
       ['640', 0, 'other users can read the key file'],
       ['604', 0, 'other users can read the key file'],
-    ])('with mode %s: exit %i, and it is said why', async (mode, status, why) => {
+    ])('with mode %s gives exit %i, and the message says why', async (mode, status, why) => {
       const { run, home } = await bench();
       const file = path.join(home, 'key');
       fs.writeFileSync(file, KEY);
@@ -63,7 +63,7 @@ describe.skipIf(process.platform === 'win32')(
       expect(stderr).toContain(why);
     });
 
-    test('is refused when it is larger than a key can be', async () => {
+    test('is refused if it is larger than a key can be', async () => {
       const { run, home } = await bench();
       const file = path.join(home, 'large');
       fs.writeFileSync(file, KEY, { mode: 0o600 });
@@ -75,7 +75,7 @@ describe.skipIf(process.platform === 'win32')(
       expect(stderr).toContain('larger than 4096 bytes');
     });
 
-    test('next to it, the record of the chosen store may be a FIFO and hangs nothing', async () => {
+    test('is read even if the record in the store is a FIFO, which does not block', async () => {
       const { run, home } = await bench();
       const folder = path.join(home, '.config/graphcred');
       fs.mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -36,7 +36,7 @@ const LINES = [
 const eachVersion = (play: (serverVersion: string) => Promise<void>) =>
   Promise.all(['3.2.0', '3.10.1', '4.1.2'].map(play));
 
-test('a command ends when the time is over, though each answer comes in time', () =>
+test('a command ends when its time is over, even if each answer alone comes in time', () =>
   eachVersion(async (serverVersion) => {
     const all: [string, Awaited<ReturnType<typeof late>>][] = [];
     for (const line of LINES) all.push([line, await late(serverVersion, 0.6 * LIMIT)]);
@@ -57,7 +57,7 @@ test('a command ends when the time is over, though each answer comes in time', (
     );
   }));
 
-test('secret rotate goes on to its end: each of its steps has the whole time', () =>
+test('secret rotate runs to its end, because each of its steps has the full time limit', () =>
   eachVersion(async (serverVersion) => {
     const at = await late(serverVersion, 0.3 * LIMIT);
     const done = await at.run('secret rotate ci', { env: SHORT });
@@ -67,7 +67,7 @@ test('secret rotate goes on to its end: each of its steps has the whole time', (
     expect({ serverVersion, ...after }).toMatchObject({ status: 0 });
   }));
 
-test('exec: the command takes its time, and the token is revoked in a time of its own', () =>
+test('exec does not limit the command’s time, and revokes the token with a new time limit', () =>
   eachVersion(async (serverVersion) => {
     // Minting and revoking the token together take more than the limit. 4.x checks a token before it deletes it.
     const at = await late(serverVersion, serverVersion.startsWith('4') ? 800 : 1200);
@@ -78,7 +78,7 @@ test('exec: the command takes its time, and the token is revoked in a time of it
     expect(at.requests().at(-1), serverVersion).toMatch(/^DELETE /);
   }));
 
-test('--wait waits for longer, and the command has the whole time after it', () =>
+test('--wait waits longer than the limit, and then the command has the full time limit', () =>
   eachVersion(async (serverVersion) => {
     const at = await late(serverVersion, 0.4 * LIMIT);
     at.sandbox.addFault({ action: 'starting', route: '/api/ping', nth: 1, times: 2 });

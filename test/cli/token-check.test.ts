@@ -7,7 +7,7 @@ interface Token {
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('token check on %s', (serverVersion) => {
   // holds: C3.5
-  test('takes stdin before TG_API_TOKEN, and that before the held token', async () => {
+  test('uses stdin before TG_API_TOKEN, and TG_API_TOKEN before the cached token', async () => {
     const { run, json } = await bench({ serverVersion });
     const { token } = await json<Token>('token get');
     const wrong = serverVersion.startsWith('4') ? `${token}x` : `${token.slice(1)}0`;
@@ -20,7 +20,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('token check on %s', (serverVersion)
     expect((await run('token check')).status).toBe(0);
   });
 
-  test('says nothing of the token, and a server that is away is 7 and forgets nothing', async () => {
+  test('prints no part of the token, and a server that does not answer is exit 7 and deletes nothing', async () => {
     const { run, json, sandbox } = await bench({ serverVersion });
     const { token } = await json<Token>('token get');
     const rejected = await run('token check -v -o json', { env: { TG_API_TOKEN: `${token}x` } });
@@ -31,7 +31,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('token check on %s', (serverVersion)
     expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
   });
 
-  test('a token given by hand needs no login', async () => {
+  test('a token from stdin needs no login', async () => {
     const { run, json } = await bench({ serverVersion });
     const { token } = await json<Token>('token get --store none');
     const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' };
@@ -43,7 +43,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('token check on %s', (serverVersion)
   });
 });
 
-test('with a profile typed, TG_API_TOKEN does not count', async () => {
+test('if a profile is chosen, TG_API_TOKEN is ignored', async () => {
   const { run } = await bench();
   expect((await run('login -p dev')).status).toBe(0);
   expect((await run('token get -p dev')).status).toBe(0);

@@ -11,7 +11,7 @@ interface Token {
   token: string;
 }
 
-test('token list shows whose and how long, never a token, and needs no server', async () => {
+test('token list shows owner and remaining life, never a token, and needs no server', async () => {
   const { run, json, sandbox } = await bench();
   expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
   const { token } = await json<Token>('token get --lifetime 1h');
@@ -41,7 +41,7 @@ test('token list shows whose and how long, never a token, and needs no server', 
 
 describe.each(['3.10.1', '4.1.2'])('token check on %s', (serverVersion) => {
   // holds: C2.18
-  test('accepted 0, rejected 4 and forgotten, none held 3', async () => {
+  test('exits 0 for an accepted token, 4 for a rejected one, which it deletes, and 3 if none is cached', async () => {
     const { run, json } = await bench({ serverVersion });
     expect((await run('token check')).status).toBe(3);
     const { token } = await json<Token>('token get');
@@ -56,7 +56,7 @@ describe.each(['3.10.1', '4.1.2'])('token check on %s', (serverVersion) => {
 
 describe('formats', () => {
   // holds: C6.5, C6.6
-  test('header and env', async () => {
+  test('header and env print the token in their form', async () => {
     const { run, json } = await bench();
     const { token } = await json<Token>('token get');
     expect((await run('token get -o header')).stdout).toBe(`Authorization: Bearer ${token}\n`);
@@ -68,7 +68,7 @@ describe('formats', () => {
   });
 
   // holds: C6.5
-  test('env survives eval in a POSIX shell, whatever the value holds', () => {
+  test('env can be evaluated by a POSIX shell, whatever the value contains', () => {
     const value = fc
       .string({ unit: 'binary', minLength: 1, maxLength: 40, size: 'max' })
       .filter((text) => !/[\0\ud800-\udfff]/.test(text));
@@ -82,7 +82,7 @@ describe('formats', () => {
   });
 
   // holds: C6.7
-  test('github prints the mask, and writes token and end behind a delimiter that changes', async () => {
+  test('github prints the mask, and writes token and expiry with a delimiter that changes', async () => {
     const { run, json, home } = await bench();
     const { token, expiresAt } = await json<Token & { expiresAt: string }>('token get');
     const env = { GITHUB_OUTPUT: path.join(home, 'output'), GITHUB_ENV: path.join(home, 'env') };
@@ -104,7 +104,7 @@ describe('formats', () => {
     expect(fs.readFileSync(env.GITHUB_ENV, 'utf8')).toContain(`\n${token}\n`);
   });
 
-  test('github and gitlab say what they need before anything is minted', async () => {
+  test('github and gitlab report what is missing before a token is minted', async () => {
     const { run, requests } = await bench();
     expect(await run('token get -o github')).toMatchObject({
       status: 2,

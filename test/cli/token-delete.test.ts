@@ -31,7 +31,7 @@ function everyFile(home: string): Record<string, string> {
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('token delete on %s', (serverVersion) => {
   // holds: C2.16
-  test('takes all lifetimes of the identity, and with --all every graph', async () => {
+  test('deletes the tokens of all lifetimes, and with --all those of every graph', async () => {
     const { run, json } = await bench({ serverVersion, graphs: ['demo', 'other'] });
     for (const lifetime of ['1h', '2h']) await run(`token get --lifetime ${lifetime}`);
     await run('token get --graph other');
@@ -42,7 +42,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('token delete on %s', (serverVersion
     expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
   });
 
-  test('a token from stdin is deleted alone, and its entry goes with it', async () => {
+  test('deletes only the token from stdin, with its entry in the store', async () => {
     const { run, json } = await bench({ serverVersion });
     const { token } = await json<Token>('token get --lifetime 1h');
     const other = await json<Token>('token get --lifetime 2h');
@@ -63,7 +63,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('token delete on %s', (serverVersion
     });
   });
 
-  test('a held token the server does not know is missing, and forgotten', async () => {
+  test('deletes a cached token from the store if the server does not know it, and counts it as missing', async () => {
     const { run, json } = await bench({ serverVersion });
     const { token } = await json<Token>('token get');
     await run('token delete --token-stdin --store none', { stdin: token });
@@ -75,8 +75,8 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('token delete on %s', (serverVersion
   });
 });
 
-describe.each(['3.10.1', '4.1.2'])('what goes wrong on %s', (serverVersion) => {
-  test('nobody listens: exit 7, worth another try, and nothing here has changed', async () => {
+describe.each(['3.10.1', '4.1.2'])('a failure on %s', (serverVersion) => {
+  test('without a server is exit 7, retryable, and changes nothing on this machine', async () => {
     const { home, env, run, sandbox } = await bench({ serverVersion });
     await run('token get');
     const before = everyFile(home);
@@ -106,7 +106,7 @@ describe.each(['3.10.1', '4.1.2'])('what goes wrong on %s', (serverVersion) => {
     expect(everyFile(home)).toMatchObject(rest);
   });
 
-  test('a wrong password or secret is tried once, and what is held stays', async () => {
+  test('with a wrong password or secret is tried once, and stored values stay', async () => {
     const { run, json, requests } = await bench({ serverVersion });
     const { token } = await json<Token>('token get');
     requests();
@@ -131,7 +131,7 @@ describe.each(['3.10.1', '4.1.2'])('what goes wrong on %s', (serverVersion) => {
   });
 
   // holds: C2.7, C5.5
-  test('a store that cannot be written to: --save creates nothing, token get prints all the same', async () => {
+  test('of the store prevents --save from creating a secret, but token get prints the token', async () => {
     const { home, run, json, requests } = await bench({ serverVersion });
     fs.mkdirSync(path.join(home, '.local'), { recursive: true });
     fs.writeFileSync(path.join(home, '.local', 'state'), 'in the way');
@@ -145,13 +145,13 @@ describe.each(['3.10.1', '4.1.2'])('what goes wrong on %s', (serverVersion) => {
     expect(got.stderr).toContain('graphcred: warning: ');
   });
 
-  test('--save with a store that keeps nothing is exit 2, and nothing is created', async () => {
+  test('of a store that stores nothing is exit 2 with --save, and no secret is created', async () => {
     const { run, json } = await bench({ serverVersion });
     expect(await run('secret create x --save --store none')).toMatchObject({ status: 2, stdout: '' });
     expect(await json('secret list')).toMatchObject({ secrets: [] });
   });
 
-  test('a drop cut off in the middle says what was done', async () => {
+  test('in the middle of several drops reports what was done', async () => {
     const { run, json, sandbox } = await bench({ serverVersion });
     for (const alias of ['one', 'two', 'three']) await run(`secret create ${alias}`);
     const route = serverVersion.startsWith('4') ? '/gsql/v1/secrets*' : '/gsqlserver/gsql/file';
@@ -171,7 +171,7 @@ describe.each(['3.10.1', '4.1.2'])('what goes wrong on %s', (serverVersion) => {
 });
 
 // holds: C5.11
-test('4.x: a mint by password says that the server makes a secret for it; one from a secret does not', async () => {
+test('a mint by password on 4.x reports the secret that the server creates; a mint from a secret reports none', async () => {
   const { run, json } = await bench({ serverVersion: '4.1.2' });
   const { secret } = await json<{ secret: string }>('secret create ci');
   const note =
@@ -183,7 +183,7 @@ test('4.x: a mint by password says that the server makes a secret for it; one fr
   expect(secrets.length).toBeGreaterThan(1);
 });
 
-test('a held token that is refreshed from stdin is held once, and no entry outlives its deletion', async () => {
+test('a cached token that is refreshed from stdin is stored once, and no entry is left after its deletion', async () => {
   const { run, json } = await bench();
   const { token } = await json<Token>('token get');
   await run('token refresh --token-stdin --lifetime 2h', { stdin: token });
@@ -193,7 +193,7 @@ test('a held token that is refreshed from stdin is held once, and no entry outli
   expect(await json('token get --lifetime 2h')).toMatchObject({ source: 'server' });
 });
 
-test('a token from stdin that is held for another graph is forgotten, too', async () => {
+test('a token from stdin that is cached for another graph is deleted from the store too', async () => {
   const { run, json } = await bench({ graphs: ['demo', 'other'] });
   const { token } = await json<Token>('token get --graph other');
   await json('token get');
@@ -201,7 +201,7 @@ test('a token from stdin that is held for another graph is forgotten, too', asyn
   expect(await json('token list')).toMatchObject({ tokens: [{ graph: 'demo' }] });
 });
 
-test('a token from stdin is refreshed and kept; one the server does not know leaves everything as it was', async () => {
+test('a token from stdin is refreshed and stored; an unknown one changes nothing', async () => {
   const { run, json, home } = await bench();
   const { token } = await json<Token>('token get --lifetime 1h --store none');
   const refreshed = await run('token refresh --token-stdin --lifetime 2h -o json', { stdin: `${token}\n` });
@@ -216,7 +216,7 @@ test('a token from stdin is refreshed and kept; one the server does not know lea
   expect(everyFile(home)).toEqual(before);
 });
 
-test('a refresh by 4.x of a held token or of one from stdin is exit 8, and leaves it alone', async () => {
+test('a refresh on 4.x of a cached token or of one from stdin is exit 8, and changes nothing', async () => {
   const { run, json, requests } = await bench({ serverVersion: '4.1.2' });
   const { token } = await json<Token>('token get');
   requests();
@@ -235,7 +235,7 @@ test('a refresh by 4.x of a held token or of one from stdin is exit 8, and leave
   expect(await json('token get')).toMatchObject({ token, source: 'store' });
 });
 
-test('a refresh by 4.x is exit 8 also without anybody to refresh it for', async () => {
+test('a refresh on 4.x is exit 8 even without a credential', async () => {
   const { env, home, requests } = await bench({ serverVersion: '4.1.2' });
   const { GRAPHCRED_USERNAME: _, GRAPHCRED_PASSWORD: __, ...nobody } = env;
   const refused = await cli(home, ['token', 'refresh', '-o', 'json'], { env: nobody });
@@ -255,7 +255,7 @@ test('a refresh by 4.x is exit 8 also without anybody to refresh it for', async 
 
 // holds: C5.7
 test.each(['token delete', 'token delete --all', 'token refresh', 'logout'])(
-  'a keychain that is not there is not taken for an empty one: %s',
+  'a missing keychain is not treated as an empty one: %s',
   async (line) => {
     const { env, home, requests } = await bench();
     const { GRAPHCRED_STORE: _, ...unsaid } = env;
@@ -275,7 +275,7 @@ test.each(['token delete', 'token delete --all', 'token refresh', 'logout'])(
 );
 
 // holds: C5.9
-test('--store none keeps nothing at all', async () => {
+test('--store none stores nothing at all', async () => {
   const { run, home } = await bench();
   await run('token get --store none');
   expect(everyFile(home)).toEqual({});
@@ -286,7 +286,7 @@ test.each([
   ['3.10.1', 'DELETE /requesttoken'],
   ['4.1.2', 'DELETE /gsql/v1/tokens'],
 ])(
-  'of several on %s, the one that was not deleted is named, and how many are gone',
+  'if one of several tokens on %s cannot be deleted, the error names it and the number of deleted ones',
   async (serverVersion, route) => {
     const { run, json, sandbox } = await bench({ serverVersion });
     for (const lifetime of ['1h', '2h', '3h']) await run(`token get --lifetime ${lifetime}`);

@@ -40,7 +40,7 @@ describe('the unit in which a 4.x server counts lifetimes', () => {
   };
   const MINT = 'POST /gsql/v1/tokens';
 
-  test('is not believed any more when a token lives a thousand times too long', async () => {
+  test('is not used any more when a token lives a thousand times too long', async () => {
     const { json, replace } = await replaceable({ lifetimeUnit: 'ms' });
     expect(left(await json<Token>('token get --lifetime 15m'))).toBeCloseTo(900, -1.5);
     const requests = await replace({ lifetimeUnit: 's' });
@@ -51,7 +51,7 @@ describe('the unit in which a 4.x server counts lifetimes', () => {
     expect(requests().slice(4)).toEqual([MINT]);
   });
 
-  test('is asked for anew after a day', async () => {
+  test('is requested again after a day', async () => {
     const { json, requests } = await bench({ ...VERSION, lifetimeUnit: 'ms' });
     const mints = () => requests().filter((request) => request === MINT).length;
     await json('token get --lifetime 15m');
@@ -62,7 +62,7 @@ describe('the unit in which a 4.x server counts lifetimes', () => {
     expect(mints()).toBe(2);
   });
 
-  test('is found for a lifetime of ten seconds too, so the token is not dead on arrival', async () => {
+  test('is found for a lifetime of ten seconds too, so that the token is not already expired', async () => {
     const { run } = await bench({ ...VERSION, lifetimeUnit: 'ms' });
     const { stdout, stderr } = await run('token get --lifetime 10s -o json', {
       env: { GRAPHCRED_MIN_TTL: '0' },
@@ -74,7 +74,7 @@ describe('the unit in which a 4.x server counts lifetimes', () => {
   });
 });
 
-describe('the end of a life, by this machine', () => {
+describe('the expiry of a token by this machine’s clock', () => {
   const NOW = 1_800_000_000;
   const end = (
     more: { expires?: number; date?: number; took?: number; granted?: number },
@@ -135,7 +135,7 @@ describe('the end of a life, by this machine', () => {
   });
 
   test.each(['3.2.0', '3.10.1', '4.1.2'])(
-    'on %s does not grow by the time the answer took',
+    'on %s is not later because the answer was slow',
     async (serverVersion) => {
       const { json, sandbox } = await bench({ serverVersion });
       let late = 0;
@@ -160,7 +160,7 @@ describe('the end of a life, by this machine', () => {
   );
 
   test.each(['3.10.1', '4.1.2'])(
-    'on %s is not 2083 when the Date header says 1970',
+    'on %s is not in 2083 when the Date header says 1970',
     async (serverVersion) => {
       const { json, sandbox } = await bench({ serverVersion });
       const target = serverVersion.startsWith('4') ? sandbox.gsqlUrl : sandbox.restUrl;
@@ -193,7 +193,7 @@ describe('without --min-ttl', () => {
   test.each([
     ['1h', HOUR, 60],
     ['100', 100, 10],
-  ])('a token of %s (%i s) is replaced when less than %i s are left', async (lifetime, seconds, least) => {
+  ])('a token of %s (%i s) is replaced if less than %i s are left', async (lifetime, seconds, least) => {
     const { json } = await bench();
     const begun = Date.now();
     const get = (passed: number) =>
@@ -203,7 +203,7 @@ describe('without --min-ttl', () => {
     expect(await get(seconds - least + 5)).toMatchObject({ source: 'server' });
   });
 
-  test('with a longer one than --lifetime, it is said that every call mints', async () => {
+  test('there is a warning that every call mints, if a longer one than --lifetime is set', async () => {
     const { run } = await bench();
     const { stderr } = await run('token get --lifetime 1m --min-ttl 2m');
     expect(stderr).toContain('every call mints a new token');
@@ -211,7 +211,7 @@ describe('without --min-ttl', () => {
   });
 });
 
-test('the version that a server told is asked for again after a day', async () => {
+test('the server’s version is requested again after a day', async () => {
   const { json, requests } = await bench();
   const asked = () => requests().some((request) => request.endsWith('/version'));
   await json('secret list');
@@ -222,7 +222,7 @@ test('the version that a server told is asked for again after a day', async () =
   expect(asked()).toBe(true);
 });
 
-test('exec --revoke asks 4.x for a lifetime of its own, so that it revokes nobody else’s token', async () => {
+test('exec --revoke requests a different lifetime from 4.x, so that it revokes no other token', async () => {
   const { run, home } = await bench(VERSION);
   const file = path.join(home, 'token');
   const script = `printf %s "$TG_API_TOKEN" > '${file}'`;
@@ -262,7 +262,7 @@ test.each([
   [500, true],
   [90, true],
   [3000, true],
-])('that a token for 900 s lives %i s is said: %s', async (grantedSeconds, said) => {
+])('a note says that a token for 900 s lives %i s: %s', async (grantedSeconds, said) => {
   const serverTimeUnix = Math.floor(Date.now() / 1000);
   const expiresAtUnix = serverTimeUnix + grantedSeconds;
   const minted = { token: 't', grantedSeconds, serverTimeUnix, expiresAtUnix, serverText: '' };

@@ -7,7 +7,7 @@ interface List {
   tokens: { graph: string; store: string; secondsLeft: number }[];
 }
 
-test('lists what ended too, the longest-lived first, and asks for no credential', async () => {
+test('token list shows expired tokens too, the longest-lived first, and asks for no credential', async () => {
   const { run, json, requests } = await bench({ graphs: ['demo', 'social'] });
   await run('token get --lifetime 1h');
   await run('token get --lifetime 2h --graph social');
@@ -23,14 +23,14 @@ test('lists what ended too, the longest-lived first, and asks for no credential'
   expect(requests()).toEqual([]);
 });
 
-test('none is a note for people, an empty list for programs, and no error', async () => {
+test('token list without tokens prints a note for people, and an empty list for programs', async () => {
   const { run } = await bench();
   expect(await run('token list')).toMatchObject({ status: 0, stdout: '' });
   for (const line of ['token list -o json', 'token list --store none -o json'])
     expect(await run(line)).toEqual({ status: 0, stdout: '{"schemaVersion":1,"tokens":[]}\n', stderr: '' });
 });
 
-test.each([0o620, 0o602])('a record that others can write (mode %o) is passed over', async (mode) => {
+test.each([0o620, 0o602])('token list ignores a record that others can write (mode %o)', async (mode) => {
   const { run, json, home } = await bench();
   await run('token get');
   const folder = path.join(home, '.local/state/graphcred');

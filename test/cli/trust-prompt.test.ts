@@ -8,7 +8,7 @@ import { temporaryHome } from '../helpers/cli.js';
 // In this test the person answers no.
 vi.mock('../../src/cli/output/prompt.js', () => ({ askYes: async () => false }));
 
-test('a REST server elsewhere than the host is shown, and of a Redis URL no password', async () => {
+test('the question shows a REST server on another host, and hides the password of a Redis URL', async () => {
   const { shown } = await askAbout({
     host: 'https://a.example',
     restUrl: 'http://elsewhere.example:9000',
@@ -29,7 +29,7 @@ test('a REST server elsewhere than the host is shown, and of a Redis URL no pass
   expect(shown).not.toContain('hunter22');
 });
 
-test('before a file that nobody vouched for counts, its addresses, programs and files are shown', async () => {
+test('the question shows addresses, programs and files before an untrusted file is used', async () => {
   const { shown, file } = await askAbout({
     gsqlUrl: 'http://a.example:1',
     restUrl: 'http://b.example:2',

@@ -13,7 +13,7 @@ test('--wait goes on while nothing listens at the port', async () => {
   expect((await run('token get -v')).stderr).not.toContain(WAITS);
 });
 
-test('--wait ends at once for a workspace that is suspended, since nobody starts it', async () => {
+test('--wait ends at once for a suspended workspace, because that does not start by itself', async () => {
   const { run, sandbox } = await bench();
   sandbox.addFault({ action: 'suspended' });
   const { status, stderr } = await run('token get -v --wait 1');
@@ -22,7 +22,7 @@ test('--wait ends at once for a workspace that is suspended, since nobody starts
   expect(stderr).not.toContain(WAITS);
 });
 
-test('--wait has its own time: --timeout neither limits it nor grows by it', async () => {
+test('--wait has its own time limit, independent of --timeout', async () => {
   const { sandbox, home, env } = await bench();
   sandbox.addFault({ action: 'starting', nth: 1, times: 1 });
   let passed = 0;

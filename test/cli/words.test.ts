@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { bench } from '../helpers/cli.js';
 
 test.each(['GRAPHCRED_SECRET', 'GRAPHCRED_SECRET_FILE', 'TG_SECRET'])(
-  'a %s that a job sets to nothing is named, and not a missing user name',
+  'the error names a %s that a job sets to an empty text, and not a missing user name',
   async (name) => {
     const { run } = await bench();
     const env = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined, [name]: '' };
@@ -14,7 +14,7 @@ test.each(['GRAPHCRED_SECRET', 'GRAPHCRED_SECRET_FILE', 'TG_SECRET'])(
   },
 );
 
-test('a token that was never minted is not said to be lost', async () => {
+test('the error does not call a token lost that was never minted', async () => {
   const { run } = await bench();
   const env = { GRAPHCRED_STORE: undefined, GRAPHCRED_PASSWORD: 'wrong' };
   const refused = await run('token get', { env });
@@ -24,7 +24,7 @@ test('a token that was never minted is not said to be lost', async () => {
   expect(minted).toMatchObject({ status: 0, stderr: expect.stringContaining('the token is not kept') });
 });
 
-test('http to a TLS port and https to a plain port each name the other', async () => {
+test('the errors for http to a TLS port and for https to a plain port name the other scheme', async () => {
   // A TLS server closes a connection that does not begin with a TLS handshake.
   const tls = net.createServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
   await new Promise<void>((resolve) => tls.listen(0, '127.0.0.1', resolve));

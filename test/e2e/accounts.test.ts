@@ -130,7 +130,7 @@ async function neverMeet(run: Run, { sent, restUrl, sandbox }: Awaited<ReturnTyp
 }
 
 describe.each(['3.10.1', '4.1.2'])('two users of one server, on %s', (serverVersion) => {
-  test('never meet in the file store', async () => {
+  test('do not use each other’s credentials in the file store', async () => {
     const home = temporaryHome();
     const made = await accounts(home, serverVersion);
     const run: Run = (line) =>
@@ -146,7 +146,7 @@ const skip = keyringSkipReason();
 if (skip !== undefined) console.log(`two users of one keychain are not tried here: ${skip}`);
 
 test.skipIf(skip !== undefined).each(['3.10.1', '4.1.2'])(
-  'two users of one server, on %s, never meet in the keychain',
+  'two users of one server, on %s, do not use each other’s credentials in the keychain',
   async (serverVersion) => {
     await withKeyring({ state: 'unlocked' }, async (keyring) => {
       const made = await accounts(keyring.home, serverVersion);

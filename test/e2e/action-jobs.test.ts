@@ -61,7 +61,7 @@ function expectNothingLeft(job: Job, token: string): void {
   expect([...filesBelow(job.folder)].map(({ file }) => file)).toEqual([]);
 }
 
-test('action.yml has what the runner needs, and revokes whatever happened to the job', () => {
+test('action.yml has what the runner needs, and revokes the token whatever happened to the job', () => {
   expect(action.runs).toMatchObject({ using: 'node20', 'post-if': 'always()' });
   expect(Object.keys(action.inputs)).toEqual([
     'host',
@@ -84,7 +84,7 @@ test('action.yml has what the runner needs, and revokes whatever happened to the
 });
 
 describe.each(['3.10.1', '4.1.2'])('on %s', (version) => {
-  test('a job has a token in its environment, keeps nothing on the runner, and revokes it when a step failed', async () => {
+  test('a job has a token in its environment, stores nothing on the runner, and revokes the token when a step failed', async () => {
     const { inputs, ask } = await database(version);
     const { main, post } = checkout();
     const job = playJob({ PATH: process.env.PATH ?? '', HOME: temporaryHome() });
@@ -123,7 +123,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   },
 );
 
-test('a cancelled step that gets no answer ends by itself, and says what it may have left', async () => {
+test('a cancelled step that gets no answer ends by itself and reports that a token may be left on the server', async () => {
   const { sandbox, inputs } = await database();
   const { main } = checkout();
   const job = playJob();
@@ -161,7 +161,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s does not stop the post step from r
   expect(await ask(token)).toBe(403);
 });
 
-test('two jobs at the same time on one machine do not touch each other', async () => {
+test('two jobs that run at the same time on one machine do not revoke each other’s token', async () => {
   const { inputs, ask } = await database('4.1.2');
   const { main, post } = checkout();
   const home = temporaryHome();
@@ -264,6 +264,6 @@ test('outside GitHub Actions a step fails with one line and without a stack', ()
   );
 });
 
-test('each block that is said to be run here was run', () => {
+test('this file runs every block that it lists', () => {
   expect(unused(RUN_BY['test/e2e/action-jobs.test.ts'])).toEqual([]);
 });

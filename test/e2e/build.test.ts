@@ -17,7 +17,7 @@ function hashes(folder: string): Record<string, string> {
   return Object.fromEntries(files.map((name) => [name, hashOf(name)]));
 }
 
-test('a second build, in another folder, gives the same bytes', () => {
+test('a second build in another folder gives the same bytes', () => {
   const again = path.join(temporaryHome(), 'again');
   execFileSync(process.execPath, ['scripts/build.mjs', again], { stdio: 'pipe' });
   const built = hashes('dist');

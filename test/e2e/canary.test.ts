@@ -368,7 +368,7 @@ function commandLine(words: string, argv: readonly string[], json: boolean): str
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
   // holds: C10.1
-  test('no command leaves a credential anywhere, doing well or failing', async () => {
+  test('no command leaves a credential anywhere, whether it succeeds or fails', async () => {
     const { place, stateFile } = await sandboxAndPlace(version);
     const canaries = new Map([
       [PASSWORD, 'password'],
@@ -450,7 +450,7 @@ async function echoing(): Promise<{ restUrl: string; gsqlUrl: string }> {
 }
 
 test.each(['3.2.0', '3.10.1', '4.1.2'])(
-  '%s: a server that repeats all it is told makes nobody else repeat it',
+  '%s: no command prints a credential that the server repeats',
   async (version) => {
     const place = prepare(await echoing());
     const canaries = new Map([
@@ -491,7 +491,7 @@ test.each(['3.2.0', '3.10.1', '4.1.2'])(
 // A file that Node loads first makes the command crash.
 describe.skipIf(standaloneSkipReason !== undefined)('a crash', () => {
   test.each(['at once', 'later', 'in a promise'])(
-    '%s tells where, and nothing of what was worked on',
+    '%s shows where it happened, and no credential',
     async (when) => {
       const place = prepare({ restUrl: 'http://127.0.0.1:1', gsqlUrl: 'http://127.0.0.1:1' });
       const canaries = async () =>
@@ -541,12 +541,12 @@ describe('what a debugger or a logger prints', () => {
     ['a Sensitive', new Sensitive(PASSWORD)],
     ['a connection', connection],
     ['an error with one as its cause', new Error('x', { cause: new Sensitive(PASSWORD) })],
-  ])('of %s holds no credential', (_name, value) => {
+  ])('%s contains no credential', (_name, value) => {
     expect(spotted(printed(value), canaries)).toEqual([]);
     expect(() => structuredClone(value)).not.toThrow(PASSWORD);
   });
 
-  test('of the errors of a connection holds none', async () => {
+  test('the errors of a connection contain no credential', async () => {
     const { restUrl, gsqlUrl } = await echoing();
     for (const serverVersion of ['3.2.0', '3.10.1', '4.1.2']) {
       const asked = new GraphConnection({
@@ -583,7 +583,7 @@ describe('what a debugger or a logger prints', () => {
 
 const noKeyring = keyringSkipReason() ?? standaloneSkipReason;
 test.skipIf(noKeyring !== undefined)(
-  'the helper that speaks to the keychain gets no credential but by its pipe',
+  'the helper process for the keychain gets credentials only through its pipe',
   async () => {
     await withKeyring({}, async (keyring) => {
       const { place, stateFile } = await sandboxAndPlace('3.10.1');

@@ -99,7 +99,7 @@ test.for(['bash', 'zsh'] as const)('%s completes on a terminal', async (shell, {
   await terminal.ended;
 });
 
-test('zsh finds the script as a file of its function path, too', async ({ skip }) => {
+test('zsh also finds the script as a file on its function path', async ({ skip }) => {
   skip(missing('zsh') !== '', missing('zsh'));
   const { home, env, cwd } = await ready();
   fs.mkdirSync(path.join(home, 'functions'));
@@ -119,7 +119,7 @@ test('zsh finds the script as a file of its function path, too', async ({ skip }
   await terminal.ended;
 });
 
-test('fish completes', async ({ skip }) => {
+test('fish completes command lines', async ({ skip }) => {
   skip(missing('fish') !== '', missing('fish'));
   const { env, cwd, newRequests } = await ready();
   const withDescriptions = (line: string) => {

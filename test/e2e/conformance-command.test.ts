@@ -50,7 +50,7 @@ describe('npm run conformance', () => {
     });
   });
 
-  it('shows their answer beside ours and exits 1 at a server that differs', async () => {
+  it('prints both answers and exits 1 if the server’s answers differ from the sandbox’s', async () => {
     const out = temporaryHome();
     const texts = { badSecret3: 'old' } as const;
     await withServer({ serverVersion: '3.10.1', texts }, async ({ gsqlUrl, restUrl }) => {
@@ -63,7 +63,7 @@ describe('npm run conformance', () => {
     });
   });
 
-  it('removes what it made when it is interrupted', async () => {
+  it('removes the secrets and tokens it created when it is interrupted', async () => {
     const delays = [{ method: 'POST', path: '/gsqlserver/gsql/file', action: 'delay', ms: 50 } as const];
     await withServer({ serverVersion: '3.10.1', faults: delays }, async (target, sandbox) => {
       const { gsqlUrl, restUrl } = target;
@@ -123,13 +123,13 @@ describe('npm run conformance', () => {
       ['-u', 'ada', '--gsql-url', 'http://ada:pw@127.0.0.1:1', '--rest-url', 'http://127.0.0.1:1'],
       'Give --gsql-url',
     ],
-  ])('refuses %j with a sentence that says what to give', async (argv, sentence) => {
+  ])('refuses %j with a sentence that says what to type', async (argv, sentence) => {
     const ended = await conformance(argv, '');
     expect(ended.stderr).toContain(sentence);
     expect(ended.status).toBe(2);
   });
 
-  it('runs as docs/conformance.md writes it', async () => {
+  it('runs with the command lines in docs/conformance.md', async () => {
     const out = temporaryHome();
     await withServer({ serverVersion: '4.2.2' }, async ({ gsqlUrl, restUrl }) => {
       const line = block('conformance.md', 'Ask the server', 'sh');
@@ -152,6 +152,6 @@ describe('npm run conformance', () => {
   });
 });
 
-it('each block that is said to be run here was run', () => {
+it('runs every block that this file lists', () => {
   expect(unused(RUN_BY['test/e2e/conformance-command.test.ts'])).toEqual([]);
 });

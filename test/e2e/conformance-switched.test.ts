@@ -85,7 +85,7 @@ async function stockOf(version: Version) {
 }
 
 describe.each(VERSIONS)('conformance with a %s server', (version) => {
-  it('finds every other wording of a text that its questions reach', async () => {
+  it('reports every other wording of a text that its questions get as an answer', async () => {
     const stock = await stockOf(version);
     const missed: string[] = [];
     for (const id of REACHED[version]) {
@@ -100,7 +100,7 @@ describe.each(VERSIONS)('conformance with a %s server', (version) => {
 });
 
 describe.each(['3.10.1', '4.2.0'] as const)('conformance with a %s server', (version) => {
-  it('finds every other status of a text that its questions reach', async () => {
+  it('reports every other status of a text that its questions get as an answer', async () => {
     const stock = await stockOf(version);
     const missed: string[] = [];
     for (const id of REACHED[version]) {
@@ -113,19 +113,19 @@ describe.each(['3.10.1', '4.2.0'] as const)('conformance with a %s server', (ver
 });
 
 describe('conformance', () => {
-  it.each(SWITCHED)('finds the switch $switches of $version', async ({ version, switches, found }) => {
+  it.each(SWITCHED)('reports the switch $switches of $version', async ({ version, switches, found }) => {
     expect(await differing(version, { serverVersion: version, switches }, await stockOf(version))).toContain(
       found,
     );
   });
 
-  it('finds a server that counts lifetimes in milliseconds', async () => {
+  it('reports a server that counts lifetimes in milliseconds', async () => {
     const stock = await stockOf('4.2.0');
     const options = { serverVersion: '4.2.0', lifetimeUnit: 'ms' } as const;
     expect(await differing('4.2.0', options, stock)).toContain('token-60');
   });
 
-  it('finds that the default password turns logins off', async () => {
+  it('reports that the default password turns logins off', async () => {
     const options = {
       serverVersion: '4.2.0',
       users: [{ name: 'tigergraph', password: 'tigergraph', role: 'superuser' }],
@@ -137,7 +137,7 @@ describe('conformance', () => {
     );
   });
 
-  it('knows of every text with variants whether its questions reach it', () => {
+  it('lists for every text with variants whether its questions get it as an answer', () => {
     const reached = new Set<string>(Object.values(REACHED).flat());
     const open = Object.entries(TEXTS)
       .filter(([id, text]: [string, Text]) => text.variants && !reached.has(id))

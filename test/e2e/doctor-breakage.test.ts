@@ -355,7 +355,7 @@ const BREAKAGES: Record<string, Breakage> = {
   },
 };
 
-describe.each(['3.10.1', '4.1.2'])('doctor on %s, %s', (serverVersion) => {
+describe.each(['3.10.1', '4.1.2'])('doctor on %s', (serverVersion) => {
   const is4 = serverVersion.startsWith('4');
   const well: Changes = {
     config: 'ok',
@@ -390,7 +390,7 @@ describe.each(['3.10.1', '4.1.2'])('doctor on %s, %s', (serverVersion) => {
     expect(status).toBe(blamed.length > 0 ? breakage.status : 0);
   }
 
-  test('all is well', async () => {
+  test('every check passes if nothing is broken', async () => {
     const { examine } = await patient({ serverVersion });
     const { verdicts, status } = await examine();
     expect({ verdicts, status }).toEqual({ verdicts: well, status: 0 });
@@ -418,40 +418,40 @@ describe.each(['3.10.1', '4.1.2'])('doctor on %s, %s', (serverVersion) => {
       return { tls: { cert, key }, serverVersion };
     };
 
-    test('all is well', async () => {
+    test('every check passes over TLS', async () => {
       const { examine } = await patient(await certificate('127.0.0.1'));
       expect((await examine()).verdicts).toEqual(encrypted);
     });
 
-    test('an authority nobody named', async () => {
+    test('a certificate of an unknown CA fails the check tls', async () => {
       const breaks = () => ({ GRAPHCRED_CA: '' });
       const made = await patient(await certificate('127.0.0.1'));
       await compare(made, { ...untrusted, breaks, cause: /certificate|trust/i }, encrypted);
     });
 
-    test('a certificate that has ended', async () => {
+    test('an expired certificate fails the check tls', async () => {
       const made = await patient(await certificate('127.0.0.1', [-30, -1]));
       await compare(made, { ...untrusted, breaks: nothing, cause: /expired|ended/i }, encrypted);
     });
 
-    test('a certificate for another name', async () => {
+    test('a certificate for another host name fails the check tls', async () => {
       const made = await patient(await certificate('graph.example.com'));
       await compare(made, { ...untrusted, breaks: nothing, cause: /name|host/i }, encrypted);
     });
 
-    test('an authority file that is not there', async () => {
+    test('a CA file that does not exist fails the check tls', async () => {
       const breaks = () => ({ GRAPHCRED_CA: '/nowhere/ca.pem' });
       const made = await patient(await certificate('127.0.0.1'));
       await compare(made, { ...untrusted, status: 2, breaks, cause: /GRAPHCRED_CA/ }, encrypted);
     });
 
-    test('certificates that are not checked', async () => {
+    test('certificates that are not verified are a warning', async () => {
       const breaks = () => ({ GRAPHCRED_INSECURE: '1' });
       const made = await patient(await certificate('127.0.0.1'));
       await compare(made, { changes: { tls: 'warn' }, status: 0, breaks, cause: /not checked/ }, encrypted);
     });
 
-    test('a version nobody knows says nothing against the certificate', async () => {
+    test('an unknown server version does not fail the check tls', async () => {
       const made = await patient(await certificate('127.0.0.1'));
       await compare(made, BREAKAGES['a version nobody knows'] as Breakage, encrypted);
     });
@@ -492,12 +492,12 @@ describe.each(['3.10.1', '4.1.2'])('doctor on %s, %s', (serverVersion) => {
       return { made, through, port: (proxy.address() as AddressInfo).port };
     }
 
-    test('all is well', async () => {
+    test('every check passes through a proxy', async () => {
       const { made, through, port } = await behindProxy();
       expect((await made.examine(through(port))).verdicts).toEqual(proxied);
     });
 
-    test('a proxy that is dead', async () => {
+    test('a proxy that does not answer fails the check proxy', async () => {
       const { made, through } = await behindProxy();
       const breaks = async () => through(await closedPort());
       const changes: Changes = { proxy: 'fail', ...UNASKED };

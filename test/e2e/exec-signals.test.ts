@@ -62,7 +62,7 @@ function until({ child }: Running, pattern: RegExp): Promise<string> {
 }
 
 describe('signals', () => {
-  test('each is passed on once; a command that ignores them is waited for', async () => {
+  test('each signal is passed on once, and graphcred waits for a command that ignores it', async () => {
     const { env } = await sandboxFor(temporaryHome());
     const running = exec(env, '--', process.execPath, '-e', COUNTER);
     await until(running, /ready/);
@@ -80,13 +80,13 @@ describe('signals', () => {
     ['SIGTERM', 143],
     ['SIGHUP', 129],
     ['SIGKILL', 137],
-  ])('a command that dies of %s is %i', async (signal, status) => {
+  ])('a command that ends by %s gives exit status %i', async (signal, status) => {
     const { env } = await sandboxFor(temporaryHome());
     const command = `process.kill(process.pid, '${signal}'); setTimeout(() => {}, 60000)`;
     expect(await exec(env, '--', process.execPath, '-e', command).ended).toMatchObject({ status });
   });
 
-  test('when graphcred is killed the command lives on', async () => {
+  test('the command goes on when graphcred is killed', async () => {
     const { env } = await sandboxFor(temporaryHome());
     const running = exec(env, '--', process.execPath, '-e', COUNTER);
     const pid = Number(/ready (\d+)/.exec(await until(running, /ready \d+\n/))?.[1]);
@@ -101,7 +101,7 @@ describe('signals', () => {
   });
 
   test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    '%s while the token is minted ends graphcred, and nothing runs',
+    '%s while the token is minted ends graphcred, and the command is not run',
     async (signal) => {
       const home = temporaryHome();
       const { env, asked } = await slowServer(home, 'POST');
@@ -139,7 +139,7 @@ describe.skipIf(!python)('on a terminal', () => {
     });
   });
 
-  test('it is the command’s: all three ends, its size, what is typed', async () => {
+  test('the command gets the terminal: all three streams, its size, and what is typed', async () => {
     const { env } = await sandboxFor(temporaryHome());
     const script =
       'test -t 0 && test -t 1 && test -t 2 && stty size; read line; echo "got $line"; stty size; exit 5';
@@ -152,7 +152,7 @@ describe.skipIf(!python)('on a terminal', () => {
     expect(screen).toMatch(/got words\n40 70/);
   });
 
-  test('Ctrl-Z stops both, and fg goes on with both', async () => {
+  test('Ctrl-Z stops graphcred and the command, and fg continues both', async () => {
     const { env } = await sandboxFor(temporaryHome());
     const command = ['/bin/bash', '--norc', '--noprofile', '-i'];
     // The typed line holds two paths, and `fg` shows it again, so the terminal is wide enough not to wrap it.
@@ -172,7 +172,7 @@ describe.skipIf(!python)('on a terminal', () => {
     expect((await terminal.ended).status).toBe(0);
   });
 
-  test('closing the window hangs up on the command, and graphcred ends with it', async () => {
+  test('closing the window sends SIGHUP to the command, and graphcred ends with it', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
     const marker = path.join(home, 'hung-up');
@@ -184,7 +184,7 @@ describe.skipIf(!python)('on a terminal', () => {
     expect(fs.existsSync(marker)).toBe(true);
   });
 
-  test('a command under nohup outlives the window, and its token is revoked when it ends', async () => {
+  test('a command under nohup goes on after the window is closed, and its token is revoked when it ends', async () => {
     const home = temporaryHome();
     const { env, sandbox } = await sandboxFor(home);
     // File descriptor 3 is a terminal as long as the window is open.
@@ -201,7 +201,7 @@ describe.skipIf(!python)('on a terminal', () => {
 
   const LOOP = 'echo "<$TG_API_TOKEN>"; while :; do sleep 0.05; done';
 
-  test('Ctrl-C ends the command, and --revoke is done all the same', async () => {
+  test('Ctrl-C ends the command, and --revoke still revokes the token', async () => {
     const { env, sandbox } = await sandboxFor(temporaryHome());
     const terminal = onOne(env, '--revoke', '--', 'sh', '-c', LOOP);
     await terminal.see(/<\w+>/);
@@ -229,7 +229,7 @@ async function ask(restUrl: string, token: string): Promise<number> {
 }
 
 describe('--revoke', () => {
-  test('a command that is ended by a signal has its token revoked as well', async () => {
+  test('the token of a command that a signal ended is revoked too', async () => {
     const { env, sandbox } = await sandboxFor(temporaryHome());
     const running = exec(env, '--revoke', '--', 'sh', '-c', 'echo "$TG_API_TOKEN"; exec sleep 1000');
     const token = await until(running, /\n/);
@@ -238,7 +238,7 @@ describe('--revoke', () => {
     expect(await ask(sandbox.restUrl, token)).toBe(403);
   });
 
-  test('signals while it is revoking stop neither that nor lose the command’s status', async () => {
+  test('signals during the revocation neither stop it nor change the exit status', async () => {
     const { env, sandbox } = await sandboxFor(temporaryHome());
     sandbox.addFault({ action: 'delay', route: 'DELETE /requesttoken', ms: 1500 });
     const running = exec(env, '--revoke', '--', 'sh', '-c', 'echo "$TG_API_TOKEN"; exec sleep 1000');
@@ -262,7 +262,7 @@ describe('--revoke', () => {
     expect((await running.ended).status).toBe(7);
   });
 
-  test('a revocation that fails is a warning beside the command’s own status', async () => {
+  test('a revocation that fails is a warning, and the exit status is that of the command', async () => {
     const { env, sandbox } = await sandboxFor(temporaryHome());
     const running = exec(env, '--revoke', '--', process.execPath, '-e', COUNTER);
     await until(running, /ready/);

@@ -329,7 +329,7 @@ const CASES: readonly Case[] = [
 ];
 
 // holds: C7.1
-test('every row of the table of exit statuses, and every code in it, has a case', () => {
+test('every row of the table of exit statuses, and every error code in it, has a case', () => {
   const shown = (status: number) => ((status > 128 && status < 130) || status > 130 ? 128 : status);
   for (const { status, codes } of EXITS) {
     const own = CASES.filter((one) => shown(one.status) === status);

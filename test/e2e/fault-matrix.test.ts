@@ -152,12 +152,12 @@ async function examine(
   return { status, stderr, problems };
 }
 
-test('every exception to the rule is met somewhere', () => {
+test('every exception in the list is used at least once', () => {
   expect(EXCEPTIONS.filter((exception) => !usedExceptions.has(exception))).toEqual([]);
 });
 
 /** With GRAPHCRED_WRITE_DOCS=1 this test writes the page from what the run has observed. */
-test('docs/reliability.md tells what was seen', () => {
+test('docs/reliability.md shows the observed results', () => {
   const file = path.resolve('docs/reliability.md');
   // The part of the page that follows is written by test/e2e/interruptions.test.ts.
   const [, interruptions = ''] = fs.readFileSync(file, 'utf8').split(/(?=\n## Ctrl-C)/);

@@ -97,7 +97,7 @@ function answerOf(question: string, proposed: string, shown: string): string {
 const QUESTION = /^\? ((?:(?!^[?✔]).)+)$/msu;
 
 describe.skipIf(noCurl || !python || standaloneSkipReason !== undefined)('first-steps.md', () => {
-  test('a newcomer who types what the page shows sees what it shows, types each answer once and the password once', async () => {
+  test('the commands of the page print what the page shows, and ask for each answer and the password once', async () => {
     const home = temporaryHome();
     const bin = path.join(home, 'bin');
     fs.mkdirSync(bin);
@@ -169,7 +169,7 @@ describe.skipIf(noCurl || !python || standaloneSkipReason !== undefined)('first-
 });
 
 describe.skipIf(noCurl)('README.md', () => {
-  test('the DBA makes a secret, lists it masked and drops it, as shown', async () => {
+  test('the commands for the DBA create a secret, list it masked and drop it, as shown', async () => {
     const { shell, sandbox } = await newcomer();
     const page = block(README, 'For a DBA', 'text');
     const typed = page
@@ -191,7 +191,7 @@ describe.skipIf(noCurl)('README.md', () => {
     expect(constant(shown.join('\n'))).toBe(constant(promised.join('\n')));
   });
 
-  test('the profile leads a script to the REST server', async () => {
+  test('a script finds the REST server through the profile', async () => {
     const { shell, put } = await newcomer({
       graphs: ['social'],
       users: [{ name: 'alice', password: 'pw', role: 'admin' }],
@@ -245,7 +245,7 @@ describe.skipIf(noCurl)('README.md', () => {
 });
 
 test.skipIf(noCurl || !python || standaloneSkipReason !== undefined)(
-  'each block that is said to be run here was run',
+  'this file runs every block that it lists',
   () => {
     expect(unused(RUN_BY['test/e2e/first-steps.test.ts'])).toEqual([]);
   },

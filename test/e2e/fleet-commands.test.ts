@@ -29,7 +29,7 @@ async function fleet(serverVersion = '3.10.1', users?: readonly string[]) {
 
 describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
   // holds: C11.3
-  it.each(['3.10.1', '4.1.2'])('mints once for all machines: %s', async (version) => {
+  it.each(['3.10.1', '4.1.2'])('mints one token for all machines: %s', async (version) => {
     const { machine, mints } = await fleet(version);
     const results = await Promise.all(
       Array.from({ length: 4 }, () => machine()).flatMap((run) => [run('token get'), run('token get')]),
@@ -41,7 +41,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     expect(mints()).toBe(1);
   });
 
-  it('mints anew with --fresh, for all who ask for that at once', async () => {
+  it('mints one new token with --fresh for all jobs that ask at the same time', async () => {
     const { machine, mints } = await fleet();
     const first = (await machine()('token get')).stdout;
     const run = machine();
@@ -80,7 +80,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
   });
 
   // holds: C11.4
-  it('goes on with one mint for each machine when the Redis server is away', async () => {
+  it('mints one token for each machine while the Redis server does not answer', async () => {
     const { machine, mints, redis } = await fleet();
     await redis.kill();
     const [one, two] = [machine(), machine()];
@@ -98,7 +98,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     expect(mints()).toBe(2);
   });
 
-  it('shares a refusal, so that a wrong password is tried once by all who ask at once', async () => {
+  it('shares a refusal, so that a wrong password is sent once for all jobs that ask at the same time', async () => {
     const { machine, mints } = await fleet();
     const machines = Array.from({ length: 6 }, () => machine({ GRAPHCRED_PASSWORD: 'wrong' }));
     const results = await Promise.all(machines.map((run) => run('token get')));
@@ -114,7 +114,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
   });
 
   // holds: C11.8
-  it('leaves the shared tokens at logout, and ends them with --revoke', async () => {
+  it('keeps the shared tokens at logout, and revokes them with --revoke', async () => {
     const { machine, redis } = await fleet();
     const run = machine();
     const token = (await run('token get')).stdout;
@@ -127,7 +127,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     expect((await machine()('token get')).stdout).not.toBe(token);
   });
 
-  it('forgets at logout what this machine minted while the Redis server was away', async () => {
+  it('deletes at logout the tokens that this machine minted while the Redis server did not answer', async () => {
     const { machine, redis } = await fleet();
     const run = machine();
     await redis.kill();
@@ -137,7 +137,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     expect(JSON.parse((await run('token list -o json')).stdout).tokens).toHaveLength(0);
   });
 
-  it('looks at the tokens of this machine while the Redis server is away, but deletes and refreshes none', async () => {
+  it('lists the tokens of this machine while the Redis server does not answer, but deletes and refreshes none', async () => {
     const { machine, redis } = await fleet();
     const run = machine();
     await redis.kill();
@@ -152,7 +152,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     expect(await run('token refresh')).toMatchObject({ status: 6, stdout: '' });
   });
 
-  it('says that deleting a token ends it for every job', async () => {
+  it('warns that deleting a token ends it for every job', async () => {
     const { machine } = await fleet();
     const run = machine();
     await run('token get');
@@ -161,7 +161,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     expect(deleted.stderr).toContain('every job that uses one needs a new one');
   });
 
-  it('refreshes the shared token, which all machines then find', async () => {
+  it('refreshes the shared token for all machines', async () => {
     const { machine, mints } = await fleet();
     await machine()('token get');
     const refreshed = await machine()('token refresh');
@@ -171,7 +171,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
   });
 
   // holds: C11.8
-  it('never takes or ends a shared token in exec --revoke', async () => {
+  it('does not use or revoke a shared token in exec --revoke', async () => {
     const { machine, mints } = await fleet();
     const run = machine();
     const shared = (await run('token get')).stdout;
@@ -181,7 +181,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     expect(await run('token check')).toMatchObject({ status: 0 });
   });
 
-  it('keeps names and credentials from the Redis server', async () => {
+  it('hides names and credentials from the Redis server', async () => {
     const { machine, redis, sandbox } = await fleet();
     const token = (await machine()('token get')).stdout.trim();
     const keys = (await redis.cli('KEYS', '*')).split('\n');

@@ -85,19 +85,22 @@ const keepsNothing: Answer = ([name = '', ...args]) => {
 };
 
 describe.skipIf(redisSkipReason())('a storm', () => {
-  test.each(['3.10.1', '4.1.2'])('cold, then warm: %s', async (serverVersion) => {
-    const fleet = await fleetOf(MACHINES, { serverVersion, namespaces: noNamespaces === undefined });
-    const cold = await allAtOnce(fleet, JOBS);
-    expect(tokensOf(cold)).toHaveLength(1);
-    expect(fleet.database.matches()).toBe(1);
-    tokensOf(await fleet.runAll(JOBS));
-    expect(fleet.database.matches()).toBe(1);
-    const where = noNamespaces ? 'homes' : 'network namespaces';
-    note(`all at once, cold, ${serverVersion}`, '1 mint', `${many(JOBS, MACHINES)} in ${where}: 1`);
-    note(`all at once, warm, ${serverVersion}`, '0', `${many(JOBS, MACHINES)}: 0`);
-  });
+  test.each(['3.10.1', '4.1.2'])(
+    'all jobs ask twice, first without a cached token: %s',
+    async (serverVersion) => {
+      const fleet = await fleetOf(MACHINES, { serverVersion, namespaces: noNamespaces === undefined });
+      const cold = await allAtOnce(fleet, JOBS);
+      expect(tokensOf(cold)).toHaveLength(1);
+      expect(fleet.database.matches()).toBe(1);
+      tokensOf(await fleet.runAll(JOBS));
+      expect(fleet.database.matches()).toBe(1);
+      const where = noNamespaces ? 'homes' : 'network namespaces';
+      note(`all at once, cold, ${serverVersion}`, '1 mint', `${many(JOBS, MACHINES)} in ${where}: 1`);
+      note(`all at once, warm, ${serverVersion}`, '0', `${many(JOBS, MACHINES)}: 0`);
+    },
+  );
 
-  test('each job a process of its own, cold', async () => {
+  test('each job is a process of its own, and no token is cached', async () => {
     const fleet = await fleetOf(1);
     const homes = Array.from({ length: MACHINES }, temporaryHome);
     const url = `redis://127.0.0.1:${fleet.redis.port}`;
@@ -146,7 +149,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
   test.each([
     [500, 2],
     [3000, FEW_MACHINES + 1],
-  ])('the engine is killed, and back empty after %d ms', async (ms, bound) => {
+  ])('the engine is killed and starts again empty after %d ms', async (ms, bound) => {
     const fleet = await fleetOf(FEW_MACHINES);
     const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
     await fleet.redis.kill();
@@ -163,7 +166,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     );
   });
 
-  test('the engine is gone for good', async () => {
+  test('the engine is killed and never starts again', async () => {
     const fleet = await fleetOf(FEW_MACHINES);
     const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
     const killedAt = Date.now();
@@ -242,7 +245,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     );
   });
 
-  test('clocks are an hour off, both ways, and tokens live for half an hour', async () => {
+  test('clocks are an hour ahead or behind, and tokens live for half an hour', async () => {
     const hour = 3_600_000;
     const fleet = await fleetOf(FEW_MACHINES, { clockMs: (index) => defined([-hour, hour, 0][index % 3]) });
     const line = 'token get --lifetime 30m';
@@ -259,7 +262,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     );
   });
 
-  test('the engine has no room and evicts (allkeys-lru)', async () => {
+  test('the engine has no memory left and evicts keys (allkeys-lru)', async () => {
     const fleet = await fleetOf(FEW_MACHINES);
     const waves = DEEP ? 10 : 3;
     const { redis } = fleet;
@@ -300,7 +303,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     ['that never come', () => undefined],
     ['that grant every lock and keep nothing', keepsNothing],
   ];
-  test.each(replies)('a hostile engine gives replies %s', async (what, answer) => {
+  test.each(replies)('a hostile engine sends replies %s', async (what, answer) => {
     const fleet = await fleetOf(2);
     const { url } = await startHostileRedis(answer);
     const startedAt = Date.now();
@@ -313,7 +316,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     note(`hostile: replies ${what}`, '≤ machines, no hang', seen);
   });
 
-  test('a hostile engine exchanges the tokens of two identities', async () => {
+  test('a hostile engine swaps the tokens of two identities', async () => {
     const fleet = await fleetOf(2);
     const [one = ''] = tokensOf(await fleet.runAll(2));
     const [oneKey = ''] = (await fleet.redis.cli('KEYS', '*:t:*')).split('\n');
@@ -338,7 +341,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     note('hostile: tokens of two identities exchanged', 'no foreign token, ≤ machines', seen);
   });
 
-  test('a hostile engine keeps a token after its end', async () => {
+  test('a hostile engine keeps a token after it has expired', async () => {
     const fleet = await fleetOf(2);
     const line = 'token get --lifetime 3s --min-ttl 1s';
     const [old = ''] = tokensOf(await fleet.runAll(2, line));
@@ -352,7 +355,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     note('hostile: a token kept after its end', 'no ended token, ≤ machines', seen);
   });
 
-  test("the engine's dump tells nothing", async () => {
+  test('a dump of the engine contains no name and no credential', async () => {
     const user = { name: 'kanarie_user', password: 'Kanarie "zang\\vogel" 7431', role: 'superuser' as const };
     const fleet = await fleetOf(2, {
       sandbox: {

@@ -6,7 +6,7 @@ import { sandboxFor, start } from '../helpers/process.js';
 import { redisSkipReason, startRedis } from '../helpers/redis.js';
 
 describe.skipIf(redisSkipReason())('the command of a fleet', () => {
-  test('shows the password of the Redis server to nobody, also not with DEBUG', async () => {
+  test('shows the password of the Redis server nowhere, even with DEBUG', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
     const redis = await startRedis({ args: ['--requirepass', 'a-telling-password'] });
@@ -30,7 +30,7 @@ describe.skipIf(redisSkipReason())('the command of a fleet', () => {
     expect(exec.stdout).not.toContain('GRAPHCRED_REDIS_');
   });
 
-  test('mints once for forty processes on four machines', async () => {
+  test('mints one token for forty processes on four machines', async () => {
     const homes = Array.from({ length: 4 }, temporaryHome);
     const { env, mints } = await sandboxFor(defined(homes[0]));
     const { url } = await startRedis();

@@ -191,7 +191,7 @@ const LINES: readonly Line[] = [
   { argv: words('sandbox --rest-port 0 --gsql-port 0 -- printf %s result'), text: /^result$/ },
 ];
 
-test('every command is printed below', () => {
+test('every command has a line in this table', () => {
   for (const { path: command } of COMMANDS)
     expect(
       LINES.some(({ argv }) => argv.join(' ').startsWith(command)),
@@ -202,7 +202,7 @@ test('every command is printed below', () => {
 describe.each(['-v', '-q'])('with %s, warnings pending and a broken record', (talk) => {
   // holds: C6.1, C6.4
   test.each(['text', 'json', 'json by variable'])(
-    'as %s every command prints its result and no more',
+    'as %s every command prints its result and nothing else',
     async (format) => {
       const place = await rough({ serverVersion: '3.10.1' });
       for (const { argv, status = 0, text, keys, each } of LINES) {
@@ -259,7 +259,7 @@ describe.each([
 
   const shells = ['sh', 'dash', 'bash', 'zsh', 'busybox'].filter(installed);
 
-  test('is the same in every format, and nothing in it is run', async () => {
+  test('is printed unchanged in every format, and no shell runs a part of it', async () => {
     const made = await rough({ serverVersion });
     const token = HOSTILE;
     // The token is minted and then cached.
@@ -354,7 +354,7 @@ describe('names that somebody else has chosen', () => {
   // Each name is tried on 3.x, and the worst of them on 4.x as well.
   const on3 = NAMES.map((name) => [name, '3.10.1'] as const);
   test.each([...on3, [NAMES.join(''), '4.1.2'] as const])(
-    '%j as graph and user on %s',
+    '%j as graph and user on %s are escaped',
     async (name, serverVersion) => {
       const made = await rough({
         serverVersion,
@@ -388,7 +388,7 @@ describe('names that somebody else has chosen', () => {
   );
 });
 
-test('aliases that somebody else has chosen', async () => {
+test('aliases chosen by another user are escaped', async () => {
   const value = 'canary0123456789canary0123456789';
   const made = await rough({
     serverVersion: '4.1.2',

@@ -41,7 +41,7 @@ const START = ['bin/graphcred.js', 'dist/cli/start.cjs'];
 const NOT_FOR_A_CACHED_TOKEN = /connection|inquirer|catalogue|complete|sandbox|vault|keytar|dist-/;
 const NOT_BUILT_IN = ['child_process', 'http', 'https', 'tls', 'undici', 'perf_hooks', 'readline'];
 
-test('--version loads nothing but the start', async () => {
+test('--version loads only the first file of the program', async () => {
   const { builtin, files } = await loads(temporaryHome(), ['--version'], {});
   expect(files.slice(0, START.length)).toEqual(START);
   expect(files.filter((file) => NOT_FOR_A_CACHED_TOKEN.test(file))).toEqual([]);
@@ -62,7 +62,7 @@ test('token get on a token in a file loads no HTTP client, prompt, YAML parser o
 });
 
 test.skipIf(keyringSkipReason() !== undefined)(
-  'token get on a token in an unlocked keychain asks the bus, and loads no native module',
+  'token get on a token in an unlocked keychain asks the session bus, and loads no native module',
   async () => {
     await withKeyring({ state: 'unlocked' }, async (keyring) => {
       const { env, mints } = await sandboxFor(keyring.home);
@@ -77,7 +77,7 @@ test.skipIf(keyringSkipReason() !== undefined)(
   },
 );
 
-test('a cold token get loads neither a prompt, nor YAML, nor commander, nor the sandbox', async () => {
+test('token get without a cached token loads neither a prompt, nor YAML, nor commander, nor the sandbox', async () => {
   const home = temporaryHome();
   const { env } = await sandboxFor(home, { serverVersion: '4.1.2' });
   const { files, builtin } = await loads(

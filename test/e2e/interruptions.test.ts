@@ -55,7 +55,7 @@ process.setMaxListeners(0);
 /** Maps the beginning of a row in docs/reliability.md to the messages that were printed. */
 const seen = new Map<string, Set<string>>();
 
-test('every command that writes is interrupted below', () => {
+test('every command that writes is in this table', () => {
   const writing = COMMANDS.filter(({ writes }) => writes).map(({ path: words }) => words);
   expect(writing.filter((words) => !OPERATIONS.some(({ line }) => line.startsWith(words)))).toEqual([]);
 });
@@ -156,7 +156,7 @@ describe.each(['3.10.1', '4.1.2'])('interrupted on %s', (serverVersion) => {
   const fitting = OPERATIONS.filter(({ only }) => only === undefined || serverVersion.startsWith(only));
   // holds: C2.24
   test.each(fitting)(
-    '$line says what was done, at every request it makes',
+    '$line reports what was done, at whichever request it is interrupted',
     async (operation) => {
       const requests = await countRequests(serverVersion, operation);
       expect(requests).toBeGreaterThan(0);
@@ -257,7 +257,7 @@ const noTable = DEEP
     ? 'without python3 the login on a terminal is missing'
     : undefined;
 if (noTable) console.log(`the table of docs/reliability.md is not compared: ${noTable}`);
-test.skipIf(noTable !== undefined)('docs/reliability.md tells what was said', () => {
+test.skipIf(noTable !== undefined)('docs/reliability.md shows the observed messages', () => {
   const lines = [
     HEADING,
     '',

@@ -86,7 +86,7 @@ async function run(argv: readonly string[], env: Record<string, string>) {
 }
 
 test.each(['3.10.1', '4.1.2'])(
-  '%s: everything on port 443 and behind /restpp, through a proxy that learns nothing',
+  '%s: all commands work on port 443 and behind /restpp, through a proxy that can read nothing',
   async (version) => {
     const { sandbox, ca, port } = await secureSandbox(version);
     const proxy = await proxyTo(port);
@@ -135,7 +135,7 @@ test.each(['3.10.1', '4.1.2'])(
   },
 );
 
-test('the lower-case variable counts too, and --insecure takes any certificate, with a warning each time', async () => {
+test('the lower-case variable is used too, and --insecure accepts any certificate, with a warning each time', async () => {
   const { ca: _, port } = await secureSandbox('3.10.1');
   const proxy = await proxyTo(port);
   const env = {
@@ -151,7 +151,7 @@ test('the lower-case variable counts too, and --insecure takes any certificate, 
   expect(proxy.asked[0]).toBe('CONNECT other.example.test:443');
 });
 
-test('an http server is asked through HTTP_PROXY by its whole address; a proxy that fails is exit 7', async () => {
+test('a request to an http server goes through HTTP_PROXY with its whole address, and a proxy error is exit 7', async () => {
   const proxy = await proxyTo(1);
   const env = { GRAPHCRED_HOST: `http://${NAME}`, HTTP_PROXY: `http://${proxy.url}` };
   expect(await run(['secret', 'list', '--server-version', '3.10.1'], env)).toMatchObject({
@@ -161,7 +161,7 @@ test('an http server is asked through HTTP_PROXY by its whole address; a proxy t
   expect(proxy.asked).toEqual([`POST http://${NAME}:14240/gsqlserver/gsql/file`]);
 });
 
-test('a private authority and a client certificate', async () => {
+test('a private CA and a client certificate work', async () => {
   const own = await certificate('localhost');
   const client = await certificate('client');
   const token = 't'.repeat(32);
@@ -185,7 +185,7 @@ test('a private authority and a client certificate', async () => {
   });
 });
 
-test('no redirect is followed, whatever is asked', async () => {
+test('no request follows a redirect', async () => {
   const followed: unknown[] = [];
   const elsewhere = await listening(
     createServer((request, response) => {
@@ -222,16 +222,19 @@ test('no redirect is followed, whatever is asked', async () => {
 test.each([
   ['token', 'get'],
   ['secret', 'list'],
-])('%s %s on a slow server ends when --timeout is over, whatever it still had to ask', async (...argv) => {
-  const sandbox = await startSandbox({ gsqlPort: 0, restPort: 0, faults: [{ action: 'delay', ms: 1200 }] });
-  onTestFinished(() => sandbox.close());
-  const env = { GRAPHCRED_REST_URL: sandbox.restUrl, GRAPHCRED_GSQL_URL: sandbox.gsqlUrl };
-  const started = performance.now();
-  const { status, stdout, stderr } = await run([...argv, '--timeout', '2', '-o', 'json'], env);
-  expect(performance.now() - started).toBeLessThan(6000);
-  expect({ status, stdout }).toEqual({ status: 7, stdout: '' });
-  expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'TIMEOUT', retryable: true } });
-});
+])(
+  '%s %s on a slow server ends when --timeout is over, even if more requests were to follow',
+  async (...argv) => {
+    const sandbox = await startSandbox({ gsqlPort: 0, restPort: 0, faults: [{ action: 'delay', ms: 1200 }] });
+    onTestFinished(() => sandbox.close());
+    const env = { GRAPHCRED_REST_URL: sandbox.restUrl, GRAPHCRED_GSQL_URL: sandbox.gsqlUrl };
+    const started = performance.now();
+    const { status, stdout, stderr } = await run([...argv, '--timeout', '2', '-o', 'json'], env);
+    expect(performance.now() - started).toBeLessThan(6000);
+    expect({ status, stdout }).toEqual({ status: 7, stdout: '' });
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'TIMEOUT', retryable: true } });
+  },
+);
 
 const noIPv6 = Object.values(os.networkInterfaces()).some((all) =>
   all?.some(({ address }) => address === '::1'),
@@ -239,7 +242,7 @@ const noIPv6 = Object.values(os.networkInterfaces()).some((all) =>
   ? undefined
   : 'this machine has no address ::1';
 if (noIPv6) console.warn(`the IPv6 test is skipped: ${noIPv6}`);
-test.skipIf(noIPv6 !== undefined)('an IPv6 address, in brackets', async () => {
+test.skipIf(noIPv6 !== undefined)('an IPv6 address works in brackets', async () => {
   const sandbox = await startSandbox({ host: '::1', gsqlPort: 0, restPort: 0 });
   onTestFinished(() => sandbox.close());
   const [rest, gsql] = [new URL(sandbox.restUrl).port, new URL(sandbox.gsqlUrl).port];

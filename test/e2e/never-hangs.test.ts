@@ -152,7 +152,7 @@ const MISSING: readonly (readonly [what: string, argv: string, left: string[], s
 ];
 
 test.each(MISSING)(
-  'without %s: exit 2 at once, with the way to give it',
+  'without %s the exit status is 2 at once, and the hint says how to set it',
   async (_what, line, left, stderr) => {
     const home = temporaryHome();
     const { env, sandbox } = await sandboxFor(home);
@@ -172,7 +172,7 @@ test.skipIf(!python).each([
   ['CI=true', { CI: 'true' }, []],
   ['--no-input', {}, ['--no-input']],
   ['GRAPHCRED_NO_INPUT', { GRAPHCRED_NO_INPUT: '1' }, []],
-])('on a terminal with %s nothing is asked either', async (_way, more, words) => {
+])('on a terminal with %s no question is asked', async (_way, more, words) => {
   const home = temporaryHome();
   const { env, sandbox } = await sandboxFor(home);
   const { GRAPHCRED_PASSWORD: _, ...poor } = env;
@@ -199,7 +199,7 @@ test.each([
   ['status', /^$/],
   ['api /echo', /^$/],
 ])(
-  `%s ends ${RUNS} times out of ${RUNS} while stdin is a pipe that says nothing`,
+  `%s ends ${RUNS} times out of ${RUNS} while stdin is an open pipe without data`,
   { timeout: 600_000 },
   async (line, told) => {
     const home = temporaryHome();

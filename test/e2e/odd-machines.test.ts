@@ -49,7 +49,7 @@ describe.skipIf(cannotChangeUser)('a user without a passwd entry and without HOM
 
 // holds: C3.4
 test.each(['', '.', 'relative/home'])(
-  'HOME=%j: a planted ./.config is not the user’s own, and its program does not run',
+  'HOME=%j: a planted ./.config is not the user’s own config folder, and its program is not run',
   async (home) => {
     const folder = temporaryHome();
     const ran = path.join(folder, 'ran');
@@ -133,7 +133,7 @@ describe('what never ends', () => {
   });
 
   test.skipIf(noMounts).each(['token get', 'secret create', 'status', 'doctor'])(
-    'a name server that does not answer: %s ends in time',
+    'if the name server does not answer, %s ends in time',
     async (line) => {
       const nameServer = createSocket('udp4');
       onTestFinished(() => void nameServer.close());
@@ -161,7 +161,7 @@ describe('what never ends', () => {
     },
   );
 
-  test('a config file of 1 GB does not hold up TAB', async () => {
+  test('a config file of 1 GB does not delay completion', async () => {
     const home = temporaryHome();
     const cwd = path.join(home, 'cloned');
     fs.mkdirSync(cwd);

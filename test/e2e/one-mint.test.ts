@@ -76,7 +76,7 @@ async function rounds(
 }
 
 test(
-  `${CALLERS} callers, the holder killed: one more request at most, one answer for all (file store)`,
+  `if the process with the lock is killed, ${CALLERS} processes send one more request at most and get one token (file store)`,
   async () => {
     const seen = await rounds('one mint, file store', (random) =>
       round(temporaryHome(), { GRAPHCRED_STORE: 'file' }, random),
@@ -91,7 +91,7 @@ if (skip !== undefined) console.log(`the same with the keychain is skipped: ${sk
 
 describe.skipIf(skip !== undefined)('with the real keychain', () => {
   test(
-    `${CALLERS} callers, the holder killed: one more request at most, one answer for all`,
+    `if the process with the lock is killed, ${CALLERS} processes send one more request at most and get one token`,
     async () => {
       const seen = await rounds('one mint, keychain', (random) =>
         withKeyring({ state: 'unlocked' }, (keyring) => round(keyring.home, keyring.env, random)),

@@ -6,7 +6,7 @@ import { validate } from 'dockerfile-utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEEP } from '../helpers/property.js';
 
-test('a linter has nothing to say of the Dockerfile', () => {
+test('a linter finds no mistake in the Dockerfile', () => {
   const text = fs.readFileSync('docs/container/Dockerfile', 'utf8');
   expect(validate(text)).toEqual([]);
   // This proves that the check finds a mistake at all.
@@ -59,7 +59,7 @@ describe.skipIf(unavailable !== undefined)('the Debian package on a bare system'
   afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
   test(
-    'installs, runs, and goes away without taking anything of the user along',
+    'can be installed, runs, and can be removed without deleting a file of the user',
     () => {
       const before = inside('find / -xdev -not -path "/var/*" -not -path "/proc/*" | sort');
       expect(before).not.toContain('node_modules');

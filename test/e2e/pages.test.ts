@@ -68,7 +68,7 @@ test('contract.md lists every command, with options that it takes', () => {
   expect(named.sort()).toEqual(COMMANDS.map(({ path: name }) => name).sort());
 });
 
-test.skipIf(noCurl)('sandbox.md: each of its command lines does what it says', async () => {
+test.skipIf(noCurl)('sandbox.md: each of its command lines does what the page says', async () => {
   const [usual = '', any = '', beside = ''] = linesOf(block('sandbox.md', 'The sandbox', 'sh'));
   const words = (line: string) => line.replace(/ *#.*/, '').split(' ').slice(1);
   for (const [line, version] of [
@@ -102,7 +102,7 @@ test.skipIf(noCurl)('sandbox.md: the texts are chosen as the page shows', async 
   }
 });
 
-test('sandbox.md: each of its faults is one', async () => {
+test('sandbox.md: each of its faults is valid', async () => {
   const faults = linesOf(block('sandbox.md', 'Faults', 'sh')).map(
     (line) => /^--fault '(.*)'$/.exec(line)?.[1],
   );
@@ -110,7 +110,7 @@ test('sandbox.md: each of its faults is one', async () => {
   for (const fault of faults) expect(() => parseFault(fault ?? '')).not.toThrow();
 });
 
-test('conformance.md: what it would ask can be looked at first', async () => {
+test('conformance.md: the requests can be printed without sending them', async () => {
   const script = block('conformance.md', 'Look at it first', 'sh').replace('npm run', 'npm run --silent');
   const { status, stdout } = await shell(script, process.cwd(), process.env as Record<string, string>);
   expect(status).toBe(0);
@@ -140,13 +140,13 @@ test('fleet.md: the command of the CronJob gives kubectl a Secret', async () => 
   expect(JSON.parse(stdout)).toMatchObject({ kind: 'Secret', metadata: { name: 'graph-token' } });
 });
 
-test('fleet.md: the rights are those that the tests give their Redis server', () => {
+test('fleet.md: the rights are those of the Redis users in the tests', () => {
   const lines = linesOf(block('fleet.md', 'Rights', 'text'));
   const ours = fs.readFileSync('test/helpers/redis.ts', 'utf8').replace(/>(minting|reading) /g, '>PASSWORD ');
   expect(lines).toHaveLength(2);
   for (const line of lines) expect(ours).toContain(line);
 });
 
-test.skipIf(noCurl)('each block that is said to be run here was run', () => {
+test.skipIf(noCurl)('this file runs every block that it lists', () => {
   expect(unused(RUN_BY['test/e2e/pages.test.ts'])).toEqual([]);
 });

@@ -78,10 +78,10 @@ const PRINTING = [
 
 const talks = (line: string) => !/^(?:--|help|__|completion|sandbox|exec)|--help$/.test(line);
 
-describe('a reader that leaves', () => {
+describe('a reader', () => {
   // holds: C6.1
   test.each(['head -c1 >/dev/null', 'true'])(
-    'before the end is no error and no noise: | %s',
+    'that closes the pipe early causes no error and no message: | %s',
     async (reader) => {
       const { run } = await scene();
       for (const line of PRINTING) {
@@ -96,7 +96,7 @@ describe('a reader that leaves', () => {
     },
   );
 
-  test('costs no token: it is kept, and the next call prints it', async () => {
+  test('loses no token: it is stored, and the next call prints it', async () => {
     const { run, mints } = await scene();
     expect(await run('graphcred token get | true')).toEqual({ status: 0, stdout: '', stderr: '' });
     const { status, stdout } = await run('graphcred token get -o json');
@@ -126,8 +126,8 @@ async function slowly(line: string, env: Record<string, string>, cwd: string, pi
   return fs.readFileSync(path.join(cwd, 'out'), 'utf8');
 }
 
-describe('large output through a slow reader is whole, byte for byte', () => {
-  test('an answer of 5 MB', async () => {
+describe('large output through a slow reader', () => {
+  test('an answer of 5 MB arrives whole', async () => {
     const big = JSON.stringify({ rows: Array.from({ length: 60_000 }, (_, i) => `${i} ${'ü'.repeat(38)}`) });
     expect(Buffer.byteLength(big)).toBeGreaterThan(5_000_000);
     const server = http.createServer((_, response) => response.end(big)).listen(0, '127.0.0.1');
@@ -144,7 +144,7 @@ describe('large output through a slow reader is whole, byte for byte', () => {
     expect(await slowly('api /all', own, home, 65_536)).toBe(`${big}\n`);
   });
 
-  test.skipIf(!python)('into a pipe that says "later" instead of waiting', async () => {
+  test.skipIf(!python)('output into a non-blocking pipe (EAGAIN) arrives whole', async () => {
     const home = temporaryHome();
     const alias = (i: number) => `alias_${String(i).padStart(4, '0')}_${'x'.repeat(90)}`;
     const value = 'canary0123456789canary0123456789';
@@ -166,7 +166,7 @@ describe('large output through a slow reader is whole, byte for byte', () => {
     expect(fs.readFileSync(path.join(home, 'later'), 'utf8')).toBe(whole);
   });
 
-  test.each(['3.10.1', '4.1.2'])('2,000 secrets of %s', async (serverVersion) => {
+  test.each(['3.10.1', '4.1.2'])('a list of 2,000 secrets of %s arrives whole', async (serverVersion) => {
     const home = temporaryHome();
     const aliases = Array.from(
       { length: 2000 },
@@ -223,8 +223,8 @@ if (!full) console.log('there is no /dev/full here: output that cannot be writte
 
 const LOST = /^graphcred: The result cannot be written to standard output \(ENOSPC\)\.\nhint: [^\n]+\n$/;
 
-describe.skipIf(!full)('a stdout that takes nothing', () => {
-  test('is exit 2, one line and a hint, for every command that prints', async () => {
+describe.skipIf(!full)('if stdout cannot be written to', () => {
+  test('every command that prints exits 2 with one line and a hint', async () => {
     const { run } = await scene();
     for (const line of PRINTING.filter((one) => !/^(?:exec|sandbox|__complete)/.test(one))) {
       const result = await run(`graphcred ${line}${talks(line) ? ' -q' : ''} >/dev/full`);
@@ -236,7 +236,7 @@ describe.skipIf(!full)('a stdout that takes nothing', () => {
     }
   });
 
-  test('a token that could not be printed is kept; where nothing is kept, it is said', async () => {
+  test('a token that could not be printed is stored; without a store the message says that it is lost', async () => {
     const { run, mints } = await scene();
     const lost = await run('graphcred token get >/dev/full');
     expect(lost.status).toBe(2);
@@ -252,7 +252,7 @@ describe.skipIf(!full)('a stdout that takes nothing', () => {
     expect(unkept.stderr).toMatch(/a token was made and lives until/);
   });
 
-  test('a secret that could not be printed is named, so that it can be dropped', async () => {
+  test('the message names a secret that could not be printed, so that it can be dropped', async () => {
     const { run } = await scene();
     const { status, stderr } = await run('graphcred secret create ci -q >/dev/full');
     expect({ status, stderr }).toEqual({
@@ -263,7 +263,7 @@ describe.skipIf(!full)('a stdout that takes nothing', () => {
   });
 
   test.each(['github', 'gitlab'])(
-    'a file of -o %s that cannot be written is known before a token is minted',
+    'a file of -o %s that cannot be written is an error before a token is minted',
     async (format) => {
       const { run, home, mints } = await scene();
       const more = format === 'github' ? '' : ' --dotenv nowhere/out.env';
@@ -276,8 +276,8 @@ describe.skipIf(!full)('a stdout that takes nothing', () => {
   );
 });
 
-describe('a stdout that is closed', () => {
-  test('is like /dev/null: the command does its work, and a token is kept', async () => {
+describe('if stdout is closed', () => {
+  test('the command does its work as with /dev/null, and stores the token', async () => {
     const { run, mints } = await scene();
     expect(await run('graphcred token get >&-')).toEqual({ status: 0, stdout: '', stderr: '' });
     expect(JSON.parse((await run('graphcred token get -o json')).stdout).source).toBe('store');
@@ -287,22 +287,28 @@ describe('a stdout that is closed', () => {
     expect(stdout.trim().split('\n')).toHaveLength(1);
   });
 
-  test.each(['0<&-', '>&-', '2>&-', '0<&- >&- 2>&-'])('%s: a fault still has its status', async (closed) => {
-    const { run } = await scene();
-    const { status } = await run(`graphcred token get ${closed}`, { GRAPHCRED_PASSWORD: 'wrong' });
-    expect(status).toBe(4);
-  });
+  test.each(['0<&-', '>&-', '2>&-', '0<&- >&- 2>&-'])(
+    'the exit status of an error stays the same: %s',
+    async (closed) => {
+      const { run } = await scene();
+      const { status } = await run(`graphcred token get ${closed}`, { GRAPHCRED_PASSWORD: 'wrong' });
+      expect(status).toBe(4);
+    },
+  );
 });
 
-describe('a stderr that takes nothing', () => {
-  test.each([...(full ? ['2>/dev/full'] : []), '2>&-', '2> >(true)'])('%s hides no result', async (where) => {
-    const { run } = await scene();
-    const first = await run(`graphcred token get -v --insecure ${where}`);
-    expect(first).toMatchObject({ status: 0, stdout: expect.stringMatching(/^\S+\n$/) });
-    expect(await run(`graphcred secret list -v -o json ${where}`)).toMatchObject({
-      status: 0,
-      stdout: expect.stringMatching(/^\{"schemaVersion":1,.*\}\n$/),
-    });
-    expect((await run(`graphcred secret drop nobody ${where}`)).status).toBe(3);
-  });
+describe('if stderr cannot be written to', () => {
+  test.each([...(full ? ['2>/dev/full'] : []), '2>&-', '2> >(true)'])(
+    '%s does not hide the result',
+    async (where) => {
+      const { run } = await scene();
+      const first = await run(`graphcred token get -v --insecure ${where}`);
+      expect(first).toMatchObject({ status: 0, stdout: expect.stringMatching(/^\S+\n$/) });
+      expect(await run(`graphcred secret list -v -o json ${where}`)).toMatchObject({
+        status: 0,
+        stdout: expect.stringMatching(/^\{"schemaVersion":1,.*\}\n$/),
+      });
+      expect((await run(`graphcred secret drop nobody ${where}`)).status).toBe(3);
+    },
+  );
 });

@@ -43,7 +43,7 @@ const LINES: Record<string, readonly string[]> = {
   sandbox: ['sandbox -q -- true'],
 };
 
-test('every command is tried', () => {
+test('every command is in this table', () => {
   expect(Object.keys(LINES).sort()).toEqual(COMMANDS.map(({ path: name }) => name).sort());
 });
 
@@ -183,8 +183,8 @@ function withoutTrace(made: Victim, before: string[], where: string): void {
 /** Splits a command line into words. */
 const words = (line: string) => line.split(' ');
 
-describe.each(['3.10.1', '4.1.2'])('in a folder of somebody else, on %s', (serverVersion) => {
-  test('programs are never run: each command does what it does elsewhere', async () => {
+describe.each(['3.10.1', '4.1.2'])('in a folder with files of an attacker, on %s', (serverVersion) => {
+  test('no program is run, and each command behaves as in any other folder', async () => {
     const made = await victim(serverVersion);
     for (const folder of [made.cwd, made.project])
       plantPrograms(folder, made.mark, made.evil.sandbox.gsqlUrl);
@@ -213,7 +213,7 @@ describe.each(['3.10.1', '4.1.2'])('in a folder of somebody else, on %s', (serve
   });
 
   test.each(['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'])(
-    '%s leads no request to its host, here or from a folder above',
+    '%s sends no request to the attacker’s host, here or from a folder above',
     async (name) => {
       const made = await victim(serverVersion);
       for (const [index, [lure, content]] of Object.entries(lures(made)).entries()) {
@@ -241,7 +241,7 @@ describe.each(['3.10.1', '4.1.2'])('in a folder of somebody else, on %s', (serve
     },
   );
 
-  test('a part of the address from such a file is no better', async () => {
+  test('a file that gives only a part of the address has no effect either', async () => {
     const made = await victim(serverVersion);
     const { gsqlUrl, restUrl } = made.own.sandbox;
     const { GRAPHCRED_REST_URL: _rest, GRAPHCRED_GSQL_URL: _gsql, ...login } = made.own.env;
@@ -274,7 +274,7 @@ describe.each(['3.10.1', '4.1.2'])('in a folder of somebody else, on %s', (serve
     }
   });
 
-  test('a credential of its own takes nobody else’s with it', async () => {
+  test('a file with a credential of its own does not redirect other credentials', async () => {
     const made = await victim(serverVersion);
     const { sandbox } = made.evil;
     const file = path.join(made.cwd, '.graphcredrc.json');

@@ -143,7 +143,7 @@ const WAYS: Record<string, (home: string, url: string) => Way> = {
 
 describe.skipIf(process.platform !== 'linux')('while a token is minted', () => {
   // holds: C10.1
-  test.each(Object.keys(WAYS))('from %s, no process shows a credential', async (name) => {
+  test.each(Object.keys(WAYS))('with a credential from %s, no process shows it', async (name) => {
     const home = temporaryHome();
     const { env, url, hold } = await patientServer();
     const way = (WAYS[name] as (typeof WAYS)[string])(home, url);
@@ -156,7 +156,7 @@ describe.skipIf(process.platform !== 'linux')('while a token is minted', () => {
     expect(await running.ended).toMatchObject({ status: 0, stderr: '' });
   });
 
-  test('from a command, no process shows a credential, the command least of all', async () => {
+  test('with a credential from a command, no process shows it, not even that command', async () => {
     const home = temporaryHome();
     const { env, url, hold } = await patientServer();
     const gate = path.join(home, 'gate');
@@ -193,17 +193,17 @@ describe.skipIf(process.platform !== 'linux')('while a token is minted', () => {
     expect(await running.ended).toMatchObject({ status: 0, stderr: '' });
   };
 
-  test('from a secret saved in a file, no process shows it', () => fromSaved('file', temporaryHome(), {}));
+  test('with a secret saved in a file, no process shows it', () => fromSaved('file', temporaryHome(), {}));
 
   test.skipIf(keyringSkipReason() !== undefined)(
-    'from a secret saved in the keychain, no process shows it',
+    'with a secret saved in the keychain, no process shows it',
     () =>
       withKeyring({ state: 'unlocked' }, ({ home, env }) =>
         fromSaved('keychain', home, env as Record<string, string>),
       ),
   );
 
-  test.skipIf(!python)('from a prompt, no process shows a credential', async () => {
+  test.skipIf(!python)('with a credential from a prompt, no process shows it', async () => {
     const home = temporaryHome();
     const { env, hold } = await patientServer();
     const { asked, answer } = hold();

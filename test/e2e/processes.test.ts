@@ -17,7 +17,7 @@ function filesUnder(folder: string): string[] {
 }
 
 // holds: C5.3
-test('a hundred callers at once on an empty file store mint once and get the same token', async () => {
+test('a hundred processes that ask at once with an empty file store mint one token and all get it', async () => {
   const home = temporaryHome();
   const { env, mints } = await sandboxFor(home);
   const argv = ['token', 'get', '--store', 'file', '--timeout', '5m'];
@@ -33,7 +33,7 @@ test('a hundred callers at once on an empty file store mint once and get the sam
 });
 
 // holds: C5.4
-test('when the one that mints is killed, the others finish with one more mint', async () => {
+test('if the process that mints is killed, the others mint one more token', async () => {
   const home = temporaryHome();
   const { sandbox, env, mints } = await sandboxFor(home);
   sandbox.addFault(parseFault('route=POST /requesttoken,nth=1,action=delay,ms=3000'));
@@ -55,7 +55,7 @@ test('when the one that mints is killed, the others finish with one more mint', 
 });
 
 // holds: C5.3
-test('a refusal met by the one that mints is the answer for all who wait', async () => {
+test('an error of the process that mints is the error of all processes that wait', async () => {
   const home = temporaryHome();
   const { sandbox, env } = await sandboxFor(home);
   sandbox.addFault(parseFault('route=POST /requesttoken,action=delay,ms=1500'));
@@ -67,7 +67,7 @@ test('a refusal met by the one that mints is the answer for all who wait', async
 });
 
 // holds: C4.9
-test.each(COMMANDS)('%s ends while stdin is an open pipe that says nothing', async (line) => {
+test.each(COMMANDS)('%s ends while stdin is an open pipe without data', async (line) => {
   const home = temporaryHome();
   const { env } = await sandboxFor(home);
   const { GRAPHCRED_PASSWORD: _, ...poor } = env;
@@ -93,7 +93,7 @@ function read(file: string): string {
 
 describe('exec', () => {
   // holds: C7.2, C8.1
-  test('gives the command a token, none of our credentials, and its own status', async () => {
+  test('gives the command a token and none of the user’s credentials, and exits with the command’s status', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
     const script =
@@ -129,7 +129,7 @@ describe('exec', () => {
   });
 
   // holds: C7.2, C8.5
-  test('a failure before the command is 125, named by its code; a bad option is 2', async () => {
+  test('exits 125 for an error before the command runs, and 2 for a wrong option', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
     const wrong = { ...env, GRAPHCRED_PASSWORD: 'wrong' };
@@ -140,7 +140,7 @@ describe('exec', () => {
   });
 
   // holds: C8.2
-  test('passes a signal on and reports the command that handled it', async () => {
+  test('passes a signal on and exits with the status of a command that handled it', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
     const running = start(
@@ -180,7 +180,7 @@ const skip = keyringSkipReason();
 if (skip !== undefined) console.log(`keychain tests of the command are skipped: ${skip}`);
 
 describe.skipIf(skip !== undefined)('with the real keychain', () => {
-  test('a hundred at once mint once; the token is found again, deleted, and in no file', async () => {
+  test('a hundred processes mint one token, which can be found and deleted, and is in no file', async () => {
     await withKeyring({ state: 'unlocked' }, async (keyring) => {
       const { env, mints } = await sandboxFor(keyring.home);
       const all = { ...keyring.env, ...env } as Record<string, string>;
@@ -202,7 +202,7 @@ describe.skipIf(skip !== undefined)('with the real keychain', () => {
   });
 
   // holds: C5.8
-  test('locked: a token is minted and not kept, with a warning; by name it is exit 6', async () => {
+  test('a locked keychain causes a warning and stores nothing, and exit 6 if the store was named', async () => {
     await withKeyring({ state: 'locked' }, async (keyring) => {
       const { env } = await sandboxFor(keyring.home);
       const all = { ...keyring.env, ...env } as Record<string, string>;
@@ -222,7 +222,7 @@ describe.skipIf(skip !== undefined)('with the real keychain', () => {
 });
 
 // holds: C5.7
-test('without a keychain the token is printed all the same, with one line that says why', async () => {
+test('without a keychain the token is still printed, with one line that says why it is not stored', async () => {
   const home = temporaryHome();
   const { env } = await sandboxFor(home);
   const bare = { ...env, XDG_RUNTIME_DIR: home };
@@ -232,7 +232,7 @@ test('without a keychain the token is printed all the same, with one line that s
   expect((await start(['token', 'get', '--store', 'keychain'], bare).ended).status).toBe(6);
 });
 
-test('a reader that leaves early is no error', async () => {
+test('a reader that closes the pipe early causes no error', async () => {
   const home = temporaryHome();
   const { env } = await sandboxFor(home);
   const running = start(['token', 'get', '--store', 'none'], env);
@@ -240,7 +240,7 @@ test('a reader that leaves early is no error', async () => {
   expect(await running.ended).toMatchObject({ status: 0, stderr: '' });
 });
 
-test('a working folder that is gone is exit 2 and one line', async () => {
+test('a working directory that no longer exists is exit 2 and one line', async () => {
   const home = temporaryHome();
   const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"';
   for (const [words, status, stderr] of [

@@ -35,7 +35,7 @@ describe.skipIf(skip !== undefined)(`a read-only state folder ${skip ?? ''}`, ()
     expect((await start(line, env, token).ended).status).toBe(0);
   };
 
-  test('token delete deletes at the server and ends with 10, saying what is left', async () => {
+  test('token delete deletes the token on the server, exits 10, and reports that it is still stored', async () => {
     const { run, accepted, token, prefix, stateDir } = await stored();
     const ended = await run('token delete -o json', prefix);
     expect(ended).toMatchObject({ status: 10, stdout: '{"schemaVersion":1,"deleted":1,"missing":0}\n' });
@@ -49,7 +49,7 @@ describe.skipIf(skip !== undefined)(`a read-only state folder ${skip ?? ''}`, ()
     expect((await run('token get')).stdout.trim()).not.toBe(token);
   });
 
-  test('logout --revoke revokes and ends with 10, saying what is left', async () => {
+  test('logout --revoke revokes the token, exits 10, and reports that it is still stored', async () => {
     const { run, accepted, token, prefix } = await stored();
     const ended = await run('logout --revoke', prefix);
     expect(ended.status).toBe(10);
@@ -59,7 +59,7 @@ describe.skipIf(skip !== undefined)(`a read-only state folder ${skip ?? ''}`, ()
     expect(await accepted(token)).toBe(false);
   });
 
-  test('logout has done nothing, and says so with 6', async () => {
+  test('logout changes nothing, and reports this with exit 6', async () => {
     const { run, prefix } = await stored();
     const ended = await run('logout', prefix);
     expect(ended).toMatchObject({ status: 6, stdout: '' });
@@ -69,7 +69,7 @@ describe.skipIf(skip !== undefined)(`a read-only state folder ${skip ?? ''}`, ()
   test.each([
     ['token check', 4],
     ['status', 4],
-  ])('%s gives its answer and warns that the refused token stays', async (line, status) => {
+  ])('%s prints its result, and warns that the refused token is still stored', async (line, status) => {
     const all = await stored();
     await refuseAtServer(all);
     const ended = await all.run(line, all.prefix);
@@ -79,7 +79,7 @@ describe.skipIf(skip !== undefined)(`a read-only state folder ${skip ?? ''}`, ()
     expect(ended.stderr).not.toContain(all.token);
   });
 
-  test('api makes its call with a new token, not with the refused one a second time', async () => {
+  test('api sends its request with a new token, not with the refused one again', async () => {
     const all = await stored();
     await refuseAtServer(all);
     const ended = await all.run('api /version', all.prefix);

@@ -152,7 +152,7 @@ const SHELLS = [
   ['bash', '-eux', '-o', 'pipefail'],
 ];
 
-test('every page is linked from the README, and every link of theirs leads somewhere', () => {
+test('the README links to every page, and every link in the pages has a target', () => {
   const readme = fs.readFileSync('README.md', 'utf8');
   const pages = fs.readdirSync('docs/ci').map((name) => `ci/${name}`);
   expect(pages.sort()).toEqual(['ci/github-actions.md', 'ci/gitlab.md', 'ci/jenkins.md', 'ci/shell.md']);
@@ -232,7 +232,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
     });
   });
 
-  test('shell.md: a server that is not there is worth another try, a wrong secret is not', async () => {
+  test('shell.md: the script tries again if the server is down, but not if the secret is wrong', async () => {
     const one = await machine(serverVersion);
     const script = block('ci/shell.md', 'When something is wrong', 'sh').replace('--wait 2m', '--wait 0');
     const nowhere = {
@@ -249,7 +249,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
     // The blocks with the action are run by action.test.ts.
     const jobs = blocksOf('ci/github-actions.md').filter(({ heading }) => heading !== 'With the action');
 
-    test('one step, one command', async () => {
+    test('the job with one command works', async () => {
       const one = await machine(serverVersion);
       const { log } = await githubJob(one, jobs[0]?.text as string);
       expect(log).toContain('loaded');
@@ -257,7 +257,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       expect(one.loads()[0]?.env).not.toMatch(/GRAPHCRED_SECRET/);
     });
 
-    test('a token for some steps: masked first, then an output, then revoked', async () => {
+    test('the job with a token for some steps masks the token before it sets an output, and revokes it', async () => {
       const one = await machine(serverVersion);
       const { log, masks, outputs, variables } = await githubJob(one, jobs[1]?.text as string);
       const { token, 'expires-at': expiresAt } = outputs.graph as Record<string, string>;
@@ -269,7 +269,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       expect(await one.ask(token as string)).toBe(403);
     });
 
-    test('a token for all steps that follow', async () => {
+    test('the job with a token for all later steps works', async () => {
       const one = await machine(serverVersion);
       const { log, masks, variables } = await githubJob(one, jobs[2]?.text as string);
       expect(Object.keys(variables)).toEqual(['TG_API_TOKEN']);
@@ -290,7 +290,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       ['sh', '-e'],
     ];
 
-    test.each(runners)('one job, one command, by %s', async (...shell) => {
+    test.each(runners)('the job with one command works, by %s', async (...shell) => {
       for (const kind of ['GRAPHCRED_SECRET_FILE', 'GRAPHCRED_SECRET']) {
         const one = await machine(serverVersion);
         const value = kind === 'GRAPHCRED_SECRET' ? SECRET : (one.env.GRAPHCRED_SECRET_FILE as string);
@@ -301,7 +301,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       }
     });
 
-    test.each(runners)('several requests, by %s', async (...shell) => {
+    test.each(runners)('the job with several requests works, by %s', async (...shell) => {
       const one = await machine(serverVersion);
       const { GRAPHCRED_SECRET_FILE = '' } = one.env;
       const logs = await gitlabJobs(one, pages[1] as string, shell, { GRAPHCRED_SECRET_FILE });
@@ -309,7 +309,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       expect(fs.readFileSync(path.join(one.work, 'people.json'), 'utf8')).toContain('"results"');
     });
 
-    test.each(runners)('a token for later jobs, by %s', async (...shell) => {
+    test.each(runners)('the job that passes a token to later jobs works, by %s', async (...shell) => {
       const one = await machine(serverVersion);
       const { GRAPHCRED_SECRET_FILE = '' } = one.env;
       const logs = await gitlabJobs(one, pages[2] as string, shell, { GRAPHCRED_SECRET_FILE });
@@ -337,7 +337,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       });
     };
 
-    test('the pipeline', async () => {
+    test('the pipeline works', async () => {
       const one = await machine(serverVersion);
       const [load = '', question = '', ...more] = steps(pipeline);
       expect(more).toEqual([]);
@@ -348,13 +348,13 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       expect(fs.existsSync(path.join(one.home, '.local'))).toBe(false);
     });
 
-    test('a token in a variable', async () => {
+    test('a token in a variable works', async () => {
       const one = await machine(serverVersion);
       expectDone(await ask(one, steps(variable)[0] as string), /loaded/);
     });
   });
 
-  test('the blocks for scripts and for CI in the README', async () => {
+  test('the blocks for scripts and for CI in the README work', async () => {
     const one = await machine(serverVersion);
     one.put('~/.config/graphcred/config.yaml', PROFILE_PROD);
     const script = await one.run(['sh', '-eux'], block('../README.md', 'For a script', 'sh'), {
@@ -381,7 +381,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       ...env,
     });
 
-    test('has no block that is not run here', () => {
+    test('every block of the page is run by this file', () => {
       const all = blocksOf(PAGE).map(({ heading, language, file }) => `${heading}: ${file ?? language}`);
       expect(all).toEqual([
         'curl: sh',
@@ -402,12 +402,12 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       ]);
     });
 
-    test('curl', async () => {
+    test('curl works with the token', async () => {
       const one = await machine(serverVersion);
       expectDone(await one.run(shell, block(PAGE, 'curl', 'sh'), one.env), ECHO);
     });
 
-    test('pyTigerGraph, with a small stand-in for that module that sends what it is given', async () => {
+    test('pyTigerGraph gets what the page says (tested with a small stand-in that sends its arguments)', async () => {
       const one = await machine(serverVersion);
       putFiles(one, 'pyTigerGraph');
       one.put('pyTigerGraph.py', STAND_IN_FOR_PYTIGERGRAPH);
@@ -417,7 +417,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       expectDone(await one.run(shell, block(PAGE, 'pyTigerGraph', 'sh', 1), env), /^True$/m);
     });
 
-    test('JDBC: not run, for there is no driver here; what its snippet reads is set by exec', async () => {
+    test('exec sets what the JDBC snippet reads (the driver is not installed here)', async () => {
       const one = await machine(serverVersion);
       const names = [...block(PAGE, 'JDBC', 'java').matchAll(/getenv\("(\w+)"\)/g)].map(([, name]) => name);
       expect(names).toEqual(['TG_API_TOKEN', 'TG_GRAPHNAME', 'TG_HOST', 'TG_GS_PORT']);
@@ -427,7 +427,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       expect((await one.run(['sh', '-e'], address, one.env)).stdout.trim()).toBe(one.sandbox.gsqlUrl);
     });
 
-    test('the MCP server, with a stand-in that reads .env as it does; and graphcred reads it too', async () => {
+    test('the MCP server and graphcred read .env as the page says (tested with a stand-in)', async () => {
       const one = await machine(serverVersion);
       const heading = 'The MCP server, and everything else that reads `.env`';
       const { hostname, port } = new URL(one.sandbox.gsqlUrl);
@@ -442,7 +442,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       expect(shown.stdout).toMatch(/^graph +social +TG_GRAPHNAME/m);
     });
 
-    test('Vault, with a stand-in for the program that knows one path', async () => {
+    test('Vault gives the secret (tested with a stand-in that knows one path)', async () => {
       const one = await machine(serverVersion);
       putFiles(one, 'Vault');
       one.program(
@@ -453,19 +453,22 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       await loaded(one, await one.run(shell, block(PAGE, 'Vault', 'sh'), bare(one)));
     });
 
-    test.skipIf(noPass.length > 0)('pass, with a key and a store of its own', async () => {
-      const one = await machine(serverVersion);
-      putFiles(one, 'pass');
-      const GNUPGHOME = path.join(one.home, 'gnupg');
-      const env = bare(one, { GNUPGHOME });
-      fs.mkdirSync(GNUPGHOME, { mode: 0o700 });
-      onTestFinished(async () => {
-        await one.run(['sh'], 'gpgconf --kill all', env);
-      });
-      const prepared = await one.run(['sh', '-e'], PREPARE_PASS, env);
-      expect(prepared.status, prepared.stderr).toBe(0);
-      await loaded(one, await one.run(shell, block(PAGE, 'pass', 'sh'), env));
-    });
+    test.skipIf(noPass.length > 0)(
+      'pass gives the secret, with a key and a password store of its own',
+      async () => {
+        const one = await machine(serverVersion);
+        putFiles(one, 'pass');
+        const GNUPGHOME = path.join(one.home, 'gnupg');
+        const env = bare(one, { GNUPGHOME });
+        fs.mkdirSync(GNUPGHOME, { mode: 0o700 });
+        onTestFinished(async () => {
+          await one.run(['sh'], 'gpgconf --kill all', env);
+        });
+        const prepared = await one.run(['sh', '-e'], PREPARE_PASS, env);
+        expect(prepared.status, prepared.stderr).toBe(0);
+        await loaded(one, await one.run(shell, block(PAGE, 'pass', 'sh'), env));
+      },
+    );
   });
 });
 
@@ -608,6 +611,6 @@ async function gitlabJobs(
   return logs;
 }
 
-test.skipIf(lacking.length > 0 || noPass.length > 0)('each block that is said to be run here was run', () => {
+test.skipIf(lacking.length > 0 || noPass.length > 0)('this file runs every block that it lists', () => {
   expect(unused(RUN_BY['test/e2e/recipes.test.ts'])).toEqual([]);
 });

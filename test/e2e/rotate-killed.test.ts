@@ -215,9 +215,9 @@ describe.each<Variant>([
   { serverVersion: '3.10.1', store: 'file', login: 'password' },
   { serverVersion: '4.1.2', store: 'file', login: 'password' },
   { serverVersion: '4.1.2', store: 'file', login: 'saved secret' },
-])('secret rotate on $serverVersion, $store store, login by $login, killed', (variant) => {
+])('secret rotate on $serverVersion, $store store, login by $login, if killed', (variant) => {
   test(
-    'at every call, before and after its effect, and after every change on the disk',
+    'loses no secret at any request, before or after its effect, or after any change on the disk',
     async () => {
       const made = await stage(variant);
       const moments = everyMoment(await made.count('counted'));
@@ -233,7 +233,7 @@ describe.each<Variant>([
 });
 
 test.each(VERSIONS)(
-  'secret rotate on %s, file store, killed again and again at random moments',
+  'secret rotate on %s, file store, loses no secret if it is killed again and again at random times',
   async (serverVersion) => {
     const made = await stage({ serverVersion, store: 'file', login: 'password' });
     await killAtRandom(made, KILLS, seedFor('rotate killed'));
@@ -245,7 +245,7 @@ const skip = keyringSkipReason();
 if (skip !== undefined) console.log(`rotations in the keychain are not killed here: ${skip}`);
 
 describe.skipIf(skip !== undefined).each(VERSIONS)(
-  'secret rotate on %s, keychain, killed',
+  'secret rotate on %s, keychain, if killed',
   (serverVersion) => {
     let keyring: Keyring;
     beforeAll(async () => {

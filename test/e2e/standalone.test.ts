@@ -45,7 +45,7 @@ async function run(argv: readonly string[], env: Record<string, string>, place: 
 }
 
 describe.skipIf(unavailable !== undefined)('the standalone executable', () => {
-  test('is built with its sum, and says what it is below the version', async () => {
+  test('is built with its checksum, and --version also prints the build', async () => {
     expect({ status: built.status, stderr: built.stderr }).toEqual({ status: 0, stderr: '' });
     const sums = spawnSync('sha256sum', ['-c', 'SHA256SUMS'], { cwd: folder, encoding: 'utf8' });
     expect(sums.stdout).toBe(`graphcred-${target}: OK\n`);
@@ -57,7 +57,7 @@ describe.skipIf(unavailable !== undefined)('the standalone executable', () => {
     }
   });
 
-  test('takes neither settings nor code from files that lie about', async () => {
+  test('reads neither settings nor code from files in the working directory', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
     const cwd = path.join(home, 'cloned');
@@ -86,7 +86,7 @@ describe.skipIf(unavailable !== undefined)('the standalone executable', () => {
     expect(fs.existsSync(path.join(home, 'planted'))).toBe(false);
   });
 
-  test.skipIf(noKeyring)('carries the library of the keychain, and is its own helper process', async () => {
+  test.skipIf(noKeyring)('contains the keychain library, and is its own helper process', async () => {
     await withKeyring({ state: 'unlocked' }, async (keyring) => {
       const { env, mints } = await sandboxFor(keyring.home);
       const all = { ...keyring.env, ...env };
@@ -102,7 +102,7 @@ describe.skipIf(unavailable !== undefined)('the standalone executable', () => {
     });
   });
 
-  test.skipIf(noKeyring || noMounts)('without libsecret it keeps nothing, and doctor says why', async () => {
+  test.skipIf(noKeyring || noMounts)('stores nothing without libsecret, and doctor says why', async () => {
     await withKeyring({ state: 'unlocked' }, async (keyring) => {
       const { env } = await sandboxFor(keyring.home);
       const all = { ...keyring.env, ...env };

@@ -227,7 +227,7 @@ for (const [what, problem] of Object.entries(problems))
 
 describe.each(Object.entries(FAULTS))('%s', (_name, { spoil, prefix, needs, ...statuses }) => {
   test.skipIf(needs !== undefined && problems[needs] !== undefined)(
-    'costs neither token nor secret, and is told clearly',
+    'loses neither token nor secret, and gives a clear error',
     async () => {
       const home = temporaryHome();
       const { run, accepted, mintsFrom, sandbox, env } = await scene(home);

@@ -100,7 +100,7 @@ const ALL: Step[] = [READ, WRITE, REMOVE, { do: 'find', key: 'demo' }, { do: 'li
 const failing = (error: object) => [error, error, error, { value: RECORD }, { value: [RECORD] }];
 
 describe.skipIf(noKeychain !== undefined)('the keychain', () => {
-  it('is not there: no session bus', async () => {
+  it('is missing if there is no session bus', async () => {
     const { remove, ...world } = makeHome();
     try {
       plantRecord(world);
@@ -115,7 +115,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
     }
   });
 
-  it('is not there: the socket of the session bus is dead', async () => {
+  it('is missing if the socket of the session bus is dead', async () => {
     const { remove, ...world } = makeHome();
     try {
       const socket = path.join(world.home, 'bus');
@@ -135,7 +135,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
     }
   });
 
-  it('is not there: a bus without a Secret Service', async () => {
+  it('is missing if the bus has no Secret Service', async () => {
     await withKeyring({ state: 'no-service' }, async (keyring) => {
       plantRecord(keyring);
       const ended = await attempt(keyring, ALL);
@@ -147,7 +147,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
     });
   });
 
-  it('has no default keyring', async () => {
+  it('is reported if it has no default keyring', async () => {
     await withKeyring({ state: 'no-collection' }, async (keyring) => {
       plantRecord(keyring);
       const ended = await attempt(keyring, ALL);
@@ -157,7 +157,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
     });
   });
 
-  it('is locked and nobody can unlock it: says so at once', async () => {
+  it('is reported at once if it is locked and nobody can unlock it', async () => {
     await withKeyring({ state: 'locked' }, async (keyring) => {
       plantRecord(keyring);
       const ended = await attempt(keyring, ALL);
@@ -167,7 +167,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
     });
   });
 
-  it('is unlocked: keeps the value, under a label that a person understands', async () => {
+  it('stores the value if it is unlocked, under a label that a person understands', async () => {
     await withKeyring({}, async (keyring) => {
       const ended = await attempt(keyring, [WRITE, READ]);
       expect(ended.results).toEqual([{ value: true }, { value: 'the value' }]);
@@ -178,7 +178,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
     });
   });
 
-  it('forgets every piece of a split value', async () => {
+  it('deletes every piece of a split value', async () => {
     await withKeyring({}, async (keyring) => {
       const long: Step = { do: 'write', record: RECORD, value: 'long '.repeat(2_000) };
       await attempt(keyring, [long], { split: true });
@@ -192,7 +192,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
     });
   });
 
-  it('gives up its old value when the file store replaces the entry', async () => {
+  it('loses its old value when the file store replaces the entry', async () => {
     await withKeyring({}, async (keyring) => {
       await attempt(keyring, [WRITE]);
       const file = await attempt(keyring, [WRITE, READ], { store: 'file' });
@@ -211,7 +211,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
     });
   });
 
-  it('loses a value behind our back: the entry counts as absent', async () => {
+  it('counts as empty if another program deleted the value', async () => {
     await withKeyring({}, async (keyring) => {
       plantRecord(keyring);
       const ended = await attempt(keyring, [READ, REMOVE, { do: 'find', key: 'demo' }]);
@@ -220,7 +220,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
   });
 
   // holds: C5.8
-  it('accepts the connection and never answers: given up within five seconds', async () => {
+  it('is given up within five seconds if it accepts the connection and never answers', async () => {
     const { remove, ...world } = makeHome();
     const server = net.createServer(() => {}).listen(path.join(world.home, 'bus'));
     try {
@@ -237,7 +237,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
     }
   });
 
-  it('falls silent between the question and the call: says so and ends itself', async () => {
+  it('is reported if it stops answering between the check and the call, and the process ends itself', async () => {
     await withKeyring({}, async (keyring) => {
       await attempt(keyring, [WRITE]);
       // The first connection, which asks whether the keychain exists, is passed on. The second one, which libsecret opens, is accepted and never
@@ -269,11 +269,11 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
 });
 
 // These tests use the code for macOS and Windows on Linux: the same helper process, with the keychain of Linux.
-describe.skipIf(noKeychain !== undefined)('a keychain that only the helper process asks', () => {
+describe.skipIf(noKeychain !== undefined)('a keychain used only by the helper process', () => {
   it.each<[NodeJS.Platform, number]>([
     ['darwin', 1],
     ['win32', 3],
-  ])('keeps and forgets values as on %s', async (platform, items) => {
+  ])('stores and deletes values as on %s', async (platform, items) => {
     await withKeyring({}, async (keyring) => {
       const value = `ä" ${'x'.repeat(4_000)}`;
       const written = await attempt(keyring, [{ ...WRITE, value }, READ], { platform });
@@ -299,7 +299,7 @@ describe.skipIf(noKeychain !== undefined)('a keychain that only the helper proce
     ['never starts', ['sleep', '60'], 'within 1.5 s'],
     ['never answers', ['sh', '-c', 'echo; exec sleep 60'], 'within 0.5 s'],
     ['leaves somebody behind who holds its output', ['sh', '-c', 'sleep 7 & exit 3'], 'within 1.5 s'],
-  ])('when the helper %s, is given up', async (_what, child, how) => {
+  ])('is given up when the helper %s', async (_what, child, how) => {
     const { remove, ...world } = makeHome();
     try {
       plantRecord(world);
@@ -315,7 +315,7 @@ describe.skipIf(noKeychain !== undefined)('a keychain that only the helper proce
     }
   });
 
-  it('is waited for on a terminal, with a word about why', async () => {
+  it('makes the command wait on a terminal, with a message that says why', async () => {
     const { remove, ...world } = makeHome();
     try {
       plantRecord(world);
@@ -344,7 +344,7 @@ describe.skipIf(displaySkipReason() !== undefined)('the keychain, locked, with a
     ['reading', READ],
     ['writing', WRITE],
     ['removing', REMOVE],
-  ])('%s asks for the prompt, and ends when nobody answers it', async (_what, step) => {
+  ])('%s opens the prompt, and ends if nobody answers it', async (_what, step) => {
     await withLocked(async (keyring) => {
       const ended = await attempt(keyring, [step], { mayPrompt: true, promptMs: 2_500 });
       expect(ended.results).toEqual([locked]);
@@ -375,7 +375,7 @@ describe.skipIf(displaySkipReason() !== undefined)('the keychain, locked, with a
   });
 
   it.skipIf(typingSkipReason() !== undefined)(
-    'is still locked when the prompt is turned down',
+    'is still locked after the prompt is dismissed',
     async ({ skip }) => {
       await withLocked(async (keyring) => {
         const running = attempt(keyring, [READ], { mayPrompt: true });
@@ -395,7 +395,7 @@ describe.skipIf(displaySkipReason() !== undefined)('the keychain, locked, with a
     });
   });
 
-  it('the helper process ends with the program that started it', async () => {
+  it('is asked by a helper process that ends with the program that started it', async () => {
     await withLocked(async (keyring) => {
       const running = attempt(keyring, [READ], { mayPrompt: true });
       await expect.poll(() => programsIn(keyring), { timeout: 10_000 }).toContain('gcr-prompter');
@@ -408,8 +408,8 @@ describe.skipIf(displaySkipReason() !== undefined)('the keychain, locked, with a
   });
 });
 
-describe.skipIf(noKeychain !== undefined || mountSkipReason() !== undefined)('the keychain, without', () => {
-  it('libsecret: names the package to install', async () => {
+describe.skipIf(noKeychain !== undefined || mountSkipReason() !== undefined)('the keychain', () => {
+  it('names the package to install if libsecret is missing', async () => {
     const library = defined(
       execFileSync('sh', ['-c', 'ldconfig -p | grep -o "/[^ ]*libsecret-1.so.0$"'], {
         encoding: 'utf8',
@@ -430,7 +430,7 @@ describe.skipIf(noKeychain !== undefined || mountSkipReason() !== undefined)('th
     });
   });
 
-  it('the package keytar: says how to get it', async () => {
+  it('says how to install the package keytar if it is missing', async () => {
     await withKeyring({}, async (keyring) => {
       plantRecord(keyring);
       const hidden = 'mount -t tmpfs none node_modules/keytar && exec "$@"';
@@ -444,7 +444,7 @@ describe.skipIf(noKeychain !== undefined || mountSkipReason() !== undefined)('th
     });
   });
 
-  it('room on the disk: nothing of the value is left in the keychain', async () => {
+  it('holds no part of the value if the disk is full', async () => {
     await withKeyring({}, async (keyring) => {
       const small = `mkdir -p ${keyring.home}/state && mount -t tmpfs -o size=4k none ${keyring.home}/state && \
 head -c 8192 /dev/zero > ${keyring.home}/state/filler 2>/dev/null; exec "$@"`;
@@ -518,7 +518,7 @@ describe.skipIf(noKeychain !== undefined)('a value that another program put into
     ['a carriage return', 'token\r'],
     ['an escape sequence', 'token\u001b[31m'],
     ['a control character of Latin-1', 'token\u009b31m'],
-  ])('with %s counts as absent, and nothing of it is printed', async (_what, value) => {
+  ])('with %s counts as missing, and nothing of it is printed', async (_what, value) => {
     const { results, stderr } = await replaced(value);
     expect(results).toEqual([{}]);
     expect(stderr).toBe(

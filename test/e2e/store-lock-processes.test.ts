@@ -47,7 +47,9 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', () => {
-  it('is never had by two, while holders are killed at any moment', { timeout: 120_000 }, async () => {
+  it('never belongs to two processes, while their owners are killed at random times', {
+    timeout: 120_000,
+  }, async () => {
     const all: ReturnType<typeof start>[] = [];
     const running = Array.from({ length: 20 }, () => start('endless', 3));
     all.push(...running);
@@ -96,7 +98,7 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('passes to exactly one of twenty when its owner is found dead', { timeout: 60_000 }, async () => {
+  it('goes to exactly one of twenty processes when its owner is dead', { timeout: 60_000 }, async () => {
     const rounds = 60;
     // This process has ended, so its id belongs to no running process.
     const gone = spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' });
@@ -114,7 +116,7 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('is taken over at once from a holder that was killed', async () => {
+  it('is taken over at once from a process that was killed', async () => {
     const holder = start('endless', 60_000);
     await expect.poll(() => fs.existsSync(path.join(dir, 'endless.witness')), { timeout: 10_000 }).toBe(true);
     const file = path.join(dir, 'endless.lock');
@@ -128,7 +130,7 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
     expect(fs.readdirSync(dir)).toEqual(['endless.witness']);
   });
 
-  it('is taken over from a zombie, which still answers to its number', async () => {
+  it('is taken over from a zombie, which still has its process id', async () => {
     // The shell starts the process with the lock and then becomes a program that never collects its exit status, so it stays a zombie.
     const shell = spawn(
       'sh',
@@ -157,7 +159,7 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
 
   const noNamespace = namespaceProblem();
   it.skipIf(noNamespace !== undefined)(
-    `held in another container is renewed while its owner lives, and taken over after its end ${noNamespace ?? ''}`,
+    `of another container is renewed while its owner lives, and taken over after its end ${noNamespace ?? ''}`,
     async () => {
       const holder = start('endless', 60_000, ['unshare', '--pid', '--fork', '--kill-child']);
       await expect

@@ -24,7 +24,7 @@ const publish = (turn: Turn | undefined, value: string) =>
   turn?.write(tokenRecord('one'), new Sensitive(value));
 
 describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
-  it('belongs to one of many who ask at once, and the others get its token', async () => {
+  it('goes to one of many processes that ask at once, and the others get its token', async () => {
     const { url } = await startRedis();
     let minted = 0;
     const values = await Promise.all(
@@ -42,7 +42,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
     expect(new Set(values)).toEqual(new Set(['the token']));
   });
 
-  it('stays with its holder for longer than the lease while it is alive', async () => {
+  it('stays with its owner for longer than the lease while the owner is alive', async () => {
     const redis = await startRedis();
     const turn = await take(openRedis(redis.url));
     const waiting = failureOf(take(openRedis(redis.url), 'one', true, 5000));
@@ -51,7 +51,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
     expect(await redis.cli('EXISTS', lockOf('one'))).toBe('0');
   });
 
-  it('passes on when the holder died', async () => {
+  it('goes to another process when its owner died', async () => {
     const redis = await startRedis();
     const sender = openRedis(redis.url);
     await sender.store.check();
@@ -60,7 +60,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
     expect(await take(sender)).toBeDefined();
   });
 
-  it('that was lost neither replaces the token of the new holder nor frees its lock', async () => {
+  it('that was lost neither replaces the token of the new owner nor frees its lock', async () => {
     const redis = await startRedis();
     const [slow, quick] = [openRedis(redis.url), openRedis(redis.url)];
     const lost = await take(slow);
@@ -72,7 +72,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
     expect(await redis.cli('GET', lockOf('one'))).toBe('somebody else');
   });
 
-  it('that was lost keeps its token where the new holder has none yet', async () => {
+  it('that was lost stores its token if the new owner has stored none yet', async () => {
     const redis = await startRedis();
     const opened = openRedis(redis.url);
     const lost = await take(opened);
@@ -81,7 +81,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
     expect(await valueIn(opened, 'one')).toBe('mine');
   });
 
-  it('shares a refusal with those who waited, and with nobody who came later', async () => {
+  it('shares a refusal with processes that waited, and not with later ones', async () => {
     const redis = await startRedis();
     const turn = await take(openRedis(redis.url));
     const waiters = Array.from({ length: 20 }, () => openRedis(redis.url));
@@ -99,7 +99,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
     await late?.release();
   });
 
-  it('tells a token minted after the first look from the one before, by whatever clock', async () => {
+  it('tells a token minted after the first look from one minted before, whatever the clocks say', async () => {
     const { url } = await startRedis();
     const minter = openRedis(url);
     const first = await take(minter);
@@ -119,7 +119,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
     expect((await openRedis(url).store.find('one'))?.info.requestedAtMs).toBe(0);
   });
 
-  it('tells them apart although the engine lost its counter', async () => {
+  it('tells them apart even if the engine lost its counter', async () => {
     const redis = await startRedis();
     const minter = openRedis(redis.url);
     const mint = async (value: string) => {
@@ -136,7 +136,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
   });
 
   it.each([-3_600_000, 3_600_000])(
-    'gives a token the life that is left by the clock of the engine: a clock off by %d ms',
+    'computes the remaining life of a token by the engine’s clock, if this machine’s clock is off by %d ms',
     async (offMs) => {
       const { url } = await startRedis();
       await openRedis(url).store.write(tokenRecord('one', 600), new Sensitive('token'));
@@ -148,7 +148,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
     },
   );
 
-  it('outlasts an engine that is suspended', async () => {
+  it('survives an engine that is suspended for a while', async () => {
     const redis = await startRedis();
     const [holder, waiter] = [openRedis(redis.url), openRedis(redis.url)];
     const turn = await take(holder);
@@ -162,7 +162,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
     expect(await valueIn(waiter, 'one')).toBe('minted meanwhile');
   });
 
-  it('outlasts an engine that comes back empty', async () => {
+  it('survives an engine that starts again empty', async () => {
     const redis = await startRedis();
     const [holder, waiter] = [openRedis(redis.url), openRedis(redis.url)];
     const turn = await take(holder);

@@ -44,7 +44,7 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
       }),
     ],
   ])('behind %s', (_what, start) => {
-    it('keeps, lists, replaces and removes tokens, and gives one turn at a time', async () => {
+    it('stores, lists, replaces and removes tokens, and gives one turn at a time', async () => {
       const { url, options } = await start();
       const writer = openRedis(url, options);
       const reader = openRedis(url, options);
@@ -73,7 +73,7 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
     });
   });
 
-  it('gives a reader the tokens, and no turn', async () => {
+  it('gives a reader the tokens, but no turn to mint', async () => {
     const { url } = await startRedis({ users: ['user default off', MINTER, READER] });
     const minter = openRedis(url, { username: 'minter', password: new Sensitive('minting') });
     await minter.store.write(tokenRecord('one'), new Sensitive('shared'));

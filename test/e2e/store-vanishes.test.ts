@@ -12,7 +12,7 @@ import { foldersOf } from '../helpers/storm.js';
 
 // The store breaks after the server has created a token or a secret, and before it is stored. It would be lost, so it is printed.
 
-describe('between the moment the server makes it and the moment it is kept', () => {
+describe('when the store breaks after the server created the value,', () => {
   const REQUESTS = {
     mint: / \/requesttoken /,
     create: /CREATE SECRET/,
@@ -76,7 +76,7 @@ describe('between the moment the server makes it and the moment it is kept', () 
   });
 
   test.each([1, 2])(
-    'secret rotate stops at its secret number %i with one that works, and is finished later',
+    'secret rotate stops at its secret number %i with one that works, and a later run finishes it',
     async (times) => {
       const home = temporaryHome();
       const { stateDir } = foldersOf(home);

@@ -56,7 +56,7 @@ async function answer(terminal: Terminal, steps: readonly Step[]): Promise<void>
 }
 
 describe.skipIf(!python)('login on a terminal', () => {
-  test('a secret is dropped again when the profile cannot be written, for nobody has seen its value', async () => {
+  test('drops the new secret if the profile cannot be written, because nobody has seen its value', async () => {
     const { env, home, sandbox } = await somewhere({ GRAPHCRED_STORE: 'file' });
     const file = path.join(home, '.config/graphcred/config.yaml');
     fs.mkdirSync(path.dirname(file), { recursive: true });
@@ -90,7 +90,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(/\x1b\[[\d;:]*m/.test(bytes)).toBe(coloured);
   });
 
-  test('the secret is made in a time of its own, however long the server took for the login', async () => {
+  test('creates the secret with a new time limit, however long the login took', async () => {
     const slow = { GRAPHCRED_TIMEOUT: '1', GRAPHCRED_SERVER_VERSION: '3.10.1' };
     const { env, sandbox } = await somewhere({ GRAPHCRED_STORE: 'file', ...slow });
     sandbox.addFault({ action: 'delay', ms: 600 });
@@ -101,7 +101,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(screen.replace(/\n/g, ' ')).toContain('Secret graphcred is saved.');
   });
 
-  test('asks for all it needs, keeps a secret, and the next command needs nothing more', async () => {
+  test('asks for all it needs and saves a secret, and the next command asks nothing', async () => {
     const { env, home, full } = await somewhere({ GRAPHCRED_STORE: 'file' });
     const terminal = onTerminal(['login'], { env });
     await answer(terminal, QUESTIONS);
@@ -120,7 +120,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(bytes).not.toContain(later.stdout.trim());
   });
 
-  test('where there is no keychain it asks where to keep things; the arrow keys choose', async () => {
+  test('asks for another store if there is no keychain, and the arrow keys choose it', async () => {
     const { env, home } = await somewhere();
     const chosen = onTerminal(['login'], { env });
     await answer(chosen, QUESTIONS.slice(0, 4));
@@ -142,7 +142,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(later).toMatchObject({ status: 0, stderr: '' });
   });
 
-  test('nowhere is an answer too: no secret is offered, and none is made', async () => {
+  test('offers and creates no secret if the answer is to store nothing', async () => {
     const { env, home, sandbox } = await somewhere();
     const terminal = onTerminal(['login'], { env });
     await answer(terminal, [...QUESTIONS.slice(0, 4), [WHERE[0], `${KEYS.down}\r`]]);
@@ -154,7 +154,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(sandbox.requests.map(({ path: route }) => route)).not.toContain('/gsql/v1/secrets');
   });
 
-  test('a host without http:// is asked for again, with the right spelling', async () => {
+  test('asks again for a host without http://, and shows the right spelling', async () => {
     const { home } = await somewhere();
     const terminal = onTerminal(['login'], { env: { HOME: home } });
     await answer(terminal, [
@@ -165,7 +165,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(await terminal.ended).toMatchObject({ status: 130, restored: true });
   });
 
-  test('a name that is taken or cannot be one is asked for again; the suggestion is a free one', async () => {
+  test('asks again for a name that is taken or not valid, and suggests a free one', async () => {
     const { env, full } = await somewhere({ GRAPHCRED_STORE: 'file' });
     expect((await start(['secret', 'create', 'graphcred'], full).ended).status).toBe(0);
     const terminal = onTerminal(['login'], { env });
@@ -183,7 +183,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     });
   });
 
-  test('- makes no secret', async () => {
+  test('creates no secret if the answer is -', async () => {
     const { env, home } = await somewhere({ GRAPHCRED_STORE: 'file' });
     const terminal = onTerminal(['login'], { env });
     await answer(terminal, [...QUESTIONS.slice(0, 4), ['Name of a secret', '-\r'], PASSWORD]);
@@ -193,7 +193,7 @@ describe.skipIf(!python)('login on a terminal', () => {
   });
 
   // holds: C2.22
-  test('a wrong password is asked for again, three times, and then nothing is written', async () => {
+  test('asks three times if the password is wrong, and then writes nothing', async () => {
     const { env, home, sandbox } = await somewhere({ GRAPHCRED_STORE: 'file' });
     const terminal = onTerminal(['login'], { env });
     await answer(terminal, [
@@ -211,7 +211,7 @@ describe.skipIf(!python)('login on a terminal', () => {
   });
 
   // holds: C2.22
-  test('after a wrong password only the password is asked for again', async () => {
+  test('asks only for the password again after a wrong one', async () => {
     const { env } = await somewhere({ GRAPHCRED_STORE: 'file' });
     const terminal = onTerminal(['login'], { env });
     await answer(terminal, [...QUESTIONS.slice(0, 3), ['Password of tigergraph', 'hunter2\r']]);
@@ -221,7 +221,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(screen.match(/User name/g)).toHaveLength(1);
   });
 
-  test('a password that is kept is not asked for again by secret commands', async () => {
+  test('saves a password, and secret commands do not ask for it again', async () => {
     const { env, home } = await somewhere({ GRAPHCRED_STORE: 'file' });
     const terminal = onTerminal(['login'], { env });
     await answer(terminal, [...QUESTIONS.slice(0, 5), ['Keep the password', 'y\r']]);
@@ -233,7 +233,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(later).toMatchObject({ status: 0, stdout: expect.stringContaining('graphcred'), stderr: '' });
   });
 
-  test('a second profile: it asks for the name, uses the saved secret, and proposes the new profile as the default', async () => {
+  test('asks for the name of a second profile, uses the saved secret, and proposes the new profile as the default', async () => {
     const { env, home, full } = await somewhere({ GRAPHCRED_STORE: 'file' });
     const first = onTerminal(['login'], { env });
     await answer(first, QUESTIONS);
@@ -258,7 +258,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     });
   });
 
-  test('a saved password is not asked for again by the next login; one that the server refuses is', async () => {
+  test('does not ask for a saved password, unless the server refuses it', async () => {
     const { env, home, full, sandbox } = await somewhere({ GRAPHCRED_STORE: 'file' });
     const first = onTerminal(['login'], { env });
     await answer(first, [...QUESTIONS.slice(0, 5), ['Keep the password', 'y\r']]);
@@ -284,7 +284,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(await third.ended).toMatchObject({ status: 0 });
   });
 
-  test('on 4.x the graph may stay empty', async () => {
+  test('accepts an empty graph on 4.x', async () => {
     const home = temporaryHome();
     const { env: full } = await sandboxFor(home, { serverVersion: '4.1.2' });
     const { GRAPHCRED_GRAPH: _, ...env } = full;
@@ -298,7 +298,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(JSON.parse(filesIn(home)[CONFIG] ?? '').profiles.default).not.toHaveProperty('graph');
   });
 
-  test('a server that makes no secret for this user: the profile stands, and the status says so', async () => {
+  test('writes the profile if the server creates no secret for this user, and the status says so', async () => {
     const home = temporaryHome();
     const users = [{ name: 'reader', password: 'reader', role: 'reader' as const }];
     const { env } = await sandboxFor(home, { users, serverVersion: '4.1.2' });
@@ -322,7 +322,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     test.each([
       ['Ctrl-C', KEYS.ctrlC],
       ['Ctrl-D', KEYS.ctrlD],
-    ])('by %s: exit 130, the terminal as it was, and nothing written', async (_, key) => {
+    ])('by %s: exits 130, restores the terminal and writes nothing', async (_, key) => {
       const { env, home } = await somewhere();
       const terminal = onTerminal(['login'], { env });
       await answer(terminal, [...ALL.slice(0, at), [question, key]]);
@@ -332,7 +332,7 @@ describe.skipIf(!python)('login on a terminal', () => {
       expect(Object.keys(filesIn(home))).toEqual([]);
     });
 
-    test('closing the window ends the process, and nothing is half-written', async () => {
+    test('by closing the window: ends the process and leaves no incomplete file', async () => {
       const { env, home } = await somewhere();
       const terminal = onTerminal(['login'], { env });
       await answer(terminal, ALL.slice(0, at));
@@ -349,7 +349,7 @@ const noKeyring = keyringSkipReason();
 if (noKeyring) console.log(`skipped: login with a keychain at hand (${noKeyring})`);
 
 test.skipIf(!python || noKeyring)(
-  'with a keychain login asks nothing about stores, and keeps the secret there',
+  'with a keychain login asks no question about stores, and saves the secret there',
   async () => {
     await withKeyring({ state: 'unlocked' }, async (keyring) => {
       const { env: reach } = await sandboxFor(keyring.home);

@@ -18,7 +18,7 @@ describe.skipIf(!python)('a command beside a sandbox, on a terminal', () => {
   }
   const LOOP = 'echo ready; while :; do sleep 0.05; done';
 
-  test('hears a window being closed, and graphcred ends by the same signal, leaving nothing', async () => {
+  test('gets SIGHUP when the window is closed, and graphcred ends by the same signal', async () => {
     const { cwd, terminal, trace } = beside(`trap 'echo HUP >> trace; exit 9' HUP; exec 2> errors; ${LOOP}`);
     await terminal.see('ready');
     terminal.close();
@@ -28,7 +28,7 @@ describe.skipIf(!python)('a command beside a sandbox, on a terminal', () => {
     expect(fs.readdirSync(cwd).sort()).toEqual(['errors', 'trace']);
   });
 
-  test('is ended by a window being closed when it does nothing about that', async () => {
+  test('ends when the window is closed, unless it handles the signal', async () => {
     const { cwd, terminal } = beside(`echo $$ > pid; ${LOOP}`);
     await terminal.see('ready');
     terminal.close();
@@ -37,7 +37,7 @@ describe.skipIf(!python)('a command beside a sandbox, on a terminal', () => {
     expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   });
 
-  test('hears one Ctrl-C once, and a signal that graphcred alone was sent', async () => {
+  test('gets one SIGINT for one Ctrl-C, and a signal that was sent to graphcred alone', async () => {
     const { terminal } = beside(`trap 'echo INT' INT; trap 'echo TERM; exit 7' TERM; ${LOOP}`);
     await terminal.see('ready');
     terminal.type(KEYS.ctrlC);
@@ -51,7 +51,7 @@ describe.skipIf(!python)('a command beside a sandbox, on a terminal', () => {
 });
 
 describe.skipIf(!python)('a sandbox on a terminal', () => {
-  test('says on stderr that it is ready, and what to type in another terminal', async () => {
+  test('prints on stderr that it is ready, and what to type in another terminal', async () => {
     const home = temporaryHome();
     const terminal = onTerminal(['sandbox', '--rest-port', '0', '--gsql-port', '0'], {
       env: { HOME: home },
@@ -67,7 +67,7 @@ describe.skipIf(!python)('a sandbox on a terminal', () => {
     );
   });
 
-  test('says nothing on stderr when stdout is read by a program', async () => {
+  test('prints nothing on stderr if a program reads stdout', async () => {
     const sandbox = start(['sandbox', '--rest-port', '0', '--gsql-port', '0'], { HOME: temporaryHome() });
     await once(sandbox.child.stdout as Readable, 'data');
     sandbox.child.kill('SIGTERM');
@@ -79,7 +79,7 @@ describe('a command beside a sandbox', () => {
   const beside = (...words: string[]) => start(['sandbox', '--', ...words], { HOME: temporaryHome() });
 
   // holds: C2.33
-  test('finds the sandbox, and gives graphcred its status', async () => {
+  test('finds the sandbox, and graphcred exits with its status', async () => {
     const script = 'echo "$GRAPHCRED_REST_URL $GRAPHCRED_GRAPH $GRAPHCRED_USERNAME"; exit 9';
     const { status, stdout } = await beside('sh', '-c', script).ended;
     expect(status).toBe(9);
@@ -100,7 +100,7 @@ describe('a command beside a sandbox', () => {
     },
   );
 
-  test('a command that does not exist is exit 3', async () => {
+  test('is exit 3 if it does not exist', async () => {
     const stderr = expect.stringContaining('The command was not found: no-such-program');
     expect(await beside('no-such-program').ended).toMatchObject({ status: 3, stdout: '', stderr });
   });

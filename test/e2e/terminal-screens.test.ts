@@ -94,7 +94,7 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     expect(fs.existsSync(path.join(home, '.config/graphcred/config.json'))).toBe(true);
   });
 
-  test('login with a wrong password, and login that is stopped', async () => {
+  test('login with a wrong password, and an interrupted login', async () => {
     const { stranger: env } = await world();
     const who = [
       ['Name of the profile', '\r'],
@@ -114,7 +114,7 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     await film({ name: 'login-stopped', argv: ['login'], env, steps: [...who, stop] });
   });
 
-  test('status, before and after a token is there, and where there is little room', async () => {
+  test('status without and with a token, and in a narrow window', async () => {
     const { env, run } = await world();
     await film({ name: 'status-none', argv: ['status'], env });
     await run('token', 'get');
@@ -123,7 +123,7 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     await film({ name: 'status-offline', argv: ['status', '--offline'], env });
   });
 
-  test('profile list, use and remove, and how each profile is told apart in a narrow window', async () => {
+  test('profile list, use and remove, and long profile names in a narrow window', async () => {
     const { env, home } = await world();
     const config = path.join(home, '.config', 'graphcred');
     fs.mkdirSync(config, { recursive: true });
@@ -144,13 +144,13 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     await film({ name: 'profile-unknown', argv: ['status', '-p', 'dve'], env: mine });
   });
 
-  test('status of a server that is not there', async () => {
+  test('status if the server cannot be reached', async () => {
     const { env, sandbox } = await world();
     await sandbox.close();
     await film({ name: 'status-unreachable', argv: ['status'], env });
   });
 
-  test('logout, and logout again', async () => {
+  test('logout, and a second logout', async () => {
     const { env, run } = await world();
     await run('secret', 'create', 'ci', '--save');
     await run('token', 'get');
@@ -174,7 +174,7 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     await film({ name: 'secret-list-narrow', argv: ['secret', 'list'], env, columns: 44 });
   });
 
-  test('secret drop, with a no and with a yes', async () => {
+  test('secret drop, answered with no and with yes', async () => {
     const { env, run } = await world();
     for (const alias of ['ci', 'old']) await run('secret', 'create', alias);
     const argv = ['secret', 'drop', 'ci', 'old'];
@@ -204,7 +204,7 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     await film({ name: 'token-delete-again', argv: ['token', 'delete'], env });
   });
 
-  test('token get for somebody unknown, and on a server without REST authentication', async () => {
+  test('token get for an unknown user, and on a server without REST authentication', async () => {
     const { stranger } = await world();
     await film({
       name: 'token-get-asked',
@@ -219,7 +219,7 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     await film({ name: 'token-get-rest-auth-off', argv: ['token', 'get'], env });
   });
 
-  test('config show and path, wide and narrow', async () => {
+  test('config show and path, in a wide and in a narrow window', async () => {
     const { env, home } = await world();
     const config = path.join(home, '.config', 'graphcred');
     fs.mkdirSync(config, { recursive: true });
@@ -231,7 +231,7 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     await film({ name: 'config-path', argv: ['config', 'path'], env: shown });
   });
 
-  test('a config file that nobody vouched for: the question, and config trust', async () => {
+  test('the question about an untrusted config file, and config trust', async () => {
     const { home, env } = await world();
     const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl, ...rest } = env;
     const cwd = path.join(home, 'cloned');
@@ -257,14 +257,14 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     expect(later.status).toBe(0);
   });
 
-  test('doctor, when all is well and when little is', async () => {
+  test('doctor, when every check passes and when most fail', async () => {
     const { env, sandbox } = await world();
     await film({ name: 'doctor', argv: ['doctor'], env, columns: 100 });
     await sandbox.close();
     await film({ name: 'doctor-unreachable', argv: ['doctor'], env, columns: 100 });
   });
 
-  test('exec: the command has the terminal', async () => {
+  test('exec, which gives its command the terminal', async () => {
     const { env } = await world();
     const script = 'read -p "name? " name; echo "$name, $(stty size), token of $' + '{#TG_API_TOKEN}"';
     const argv = ['exec', '--', 'bash', '-c', script];
@@ -279,7 +279,7 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     await film({ name: 'api-not-found', argv: ['api', '/no/such/path'], env });
   });
 
-  test('completion, help and mistakes', async () => {
+  test('completion, help and wrong command lines', async () => {
     const { env } = await world();
     await film({ name: 'completion', argv: ['completion', 'bash'], env });
     await film({ name: 'help', argv: ['help'], env });

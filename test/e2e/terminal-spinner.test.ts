@@ -27,7 +27,7 @@ time.sleep(600)
 const LIST = ['secret', 'list', '--store', 'none'];
 
 describe.skipIf(!python)('while a server takes its time', () => {
-  test('a line says who is waited for, and is gone when the answer is there', async () => {
+  test('a line shows what the command waits for, and is erased when the answer arrives', async () => {
     const { env } = await sandboxFor(temporaryHome(), { faults: [SLOW] });
     const terminal = onTerminal(LIST, { env });
     await terminal.see(/^[-\\|/] waiting for http:\/\/127\.0\.0\.1$/);
@@ -37,7 +37,7 @@ describe.skipIf(!python)('while a server takes its time', () => {
     expect(screen).not.toContain('waiting');
   });
 
-  test('it is gone before an error is told, too', async () => {
+  test('the line is erased before an error is printed, too', async () => {
     const { env } = await sandboxFor(temporaryHome(), { faults: [NEVER] });
     const terminal = onTerminal([...LIST, '--timeout', '2'], { env });
     await terminal.see('waiting for');
@@ -51,7 +51,7 @@ describe.skipIf(!python)('while a server takes its time', () => {
     ['-o json', [...LIST, '-o', 'json'], {}],
     ['CI', LIST, { CI: '1' }],
     ['TERM=dumb', LIST, { TERM: 'dumb' }],
-  ])('there is none with %s', async (_, argv, more) => {
+  ])('no line is shown with %s', async (_, argv, more) => {
     const { env } = await sandboxFor(temporaryHome(), { faults: [SLOW] });
     const { status, bytes } = await onTerminal(argv, { env: { ...env, ...more } }).ended;
     expect(status).toBe(0);
@@ -59,7 +59,7 @@ describe.skipIf(!python)('while a server takes its time', () => {
     expect(bytes).not.toContain('\x1b[K');
   });
 
-  test('there is none where stderr goes to a file', async () => {
+  test('no line is shown if stderr is a file', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home, { faults: [SLOW] });
     const log = path.join(home, 'log');
@@ -82,7 +82,7 @@ describe.skipIf(!python)('while a server takes its time', () => {
     expect(ended).toMatchObject({ status, screen: '', restored: true, cursorShown: true });
   });
 
-  test('--wait says for how long, and asks until the server is up', async () => {
+  test('--wait shows how long it may take, and asks until the server is up', async () => {
     const starting: Fault = { action: 'starting', times: 2 };
     const { env } = await sandboxFor(temporaryHome(), { faults: [starting] });
     const terminal = onTerminal(['token', 'get', '--store', 'none', '--wait', '3m'], { env });
@@ -92,7 +92,7 @@ describe.skipIf(!python)('while a server takes its time', () => {
     expect(screen).toMatch(/^[a-z0-9]{32}$/);
   });
 
-  test('doctor shows it while a port does not answer', async () => {
+  test('doctor shows the line while a port does not answer', async () => {
     const deaf = spawn(python as string, ['-c', DEAF], { stdio: ['ignore', 'pipe', 'inherit'] });
     onTestFinished(() => {
       deaf.kill('SIGKILL');
@@ -108,7 +108,7 @@ describe.skipIf(!python)('while a server takes its time', () => {
   });
 });
 
-test('when the answer is there, it is over: nothing draws any more, and no signal is listened for', async () => {
+test('after the answer no timer and no signal listener is left', async () => {
   const { run } = await bench({ faults: [SLOW] });
   const listeners = () => process.listenerCount('SIGINT') + process.listenerCount('SIGTERM');
   const before = listeners();
@@ -119,7 +119,7 @@ test('when the answer is there, it is over: nothing draws any more, and no signa
 });
 
 test.skipIf(standaloneSkipReason)(
-  'a held token is printed without loading the code that waits for servers',
+  'a cached token is printed without loading the code that waits for servers',
   async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);

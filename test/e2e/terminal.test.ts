@@ -9,7 +9,7 @@ const NOTHING_KEPT = ['--store', 'none'];
 
 describe.skipIf(!python)('on a terminal', () => {
   // holds: C4.8, C6.1
-  test('user name and password are asked for there, the password unseen, and stdout holds the token alone', async () => {
+  test('user name and password are asked for on the terminal, the password is hidden, and stdout holds only the token', async () => {
     const { env } = await sandboxFor(temporaryHome());
     const { GRAPHCRED_USERNAME: _, GRAPHCRED_PASSWORD: __, ...bare } = env;
     const terminal = onTerminal(['token', 'get', ...NOTHING_KEPT], { env: bare, pipe: true });
@@ -61,7 +61,7 @@ describe.skipIf(!python)('on a terminal', () => {
   });
 
   // holds: C4.4
-  test('a saved secret is no login on 3.x: the password is asked for, and nothing else', async () => {
+  test('on 3.x a saved secret cannot log in, so the password is asked for, and nothing else', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
     const { GRAPHCRED_PASSWORD = '', ...rest } = env;
@@ -85,7 +85,7 @@ describe.skipIf(!python)('on a terminal', () => {
   test.each([
     ['Ctrl-C', KEYS.ctrlC],
     ['Ctrl-D', KEYS.ctrlD],
-  ])('%s at the question is exit 130, with nothing sent', async (_, key) => {
+  ])('%s at the question is exit 130, and nothing is sent', async (_, key) => {
     const { env, sandbox } = await sandboxFor(temporaryHome());
     const { GRAPHCRED_PASSWORD: __, ...bare } = env;
     const terminal = onTerminal(['secret', 'list', ...NOTHING_KEPT], { env: bare, pipe: true });
@@ -100,7 +100,7 @@ describe.skipIf(!python)('on a terminal', () => {
     [['--no-input'], {}],
     [[], { CI: 'true' }],
     [[], { GRAPHCRED_NO_INPUT: '1' }],
-  ])('%j %j is no time for questions: exit 2', async (flags, more) => {
+  ])('%j %j asks no question: exit 2', async (flags, more) => {
     const { env } = await sandboxFor(temporaryHome());
     const { GRAPHCRED_PASSWORD: _, ...bare } = env;
     const argv = ['token', 'get', ...NOTHING_KEPT, ...flags];
@@ -109,7 +109,7 @@ describe.skipIf(!python)('on a terminal', () => {
     expect(screen).toContain('--password-stdin');
   });
 
-  test('several secrets are dropped after a yes alone, and --yes does not ask', async () => {
+  test('several secrets are dropped only after a yes, and --yes does not ask', async () => {
     const { env } = await sandboxFor(temporaryHome());
     const drop = ['secret', 'drop', 'one', 'two', ...NOTHING_KEPT];
     const create = (alias: string) => start(['secret', 'create', alias, ...NOTHING_KEPT], env).ended;
@@ -130,7 +130,7 @@ describe.skipIf(!python)('on a terminal', () => {
   });
 
   // holds: C3.15
-  test('a file nobody vouched for is shown with both addresses, and counts for this call after a yes', async () => {
+  test('an untrusted file is shown with both addresses, and is used for this call after a yes', async () => {
     const home = temporaryHome();
     const { env, sandbox } = await sandboxFor(home);
     const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl, ...bare } = env;
@@ -179,7 +179,7 @@ describe.skipIf(!python)('on a terminal', () => {
     test.each([
       ['Ctrl-C', KEYS.ctrlC],
       ['Ctrl-D', KEYS.ctrlD],
-    ])('%s stops it, changes nothing, and gives the terminal back', async (__, key) => {
+    ])('%s at the question ends the command, changes nothing and restores the terminal', async (__, key) => {
       const { terminal, secrets } = await asked();
       terminal.type(key);
       const { status, stdout, screen, restored, cursorShown } = await terminal.ended;
@@ -190,7 +190,7 @@ describe.skipIf(!python)('on a terminal', () => {
       expect(await secrets()).toBe(3);
     });
 
-    test('a closed window ends it, and changes nothing', async () => {
+    test('closing the window ends the command and changes nothing', async () => {
       const { terminal, secrets } = await asked();
       terminal.close();
       const { status, stdout } = await terminal.ended;
@@ -200,7 +200,7 @@ describe.skipIf(!python)('on a terminal', () => {
     });
   });
 
-  test('a closed window ends a wait for the server', async () => {
+  test('closing the window ends a wait for the server', async () => {
     const { env } = await sandboxFor(temporaryHome(), { faults: [{ action: 'delay', ms: 600_000 }] });
     const terminal = onTerminal(['token', 'get', ...NOTHING_KEPT], { env });
     await terminal.see('waiting for');

@@ -12,7 +12,7 @@ const skip = keyringSkipReason();
 if (skip !== undefined) console.log(`token list with a keychain is not tested: ${skip}`);
 
 describe.skipIf(skip !== undefined)('tokens in the keychain', () => {
-  test('are listed beside those in files, also when no keychain answers', async () => {
+  test('are listed beside those in files, even if no keychain answers', async () => {
     await withKeyring({ state: 'unlocked' }, async (keyring) => {
       const { env } = await sandboxFor(keyring.home);
       const withBus = { ...keyring.env, ...env } as Record<string, string>;

@@ -88,26 +88,23 @@ function repository(changelog: string): string {
 const CHANGELOG = '# Changelog\n\n## Unreleased\n\n* later\n\n## 1.2.3\n\n* this\n\n## 1.2.2\n\n* earlier\n';
 
 describe('what the workflows may do', () => {
-  test.each(['ci.yml', 'release.yml'])(
-    '%s takes actions of GitHub alone, each pinned to a commit',
-    (name) => {
-      const uses = [...text(name).matchAll(/uses: (.*)$/gm)].map(([, value]) => value);
-      expect(uses.length).toBeGreaterThan(0);
-      for (const value of uses)
-        expect(value).toMatch(
-          /^(?:actions\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\.\/(?:\.github\/workflows\/ci\.yml)?)$/,
-        );
-    },
-  );
+  test.each(['ci.yml', 'release.yml'])('%s uses only actions of GitHub, each pinned to a commit', (name) => {
+    const uses = [...text(name).matchAll(/uses: (.*)$/gm)].map(([, value]) => value);
+    expect(uses.length).toBeGreaterThan(0);
+    for (const value of uses)
+      expect(value).toMatch(
+        /^(?:actions\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\.\/(?:\.github\/workflows\/ci\.yml)?)$/,
+      );
+  });
 
-  test('only the job that publishes reads a secret, that of the registry', () => {
+  test('only the job that publishes reads a secret, which is that of the registry', () => {
     const secrets = (name: string) => [...text(name).matchAll(/secrets\.(\w+)/g)].map(([, secret]) => secret);
     expect(secrets('ci.yml')).toEqual([]);
     expect(secrets('release.yml')).toEqual(['NPM_TOKEN']);
     expect(JSON.stringify(release.jobs.npm)).toContain('secrets.NPM_TOKEN');
   });
 
-  test('each job has the least rights, and those that may write run no code of dependencies', () => {
+  test('each job has the least rights, and jobs that may write run no code of dependencies', () => {
     expect(ci.permissions).toEqual({ contents: 'read' });
     for (const job of Object.values(ci.jobs)) expect(job.permissions).toBeUndefined();
     expect(release.permissions).toEqual({});
@@ -132,7 +129,7 @@ describe('what the workflows may do', () => {
         for (const { run = '' } of steps) expect(run).not.toContain('${' + '{');
   });
 
-  test('three systems and three versions of Node are checked, and five executables are made and tried', () => {
+  test('three systems and three versions of Node are tested, and five executables are built and tested', () => {
     expect(ci.jobs.check?.strategy?.matrix).toEqual({
       os: ['ubuntu-24.04', 'macos-15', 'windows-2025'],
       node: [20, 22, 24],
@@ -180,7 +177,7 @@ describe('the steps of ci.yml', () => {
   });
 
   test.skipIf(keyringSkipReason())(
-    'a token goes into the keychain of the system and out of it again',
+    'a token is written to the keychain of the system and read from it',
     async () => {
       const run = script(ci, 'check', 'A token in the keychain of the system');
       await withKeyring({ state: 'unlocked' }, async ({ env }) => {
@@ -246,7 +243,7 @@ describe('the steps of release.yml', () => {
     expect((await bash(check, dist)).status).not.toBe(0);
   });
 
-  test.each(['', '.exe'])('an executable%s is tried before anything is published', async (suffix) => {
+  test.each(['', '.exe'])('an executable%s is tested before anything is published', async (suffix) => {
     const folder = temporaryHome();
     const run = script(release, 'try', 'The executable gets a token');
     fs.writeFileSync(
@@ -261,7 +258,7 @@ describe('the steps of release.yml', () => {
     expect((await bash(run, folder, { ...env, VERSION: '9.9.9' })).status).not.toBe(0);
   });
 
-  test('npm publishes the tarball with provenance, and the token is in no file and on no command line', async () => {
+  test('npm publishes the tarball with provenance, and no file or command line contains the token', async () => {
     const folder = temporaryHome();
     const [npmrc, token] = [path.join(folder, 'npmrc'), 'npm_0123456789'];
     const env = { NPM_CONFIG_USERCONFIG: npmrc, NODE_AUTH_TOKEN: token, VERSION: '1.2.3' };
@@ -281,7 +278,7 @@ describe('the steps of release.yml', () => {
     );
   });
 
-  test('the real npm sends the token to its registry, and to nobody else', async () => {
+  test('the real npm sends the token only to its registry', async () => {
     const folder = temporaryHome();
     fs.mkdirSync(path.join(folder, 'package'));
     fs.writeFileSync(path.join(folder, 'package/package.json'), '{"name":"graphcred","version":"1.2.3"}');
@@ -315,7 +312,7 @@ describe('the steps of release.yml', () => {
     expect(stdout + stderr).not.toContain('npm_0123456789');
   });
 
-  test('the tags hold the built action, and the branch does not', async () => {
+  test('the tags contain the built action, and the branch does not', async () => {
     const folder = repository(CHANGELOG);
     const origin = temporaryHome();
     git(origin, 'init', '-q', '--bare');
@@ -340,7 +337,7 @@ describe('the steps of release.yml', () => {
     }
   });
 
-  test('the release has the notes of its version alone', async () => {
+  test('the release contains the notes of its own version only', async () => {
     const folder = repository(CHANGELOG);
     const { status, stdout } = await bash(
       script(release, 'release', 'Release'),

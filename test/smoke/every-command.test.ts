@@ -34,7 +34,7 @@ const JOB: [command: string, words: string, printed: RegExp][] = [
   ['profile remove', 'dev --yes', /dev/],
 ];
 
-test('every command starts as it is built, and does its work', async () => {
+test('every built command starts and does its work', async () => {
   const home = temporaryHome();
   const { env } = await sandboxFor(home, { serverVersion: '3.10.1' });
   const all = { ...env, GRAPHCRED_STORE: 'file' };
