@@ -137,7 +137,7 @@ test.each([
   ['tokn get', 'token get'],
   ['token gte', 'token get'],
   ['token create', 'token get'],
-  ['get token', 'token get'],
+  ['g token', 'token get'],
   ['token revoke', 'token delete'],
   ['token drop', 'token delete'],
   ['token renew', 'token refresh'],
@@ -154,6 +154,8 @@ test.each([
   ['SECRET', 'secret'],
   ['help tokn', 'token'],
   ['help secret lst', 'secret list'],
+  ['exce', 'exec'],
+  ['g token', 'token get'],
 ])('the error for %s suggests %s', async (line, meant) => {
   const { status, stderr } = await cli(temporaryHome(), line.split(' '));
   expect(status).toBe(2);

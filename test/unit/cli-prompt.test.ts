@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Invocation } from '../../src/cli/command.js';
+import { isClosedPrompt } from '../../src/cli/output/exit-codes.js';
+import { askChoice, askHidden, askText, askYes } from '../../src/cli/output/prompt.js';
+
+type Question = Record<string, unknown> & { validate?: (text: string) => true | string };
+
+/** What inquirer was started with and asked, and what the person answers. */
+const asked = vi.hoisted(() => ({ streams: {} as Record<string, unknown>, answer: undefined as unknown }));
+const questions: Question[] = [];
+vi.mock('inquirer', () => ({
+  createPromptModule: (streams: Record<string, unknown>) => {
+    asked.streams = streams;
+    return async ([question]: [Question]) => {
+      questions.push(question);
+      return { answer: asked.answer };
+    };
+  },
+}));
+
+const controller = new AbortController();
+const invocation = {
+  flags: {},
+  ctx: { env: {}, stderr: { columns: 80 } },
+  interruption: { signal: controller.signal },
+} as unknown as Invocation;
+const last = () => questions.at(-1) as Question;
+
+beforeEach(() => {
+  questions.length = 0;
+});
+afterEach(() => {
+  process.removeAllListeners('beforeExit');
+});
+
+describe('a hidden answer', () => {
+  test('is never shown, neither while it is typed nor by a key, and stays as it was typed', async () => {
+    asked.answer = ' pass word ';
+    const value = await askHidden(invocation, 'Password of alice at http://127.0.0.1');
+    expect(value.reveal()).toBe(' pass word ');
+    expect(last()).toMatchObject({ type: 'password', mask: false, toggleMask: false });
+  });
+
+  test('may not be empty', async () => {
+    await askHidden(invocation, 'Password');
+    expect(last().validate?.('  ')).toContain('Please type something');
+    expect(last().validate?.('x')).toBe(true);
+  });
+});
+
+test('questions stand on stderr, since stdout is for the result, and a signal closes them', async () => {
+  asked.answer = true;
+  await askYes(invocation, 'Drop it?');
+  expect(asked.streams.output).toBe(process.stderr);
+  const { signal } = asked.streams as { signal: AbortSignal };
+  expect(signal.aborted).toBe(false);
+  controller.abort();
+  expect(signal.aborted).toBe(true);
+});
+
+test('a question with yes and no proposes no, unless the command says otherwise', async () => {
+  asked.answer = false;
+  expect(await askYes(invocation, 'Drop it?')).toBe(false);
+  expect(last().default).toBe(false);
+  await askYes(invocation, 'Make it the default profile?', { proposed: true });
+  expect(last().default).toBe(true);
+});
+
+test('a text is asked for until it is one, without the blanks around it', async () => {
+  asked.answer = ' dev ';
+  const refuse = (text: string) => (text === 'dev' ? 'taken' : undefined);
+  expect(await askText(invocation, 'Name', { suggestion: 'prod', refuse })).toBe('dev');
+  const { default: suggestion, validate } = last();
+  expect(suggestion).toBe('prod');
+  expect(validate?.(' ')).toContain('Please type something');
+  expect(validate?.(' dev ')).toBe('taken');
+  expect(validate?.('other')).toBe(true);
+  await askText(invocation, 'Graph', { optional: true });
+  expect(last().validate?.(' ')).toBe(true);
+});
+
+test('a choice offers what there is', async () => {
+  asked.answer = 'file';
+  const choices = [{ name: 'in files', value: 'file' as const }];
+  expect(await askChoice(invocation, 'Where', choices)).toBe('file');
+  expect(last()).toMatchObject({ type: 'select', choices });
+});
+
+test('a prompt that was closed by Ctrl-C or by a signal is no bug', () => {
+  const named = (name: string) => Object.assign(new Error('closed'), { name });
+  expect(isClosedPrompt(named('ExitPromptError'))).toBe(true);
+  expect(isClosedPrompt(named('AbortPromptError'))).toBe(true);
+  expect(isClosedPrompt(named('TypeError'))).toBe(false);
+  expect(isClosedPrompt(undefined)).toBe(false);
+});
