@@ -146,7 +146,7 @@ describe.skipIf(lacking.length > 0)('in a pipeline', () => {
     },
   );
 
-  test('a command that fails fails the job, and its token is revoked', async () => {
+  test('a command that fails makes the job fail, and its token is revoked', async () => {
     const { sandbox, ask } = await database('3.10.1');
     const inputs = { 'gsql-url': sandbox.gsqlUrl, 'rest-url': sandbox.restUrl, graph: 'social' };
     const one = project(include({ ...inputs, command: "sh -c './load.sh && exit 3'" }));
@@ -157,7 +157,7 @@ describe.skipIf(lacking.length > 0)('in a pipeline', () => {
     expect(await ask(fs.readFileSync(path.join(one.home, 'token'), 'utf8'))).toBe(403);
   });
 
-  test('with revoke: false the token lives on; the command is a line of shell', async () => {
+  test('with revoke: false the token stays valid, and the command may be a line of shell', async () => {
     const { sandbox, ask } = await database('3.10.1');
     const inputs = { 'gsql-url': sandbox.gsqlUrl, 'rest-url': sandbox.restUrl, graph: 'social' };
     const one = project(
@@ -169,7 +169,7 @@ describe.skipIf(lacking.length > 0)('in a pipeline', () => {
     expect(await ask(fs.readFileSync(path.join(one.home, 'token'), 'utf8'))).toBe(200);
   });
 
-  test('where the image has no graphcred, npm installs the version of the component', async () => {
+  test('if the image has no graphcred, npm installs the version of the component', async () => {
     const { sandbox } = await database('3.10.1');
     const inputs = { 'gsql-url': sandbox.gsqlUrl, 'rest-url': sandbox.restUrl, graph: 'social' };
     const one = project(include({ ...inputs, command: './load.sh' }));
@@ -193,7 +193,7 @@ describe.skipIf(lacking.length > 0)('in a pipeline', () => {
     expect(log).toMatch(pattern);
   });
 
-  test('a job with a word that the schema of GitLab does not know is refused', async () => {
+  test('a job with a keyword that is not in GitLab’s schema is refused', async () => {
     const wrong = TEMPLATE.replace('  stage: $', '  stagee: $');
     expect(wrong).not.toBe(TEMPLATE);
     const { status, log } = await project(include({ command: 'x' }), wrong).gitlab('--list');

@@ -5,7 +5,7 @@ import { defined } from '../helpers/defined.js';
 import { install } from './install.js';
 import { OTHERS, PYTIGERGRAPH } from './programs.js';
 
-test('a Python program is skipped when its registry is out of reach', async () => {
+test('a Python program is skipped if its registry does not answer', async () => {
   const home = temporaryHome();
   const env = {
     PATH: process.env.PATH,
@@ -17,7 +17,7 @@ test('a Python program is skipped when its registry is out of reach', async () =
   expect(await install(defined(PYTIGERGRAPH[0]), env)).toEqual({ skip: 'its registry is out of reach' });
 }, 300_000);
 
-test('a program is skipped by name when what it runs on is not installed', async () => {
+test('a program is skipped by name if its runtime is not installed', async () => {
   const skips = OTHERS.map((program) => install(program, { PATH: '/nowhere' }));
   expect(await Promise.all(skips)).toEqual([
     ...Array(3).fill({ skip: 'not installed: python3' }),
@@ -26,7 +26,7 @@ test('a program is skipped by name when what it runs on is not installed', async
   ]);
 });
 
-test('a version that the registry does not have is a failure, not a skip', async () => {
+test('a version that the registry does not have is a failure and not a skip', async () => {
   const home = temporaryHome();
   const env = { PATH: process.env.PATH, HOME: home, XDG_CACHE_HOME: path.join(home, 'cache') };
   const program = { ...defined(PYTIGERGRAPH[0]), requirements: ['pyTigerGraph==99.0.0'] };

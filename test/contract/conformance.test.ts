@@ -10,20 +10,20 @@ import { ACCOUNT, recordFrom, VERSIONS, withServer } from './conformance-support
 const RECORDINGS = 'test/recordings';
 
 describe.each(VERSIONS)('conformance with a %s server', (serverVersion) => {
-  it('finds no difference to an equal sandbox', async () => {
+  it('finds no difference to a sandbox of the same version', async () => {
     const rows = await compareWithSandbox(await recordFrom({ serverVersion }), ACCOUNT);
     expect(rows.filter(({ verdict }) => verdict !== 'same')).toEqual([]);
     expect(rows.length).toBe(questionsFor(generationOf(serverVersion), true).length);
   });
 
-  it('finds no difference while REST authentication is off on both', async () => {
+  it('finds no difference if REST authentication is off on both', async () => {
     const transcript = await recordFrom({ serverVersion, restAuth: 'off' });
     expect(transcript.restAuth).toBe('off');
     const rows = await compareWithSandbox(transcript, ACCOUNT);
     expect(rows.filter(({ verdict }) => verdict === 'differs')).toEqual([]);
   });
 
-  it('leaves the secrets and tokens of others alone, writes nothing of them, and removes its own', async () => {
+  it('does not change or record the secrets and tokens of other users, and removes its own', async () => {
     const other = { alias: 'others_alias', value: 'secret-canary-5f1e9b7a40', user: 'ada', graph: 'demo' };
     await withServer({ serverVersion, secrets: [other] }, async (target, sandbox) => {
       const { left, ...transcript } = await record(target, {
@@ -54,7 +54,7 @@ describe.each(VERSIONS)('conformance with a %s server', (serverVersion) => {
     });
   });
 
-  it('never sends a call that destroys or that names nothing to delete', async () => {
+  it('never sends a request that destroys data or that names nothing to delete', async () => {
     await withServer({ serverVersion }, async (target, sandbox) => {
       await record(target, { version: serverVersion, account: ACCOUNT, fillBlockList: true });
       const sent = sandbox.requests.map(({ method, path: where }) => `${method} ${where}`);
@@ -63,7 +63,7 @@ describe.each(VERSIONS)('conformance with a %s server', (serverVersion) => {
     });
   });
 
-  it('gives the client a verdict on each answer when it is played back', async () => {
+  it('a recording of it gives the client a verdict on each answer', async () => {
     await expectVerdicts(await recordFrom({ serverVersion }));
   });
 });
@@ -83,14 +83,14 @@ describe.runIf(files.length > 0)('a recording of a real server', () => {
 
   it.each(files)('%s is understood by the client', async (name) => expectVerdicts(read(name)));
 
-  it.each(files)('%s says what the sandbox says, but for what it accepts', async (name) => {
+  it.each(files)('%s differs from the sandbox only where it says so', async (name) => {
     const transcript = read(name);
     const rows = await compareWithSandbox(transcript, ACCOUNT);
     const differing = rows.filter(({ verdict }) => verdict === 'differs').map(({ id }) => id);
     expect(differing.sort()).toEqual(Object.keys(transcript.accepted ?? {}).sort());
   });
 
-  it.each(files)('%s holds nothing that looks like a credential', (name) => {
+  it.each(files)('%s contains nothing that looks like a credential', (name) => {
     const text = fs.readFileSync(path.join(RECORDINGS, name), 'utf8');
     expect(text).not.toMatch(/eyJ[\w-]{10}|\b[a-z0-9]{32}\b|graphcred_conformance_/);
   });

@@ -78,7 +78,7 @@ describe.each(VERSIONS)('on %s a credential bound to another pair', (serverVersi
     },
   );
 
-  test.each(Object.keys(OPTIONS))('is HOST_MISMATCH as the option %s', async (name) => {
+  test.each(Object.keys(OPTIONS))('is HOST_MISMATCH if it is the option %s', async (name) => {
     const { good, evil } = await twoServers();
     const conn = new GraphConnection({
       ...pair(evil.url),
@@ -91,7 +91,7 @@ describe.each(VERSIONS)('on %s a credential bound to another pair', (serverVersi
     expect(evil.heard).toEqual([]);
   });
 
-  test('is sent where it belongs', async () => {
+  test('is sent to the pair it belongs to', async () => {
     const { good, evil } = await twoServers();
     const servers = pair(good.url, evil.url);
     const conn = new GraphConnection({ ...servers, graph: 'demo', serverVersion });
@@ -101,7 +101,7 @@ describe.each(VERSIONS)('on %s a credential bound to another pair', (serverVersi
 });
 
 test.each(SERVERS)(
-  'on $serverVersion plain credentials belong to the connection they are given to',
+  'on $serverVersion plain credentials belong to the connection that they are given to',
   async (server) => {
     const box = await sandbox(server);
     const options = { restUrl: box.restUrl, gsqlUrl: box.gsqlUrl, graph: 'demo' };
@@ -142,14 +142,14 @@ describe('at the socket', () => {
         until(),
       );
 
-    test('goes to either address of its pair', async () => {
+    test('is sent to both addresses of its pair', async () => {
       const { good, evil } = await twoServers();
       const servers = pair(good.url, evil.url);
       for (const base of [good.url, evil.url]) await ask(base, '/x', servers, servers);
       expect(good.heard.length + evil.heard.length).toBe(2);
     });
 
-    test('goes to no other address, whatever pair is said to be in force', async () => {
+    test('is sent to no other address, whatever pair is in force', async () => {
       const { good, evil } = await twoServers();
       const own = pair(good.url);
       for (const inForce of [own, pair(evil.url), undefined])
@@ -158,7 +158,7 @@ describe('at the socket', () => {
       expect([...good.heard, ...evil.heard]).toEqual([]);
     });
 
-    test('is not led away by a path', async () => {
+    test('is not sent to another address because of its path', async () => {
       const { good, evil } = await twoServers();
       const { host } = new URL(evil.url);
       const own = pair(good.url, `${good.url}/restpp`);
@@ -183,7 +183,7 @@ describe('at the socket', () => {
       expect([...good.heard, ...evil.heard]).toEqual([]);
     });
 
-    test('reaches no proxy when the address behind it is another', async () => {
+    test('is not sent to a proxy if the address behind it is another', async () => {
       const { good, evil } = await twoServers();
       const own = pair('http://db.example:9000');
       const refused = await refusalOf(ask('http://evil.example', '/x', own, own, good.url));
@@ -195,7 +195,7 @@ describe('at the socket', () => {
   });
 });
 
-test('on 4.x deleteToken logs in with the secret it is given, not with the password', async () => {
+test('on 4.x deleteToken logs in with the secret that it is given, not with the password', async () => {
   const { good } = await twoServers();
   const conn = new GraphConnection({
     ...pair(good.url),

@@ -26,7 +26,7 @@ async function bundle(format: 'cjs' | 'esm'): Promise<string> {
 }
 
 // holds: C9.1
-test.each(['cjs', 'esm'] as const)('a call from a fresh process loads no undici (%s)', async (format) => {
+test.each(['cjs', 'esm'] as const)('a call in a new process does not load undici (%s)', async (format) => {
   const url = await rawServer((_request, response) => {
     response.end(JSON.stringify({ error: false, token: 'abcdefgh' }));
   });

@@ -41,7 +41,7 @@ async function script(...answers: [status: number, body: string, headers?: Recor
 const jwt = (payload: unknown) =>
   `eyJhbGciOiJIUzI1NiJ9.${Buffer.from(JSON.stringify(payload)).toString('base64url')}.c2lnbmF0dXJl`;
 
-describe.each(['3.2.0', '3.10.1', '4.1.2'])('a mint on %s', (version) => {
+describe.each(['3.2.0', '3.10.1', '4.1.2'])('a mint on %s,', (version) => {
   test.each([
     ['nothing', ''],
     ['JSON that is no object', 'null'],
@@ -57,26 +57,26 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('a mint on %s', (version) => {
     ['an error flag of a third kind', '{"error":{"a":1},"token":"abcdefgh"}'],
     ['nesting without end', '['.repeat(100_000)],
     ['a web page', '<!DOCTYPE html><html><body>Hello</body></html>'],
-  ])('answered with %s is BAD_RESPONSE', async (_name, body) => {
+  ])('if answered with %s is BAD_RESPONSE', async (_name, body) => {
     const { url, asked } = await script([200, body]);
     const refused = await refusalOf(at(url, version).getToken({ secret: SECRET }));
     expect(refused).toMatchObject({ code: 'BAD_RESPONSE', ambiguous: true });
     expect(asked.length).toBe(1);
   });
 
-  test.each(['true', '"true"'])('answered with "error":%s and status 200 is a refusal', async (flag) => {
+  test.each(['true', '"true"'])('if answered with "error":%s and status 200 is a refusal', async (flag) => {
     const { url } = await script([200, `{"error":${flag},"message":"No, thanks.","token":"abcdefgh"}`]);
     const refused = await refusalOf(at(url, version).getToken({ secret: SECRET }));
     expect(refused).toMatchObject({ code: 'SERVER_ERROR', serverText: 'No, thanks.', status: 200 });
   });
 
-  test('answered with an error status is a refusal, whatever the flag', async () => {
+  test('if answered with an error status is a refusal, whatever the error flag says', async () => {
     const { url } = await script([500, '{"error":false,"token":"abcdefgh"}']);
     const refused = await refusalOf(at(url, version).getToken({ secret: SECRET }));
     expect(refused).toMatchObject({ code: 'SERVER_ERROR', status: 500 });
   });
 
-  test.each(['false', '"false"', '""'])('answered with "error":%s is a success', async (flag) => {
+  test.each(['false', '"false"', '""'])('if answered with "error":%s is a success', async (flag) => {
     const { url } = await script([200, `{"error":${flag},"token":"abcdefgh"}`]);
     expect((await at(url, version).getToken({ secret: SECRET }))[0]).toBe('abcdefgh');
   });
@@ -93,7 +93,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('a mint on %s', (version) => {
     expect((await at(url, version).getToken({ secret: SECRET }))[0]).toBe('abcdefgh');
   });
 
-  test('shows a server’s words on one line, bounded, without escapes and without the secret', async () => {
+  test('shows the server’s message on one line, shortened, without escapes and without the secret', async () => {
     const evil = `${ESC}[31mred${ESC}[0m ${ESC}]0;title${String.fromCharCode(7)} \u202Eright to left\r\nnext ${SECRET} ${'x'.repeat(2000)}`;
     const { url } = await script([
       400,
@@ -106,7 +106,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('a mint on %s', (version) => {
   });
 
   // holds: C5.1
-  test('without an end the token ends after the lifetime asked for, by the server’s clock', async () => {
+  test('without an expiry in the answer counts the requested lifetime from the server’s time', async () => {
     const date = new Date(Date.now() + 3_600_000).toUTCString();
     for (const expiration of ['"soon"', '-1', 'null', '1e300', '{}']) {
       const { url } = await script([
@@ -122,7 +122,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('a mint on %s', (version) => {
   });
 
   test.each(['yesterday', 'Thu, 01 Jan 1970 00:00:00 GMT', 'Tue, 21 Nov 2083 22:13:20 GMT'])(
-    'the Date header %j is replaced by the own clock',
+    'the Date header %j is ignored, and this machine’s clock is used',
     async (date) => {
       const { url } = await script([200, '{"error":false,"token":"abcdefgh"}', { date }]);
       const minted = await at(url, version).mintToken({ secret: SECRET });
@@ -131,9 +131,9 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('a mint on %s', (version) => {
   );
 });
 
-describe('the end of a token', () => {
+describe('the expiry of a token', () => {
   // holds: C5.1
-  test('3.x: a small number is counted from now, a large one is Unix time, and a text of digits counts', async () => {
+  test('on 3.x a small number counts from now, a large one is Unix time, and a text of digits is accepted', async () => {
     for (const [expiration, end] of [
       ['900', 900],
       ['"900"', 900],
@@ -147,7 +147,7 @@ describe('the end of a token', () => {
   });
 
   // holds: C5.1
-  test('4.x: it is the JWT’s exp, and the life granted is counted from its issue', async () => {
+  test('on 4.x it is the JWT’s exp, and the granted life counts from its time of issue', async () => {
     const token = jwt({ iat: now() - 5, exp: now() + 900 });
     const { url } = await script([
       200,
@@ -162,14 +162,14 @@ describe('the end of a token', () => {
     ['milliseconds', { exp: 1_900_000_000_000 }],
     ['missing', { iat: 1 }],
     ['no object', 7],
-  ])('4.x: an exp that is %s is not taken', async (_name, payload) => {
+  ])('on 4.x an exp that is %s is ignored', async (_name, payload) => {
     const { url } = await script([200, JSON.stringify({ error: false, token: jwt(payload) })]);
     const minted = await at(url, '4.1.2').mintToken({ secret: SECRET, lifetime: 900 });
     expect(minted.expiresAtUnix).toBe(minted.serverTimeUnix + 900);
   });
 });
 
-describe('refusals by code and words', () => {
+describe('refusals by code and message', () => {
   test.each([
     [401, '', 'AUTH_FAILED'],
     [403, '<html>Forbidden</html>', 'PERMISSION_DENIED'],
@@ -200,7 +200,7 @@ describe('refusals by code and words', () => {
     ['REST-10016', 200, "Access Denied because the input token = 'x' is invalid.", 'AUTH_FAILED'],
     ['REST-10018', 401, 'no', 'PERMISSION_DENIED'],
     ['REST-10019', 403, 'no', 'AUTH_FAILED'],
-  ])('a raw call refused with %s and HTTP %i', async (code, status, message, expected) => {
+  ])('a raw call refused with %s and HTTP %i is an error', async (code, status, message, expected) => {
     const { url } = await script([status, JSON.stringify({ error: true, code, message })]);
     const conn = at(url, '3.10.1', { apiToken: 'abcdefgh' });
     expect(await refusalOf(conn.rest('GET', '/echo'))).toMatchObject({
@@ -210,7 +210,7 @@ describe('refusals by code and words', () => {
     });
   });
 
-  test('a raw call with any other status comes back as it is, without cookies', async () => {
+  test('a raw call with any other status returns the answer unchanged, without cookies', async () => {
     const cookie = '{"auth":"Basic Zm9vOmJhcg=="}';
     const body = `Using graph 'demo'\n__GSQL__COOKIES__,${cookie}\n__GSQL__RETURN__CODE__,0\n`;
     const { url } = await script([
@@ -227,10 +227,10 @@ describe('refusals by code and words', () => {
   });
 });
 
-describe('secrets on 4.x without REST calls for them', () => {
+describe('secrets on 4.x without REST endpoints for them', () => {
   const PAGE = '<html>404 Not Found</html>';
 
-  test('a 404 that is no answer leads to statements, for list, create and drop', async () => {
+  test('are listed, created and dropped by statements after a 404 from a server without these paths', async () => {
     const list = await script([404, PAGE], [200, '    - Secret: s00****001\n      - Alias: ci\n']);
     expect(await at(list.url, '4.1.0').getSecrets()).toEqual({ ci: 's00****001' });
     const create = await script(
@@ -243,7 +243,7 @@ describe('secrets on 4.x without REST calls for them', () => {
     for (const { asked } of [list, create, drop]) expect(asked[1]).toBe('POST /gsql/v1/statements');
   });
 
-  test('a generated alias is found by its mask', async () => {
+  test('get a generated alias that is found by its mask', async () => {
     const { url } = await script(
       [404, PAGE],
       [200, '    - Secret: s00****001\n      - Alias: old\n'],
@@ -258,7 +258,7 @@ describe('secrets on 4.x without REST calls for them', () => {
     });
   });
 
-  test('a generated alias is the one that is new, not another with the same mask', async () => {
+  test('get the generated alias that is new, not another one with the same mask', async () => {
     const old = '    - Secret: s3c****xyz\n      - Alias: old\n';
     const others = '    - Secret: s00****001\n      - Alias: somebody_elses\n';
     const { url } = await script(
@@ -272,7 +272,7 @@ describe('secrets on 4.x without REST calls for them', () => {
     });
   });
 
-  test('nothing but such a 404 does', async () => {
+  test('are not managed by statements after any other answer', async () => {
     for (const [status, body] of [
       [404, '{"error":true,"message":"no"}'],
       [500, PAGE],
@@ -287,7 +287,7 @@ describe('secrets on 4.x without REST calls for them', () => {
     }
   });
 
-  test('a lost connection is not followed by a statement', async () => {
+  test('are not managed by a statement after a lost connection', async () => {
     const asked: unknown[] = [];
     const url = await rawServer((request) => {
       asked.push(request.url);
@@ -298,7 +298,7 @@ describe('secrets on 4.x without REST calls for them', () => {
   });
 });
 
-describe('lists of 4.x', () => {
+describe('lists of secrets on 4.x', () => {
   // holds: C6.2
   test('are masked, whatever the length of the values', async () => {
     const results = [
@@ -335,7 +335,7 @@ describe('lists of 4.x', () => {
   });
 });
 
-test('on 4.x an alias still listed after a refusal is not called missing', async () => {
+test('on 4.x an alias that is still listed after a refusal is not reported as missing', async () => {
   const { url } = await script(
     [404, '{"error":true,"message":"Failed to drop secrets: [ci]."}'],
     [200, JSON.stringify({ error: false, results: [{ alias: 'ci', value: SECRET }] })],
@@ -343,11 +343,11 @@ test('on 4.x an alias still listed after a refusal is not called missing', async
   expect((await refusalOf(at(url, '4.1.2').dropSecret('ci'))).code).toBe('SERVER_ERROR');
 });
 
-describe('drops on 3.x', () => {
+describe('statements on 3.x', () => {
   const LISTED =
     '    - Secret: s00****001\n      - Alias: my-alias\n    - Secret: s00****002\n      - Alias: a;b\n';
 
-  test('an alias that is no identifier is named only if listed exactly so', async () => {
+  test('name an alias that is no identifier only if it is listed exactly so', async () => {
     const listed = await script([200, LISTED], [200, 'Successfully dropped secrets: [my-alias].\n']);
     expect(await at(listed.url, '3.10.1').dropSecret('my-alias')).toBe('Dropped: my-alias.');
     for (const alias of ['my-alias2', 'ci; DROP ALL', 'ci\nDROP ALL', "'ci'"]) {
@@ -357,13 +357,13 @@ describe('drops on 3.x', () => {
     }
   });
 
-  test('an alias that could end the statement is never named, even if listed', async () => {
+  test('never name an alias that could end the statement, even if it is listed', async () => {
     const { url, asked } = await script([200, LISTED]);
     expect((await refusalOf(at(url, '3.10.1').dropSecret('a;b'))).code).toBe('USAGE');
     expect(asked.length).toBe(1);
   });
 
-  test('an alias still listed after a refusal is not called missing', async () => {
+  test('do not report an alias as missing that is still listed after a refusal', async () => {
     const { url } = await script(
       [200, 'Failed to drop secrets: [ci].\n'],
       [200, '    - Secret: s00****001\n      - Alias: ci\n'],
@@ -371,7 +371,7 @@ describe('drops on 3.x', () => {
     expect((await refusalOf(at(url, '3.10.1').dropSecret('ci'))).code).toBe('SERVER_ERROR');
   });
 
-  test('a graph name that could end the statement is USAGE', async () => {
+  test('refuse a graph name that could end the statement as USAGE', async () => {
     const { url, asked } = await script([200, '']);
     const conn = at(url, '3.10.1', { graph: 'demo DROP ALL' });
     expect((await refusalOf(conn.getSecrets())).code).toBe('USAGE');
@@ -379,7 +379,7 @@ describe('drops on 3.x', () => {
   });
 });
 
-test('a secret whose alias cannot be found is not lost', async () => {
+test('a secret whose alias cannot be found is still returned', async () => {
   const { url } = await script(
     [200, "Using graph 'demo'\n__GSQL__RETURN__CODE__,0\n"],
     [200, `The secret: ${SECRET} has been created for user "ada".\n`],
@@ -388,7 +388,7 @@ test('a secret whose alias cannot be found is not lost', async () => {
   expect(await at(url, '3.10.1').createSecret('', { withAlias: true })).toEqual({ '': SECRET });
 });
 
-test('a creation whose answer is lost in translation is ambiguous', async () => {
+test('a creation whose answer cannot be read is ambiguous', async () => {
   for (const [version, body] of [
     ['3.10.1', 'Done.\n'],
     ['4.1.2', '{"error":false}'],
@@ -400,7 +400,7 @@ test('a creation whose answer is lost in translation is ambiguous', async () => 
   }
 });
 
-test('an alias that no server takes is refused before anything is sent', async () => {
+test('an alias that no server accepts is refused before anything is sent', async () => {
   const { url, asked } = await script([200, '']);
   const conn = at(url, 'auto');
   for (const alias of ['a-b', '1a', 'a b', 'a;b', 'ä', 'a'.repeat(129), "a'", 'a\n']) {
@@ -420,7 +420,7 @@ test('a wrong lifetime is refused before anything is sent', async () => {
   expect(asked).toEqual([]);
 });
 
-describe('finding the version', () => {
+describe('the search for the version', () => {
   test.each([
     [
       '4.x by number',
@@ -485,7 +485,7 @@ describe('finding the version', () => {
     expect(asked.length).toBe(answers.length);
   });
 
-  test('a server that is starting is not taken for an unknown one, and is asked anew', async () => {
+  test('does not treat a server that is starting as unknown, and asks again', async () => {
     const { url } = await script(
       [502, '<html><title>Starting workspace</title></html>'],
       [200, 'GSQL version: 4.1.2'],
@@ -496,7 +496,7 @@ describe('finding the version', () => {
   });
 
   // holds: C3.10, C10.4
-  test('no credential is sent to find out, and none after it failed', async () => {
+  test('sends no credential, and none is sent after it failed', async () => {
     const logins: unknown[] = [];
     const url = await rawServer((request, response) => {
       logins.push(request.headers.authorization, request.headers.cookie);
@@ -506,7 +506,7 @@ describe('finding the version', () => {
     expect(logins).toEqual([undefined, undefined, undefined, undefined]);
   });
 
-  test('a version said or known is not asked for', async () => {
+  test('sends nothing if the version is set or known', async () => {
     const { url, asked } = await script([500, '']);
     expect(await at(url, '3').findVersion()).toMatchObject({ generation: '3.5', version: '3' });
     expect(await at(url, 'auto', { knownVersion: '3.2.0' }).findVersion()).toMatchObject({
@@ -531,7 +531,7 @@ test('a connection shows no credential when printed', async () => {
   expect(conn.apiToken).toBe('tok-visible');
 });
 
-test('a credential is [redacted] in a text, in JSON and in what inspect shows', async () => {
+test('a credential is printed as [redacted] in a text, in JSON and by inspect', async () => {
   const { inspect } = await import('node:util');
   const plain = new Sensitive('canary-canary');
   const bound = new BoundCredential(plain, { restUrl: 'http://a', gsqlUrl: 'http://b' });
@@ -544,7 +544,7 @@ test('a credential is [redacted] in a text, in JSON and in what inspect shows', 
   }
 });
 
-test('REST authentication is off only where the echo itself answers without a token', async () => {
+test('REST authentication is off only if the echo endpoint itself answers without a token', async () => {
   for (const [body, expected] of [
     ['<html><body>Welcome</body></html>', 'unknown'],
     ['{"hello":"there","error":true}', 'unknown'],
@@ -556,7 +556,7 @@ test('REST authentication is off only where the echo itself answers without a to
   }
 });
 
-test('of a token that got a thousand times the lifetime by mistake, the first one stays and that one is deleted', async () => {
+test('if the second token lives a thousand times too long, it is deleted and the first one is returned', async () => {
   const token = (seconds: number) =>
     JSON.stringify({ error: false, token: jwt({ exp: now() + seconds, iat: now() - 5 }) });
   const ok = '{"error":false}';
@@ -571,15 +571,15 @@ test('of a token that got a thousand times the lifetime by mistake, the first on
   ]);
 });
 
-test('a user name with a colon is USAGE, since Basic would take its end for the password', async () => {
+test('a user name with a colon is USAGE, because in Basic authentication its end would be read as the password', async () => {
   const { url, asked } = await script([200, '{}']);
   const refused = await refusalOf(at(url, '4.1.2', { username: 'ada:lovelace' }).listSecrets());
   expect(refused).toMatchObject({ code: 'USAGE', message: expect.stringContaining('colon') });
   expect(asked).toEqual([]);
 });
 
-describe('what a server repeats', () => {
-  test('is not shown where it is a credential of the connection that was not sent', async () => {
+describe('a text of the server', () => {
+  test('is shown without credentials of the connection that were not sent', async () => {
     const { url } = await script([
       401,
       '{"error":true,"code":"REST-10016","message":"ada has correct-horse"}',
@@ -588,20 +588,20 @@ describe('what a server repeats', () => {
     expect(refused.serverText).toBe('ada has [redacted]');
   });
 
-  test('is not shown where it is the login as a whole, however short the password', async () => {
+  test('is shown without the login as a whole, however short the password is', async () => {
     const login = Buffer.from('ada:pw1').toString('base64');
     const { url } = await script([401, `{"error":true,"message":"no ${login}, no ada:pw1"}`]);
     const refused = await refusalOf(at(url, '4.1.2', { password: 'pw1' }).listSecrets());
     expect(refused.serverText).toBe('no [redacted], no [redacted]');
   });
 
-  test('loses the session cookie, which holds the login', async () => {
+  test('is shown without the session cookie, which contains the login', async () => {
     const { url } = await script([200, '__GSQL__COOKIES__,{"clientCommit":"canary"}\nhello\n']);
     expect((await at(url, '3.10.1').service('GET', '/x')).body).toBe('hello\n');
   });
 });
 
-test('a request is told of without its query, which can hold a secret', async () => {
+test('a request is reported without its query, which may contain a secret', async () => {
   const { url } = await script([200, '{"error":false}']);
   const paths: string[] = [];
   const onRequest = ({ path }: { path: string }) => void paths.push(path);
@@ -610,7 +610,7 @@ test('a request is told of without its query, which can hold a secret', async ()
 });
 
 test.each(['abc def', 'abc\u00fc', 'abc\r\nX-Evil: 1'])(
-  'a token %j goes into no header',
+  'a token %j is never sent in a header',
   async (apiToken) => {
     const { url, asked } = await script([200, '{"error":false}']);
     const refused = await refusalOf(at(url, '3.10.1', { apiToken }).rest('GET', '/echo'));
@@ -624,7 +624,7 @@ test('a mask shows nothing of a value under 12 characters', () => {
   expect(maskSecret('abcdefghijkl')).toBe('abc****jkl');
 });
 
-test('a mask of the server is believed only when it shows four characters at each end at most', () => {
+test('a mask from the server is used only if it shows at most four characters at each end', () => {
   for (const mask of ['abc****xyz', '****', 'abcd****wxyz']) expect(masked(mask)).toBe(mask);
   expect(masked('abcdefghijklmno*')).toBe('abc****no*');
   expect(masked('abcdefgh****ijklmnop')).toBe('abc****nop');
@@ -642,14 +642,14 @@ test('a list of secrets is read with and without a blank after the colon', async
   }
 });
 
-test('a password that is also the user name hides nothing of what the server says', async () => {
+test('a password that equals the user name is not removed from messages', async () => {
   const same = { username: 'tigergraph', password: 'tigergraph', apiToken: 'abcd1234abcd1234' };
   const { url } = await script([401, '{"error":true,"code":"REST-10016","message":"no, tigergraph"}']);
   const refused = await refusalOf(at(url, '3.10.1', same).rest('GET', '/echo'));
   expect(refused.serverText).toBe('no, tigergraph');
 });
 
-test('on 4.x the end of a token is that of the JWT, whatever the text beside it says', async () => {
+test('on 4.x the expiry of a token is that of the JWT, whatever the text beside it says', async () => {
   const exp = now() + 3600;
   const expiration = 'Fri Dec 20 09:07:39 UTC 2030';
   const { url } = await script([

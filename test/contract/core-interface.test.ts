@@ -8,20 +8,20 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
   const start = (options = {}) => sandbox({ serverVersion, ...options });
 
   // holds: C2.5, C6.2
-  test('listed secrets are masked, and an empty list is a list', async () => {
+  test('listed secrets are masked, and an empty list is not an error', async () => {
     const conn = connect(await start());
     expect(await conn.getSecrets()).toEqual({});
     const value = await conn.createSecret('ci');
     expect(await conn.getSecrets()).toEqual({ ci: `${value.slice(0, 3)}****${value.slice(-3)}` });
   });
 
-  test('a password of any letters logs in', async () => {
+  test('a password may contain any letters', async () => {
     const password = 'pässwört-☃-日本';
     const to = await start({ users: [{ name: 'tigergraph', password, role: 'superuser' }] });
     expect(await connect(to, { password }).getSecrets()).toEqual({});
   });
 
-  test('the value is returned at creation and never again', async () => {
+  test('the value of a secret is returned only when it is created', async () => {
     const conn = connect(await start());
     const value = await conn.createSecret('ci');
     expect(value).toMatch(/^[a-z0-9]{32}$/);
@@ -63,7 +63,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.dropSecret('nope', { ignoreErrors: true })).toContain('Not found: nope.');
   });
 
-  test('an unknown alias raises with ignoreErrors false, after the others were dropped', async () => {
+  test('an unknown alias throws with ignoreErrors false, after the others were dropped', async () => {
     const conn = connect(await start());
     await conn.createSecret('a');
     const refused = await refusalOf(conn.dropSecret(['nope', 'a'], { ignoreErrors: false }));
@@ -72,7 +72,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.getSecrets()).toEqual({});
   });
 
-  test('other errors while dropping are passed on although ignoreErrors is true', async () => {
+  test('other errors while dropping are thrown although ignoreErrors is true', async () => {
     const to = await start();
     const conn = connect(to, { password: 'wrong-password' });
     expect((await refusalOf(conn.dropSecret('a'))).code).toBe('AUTH_FAILED');
@@ -88,7 +88,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(refused).toMatchObject({ code: 'SERVER_ERROR', status: 500 });
   });
 
-  test('what was dropped before another error is not forgotten', async () => {
+  test('the error of a failed drop names the secrets that were dropped before', async () => {
     const to = await start();
     const conn = connect(to);
     await conn.createSecret('a');
@@ -100,7 +100,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(Object.keys(await conn.getSecrets())).toEqual(['b']);
   });
 
-  test('getToken makes the token the connection’s own unless told not to', async () => {
+  test('getToken makes the token the connection’s own, unless setToken is false', async () => {
     const conn = connect(await start());
     const secret = await conn.createSecret('ci');
     const [other] = await conn.getToken({ secret, setToken: false });
@@ -111,7 +111,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.checkToken(other)).toEqual({ accepted: true });
   });
 
-  test('the lifetime is 2,592,000 seconds unless told otherwise, and always sent', async () => {
+  test('the lifetime is 2,592,000 seconds by default, and always sent', async () => {
     const to = await start();
     const conn = connect(to);
     const secret = await conn.createSecret('ci');
@@ -136,7 +136,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.checkToken(token)).toEqual({ accepted: true });
   });
 
-  test('the token opens the REST server', async () => {
+  test('the REST server accepts the token', async () => {
     const conn = connect(await start());
     await conn.getToken();
     const reply = await conn.rest('GET', '/graph/demo/vertices/Person?limit=2');
@@ -144,7 +144,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(JSON.parse(reply.body).results).toHaveLength(2);
   });
 
-  test('without a token the REST server refuses', async () => {
+  test('the REST server refuses a request without a token', async () => {
     const conn = connect(await start());
     const refused = await refusalOf(conn.rest('GET', '/graph/demo/vertices/Person'));
     expect(refused).toMatchObject({ code: 'AUTH_FAILED', serverCode: 'REST-10016' });
@@ -157,7 +157,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.restAuthentication()).toBe('off');
   });
 
-  test('the GSQL server gets user name and password', async () => {
+  test('a request to the GSQL server has user name and password', async () => {
     const to = await start();
     const path = generation === '4' ? '/gsql/v1/auth/simple' : '/gsqlserver/gsql/simpleauth';
     const reply = await connect(to).service('GET', path);
@@ -165,7 +165,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(to.requests.at(-1)).toMatchObject({ path, login: 'basic' });
   });
 
-  test('with REST authentication off, getToken raises and says how to turn it on', async () => {
+  test('with REST authentication off, getToken throws and says how to turn it on', async () => {
     const conn = connect(await start({ restAuth: 'off' }));
     const secret = await conn.createSecret('ci');
     for (const call of [conn.getToken({ secret }), conn.getToken()]) {
@@ -175,14 +175,14 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     }
   });
 
-  test('with REST authentication off, deleteToken raises, with skipNA too', async () => {
+  test('with REST authentication off, deleteToken throws, with skipNA too', async () => {
     const conn = connect(await start({ restAuth: 'off' }), { apiToken: 't'.repeat(32) });
     const secret = await conn.createSecret('ci');
     for (const skipNA of [false, true])
       expect((await refusalOf(conn.deleteToken(secret, { skipNA }))).code).toBe('REST_AUTH_DISABLED');
   });
 
-  test('a wrong password and a secret nobody knows raise AUTH_FAILED', async () => {
+  test('a wrong password and an unknown secret throw AUTH_FAILED', async () => {
     const to = await start();
     const wrong = connect(to, { password: 'wrong-password' });
     expect((await refusalOf(wrong.getToken())).code).toBe('AUTH_FAILED');
@@ -194,7 +194,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
   });
 
   // holds: C2.34
-  test('a generic user may not create secrets', async () => {
+  test('a user without privileges may not create secrets', async () => {
     const users = [
       { name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const },
       { name: 'reader', password: 'reader-pass', role: 'reader' as const },
@@ -216,7 +216,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect((await conn.getSecrets())[alias]).toBe(`${value.slice(0, 3)}****${value.slice(-3)}`);
   });
 
-  test('a taken alias raises ALREADY_EXISTS and the old secret stays as it is', async () => {
+  test('an existing alias throws ALREADY_EXISTS, and the old secret does not change', async () => {
     const conn = connect(await start());
     await conn.createSecret('ci');
     const before = await conn.getSecrets();
@@ -224,7 +224,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.getSecrets()).toEqual(before);
   });
 
-  test('deleteToken returns true, the token is refused from then on, and the connection forgets it', async () => {
+  test('deleteToken returns true, the server refuses the token from then on, and apiToken is unset', async () => {
     const conn = connect(await start());
     const secret = await conn.createSecret('ci');
     const [token] = await conn.getToken({ secret });
@@ -233,7 +233,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.checkToken(token)).toMatchObject({ accepted: false, reason: expect.any(String) });
   });
 
-  test('deleting a token that is not the connection’s own leaves that one alone', async () => {
+  test('deleting another token does not unset the connection’s own token', async () => {
     const conn = connect(await start());
     const secret = await conn.createSecret('ci');
     const { token } = await conn.mintToken({ secret, lifetime: 700 });
@@ -250,7 +250,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.checkToken(token)).toMatchObject({ accepted: false });
   });
 
-  test('an unknown token raises, or is true with skipNA', async () => {
+  test('an unknown token throws, or returns true with skipNA', async () => {
     const conn = connect(await start());
     const secret = await conn.createSecret('ci');
     const [token] = await conn.getToken({ secret });
@@ -260,7 +260,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.deleteToken(secret, { token, skipNA: true })).toBe(true);
   });
 
-  test('a token is refused when its lifetime is over', async () => {
+  test('a token is refused after its lifetime', async () => {
     const to = await start();
     const conn = connect(to);
     const secret = await conn.createSecret('ci');
@@ -272,7 +272,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.checkToken()).toMatchObject({ accepted: false });
   });
 
-  test('a secret opens no other graph than its own, or its user’s', async () => {
+  test('a secret gives access only to its own graph or its user’s graphs', async () => {
     const to = await start({ graphs: ['demo', 'other'] });
     const conn = connect(to);
     await conn.getToken({ secret: await conn.createSecret('ci') });
@@ -280,13 +280,13 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(refused).toMatchObject({ code: 'PERMISSION_DENIED', serverCode: 'REST-10018' });
   });
 
-  test('a graph that is not there raises NOT_FOUND', async () => {
+  test('an unknown graph throws NOT_FOUND', async () => {
     const conn = connect(await start(), { graph: 'nowhere' });
     expect((await refusalOf(conn.getToken())).code).toBe('NOT_FOUND');
     if (generation !== '4') expect((await refusalOf(conn.getSecrets())).code).toBe('NOT_FOUND');
   });
 
-  test('the server’s clock counts, not ours', async () => {
+  test('the server’s clock decides, not this machine’s', async () => {
     const to = await start();
     const conn = connect(to);
     const secret = await conn.createSecret('ci');
@@ -297,7 +297,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(Math.abs(minted.grantedSeconds - 600)).toBeLessThanOrEqual(1);
   });
 
-  test('no request is one the server does not know, and none shows a credential in its path', async () => {
+  test('every request is known to the server, and none has a credential in its path', async () => {
     const to = await start();
     const events: string[] = [];
     const conn = connect(to, { onRequest: (event) => events.push(JSON.stringify(event)) });
@@ -341,7 +341,7 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
     expect(calls).toEqual([generation === '3.0' ? 'GET' : 'POST', 'PUT', 'DELETE']);
   });
 
-  test('a refreshed token lives from now on, not from its old end', async () => {
+  test('a refreshed token expires a lifetime from now, not from its old expiry', async () => {
     const to = await start();
     const conn = connect(to);
     const secret = await conn.createSecret('ci');
@@ -354,7 +354,7 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.checkToken(token)).toMatchObject({ accepted: false });
   });
 
-  test('refreshToken takes the connection’s own token, and another one when told', async () => {
+  test('refreshToken uses the connection’s own token, or the one that is given', async () => {
     const conn = connect(await start());
     const secret = await conn.createSecret('ci');
     const { token: other } = await conn.mintToken({ secret });
@@ -380,25 +380,25 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
     expect(Math.abs(renewed.grantedSeconds - THIRTY_DAYS)).toBeLessThanOrEqual(1);
   });
 
-  test('refreshing while REST authentication is off raises', async () => {
+  test('refreshing while REST authentication is off throws', async () => {
     const conn = connect(await start({ restAuth: 'off' }), { apiToken: 't'.repeat(32) });
     const secret = await conn.createSecret('ci');
     expect((await refusalOf(conn.refreshToken({ secret }))).code).toBe('REST_AUTH_DISABLED');
   });
 
-  test('REST authentication off is known by its code also with status 200', async () => {
+  test('REST authentication that is off is recognized by its code, even with status 200', async () => {
     const conn = connect(await start({ restAuth: 'off', texts: { noEndpoint: 200 } }));
     expect((await refusalOf(conn.getToken())).code).toBe('REST_AUTH_DISABLED');
   });
 
-  test('refreshing a token the server does not know raises NOT_FOUND', async () => {
+  test('refreshing an unknown token throws NOT_FOUND', async () => {
     const conn = connect(await start());
     const secret = await conn.createSecret('ci');
     const refused = await refusalOf(conn.refreshToken({ secret, token: 't'.repeat(32) }));
     expect(refused.code).toBe('NOT_FOUND');
   });
 
-  test('a secret nobody knows is not taken for an unknown token', async () => {
+  test('an unknown secret is not reported as an unknown token', async () => {
     const conn = connect(await start());
     const [token] = await conn.getToken();
     const refused = await refusalOf(conn.deleteToken('0'.repeat(32), { token, skipNA: true }));
@@ -406,7 +406,7 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
     expect(conn.apiToken).toBe(token);
   });
 
-  test('a secret is bound to one graph, which lists name', async () => {
+  test('a secret is bound to one graph, which the list names', async () => {
     const to = await start({ graphs: ['demo', 'other'] });
     await connect(to).createSecret('ci');
     expect(await connect(to).listSecrets()).toEqual([
@@ -416,7 +416,7 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
   });
 
   // holds: C3.9
-  test('secret commands and mints by password need a graph, mints from a secret do not send one', async () => {
+  test('secret commands and mints by password require a graph, and mints from a secret do not send one', async () => {
     const to = await start();
     const secret = await connect(to).createSecret('ci');
     const asked = to.requests.length;
@@ -435,7 +435,7 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
 describe('4.1.2', () => {
   const start = (options = {}) => sandbox({ serverVersion: '4.1.2', ...options });
 
-  test('getToken returns the token and its end in the server’s own words', async () => {
+  test('getToken returns the token and its expiry as the server wrote it', async () => {
     const zone = { name: 'HKT', offsetMinutes: 480 };
     const conn = connect(await start({ switches: { zone } }));
     const tuple = await conn.getToken({ secret: await conn.createSecret('ci') });
@@ -445,7 +445,7 @@ describe('4.1.2', () => {
     ]);
   });
 
-  test('the end of a token is that of the JWT, whatever the zone of the text', async () => {
+  test('the expiry of a token is that of the JWT, whatever time zone the text has', async () => {
     const zone = { name: 'HKT', offsetMinutes: 480 };
     const conn = connect(await start({ switches: { zone } }));
     const minted = await conn.mintToken({ lifetime: 600 });
@@ -453,7 +453,7 @@ describe('4.1.2', () => {
     expect(minted.serverText).toContain('HKT');
   });
 
-  test('refreshToken raises and sends nothing', async () => {
+  test('refreshToken throws and sends nothing', async () => {
     const to = await start();
     const conn = connect(to, { apiToken: 'x.y.z', serverVersion: '4.1.2' });
     for (const call of [conn.refreshToken(), conn.refreshToken({ secret: '0'.repeat(32), token: 'x.y.z' })]) {
@@ -491,7 +491,7 @@ describe('4.1.2', () => {
     expect(to.requests.at(-1)?.fields).toEqual(['secret', 'graph', 'lifetime']);
   });
 
-  test('a secret logs in where no password is given', async () => {
+  test('a secret logs in if no password is given', async () => {
     const to = await start({ switches: { deleteWithoutLogin: 'never' } });
     const secret = await connect(to).createSecret('ci');
     const conn = connect(to, { username: undefined, password: undefined, secret });
@@ -503,7 +503,7 @@ describe('4.1.2', () => {
     expect(await conn.checkToken(token)).toMatchObject({ accepted: false });
   });
 
-  test('a token alone can be deleted: it logs in by itself', async () => {
+  test('a token can be deleted without other credentials, because it logs in by itself', async () => {
     const to = await start({ switches: { deleteWithoutLogin: 'never' } });
     const { token } = await connect(to).mintToken();
     const conn = connect(to, { username: undefined, password: undefined, apiToken: token });
@@ -511,7 +511,7 @@ describe('4.1.2', () => {
     expect(to.requests.at(-1)).toMatchObject({ login: 'bearer' });
   });
 
-  test('a server that counts milliseconds is seen by what it granted, and asked in milliseconds when known', async () => {
+  test('a server that counts milliseconds is recognized by the granted life, and then asked in milliseconds', async () => {
     const to = await start({ lifetimeUnit: 'ms' });
     const conn = connect(to);
     const mistaken = await conn.mintToken({ lifetime: 86_400, lifetimeUnit: 's' });
@@ -528,14 +528,14 @@ describe('4.1.2', () => {
     expect(right.grantedSeconds).toBe(86_400);
   });
 
-  test('one secret listed as an object in place of a list is a list of one', async () => {
+  test('one secret listed as an object instead of a list is read as a list of one', async () => {
     const conn = connect(await start({ switches: { secretsShape: 'object' } }));
     expect(await conn.getSecrets()).toEqual({});
     await conn.createSecret('ci');
     expect(Object.keys(await conn.getSecrets())).toEqual(['ci']);
   });
 
-  test('a raw secret used as a token is refused with a hint', async () => {
+  test('a secret used as a token is refused with a hint', async () => {
     const to = await start();
     const secret = await connect(to).createSecret('ci');
     const refused = await refusalOf(connect(to, { apiToken: secret }).rest('GET', '/echo'));
@@ -543,7 +543,7 @@ describe('4.1.2', () => {
     expect(refused.hint).toMatch(/not secrets/);
   });
 
-  test('too many failed logins are told with how long to wait', async () => {
+  test('the error for too many failed logins says how long to wait', async () => {
     const to = await start();
     const conn = connect(to, { password: 'wrong-password' });
     let refused = await refusalOf(conn.getToken());
@@ -563,7 +563,7 @@ describe('4.1.2', () => {
   });
 });
 
-test('the same program finds out by itself which version it talks to, once', async () => {
+test('the same program finds the version of the server by itself, with one request', async () => {
   for (const { serverVersion, generation } of SERVERS) {
     const to = await sandbox({ serverVersion });
     const conn = connect(to);

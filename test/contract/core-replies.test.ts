@@ -69,7 +69,7 @@ const rows = [...TOKEN_REPLIES, ...TEXT_REPLIES].flatMap((said) =>
   ),
 );
 
-describe('what real servers say, whatever the status', () => {
+describe('an answer of a real server gives the right error, whatever its status:', () => {
   test.each(rows.map((row) => [row.title, row] as const))('%s', async (_title, row) => {
     const { said, version, operation, code } = row;
     for (const status of said.statuses ?? STATUSES) {
@@ -105,7 +105,7 @@ describe('what real servers say, whatever the status', () => {
 });
 
 describe('a failed USE GRAPH', () => {
-  test.each(['3.2.0', '3.10.1'])('ends a write on %s before anything follows it', async (version) => {
+  test.each(['3.2.0', '3.10.1'])('prevents %s, which would follow it', async (version) => {
     for (const operation of ['create', 'drop'] as const) {
       const { url, asked } = await saying(
         200,
@@ -118,7 +118,7 @@ describe('a failed USE GRAPH', () => {
   });
 
   test.each(['create', 'drop'] as const)(
-    'between the trial and %s counts as not done, and that it may be done is said',
+    'between the check and %s counts as not done, and the error says that it may have been done',
     async (operation) => {
       const follows = `The secret: ${SECRET} has been created for user "ada".\nSuccessfully dropped secrets: [ci].\n__GSQL__RETURN__CODE__,0\n`;
       const { url } = await saying(200, `Graph 'demo' does not exist.\n${follows}`, {
@@ -131,7 +131,7 @@ describe('a failed USE GRAPH', () => {
     },
   );
 
-  test('a connection tries a graph once', async () => {
+  test('is not repeated: a connection checks a graph once', async () => {
     const to = await sandbox({ serverVersion: '3.10.1' });
     const conn = at(to.gsqlUrl, '3.10.1', 'password', { username: 'tigergraph', password: 'tigergraph' });
     for (const alias of ['a', 'b', 'c']) await conn.createSecret(alias);
@@ -140,7 +140,7 @@ describe('a failed USE GRAPH', () => {
   });
 });
 
-describe('names that read like refusals', () => {
+describe('names that look like error messages', () => {
   const NAMES = [
     'permission_sync',
     'permission',
@@ -158,7 +158,7 @@ describe('names that read like refusals', () => {
   ];
 
   test.each(['3.2.0', '3.10.1', '4.0.0', '4.1.2'])(
-    'change nothing as aliases and graphs on %s',
+    'do not change the result as aliases and graphs on %s',
     async (serverVersion) => {
       const to = await sandbox({ serverVersion, graphs: NAMES });
       for (const name of NAMES) {
@@ -186,7 +186,7 @@ describe('names that read like refusals', () => {
     },
   );
 
-  test.each(NAMES)('the alias %s in unknown words changes no verdict', async (name) => {
+  test.each(NAMES)('do not change the result as the alias %s in an unknown message', async (name) => {
     for (const words of [
       `Cannot drop ${name}`,
       `Cannot drop '${name}' now`,
@@ -203,23 +203,28 @@ describe('names that read like refusals', () => {
 });
 
 describe('the table of refusals', () => {
-  test.each(REFUSALS.map((row, at) => ({ ...row, at })))('row $at: $means, by "$example"', async (row) => {
-    const { meaningOf } = await import('../../src/core/protocol/server-error.js');
-    const request = {
-      server: 'service',
-      base: 'http://127.0.0.1',
-      method: 'POST',
-      path: '/x',
-      operation: row.on?.[0],
-    } as const;
-    const login =
-      row.login === undefined ? {} : { authorization: { scheme: row.login, credential: undefined as never } };
-    const refused = {
-      status: row.status ?? 200,
-      code: row.code ?? '',
-      returnCode: row.returnCode,
-      message: row.returnCode === undefined ? row.example : '',
-    };
-    expect(meaningOf({ ...request, ...login }, refused)).toBe(row.means);
-  });
+  test.each(REFUSALS.map((row, at) => ({ ...row, at })))(
+    'gives $means for row $at: "$example"',
+    async (row) => {
+      const { meaningOf } = await import('../../src/core/protocol/server-error.js');
+      const request = {
+        server: 'service',
+        base: 'http://127.0.0.1',
+        method: 'POST',
+        path: '/x',
+        operation: row.on?.[0],
+      } as const;
+      const login =
+        row.login === undefined
+          ? {}
+          : { authorization: { scheme: row.login, credential: undefined as never } };
+      const refused = {
+        status: row.status ?? 200,
+        code: row.code ?? '',
+        returnCode: row.returnCode,
+        message: row.returnCode === undefined ? row.example : '',
+      };
+      expect(meaningOf({ ...request, ...login }, refused)).toBe(row.means);
+    },
+  );
 });

@@ -39,7 +39,7 @@ const CALLS: Record<string, (connection: GraphConnection) => Promise<unknown>> =
 const eachVersion = (play: (serverVersion: string) => Promise<void>) =>
   Promise.all(SERVERS.map(({ serverVersion }) => play(serverVersion)));
 
-test('a call ends when the time is over, the question for the version included', () =>
+test('a call ends when its time is over, including the request for the version', () =>
   eachVersion(async (serverVersion) => {
     const to = await lateSandbox(serverVersion);
     const ends = Object.entries(CALLS).map(async ([name, call]) => {
@@ -50,7 +50,7 @@ test('a call ends when the time is over, the question for the version included',
     expect(await Promise.all(ends), serverVersion).toEqual(expected);
   }));
 
-test('each call has the whole time for itself', () =>
+test('each call has the full time limit', () =>
   eachVersion(async (serverVersion) => {
     const to = await lateSandbox(serverVersion);
     const connection = connect(to, { timeoutMs: LIMIT, serverVersion });
@@ -58,7 +58,7 @@ test('each call has the whole time for itself', () =>
     await connection.getSecrets();
   }));
 
-test('secrets are dropped until the time is over, and it is said how far that was', async () => {
+test('secrets are dropped until the time is over, and the result names those that were', async () => {
   const arrived: string[] = [];
   const url = await rawServer(async (request, response) => {
     let body = '';
@@ -75,7 +75,7 @@ test('secrets are dropped until the time is over, and it is said how far that wa
   expect(arrived).toEqual(['ci1', 'ci2']);
 });
 
-test('a secret that was made is given out, even if there was no time to ask for its alias', async () => {
+test('the value of a created secret is returned even if there was no time to find its alias', async () => {
   const arrived: string[] = [];
   const value = 's3cret0000000000000000000000wxyz';
   const url = await rawServer(async (request, response) => {
@@ -106,7 +106,7 @@ describe('timeLeft, shared by several connections', () => {
     expect(timeLeft.ms).toBeLessThan(5);
   });
 
-  test.each([0, -1, 0.5])('%d ms: nothing is sent', async (ms) => {
+  test.each([0, -1, 0.5])('with %d ms left nothing is sent', async (ms) => {
     let arrived = 0;
     const url = await rawServer((_request, response) => {
       arrived++;
@@ -125,7 +125,7 @@ describe('timeLeft, shared by several connections', () => {
     expect({ arrived, told }).toEqual({ arrived: 0, told: [] });
   });
 
-  test('the limit of each call holds all the same', async () => {
+  test('does not replace the limit of each call', async () => {
     const to = await lateSandbox('3.10.1');
     const timeLeft = { ms: Number.POSITIVE_INFINITY };
     const connection = connect(to, { timeoutMs: LIMIT, timeLeft });

@@ -29,7 +29,7 @@ function at(url: string, options: ConnectionOptions = {}): GraphConnection {
 const mint = (conn: GraphConnection) => conn.getToken({ secret: SECRET });
 
 describe('no answer', () => {
-  test('a closed port is NETWORK, and nothing can have happened', async () => {
+  test('from a closed port is NETWORK, and not ambiguous', async () => {
     const url = await rawServer(() => {});
     const closed = createTcp();
     await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
@@ -40,7 +40,7 @@ describe('no answer', () => {
     expect(refused.message).toContain(`http://127.0.0.1:${port}`);
   });
 
-  test('a connection that breaks after the request is NETWORK, ambiguous unless it only reads', async () => {
+  test('because the connection broke after the request is NETWORK, and ambiguous unless the request only reads', async () => {
     const url = await rawServer(async (request, response) => {
       let sent = '';
       for await (const part of request) sent += part;
@@ -58,7 +58,7 @@ describe('no answer', () => {
     expect(await refusalOf(mint(old))).toMatchObject({ code: 'NETWORK', ambiguous: true });
   });
 
-  test('an answer cut off in the middle is NETWORK and ambiguous', async () => {
+  test('to its end is NETWORK and ambiguous', async () => {
     for (const fault of ['truncate', 'drop-after'] as const) {
       const to = await sandbox({
         serverVersion: '3.10.1',
@@ -69,7 +69,7 @@ describe('no answer', () => {
   });
 
   // holds: C10.3
-  test('nothing is sent a second time', async () => {
+  test('causes no second request', async () => {
     let requests = 0;
     const url = await rawServer((request) => {
       requests++;
@@ -80,7 +80,7 @@ describe('no answer', () => {
     expect(requests).toBe(2);
   });
 
-  test('each request has a connection of its own, closed after it', async () => {
+  test('each request has a new connection, which is closed after it', async () => {
     const seen: (string | undefined)[] = [];
     const url = await rawServer((request, response) => {
       seen.push(request.headers.connection);
@@ -112,13 +112,13 @@ describe('no answer', () => {
     },
   );
 
-  test('a server that never accepts a TLS handshake is TIMEOUT, and nothing can have happened', async () => {
+  test('a server that never answers a TLS handshake is TIMEOUT, and not ambiguous', async () => {
     const url = await listening(createTcp());
     const refused = await refusalOf(mint(at(url.replace('http:', 'https:'), { timeoutMs: 200 })));
     expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: false });
   });
 
-  test('an aborted call is CANCELLED; one aborted before sends nothing', async () => {
+  test('an aborted call is CANCELLED, and one that was aborted before sends nothing', async () => {
     const abort = new AbortController();
     let requests = 0;
     const url = await rawServer(() => {
@@ -139,8 +139,8 @@ function drip(socket: Socket | null, first: string, more: string): void {
   socket?.on('close', () => clearInterval(timer));
 }
 
-describe('answers that are none', () => {
-  test('a redirect is refused, and the credential does not go along', async () => {
+describe('invalid answers', () => {
+  test('a redirect is refused, and the credential is not sent to its target', async () => {
     const followed: string[] = [];
     const elsewhere = await rawServer((request, response) => {
       followed.push(`${request.method} ${request.url}`);
@@ -173,7 +173,7 @@ describe('answers that are none', () => {
     expect(await refusalOf(at(url).rest('GET', '/echo'))).toMatchObject({ code: 'SERVER_UNAVAILABLE' });
   });
 
-  test('a suspended workspace is SERVER_UNAVAILABLE, and waiting for it is no use', async () => {
+  test('a suspended workspace is SERVER_UNAVAILABLE and not retryable', async () => {
     const page =
       '<html><head><title>Failed to start workspace</title></head><body>Auto start is not enabled for this workspace</body></html>';
     for (const status of [500, 502, 503]) {
@@ -186,7 +186,7 @@ describe('answers that are none', () => {
     }
   });
 
-  test('names in an answer of the database itself make no workspace of it', async () => {
+  test('names in an answer of the database are not read as the state of a workspace', async () => {
     for (const words of ['Failed to start workspace', 'is starting', 'Starting workspace']) {
       const url = await rawServer((_request, response) => {
         response.writeHead(500).end(JSON.stringify({ error: true, message: `Graph '${words}' is broken` }));
@@ -204,7 +204,7 @@ describe('answers that are none', () => {
     expect((await at(url).rest('GET', '/large')).body.length).toBe(large.length);
   });
 
-  test('what is not HTTP is BAD_RESPONSE', async () => {
+  test('an answer that is not HTTP is BAD_RESPONSE', async () => {
     const url = await listening(
       createTcp((socket) => {
         socket.resume();
@@ -214,14 +214,14 @@ describe('answers that are none', () => {
     expect((await refusalOf(mint(at(url)))).code).toBe('BAD_RESPONSE');
   });
 
-  test('a compressed answer nobody asked for is BAD_RESPONSE', async () => {
+  test('a compressed answer that was not requested is BAD_RESPONSE', async () => {
     const url = await rawServer((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end('x');
     });
     expect((await refusalOf(mint(at(url)))).code).toBe('BAD_RESPONSE');
   });
 
-  test('a TLS port addressed without TLS is told as such', async () => {
+  test('http to a TLS port is reported as such', async () => {
     const url = await rawServer((_request, response) => {
       response.writeHead(400).end('<html><body>The plain HTTP request was sent to HTTPS port</body></html>');
     });
@@ -246,7 +246,7 @@ describe('TLS', () => {
     return url.replace('http://127.0.0.1', 'https://localhost');
   }
 
-  test('a certificate nobody vouches for is TLS; with its authority or insecure it is taken', async () => {
+  test('a certificate of an unknown CA is an error, and with its CA or insecure it is accepted', async () => {
     const url = await secureServer(own);
     const refused = await refusalOf(mint(at(url)));
     expect(refused).toMatchObject({ code: 'TLS', ambiguous: false, option: 'tls.ca' });
@@ -254,7 +254,7 @@ describe('TLS', () => {
     expect((await mint(at(url, { tls: { insecure: true } })))[0]).toBe('t'.repeat(32));
   });
 
-  test('the name is checked even when the authority is trusted', async () => {
+  test('the host name is checked even if the CA is trusted', async () => {
     const url = await secureServer(other);
     const refused = await refusalOf(mint(at(url, { tls: { ca: other.cert } })));
     expect(refused.code).toBe('TLS');
@@ -265,7 +265,7 @@ describe('TLS', () => {
     expect(byAddress.code).toBe('TLS');
   });
 
-  test('a server that wants a client certificate gets it, and without one it is TLS', async () => {
+  test('a server that requires a client certificate gets it, and without one the error is TLS', async () => {
     const url = await secureServer({ ...own, ca: other.cert, requestCert: true, rejectUnauthorized: true });
     const tls = { ca: own.cert };
     expect(await refusalOf(mint(at(url, { tls })))).toMatchObject({ code: 'TLS', ambiguous: false });
@@ -273,7 +273,7 @@ describe('TLS', () => {
     expect((await mint(at(url, { tls: shown })))[0]).toBe('t'.repeat(32));
   });
 
-  test('a key that is none is TLS, and stays out of the error', async () => {
+  test('a key that is not valid is an error that does not show the key', async () => {
     const url = await secureServer(own);
     const key = '-----BEGIN PRIVATE KEY-----\nbm90IGEga2V5\n-----END PRIVATE KEY-----\n';
     const refused = await refusalOf(mint(at(url, { tls: { ca: own.cert, cert: own.cert, key } })));
@@ -281,7 +281,7 @@ describe('TLS', () => {
     expect(spilled(refused)).not.toContain('bm90IGEga2V5');
   });
 
-  test('a port without TLS addressed with https is TLS', async () => {
+  test('https to a port without TLS is an error', async () => {
     const url = await rawServer((_request, response) => response.end(MINTED));
     const refused = await refusalOf(mint(at(url.replace('http:', 'https:'))));
     expect(refused).toMatchObject({ code: 'TLS', hint: expect.stringContaining('http://') });
@@ -341,7 +341,7 @@ async function connectProxy(
 }
 
 describe('proxies', () => {
-  test('an http server is asked through its proxy with the whole address', async () => {
+  test('a request to an http server is sent to its proxy with the whole address', async () => {
     const { url, asked, logins } = await connectProxy(1);
     const http = url.replace('http://', 'http://user:p%40ss@');
     await mint(at('http://db.example.test:9000', { proxy: { http } }));
@@ -350,7 +350,7 @@ describe('proxies', () => {
   });
 
   // holds: C3.11
-  test('loopback addresses and those of NO_PROXY are asked directly', async () => {
+  test('loopback addresses and those of NO_PROXY are reached without a proxy', async () => {
     const { url: proxy, asked } = await connectProxy(1);
     const url = await rawServer((_request, response) => response.end(MINTED));
     await mint(at(url, { proxy: { http: proxy, https: proxy } }));
@@ -372,7 +372,7 @@ describe('proxies', () => {
     expect(spilled(refused)).not.toContain('hidden-pass');
   });
 
-  test('a proxy address that is none is NETWORK and stays out of the error', async () => {
+  test('a proxy address that is not valid is NETWORK, and the error does not show it', async () => {
     for (const http of ['socks5://user:hidden-pass@127.0.0.1:1', 'http://user:hidden-pass@:']) {
       const refused = await refusalOf(mint(at('http://db.example.test', { proxy: { http } })));
       expect(refused.code).toBe('NETWORK');
@@ -380,14 +380,14 @@ describe('proxies', () => {
     }
   });
 
-  test('a proxy that is silent is TIMEOUT', async () => {
+  test('a proxy that does not answer is TIMEOUT', async () => {
     const url = await listening(createTcp());
     const conn = at('https://db.example.test', { proxy: { https: url }, timeoutMs: 200 });
     expect(await refusalOf(mint(conn))).toMatchObject({ code: 'TIMEOUT', ambiguous: false });
   });
 });
 
-test('IPv6 addresses work', async ({ skip }) => {
+test('a server with an IPv6 address can be reached', async ({ skip }) => {
   const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
   skip(!addresses.some(({ address }) => address === '::1'), 'this machine has no address ::1');
   const to = await sandbox({ serverVersion: '3.10.1', host: '::1' });
@@ -461,7 +461,7 @@ test('no error shows a credential, whatever the server does', async () => {
   }
 });
 
-test('a GSQL statement is sent as a form value, so that no character of it is read as another', async () => {
+test('a GSQL statement is sent as a form value, so that no character changes its meaning', async () => {
   const alias = '100%+ä&=';
   const bodies: string[] = [];
   const url = await rawServer(async (req, res) => {

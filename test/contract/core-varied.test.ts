@@ -50,7 +50,7 @@ for (let round = 0; round < ROUNDS; round++) {
 }
 
 describe('an unknown token and a bad secret are told apart', () => {
-  test.each(['3.2.0', '3.10.1'])('by every pair of wordings on %s', async (serverVersion) => {
+  test.each(['3.2.0', '3.10.1'])('with every pair of messages on %s', async (serverVersion) => {
     const all = wordings(TEXTS_3.badSecret3 ?? []).flatMap((badSecret3) =>
       wordings(TEXTS_3.unknownToken3 ?? []).map((unknownToken3) => ({ badSecret3, unknownToken3 })),
     );
@@ -80,7 +80,7 @@ describe('4.x', () => {
   const start = (options: SandboxOptions = {}) => sandbox({ serverVersion: '4.1.2', ...options });
 
   // holds: C7.3
-  test('that mints while REST authentication is off is no refusal', async () => {
+  test('that mints while REST authentication is off causes no error', async () => {
     const to = await start({ restAuth: 'off', switches: { restAuthOffOn4: 'mint' } });
     const conn = connect(to);
     const secret = await conn.createSecret('ci');
@@ -89,7 +89,7 @@ describe('4.x', () => {
     expect(await conn.deleteToken(secret)).toBe(true);
   });
 
-  test('whose full block list forgets its oldest entry deletes, and says so', async () => {
+  test('that removes the oldest entry of a full block list deletes the token', async () => {
     const to = await start({ switches: { fullBlockList: 'forget-oldest', blockListLimit: 1 } });
     const conn = connect(to);
     const { token: first } = await conn.mintToken({ lifetime: 600 });
@@ -100,7 +100,7 @@ describe('4.x', () => {
   });
 
   test.each(['makes-secret', 'makes-none'] as const)(
-    'whose mint by password %s: tokens work the same',
+    'whose mint by password %s gives a token that works',
     async (made) => {
       const conn = connect(await start({ switches: { passwordMintOn4: made } }));
       const [token] = await conn.getToken();
@@ -111,7 +111,7 @@ describe('4.x', () => {
   );
 
   test.each(['plain', 'decoded'] as const)(
-    'that takes statements %s, and has no paths for secrets',
+    'that accepts statements %s and has no paths for secrets works',
     async (body) => {
       const to = await start({ switches: { gsqlBodyOn4: body } });
       to.addFault({ action: 'html', status: 404, route: '/gsql/v1/secrets' });
@@ -122,20 +122,20 @@ describe('4.x', () => {
     },
   );
 
-  test('that has a longest lifetime names it', async () => {
+  test('that has a longest lifetime names it in the error', async () => {
     const conn = connect(await start({ switches: { maxLifetime: 60 } }));
     const refused = await refusalOf(conn.getToken());
     expect(refused).toMatchObject({ code: 'SERVER_ERROR', option: 'lifetime' });
     expect(refused.message).toContain('60');
   });
 
-  test('as 4.0 with the paths of 4.1 mints', async () => {
+  test('as 4.0 with the paths of 4.1 mints a token', async () => {
     const conn = connect(await start({ serverVersion: '4.0.0' }));
     const [token] = await conn.getToken({ secret: await conn.createSecret('ci') });
     expect(await conn.checkToken(token)).toEqual({ accepted: true });
   });
 
-  test('as 4.0 with the paths of 3.11 is refused with how to go on, and works when the version is given', async () => {
+  test('as 4.0 with the paths of 3.11 gives an error with a hint, and works if the version is set', async () => {
     const to = await start({ serverVersion: '4.0.0', switches: { tokensOn40: 'as-3.11' } });
     const refused = await refusalOf(connect(to).getToken());
     expect(refused.code).toBe('BAD_RESPONSE');

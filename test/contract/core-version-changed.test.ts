@@ -32,7 +32,7 @@ describe.each([
   ['3.10.1', '4.1.2'],
   ['3.2.0', '4.1.2'],
 ])('a server of %s that is now %s', (before, after) => {
-  test.each(Object.keys(CALLS))('%s goes on with the new version', async (name) => {
+  test.each(Object.keys(CALLS))('%s works with the new version', async (name) => {
     const to = await sandbox({ serverVersion: after, host: HOST });
     const found: ServerVersion[] = [];
     const conn = at(to.gsqlUrl, before, found);
@@ -49,7 +49,7 @@ describe.each([
   ['3.2.0', '3.10.1'],
 ])('a server of %s that is now %s', (before, after) => {
   test.each(['getToken', 'getSecrets', 'createSecret', 'dropSecret'])(
-    '%s goes on with the new version',
+    '%s works with the new version',
     async (name) => {
       const to = await sandbox({ serverVersion: after });
       const { port } = new URL(to.restUrl);
@@ -69,7 +69,7 @@ describe.each([
   );
 });
 
-test('a version that still answers is asked for once, and the answer is refused', async () => {
+test('the version is requested only once if it has not changed, and the answer is an error', async () => {
   const asked: string[] = [];
   const url = await rawServer((request, response) => {
     asked.push(`${request.url} ${request.headers.authorization !== undefined}`);
@@ -81,7 +81,7 @@ test('a version that still answers is asked for once, and the answer is refused'
   expect(asked).toEqual(['/gsql/v1/tokens true', '/gsql/v1/version false']);
 });
 
-test('a version that cannot be found any more leaves the first refusal as it is', async () => {
+test('if the version cannot be found any more, the first error is thrown', async () => {
   const url = await rawServer((_request, response) => {
     response.writeHead(404).end('<html>404</html>');
   });
@@ -92,7 +92,7 @@ test('a version that cannot be found any more leaves the first refusal as it is'
 });
 
 test.each([{ serverVersion: '4.1.2' }, { serverVersion: 'auto' }])(
-  'with %j nothing is asked again',
+  'with %j nothing is requested again',
   async (options) => {
     let versions = 0;
     const url = await rawServer((request, response) => {
@@ -117,7 +117,7 @@ test('a credential bound to the pair of the old version is not sent to that of t
   expect(to.requests).toEqual([]);
 });
 
-test('a write whose answer does not fit is made once', async () => {
+test('a write whose answer does not fit is sent once', async () => {
   const to = await sandbox({ serverVersion: '4.1.2' });
   const found: ServerVersion[] = [];
   await at(to.gsqlUrl, '3.10.1', found).createSecret('ci');

@@ -6,7 +6,7 @@ import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
 const BY_SECRET = { Authorization: basic('__GSQL__secret', SECRET) };
 
 describe('servers 3.x, point by point', () => {
-  it('[D] refuses the tokens of a dropped secret, and an expired token by another code', async () => {
+  it('[D] refuses the tokens of a dropped secret, and an expired token with another code', async () => {
     let clock = NOW;
     const sandbox = await demo({ now: () => clock * 1000 });
     const mint = async () => {
@@ -41,7 +41,7 @@ describe('servers 3.x, point by point', () => {
     await sandbox.close();
   });
 
-  it('[C] says REST-1000 with 404 while REST authentication is off, and everything else is open', async () => {
+  it('[C] answers REST-1000 with 404 while REST authentication is off, and other paths need no token', async () => {
     const sandbox = await demo({ restAuth: 'off' });
     for (const method of ['POST', 'PUT', 'DELETE']) {
       const reply = await raw(
@@ -64,7 +64,7 @@ describe('servers 3.x, point by point', () => {
     await sandbox.close();
   });
 
-  it('[D] takes a secret for a login only since the version that brought it', async () => {
+  it('[D] accepts a secret as a login only from the version that introduced it', async () => {
     const forms = { header: { Authorization: `GSQL-Secret ${SECRET}` }, user: BY_SECRET };
     for (const [serverVersion, header, user] of [
       ['3.6.0', 401, 401],
@@ -86,7 +86,7 @@ describe('servers 3.x, point by point', () => {
     }
   });
 
-  it('[C] names the session header as each version of the shell looks for it', async () => {
+  it('[C] names the session header as the shell of each version expects it', async () => {
     for (const [serverVersion, name] of [
       ['3.1.0', 'Set-cookie'],
       ['3.2.0', 'Set-Cookie'],
@@ -109,7 +109,7 @@ describe('servers 3.x, point by point', () => {
     }
   });
 
-  it('[D] removes expired tokens, and none when one of the names is unknown', async () => {
+  it('[D] removes expired tokens, and none if one of the names is unknown', async () => {
     let clock = NOW;
     const sandbox = await demo({ now: () => clock * 1000 });
     const remove = async (path: string, body: string) =>
@@ -138,7 +138,7 @@ describe('servers 3.x, point by point', () => {
     await sandbox.close();
   });
 
-  it('[C] streams GSQL text: the trailer reaches a client in a read of its own', async () => {
+  it('[C] streams GSQL text: the trailer arrives in a separate read', async () => {
     const sandbox = await demo({ serverVersion: '3.2.0' });
     const body = 'USE GRAPH demo_graph SHOW SECRET';
     const reads: string[] = [];

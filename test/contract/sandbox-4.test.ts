@@ -19,7 +19,7 @@ describe('servers 4.x, point by point', () => {
     return [reply.status, (JSON.parse(reply.body) as { code?: string }).code];
   };
 
-  it('[D] keeps a token made for one graph to that graph', async () => {
+  it('[D] accepts a token for one graph only for that graph', async () => {
     const sandbox = await demo({ serverVersion: '4.2.0' });
     const token = await mint(sandbox, `{"secret":"${SECRET}","graph":"demo_graph"}`);
     expect(await use(sandbox, token, '/restpp/graph/demo_graph/vertices/City')).toEqual([200, undefined]);
@@ -27,7 +27,7 @@ describe('servers 4.x, point by point', () => {
     await sandbox.close();
   });
 
-  it('[F] refuses an expired token and one signed elsewhere', async () => {
+  it('[F] refuses an expired token and one signed with another key', async () => {
     let clock = NOW;
     const sandbox = await demo({ serverVersion: '4.1.2', now: () => clock * 1000 });
     const other = await demo({ serverVersion: '4.1.2' });
@@ -40,7 +40,7 @@ describe('servers 4.x, point by point', () => {
     await other.close();
   });
 
-  it('[D] holds twenty tokens on the block list, and refuses the next', async () => {
+  it('[D] stores twenty tokens on the block list, and refuses the next', async () => {
     const sandbox = await demo({ serverVersion: '4.1.2' });
     const drop = async (lifetime: number) => {
       const token = await mint(sandbox, `{"secret":"${SECRET}","lifetime":${lifetime}}`);
@@ -113,7 +113,7 @@ describe('servers 4.x, point by point', () => {
     }
   });
 
-  it('[D] signs HS256 with the claims of the samples, five seconds more than asked for', async () => {
+  it('[D] signs HS256 with the claims of the samples, and adds five seconds to the lifetime', async () => {
     const sandbox = await demo({ serverVersion: '4.1.2' });
     const all = await mint(sandbox, `{"secret":"${SECRET}"}`);
     expect(all.split('.')[0]).toBe(Buffer.from('{"alg":"HS256"}').toString('base64url'));
@@ -125,7 +125,7 @@ describe('servers 4.x, point by point', () => {
     await sandbox.close();
   });
 
-  it('[D] leaves the graph out of a token for all graphs when told to', async () => {
+  it('[D] leaves the graph out of a token for all graphs if the switch says so', async () => {
     const sandbox = await demo({ serverVersion: '4.1.2', switches: { globalTokenGraph: 'absent' } });
     const token = await mint(sandbox, `{"secret":"${SECRET}"}`);
     expect(Object.keys(claims(token))).toEqual(['sub', 'iat', 'exp', 'iss']);
@@ -133,7 +133,7 @@ describe('servers 4.x, point by point', () => {
     await sandbox.close();
   });
 
-  it('[F] serves the REST server on a port of its own when one is asked for', async () => {
+  it('[F] serves the REST server on its own port if one is set', async () => {
     const free = await demo({ serverVersion: '4.2.0' });
     const restPort = Number(new URL(free.gsqlUrl).port);
     await free.close();
@@ -148,7 +148,7 @@ describe('servers 4.x, point by point', () => {
     await sandbox.close();
   });
 
-  it('[D] honours the tokens of a 3.x server after the upgrade, to their end', async () => {
+  it('[D] accepts the tokens of a 3.x server after the upgrade until they expire', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const stateFile = join(folder, 'state.json');

@@ -25,9 +25,9 @@ const mint = (sandbox: Sandbox, lifetime = 600) =>
   raw(sandbox.restUrl, 'POST /requesttoken', {}, `{"secret":"${SECRET}","lifetime":${lifetime}}`);
 const tokenOf = (body: string) => (JSON.parse(body) as { token: string }).token;
 
-describe('what the sandbox says of itself', () => {
+describe('the sandbox', () => {
   // holds: C2.31, C2.34
-  it('prints one line with both URLs, 4.x having its data server under /restpp', async () => {
+  it('prints one line with both URLs, on 4.x with the REST server under /restpp', async () => {
     const old = await start();
     expect(JSON.parse(old.readyLine())).toEqual({
       restUrl: old.restUrl,
@@ -48,7 +48,7 @@ describe('what the sandbox says of itself', () => {
   });
 
   // holds: C2.32
-  it('is 3.10.1 with REST authentication, tigergraph and the graph demo when nothing else is said', async () => {
+  it('is 3.10.1 with REST authentication, the user tigergraph and the graph demo by default', async () => {
     const sandbox = await startSandbox({ restPort: 0, gsqlPort: 0 });
     open.push(sandbox);
     expect(JSON.parse(sandbox.readyLine())).toMatchObject({
@@ -72,7 +72,7 @@ describe('what the sandbox says of itself', () => {
     expect((await raw(sandbox.gsqlUrl, 'GET /api/ping')).status).toBe(200);
   });
 
-  it('names the port that is taken, and leaves none open behind it', async () => {
+  it('names the port that is in use, and leaves no port open', async () => {
     const sandbox = await start();
     const port = Number(new URL(sandbox.gsqlUrl).port);
     await expect(startSandbox({ gsqlPort: 0, restPort: port })).rejects.toThrow(
@@ -95,7 +95,7 @@ describe('what the sandbox says of itself', () => {
     );
   });
 
-  it('runs several versions side by side that know nothing of each other', async () => {
+  it('can run in several versions at once that share nothing', async () => {
     const [a, b, c] = await Promise.all([
       start({ serverVersion: '3.2.0' }),
       start({ serverVersion: '3.10.1' }),
@@ -120,7 +120,7 @@ describe('what the sandbox says of itself', () => {
     expect(warnings[0]).toContain('501');
   });
 
-  it('tells when a GSQL statement is beyond it', async () => {
+  it('says when it does not support a GSQL statement', async () => {
     const warnings: string[] = [];
     const sandbox = await start({ warn: (line) => warnings.push(line) });
     const reply = await raw(sandbox.gsqlUrl, 'POST /gsqlserver/gsql/file', LOGIN, 'CREATE GRAPH g()');
@@ -129,7 +129,7 @@ describe('what the sandbox says of itself', () => {
     expect(warnings).toEqual(['The sandbox does not imitate the GSQL statement that begins with CREATE.']);
   });
 
-  it('closes at once, whatever is still open', async () => {
+  it('closes at once, even with open connections', async () => {
     const sandbox = await startSandbox({
       gsqlPort: 0,
       restPort: 0,
@@ -148,7 +148,7 @@ describe('what the sandbox says of itself', () => {
 });
 
 describe('the request log', () => {
-  it('is JSON lines, and holds no credential in any place', async () => {
+  it('has JSON lines without any credential', async () => {
     const lines: string[] = [];
     const sandbox = await start({ serverVersion: '3.2.0', log: (line) => lines.push(line) });
     const newer = await start({ serverVersion: '4.1.2', log: (line) => lines.push(line) });
@@ -204,7 +204,7 @@ describe('the request log', () => {
 });
 
 describe('the state file', () => {
-  it('survives a restart: secrets, tokens, block lists and the signing key', async () => {
+  it('preserves secrets, tokens, block lists and the signing key over a restart', async () => {
     const stateFile = join(folder, 'restart.json');
     const old = await start({ stateFile });
     const token = tokenOf((await mint(old)).body);
@@ -236,7 +236,7 @@ describe('the state file', () => {
     expect([await use(kept), await use(dropped)]).toEqual([200, 403]);
   });
 
-  it('holds every change before the answer goes out, whole at every moment', async () => {
+  it('contains every change before the answer is sent, and is always complete', async () => {
     const stateFile = join(folder, 'atomic.json');
     const sandbox = await start({ stateFile });
     const minted = await Promise.all(
@@ -250,7 +250,7 @@ describe('the state file', () => {
     expect(existsSync(`${stateFile}.${process.pid}.tmp`)).toBe(false);
   });
 
-  it('is not overwritten when it is something else', async () => {
+  it('is not overwritten if it has other content', async () => {
     const stateFile = join(folder, 'foreign.json');
     for (const content of ['{"name":"my package"}', 'not json', '{"format":1}', '[]']) {
       writeFileSync(stateFile, content);
@@ -264,7 +264,7 @@ describe('the state file', () => {
     );
   });
 
-  it('refuses a secret whose user or graph is not there', async () => {
+  it('is not loaded with a secret whose user or graph does not exist', async () => {
     const secret = { alias: 'a', value: 'v'.repeat(32), user: 'demo_user', graph: 'demo_graph' };
     await expect(demo({ secrets: [{ ...secret, user: 'nobody' }] })).rejects.toThrow(
       'add --user nobody:password',
@@ -306,12 +306,12 @@ describe('disputed points', () => {
     return (JSON.parse(claims) as { exp: number }).exp - NOW;
   };
 
-  it('counts lifetimes in seconds, or in milliseconds on demand', async () => {
+  it('counts lifetimes in seconds by default, or in milliseconds', async () => {
     expect(await jwtLife(await start({ serverVersion: '4.1.2' }), '3600')).toBe(3600);
     expect(await jwtLife(await start({ serverVersion: '4.1.2', lifetimeUnit: 'ms' }), '3600000')).toBe(3600);
   });
 
-  it('shows the switches, takes new values and refuses others', async () => {
+  it('prints the switches, accepts valid values and refuses others', async () => {
     const sandbox = await start({ serverVersion: '4.1.2' });
     const set = (value: unknown) =>
       raw(sandbox.gsqlUrl, 'POST /__sandbox/switches', {}, JSON.stringify(value));
@@ -347,7 +347,7 @@ describe('disputed points', () => {
     }
   });
 
-  it('lets the block list forget its oldest', async () => {
+  it('removes the oldest entry of a full block list if the switch says so', async () => {
     const sandbox = await start({
       serverVersion: '4.1.2',
       switches: { fullBlockList: 'forget-oldest', blockListLimit: 2 },
@@ -378,7 +378,7 @@ describe('disputed points', () => {
     expect(statuses).toEqual([200, 403, 403]);
   });
 
-  it('refreshes on 3.0 to 3.4 with a time instead of a lifetime', async () => {
+  it('on 3.0 to 3.4 refreshes with a time instead of a lifetime', async () => {
     const sandbox = await start({ serverVersion: '3.1.2', switches: { refreshExpirationBefore35: 'epoch' } });
     const minted = await raw(sandbox.restUrl, `GET /requesttoken?secret=${SECRET}`);
     const refreshed = await raw(

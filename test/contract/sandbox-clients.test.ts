@@ -60,7 +60,7 @@ function readProduct(answer: string): string {
 }
 
 describe('pyTigerGraph 0.9 to 1.5', () => {
-  it('knows its version is below 3.5: query strings', async () => {
+  it('sends query strings if it knows that the version is below 3.5', async () => {
     const sandbox = await start({ serverVersion: '3.2.0' });
     const query = `secret=${SECRET}&lifetime=1000`;
     const got = parse((await raw(sandbox.restUrl, `GET /requesttoken?${query}`)).body);
@@ -83,7 +83,7 @@ describe('pyTigerGraph 0.9 to 1.5', () => {
     expect(parse((await raw(sandbox.restUrl, drop)).body)).toMatchObject({ error: true, code: 'REST-3300' });
   });
 
-  it('does not know its version: GET fails in readable JSON, POST follows', async () => {
+  it('tries POST if it does not know the version, after GET fails with readable JSON', async () => {
     const sandbox = await start({ serverVersion: '3.10.1' });
     const first = parse(
       (await raw(sandbox.restUrl, `GET /requesttoken?secret=${SECRET}&lifetime=1000`)).body,
@@ -150,7 +150,7 @@ describe('pyTigerDriver, under pyTigerGraph up to 1.4', () => {
     expect(readSecrets(shown.body)).toEqual({ demo_alias: 's00****001' });
   });
 
-  it('takes a wrong password from the words of the login', async () => {
+  it('recognizes a wrong password by the message of the login', async () => {
     const sandbox = await start({ serverVersion: '3.2.0' });
     const reply = await raw(sandbox.gsqlUrl, 'POST /gsqlserver/gsql/login', headers, 'ZGVtb191c2VyOndyb25n');
     expect(reply.status).toBe(200);
@@ -160,7 +160,7 @@ describe('pyTigerDriver, under pyTigerGraph up to 1.4', () => {
 });
 
 describe('pyTigerGraph 1.6', () => {
-  it('takes a token by password from results, after single-quoted pseudo-JSON', async () => {
+  it('reads a token by password from results, after sending single-quoted pseudo-JSON', async () => {
     const sandbox = await start({ serverVersion: '3.9.3' });
     const reply = await raw(
       sandbox.restUrl,
@@ -189,7 +189,7 @@ describe('pyTigerGraph 1.6', () => {
     expect(await call('DELETE', drop)).toMatchObject({ error: true });
   });
 
-  it('does secrets in GSQL, one text for several statements', async () => {
+  it('manages secrets in GSQL, with several statements in one text', async () => {
     const sandbox = await start({ serverVersion: '3.9.3' });
     const gsql = async (text: string) =>
       (
@@ -221,7 +221,7 @@ describe('pyTigerGraph 1.6', () => {
 });
 
 describe('pyTigerGraph 1.7', () => {
-  it('1.7.0 on 4.x: one call', async () => {
+  it('1.7.0 on 4.x gets a token with one request', async () => {
     const sandbox = await start({ serverVersion: '4.1.2' });
     const reply = await raw(
       sandbox.gsqlUrl,
@@ -241,7 +241,7 @@ describe('pyTigerGraph 1.7', () => {
     expect(wrong.status).toBe(404);
   });
 
-  it('1.7.0 on 3.x: a 404, then the old way', async () => {
+  it('1.7.0 on 3.x gets a 404, and then uses the old path', async () => {
     const old = await start({ serverVersion: '3.2.0' });
     const asked = `{"secret": "${SECRET}", "graph": "demo_graph"}`;
     expect((await raw(old.gsqlUrl, 'POST /gsql/v1/tokens', AGENT, asked)).status).toBe(404);
@@ -260,7 +260,7 @@ describe('pyTigerGraph 1.7', () => {
     expect(defined(byPassword.results).token).toMatch(TOKEN_3);
   });
 
-  it('1.7.4 on 4.x: finds 9000 closed, moves to /restpp, deletes without login', async () => {
+  it('1.7.4 on 4.x finds port 9000 closed, uses /restpp, and deletes without a login', async () => {
     const users = [{ name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const }];
     const sandbox = await start({ serverVersion: '4.1.2', users, secrets: [] });
     const closed = await start({ serverVersion: '4.1.2' });
@@ -288,7 +288,7 @@ describe('pyTigerGraph 1.7', () => {
     expect([dropped.status, parse(dropped.body).error]).toEqual([200, false]);
   });
 
-  it('runs GSQL at /gsql/v1/statements, and after a 404 at /gsqlserver/gsql/file', async () => {
+  it('sends GSQL to /gsql/v1/statements, and after a 404 to /gsqlserver/gsql/file', async () => {
     for (const serverVersion of ['3.10.1', '4.1.2']) {
       const sandbox = await start({ serverVersion });
       const text = '\n   USE GRAPH demo_graph\n   CREATE SECRET ci ';
@@ -311,7 +311,7 @@ describe('pyTigerGraph 1.7', () => {
 describe('pyTigerGraph 1.8 to 2.0', () => {
   const request = `{"secret": "${SECRET}", "lifetime": "1000"}`;
 
-  it('asks for a token at /requesttoken and reads the end as a number, on 3.x', async () => {
+  it('requests a token at /requesttoken on 3.x, and reads the expiry as a number', async () => {
     for (const serverVersion of ['3.5.0', '3.9.3', '3.10.1', '3.11.0']) {
       const sandbox = await start({ serverVersion });
       const bySecret = parse((await raw(sandbox.restUrl, 'POST /requesttoken', AGENT, request)).body);
@@ -326,7 +326,7 @@ describe('pyTigerGraph 1.8 to 2.0', () => {
     }
   });
 
-  it('asks on 4.x, with the old path served and with it gone', async () => {
+  it('requests a token on 4.x, whether or not the old path exists', async () => {
     const served = await start({ serverVersion: '4.1.2' });
     const first = parse((await raw(served.gsqlUrl, 'POST /restpp/requesttoken', AGENT, request)).body);
     expect((first.results ?? first).token).toMatch(JWT);
@@ -348,13 +348,13 @@ describe('pyTigerGraph 1.8 to 2.0', () => {
     expect((second.results ?? second).token).toMatch(JWT);
   });
 
-  it('says what it says when authentication is off', async () => {
+  it('gets the expected error if authentication is off', async () => {
     const sandbox = await start({ restAuth: 'off' });
     const reply = await raw(sandbox.restUrl, 'POST /requesttoken', AGENT, request);
     expect(parse(reply.body).message).toContain('Endpoint is not found from url = /requesttoken');
   });
 
-  it('refreshes with PUT and deletes by the two routes', async () => {
+  it('refreshes with PUT, and deletes with either path', async () => {
     const old = await start({ serverVersion: '3.10.1' });
     const { token } = parse((await raw(old.restUrl, 'POST /requesttoken', AGENT, request)).body);
     const body = `{"secret": "${SECRET}", "token": "${token}"}`;
@@ -374,7 +374,7 @@ describe('pyTigerGraph 1.8 to 2.0', () => {
     expect([dropped.status, parse(dropped.body).error]).toEqual([200, false]);
   });
 
-  it('checks a token, form-encoded under a JSON content type', async () => {
+  it('checks a token with a form-encoded body and a JSON content type', async () => {
     const sandbox = await start({ serverVersion: '4.1.2' });
     const jwt = defined(
       parse((await raw(sandbox.gsqlUrl, 'POST /gsql/v1/tokens', AGENT, request)).body).token,
@@ -391,7 +391,7 @@ describe('pyTigerGraph 1.8 to 2.0', () => {
     });
   });
 
-  it('2.0 does secrets over REST on 4.x', async () => {
+  it('2.0 manages secrets over REST on 4.x', async () => {
     const sandbox = await start({ serverVersion: '4.1.2' });
     const headers = { ...LOGIN, ...AGENT, 'Content-Type': 'application/json' };
     const call = async (line: string, body = '') => {
@@ -413,7 +413,7 @@ describe('pyTigerGraph 1.8 to 2.0', () => {
     });
   });
 
-  it('2.0 falls back to GSQL on 3.x, after telling the version from /version', async () => {
+  it('2.0 uses GSQL on 3.x, after reading the version from /version', async () => {
     for (const serverVersion of ['3.2.0', '3.9.3', '3.10.1']) {
       const sandbox = await start({ serverVersion });
       const headers = { ...LOGIN, ...AGENT };
@@ -435,7 +435,7 @@ describe('pyTigerGraph 1.8 to 2.0', () => {
     }
   });
 
-  it('proves a JWT given by hand: /version, then who am I', async () => {
+  it('tests a given JWT with /version and a request for the user’s own data', async () => {
     const sandbox = await start({ serverVersion: '4.1.2' });
     const jwt = parse((await raw(sandbox.gsqlUrl, 'POST /gsql/v1/tokens', AGENT, request)).body).token;
     const bearer = { ...AGENT, Authorization: `Bearer ${jwt}` };
@@ -446,7 +446,7 @@ describe('pyTigerGraph 1.8 to 2.0', () => {
     expect((await raw(sandbox.gsqlUrl, 'GET /restpp/version', fake)).status).toBeGreaterThanOrEqual(400);
   });
 
-  it('2.0.4 asks at /gsql/v1/tokens first, and at /restpp/requesttoken after a 404', async () => {
+  it('2.0.4 requests a token at /gsql/v1/tokens, and after a 404 at /restpp/requesttoken', async () => {
     for (const serverVersion of ['3.10.1', '4.2.0']) {
       const sandbox = await start({ serverVersion });
       const headers = { ...LOGIN, ...AGENT, 'Content-Type': 'application/json' };
@@ -473,7 +473,7 @@ describe('JDBC 1.3.20', () => {
     return answer.token ?? [answer.results ?? { token: undefined }].flat().find((item) => item.token)?.token;
   };
 
-  it('before 3.5: authtoken', async () => {
+  it('uses authtoken before 3.5', async () => {
     const sandbox = await start({ serverVersion: '3.2.0' });
     for (const method of ['POST', 'GET']) {
       const line = `${method} /gsqlserver/gsql/authtoken?graph=demo_graph`;
@@ -481,7 +481,7 @@ describe('JDBC 1.3.20', () => {
     }
   });
 
-  it('since 3.5: /restpp/requesttoken with a password or with a secret for one, 4.x included', async () => {
+  it('uses /restpp/requesttoken from 3.5 on and on 4.x, with a password or a secret', async () => {
     const json = { 'Content-Type': 'application/json' };
     for (const [serverVersion, form] of [
       ['3.10.1', TOKEN_3],
@@ -505,7 +505,7 @@ describe('JDBC 1.3.20', () => {
     }
   });
 
-  it('goes on without a token on REST-1000', async () => {
+  it('continues without a token after REST-1000', async () => {
     const sandbox = await start({ restAuth: 'off' });
     const reply = await raw(sandbox.gsqlUrl, 'POST /restpp/requesttoken', headers, '{"graph":"demo_graph"}');
     expect(JSON.parse(reply.body)).toMatchObject({ error: true, code: 'REST-1000' });
@@ -526,7 +526,7 @@ describe('Spark connector 0.2.8', () => {
     }
   });
 
-  it('on 3.x: asks and refreshes, the token text staying the same', async () => {
+  it('on 3.x requests and refreshes a token, whose text does not change', async () => {
     const sandbox = await start({ serverVersion: '3.9.3' });
     for (const [login, ask, again] of [
       [
@@ -550,7 +550,7 @@ describe('Spark connector 0.2.8', () => {
     }
   });
 
-  it('on 4.1 and later: /gsql/v1/tokens, in seconds', async () => {
+  it('on 4.1 and later requests a token at /gsql/v1/tokens, in seconds', async () => {
     const sandbox = await start({ serverVersion: '4.1.2' });
     for (const [login, ask] of [
       [LOGIN, '{"graph": "demo_graph", "lifetime": "21600"}'],
@@ -577,7 +577,7 @@ describe('the Java GSQL client', () => {
       clientCommit: commit,
     });
 
-  it('3.9.3: login, a statement with the session handed back, and the farewell', async () => {
+  it('3.9.3 logs in, sends a statement with the session, and logs out', async () => {
     const sandbox = await start({ serverVersion: '3.9.3' });
     const first = cookie('359f6bd4a4651e035d6ac5fe435cd992c7b863f3', 'demo_graph');
     const login = await raw(
@@ -615,7 +615,7 @@ describe('the Java GSQL client', () => {
     expect(sandbox.unknownRoutes).toEqual([]);
   });
 
-  it('is compatible whatever its commit, told the version and helped without login', async () => {
+  it('is accepted whatever its commit, and gets version and help without a login', async () => {
     const sandbox = await start({ serverVersion: '3.6.2' });
     for (const commit of ['31716aa9', '2ad59787', 'not a commit']) {
       const reply = await raw(
@@ -660,7 +660,7 @@ describe('the Java GSQL client', () => {
     }
   });
 
-  it('is told of a wrong password in the words its version looks for, and of a missing graph', async () => {
+  it('gets the messages that its version expects for a wrong password and for a missing graph', async () => {
     for (const [serverVersion, words] of [
       ['3.6.2', 'Wrong password!'],
       ['3.9.3', 'Invalid username or password!'],
@@ -681,7 +681,7 @@ describe('the Java GSQL client', () => {
     }
   });
 
-  it('is told to wait after five wrong passwords, longer after two more', async () => {
+  it('has to wait after five wrong passwords, and longer after two more', async () => {
     let clock = NOW;
     const sandbox = await start({ serverVersion: '3.9.3', now: () => clock * 1000 });
     const login = async (password: string) => {
@@ -701,7 +701,7 @@ describe('the Java GSQL client', () => {
 });
 
 describe('others', () => {
-  it('tgCli sends the login twice, raw GSQL, and reads Set-Cookie as JSON', async () => {
+  it('tgCli sends the login twice and raw GSQL, and reads Set-Cookie as JSON', async () => {
     const sandbox = await start({ serverVersion: '3.2.0' });
     const login = await raw(
       sandbox.gsqlUrl,
@@ -732,7 +732,7 @@ describe('others', () => {
     }
   });
 
-  it('tigergraphx: ping, statements by __GSQL__secret', async () => {
+  it('tigergraphx uses ping, and statements with the user __GSQL__secret', async () => {
     const sandbox = await start({ serverVersion: '4.2.0' });
     expect((await raw(sandbox.gsqlUrl, 'GET /api/ping')).body).toContain('pong');
     const run = await raw(

@@ -31,7 +31,7 @@ const minted = async (sandbox: Sandbox) => {
 };
 
 describe('faults', () => {
-  it('hit the route and the call they name, and no other', async () => {
+  it('apply to the route and the call that they name, and to no other', async () => {
     const sandbox = await start({
       faults: [parseFault('route=POST /requesttoken,nth=2,action=status,status=503,body=html')],
     });
@@ -51,7 +51,7 @@ describe('faults', () => {
     ]);
   });
 
-  it('last as many calls as they say, or for ever; a star stands for any ending', async () => {
+  it('apply to the given number of calls, or to all; a star matches any ending', async () => {
     const sandbox = await start({
       faults: [parseFault('route=/api/*,times=2,action=status,status=500,body=empty')],
     });
@@ -66,7 +66,7 @@ describe('faults', () => {
     for (let i = 0; i < 3; i++) expect((await ping())[0]).toBe(500);
   });
 
-  it('send any text in place of the answer, commas, control characters and all', async () => {
+  it('replace the answer by any text, even with commas and control characters', async () => {
     const body = '{"error":true,"message":"a, b=c \u001b[31mred\\nnext","code":"REST-1"}';
     const sandbox = await start({
       faults: [parseFault(`route=/requesttoken,action=status,status=200,header=X-Odd: yes,body=${body}`)],
@@ -76,7 +76,7 @@ describe('faults', () => {
     expect(await minted(sandbox)).toBe(0);
   });
 
-  it('redirect', async () => {
+  it('can be a redirect', async () => {
     const sandbox = await start({
       faults: [parseFault('action=status,status=302,header=Location: http://127.0.0.1:1/,body=empty')],
     });
@@ -84,7 +84,7 @@ describe('faults', () => {
     expect([reply.status, reply.headers.location]).toEqual([302, 'http://127.0.0.1:1/']);
   });
 
-  it('delay', async () => {
+  it('can be a delay', async () => {
     const sandbox = await start({ faults: [{ action: 'delay', ms: 60 }] });
     const before = performance.now();
     expect((await ask(sandbox)).status).toBe(200);
@@ -92,7 +92,7 @@ describe('faults', () => {
     expect(performance.now() - before).toBeGreaterThan(55);
   });
 
-  it('HTML page, sleeping workspace, starting server', async () => {
+  it('can be an HTML page, a sleeping workspace or a starting server', async () => {
     const sandbox = await start({
       faults: [
         { action: 'html', nth: 1 },
@@ -111,7 +111,7 @@ describe('faults', () => {
     expect(await minted(sandbox)).toBe(0);
   });
 
-  it('a truncated answer ends before its length, a malformed one is no JSON; both had their effect', async () => {
+  it('can be a truncated answer or malformed JSON, and the call still has its effect', async () => {
     const sandbox = await start({
       faults: [
         { action: 'truncate', nth: 1 },
@@ -125,7 +125,7 @@ describe('faults', () => {
     expect(await minted(sandbox)).toBe(2);
   });
 
-  it('a dropped connection has had its effect only when it was dropped after', async () => {
+  it('can drop a connection, and only drop-after lets the call have its effect', async () => {
     const sandbox = await start({
       faults: [
         { action: 'drop-before', route: '/requesttoken', nth: 1 },
@@ -139,7 +139,7 @@ describe('faults', () => {
     expect(await minted(sandbox)).toBe(1);
   });
 
-  it('a wrong clock shows in the Date header and in what is granted', async () => {
+  it('can set a wrong clock, which shows in the Date header and in the expiry of tokens', async () => {
     const sandbox = await start({ faults: [parseFault('action=clock,seconds=3600')] });
     const first = await ask(sandbox);
     expect(first.headers.date).toBe('Tue, 14 Nov 2023 23:13:20 GMT');
@@ -148,7 +148,7 @@ describe('faults', () => {
     expect((await ask(sandbox)).headers.date).toBe('Tue, 14 Nov 2023 22:12:20 GMT');
   });
 
-  it('come and go over HTTP, on a path no real server has', async () => {
+  it('can be added and removed over HTTP, on a path that no real server has', async () => {
     const sandbox = await start();
     const control = (line: string, body = '') => raw(sandbox.gsqlUrl, line, {}, body);
     await control(

@@ -4,7 +4,7 @@ import { defined } from '../helpers/defined.js';
 import { demo, LOGIN, raw, SECRET } from './sandbox-raw.js';
 
 /** Tests how texts and bodies are parsed: what is a statement, what is an alias, what is JSON. */
-describe('GSQL texts', () => {
+describe('a GSQL text', () => {
   let sandbox: Sandbox;
   beforeAll(async () => {
     sandbox = await demo({ serverVersion: '3.9.3' });
@@ -37,7 +37,7 @@ describe('GSQL texts', () => {
     expect(await run(body)).toEqual({ lines: [using, failed('a'), failed('b')], code: 212 });
   });
 
-  it('takes an alias from the same line only', async () => {
+  it('names an alias only on the same line', async () => {
     const { lines } = await run('USE GRAPH demo_graph\nCREATE SECRET\nDROP SECRET a');
     expect(lines[1]).toMatch(/^The secret: [a-z0-9]{32} has been/);
     expect(lines[2]).toBe(failed('a'));
@@ -48,7 +48,7 @@ describe('GSQL texts', () => {
     expect(next.lines[2]).toMatch(/- Secret: /);
   });
 
-  it('takes only identifiers for new aliases, but drops whatever is there', async () => {
+  it('creates only aliases that are identifiers, but drops any alias', async () => {
     for (const alias of ['my-ci', '1st', 'ä', '"two words"', '""', 'a.b', "'; DROP SECRET demo_alias; '"]) {
       const { lines, code } = await run(`USE GRAPH demo_graph CREATE SECRET ${alias}`);
       expect([defined(lines.at(-1)).slice(0, 11), code], alias).toEqual(['Encountered', 211]);
@@ -67,7 +67,7 @@ describe('GSQL texts', () => {
     await odd.close();
   });
 
-  it('stops at a syntax error, having done what came before', async () => {
+  it('with a syntax error is run up to the error', async () => {
     const { lines, code } = await run('USE GRAPH demo_graph\nCREATE SECRET done\nDROP\nCREATE SECRET never');
     expect(lines.at(-1)).toBe('Encountered "DROP" at line 3, column 1.');
     expect(code).toBe(211);
@@ -76,7 +76,7 @@ describe('GSQL texts', () => {
     expect(shown).not.toContain('never');
   });
 
-  it('keeps secrets of one graph out of another, and of one user from another', async () => {
+  it('shows only the secrets of its graph and its user', async () => {
     expect((await run('USE GRAPH other_graph SHOW SECRET')).lines).toEqual([
       "Using graph 'other_graph'",
       'There is no secret.',
@@ -85,12 +85,12 @@ describe('GSQL texts', () => {
     expect((await run('USE GRAPH other_graph CREATE SECRET demo_alias')).lines[1]).toMatch(/^The secret: /);
   });
 
-  it('forgets the graph after USE GLOBAL', async () => {
+  it('has no graph in use after USE GLOBAL', async () => {
     expect((await run('USE GRAPH demo_graph USE GLOBAL SHOW SECRET')).code).toBe(213);
   });
 });
 
-describe('bodies', () => {
+describe('a body', () => {
   let sandbox: Sandbox;
   beforeAll(async () => {
     sandbox = await demo({ serverVersion: '3.10.1' });
@@ -110,7 +110,7 @@ describe('bodies', () => {
     '{"graph"="demo_graph";"lifetime"=60}',
     ' {\n"graph" : "demo\\u005fgraph", "more": [1, {"a": \'b\'}, true] } ',
     '{"graph":"demo_graph","lifetime":" 60 "}',
-  ])('takes %s for JSON', async (body) => {
+  ])('is accepted as JSON: %s', async (body) => {
     expect(await ask(body)).toMatchObject({ error: false });
   });
 
@@ -124,12 +124,12 @@ describe('bodies', () => {
     '{:1}',
     `${'{"a":'.repeat(100)}1${'}'.repeat(100)}x`,
     '\u0000',
-  ])('and refuses %s', async (body) => {
+  ])('is refused: %s', async (body) => {
     expect(await ask(body)).toMatchObject({ error: true, message: 'The request body is not valid JSON.' });
   });
 
   it.each(['"1.5"', '"1e3"', '"60s"', 'true', '[60]', '{}'])(
-    'refuses %s as a lifetime that is no number',
+    'with %s as a lifetime is refused, because it is not a number',
     async (lifetime) => {
       expect(await ask(`{"graph":"demo_graph","lifetime":${lifetime}}`)).toEqual({
         code: 'REST-1101',
@@ -140,10 +140,13 @@ describe('bodies', () => {
     },
   );
 
-  it.each(['0', '-1', '99999999999999', '9999999999999'])('refuses a lifetime of %s', async (lifetime) => {
-    expect(await ask(`{"graph":"demo_graph","lifetime":${lifetime}}`)).toMatchObject({
-      error: true,
-      message: 'The lifetime is invalid.',
-    });
-  });
+  it.each(['0', '-1', '99999999999999', '9999999999999'])(
+    'with a lifetime of %s is refused',
+    async (lifetime) => {
+      expect(await ask(`{"graph":"demo_graph","lifetime":${lifetime}}`)).toMatchObject({
+        error: true,
+        message: 'The lifetime is invalid.',
+      });
+    },
+  );
 });

@@ -14,13 +14,13 @@ afterEach(async () => {
 });
 
 describe('the table of texts', () => {
-  it('has every text once, whichever part of the table it is in', () => {
+  it('has every text exactly once', () => {
     const ids = Object.values(TEXT_TABLES).flatMap((part) => Object.keys(part));
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.sort()).toEqual(Object.keys(TEXTS).sort());
   });
 
-  it('says of each text when it comes, where it is from and how well that is known', () => {
+  it('says of each text when it is sent, where it comes from and how well it is known', () => {
     for (const [id, { when, source, evidence, variants }] of Object.entries(TEXTS)) {
       expect([id, when.length > 5, source.length > 5]).toEqual([id, true, true]);
       for (const one of [evidence, ...Object.values(variants ?? {}).map((v) => v.evidence)]) {
@@ -39,7 +39,7 @@ describe('the control path for texts', () => {
   };
   const recorded = "The secret 'unknown' is invalid. Please enter a valid one.";
 
-  it('sets a variant, a status, or both, and goes back to the default', async () => {
+  it('sets a variant, a status or both, and restores the default', async () => {
     const sandbox = await start();
     expect(await ask(sandbox)).toEqual([200, 'REST-1101', recorded]);
     await set(sandbox, '{"badSecret3":"old"}');
@@ -52,7 +52,7 @@ describe('the control path for texts', () => {
     expect(await ask(sandbox)).toEqual([200, 'REST-1101', recorded]);
   });
 
-  it('lists the texts as they stand, with their evidence and variants', async () => {
+  it('lists the current texts, with their evidence and variants', async () => {
     const sandbox = await start({ texts: { badSecret3: 401 } });
     const list = JSON.parse((await raw(sandbox.gsqlUrl, 'GET /__sandbox/texts')).body) as object;
     expect(Object.keys(list)).toEqual(Object.keys(TEXTS));
@@ -62,7 +62,7 @@ describe('the control path for texts', () => {
     });
   });
 
-  it('sets all or none, and says what there is instead', async () => {
+  it('sets all values or none, and lists the valid ones', async () => {
     const sandbox = await start();
     for (const [value, words] of [
       ['{"badSecret3":"old","nothing":"old"}', 'There is no such text: nothing.'],
@@ -87,7 +87,7 @@ describe('the control path for texts', () => {
     );
   });
 
-  it('has every variant and every status of every text', async () => {
+  it('accepts every variant and every status of every text', async () => {
     const sandbox = await start();
     for (const [id, { status, variants }] of Object.entries(TEXTS)) {
       for (const variant of Object.keys(variants ?? {})) {
@@ -97,13 +97,13 @@ describe('the control path for texts', () => {
     }
   });
 
-  it('is known to one sandbox only', async () => {
+  it('changes the texts of one sandbox only', async () => {
     const [one, other] = [await start({ texts: { badSecret3: 'old' } }), await start()];
     expect((await ask(one))[1]).toBe('REST-3300');
     expect((await ask(other))[1]).toBe('REST-1101');
   });
 
-  it('keeps what a caller sends from being taken for a mark of the template', async () => {
+  it('does not let a caller’s value be read as a placeholder of a text', async () => {
     const sandbox = await start();
     const body = JSON.stringify({ secret: SECRET, token: '{token}{limit}$&' });
     const reply = await raw(sandbox.restUrl, 'DELETE /requesttoken', {}, body);

@@ -45,7 +45,7 @@ const offering =
   };
 
 describe('a hostile Redis server', () => {
-  it('is believed when it offers what was sealed for this place', async () => {
+  it('can return an entry that was encrypted for this key', async () => {
     const { url } = await startHostileRedis(offering(sealedFor('one')));
     expect(await valueIn(openRedis(url), 'one')).toBe('token of one');
   });
@@ -61,7 +61,7 @@ describe('a hostile Redis server', () => {
     ['a few bytes', () => Buffer.from('x')],
     ['nothing', () => Buffer.alloc(0)],
     ['bytes without meaning', () => crypto.randomBytes(900)],
-  ])('that offers %s gets it ignored with a warning', async (_what, sealed) => {
+  ])('that returns %s has it ignored with a warning', async (_what, sealed) => {
     const { url } = await startHostileRedis(offering(sealed()));
     const opened = openRedis(url);
     expect(await valueIn(opened, 'one')).toBeUndefined();
@@ -69,7 +69,7 @@ describe('a hostile Redis server', () => {
     expect(opened.warnings).toEqual([expect.stringContaining('Ignoring a token')]);
   });
 
-  it.each([-2, -1, 0])('that gives a token a life of %d gets it ignored', async (lifeMs) => {
+  it.each([-2, -1, 0])('that gives a token a life of %d has it ignored', async (lifeMs) => {
     const { url } = await startHostileRedis(offering(sealedFor('one'), lifeMs));
     expect(await valueIn(openRedis(url), 'one')).toBeUndefined();
   });
@@ -81,7 +81,7 @@ describe('a hostile Redis server', () => {
     expect(record?.expiresAtUnix).toBeLessThanOrEqual(Date.now() / 1000 + 3601);
   });
 
-  it('cannot pass an old token off as one minted just now', async () => {
+  it('cannot present an old token as a new one', async () => {
     const sealed = closeToken(seal, seal.keyOf('t', seal.nameOf('token', 'one')), {
       record: tokenRecord('one', 3600, { requestedAtMs: Date.now() }),
       value: new Sensitive('old'),
@@ -93,7 +93,7 @@ describe('a hostile Redis server', () => {
     expect((await store.find('one'))?.info.requestedAtMs).toBe(0);
   });
 
-  it('that keeps no token is found out when one is written', async () => {
+  it('that does not store a token is detected when one is written', async () => {
     const { url } = await startHostileRedis(offering(null));
     const failure = await failureOf(openRedis(url).store.write(tokenRecord('one'), new Sensitive('mine')));
     expect(failure).toMatchObject({
@@ -140,7 +140,7 @@ describe('a hostile Redis server', () => {
     }
   });
 
-  it.each(nonsense)('that answers the list with %s lists nothing of its own', async (_what, answer) => {
+  it.each(nonsense)('that answers the list with %s adds nothing to the list', async (_what, answer) => {
     const { url } = await startHostileRedis((command) =>
       command[0] === 'ZRANGEBYSCORE' ? array(bulk('0'.repeat(32))) : answer(command),
     );
@@ -153,7 +153,7 @@ describe('a hostile Redis server', () => {
     ['an error', '-ERR go away\r\n'],
     ['arrays in arrays without end', '*1\r\n'.repeat(50_000)],
     ['SSH', 'SSH-2.0-OpenSSH_9.2\r\n'],
-  ])('that says %s before it is asked is given up', async (_what, greeting) => {
+  ])('that sends %s before any command is given up', async (_what, greeting) => {
     const { url } = await startHostileRedis(offering(sealedFor('one')), greeting);
     expect(await failureOf(openRedis(url).store.find('one'))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
@@ -162,7 +162,7 @@ describe('a hostile Redis server', () => {
     'NOAUTH Authentication required.',
     'NOPERM no permissions',
     'WRONGPASS invalid username-password pair',
-  ])('that answers %s is asked once', async (text) => {
+  ])('that answers %s gets no second request', async (text) => {
     const hostile = await startHostileRedis(() => `-${text}\r\n`);
     const { store } = openRedis(hostile.url, { username: 'job', password: new Sensitive('sesame') });
     const failure = await failureOf(store.find('one'));
@@ -175,7 +175,7 @@ describe('a hostile Redis server', () => {
     expect(hostile.commands).toEqual(['AUTH']);
   });
 
-  it('that says nothing is waited for only once', async () => {
+  it('that never answers is waited for only once', async () => {
     const hostile = await startHostileRedis(() => undefined);
     const { store } = openRedis(hostile.url);
     const start = performance.now();
@@ -204,7 +204,7 @@ describe('a hostile Redis server', () => {
     }
   });
 
-  it('that grants every turn and never frees one makes nobody wait for longer than asked', async () => {
+  it('that grants every turn and never frees one makes no process wait longer than its limit', async () => {
     const { url } = await startHostileRedis(([name = '', ...args]) =>
       name === 'EVAL' ? ':0\r\n' : offering(null)([name, ...args]),
     );
@@ -215,7 +215,7 @@ describe('a hostile Redis server', () => {
   });
 
   // holds: C11.1, C11.5
-  it('learns neither key nor value nor store key', async () => {
+  it('gets neither key, value nor store key in plain text', async () => {
     let received = '';
     const { url } = await startHostileRedis((command) => {
       received += command.join(' ');

@@ -34,7 +34,7 @@ function smallVault(entries = new Map<string, string>(), failAfter = Number.POSI
 const LONG = 'x'.repeat(6_472);
 
 describe('a vault that splits long values', () => {
-  it.each([0, 1, 2_399, 2_400, 2_401, 4_800, 4_801, 10_240])('keeps %d bytes', async (length) => {
+  it.each([0, 1, 2_399, 2_400, 2_401, 4_800, 4_801, 10_240])('stores %d bytes', async (length) => {
     const { vault, entries } = smallVault();
     const value = 'v'.repeat(length);
     await vault.set('a', value);
@@ -45,7 +45,7 @@ describe('a vault that splits long values', () => {
     expect(entries.size).toBe(0);
   });
 
-  it('keeps any text, and leaves nothing of what it replaced', async () => {
+  it('stores any text, and leaves nothing of the value it replaced', async () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 3_000, size: 'max' });
     const long = text.map((part) => part.repeat(1 + Math.floor(9_000 / (1 + Buffer.byteLength(part)))));
     const tricky = fc.constantFrom(
@@ -70,7 +70,7 @@ describe('a vault that splits long values', () => {
     );
   });
 
-  it('takes a value with a missing or changed piece for absent', async () => {
+  it('counts a value with a missing or changed piece as missing', async () => {
     const { vault, entries } = smallVault();
     await vault.set('a', LONG);
     const piece = defined([...entries.keys()].find((name) => name.endsWith(':1')));
@@ -89,22 +89,25 @@ describe('a vault that splits long values', () => {
     ['a long value by a long one', LONG, 'y'.repeat(5_000)],
     ['a long value by a short one', LONG, 'y'],
     ['a short value by a long one', 'x', 'y'.repeat(5_000)],
-  ])('replaces %s: broken off anywhere, it has one or the other', async (_what, before, after) => {
-    const whole = smallVault();
-    await whole.vault.set('a', before);
-    const base = whole.changes();
-    await whole.vault.set('a', after);
-    const steps = whole.changes() - base;
-    expect(steps).toBeGreaterThan(2);
-    for (let done = 0; done < steps; done++) {
-      const entries = new Map<string, string>();
-      await smallVault(entries).vault.set('a', before);
-      await expect(smallVault(entries, done).vault.set('a', after)).rejects.toThrow('stopped working');
-      expect([before, after]).toContain(await smallVault(entries).vault.get('a'));
-    }
-  });
+  ])(
+    'replaces %s: after an interruption at any point, it has the old or the new value',
+    async (_what, before, after) => {
+      const whole = smallVault();
+      await whole.vault.set('a', before);
+      const base = whole.changes();
+      await whole.vault.set('a', after);
+      const steps = whole.changes() - base;
+      expect(steps).toBeGreaterThan(2);
+      for (let done = 0; done < steps; done++) {
+        const entries = new Map<string, string>();
+        await smallVault(entries).vault.set('a', before);
+        await expect(smallVault(entries, done).vault.set('a', after)).rejects.toThrow('stopped working');
+        expect([before, after]).toContain(await smallVault(entries).vault.get('a'));
+      }
+    },
+  );
 
-  it('deletes: broken off anywhere, the next time it knows what is left', async () => {
+  it('deletes a value: after an interruption at any point, the next call knows what is left', async () => {
     for (let done = 0; done < 4; done++) {
       const entries = new Map<string, string>();
       await smallVault(entries).vault.set('a', LONG);
@@ -115,7 +118,7 @@ describe('a vault that splits long values', () => {
     }
   });
 
-  it('takes its pieces back when the keychain refuses half-way', async () => {
+  it('removes its pieces if the keychain refuses one of them', async () => {
     const entries = new Map<string, string>();
     const refusing: Vault = {
       ...smallVault(entries).vault,

@@ -91,7 +91,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
     ['10 KB', `${'x'.repeat(10_239)}!`],
     ['10 KB of characters of four bytes', '\u{1f511}'.repeat(2_560)],
     ['something that looks like a split header', 'graphcred-split:1:abc:2:00'],
-  ])('keeps %s for the next process', async (_what, value) => {
+  ])('stores %s for the next process', async (_what, value) => {
     const expiring = record('demo ünïcode key', { expiresAtUnix: madeAt + 3600 });
     expect(await valuesOf({ do: 'write', record: expiring, value })).toEqual([true]);
     expect(
@@ -115,7 +115,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
     expect(results.slice(2)).toEqual(keeps ? ['short', [newer]] : [undefined, []]);
   });
 
-  it('removes once, and says so', async () => {
+  it('removes an entry once, and reports it', async () => {
     expect(
       await valuesOf(
         { do: 'write', record: record('demo'), value: 'v'.repeat(6_000) },
@@ -128,7 +128,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
     expect(fs.existsSync(stateDir) ? fs.readdirSync(stateDir) : []).toEqual([]);
   });
 
-  it('finds nothing where nothing was kept, and makes no folder for it', async () => {
+  it('finds nothing if nothing was stored, and creates no folder for that', async () => {
     expect(await valuesOf({ do: 'read', key: 'x' }, { do: 'list' }, { do: 'remove', key: 'x' })).toEqual([
       undefined,
       [],
@@ -137,7 +137,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
     expect(fs.existsSync(stateDir)).toBe(false);
   });
 
-  it('keeps entries of different kinds and keys apart', async () => {
+  it('stores entries of different kinds and keys separately', async () => {
     const token = record('one');
     const secret = record('two', isShared ? {} : { kind: 'secret' });
     const results = await valuesOf(
@@ -177,7 +177,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
     if (keeps) expect(shared).toMatch(/^shared \d+$/);
   });
 
-  it('leaves no trace of the value in any file, and its files to this user alone', async () => {
+  it('leaves the value in no file in plain text, and its files can be read by this user only', async () => {
     const value = `needle${'0123456789abcdef'.repeat(4)}`;
     await valuesOf({ do: 'write', record: record('demo'), value }, { do: 'read', key: 'demo' });
     for (const form of [
@@ -197,7 +197,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
 
   if (!keeps || isShared) return;
 
-  describe('does not believe', () => {
+  describe('ignores', () => {
     const cases: [string, RegExp, (file: string) => void][] = [
       ['a record that others can change', /other users can change it/, (file) => fs.chmodSync(file, 0o620)],
       [
@@ -220,7 +220,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
         },
       ],
     ];
-    it.each(cases)('%s, and does without it', async (_what, warning, spoil) => {
+    it.each(cases)('%s, and works without it', async (_what, warning, spoil) => {
       await valuesOf({ do: 'write', record: record('demo'), value: 'kept' });
       spoil(path.join(stateDir, defined(fs.readdirSync(stateDir)[0])));
       const { results, stderr } = await perform({ do: 'read', key: 'demo' }, { do: 'list' });
@@ -240,7 +240,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
       ]);
     });
 
-    it('a record of a newer version, and leaves it alone', async () => {
+    it('a record of a newer version, and does not change it', async () => {
       await valuesOf({ do: 'write', record: record('demo'), value: 'kept' });
       const file = path.join(stateDir, defined(fs.readdirSync(stateDir)[0]));
       const newer = fs.readFileSync(file, 'utf8').replace('"v":1', '"v":2');
@@ -251,7 +251,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
       expect(fs.readFileSync(file, 'utf8')).toBe(newer);
     });
 
-    it('a place where nothing can be written', async () => {
+    it('a folder in which nothing can be written', async () => {
       const parent = path.dirname(stateDir);
       fs.mkdirSync(path.dirname(parent), { recursive: true });
       fs.writeFileSync(parent, 'in the way');

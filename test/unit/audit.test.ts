@@ -16,7 +16,7 @@ function audit(answer: string) {
 const found = (counts: Record<string, number>) =>
   audit(JSON.stringify({ vulnerabilities: { a: { severity: 'x' } }, metadata: { vulnerabilities: counts } }));
 
-test('fails on what is high or critical, and on nothing less', () => {
+test('the audit fails only for vulnerabilities that are high or critical', () => {
   expect(found({ low: 3, moderate: 2, high: 0, critical: 0, total: 5 }).status).toBe(0);
   expect(found({ high: 1, critical: 0, total: 1 }).status).toBe(1);
   const { status, stdout } = found({ high: 0, critical: 2, total: 2 });
@@ -26,7 +26,7 @@ test('fails on what is high or critical, and on nothing less', () => {
   });
 });
 
-test('says why it could not be done, without the registry’s address, and goes on', () => {
+test('the audit exits 0 and says why it was not possible, without the registry’s address', () => {
   const answer =
     '{"message":"405 Method Not Allowed - POST https://registry.example/-/npm/v1/x","statusCode":405}';
   expect(audit(answer)).toMatchObject({

@@ -37,7 +37,7 @@ function onScreen({ isTTY = true, columns = 80, env = {} as Record<string, strin
   };
 }
 
-test('nothing is drawn within 300 ms, and nothing is left to erase', () => {
+test('within 300 ms nothing is drawn, and nothing has to be erased', () => {
   const { spinner, news } = onScreen();
   spinner.start(TEXT);
   vi.advanceTimersByTime(299);
@@ -46,7 +46,7 @@ test('nothing is drawn within 300 ms, and nothing is left to erase', () => {
   expect(news()).toBe('');
 });
 
-test('after 300 ms it turns, after 2 s it tells the time, and stopping takes it away', () => {
+test('after 300 ms the spinner turns, after 2 s it shows the elapsed time, and stop erases it', () => {
   const { spinner, news } = onScreen();
   spinner.start(TEXT);
   vi.advanceTimersByTime(300);
@@ -61,14 +61,14 @@ test('after 300 ms it turns, after 2 s it tells the time, and stopping takes it 
   expect(news()).toBe('');
 });
 
-test('it tells of how long the time is, when that is known', () => {
+test('the spinner shows the time limit if it is known', () => {
   const { spinner, news } = onScreen();
   spinner.start(TEXT, 180);
   vi.advanceTimersByTime(5000);
   expect(news()).toContain(`${TEXT} 5s of 3m`);
 });
 
-test('waits that follow each other at once count as one', () => {
+test('waits that follow each other at once count as one wait', () => {
   const { spinner, news } = onScreen();
   for (let n = 0; n < 3; n++) {
     spinner.start(TEXT);
@@ -84,7 +84,7 @@ test('waits that follow each other at once count as one', () => {
   expect(news()).toBe('');
 });
 
-test('it makes way for whatever else is written, then goes on', () => {
+test('the spinner is erased before other output, and drawn again after it', () => {
   const { report, spinner, news } = onScreen();
   report.verbose = true;
   spinner.start(TEXT);
@@ -119,7 +119,7 @@ test.each([
   expect(news()).toBe('');
 });
 
-test('no handler of a signal stays behind', () => {
+test('no signal listener is left after the end', () => {
   const count = () => process.listenerCount('SIGINT') + process.listenerCount('SIGTERM');
   const before = count();
   const { spinner } = onScreen();

@@ -13,7 +13,7 @@ const ROWS = [
 ];
 
 describe('a table', () => {
-  test('is as wide as its cells where no width is given: nothing is cut in a pipe', () => {
+  test('has the width of its cells if no width is given, as in a pipe', () => {
     expect(table(HEAD, ROWS)).toBe(
       [
         'HOST                       PRINCIPAL                LIFE',
@@ -23,11 +23,11 @@ describe('a table', () => {
     );
   });
 
-  test('stays as it is where there is room', () => {
+  test('does not change if there is room for it', () => {
     expect(table(HEAD, ROWS, { width: 60, shrinkOrder: [1, 0] })).toBe(table(HEAD, ROWS));
   });
 
-  test('the first column to give way is shortened to its heading before the next one gives anything', () => {
+  test('shortens the first column to its heading before it shortens the next one', () => {
     const text = table(HEAD, ROWS, { width: 45, shrinkOrder: [1, 0] });
     expect(text).toBe(
       [
@@ -38,13 +38,13 @@ describe('a table', () => {
     );
   });
 
-  test('a column that does not give way is whole, however narrow the terminal', () => {
+  test('never shortens a column that is not in the list, however narrow the terminal', () => {
     const text = table(HEAD, ROWS, { width: 10, shrinkOrder: [1, 0] });
     expect(text).toContain('30d left');
     expect(text.split('\n')[1]).toBe('https…  secret:0…  30d left');
   });
 
-  test('long cells go on in the next line between words, where they are asked to', () => {
+  test('wraps long cells between words if wrapping is on', () => {
     const text = table(['EXIT', 'MEANING'], [['2', 'bad flags, or a value missing']], {
       width: 20,
       shrinkOrder: [1],
@@ -53,7 +53,7 @@ describe('a table', () => {
     expect(text).toBe(['EXIT  MEANING', '2     bad flags, or', '      a value', '      missing'].join('\n'));
   });
 
-  test('no word is broken, however narrow the terminal', () => {
+  test('breaks no word, however narrow the terminal', () => {
     const text = table(['EXIT', 'CODES'], [['5', 'CONFIG_UNTRUSTED']], {
       width: 10,
       shrinkOrder: [1],
@@ -62,7 +62,7 @@ describe('a table', () => {
     expect(text).toContain('CONFIG_UNTRUSTED');
   });
 
-  test('wide and combining characters take the columns a terminal gives them', () => {
+  test('counts wide and combining characters by the columns that a terminal gives them', () => {
     const text = table(
       ['ALIAS', 'GRAPH'],
       [
@@ -74,7 +74,7 @@ describe('a table', () => {
     expect(text).toBe(['ALIAS  GRAPH', '図書   a', 'e\u0301te\u0301    b', '😀     c'].join('\n'));
   });
 
-  test('what would steer the terminal is taken out of the cells', () => {
+  test('removes control characters from the cells', () => {
     expect(table(['A'], [['x\x1b[2Jy\nz']])).toBe('A\nx [2Jy z');
   });
 });
@@ -85,19 +85,19 @@ test.each([
   ['図書館', 5, '図書…'],
   ['図書館', 4, '図…'],
   ['graph', undefined, 'graph'],
-])('%s in %s columns is %s', (text, width, short) => {
+])('shortening: %s in %s columns is %s', (text, width, short) => {
   expect(shorten(text, width)).toBe(short);
 });
 
 describe('a message', () => {
-  test('is broken between words, where there is a terminal', () => {
+  test('is wrapped between words on a terminal', () => {
     const text = 'The default profile is now prod (~/.config/graphcred/config.json).';
     expect(inLines(text, 44)).toBe('The default profile is now prod\n(~/.config/graphcred/config.json).');
     expect(inLines(text, undefined)).toBe(text);
     expect(inLines(text, 80)).toBe(text);
   });
 
-  test('keeps a command to type in one piece, so that it can be copied whole', () => {
+  test('does not wrap a command to type, so that it can be copied whole', () => {
     const text =
       'hint: see the names there are: graphcred secret list -p prod; --ignore-missing makes this no error';
     expect(inLines(text, 50).split('\n')).toEqual([
@@ -107,7 +107,7 @@ describe('a message', () => {
     ]);
   });
 
-  test('names a file of the home folder as a shell takes it', () => {
+  test('names a file of the home folder as a shell does', () => {
     expect(shortPath('/home/ann/.config/x', '/home/ann')).toBe('~/.config/x');
     expect(shortPath('/home/anna/x', '/home/ann')).toBe('/home/anna/x');
     expect(shortPath('/etc/x', undefined)).toBe('/etc/x');
@@ -122,11 +122,14 @@ test.each([
   [7200, '2h'],
   [86_400, '24h'],
   [172_800, '2d'],
-])('%i seconds are shown as %s: the largest unit of which there are two', (seconds, shown) => {
-  expect(formatDuration(seconds)).toBe(shown);
-});
+])(
+  'a duration of %i seconds is shown as %s: the largest unit of which there are at least two',
+  (seconds, shown) => {
+    expect(formatDuration(seconds)).toBe(shown);
+  },
+);
 
-test('what may succeed later without a change is retryable, and nothing else', () => {
+test('an error is retryable only if the same call may succeed later', () => {
   const codes = EXITS.flatMap((row) => row.codes);
   expect(codes.filter((code) => isRetryable(new GraphException(code, 'x'))).sort()).toEqual([
     'LOCK_TIMEOUT',
@@ -138,7 +141,7 @@ test('what may succeed later without a change is retryable, and nothing else', (
   expect(isRetryable(new GraphException('NETWORK', 'x', { retryable: false }))).toBe(false);
 });
 
-test('each remedy of the library is told as what to type', () => {
+test('each remedy of the library has a command to type', () => {
   const typed = REMEDIES.map((remedy) => [
     remedy,
     hintOf({ hint: 'Do it.', option: undefined, remedies: [remedy] }),

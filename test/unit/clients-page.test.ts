@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { misnamed } from '../clients/known-failures.js';
 import { clientsPage } from '../clients/page.js';
 
-test('docs/clients.md says what the tests of the real programs say', async () => {
+test('docs/clients.md is what the tests of the real programs say', async () => {
   await expect(clientsPage()).toMatchFileSnapshot('../../docs/clients.md');
 });
 

@@ -289,18 +289,18 @@ test.each([
   ['a key under an anchor', 'profiles:\n  a: &a\n    graph: x\n  b:\n    <<: *a\n    graf: y', 6],
   ['old line ends', 'graph: x\rgraf: y', 2],
   ['what is no table, though it can be taken apart', 'graph: x\nprofiles: !!binary aGVsbG8=', 2],
-])('the line of a fault: %s', async (_, text, line) => {
+])('the line of an error is found: %s', async (_, text, line) => {
   await expect(parseConfig('/x/.graphcredrc', text)).rejects.toThrow(`/x/.graphcredrc, line ${line}: `);
 });
 
-test('a common word in a long file ends the search for its line, not the patience of a person', async () => {
+test('a word that is frequent in a long file ends the search for the line after a short time', async () => {
   const text = `{"graf": 1, "passwordCommand": [${'"graf",'.repeat(50_000)}"graf"]}`;
   await expect(parseConfig('/x/.graphcredrc.json', text)).rejects.toThrow(
     '/x/.graphcredrc.json: graf is not',
   );
 });
 
-test('a profile named like a part of every object is written like any other', async () => {
+test('a profile named like a member of every JavaScript object is written like any other', async () => {
   const folder = temporaryHome();
   for (const graph of ['a', 'b'])
     await writeProfile(folder, '__proto__', { profile: { graph }, removed: [] }, async (_lock, work) =>

@@ -26,19 +26,19 @@ test.each([
   expect(trusted('home', { uid: UID, mode }, UID)).toBe(expected);
 });
 
-test('~/.graphcredrc of another user is not trusted, not even of root', () => {
+test('~/.graphcredrc of another user is not trusted, not even by root', () => {
   for (const uid of [0, 1001]) expect(trusted('home', { uid, mode: 0o100600 }, UID)).toBe(false);
 });
 
-test('a system without owners and modes trusts the file in the home folder', () => {
+test('on a system without owners and modes the file in the home folder is trusted', () => {
   expect(trusted('home', { uid: 0, mode: 0o100666 })).toBe(true);
 });
 
-test('a file of a project is not trusted, whoever owns it', () => {
+test('a file in a project folder is not trusted, whoever owns it', () => {
   expect(trusted('project', { uid: UID, mode: 0o100600 }, UID)).toBe(false);
 });
 
-test('the approval of one file is none for another, wherever it is copied to', () => {
+test('the approval of one file does not apply to a copy of it', () => {
   const configDir = temporaryHome();
   const approvals = path.join(configDir, 'trusted');
   const counts = (file: string, text: string) =>

@@ -8,7 +8,7 @@ import { temporaryHome } from '../helpers/cli.js';
 const now: WithLock = async (_lock, work) => work();
 const read = (file: string) => JSON.parse(fs.readFileSync(file, 'utf8'));
 
-test('a profile is added to a file that is linked to, and the link stays', async () => {
+test('a profile is added to the file that a symbolic link points to, and the link stays', async () => {
   const home = temporaryHome();
   const [folder, elsewhere] = [path.join(home, 'config'), path.join(home, 'dotfiles')];
   for (const one of [folder, elsewhere]) fs.mkdirSync(one);
@@ -25,7 +25,7 @@ test('a profile is added to a file that is linked to, and the link stays', async
   expect(fs.readdirSync(elsewhere)).toEqual(['mine.json']);
 });
 
-test('a link to nowhere becomes a file', async () => {
+test('a symbolic link to a missing file becomes a file', async () => {
   const folder = temporaryHome();
   fs.symlinkSync('nowhere.json', path.join(folder, 'config.json'));
   await writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] }, now);
@@ -33,7 +33,7 @@ test('a link to nowhere becomes a file', async () => {
   expect(read(path.join(folder, 'config.json')).profiles).toEqual({ a: { graph: 'one' } });
 });
 
-test('a profile is written for this user alone, keeps what it is not told to lose, and leaves the default', async () => {
+test('a profile file is readable only by this user, and other keys and the default profile do not change', async () => {
   const folder = path.join(temporaryHome(), 'graphcred');
   const file = path.join(folder, 'config.json');
   await writeProfile(folder, 'a', { profile: { graph: 'one', lifetime: '1h' }, removed: [] }, now);

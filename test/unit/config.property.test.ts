@@ -25,7 +25,7 @@ describe('durations', () => {
   const HUNDRED_YEARS = 100 * 365 * 86_400;
 
   // holds: C3.3
-  test('a number with a unit is so many seconds, up to a hundred years', async () => {
+  test('a number with a unit is that many seconds, up to a hundred years', async () => {
     const number = fc.oneof(fc.nat(1000), fc.nat(2 ** 31 - 1), fc.constantFrom(0, HUNDRED_YEARS));
     const unit = fc.constantFrom(...(Object.keys(UNITS) as (keyof typeof UNITS)[]));
     await fc.assert(
@@ -38,7 +38,7 @@ describe('durations', () => {
     );
   });
 
-  test('any other text is a refusal, never a number that is not one', async () => {
+  test('any other text is refused, and never read as a number', async () => {
     const almost = fc.stringMatching(/^[-+ ]?[0-9]{0,14}[.,eE]?[0-9]{0,3} ?[smhdwy]{0,2}$/);
     await fc.assert(
       fc.asyncProperty(fc.oneof(almost, fc.string({ unit: 'binary' })), async (text) => {
@@ -57,7 +57,7 @@ describe('aliases', () => {
   const plain = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/);
 
   // holds: C2.4
-  test('are taken when they begin with a letter or _ and go on with those and digits, 128 at most', async () => {
+  test('an alias begins with a letter or _, continues with letters, digits and _, and has at most 128 characters', async () => {
     const digits = [...'0123456789'];
     const near = fc
       .tuple(plain, fc.string({ unit: 'binary', maxLength: 2 }), fc.nat(128))
@@ -76,7 +76,7 @@ describe('aliases', () => {
     );
   });
 
-  test('whatever is named, one statement stays one statement', async () => {
+  test('whatever the name, one statement stays one statement', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(plain, fc.string({ unit: 'binary' })),
@@ -131,7 +131,7 @@ describe('config files', () => {
     );
 
   test(
-    'say in JSON and in YAML what was written into them',
+    'mean the same in JSON and in YAML',
     async () => {
       await fc.assert(
         fc.asyncProperty(settings, fc.dictionary(name, settings), async (top, profiles) => {
@@ -161,7 +161,7 @@ describe('config files', () => {
   );
 
   test(
-    'of any content are read or refused, and no refusal repeats what stands in them',
+    'with any content are read or refused, and no error repeats the content',
     async () => {
       const broken = fc
         .tuple(settings, fc.string({ unit: 'binary', maxLength: 4 }), fc.nat(400), fc.nat(3))
@@ -204,7 +204,7 @@ describe('config files', () => {
     PROPERTY_MS,
   );
 
-  test('config files of any shape are read or refused', async () => {
+  test('of any shape are read or refused', async () => {
     const key = fc.oneof(
       fc.constantFrom(
         ...Object.keys(SETTINGS),

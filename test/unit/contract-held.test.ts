@@ -40,7 +40,7 @@ describe('docs/contract.md', () => {
     expect(promises.filter((id) => !held.has(id) && !(id in NOT_HELD))).toEqual([]);
   });
 
-  test('has every promise that a comment names, and the comment stands above a test', () => {
+  test('has every promise that a comment names, and each comment is above a test', () => {
     expect([...held].filter((id) => !promises.includes(id))).toEqual([]);
     expect(comments.flatMap(({ astray }) => astray)).toEqual([]);
     expect(Object.keys(NOT_HELD).filter((id) => held.has(id) || !promises.includes(id))).toEqual([]);
@@ -51,7 +51,7 @@ describe('docs/contract.md', () => {
     expect(page.match(/^\* (?!\*\*C\d+\.\d+\*\* )/gm) ?? []).toEqual([]);
   });
 
-  test('would be found without a test if it had a promise more', () => {
+  test('reports a promise without a test', () => {
     expect(promisesIn('* **C99.1** It flies.').filter((id) => !held.has(id))).toEqual(['C99.1']);
     expect(heldBy('// holds: C99.1\nconst x = 1;')).toEqual({ held: [], astray: ['C99.1'] });
     expect(heldBy("// holds: C99.1, C99.2\ntest('x', () => {});").held).toEqual(['C99.1', 'C99.2']);

@@ -151,7 +151,7 @@ describe('the pair of base URLs', () => {
       'https://b',
       'https://b',
     ],
-  ])('from %s', (_name, endpoints, service, on3, on4) => {
+  ])('is derived from %s', (_name, endpoints, service, on3, on4) => {
     expect(serversOf(endpoints, V3)).toEqual({ gsqlUrl: service, restUrl: on3 });
     expect(serversOf(endpoints, V4)).toEqual({ gsqlUrl: service, restUrl: on4 });
     expect(serversOf(endpoints)).toEqual({ gsqlUrl: service, restUrl: on3 === on4 ? on3 : undefined });
@@ -169,13 +169,13 @@ describe('the pair of base URLs', () => {
     expect(usage(() => serversOf({ gsqlPort: port }))).toMatchObject({ setting: 'gsqlPort' });
   });
 
-  test('an error names its setting and the problem in fields', () => {
+  test('an error has the setting and the problem in its fields', () => {
     const refused = usage(() => serversOf({ gsqlUrl: 'db:14240' }));
     expect(refused.setting).toBe('gsqlUrl');
     expect(refused.message).toBe(`The gsqlUrl ${refused.problem}.`);
   });
 
-  test('a connection tells of a wrong address when it is made', () => {
+  test('a connection with a wrong address throws when it is created', () => {
     usage(() => new GraphConnection({ host: 'db' }));
     usage(() => new GraphConnection({ restUrl: 'http://ada:pw@db' }));
     usage(() => new GraphConnection({ timeoutMs: 0 }));
@@ -191,7 +191,7 @@ test.each([
   expect(portOf(address)).toBe(port);
 });
 
-describe('loopback', () => {
+describe('a loopback address', () => {
   test.each([
     'http://localhost',
     'https://LOCALHOST:9000',
@@ -202,7 +202,7 @@ describe('loopback', () => {
     'http://0x7f.1',
     'http://[::1]:9000/x',
     'http://[::ffff:127.0.0.1]',
-  ])('%s is', (address) => {
+  ])('can be %s', (address) => {
     expect(isLoopback(address)).toBe(true);
   });
 
@@ -215,7 +215,7 @@ describe('loopback', () => {
     'http://[::2]',
     'http://[::ffff:128.0.0.1]',
     'http://0.0.0.0',
-  ])('%s is not', (address) => {
+  ])('cannot be %s', (address) => {
     expect(isLoopback(address)).toBe(false);
   });
 });

@@ -33,15 +33,15 @@ function refusalOf(call: () => unknown): GraphException {
   return expect.fail('was not refused');
 }
 
-describe('SHOW SECRET', () => {
+describe('the answer to SHOW SECRET', () => {
   const ENTRY = ['    - Secret: s00****001', '      - Alias: demo_alias', '      - GraphName: demo_graph'];
 
-  test('the documented form', () => {
+  test('is read in the documented form', () => {
     const secrets = parseSecretList(request, lines("Using graph 'demo_graph'", ...ENTRY, ...trailer(0)));
     expect(secrets).toEqual([{ alias: 'demo_alias', masked: 's00****001', graph: 'demo_graph' }]);
   });
 
-  test('tokens between the entries, Windows line ends, a missing graph and a missing alias', () => {
+  test('may contain tokens between the entries, Windows line ends, and lack a graph or an alias', () => {
     const token = '      - Token: t0000000000000000000000000000001 expire at: 2022-01-31 10:20:30';
     const body = [ENTRY[0], ENTRY[1], token, token, ENTRY[0], ...ENTRY, ''].join('\r\n');
     expect(parseSecretList(request, reply(body))).toEqual([
@@ -51,14 +51,14 @@ describe('SHOW SECRET', () => {
     ]);
   });
 
-  test('whole values are masked, and aliases may be words of refusals', () => {
+  test('has whole values masked, and aliases may be words of error messages', () => {
     const body = lines('- Secret: s0000000000000000000000000000001', '- Alias: permission denied, failed to');
     expect(parseSecretList(request, body)).toEqual([
       { alias: 'permission denied, failed to', masked: 's00****001' },
     ]);
   });
 
-  test('no secrets', () => {
+  test('may list no secret', () => {
     expect(
       parseSecretList(request, lines("Using graph 'demo'", 'There is no secret.', ...trailer(0))),
     ).toEqual([]);
@@ -80,19 +80,19 @@ describe('SHOW SECRET', () => {
     expect(refusalOf(() => parseSecretList(request, lines(...text))).code).toBe(code);
   });
 
-  test('the login in the cookie line is in no refusal', () => {
+  test('never shows the login in the cookie line in an error', () => {
     const refused = refusalOf(() => parseSecretList(request, lines('Failed to do it.', ...trailer(212))));
     expect(JSON.stringify(refused) + refused.message).not.toContain('Zm9v');
   });
 
-  test('401 is AUTH_FAILED without reading the text', () => {
+  test('with status 401 is AUTH_FAILED, whatever the text', () => {
     expect(refusalOf(() => parseSecretList(request, reply('', 401))).code).toBe('AUTH_FAILED');
     expect(refusalOf(() => parseSecretList(request, reply('<html>', 404))).code).toBe('BAD_RESPONSE');
   });
 });
 
-describe('CREATE SECRET', () => {
-  test('the value stands between the words and a blank', () => {
+describe('the answer to CREATE SECRET', () => {
+  test('has the value between these words and a blank', () => {
     const said = 'The secret: s0000000000000000000000000000001 has been created for user "demo_user".';
     expect(parseCreated(request, lines("Using graph 'g'", said, ...trailer(0))).reveal()).toBe(
       's0000000000000000000000000000001',
@@ -115,8 +115,8 @@ describe('CREATE SECRET', () => {
   });
 });
 
-describe('DROP SECRET', () => {
-  test('done, refused, unclear', () => {
+describe('the answer to DROP SECRET', () => {
+  test('is success, refusal or unclear', () => {
     expect(parseDropped(request, lines('Successfully dropped secrets: [a].', ...trailer(0)))).toBeUndefined();
     expect(parseDropped(request, lines('Failed to drop secrets: [a].', ...trailer(0)))?.code).toBe(
       'SERVER_ERROR',
@@ -125,8 +125,8 @@ describe('DROP SECRET', () => {
   });
 });
 
-describe('statements', () => {
-  test('out', () => {
+describe('a statement', () => {
+  test('contains the names unchanged', () => {
     expect(createSecretStatement('')).toBe('CREATE SECRET');
     expect(createSecretStatement('ci')).toBe('CREATE SECRET ci');
     expect(dropSecretStatement('my-alias.1')).toBe('DROP SECRET my-alias.1');
@@ -148,11 +148,11 @@ describe('statements', () => {
     'a#b',
     'a\\b',
     'a\u2028b',
-  ])('the alias %j is refused', (alias) => {
+  ])('is not built for the alias %j', (alias) => {
     expect(refusalOf(() => dropSecretStatement(alias)).code).toBe('USAGE');
   });
 
-  test.each(['', 'a b', '1a', 'a;b', "a'", 'a\n', 'a-b'])('the graph %j is refused', (graph) => {
+  test.each(['', 'a b', '1a', 'a;b', "a'", 'a\n', 'a-b'])('is not built for the graph %j', (graph) => {
     expect(refusalOf(() => useGraph(graph)).code).toBe('USAGE');
   });
 });
@@ -160,7 +160,7 @@ describe('statements', () => {
 describe('an answer that is cut off', () => {
   const LIST = "Using graph 'g'\n    - Secret: s00****001\n      - Alias: first\n      - GraphName: g\n";
 
-  test('is no list, wherever a line is cut', () => {
+  test('is not read as a list, wherever a line is cut off', () => {
     for (let length = 1; length < LIST.length - 1; length++) {
       const cut = LIST.slice(0, length);
       if (cut.endsWith('\n')) continue;
@@ -169,7 +169,7 @@ describe('an answer that is cut off', () => {
     expect(parseSecretList(request, reply(`${LIST}__GSQL__COOK`))).toHaveLength(1);
   });
 
-  test('holds no secret value', () => {
+  test('contains no secret value', () => {
     expect(refusalOf(() => parseCreated(request, reply('The secret: s00000')))).toMatchObject({
       code: 'BAD_RESPONSE',
       ambiguous: true,

@@ -5,8 +5,8 @@ import type { TransportRequest } from '../../src/core/http/transport.js';
 const via = (url: string, noProxy = '', http = 'http://proxy:3128', https = 'http://proxy:3129') =>
   proxyFor(new URL(url), { http, https, noProxy })?.port;
 
-describe('which requests go through a proxy', () => {
-  test('the proxy variable is chosen by the scheme of the address', () => {
+describe('a request', () => {
+  test('uses the proxy variable of its address’s scheme', () => {
     expect(via('http://db.example')).toBe('3128');
     expect(via('https://db.example')).toBe('3129');
     expect(via('https://db.example', '', 'http://proxy:3128', '')).toBeUndefined();
@@ -22,7 +22,7 @@ describe('which requests go through a proxy', () => {
     'http://0x7f.1',
     'http://[::1]:9000',
     'http://[::ffff:127.0.0.1]',
-  ])('%s never does', (url) => {
+  ])('to %s never uses a proxy', (url) => {
     expect(via(url)).toBeUndefined();
   });
 
@@ -48,7 +48,7 @@ describe('which requests go through a proxy', () => {
     ['fd00::/8', 'http://[fd00::7]'],
     ['[fd00::]/8', 'http://[fd00::7]'],
     ['0.0.0.0/0', 'http://10.9.9.7'],
-  ])('NO_PROXY=%s exempts %s', (noProxy, url) => {
+  ])('with NO_PROXY=%s uses no proxy for %s', (noProxy, url) => {
     expect(via(url, noProxy)).toBeUndefined();
   });
 
@@ -67,13 +67,13 @@ describe('which requests go through a proxy', () => {
     ['10.9.9.0/', 'http://10.9.9.7'],
     ['db.example/24', 'http://db.example'],
     ['::/0', 'http://10.9.9.7'],
-  ])('NO_PROXY=%j does not exempt %s', (noProxy, url) => {
+  ])('with NO_PROXY=%j uses the proxy for %s', (noProxy, url) => {
     expect(via(url, noProxy)).toBe('3128');
   });
 });
 
 describe('the proxy variables', () => {
-  test('capitals come first, and an empty one counts as not set', () => {
+  test('are read in upper case first, and an empty one counts as not set', () => {
     expect(
       readProxyVariables({ HTTP_PROXY: 'a', http_proxy: 'b', HTTPS_PROXY: '', https_proxy: 'c' }),
     ).toEqual({
@@ -83,14 +83,14 @@ describe('the proxy variables', () => {
     });
   });
 
-  test('HTTP_PROXY is no setting under CGI, where anybody can send it as a header', () => {
+  test('HTTP_PROXY is ignored under CGI, where a client can set it by a header', () => {
     const env = { HTTP_PROXY: 'http://evil', HTTPS_PROXY: 'http://b', REQUEST_METHOD: 'GET' };
     expect(readProxyVariables(env)).toMatchObject({ http: undefined, https: 'http://b' });
     expect(readProxyVariables({ ...env, http_proxy: 'http://c' }).http).toBe('http://c');
   });
 });
 
-test('the certificate of a proxy is checked, also with `insecure`, which is about the server', async () => {
+test('the certificate of a proxy is checked, even with `insecure`, which applies to the server only', async () => {
   const route = routeThrough({ http: 'https://proxy.example.com', https: undefined, noProxy: undefined });
   const call = { url: new URL('http://graph.example.com/echo'), headers: {}, tls: { insecure: true } };
   const options = await route(call as unknown as TransportRequest, {}, new AbortController().signal);

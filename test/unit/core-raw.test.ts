@@ -16,7 +16,7 @@ function refused(server: 'rest' | 'service', method: string, path: string, heade
   }
 }
 
-describe('a raw call stays where it belongs', () => {
+describe('a raw call stays within its base URL', () => {
   test.each([
     'https://evil.example/x',
     '//evil.example/x',
@@ -41,7 +41,7 @@ describe('a raw call stays where it belongs', () => {
     ['/a?b=https://evil.example/', '/a?b=https://evil.example/'],
     ['/a#fragment', '/a'],
     ['/a@evil.example', '/a@evil.example'],
-  ])('%s is asked as %s', (path, expected) => {
+  ])('%s is sent as %s', (path, expected) => {
     expect(checkRawCall('rest', REST, 'get', path, {})).toMatchObject({
       method: 'GET',
       path: expected,
@@ -89,7 +89,7 @@ describe('calls that are never sent (C10.2)', () => {
     expect(refused('service', 'delete', path)).toBe(true);
   });
 
-  test('what only looks a little like it is sent', () => {
+  test('similar paths are sent', () => {
     expect(refused('service', 'DELETE', '/gsql/v1/tokens')).toBe(false);
     expect(refused('service', 'POST', '/gsql/v1/tokens')).toBe(false);
     expect(refused('rest', 'DELETE', '/graph/demo/vertices/Person?filter=clear')).toBe(false);
@@ -111,7 +111,7 @@ describe('headers', () => {
     expect(refused('rest', 'GET', '/x', headers)).toBe(true);
   });
 
-  test('others go along', () => {
+  test('other headers are sent', () => {
     const { headers } = checkRawCall('rest', REST, 'GET', '/x', { headers: { 'GSQL-TIMEOUT': '1000' } });
     expect(headers).toEqual({ 'gsql-timeout': '1000' });
   });

@@ -17,7 +17,7 @@ describe('text of a server that is shown', () => {
     );
   });
 
-  test('leaves no rest of a terminal escape', () => {
+  test('contains no part of a terminal escape', () => {
     expect(
       redactServerText(
         `a${ESC}[1;31mb${ESC}[0mc${ESC}]8;;http://x${ESC}\\d${ESC}]0;t${String.fromCharCode(7)}e`,
@@ -25,7 +25,7 @@ describe('text of a server that is shown', () => {
     ).toBe('abcde');
   });
 
-  test('hides credentials as they are, encoded, and by their look', () => {
+  test('contains no credential, whether plain, encoded, or recognized by its form', () => {
     const password = new Sensitive('p@ss "word"');
     expect(redactServerText('got p@ss "word" and p%40ss%20%22word%22 and p@ss \\"word\\"', [password])).toBe(
       'got [redacted] and [redacted] and [redacted]',
@@ -36,12 +36,12 @@ describe('text of a server that is shown', () => {
     expect(redactServerText(`secret ${'a1'.repeat(16)}.`)).toBe('secret [redacted].');
   });
 
-  test('a credential is hidden before the text is cut', () => {
+  test('is cut only after credentials are removed', () => {
     const secret = new Sensitive('z'.repeat(40));
     expect(redactServerText(`${'x '.repeat(240)}${'z'.repeat(40)} end`, [secret])).not.toContain('zzz');
   });
 
-  test('is quick on large texts', () => {
+  test('is processed fast, even if it is large', () => {
     const started = performance.now();
     for (const piece of [`${ESC}]`, `${ESC}[`, 'eyJ', 'a1', ' ']) redactServerText(piece.repeat(500_000));
     expect(performance.now() - started).toBeLessThan(2000);
@@ -115,7 +115,7 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
   };
   const VALUES = ['s3cret0000000000000000000000wxyz', 'p<é"& s/w+o=rd', 'correct-horse', 'Tr0ub4dor&3'];
 
-  test.each(Object.keys({ ...FORMS, ...SPLIT }))('%s', (form) => {
+  test.each(Object.keys({ ...FORMS, ...SPLIT }))('in the form %s', (form) => {
     for (const value of VALUES) {
       const written = defined(FORMS[form] ?? SPLIT[form])(value);
       const shown = withoutCredentials(`before ${written} after`, [new Sensitive(value)]);
@@ -123,7 +123,7 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
     }
   });
 
-  test('whatever the value, and wherever it stands', () => {
+  test('any value is hidden, in any position', () => {
     fc.assert(
       fc.property(
         fc.string({ minLength: 8, unit: 'grapheme' }),
@@ -138,16 +138,16 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
     );
   });
 
-  test('a value of nothing but blanks ends no search', () => {
+  test('a value of blanks only does not make the search endless', () => {
     expect(withoutCredentials('a         b\n', [new Sensitive(' '.repeat(9))])).toBe('a[redacted]b\n');
   });
 
-  test('what only looks a little like it stays', () => {
+  test('a text that is only similar is not removed', () => {
     const text = 'Graph demo not found, 100% of &amp; and \\ words; base64 aGVsbG8gd29ybGQ= stays';
     expect(withoutCredentials(text, [new Sensitive('correct-horse')])).toBe(text);
   });
 
-  test('is quick on large texts', () => {
+  test('a large text is processed fast', () => {
     const started = performance.now();
     for (const piece of ['%41', '&#65;', '\\u0041', 'aGVs', '%2525'])
       withoutCredentials(piece.repeat(100_000), [new Sensitive('A'.repeat(8)), new Sensitive('hel')]);

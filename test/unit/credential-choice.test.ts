@@ -22,13 +22,13 @@ test.each([
   }
 });
 
-test('a higher level is taken, whichever kind is there', async () => {
+test('the level of highest priority is used, whichever kind it has', async () => {
   const sources = [source('secret', 'flag'), source('password', 'variable')];
   expect((await resolveCredential(sources, 'login', 'ada')).label).toBe('flag secret');
 });
 
 test.each(['password', 'secret', 'token', 'key'])(
-  'what a program calls its %s is hidden, however short',
+  'the value after %s in a program’s output is hidden, however short',
   (name) => {
     expect(redact(`${name}=abc`)).toBe(`${name}=[redacted]`);
     expect(redact(`"${name.toUpperCase()}": abc`)).toBe(`"${name.toUpperCase()}": [redacted]`);

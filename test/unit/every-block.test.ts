@@ -21,7 +21,7 @@ test('every code block of the pages is run by a test, or has a reason why it is 
   expect(new Set(found).size).toBe(found.length);
 });
 
-test('no fence of the pages escapes the search for blocks', () => {
+test('the search for blocks finds every code fence in the pages', () => {
   for (const page of PAGES) {
     const fences = fs.readFileSync(page, 'utf8').match(/^ *(```|~~~)/gm) ?? [];
     expect([page, fences.length]).toEqual([page, 2 * blocksOf(nameOfPage(page)).length]);
@@ -36,7 +36,7 @@ test.each(Object.entries(RUN_BY))('%s reads the pages whose blocks it runs', (fi
   for (const name of names) expect(sources).toContain(`'${nameOfPage(name.split(' / ')[0] as string)}'`);
 });
 
-test('the npm scripts that the pages name are there', () => {
+test('the npm scripts that the pages name exist', () => {
   const { scripts } = JSON.parse(fs.readFileSync('package.json', 'utf8'));
   const names = PAGES.flatMap((page) =>
     blocksOf(nameOfPage(page)).flatMap(({ text }) =>
@@ -47,7 +47,7 @@ test('the npm scripts that the pages name are there', () => {
   for (const name of names) expect(scripts).toHaveProperty([name]);
 });
 
-test('every page in docs/ is in the index, and every link of the index leads to a page', () => {
+test('every page in docs/ is in the index, and every link of the index has a target', () => {
   const index = fs.readFileSync('docs/README.md', 'utf8');
   const links = [...index.matchAll(/\]\(([^)]+)\)/g)].map(([, link]) => link as string);
   for (const link of links) expect(fs.existsSync(`docs/${link}`), link).toBe(true);
@@ -55,7 +55,7 @@ test('every page in docs/ is in the index, and every link of the index leads to 
   expect(pages.filter((page) => !links.includes(page.slice('docs/'.length)))).toEqual([]);
 });
 
-test('the promises of docs/contract.md have numbers of their own, in order', () => {
+test('the promises of docs/contract.md have unique numbers in order', () => {
   const text = fs.readFileSync('docs/contract.md', 'utf8');
   const numbers = [...text.matchAll(/\*\*C(\d+)\.(\d+)\*\*/g)].map(([, section, number]) => [
     Number(section),

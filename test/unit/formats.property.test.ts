@@ -52,7 +52,7 @@ describe.each(SHELLS)('$program $args', (shell) => {
   if (!there) console.log(`evaluating env output with ${shell.program} is skipped: it is not installed`);
 
   test.skipIf(!there)(
-    'gets back every value that was written as an assignment',
+    'reads back every value that was written as an assignment',
     () => {
       // PowerShell requires this ending, and reads a file as UTF-8 only if it starts with a byte order mark.
       const file = path.join(temporaryHome(), 'script.ps1');

@@ -14,11 +14,11 @@ test.each([
   ["{\n'a': 1}", 2],
   ['{"a": 1}\n// why', 2],
   ['', 1],
-])('%j: line %i', (text, line) => {
+])('%j has its error in line %i', (text, line) => {
   expect(jsonErrorLine(text)).toBe(line);
 });
 
-test('the line is the one that Node names, where it names any', () => {
+test('the line is the one in Node’s message, if there is one', () => {
   let compared = 0;
   const mangled = fc
     .tuple(

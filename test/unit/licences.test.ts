@@ -29,7 +29,7 @@ function look(packages: Record<string, Locked>, licences: Record<string, unknown
 
 const fine: Locked = { version: '1.0.0', integrity: SUM, license: 'MIT' };
 
-test('this project is in order', () => {
+test('this project has no licence problem', () => {
   const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/licences.mjs'], {
     encoding: 'utf8',
   });
@@ -47,25 +47,25 @@ test.each<[string, unknown]>([
   ['SEE LICENSE IN file', { license: 'SEE LICENSE IN file' }],
   ['unknown', {}],
   ['BUSL-1.1', { licenses: [{ type: 'BUSL-1.1' }] }],
-])('%s is not, whatever the lockfile says', (licence, fields) => {
+])('%s is not allowed, whatever the lockfile says', (licence, fields) => {
   const { status, told } = look({ 'node_modules/a': fine }, { a: fields });
   expect(status).toBe(1);
   expect(told).toContain(`a 1.0.0 has the licence ${licence}, which is not one of those allowed`);
 });
 
-test('what only developers install may have any licence', () => {
+test('a package that only developers install may have any licence', () => {
   const packages = { 'node_modules/a': { ...fine, dev: true, license: 'GPL-3.0-only' } };
   expect(look(packages)).toMatchObject({ status: 0 });
 });
 
-test('a package without a checksum, or with an old one, is found', () => {
+test('a package without a checksum, or with an old one, is reported', () => {
   for (const integrity of [undefined, 'sha1-AAAA']) {
     const { status, told } = look({ 'node_modules/a': { ...fine, integrity } }, { a: { license: 'MIT' } });
     expect({ status, told }).toEqual({ status: 1, told: expect.stringContaining('a 1.0.0 has no checksum') });
   }
 });
 
-test('a script that runs at installation is found, in a tool too, and one of our own', () => {
+test('a script that runs at installation is reported, also of a tool and of graphcred itself', () => {
   const scripted = { ...fine, hasInstallScript: true };
   const { status, told } = look(
     {

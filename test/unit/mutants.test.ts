@@ -45,7 +45,7 @@ describe('the list of defects that the tests must notice', () => {
     expect(draw(2)).not.toEqual(draw(1));
   });
 
-  test('a text that stands there twice, a file and a test that are gone, and an id used twice are errors', () => {
+  test('a text that occurs twice, a missing file or test, and a duplicate id are errors', () => {
     const entry = {
       id: 'x',
       file: 'src/store/none.ts',

@@ -94,7 +94,7 @@ function damaged(
 
 describe('a record', () => {
   test(
-    'says what was written, whatever that was',
+    'contains what was written, whatever that was',
     async () => {
       await fc.assert(
         fc.asyncProperty(record, text, async (one, value) => {
@@ -120,7 +120,7 @@ describe('a record', () => {
   );
 
   test(
-    'that was damaged is absent, or still gives the very value; never another, never a crash',
+    'that was damaged counts as missing, or still gives the same value, and never causes a crash',
     async () => {
       await fc.assert(
         fc.asyncProperty(
@@ -148,7 +148,7 @@ describe('a record', () => {
   );
 
   test(
-    'whose fields hold anything at all never stops a command',
+    'with any content in its fields never stops a command',
     async () => {
       const token: StoreRecord = {
         v: 1,
@@ -196,7 +196,7 @@ describe('a record', () => {
   );
 
   test(
-    'of a newer version is absent, is told of, and stays as it is',
+    'of a newer version counts as missing, causes a warning, and is not changed',
     async () => {
       await fc.assert(
         fc.asyncProperty(
@@ -227,7 +227,7 @@ describe('the small files', () => {
   const URL = 'http://127.0.0.1:14240';
 
   test(
-    'about servers: damaged ones say nothing, or something that can be used',
+    'about servers give no value or a usable one if they are damaged',
     async () => {
       const version = fc.oneof(fc.constantFrom('3.10.1', '4.1.2', '3', '4'), text);
       const unit = fc.constantFrom('s', 'ms');
@@ -250,7 +250,7 @@ describe('the small files', () => {
   );
 
   test(
-    'of a rotation: a damaged one says nothing, or the step that was written',
+    'of a rotation give no step or the written one if they are damaged',
     async () => {
       await fc.assert(
         fc.property(text, text, fc.array(damage, { maxLength: 2 }), (key, step, harm) => {
@@ -269,7 +269,7 @@ describe('the small files', () => {
   );
 
   test(
-    'of a refusal: what was written, and a damaged one says nothing or is a refusal',
+    'of a refusal give no refusal or a valid one if they are damaged',
     async () => {
       fs.mkdirSync(stateDir, { recursive: true, mode: 0o700 });
       const file = path.join(stateDir, 'token-x.refused');

@@ -47,7 +47,7 @@ describe('GSQL texts', () => {
     code: fc.boolean(),
   });
 
-  test('a list is read whole, whatever its layout, and every value is masked', async () => {
+  test('a list is read completely, whatever its layout, and every value is masked', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(entry, { maxLength: 6 }),
@@ -102,7 +102,7 @@ describe('GSQL texts', () => {
     .tuple(list, fc.array(line, { maxLength: 8 }), fc.constantFrom('__GSQL__RETURN__CODE__,0', ''))
     .map(([secrets, lines, end]) => [...secrets, ...lines, end].join('\n'));
 
-  test('GSQL texts of any content are understood or refused, and no list shows a whole value', async () => {
+  test('with any content is parsed or refused, and no list shows a whole value', async () => {
     let shown = 0;
     await fc.assert(
       fc.asyncProperty(text, fc.constantFrom(200, 200, 400, 401, 403, 404, 500), async (body, status) => {
@@ -251,7 +251,7 @@ describe('answers to calls', () => {
     PROPERTY_MS,
   );
 
-  test('to the question for the version are a version or a refusal', async () => {
+  test('to the request for the version give a version or an error', async () => {
     const said = fc.oneof(
       body,
       fc.stringMatching(/^GSQL version: v?[0-9]{0,4}\.[0-9]{0,4}(\.[0-9]{0,6})?$/),

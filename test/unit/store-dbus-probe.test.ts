@@ -11,7 +11,7 @@ import type { GraphException } from '../../src/core/errors.js';
 import { askKeychain, busPaths, probeKeychain } from '../../src/store/keychain/secret-service.js';
 import { defined } from '../helpers/defined.js';
 
-describe('where the session bus is', () => {
+describe('the session bus', () => {
   it.each([
     [{}, []],
     [{ DBUS_SESSION_BUS_ADDRESS: '' }, []],
@@ -27,7 +27,7 @@ describe('where the session bus is', () => {
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=%zz' }, []],
     [{ DBUS_SESSION_BUS_ADDRESS: ';;unix:' }, []],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=;unix:path=/a' }, ['/a']],
-  ])('%j means %j', (env, expected) => {
+  ])('is found with %j at %j', (env, expected) => {
     expect(busPaths(env)).toEqual(expected);
   });
 });
@@ -236,7 +236,7 @@ describe('the probe', () => {
     expect(await probeKeychain({ env: at(socket) })).toBe(expected);
   });
 
-  it('asks again when told that there is no default keyring, once', async () => {
+  it('asks once more if the answer is that there is no default keyring', async () => {
     const socket = path.join(dir, 'bus');
     const mistaken: Script = { ...normal(UNLOCKED), alias: (call) => alias(call === 1 ? '/' : COLLECTION) };
     const seen = await fakeBus(socket, mistaken);
@@ -258,7 +258,7 @@ describe('the probe', () => {
     await expect.poll(open).toBe(0);
   });
 
-  it('is not taken in by talk that answers nothing', async () => {
+  it('ignores messages that are not answers', async () => {
     const socket = path.join(dir, 'bus');
     const chatter = encode(undefined, { sig: 's', body: ':1.7' }, false);
     await listen(socket, (client) => {
@@ -270,7 +270,7 @@ describe('the probe', () => {
     await expect.poll(open).toBe(0);
   });
 
-  it('looks at an answer that has come before it finds the time over', async () => {
+  it('reads an answer that has arrived before it applies the time limit', async () => {
     const socket = path.join(dir, 'bus');
     // This imitates a machine that is so busy that the process does not run when the bus, which is in the same process here, has answered.
     const stand = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
@@ -282,7 +282,7 @@ describe('the probe', () => {
     expect(await probeKeychain({ env: at(socket), limitMs: 400 })).toBe('unlocked');
   });
 
-  it('tries the addresses in their order, and takes the first that is alive', async () => {
+  it('tries the addresses in order, and uses the first that works', async () => {
     const socket = path.join(dir, 'a bus; with % in its näme');
     await fakeBus(socket, normal(LOCKED));
     const name = [...Buffer.from(socket)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
@@ -290,7 +290,7 @@ describe('the probe', () => {
     expect(await probeKeychain({ env: { DBUS_SESSION_BUS_ADDRESS: addresses } })).toBe('locked');
   });
 
-  it('finds the bus in the runtime folder when no address is given', async () => {
+  it('finds the bus in the runtime folder if no address is set', async () => {
     await fakeBus(path.join(dir, 'bus'), normal(UNLOCKED));
     expect(await probeKeychain({ env: { XDG_RUNTIME_DIR: dir } })).toBe('unlocked');
   });
@@ -302,14 +302,14 @@ describe('the probe', () => {
     expect(await probeKeychain({ env })).toBe('unlocked');
   });
 
-  it('says that there is no bus when nothing listens', async () => {
+  it('reports that there is no bus if nothing listens', async () => {
     expect(await probeKeychain({ env: {} })).toBe('no-bus');
     expect(await probeKeychain({ env: at(path.join(dir, 'missing')) })).toBe('no-bus');
     fs.writeFileSync(path.join(dir, 'plain'), '');
     expect(await probeKeychain({ env: at(path.join(dir, 'plain')) })).toBe('no-bus');
   });
 
-  it('takes a path of digits for a path, not for a port', async () => {
+  it('reads a path of digits as a path and not as a port', async () => {
     let connections = 0;
     const server = net.createServer((client) => {
       connections++;
@@ -323,13 +323,13 @@ describe('the probe', () => {
     expect(connections).toBe(0);
   });
 
-  it('does not keep a greeting without an end', async () => {
+  it('limits the size of a greeting that never ends', async () => {
     const socket = path.join(dir, 'bus');
     await listen(socket, (client) => client.write(Buffer.alloc(1 << 20, 'x')));
     expect(await probeKeychain({ env: at(socket), limitMs: 60_000 })).toBe('no-bus');
   });
 
-  it('comes to an end whatever the other side sends', async () => {
+  it('ends, whatever the bus sends', async () => {
     const socket = path.join(dir, 'bus');
     let garbage = Buffer.alloc(0);
     await listen(socket, (client) => {
@@ -378,7 +378,7 @@ describe('a value over the bus', () => {
   it.each<[string, Manner]>([
     ['at once', {}],
     ['byte by byte', { slowly: true }],
-  ])('comes with the state, answered %s', async (_how, manner) => {
+  ])('arrives with the state, answered %s', async (_how, manner) => {
     const { answer, seen } = await ask(whole, manner);
     expect(answer).toEqual({ state: 'unlocked', value });
     expect(seen.text).toContain(wanted.account);
@@ -386,7 +386,7 @@ describe('a value over the bus', () => {
     await expect.poll(open).toBe(0);
   });
 
-  it('does not come from a keychain that is locked', async () => {
+  it('is not read from a locked keychain', async () => {
     expect((await ask({ ...whole, locked: LOCKED })).answer).toEqual({ state: 'locked' });
   });
 
@@ -400,26 +400,29 @@ describe('a value over the bus', () => {
       { secret: { parts: ['/session/1', Buffer.from('iv'), Buffer.from('x'), 'text/plain'] } },
     ],
     ['searching fails', { found: { error: 'org.freedesktop.DBus.Error.Failed' } }],
-  ])('is left to the native module when %s', async (_what, part) => {
+  ])('is read by the native module if %s', async (_what, part) => {
     expect((await ask({ ...whole, ...part })).answer).toEqual({ state: 'unlocked' });
   });
 
   it.each<[string, Partial<Script>]>([
     ['from the beginning', { found: { parts: [...paths(), ...paths(ITEM)] } }],
     ['by the time it is read', { secret: { error: 'org.freedesktop.Secret.Error.IsLocked' } }],
-  ])('does not come from an item that is locked %s, whatever the default keyring is', async (_when, part) => {
+  ])('is not read from an item that is locked %s, whatever the default keyring is', async (_when, part) => {
     expect((await ask({ ...whole, ...part })).answer).toEqual({ state: 'locked' });
   });
 
-  it.each(['session', 'found', 'secret'] as const)('is not waited for when no %s comes', async (part) => {
-    const { [part]: _, ...rest } = whole;
-    await fakeBus(path.join(dir, 'bus'), rest);
-    const answer = await askKeychain({ env: at(path.join(dir, 'bus')), limitMs: 150 }, wanted);
-    // If the session never opens, the search is useless, and the state is still known at once.
-    expect(answer).toEqual({ state: part === 'session' ? 'unlocked' : 'silent' });
-  });
+  it.each(['session', 'found', 'secret'] as const)(
+    'is not waited for if %s is not answered',
+    async (part) => {
+      const { [part]: _, ...rest } = whole;
+      await fakeBus(path.join(dir, 'bus'), rest);
+      const answer = await askKeychain({ env: at(path.join(dir, 'bus')), limitMs: 150 }, wanted);
+      // If the session never opens, the search is useless, and the state is still known at once.
+      expect(answer).toEqual({ state: part === 'session' ? 'unlocked' : 'silent' });
+    },
+  );
 
-  it('never keeps a call from ending, whatever the service says of it', async () => {
+  it('never keeps a call from ending, whatever the service answers', async () => {
     let parts: Part[] = [];
     const bus: Script = { ...normal(UNLOCKED), session, found };
     await fakeBus(path.join(dir, 'bus'), {
@@ -467,7 +470,7 @@ describe('a locked keychain that a command needs', () => {
     return { code, warnings, helper: fs.existsSync(seen) ? fs.readFileSync(seen, 'utf8') : undefined };
   };
 
-  it('is unlocked by the desktop, and the helper that asks for it gets no credential', async () => {
+  it('is unlocked by the desktop, and the helper process for that gets no credential', async () => {
     const { code, warnings, helper } = await opened({});
     expect(code).toBe('STORE_UNAVAILABLE');
     expect(warnings.join()).toContain("answer the desktop's prompt");
@@ -479,7 +482,7 @@ describe('a locked keychain that a command needs', () => {
     ['in a CI job', { CI: 'true' }, TERMINAL],
     ['without a display', { DISPLAY: '' }, TERMINAL],
     ['without a terminal', {}, { isTTY: false }],
-  ])('is STORE_LOCKED %s, and nobody is asked', async (_where, env, terminal) => {
+  ])('is STORE_LOCKED %s, and nothing is asked', async (_where, env, terminal) => {
     const { code, warnings, helper } = await opened(env, terminal);
     expect({ code, warnings, helper }).toEqual({ code: 'STORE_LOCKED', warnings: [], helper: undefined });
   });

@@ -75,18 +75,18 @@ const NO_KEYCHAIN: StoreOptions['keychain'] = {
   notify: () => {},
 };
 
-it.each(['', 'two\nlines', 'nul\0'])('the keychain is not asked to keep %j', async (text) => {
+it.each(['', 'two\nlines', 'nul\0'])('the keychain stores no %j', async (text) => {
   const store = keychainStore({ stateDir, configDir, keychain: NO_KEYCHAIN, warn: () => {} });
   await expect(store.write(RECORD, new Sensitive(text))).rejects.toThrow('cannot keep an empty value');
 });
 
-it('a message of the session bus that claims to be larger than any is none', () => {
+it('a message of the session bus with an impossible size is not accepted', () => {
   const head = Buffer.from([0x6c, 2, 0, 1, 0, 0, 0x20, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
   expect(() => endOfMessage(head)).toThrow('not a D-Bus message');
 });
 
 describe('the file store', () => {
-  it('takes a value that it replaces out of the keychain, and says so when it cannot', async () => {
+  it('removes a replaced value from the keychain, and warns if it cannot', async () => {
     stageEntry(stateDir, { record: { ...RECORD, store: 'keychain' } }).commit();
     await open({ keychain: NO_KEYCHAIN }).write(RECORD, VALUE);
     expect(warnings).toEqual([
@@ -106,14 +106,14 @@ describe('the file store', () => {
         (record.sealed = Buffer.from(String(record.sealed), 'base64').fill(1, 28).toString('base64')),
     ],
     ['half a value', (record) => (record.sealed = 'AAAA')],
-  ])('does not give the value to a record that was given %s', async (_what, change) => {
+  ])('does not return the value for a record that was changed to have %s', async (_what, change) => {
     await open().write(RECORD, VALUE);
     changeRecord(change);
     expect(await readBack()).toBeUndefined();
     expect(warnings).toEqual([expect.stringContaining('cannot be decrypted')]);
   });
 
-  it('does not mind the order in which a record is written down', async () => {
+  it('does not depend on the order of a record’s fields', async () => {
     await open().write(RECORD, VALUE);
     changeRecord((record) => {
       const { kind, info } = record;
@@ -123,7 +123,7 @@ describe('the file store', () => {
     expect(await readBack()).toBe('the value');
   });
 
-  it('encrypts anew each time', async () => {
+  it('encrypts a value differently each time', async () => {
     const sealed = new Set<unknown>();
     for (let i = 0; i < 3; i++) {
       await open().write(RECORD, VALUE);
@@ -132,7 +132,7 @@ describe('the file store', () => {
     expect(sealed.size).toBe(3);
   });
 
-  it('reads the value that belongs to the record it is shown, also one from a list', async () => {
+  it('reads the value of the given record, also of one from a list', async () => {
     const store = open();
     await store.write(RECORD, VALUE);
     const found = defined(await store.find('demo'));
@@ -143,13 +143,13 @@ describe('the file store', () => {
     expect((await store.read(defined((await store.list())[0])))?.reveal()).toBe('a newer value');
   });
 
-  it('shows nothing of the value on a record', async () => {
+  it('does not add the value to a record', async () => {
     await open().write(RECORD, VALUE);
     expect(await open().find('demo')).toEqual(RECORD);
     expect(await open().list()).toEqual([RECORD]);
   });
 
-  it('leaves the old entry in place when the disk is full', async () => {
+  it('keeps the old entry if the disk is full', async () => {
     await open().write(RECORD, VALUE);
     vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
@@ -165,7 +165,7 @@ describe('the file store', () => {
     expect(await readBack()).toBe('the value');
   });
 
-  it('writes the record once more when its temporary file was cleared away by another machine', async () => {
+  it('writes the record again if another machine removed its temporary file', async () => {
     const rename = fs.renameSync;
     vi.spyOn(fs, 'renameSync').mockImplementationOnce((from, to) => {
       fs.rmSync(from);
@@ -177,29 +177,26 @@ describe('the file store', () => {
   });
 
   // holds: C5.9
-  it('closes a folder that others could look into', async () => {
+  it('makes its folder private if others could read it', async () => {
     fs.mkdirSync(stateDir, { mode: 0o755 });
     fs.chmodSync(stateDir, 0o755);
     await open().write(RECORD, VALUE);
     expect(fs.statSync(stateDir).mode & 0o777).toBe(0o700);
   });
 
-  it.skipIf(process.getuid?.() !== 0)(
-    'believes no record and no folder of another user (as root)',
-    async () => {
-      await open().write(RECORD, VALUE);
-      fs.chownSync(recordFile(), 1234, 1234);
-      expect(await readBack()).toBeUndefined();
-      expect(warnings).toEqual([expect.stringContaining('it belongs to another user')]);
-      fs.chownSync(stateDir, 1234, 1234);
-      await expect(open().write(RECORD, VALUE)).rejects.toMatchObject({
-        code: 'STORE_UNAVAILABLE',
-        message: `${stateDir} belongs to another user`,
-      });
-    },
-  );
+  it.skipIf(process.getuid?.() !== 0)('ignores records and folders of another user (as root)', async () => {
+    await open().write(RECORD, VALUE);
+    fs.chownSync(recordFile(), 1234, 1234);
+    expect(await readBack()).toBeUndefined();
+    expect(warnings).toEqual([expect.stringContaining('it belongs to another user')]);
+    fs.chownSync(stateDir, 1234, 1234);
+    await expect(open().write(RECORD, VALUE)).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: `${stateDir} belongs to another user`,
+    });
+  });
 
-  it('does not hang on a FIFO in the place of a record', async () => {
+  it('does not block on a FIFO instead of a record', async () => {
     await open().write(RECORD, VALUE);
     const file = recordFile();
     fs.rmSync(file);
@@ -211,7 +208,7 @@ describe('the file store', () => {
 
 describe('the key of the file store', () => {
   // holds: C5.10
-  it('is generated once, for this user alone, and not without need', async () => {
+  it('is generated once, for this user alone, and only when it is needed', async () => {
     expect(await open().find('demo')).toBeUndefined();
     expect(fs.existsSync(configDir)).toBe(false);
     await open().write(RECORD, VALUE);
@@ -224,7 +221,7 @@ describe('the key of the file store', () => {
     expect(await readBack()).toBe('the value');
   });
 
-  it('is agreed upon by twenty processes that need one at once', async () => {
+  it('is the same for twenty processes that generate one at once', async () => {
     const driver = await buildDriver('test/helpers/store-driver.ts');
     try {
       const ends = await Promise.all(
@@ -266,7 +263,7 @@ describe('the key of the file store', () => {
   });
 
   // holds: C5.10
-  it('is taken as given, before a file and before the generated one', async () => {
+  it('is taken from the variable first, then from the named file, then from the generated one', async () => {
     const storeKeyFile = path.join(home, 'key');
     fs.writeFileSync(storeKeyFile, `${KEY}\n`, { mode: 0o600 });
     await open({ storeKey: new Sensitive(KEY), storeKeyFile: '/missing' }).write(RECORD, VALUE);
@@ -277,7 +274,7 @@ describe('the key of the file store', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('decides: with another key the entry counts as absent', async () => {
+  it('must be the same: with another key the entry counts as missing', async () => {
     await open({ storeKey: new Sensitive(KEY) }).write(RECORD, VALUE);
     const other = new Sensitive(Buffer.alloc(32, 8).toString('base64'));
     expect(await readBack({ storeKey: other })).toBeUndefined();
@@ -293,7 +290,7 @@ describe('the key of the file store', () => {
     ['empty', ' '],
     ['hexadecimal', Buffer.alloc(32).toString('hex')],
     ['a password', 'correct horse battery staple correct horse ba'],
-  ])('is refused when it is %s, and never shown', async (_what, text) => {
+  ])('is refused if it is %s, and never shown', async (_what, text) => {
     const refusal = {
       code: 'STORE_UNAVAILABLE',
       message: 'the key in GRAPHCRED_STORE_KEY is not 32 bytes in base64',
@@ -303,7 +300,7 @@ describe('the key of the file store', () => {
     expect(fs.existsSync(stateDir)).toBe(false);
   });
 
-  it('may be linked to and belong to others, as mounted secrets are, if nobody else can change it', async () => {
+  it('may be a link or belong to another user, as mounted secrets do, if nobody else can change it', async () => {
     const real = path.join(home, 'mounted');
     const storeKeyFile = path.join(home, 'link');
     fs.writeFileSync(real, KEY);

@@ -41,7 +41,7 @@ const links: [string, () => void][] = [
 describe.each(links)('a lock %s', (_how, prepare) => {
   beforeEach(prepare);
 
-  it('is had by one at a time', async () => {
+  it('belongs to one process at a time', async () => {
     let inside = 0;
     let most = 0;
     await Promise.all(
@@ -57,7 +57,7 @@ describe.each(links)('a lock %s', (_how, prepare) => {
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('is made for this user alone, and leaves nothing behind', () => {
+  it('is readable only by this user, and leaves no file behind', () => {
     const lock = tryLock(file);
     expect(tryLock(file)).toBeUndefined();
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
@@ -67,7 +67,7 @@ describe.each(links)('a lock %s', (_how, prepare) => {
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('is taken over from the dead again and again, and cleared away at the end', () => {
+  it('is taken over from dead owners repeatedly, and all files are removed at the end', () => {
     for (let i = 0; i < 5; i++) {
       expect(tryLock(file)).toBeDefined();
       for (const name of fs.readdirSync(dir)) {
@@ -84,7 +84,7 @@ describe.each(links)('a lock %s', (_how, prepare) => {
 });
 
 describe('a lock', () => {
-  it('is not believed to be had when another process took it over and gave it back just before', () => {
+  it('is not taken if another process took it over and released it just before', () => {
     tryLock(file);
     forge((content) => content.replace(/\/\d+\/\d*$/m, '/4194999/1'));
     const link = fs.linkSync;
@@ -98,7 +98,7 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('gives up after the time it was allowed, and says what to do', async () => {
+  it('is given up after the time limit, with a message that says what to do', async () => {
     tryLock(file);
     await expect(acquireLock(file, { waitMs: 60 })).rejects.toMatchObject({
       code: 'LOCK_TIMEOUT',
@@ -107,7 +107,7 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
   });
 
-  it('is waited for no longer once there is an answer without it', async () => {
+  it('is not waited for any longer when it is no longer needed', async () => {
     const holder = tryLock(file);
     let asked = 0;
     const answered = async () => ++asked === 3;
@@ -117,7 +117,7 @@ describe('a lock', () => {
     expect(await acquireLock(file, { waitMs: 60_000, answered: async () => true })).toBeDefined();
   });
 
-  it('stops waiting when told to', async () => {
+  it('is not waited for after an abort', async () => {
     tryLock(file);
     const stop = new AbortController();
     const waiting = acquireLock(file, { waitMs: 10_000, signal: stop.signal });
@@ -127,7 +127,7 @@ describe('a lock', () => {
   });
 
   it.skipIf(process.platform !== 'linux')(
-    'is not left to another process that got the dead owner’s number',
+    'is taken over although another process now has the dead owner’s id',
     () => {
       tryLock(file);
       forge((content) => content.replace(/\/(\d+)\/\d+$/m, '/$1/1'));
@@ -162,7 +162,7 @@ describe('a lock', () => {
     expect(tryLock(file)).toBeDefined();
   });
 
-  it('is renewed no longer once it was given back', () => {
+  it('is not renewed after its release', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
     onTestFinished(() => {
       vi.useRealTimers();
@@ -204,14 +204,14 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 
-  it('whose content leads out of its folder stays in it', () => {
+  it('whose content names a path outside its folder creates no file there', () => {
     fs.writeFileSync(file, '/../../../dev/zero elsewhere:boot:1/1/\n', { mode: 0o600 });
     fs.utimesSync(file, new Date(0), new Date(0));
     expect(tryLock(file)).toBeDefined();
     expect(fs.readdirSync(dir)).toHaveLength(2);
   });
 
-  it('is not given back by an owner whom another machine has taken for dead', () => {
+  it('is not released by an owner that another machine has counted as dead', () => {
     const first = tryLock(file);
     forge((content) => content.replace(/ .*\//, ' elsewhere:boot:1/1/'), 10 * 60_000);
     const second = tryLock(file);
@@ -221,14 +221,14 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('whose file is empty is waited for a moment, then taken over', () => {
+  it('whose file is empty is waited for briefly, and then taken over', () => {
     fs.writeFileSync(file, '');
     expect(tryLock(file)).toBeUndefined();
     forge(() => '', 10_000);
     expect(tryLock(file)).toBeDefined();
   });
 
-  it('does not stay young for ever when the clock is set back', () => {
+  it('is taken over in time, even if the clock is set back', () => {
     const threeHoursAhead = -3 * 3_600_000;
     fs.writeFileSync(file, '');
     forge(() => '', threeHoursAhead);
@@ -239,7 +239,7 @@ describe('a lock', () => {
     expect(tryLock(file)).toBeDefined();
   });
 
-  it('that cannot be written for want of room leaves nothing behind', () => {
+  it('that cannot be written because the disk is full leaves no file behind', () => {
     vi.spyOn(fs, 'writeFileSync').mockImplementationOnce((target) => {
       fs.closeSync(fs.openSync(target as string, 'wx'));
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
@@ -248,7 +248,7 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('cannot be had where nothing can be written', async () => {
+  it('cannot be taken if the folder is read-only', async () => {
     const inTheWay = path.join(dir, 'file');
     fs.writeFileSync(inTheWay, '');
     await expect(acquireLock(path.join(inTheWay, 'x.lock'), { waitMs: 60 })).rejects.toMatchObject({
@@ -258,14 +258,14 @@ describe('a lock', () => {
   });
 });
 
-describe('sweeping', () => {
+describe('the sweep', () => {
   const hours = (n: number) => new Date(Date.now() - n * 3600_000);
   const put = (name: string, age: Date) => {
     fs.writeFileSync(path.join(dir, name), 'x');
     fs.utimesSync(path.join(dir, name), age, age);
   };
 
-  it('clears away what is old and nobody’s, and nothing else', () => {
+  it('removes only old files that belong to no running process', () => {
     const living = process.pid;
     put(`token-1.json.${living}.abc.tmp`, hours(1));
     put(`token-2.json.${living}.abc.tmp`, hours(0));
@@ -296,7 +296,7 @@ describe('sweeping', () => {
     ]);
   });
 
-  it('does nothing where there is no folder', () => {
+  it('does nothing if there is no folder', () => {
     sweep({ stateDir: path.join(dir, 'missing'), configDir: path.join(dir, 'missing') });
     expect(fs.readdirSync(dir)).toEqual([]);
   });
@@ -308,14 +308,14 @@ describe('a turn', () => {
   const take = (lookIn?: { find: () => Promise<typeof record | undefined> }) =>
     takeMachineTurn('k', async () => {}, { ...options, stateDir: dir, ...(lookIn && { lookIn }) });
 
-  it('is not taken where the token is there by now', async () => {
+  it('is not taken if the token is already stored', async () => {
     expect(await take({ find: async () => record })).toBeUndefined();
     const turn = await take({ find: async () => undefined });
     expect(turn).toBeDefined();
     await turn?.release();
   });
 
-  it('ends with the refusal that another process met since this one began, and not with an older one', async () => {
+  it('ends with the error that another process met after this one began, and not with an older one', async () => {
     const first = await take();
     await first?.refuse(new GraphException('AUTH_FAILED', 'no'));
     await first?.release();

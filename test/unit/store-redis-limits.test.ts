@@ -35,7 +35,7 @@ describe('the limits on replies', () => {
     '*-1\r\n',
     '*0\r\n',
     '*2\r\n$3\r\nfoo\r\n*1\r\n:1\r\n',
-  ])('let a reply through: %j', (bytes) => {
+  ])('allow the reply %j', (bytes) => {
     expect(accept(bytes)).toBe(bytes);
     expect(() => accept(`${bytes}${bytes}`)).toThrow('a reply to no command');
   });
@@ -63,7 +63,7 @@ describe('the limits on replies', () => {
     expect(() => accept('$-1\r\n', 0)).toThrow('a reply to no command');
   });
 
-  it('let nothing through that the parser fails on, however it is cut', () => {
+  it('allow nothing on which the parser fails, however it is split', () => {
     const token = fc.oneof(
       fc.constantFrom(
         '*',

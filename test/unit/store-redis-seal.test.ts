@@ -17,14 +17,14 @@ const storeKey = Buffer.alloc(32, 7);
 const seal = createSeal(storeKey);
 const place = seal.keyOf('t', seal.nameOf('token', 'a key'));
 
-describe('what is sealed for a Redis server', () => {
-  it('can be opened by every holder of the store key', () => {
+describe('an entry that is encrypted for a Redis server', () => {
+  it('can be decrypted by every machine with the store key', () => {
     const sealed = seal.close(place, { value: 'tøken', generation: 3 });
     expect(createSeal(Buffer.alloc(32, 7)).open(place, sealed)).toEqual({ value: 'tøken', generation: 3 });
   });
 
   // holds: C11.1, C11.5
-  it('cannot be opened with another store key, in another place, or after any change', () => {
+  it('cannot be decrypted with another store key, under another name, or after any change', () => {
     const sealed = seal.close(place, { value: 'token' });
     expect(createSeal(crypto.randomBytes(32)).open(place, sealed)).toBeUndefined();
     expect(seal.open(seal.keyOf('t', seal.nameOf('token', 'another key')), sealed)).toBeUndefined();
@@ -37,17 +37,17 @@ describe('what is sealed for a Redis server', () => {
     }
   });
 
-  it('is found and opened by every version: the same store key makes the same names and keys', () => {
+  it('is found and decrypted by every version of graphcred: the same store key gives the same names and keys', () => {
     expect(place).toBe('graphcred:1:{9cb7f299167da109}:t:bd6499dcd6d6e24a0bea9dd0235c99bf');
     const sealed = 'AQEBAQEBAQEBAQEBlUXloRbSdL06GvYqPSukXut/Uruwlrbf0nkcbF5Qrwfd';
     expect(seal.open(place, Buffer.from(sealed, 'base64'))).toEqual({ value: 'token' });
   });
 
-  it('is never sealed the same way twice', () => {
+  it('is never encrypted the same way twice', () => {
     expect(seal.close(place, 'token').equals(seal.close(place, 'token'))).toBe(false);
   });
 
-  it('has a name of its own for every kind and key, which says nothing of them', () => {
+  it('has its own name for every kind and key, which reveals neither', () => {
     const kinds = fc.constantFrom('token' as const, 'secret' as const, 'password' as const);
     fc.assert(
       fc.property(kinds, fc.string(), kinds, fc.string(), (kind, key, otherKind, otherKey) => {
@@ -60,7 +60,7 @@ describe('what is sealed for a Redis server', () => {
     );
   });
 
-  it('lies under one prefix in one slot of a cluster', () => {
+  it('has one prefix and is in one slot of a cluster', () => {
     const tag = /^graphcred:1:\{[0-9a-f]{16}\}:/;
     const keys = [seal.index, ...(['t', 'l', 'r', 'g'] as const).map((kind) => seal.keyOf(kind, 'ab'))];
     expect(new Set(keys.map((key) => tag.exec(key)?.[0])).size).toBe(1);
@@ -79,7 +79,7 @@ describe('the store redis', () => {
   };
   const warn = () => {};
 
-  it('needs a key that all machines have; the one that a machine generates will not do', async () => {
+  it('requires a key that all machines have, not one that a machine generates', async () => {
     const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-redis-'));
     onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
     const options = { stateDir: dir, configDir: dir, redis, warn } as unknown as StoreOptions;
@@ -90,7 +90,7 @@ describe('the store redis', () => {
     ).toBe('redis');
   });
 
-  it.each(['secret', 'password'] as const)('never keeps a %s', async (kind) => {
+  it.each(['secret', 'password'] as const)('never stores a %s', async (kind) => {
     const store = redisStore({ ...redis, storeKey, stateDir: os.tmpdir(), warn });
     const record = {
       v: 1,
@@ -105,7 +105,7 @@ describe('the store redis', () => {
   });
 });
 
-it('a refusal answers those who waited for it, and only when it is one of a credential', () => {
+it('a refusal is given only to processes that waited for it, and only if it is about a credential', () => {
   const seal = createSeal(Buffer.alloc(32, 7));
   const sent = (code: 'AUTH_FAILED' | 'PERMISSION_DENIED' | 'SERVER_ERROR', since: number) =>
     openRefusal(seal, 'r', closeRefusal(seal, 'r', new GraphException(code, 'no'), 5), since)?.code;

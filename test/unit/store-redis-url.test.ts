@@ -78,6 +78,6 @@ it.each([
   ['127.evil.example', false],
   ['127.0.0.1.evil.example', false],
   ['localhost.evil.example', false],
-])('that %s is this machine: %s', (host, expected) => {
+])('a URL that %s leads to this machine: %s', (host, expected) => {
   expect(isOnThisMachine({ host, port: 6379 })).toBe(expected);
 });

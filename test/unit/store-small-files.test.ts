@@ -21,13 +21,13 @@ afterEach(() => {
 });
 
 describe('the name of an entry', () => {
-  it('tells its kind, and fits any file system', () => {
+  it('contains its kind, and is valid on any file system', () => {
     const key = `https://graph.example.com ${'/'.repeat(300)} 漢字`;
     expect(path.basename(entryPath(dir, 'token', key, 'json'))).toMatch(/^token-[0-9a-f]{28}\.json$/);
     expect(path.basename(entryPath(dir, 'secret', key, 'lock'))).toMatch(/^secret-[0-9a-f]{28}\.lock$/);
   });
 
-  it('is never shared by keys that look alike', () => {
+  it('is different for keys that look alike', () => {
     const keys = new Set<string>();
     for (let i = 0; i < 20_000; i++) {
       keys.add(`http://127.0.0.1:9000 http://127.0.0.1:14240 demo user${i} 2592000`);
@@ -43,7 +43,7 @@ describe('the name of an entry', () => {
 });
 
 describe('records', () => {
-  it('are read without a crash, whatever the file holds', () => {
+  it('are read without a crash, whatever the file contains', () => {
     const file = entryPath(dir, 'token', 'demo', 'json');
     const field = fc.oneof(fc.jsonValue(), fc.constantFrom<unknown>(1, 2, 'token', 'file', 'demo', {}));
     const names = ['v', 'kind', 'key', 'store', 'createdAtUnix', 'expiresAtUnix', 'info', 'sealed'] as const;
@@ -67,7 +67,7 @@ describe('records', () => {
     );
   });
 
-  it('larger than 1 MB are passed over without reading them', () => {
+  it('larger than 1 MB are ignored without being read', () => {
     const file = entryPath(dir, 'token', 'demo', 'json');
     fs.writeFileSync(file, '', { mode: 0o600 });
     fs.truncateSync(file, 100e9);
@@ -85,7 +85,7 @@ describe('a refusal', () => {
     status: 401,
   });
 
-  it('reaches those who were waiting when it was met, and only those', () => {
+  it('is given to processes that were waiting at the time, and to no others', () => {
     const file = entryPath(dir, 'token', 'demo', 'refused');
     const before = Date.now();
     expect(readRefusal(file, before, Date.now())).toBeUndefined();
@@ -104,20 +104,20 @@ describe('a refusal', () => {
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it('a refusal from before the clock was set back is ignored', () => {
+  it('from before the clock was set back is ignored', () => {
     const file = entryPath(dir, 'token', 'demo', 'refused');
     const now = Date.now();
     writeRefusal(file, refusal, now + 3 * 3_600_000);
     expect(readRefusal(file, now, now + 5_000)).toBeUndefined();
   });
 
-  it.each(['', '{}', 'null', '{"at":99999999999999}'])('that reads %j is none', (text) => {
+  it.each(['', '{}', 'null', '{"at":99999999999999}'])('with the content %j is ignored', (text) => {
     const file = entryPath(dir, 'token', 'demo', 'refused');
     fs.writeFileSync(file, text, { mode: 0o600 });
     expect(readRefusal(file, 0, Date.now())).toBeUndefined();
   });
 
-  it('a refusal that cannot be written does no harm', () => {
+  it('that cannot be written has no effect', () => {
     fs.writeFileSync(path.join(dir, 'file'), '');
     const file = entryPath(path.join(dir, 'file'), 'token', 'demo', 'refused');
     writeRefusal(file, refusal, Date.now());
@@ -128,7 +128,7 @@ describe('a refusal', () => {
 describe('the server cache', () => {
   const url = 'http://127.0.0.1:14240';
 
-  it('are added to, for each server by itself', () => {
+  it('is updated for each server separately', () => {
     const state = path.join(dir, 'state');
     expect(readServerCache(state, url)).toEqual({});
     updateServerCache(state, url, { version: '3.10.1', versionAtUnix: 1_700_000_000 });
@@ -165,7 +165,7 @@ describe('the server cache', () => {
       `{"v":1,"url":"${url}","version":"3.9","lifetimeUnit":"s","lifetimeUnitAtUnix":17}`,
       { lifetimeUnit: 's', lifetimeUnitAtUnix: 17 },
     ],
-  ])('read from %j are %j', (text, expected) => {
+  ])('with the content %j is read as %j', (text, expected) => {
     updateServerCache(dir, url, {});
     const file = path.join(dir, defined(fs.readdirSync(dir)[0]));
     fs.writeFileSync(file, text);
@@ -176,7 +176,7 @@ describe('the server cache', () => {
     }
   });
 
-  it('are forgotten where nothing can be written', () => {
+  it('is not written if the folder is read-only', () => {
     fs.writeFileSync(path.join(dir, 'file'), '');
     updateServerCache(path.join(dir, 'file'), url, { lifetimeUnit: 's' });
     expect(readServerCache(path.join(dir, 'file'), url)).toEqual({});
@@ -204,7 +204,7 @@ describe('files whose content is trusted', () => {
     );
   });
 
-  it('are this user’s own, no links, and not larger than agreed', () => {
+  it('must belong to this user, must not be links, and have a size limit', () => {
     const file = write(0o600);
     fs.symlinkSync(file, path.join(dir, 'link'));
     expect(readChecked(path.join(dir, 'link'))).toEqual({ refused: 'it is a symbolic link' });
@@ -213,7 +213,7 @@ describe('files whose content is trusted', () => {
     expect(readChecked(file)).toEqual({ refused: 'it belongs to another user' });
   });
 
-  it('are made for this user alone, in a folder for this user alone, and not left half-written', () => {
+  it('are created for this user alone, in a private folder, and never half-written', () => {
     const old = process.umask(0);
     onTestFinished(() => void process.umask(old));
     const state = path.join(dir, 'a', 'state');
@@ -236,13 +236,13 @@ describe('files whose content is trusted', () => {
     expect(() => ensurePrivateFolder(dir)).toThrow('belongs to another user');
   });
 
-  it('have temporary names that nobody can know', () => {
+  it('have temporary names that cannot be guessed', () => {
     expect(temporaryName('/a/b')).toMatch(/^\/a\/b\.\d+\.[a-z0-9]+\.tmp$/);
     expect(temporaryName('/a/b')).not.toBe(temporaryName('/a/b'));
   });
 });
 
-it('the journal of another job is not taken for one’s own', () => {
+it('the journal of another job is not read', () => {
   const journal = openJournal(dir, 'rotate', 'mine');
   journal.write('drop');
   const [file] = fs.readdirSync(dir).filter((name) => name.endsWith('.json')) as [string];
@@ -251,14 +251,14 @@ it('the journal of another job is not taken for one’s own', () => {
   expect(other.read()).toBeUndefined();
 });
 
-it('a refusal for want of a permission reaches those who waited, too', () => {
+it('a refusal because of a missing privilege is given to waiting processes too', () => {
   const file = path.join(dir, 'token-x.refused');
   writeRefusal(file, new GraphException('PERMISSION_DENIED', 'no'), 5);
   expect(readRefusal(file, 5, 5)).toMatchObject({ code: 'PERMISSION_DENIED' });
   expect(readRefusal(file, 6, 6)).toBeUndefined();
 });
 
-it('an entry at the wrong key, or copied to another name, is no entry', () => {
+it('an entry with a wrong key, or copied to another name, is ignored', () => {
   const record = { v: 1, kind: 'token', key: 'a', store: 'file', createdAtUnix: 1, info: {} } as const;
   stageEntry(dir, { record, sealed: 'x' }).commit();
   fs.copyFileSync(entryPath(dir, 'token', 'a', 'json'), entryPath(dir, 'token', 'b', 'json'));
