@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { createServer as createHttp, type RequestListener } from 'node:http';
 import { createServer as createHttps, type ServerOptions } from 'node:https';
 import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
@@ -126,9 +127,17 @@ describe('no answer', () => {
       abort.abort();
     });
     const conn = at(url, { signal: abort.signal });
-    expect(await refusalOf(mint(conn))).toMatchObject({ code: 'CANCELLED', ambiguous: true });
-    expect(await refusalOf(mint(conn))).toMatchObject({ code: 'CANCELLED', ambiguous: false });
+    const cancelled = { code: 'CANCELLED' };
+    expect(await refusalOf(mint(conn))).toMatchObject({ ...cancelled, ambiguous: true, retryable: false });
+    expect(await refusalOf(mint(conn))).toMatchObject({ ...cancelled, ambiguous: false, retryable: true });
     expect(requests).toBe(1);
+  });
+
+  test('a call that has ended no longer listens to its signal', async () => {
+    const url = await rawServer((_request, response) => response.end(MINTED));
+    const { signal } = new AbortController();
+    await mint(at(url, { signal }));
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });
 
@@ -184,6 +193,20 @@ describe('invalid answers', () => {
       expect(await refusalOf(mint(at(url)))).toMatchObject(suspended);
       expect(await refusalOf(at(url).ping())).toMatchObject(suspended);
     }
+  });
+
+  test.each(['gzip', 'br', 'zstd'])('an answer compressed with %s is BAD_RESPONSE', async (encoding) => {
+    const url = await rawServer((_request, response) => {
+      response.writeHead(200, { 'content-encoding': encoding }).end(MINTED);
+    });
+    expect(await refusalOf(mint(at(url)))).toMatchObject({ code: 'BAD_RESPONSE', status: 200 });
+  });
+
+  test('the status of an answer that is refused is told to onRequest', async () => {
+    const url = await rawServer((_request, response) => response.writeHead(503).end('busy'));
+    const events: RequestEvent[] = [];
+    await refusalOf(mint(at(url, { onRequest: (event) => events.push(event) })));
+    expect(events.map(({ status }) => status)).toEqual([503]);
   });
 
   test('names in an answer of the database are not read as the state of a workspace', async () => {
@@ -271,6 +294,15 @@ describe('TLS', () => {
     expect(await refusalOf(mint(at(url, { tls })))).toMatchObject({ code: 'TLS', ambiguous: false });
     const shown = { ...tls, cert: other.cert, key: other.key };
     expect((await mint(at(url, { tls: shown })))[0]).toBe('t'.repeat(32));
+  });
+
+  test('the client certificate is shown to the server behind a proxy', async () => {
+    const named = await certificate('db.example.test');
+    const url = await secureServer({ ...named, ca: other.cert, requestCert: true, rejectUnauthorized: true });
+    const proxy = await connectProxy(Number(new URL(url).port));
+    const tls = { ca: named.cert, cert: other.cert, key: other.key };
+    const conn = at('https://db.example.test', { proxy: { https: proxy.url }, tls });
+    expect((await mint(conn))[0]).toBe('t'.repeat(32));
   });
 
   test('a key that is not valid is an error that does not show the key', async () => {
@@ -376,8 +408,22 @@ describe('proxies', () => {
     for (const http of ['socks5://user:hidden-pass@127.0.0.1:1', 'http://user:hidden-pass@:']) {
       const refused = await refusalOf(mint(at('http://db.example.test', { proxy: { http } })));
       expect(refused.code).toBe('NETWORK');
+      expect(refused.message).toContain('its address is not an http:// or https:// URL');
       expect(spilled(refused)).not.toContain('hidden-pass');
     }
+  });
+
+  test('a proxy that answers 407 to a request for an http server is NETWORK, and says who wants a login', async () => {
+    const http = await rawServer((_request, response) => response.writeHead(407).end('login'));
+    const refused = await refusalOf(mint(at('http://db.example.test:9000', { proxy: { http } })));
+    expect(refused).toMatchObject({ code: 'NETWORK', status: 407 });
+    expect(refused.message).toBe('The proxy requires a login (HTTP 407).');
+  });
+
+  test('a proxy is asked for an IPv6 address in brackets', async () => {
+    const proxy = await connectProxy(1, 502);
+    await refusalOf(mint(at('https://[2001:db8::1]:8443', { proxy: { https: proxy.url } })));
+    expect(proxy.asked).toEqual(['[2001:db8::1]:8443']);
   });
 
   test('a proxy that does not answer is TIMEOUT', async () => {

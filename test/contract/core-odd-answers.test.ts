@@ -1,0 +1,264 @@
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from 'vitest';
+import { withoutCredentials } from '../../src/core/redact.js';
+import { type ConnectionOptions, GraphConnection, Sensitive } from '../../src/index.js';
+import { rawServer, refusalOf } from './core-support.js';
+
+interface Answer {
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  readonly body: unknown;
+}
+
+interface Asked {
+  readonly line: string;
+  readonly body: string;
+}
+
+const SECRET = 's3cret0000000000000000000000wxyz';
+const now = () => Math.floor(Date.now() / 1000);
+
+/** Both servers of a connection are one that answers each request as `answer` says; what it was asked. */
+async function serving(
+  answer: (asked: Asked) => Answer | undefined,
+  options: ConnectionOptions = {},
+): Promise<{ conn: GraphConnection; asked: Asked[] }> {
+  const asked: Asked[] = [];
+  const url = await rawServer(async (request, response) => {
+    const one = { line: `${request.method} ${request.url}`, body: await text(request) };
+    asked.push(one);
+    const answered = answer(one);
+    if (answered === undefined) {
+      request.socket.destroy();
+      return;
+    }
+    const { status = 200, headers = {}, body } = answered;
+    response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
+  });
+  const conn = new GraphConnection({
+    restUrl: url,
+    gsqlUrl: url,
+    graph: 'demo',
+    username: 'ada',
+    password: 'correct-horse',
+    serverVersion: '3.10.1',
+    timeoutMs: 5000,
+    ...options,
+  });
+  return { conn, asked };
+}
+
+const jwt = (claims: object) =>
+  `eyJhbGciOiJIUzI1NiJ9.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`;
+const V4 = { serverVersion: '4.1.2' } as const;
+
+describe('a token is checked', () => {
+  test('an internal error of a 4.x server says nothing about the token', async () => {
+    const { conn } = await serving(() => ({ status: 500, body: { error: true, message: 'disk full' } }), V4);
+    expect(await refusalOf(conn.checkToken('a-token'))).toMatchObject({ code: 'SERVER_ERROR', status: 500 });
+  });
+
+  test('a token of another graph is a token that a 3.x server accepts', async () => {
+    const message =
+      'Access Denied: The input token belongs to graph sales, but it is attempting operations on global';
+    const { conn } = await serving(() => ({ status: 403, body: { error: true, message } }));
+    expect(await conn.checkToken('a-token')).toEqual({ accepted: true });
+  });
+
+  test('REST authentication is on where the echo without a token is answered with 403', async () => {
+    const { conn } = await serving(() => ({ status: 403, body: '' }));
+    expect(await conn.restAuthentication()).toBe('on');
+  });
+});
+
+describe('the clock of a server that is days away', () => {
+  const date = (unix: number) => ({ date: new Date(unix * 1000).toUTCString() });
+  const DAYS = 3 * 86_400;
+
+  test('counts when the end of the token agrees with it', async () => {
+    const there = now() - DAYS;
+    const body = { error: false, token: 't'.repeat(32), expiration: there + 3600 };
+    const { conn } = await serving(() => ({ headers: date(there), body }));
+    const { serverTimeUnix, grantedSeconds } = await conn.mintToken({ lifetime: 3600 });
+    expect([serverTimeUnix, grantedSeconds]).toEqual([there, 3600]);
+  });
+
+  test('does not count when the end of the token agrees with ours', async () => {
+    const body = { error: false, token: 't'.repeat(32), expiration: now() + 3600 };
+    const { conn } = await serving(() => ({ headers: date(now() - DAYS), body }));
+    const { serverTimeUnix } = await conn.mintToken({ lifetime: 3600 });
+    expect(Math.abs(serverTimeUnix - now())).toBeLessThan(60);
+  });
+
+  // A 3.x server may give the end of a token as seconds from now.
+  test.each([3600, 9_999_999])('does not count when the end is %i seconds from now', async (expiration) => {
+    const body = { error: false, token: 't'.repeat(32), expiration };
+    const { conn } = await serving(() => ({ headers: date(now() - DAYS), body }));
+    const { serverTimeUnix, expiresAtUnix } = await conn.mintToken({ lifetime: expiration });
+    expect(Math.abs(serverTimeUnix - now())).toBeLessThan(60);
+    expect(expiresAtUnix - serverTimeUnix).toBe(expiration);
+  });
+
+  test('is given in seconds', async () => {
+    const { conn } = await serving(() => ({ headers: date(now() - DAYS), body: {} }));
+    expect(Math.abs(((await conn.serverTimeUnix()) ?? 0) - (now() - DAYS))).toBeLessThan(60);
+  });
+});
+
+describe('what a 4.x server grants', () => {
+  test('a token of one second is not taken for a thousandth of what was asked', async () => {
+    const { conn, asked } = await serving(
+      () => ({ body: { error: false, token: jwt({ iat: now() - 5, exp: now() + 1 }) } }),
+      V4,
+    );
+    await conn.mintToken({ lifetime: 1 });
+    expect(asked).toHaveLength(1);
+  });
+
+  test('a token that could not be deleted does not cost the one that is right', async () => {
+    const { conn, asked } = await serving(({ line, body }) => {
+      if (line !== 'POST /gsql/v1/tokens')
+        return { status: 500, body: { error: true, message: 'disk full' } };
+      const seconds = body.includes('"100000"') ? 100 : 100_000_000;
+      return { body: { error: false, token: jwt({ iat: now() - 5, exp: now() + seconds }) } };
+    }, V4);
+    const { grantedSeconds } = await conn.mintToken({ lifetime: 100_000 });
+    expect(Math.abs(grantedSeconds - 100)).toBeLessThan(5);
+    expect(asked.map(({ line }) => line)).toContain('POST /gsql/v1/tokens/check');
+  });
+});
+
+describe('what becomes of a secret', () => {
+  test('an alias named twice is dropped once, and not missing', async () => {
+    const { conn, asked } = await serving(({ body }) => ({
+      body: body.includes('DROP')
+        ? "Using graph 'demo'\nSuccessfully dropped secrets: [ci].\n"
+        : "Using graph 'demo'\n__GSQL__RETURN__CODE__,0\n",
+    }));
+    expect(await conn.dropSecrets(['ci', 'ci'])).toEqual({ dropped: ['ci'], missing: [] });
+    expect(asked.filter(({ body }) => body.includes('DROP'))).toHaveLength(1);
+  });
+
+  test('an internal error of a 4.x server is no drop, even if the alias is not in the list', async () => {
+    const { conn } = await serving(
+      ({ line }) =>
+        line.startsWith('DELETE')
+          ? { status: 500, body: { error: true, message: 'disk full' } }
+          : { body: { error: false, results: [] } },
+      V4,
+    );
+    expect(await refusalOf(conn.dropSecret('ci'))).toMatchObject({ code: 'SERVER_ERROR', status: 500 });
+  });
+
+  test('of two new aliases with the mask of the new secret neither is named', async () => {
+    const masked = 's3c****xyz';
+    let lists = 0;
+    const { conn } = await serving(({ body }) => {
+      if (body.includes('CREATE')) return { body: `Using graph 'demo'\nThe secret: ${SECRET}\n` };
+      if (!body.includes('SHOW')) return { body: "Using graph 'demo'\n__GSQL__RETURN__CODE__,0\n" };
+      const both = ['a', 'b'].map((alias) => `- Secret: ${masked}\n- Alias: ${alias}\n`).join('');
+      return { body: `Using graph 'demo'\n${lists++ === 0 ? '' : both}__GSQL__RETURN__CODE__,0\n` };
+    });
+    expect(await conn.createSecret('', { withAlias: true })).toEqual({ '': SECRET });
+  });
+
+  test('a graph that no answer has confirmed is tried alone before something is written', async () => {
+    const { conn, asked } = await serving(({ body }) => {
+      if (body.includes('CREATE')) return { body: `Using graph 'demo'\nThe secret: ${SECRET}\n` };
+      return { body: '- Secret: abc****xyz\n- Alias: a\n__GSQL__RETURN__CODE__,0\n' };
+    });
+    await conn.getSecrets();
+    await conn.createSecret('ci');
+    expect(asked.map(({ body }) => body)[1]).toBe('USE+GRAPH+demo');
+  });
+});
+
+describe('an answer that is not of the database', () => {
+  test('a page with status 404 means that nothing was done, one with status 200 does not', async () => {
+    for (const [status, ambiguous] of [
+      [404, false],
+      [200, true],
+    ] as const) {
+      const { conn } = await serving(() => ({ status, body: '<html>nginx</html>' }));
+      expect(await refusalOf(conn.getToken())).toMatchObject({ code: 'BAD_RESPONSE', ambiguous });
+    }
+  });
+
+  test('an error page with status 500 is no sign of another version', async () => {
+    const { conn, asked } = await serving(() => ({ status: 500, body: '<html>oops</html>' }), {
+      serverVersion: 'auto',
+      knownVersion: '3.10.1',
+    });
+    await refusalOf(conn.getSecrets());
+    expect(asked.filter(({ line }) => line.includes('version'))).toEqual([]);
+  });
+
+  test('a workspace that will not start is no reason to ask again, also when only its version was asked', async () => {
+    const { conn } = await serving(() => ({ status: 500, body: 'Failed to start workspace' }), {
+      serverVersion: 'auto',
+    });
+    expect(await refusalOf(conn.findVersion())).toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      retryable: false,
+    });
+  });
+
+  test('a mint whose answer was lost is not repeated, although the server has another version now', async () => {
+    const { conn, asked } = await serving(
+      ({ line }) => (line.includes('version') ? { body: 'GSQL version: 4.1.2\n' } : undefined),
+      { serverVersion: 'auto', knownVersion: '3.10.1' },
+    );
+    expect(await refusalOf(conn.getToken())).toMatchObject({ code: 'NETWORK', ambiguous: true });
+    expect(asked.map(({ line }) => line)).toEqual(['POST /requesttoken']);
+  });
+
+  test.each(['REST-10016', 'REST-10018', 'REST-10019'])(
+    'a raw call is refused by the code %s, whatever the status',
+    async (code) => {
+      const { conn } = await serving(() => ({ body: { error: true, code, message: 'no' } }));
+      const refused = await refusalOf(conn.rest('GET', '/echo'));
+      expect(refused.serverCode).toBe(code);
+    },
+  );
+
+  test('a raw call answered with 403 and nothing else is refused', async () => {
+    const { conn } = await serving(() => ({ status: 403, body: '' }));
+    expect((await refusalOf(conn.rest('GET', '/echo'))).code).toBe('PERMISSION_DENIED');
+  });
+});
+
+describe('what a server repeats', () => {
+  test('the connection’s token is hidden in the answer to a request that does not carry it', async () => {
+    const apiToken = 'opaque-token-of-ada';
+    const { conn } = await serving(
+      () => ({ status: 400, body: { error: true, message: `session of ${apiToken} is broken` } }),
+      { ...V4, apiToken },
+    );
+    const refused = await refusalOf(conn.getSecrets());
+    expect(refused.message).toContain('session of [redacted] is broken');
+  });
+
+  test('a credential escaped three times over is hidden', () => {
+    const value = 'pass@word';
+    const thrice = encodeURIComponent(encodeURIComponent(encodeURIComponent(value)));
+    expect(withoutCredentials(`<${thrice}>`, [new Sensitive(value)])).toBe('<[redacted]>');
+  });
+});
+
+describe('options of a connection', () => {
+  test.each([0, -1, Number.NaN, 2 ** 31])('a time limit of %s ms is USAGE', (timeoutMs) => {
+    expect(() => new GraphConnection({ timeoutMs })).toThrow(
+      expect.objectContaining({ code: 'USAGE', message: expect.stringContaining('timeoutMs') }),
+    );
+  });
+
+  test('an empty graph and an empty user name count as none', async () => {
+    const token = { error: false, token: jwt({ iat: now() - 5, exp: now() + 3600 }) };
+    const { conn, asked } = await serving(() => ({ body: token }), { ...V4, graph: '' });
+    await conn.mintToken({ lifetime: 3600 });
+    expect(JSON.parse(asked[0]?.body ?? '')).toEqual({ lifetime: '3600' });
+    const nobody = await serving(() => ({ body: token }), { username: '' });
+    expect(await refusalOf(nobody.conn.getToken())).toMatchObject({ code: 'USAGE', option: 'username' });
+    expect(nobody.asked).toEqual([]);
+  });
+});
