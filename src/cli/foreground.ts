@@ -12,36 +12,36 @@ export function watchForeground(path: string | undefined): {
   wasSentToAll(): Promise<boolean>;
   stop(): void;
 } {
-  let canary: ChildProcess | undefined;
-  const keep = () => {
+  let witness: ChildProcess | undefined;
+  const startWitness = () => {
     // It reads from our pipe, so it ends when this process ends.
-    const kept = spawn('cat', { stdio: ['pipe', 'ignore', 'ignore'], env: { PATH: path } });
-    const gone = () => {
-      if (canary === kept) canary = undefined;
+    const child = spawn('cat', { stdio: ['pipe', 'ignore', 'ignore'], env: { PATH: path } });
+    const onEnd = () => {
+      if (witness === child) witness = undefined;
     };
-    kept.on('error', gone).on('exit', gone);
-    kept.stdin?.on('error', () => {});
-    kept.unref();
-    canary = kept;
+    child.on('error', onEnd).on('exit', onEnd);
+    child.stdin?.on('error', () => {});
+    child.unref();
+    witness = child;
   };
-  keep();
+  startWitness();
   return {
     async wasSentToAll() {
-      const asked = canary;
+      const current = witness;
       // No witness is running right after an earlier Ctrl-C, or if `cat` is missing; then a Ctrl-C is assumed.
-      if (asked?.pid === undefined) return true;
+      if (current?.pid === undefined) return true;
       const died = await new Promise<boolean>((resolve) => {
         const timer = setTimeout(() => resolve(false), EXIT_WAIT_MS);
-        asked.once('exit', () => {
+        current.once('exit', () => {
           clearTimeout(timer);
           resolve(true);
         });
       });
-      if (died) keep();
+      if (died) startWitness();
       return died;
     },
     stop() {
-      canary?.kill('SIGKILL');
+      witness?.kill('SIGKILL');
     },
   };
 }

@@ -10,12 +10,12 @@ export function keyError(
   hint = 'correct the file; .graphcredrc.example shows every key',
 ): GraphException {
   const what = path.length === 0 ? 'the file' : path.map(shown).join('.');
-  return new GraphException('CONFIG_INVALID', `${place(file, line)}: ${what} ${problem}.`, { hint });
+  return new GraphException('CONFIG_INVALID', `${fileAndLine(file, line)}: ${what} ${problem}.`, { hint });
 }
 
 /** The error for a config file that cannot be parsed. */
 export function formatError(file: string, line: number | undefined, format: string): GraphException {
-  return new GraphException('CONFIG_INVALID', `${place(file, line)}: this is not valid ${format}.`, {
+  return new GraphException('CONFIG_INVALID', `${fileAndLine(file, line)}: this is not valid ${format}.`, {
     hint: 'correct the file, or name another one with --config',
   });
 }
@@ -52,7 +52,7 @@ export function refuseValue(settings: Settings, key: ConfigKey, problem: string,
   throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
 }
 
-function place(file: string, line: number | undefined): string {
+function fileAndLine(file: string, line: number | undefined): string {
   return line === undefined ? file : `${file}, line ${line}`;
 }
 

@@ -19,7 +19,7 @@ export function lineOfKey(
   let probe = 'probe';
   while (text.includes(probe)) probe += probe;
   let budget = BUDGET;
-  for (const { word, at } of [...literally(text, key), ...places(text, TOKEN)]) {
+  for (const { word, at } of [...literally(text, key), ...occurrences(text, TOKEN)]) {
     budget -= text.length;
     if (budget < 0) return undefined;
     const instead = word !== key && /^["']/.test(word) ? `"${probe}"` : probe;
@@ -32,18 +32,18 @@ export function lineOfKey(
   return undefined;
 }
 
-interface Place {
+interface Occurrence {
   readonly word: string;
   readonly at: number;
 }
 
-function literally(text: string, key: string): Place[] {
+function literally(text: string, key: string): Occurrence[] {
   const pattern = new RegExp(`(?<!\\w)${key.replace(/\W/g, '\\$&')}(?!\\w)`, 'g');
-  return key === '' ? [] : places(text, pattern);
+  return key === '' ? [] : occurrences(text, pattern);
 }
 
 /** Returns the occurrences from the last to the first, because JSON uses the last of duplicate keys. */
-function places(text: string, pattern: RegExp): Place[] {
+function occurrences(text: string, pattern: RegExp): Occurrence[] {
   return [...text.matchAll(pattern)].map(({ 0: word, index }) => ({ word, at: index })).reverse();
 }
 

@@ -82,18 +82,18 @@ export function withoutGaps({ bytes, starts, ends }: Decoded): Decoded | undefin
   const keptEnds = new Int32Array(bytes.length);
   let at = 0;
   let done = 0;
-  const keep = (until: number) => {
+  const append = (until: number) => {
     parts.push(bytes.slice(done, until));
     keptStarts.set(starts.subarray(done, until), at);
     keptEnds.set(ends.subarray(done, until), at);
     at += until - done;
   };
   for (const { 0: gap, index } of bytes.matchAll(GAPS)) {
-    keep(index);
+    append(index);
     done = index + gap.length;
   }
   if (done === 0) return undefined;
-  keep(bytes.length);
+  append(bytes.length);
   return { bytes: parts.join(''), starts: keptStarts, ends: keptEnds };
 }
 
@@ -121,7 +121,7 @@ function decodeOnce({ bytes, starts, ends }: Decoded): Decoded | undefined {
   const decodedEnds = new Int32Array(bytes.length * 2);
   let at = 0;
   let done = 0;
-  const keep = (until: number) => {
+  const append = (until: number) => {
     if (until <= done) return;
     parts.push(bytes.slice(done, until));
     decodedStarts.set(starts.subarray(done, until), at);
@@ -132,7 +132,7 @@ function decodeOnce({ bytes, starts, ends }: Decoded): Decoded | undefined {
   for (let found = ESCAPE.exec(bytes); found !== null; found = ESCAPE.exec(bytes)) {
     const decoded = meaningOf(found);
     if (decoded === undefined) continue;
-    keep(found.index);
+    append(found.index);
     done = found.index + found[0].length;
     parts.push(decoded);
     decodedStarts.fill(starts[found.index] as number, at, at + decoded.length);
@@ -140,7 +140,7 @@ function decodeOnce({ bytes, starts, ends }: Decoded): Decoded | undefined {
     at += decoded.length;
   }
   if (done === 0) return undefined;
-  keep(bytes.length);
+  append(bytes.length);
   return { bytes: parts.join(''), starts: decodedStarts, ends: decodedEnds };
 }
 

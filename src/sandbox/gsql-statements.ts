@@ -1,5 +1,5 @@
 import { scan, type Word } from './gsql-words.js';
-import { wording, words } from './say.js';
+import { messageText, wording } from './say.js';
 import { dropSecret, findSecret, maskSecret, newSecret, type User } from './state.js';
 import type { TextId } from './texts.js';
 import type { World } from './world.js';
@@ -34,7 +34,7 @@ export function runGsql(world: World, session: Session, source: string): GsqlAns
     ((is(offset, 'CREATE') || is(offset, 'SHOW') || is(offset, 'DROP')) &&
       (is(offset + 1, 'SECRET') || (is(offset, 'SHOW') && is(offset + 1, 'USER'))));
   const say: Say = (id, values) => {
-    lines.push(words(world, id, values));
+    lines.push(messageText(world, id, values));
     code = wording(world, id).returnCode ?? code;
   };
   const print: Print = (line) => lines.push(line);

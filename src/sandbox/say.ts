@@ -85,7 +85,7 @@ export function fill(template: string, values: Values = {}): string {
 }
 
 /** The words alone, for answers that are built elsewhere. */
-export function words(world: World, id: TextId, values?: Values): string {
+export function messageText(world: World, id: TextId, values?: Values): string {
   return fill(wording(world, id).message, values);
 }
 

@@ -140,14 +140,14 @@ async function mintInTurn(
   // This machine may have minted a token while the store failed, and stored it in the fallback.
   const own = deps.fallback && (await readCachedToken(key, options, { ...deps, store: deps.fallback }));
   if (own) {
-    await keep(key, own, options, deps, turn);
+    await storeToken(key, own, options, deps, turn);
     return own;
   }
   const minted = await deps.mint().catch(async (error) => {
     if (isRefusal(error)) await turn.refuse(error);
     throw error;
   });
-  await keep(key, minted, options, deps, turn);
+  await storeToken(key, minted, options, deps, turn);
   return { ...minted, source: 'server' };
 }
 
@@ -161,7 +161,7 @@ function isRefusal(error: unknown): error is GraphException {
  * Stores a token and returns whether that was possible. A store that fails causes a warning, not an error.
  * @param turn in which it was minted, if it was
  */
-export async function keep(
+export async function storeToken(
   key: string,
   minted: Omit<CachedToken, 'source'>,
   options: Pick<AcquireOptions, 'identity' | 'host'>,
@@ -203,7 +203,9 @@ export async function keep(
     const { fallback } = deps;
     const consequence = fallback ? 'the token is kept on this machine only' : 'the token is not kept';
     deps.warn(`${why}; ${consequence}${hint ? ` (${hint})` : ''}`);
-    return fallback ? keep(key, minted, options, { ...deps, store: fallback, fallback: undefined }) : false;
+    return fallback
+      ? storeToken(key, minted, options, { ...deps, store: fallback, fallback: undefined })
+      : false;
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { mint } from '../../src/action/request-token.js';
 import { revoke } from '../../src/action/revoke.js';
-import { spotted } from '../helpers/canary.js';
+import { findCredentials } from '../helpers/canary.js';
 import { ANSWERS, repeatingServer } from '../helpers/repeating-server.js';
 import { playJob } from '../helpers/runner.js';
 
@@ -43,9 +43,9 @@ describe.each(['3.10.1', '4.1.2'])('on a server that says it is %s', (version) =
         for (const line of lines) expect(line).toMatch(/^::(?:add-mask|notice|warning|error)::/);
         const others = lines.filter((line) => !line.startsWith('::add-mask::'));
         expect(others.length).toBeGreaterThan(0);
-        expect(spotted(others.join('\n'), canaries)).toEqual([]);
+        expect(findCredentials(others.join('\n'), canaries)).toEqual([]);
       }
-      expect(spotted(job.log(), canaries)).toEqual([]);
+      expect(findCredentials(job.log(), canaries)).toEqual([]);
       expect(job.log()).not.toMatch(/evil|##\[/);
     });
   });

@@ -3,7 +3,7 @@ import type { Context } from '../../src/cli/context.js';
 import { createReport, fail } from '../../src/cli/output/report.js';
 import { type Bench, bench, cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
 
-interface Told {
+interface PrintedError {
   code: string;
   message: string;
   hint: string;
@@ -11,7 +11,7 @@ interface Told {
 }
 
 /** Returns the error of a command line. */
-async function refusal({ run }: Bench, line: string, options?: RunOptions): Promise<Told> {
+async function refusal({ run }: Bench, line: string, options?: RunOptions): Promise<PrintedError> {
   const { stderr } = await run(`${line} --store none -o json`, options);
   return JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error;
 }

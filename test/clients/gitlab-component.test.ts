@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { defaultLoaders } from 'cosmiconfig';
 import { describe, expect, test } from 'vitest';
-import { spotted } from '../helpers/canary.js';
+import { findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { blocksOf } from '../helpers/docs.js';
 import { COMMAND_LINE } from '../helpers/process.js';
@@ -132,7 +132,7 @@ describe.skipIf(lacking.length > 0)('in a pipeline', () => {
       const token = fs.readFileSync(path.join(one.home, 'token'), 'utf8');
       expect(await ask(token)).toBe(403);
       expect(
-        spotted(
+        findCredentials(
           log,
           new Map([
             [SECRET, 'secret'],

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BoundCredential, GraphConnection, Sensitive } from '../../src/index.js';
 import { fileStore } from '../../src/store/file/store.js';
-import { writings } from '../helpers/canary.js';
+import { encodings } from '../helpers/canary.js';
 import { cli } from '../helpers/cli.js';
 import { DEEP } from '../helpers/property.js';
 import {
@@ -250,7 +250,7 @@ describe.each(VERSIONS)('on %s', (serverVersion) => {
     await smuggle(scene);
     for (const value of world.givenOut) if (!canaries.has(value)) canaries.set(value, 'in force');
     for (const [value, owner] of canaries) {
-      const forms = writings(value);
+      const forms = encodings(value);
       const bases = allowedPairs(scene, owner).flatMap((pair) => [pair.gsqlUrl, pair.restUrl]);
       for (const { url, text } of world.received) {
         if (!forms.some((form) => text.includes(form))) continue;

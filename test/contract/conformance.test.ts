@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { questionsFor } from '../../scripts/conformance/ask.js';
 import { compareWithSandbox, generationOf, record, type Transcript } from '../../scripts/conformance/run.js';
-import { spotted } from '../helpers/canary.js';
+import { findCredentials } from '../helpers/canary.js';
 import { verdicts } from './conformance-replay.js';
 import { ACCOUNT, recordFrom, VERSIONS, withServer } from './conformance-support.js';
 
@@ -38,7 +38,7 @@ describe.each(VERSIONS)('conformance with a %s server', (serverVersion) => {
         [ACCOUNT.password, 'the password'],
         [new URL(sandbox.gsqlUrl).host, 'the host'],
       ]);
-      expect(spotted(text, canaries)).toEqual([]);
+      expect(findCredentials(text, canaries)).toEqual([]);
       expect(text).not.toMatch(/eyJ|graphcred_conformance|[a-z0-9]{32}/);
       expect(left).toEqual([]);
       const rows = await compareWithSandbox(transcript, ACCOUNT);

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { defaultLoaders } from 'cosmiconfig';
 import { describe, expect, test } from 'vitest';
-import { filesBelow, spotted } from '../helpers/canary.js';
+import { filesBelow, findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
@@ -57,7 +57,7 @@ function expectNothingLeft(job: Job, token: string): void {
     [SECRET, 'secret'],
     [token, 'token'],
   ]);
-  expect(spotted(job.log(), canaries)).toEqual([]);
+  expect(findCredentials(job.log(), canaries)).toEqual([]);
   expect([...filesBelow(job.folder)].map(({ file }) => file)).toEqual([]);
 }
 
@@ -206,7 +206,7 @@ test('in the log of a whole job on a hostile server, every credential is masked'
   for (const { raw } of [first, last]) {
     const others = raw.split('\n').filter((line) => !line.startsWith('::add-mask::'));
     expect(
-      spotted(
+      findCredentials(
         others.join('\n'),
         new Map([
           [SECRET, 'secret'],

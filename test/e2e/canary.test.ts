@@ -12,7 +12,7 @@ import { Sensitive } from '../../src/core/sensitive.js';
 import { GraphConnection } from '../../src/index.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { openStore } from '../../src/store/open.js';
-import { filesBelow, spotted } from '../helpers/canary.js';
+import { filesBelow, findCredentials } from '../helpers/canary.js';
 import { keyringSkipReason, processesOf, withKeyring } from '../helpers/keyring.js';
 import { COMMAND, standaloneSkipReason, start } from '../helpers/process.js';
 
@@ -221,16 +221,16 @@ fs.writeFileSync(process.env.CANARY_TRACE + '/' + process.pid + '.json', JSON.st
 if (crash) {
   const error = new RangeError('boom\\n    at ' + ${JSON.stringify(PASSWORD)} + '\\n    at ${SECRET}');
   error.cause = { password: ${JSON.stringify(PASSWORD)} };
-  const burst = () => {
+  const crashNow = () => {
     if (crash === 'at once') throw error;
     if (crash === 'in a promise') Promise.reject(error);
     else process.nextTick(() => { throw error; });
   };
   // On 3.x a GSQL statement is written by encodeURIComponent, and the body of a mint by JSON.stringify.
   const { encodeURIComponent } = globalThis;
-  globalThis.encodeURIComponent = (text) => { burst(); return encodeURIComponent(text); };
+  globalThis.encodeURIComponent = (text) => { crashNow(); return encodeURIComponent(text); };
   const { stringify } = JSON;
-  JSON.stringify = (value, ...more) => { if (value?.lifetime) burst(); return stringify(value, ...more); };
+  JSON.stringify = (value, ...more) => { if (value?.lifetime) crashNow(); return stringify(value, ...more); };
 }
 `;
 
@@ -332,10 +332,10 @@ async function leaksOf(
   const names = await canaries();
   const told = argv
     .slice(0, 6)
-    .map((word) => (spotted(word, names).length > 0 ? '<canary>' : word))
+    .map((word) => (findCredentials(word, names).length > 0 ? '<canary>' : word))
     .join(' ');
   const leaks = seen.flatMap(([place, text]) =>
-    spotted(text, names)
+    findCredentials(text, names)
       .filter((what) => !allowed.some((one) => one.place.test(place) && one.what.test(what)))
       .map((what) => `${told}: ${what} in ${place}`),
   );
@@ -542,7 +542,7 @@ describe('what a debugger or a logger prints', () => {
     ['a connection', connection],
     ['an error with one as its cause', new Error('x', { cause: new Sensitive(PASSWORD) })],
   ])('%s contains no credential', (_name, value) => {
-    expect(spotted(printed(value), canaries)).toEqual([]);
+    expect(findCredentials(printed(value), canaries)).toEqual([]);
     expect(() => structuredClone(value)).not.toThrow(PASSWORD);
   });
 
@@ -575,7 +575,7 @@ describe('what a debugger or a logger prints', () => {
             () => undefined,
             (reason: unknown) => reason,
           );
-          if (error !== undefined) expect(spotted(printed(error), canaries)).toEqual([]);
+          if (error !== undefined) expect(findCredentials(printed(error), canaries)).toEqual([]);
         }
     }
   });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Transcript } from '../../scripts/conformance/run.js';
 import { ACCOUNT, withServer } from '../contract/conformance-support.js';
-import { spotted } from '../helpers/canary.js';
+import { findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
@@ -45,7 +45,7 @@ describe('npm run conformance', () => {
       expect(ended.stdout).toMatch(/same +bad-secret: .*\n(?:.*\n)* *\d+ same, 0 differ, 0 unknown\.\n$/);
       expect(ended.status).toBe(0);
       const text = fs.readFileSync(path.join(out, 'conformance-3.10.1.json'), 'utf8');
-      expect(spotted(text + ended.stdout + ended.stderr, CANARY)).toEqual([]);
+      expect(findCredentials(text + ended.stdout + ended.stderr, CANARY)).toEqual([]);
       expect((JSON.parse(text) as Transcript).version).toBe('3.10.1');
     });
   });

@@ -3,7 +3,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { spotted } from '../helpers/canary.js';
+import { findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { buildDriver } from '../helpers/driver.js';
@@ -407,15 +407,15 @@ describe.skipIf(redisSkipReason())('a storm', () => {
       [new URL(host).host, 'host'],
       ['127.0.0.1', 'address of the host'],
     ]);
-    expect(spotted(dump, canaries)).toEqual([]);
+    expect(findCredentials(dump, canaries)).toEqual([]);
     // This proves that the search can find a token.
     await fleet.redis.cli('SET', 'planted', Buffer.from(token.trim()).toString('base64'));
     await fleet.redis.cli('--rdb', file);
-    expect(spotted(fs.readFileSync(file, 'latin1'), canaries)).toEqual(['token']);
+    expect(findCredentials(fs.readFileSync(file, 'latin1'), canaries)).toEqual(['token']);
     note(
       "the engine's dump",
       'no host, user, graph, alias, token or password',
-      `${canaries.size} values looked for, in all writings: none`,
+      `${canaries.size} values looked for, in all encodings: none`,
     );
   });
 });

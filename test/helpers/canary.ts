@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 /** Returns every encoding of the value from which a reader could easily restore it. */
-export function writings(value: string): string[] {
+export function encodings(value: string): string[] {
   const bytes = Buffer.from(value);
   const found = new Set([
     value,
@@ -24,10 +24,10 @@ export function writings(value: string): string[] {
 }
 
 /** Returns the names of the credentials found in the text. */
-export function spotted(text: string, canaries: ReadonlyMap<string, string>): string[] {
+export function findCredentials(text: string, credentials: ReadonlyMap<string, string>): string[] {
   const names: string[] = [];
-  for (const [value, name] of canaries)
-    if (writings(value).some((form) => text.includes(form))) names.push(name);
+  for (const [value, name] of credentials)
+    if (encodings(value).some((form) => text.includes(form))) names.push(name);
   return names;
 }
 

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { writings } from './canary.js';
+import { encodings } from './canary.js';
 
 /** Makes the answer from the texts to repeat. `token` is the value that the server returns as a token. */
 type Answer = (
@@ -33,7 +33,7 @@ export async function repeatingServer(
       ...fieldsOf(body),
       ...queryOf(request),
     ];
-    const words = [authorization, request.url, body, ...credentials.flatMap(writings)].join(`${COMMANDS} `);
+    const words = [authorization, request.url, body, ...credentials.flatMap(encodings)].join(`${COMMANDS} `);
     sent.push(`${request.method} ${request.url}`);
     if (/\/version$/.test(request.url ?? '')) {
       const newer = request.url === '/gsql/v1/version';

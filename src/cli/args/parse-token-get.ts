@@ -16,9 +16,9 @@ export function parseTokenGet(spec: CommandSpec, argv: readonly string[]): Parse
   for (let at = 0; at < argv.length; at++) {
     const word = argv[at] as string;
     const equals = word.startsWith('--') ? word.indexOf('=') : -1;
-    const said = equals === -1 ? word : word.slice(0, equals);
+    const typed = equals === -1 ? word : word.slice(0, equals);
     const option = spec.options.find(
-      ({ name, short }) => said === `--${name}` || (short && said === `-${short}`),
+      ({ name, short }) => typed === `--${name}` || (short && typed === `-${short}`),
     );
     if (!option || option.repeat) return undefined;
     if (option.value === undefined) {

@@ -202,8 +202,8 @@ async function helpFor(ctx: Context, words: readonly string[], version: string):
     ctx.stdout.write(topicText(name, ctx.stdout.columns));
     return;
   }
-  const asked = words.join(' ');
-  if (!COMMANDS.some(({ path }) => path === asked || path.startsWith(`${asked} `))) {
+  const topic = words.join(' ');
+  if (!COMMANDS.some(({ path }) => path === topic || path.startsWith(`${topic} `))) {
     throw new GraphException('USAGE', 'There is no help of this name.', {
       hint: `${didYouMean(words)}a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
     });

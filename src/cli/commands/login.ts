@@ -29,12 +29,12 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const first = await chooseStore(session, { needed: true });
   if (invocation.flags['save-password'] === true) requireKeeping(first, '--save-password');
   const login = await logIn(session, first);
-  const kept = await offer(session, login.credential, first, login.taken);
-  const made = await makeSecret(session, login, kept.alias);
+  const choices = await offer(session, login.credential, first, login.taken);
+  const made = await makeSecret(session, login, choices.alias);
   const { name } = session.settings.profile;
   const profile = profileOf(session, login.credential);
   const removed = KEYS_OF_ADDRESS.filter((key) => isRemoved(session.settings, key));
-  const { makeDefault } = kept;
+  const { makeDefault } = choices;
   const locked: WithLock = (lock, work) => withLock(lock, { waitMs: session.timeoutMs + 5000 }, work);
   let file: string;
   try {
@@ -43,7 +43,9 @@ export async function run(invocation: Invocation): Promise<undefined> {
     file = await writeProfile(configDirOf(session), name, { profile, removed, makeDefault }, locked);
   } catch (error) {
     // The new secret is dropped, because nobody has seen its value.
-    throw made.isNew && kept.alias !== undefined ? await dropMadeSecret(login, kept.alias, error) : error;
+    throw made.isNew && choices.alias !== undefined
+      ? await dropMadeSecret(login, choices.alias, error)
+      : error;
   }
   const credentials = removed.filter((key) => key.startsWith('password') || key.startsWith('secret'));
   if (credentials.length > 0)
@@ -52,17 +54,17 @@ export async function run(invocation: Invocation): Promise<undefined> {
     );
   const chosen = invocation.flags.store as Exclude<StoreName, 'redis'> | undefined;
   if (chosen !== undefined) await moveTo(session, chosen);
-  const record = kept.instead ?? chosen;
+  const record = choices.instead ?? chosen;
   if (record !== undefined) recordStore(configDirOf(session), record);
-  const saved = await save(session, login, kept, made);
+  const saved = await save(session, login, choices, made);
   const failure = made.failure ?? saved.failure;
-  const alias = saved.alias ?? kept.savedAlias;
+  const alias = saved.alias ?? choices.savedAlias;
   if (alias !== undefined) {
     await writeProfileKey(configDirOf(session), name, ['secretAlias', alias], locked);
     await firstToken(invocation, name);
   }
   const lost = made.isNew && saved.alias === undefined ? made.value?.reveal() : undefined;
-  tell(session, kept, { file, saved: saved.alias, lost, password: saved.password });
+  reportLogin(session, choices, { file, saved: saved.alias, lost, password: saved.password });
   if (failure) throw failure;
 }
 
@@ -75,7 +77,7 @@ interface Outcome {
   readonly password: boolean;
 }
 
-function tell(
+function reportLogin(
   { invocation, settings, target }: Session,
   { alias, makeDefault }: LoginChoices,
   { file, saved, lost, password }: Outcome,
@@ -98,10 +100,10 @@ function tell(
     report.note(`secret ${alias}: this is the only time its value is shown`);
     report.result(lost);
   }
-  const kept = [saved && `Secret ${saved} is saved.`, password && 'The password is saved.'].filter(Boolean);
+  const notes = [saved && `Secret ${saved} is saved.`, password && 'The password is saved.'].filter(Boolean);
   const { home, stdout } = invocation.ctx;
   const done = `Logged in to ${host} as profile ${name} (${shortPath(file, home)}).`;
-  report.result(inLines(singleLine([done, ...kept].join(' ')), stdout.columns));
+  report.result(inLines(singleLine([done, ...notes].join(' ')), stdout.columns));
   const before = settings.file?.config.defaultProfile;
   const isDefault = makeDefault || before === undefined || before === name;
   report.note(`next: graphcred token get${isDefault ? '' : ` -p ${name}`}`);

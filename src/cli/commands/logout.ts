@@ -34,28 +34,29 @@ export async function run(invocation: Invocation): Promise<number> {
     });
   }
   invocation.interruption?.begin();
-  const outcome = flags.revoke === true ? await revoke(session, store, mine) : { gone: mine, kept: [] };
-  const { gone, kept, failure } = outcome;
+  const outcome =
+    flags.revoke === true ? await revoke(session, store, mine) : { removed: mine, remaining: [] };
+  const { removed, remaining, failure } = outcome;
   // A revoked token is already removed from the store, and another process may have stored a new one since.
-  const toForget = gone.filter(({ kind }) => flags.revoke !== true || kind !== 'token');
+  const toForget = removed.filter(({ kind }) => flags.revoke !== true || kind !== 'token');
   for (const record of toForget) await store.remove(record.key);
-  const tokens = gone.filter(({ kind }) => kind === 'token').length;
-  const revoked = flags.revoke === true && tokens > 0 && kept.length === 0 && failure === undefined;
-  if (gone.length > 0 || failure === undefined) {
-    const told = whatIsGone(tokens, gone.length - tokens, flags.revoke === true);
-    if (report.json) report.document({ forgotten: gone.length, tokens, revoked });
-    else if (told !== '')
-      report.result(inLines(`${told} of ${session.target.host}.`, session.invocation.ctx.stdout.columns));
+  const tokens = removed.filter(({ kind }) => kind === 'token').length;
+  const revoked = flags.revoke === true && tokens > 0 && remaining.length === 0 && failure === undefined;
+  if (removed.length > 0 || failure === undefined) {
+    const summary = removedSummary(tokens, removed.length - tokens, flags.revoke === true);
+    if (report.json) report.document({ forgotten: removed.length, tokens, revoked });
+    else if (summary !== '')
+      report.result(inLines(`${summary} of ${session.target.host}.`, session.invocation.ctx.stdout.columns));
   }
-  if (kept.length === 0 && failure === undefined) return 0;
-  if (gone.length === 0 && failure && !failure.ambiguous) throw failure;
-  throw new GraphException('PARTIAL', stillHere(kept, failure), {
+  if (remaining.length === 0 && failure === undefined) return 0;
+  if (removed.length === 0 && failure && !failure.ambiguous) throw failure;
+  throw new GraphException('PARTIAL', remainingMessage(remaining, failure), {
     hint: 'see them: graphcred token list; revoke each with the credential it was made with, or forget all of them: graphcred logout',
   });
 }
 
 /** Names only what there was; empty when nothing is gone. */
-function whatIsGone(tokens: number, credentials: number, isRevoking: boolean): string {
+function removedSummary(tokens: number, credentials: number, isRevoking: boolean): string {
   const saved = credentials === 0 ? '' : pluralize(credentials, 'saved credential');
   if (tokens === 0) return saved && `Forgot ${saved}`;
   const ended = `${isRevoking ? 'Revoked and forgot' : 'Forgot'} ${pluralize(tokens, 'token')}`;
@@ -63,9 +64,9 @@ function whatIsGone(tokens: number, credentials: number, isRevoking: boolean): s
   return isRevoking ? `${ended}, forgot ${saved}` : `${ended} and ${saved}`;
 }
 
-function stillHere(kept: readonly Kept[], failure: GraphException | undefined): string {
-  const named = kept.map(({ record, why }) => `${nameOf(record)}: ${why}`).join('; ');
-  const what = kept.length === 0 ? '' : `Still held: ${named}.`;
+function remainingMessage(remaining: readonly Remaining[], failure: GraphException | undefined): string {
+  const named = remaining.map(({ record, why }) => `${nameOf(record)}: ${why}`).join('; ');
+  const what = remaining.length === 0 ? '' : `Still held: ${named}.`;
   return [what, failure?.message ?? ''].filter((text) => text !== '').join(' ');
 }
 
@@ -73,15 +74,15 @@ function nameOf({ info }: StoreRecord): string {
   return `the token of ${info.principal} for ${info.graph === null ? 'no graph' : `graph ${info.graph}`}`;
 }
 
-interface Kept {
+interface Remaining {
   readonly record: StoreRecord;
   readonly why: string;
 }
 
 interface Outcome {
   /** The records to delete from this machine: revoked tokens, and credentials once no token needs them any more. */
-  readonly gone: readonly StoreRecord[];
-  readonly kept: readonly Kept[];
+  readonly removed: readonly StoreRecord[];
+  readonly remaining: readonly Remaining[];
   readonly failure?: GraphException;
 }
 
@@ -89,43 +90,43 @@ interface Outcome {
 async function revoke(session: Session, store: Store, records: readonly StoreRecord[]): Promise<Outcome> {
   const tokens = records.filter(({ kind }) => kind === 'token');
   const others = records.filter(({ kind }) => kind !== 'token');
-  if (tokens.length === 0) return { gone: others, kept: [] };
+  if (tokens.length === 0) return { removed: others, remaining: [] };
   const inForce = await serversInForce(session);
   const credential = await findCredential(session, 'mint', async () => store);
   const { connection } = await connect(session, credential);
-  const gone: StoreRecord[] = [];
-  const kept: Kept[] = [];
+  const removed: StoreRecord[] = [];
+  const remaining: Remaining[] = [];
   let failure: GraphException | undefined;
   for (const record of tokens) {
     const foreign = reasonToKeep(record, credential.principal, inForce);
     if (foreign !== undefined || failure !== undefined) {
-      kept.push({ record, why: `not revoked: ${foreign ?? 'not tried'}` });
+      remaining.push({ record, why: `not revoked: ${foreign ?? 'not tried'}` });
       continue;
     }
     try {
       const token = await readCached(store, record);
       if (token === undefined) {
-        kept.push({ record, why: 'not revoked: its value cannot be read from the store' });
+        remaining.push({ record, why: 'not revoked: its value cannot be read from the store' });
         continue;
       }
       await connection.deleteToken(undefined, { token, skipNA: true });
       const stays = await forgetToken(store, record, token.value);
       if (stays)
-        kept.push({ record, why: `revoked, but this machine could not forget it: ${stays.message}` });
-      else gone.push(record);
+        remaining.push({ record, why: `revoked, but this machine could not forget it: ${stays.message}` });
+      else removed.push(record);
     } catch (error) {
       if (!(error instanceof GraphException)) throw error;
       failure = error;
-      kept.push({
+      remaining.push({
         record,
         why: error.ambiguous ? 'it may have been revoked' : 'not revoked: the server was not told',
       });
     }
   }
   // The credential is not deleted while it is needed to revoke the remaining tokens.
-  return kept.length === 0
-    ? { gone: [...gone, ...others], kept }
-    : { gone, kept, ...(failure && { failure }) };
+  return remaining.length === 0
+    ? { removed: [...removed, ...others], remaining }
+    : { removed, remaining, ...(failure && { failure }) };
 }
 
 function reasonToKeep(

@@ -12,7 +12,7 @@ export async function run(invocation: Invocation): Promise<number> {
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
   const child = args.length > 0;
-  const options = await understood(flags, child);
+  const options = await readOptions(flags, child);
   const sandbox = await listening(() =>
     startSandbox({
       ...options,
@@ -44,7 +44,7 @@ function firstCall({ restUrl, gsqlUrl, graph, username, password }: Sandbox): st
 }
 
 /** Reads the flags. An error of the sandbox becomes a USAGE error with the same message. */
-async function understood(flags: Flags, anyPort: boolean): Promise<SandboxOptions> {
+async function readOptions(flags: Flags, anyPort: boolean): Promise<SandboxOptions> {
   const many = (name: string) => (flags[name] as string[] | undefined) ?? [];
   const text = (name: string) => flags[name] as string | undefined;
   const given = <K extends string, V>(key: K, value: V | undefined) =>
@@ -92,7 +92,7 @@ async function listening(start: () => Promise<Sandbox>): Promise<Sandbox> {
 
 function usage(error: unknown): GraphException {
   if (error instanceof GraphException) return error;
-  return new GraphException('USAGE', error instanceof Error ? error.message : 'This cannot be understood.', {
+  return new GraphException('USAGE', error instanceof Error ? error.message : 'This option is not valid.', {
     hint: 'see: graphcred sandbox --help',
   });
 }
@@ -103,10 +103,10 @@ function freeRestPort(version: string | undefined): number | undefined {
 }
 
 function port(flags: Flags, name: string): number | undefined {
-  const said = flags[name] as string | undefined;
-  if (said === undefined) return undefined;
-  if (!/^\d{1,5}$/.test(said) || Number(said) > 65_535) throw new Error(`--${name} is not a port number.`);
-  return Number(said);
+  const text = flags[name] as string | undefined;
+  if (text === undefined) return undefined;
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new Error(`--${name} is not a port number.`);
+  return Number(text);
 }
 
 /**

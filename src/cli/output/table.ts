@@ -49,12 +49,12 @@ export function table(
 /** Shortens a text to this many columns, with an ellipsis in place of what is left out. */
 export function shorten(text: string, width: number | undefined): string {
   if (width === undefined || widthOf(text) <= width) return text;
-  let kept = '';
+  let start = '';
   for (const character of text) {
-    if (widthOf(kept + character) > width - 1) break;
-    kept += character;
+    if (widthOf(start + character) > width - 1) break;
+    start += character;
   }
-  return `${kept}…`;
+  return `${start}…`;
 }
 
 /** Wraps a text between words to lines of at most this many columns. */

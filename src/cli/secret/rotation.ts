@@ -38,7 +38,7 @@ export async function rotate(
   // Stopping between two steps would leave the rotation half done, so each step has the full time limit.
   session.timeLeft.ms = Number.POSITIVE_INFINITY;
 
-  const kept = async (name: string) => {
+  const savedValue = async (name: string) => {
     const [record] = await savedByAlias(login, name);
     return record && store.read(record);
   };
@@ -87,7 +87,7 @@ export async function rotate(
    * error, and nothing is dropped.
    */
   const working = async (name: string): Promise<Sensitive | undefined> => {
-    const value = await kept(name);
+    const value = await savedValue(name);
     if (value === undefined) return undefined;
     try {
       await prove(value);
@@ -139,7 +139,7 @@ export async function rotate(
   let value: Sensitive | undefined;
   if (!past('alias')) {
     // The login of this run may be the secret that an earlier run has dropped.
-    if (past('next')) await logInWith(await kept(next));
+    if (past('next')) await logInWith(await savedValue(next));
     await logInWith(isNew ? await begin() : await ensureNext());
     if (!past('next')) notes.add({ step: 'drop' });
     if (!past('drop')) {
@@ -155,7 +155,7 @@ export async function rotate(
     await logInWith(value);
     notes.add({ step: 'finish' });
   } else {
-    value = await kept(alias);
+    value = await savedValue(alias);
     await logInWith(value);
   }
   const there = isNew ? undefined : await listed(next);

@@ -188,7 +188,7 @@ async function savedSources(session: Session, store: Store): Promise<Partition> 
   if (store.name === 'redis') return { bound: [], excluded: undefined };
   // A credential saved for the profile's own server is not sent to another one, but the error mentions it.
   const ownServer = gsqlUrlOfFile(session);
-  const kept = (await store.list()).filter(({ kind, info }) => {
+  const records = (await store.list()).filter(({ kind, info }) => {
     if (kind !== 'secret' && kind !== 'password') return false;
     const isKnown =
       info.gsqlUrl === target.gsqlUrl || (ownServer !== undefined && info.gsqlUrl === ownServer);
@@ -196,13 +196,13 @@ async function savedSources(session: Session, store: Store): Promise<Partition> 
     if (username !== undefined && info.username !== username) return false;
     return kind === 'password' || secretAlias === undefined || nameOf(info) === secretAlias;
   });
-  if (kept.length === 0) return { bound: [], excluded: undefined };
+  if (records.length === 0) return { bound: [], excluded: undefined };
   // The records are sorted, so that every process has the same order.
-  kept.sort((a, b) => b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1));
+  records.sort((a, b) => b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1));
   const inForce = await serversInForce(session);
   const bound: CredentialSource[] = [];
   let excluded: CredentialSource | undefined;
-  for (const record of kept) {
+  for (const record of records) {
     const source = savedSource(record, store);
     if (!isSamePair(serversOfRecord(record), inForce)) excluded ??= source;
     else if (await isOfThisGraph(session, record, graph)) bound.push(source);

@@ -90,9 +90,9 @@ async function writeSealed(
   value: Sensitive,
 ): Promise<void> {
   const { stateDir } = options;
-  const kept: StoreRecord = { ...record, store: 'file' };
+  const stored: StoreRecord = { ...record, store: 'file' };
   const before = readEntry(stateDir, record.key, () => {});
-  stageEntry(stateDir, { record: kept, sealed: seal(key, kept, value) }).commit();
+  stageEntry(stateDir, { record: stored, sealed: seal(key, stored, value) }).commit();
   (await import('../sweep.js')).sweep(options);
   if (before?.record.store === 'keychain') {
     const { forgetKeychainValue } = await import('../keychain/store.js');

@@ -45,7 +45,7 @@ export function createEngine(options: EngineOptions): Engine {
   let connection: Connection | undefined;
   let answered = false;
   let failure: GraphException | undefined;
-  let asked: RedisAddress | undefined;
+  let lastAddress: RedisAddress | undefined;
   let redirectedTo: RedisAddress | undefined;
   let warned = false;
   let queue: Promise<unknown> = Promise.resolve();
@@ -82,7 +82,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   async function openServer(address: RedisAddress, timeoutMs: number): Promise<Connection> {
     const deadline = uptimeMs() + timeoutMs;
-    asked = address;
+    lastAddress = address;
     const opened = await dialled(address, timeoutMs);
     const commands = [...login(), ...(options.database > 0 ? [['SELECT', options.database] as const] : [])];
     try {
@@ -141,7 +141,7 @@ export function createEngine(options: EngineOptions): Engine {
       } catch (error) {
         connection?.close();
         connection = undefined;
-        redirectedTo = redirections < MOST_REDIRECTIONS ? redirection(error, asked) : undefined;
+        redirectedTo = redirections < MOST_REDIRECTIONS ? redirection(error, lastAddress) : undefined;
         if (redirectedTo && uptimeMs() < deadline) {
           redirections++;
           continue;

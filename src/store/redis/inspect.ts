@@ -107,8 +107,8 @@ async function tryTurn(options: RedisStoreOptions, seal: Seal): Promise<true> {
   await run(['EVAL', TAKE, 2, lock, counter, key, TRIAL_MS, TRIAL_MS]);
   const entry = { record, value: new Sensitive('trial'), generation: 1 };
   await publish({ engine, seal, name, now }, entry, key);
-  const kept = bytesOrNothing(await run(['GET', token])) ?? '';
-  await run(['EVAL', REMOVE_IF, 2, token, seal.index, kept, name]);
+  const content = bytesOrNothing(await run(['GET', token])) ?? '';
+  await run(['EVAL', REMOVE_IF, 2, token, seal.index, content, name]);
   await run(['SET', seal.keyOf('r', name), 'trial', 'PX', 1]);
   await run(['EVAL', RELEASE, 1, lock, key]);
   await run(['DEL', counter]);

@@ -82,10 +82,10 @@ export function redisStore(options: RedisStoreOptions): Store {
     },
 
     async write(record, value) {
-      const kept = tokenRecord(record);
+      const stored = tokenRecord(record);
       await publish(
-        { engine, seal, now, name: nameOf(kept.key) },
-        { record: kept, value, generation: 0 },
+        { engine, seal, now, name: nameOf(stored.key) },
+        { record: stored, value, generation: 0 },
         '',
       );
     },
@@ -228,7 +228,7 @@ function inLocalTime(entry: TokenEntry, first: { generation: number; atMs: numbe
 
 function tokenRecord(record: StoreRecord): StoreRecord {
   if (record.kind !== 'token' || record.expiresAtUnix === undefined) {
-    throw new GraphException('USAGE', `a ${record.kind} is never kept on a Redis server`, {
+    throw new GraphException('USAGE', `a ${record.kind} is never stored on a Redis server`, {
       hint: 'use --store keychain or file for it, or secretCommand with a vault',
     });
   }

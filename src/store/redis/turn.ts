@@ -161,9 +161,9 @@ export async function publish(
       ],
       ['GET', token],
     ],
-    ([published, kept]) => {
+    ([published, stored]) => {
       // Without this check, a Redis server that does not store the token would make every job of the fleet mint.
-      if (yesOrNo(published) && !bytesOrNothing(kept)?.equals(sealed))
+      if (yesOrNo(published) && !bytesOrNothing(stored)?.equals(sealed))
         throw new InvalidReply('it did not keep the token');
     },
   );

@@ -14,7 +14,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const rows = [
     { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
     ...(Object.keys(settings.all) as ConfigKey[]).flatMap((key) => {
-      const [first, ...rest] = settings.all[key].map((said) => shown(key, said));
+      const [first, ...rest] = settings.all[key].map((setting) => describeSetting(key, setting));
       return first ? [{ name: key, ...first, shadowed: rest }] : [];
     }),
   ];
@@ -53,7 +53,7 @@ interface Shown {
   source: string;
 }
 
-function shown(key: ConfigKey, said: SourcedValue): Shown {
-  const value = typeof said.value === 'string' ? said.value : said.value.join(' ');
-  return { value: CREDENTIALS.includes(key) ? 'set' : maskLogin(value), source: said.source };
+function describeSetting(key: ConfigKey, setting: SourcedValue): Shown {
+  const value = typeof setting.value === 'string' ? setting.value : setting.value.join(' ');
+  return { value: CREDENTIALS.includes(key) ? 'set' : maskLogin(value), source: setting.source };
 }

@@ -40,7 +40,9 @@ export async function run(invocation: Invocation): Promise<undefined> {
   }
   const { home, stdout } = invocation.ctx;
   const done = `Removed profile ${name} from ${shortPath(written, home)}.`;
-  report.result(inLines(singleLine(`${done} ${told(forgotten, sharedWith)}`.trim()), stdout.columns));
+  report.result(
+    inLines(singleLine(`${done} ${describeRemoved(forgotten, sharedWith)}`.trim()), stdout.columns),
+  );
   const wasDefault = file?.config.defaultProfile === name;
   const others = profileNames.filter((other) => other !== name);
   if (wasDefault && others.length > 0)
@@ -48,7 +50,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
 }
 
 /** Describes what was removed, and notes what may still be valid on the server. */
-function told({ tokens, secrets, passwords }: RemovedCounts, sharedWith: string | undefined): string {
+function describeRemoved(
+  { tokens, secrets, passwords }: RemovedCounts,
+  sharedWith: string | undefined,
+): string {
   const counts = [
     [tokens, 'token'],
     [secrets, 'secret'],

@@ -57,7 +57,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     if (forgotten > 0 && version.tokensOutliveSecret)
       report.note(`tokens minted from ${singleLine(alias)} are forgotten here; they live on until they end`);
   }
-  return tell(invocation, outcome);
+  return reportDropped(invocation, outcome);
 }
 
 /** Whether this can be an alias on a server, and cannot change a GSQL statement. */
@@ -65,7 +65,7 @@ function isSendable(alias: string): boolean {
   return alias.length > 0 && alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
 }
 
-function tell(invocation: Invocation, outcome: Dropping): number {
+function reportDropped(invocation: Invocation, outcome: Dropping): number {
   const { report, flags } = invocation;
   const { dropped, missing, failed } = outcome;
   const forgiven = flags['ignore-missing'] === true;

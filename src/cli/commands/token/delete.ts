@@ -22,7 +22,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const targets = await chooseTargets(session, store, credential, given);
   if (targets.length === 0) {
     await requireReadable(store);
-    return tell(invocation, 0, 0, 'This machine holds no such token.');
+    return reportDeleted(invocation, 0, 0, 'This machine holds no such token.');
   }
   if (store.name === 'redis')
     invocation.report.note('this ends tokens that machines share: every job that uses one needs a new one');
@@ -40,7 +40,12 @@ export async function run(invocation: Invocation): Promise<number> {
     failure ??= outcome.failure;
   }
   if (failure) throw stillStored(invocation, deleted, missing, failure);
-  return tell(invocation, deleted, missing, 'The server does not know the token; it is forgotten here too.');
+  return reportDeleted(
+    invocation,
+    deleted,
+    missing,
+    'The server does not know the token; it is forgotten here too.',
+  );
 }
 
 interface Target {
@@ -136,7 +141,7 @@ async function isDeleted(connection: GraphConnection, token: Sensitive | BoundCr
   }
 }
 
-function tell({ report, flags }: Invocation, deleted: number, missing: number, why: string): number {
+function reportDeleted({ report, flags }: Invocation, deleted: number, missing: number, why: string): number {
   const forgiven = flags['skip-missing'] === true;
   const failed = !forgiven && (missing > 0 || deleted === 0);
   if (report.json && !(failed && deleted + missing === 0)) report.document({ deleted, missing });

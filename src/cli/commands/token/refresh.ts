@@ -2,7 +2,7 @@ import { GraphException } from '../../../core/errors.js';
 import type { ServerVersion } from '../../../core/protocol/types.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import type { Store, StoreRecord, Turn } from '../../../store/store.js';
-import { keep } from '../../../tokens/acquire.js';
+import { storeToken } from '../../../tokens/acquire.js';
 import { type CachedToken, cachedTokens, identityKey } from '../../../tokens/cache.js';
 import { renewToken } from '../../../tokens/mint.js';
 import type { Invocation } from '../../command.js';
@@ -39,11 +39,11 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const identity = { ...base, lifetime };
   const turn = await requireTurn(session, store, identityKey(identity));
   let renewed: Omit<CachedToken, 'source'>;
-  let kept: boolean;
+  let isStored: boolean;
   invocation.interruption?.begin();
   try {
     renewed = await renewToken({ connection, version, token, lifetime }, { now: ctx.now, warn: report.warn });
-    kept = await keep(
+    isStored = await storeToken(
       identityKey(identity),
       renewed,
       { identity, host: target.host },
@@ -54,7 +54,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     await turn.release();
   }
   // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
-  const others = held.filter(({ key }) => kept && key !== identityKey(identity));
+  const others = held.filter(({ key }) => isStored && key !== identityKey(identity));
   for (const other of others) {
     if (other === record || (given && (await holds(store, other, given))))
       await forget(store, other, report.warn);
