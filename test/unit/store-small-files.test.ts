@@ -272,3 +272,13 @@ it('an entry with a wrong key, or copied to another name, is ignored', () => {
   expect(readEntry(dir, 'c', (message) => warnings.push(message))).toBeUndefined();
   expect(warnings.join()).toContain('a newer graphcred wrote it');
 });
+
+describe('a staged file', () => {
+  it('is removed when it cannot take the place of the old one', () => {
+    const file = path.join(dir, 'entry.json');
+    fs.mkdirSync(path.join(file, 'full'), { recursive: true });
+    const staged = stageFile(file, 'new');
+    expect(() => staged.commit()).toThrow(GraphException);
+    expect(fs.readdirSync(dir)).toEqual(['entry.json']);
+  });
+});

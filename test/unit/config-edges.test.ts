@@ -1,0 +1,176 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { noSuchProfile } from '../../src/config/errors.js';
+import { findConfigs } from '../../src/config/find.js';
+import { isLiteralCredential } from '../../src/config/keys.js';
+import { parseConfig } from '../../src/config/parse.js';
+import {
+  findTrustedConfig,
+  loadUserConfig,
+  readConfig,
+  resolveSettings,
+  type SettingsInput,
+} from '../../src/config/settings.js';
+import { removeProfile, replaceFile, type WithLock, writeProfile } from '../../src/config/write.js';
+import { GraphException } from '../../src/core/errors.js';
+import { temporaryHome } from '../helpers/cli.js';
+
+const now: WithLock = async (_lock, work) => work();
+const read = (file: string) => JSON.parse(fs.readFileSync(file, 'utf8'));
+
+function input(home: string, more: Partial<SettingsInput> = {}): SettingsInput {
+  return { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.(), ...more };
+}
+
+describe('values of a config file', () => {
+  test.each([
+    [{ tls: { insecure: 'false' } }, 'tls.insecure is neither true nor false'],
+    [{ noInput: 0 }, 'noInput is neither true nor false'],
+    [{ secretCommand: [] }, 'secretCommand is not a list of words'],
+    [{ restPort: '9000x' }, 'restPort is not a port number'],
+    [{ gsqlPort: 'x14240' }, 'gsqlPort is not a port number'],
+  ])('%j is refused', async (config, problem) => {
+    await expect(parseConfig('/x/config.json', JSON.stringify(config))).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining(problem),
+    });
+  });
+
+  test('the line of a YAML error is counted from 1', async () => {
+    await expect(parseConfig('/x/config.yaml', 'graph: demo\nhost: [\nx')).rejects.toThrow(/, line [34]: /);
+    await expect(parseConfig('/x/config.yaml', 'graph: @demo')).rejects.toThrow('/x/config.yaml, line 1: ');
+  });
+
+  test('the URL of a Redis server is a credential only when it holds a password', () => {
+    expect(isLiteralCredential('redis.url', 'rediss://ada:s3cret@redis.example:6379')).toBe(true);
+    expect(isLiteralCredential('redis.url', 'rediss://ada@redis.example:6379')).toBe(false);
+    expect(isLiteralCredential('redis.url', 'rediss://redis.example:6379/a:b@c')).toBe(false);
+  });
+});
+
+describe('which config file is read', () => {
+  test('--config counts more than GRAPHCRED_CONFIG, and is a path from the current folder', async () => {
+    const home = temporaryHome();
+    for (const name of ['a', 'b']) fs.writeFileSync(path.join(home, `${name}.json`), `{"graph":"${name}"}`);
+    const both = input(home, { flags: { config: 'a.json' }, env: { GRAPHCRED_CONFIG: 'b.json' } });
+    const { file } = await findTrustedConfig(both);
+    expect(file?.path).toBe(path.join(home, 'a.json'));
+    expect(file?.config.defaults).toEqual({ graph: 'a' });
+  });
+
+  test('the search ends at the home folder, also when that is named by a symbolic link', () => {
+    const root = fs.realpathSync(temporaryHome());
+    const [real, link] = [path.join(root, 'real'), path.join(root, 'link')];
+    const cwd = path.join(real, 'project');
+    fs.mkdirSync(cwd, { recursive: true });
+    fs.symlinkSync(real, link);
+    fs.writeFileSync(path.join(real, '.graphcredrc'), 'graph: mine');
+    fs.writeFileSync(path.join(root, '.graphcredrc'), 'graph: of somebody else');
+    expect([...findConfigs({ cwd, home: link, configDir: undefined })]).toEqual([
+      { path: path.join(real, '.graphcredrc'), place: 'home' },
+    ]);
+  });
+
+  test('a pipe is no config file', () => {
+    const file = path.join(temporaryHome(), 'config.json');
+    execFileSync('mkfifo', [file]);
+    expect(() => readConfig({ path: file, place: 'user' })).toThrow(/cannot be read/);
+  });
+
+  test('the user’s own file with a credential that others can write is refused too', async () => {
+    const home = temporaryHome();
+    const file = path.join(home, 'config.json');
+    fs.writeFileSync(file, '{"password":"hidden-pass"}');
+    fs.chmodSync(file, 0o666);
+    await expect(loadUserConfig(input(home, { configDir: home, uid: 1000 }))).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      setting: 'fileMode',
+    });
+  });
+
+  test('an empty flag is no text, but an address that is wrong', () => {
+    const settings = resolveSettings(input('/', { flags: { graph: '', host: '' } }), undefined);
+    expect(settings.all.graph).toEqual([]);
+    expect(settings.all.host[0]).toEqual({ value: '', level: 'flag', source: '--host' });
+  });
+
+  test('the name of a profile that does not exist is shown without control characters', () => {
+    const { message } = noSuchProfile({ name: '\u001b[31mprod\n', source: '--profile' }, undefined, []);
+    expect(message).toBe('There is no profile "?[31mprod?" (--profile).');
+  });
+});
+
+describe('a profile is written', () => {
+  test('and the certificates that it had stay beside the new one', async () => {
+    const folder = temporaryHome();
+    await writeProfile(folder, 'a', { profile: { tls: { ca: 'ca.pem' } }, removed: [] }, now);
+    await writeProfile(folder, 'a', { profile: { tls: { cert: 'me.pem' } }, removed: [] }, now);
+    expect(read(path.join(folder, 'config.json')).profiles.a).toEqual({
+      tls: { ca: 'ca.pem', cert: 'me.pem' },
+    });
+  });
+
+  test('and is no longer the default after it was removed; another one stays the default', async () => {
+    const folder = temporaryHome();
+    const file = path.join(folder, 'config.json');
+    for (const name of ['a', 'b'])
+      await writeProfile(folder, name, { profile: { graph: name }, removed: [] }, now);
+    await removeProfile(folder, 'b', now);
+    expect(read(file)).toEqual({ defaultProfile: 'a', profiles: { a: { graph: 'a' } } });
+    await removeProfile(folder, 'a', now);
+    expect(read(file)).toEqual({ profiles: {} });
+  });
+
+  test('only while no other process writes: the call waits for the lock', async () => {
+    const folder = temporaryHome();
+    const later: WithLock = async (lock, work) => {
+      expect(lock).toBe(path.join(folder, 'config.json.lock'));
+      await new Promise((resolve) => setImmediate(resolve));
+      work();
+    };
+    const file = await writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] }, later);
+    expect(read(file).profiles).toEqual({ a: { graph: 'one' } });
+  });
+
+  test('not while another process has the lock, but without one where none can be made', async () => {
+    const folder = temporaryHome();
+    const failing =
+      (code: 'LOCK_TIMEOUT' | 'STORE_UNAVAILABLE'): WithLock =>
+      async () => {
+        throw new GraphException(code, 'no lock');
+      };
+    const write = (lock: WithLock) =>
+      writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] }, lock);
+    await expect(write(failing('LOCK_TIMEOUT'))).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(fs.readdirSync(folder)).toEqual([]);
+    await write(failing('STORE_UNAVAILABLE'));
+    expect(fs.readdirSync(folder)).toEqual(['config.json']);
+  });
+
+  test.each(['config.yaml', 'config.yml'])('not where there is a %s', async (name) => {
+    const folder = temporaryHome();
+    fs.writeFileSync(path.join(folder, name), 'graph: demo');
+    const wrong = writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] }, now);
+    await expect(wrong).rejects.toThrow('is YAML');
+    expect(fs.readdirSync(folder)).toEqual([name]);
+  });
+
+  test('not with a setting that could not be read again', async () => {
+    const folder = temporaryHome();
+    const wrong = writeProfile(folder, 'a', { profile: { grahp: 'one' }, removed: [] }, now);
+    await expect(wrong).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    expect(fs.readdirSync(folder)).toEqual([]);
+  });
+
+  test('not over a file that cannot be read, and nothing is left when it cannot be replaced', async () => {
+    const folder = temporaryHome();
+    const file = path.join(folder, 'config.json');
+    fs.mkdirSync(path.join(file, 'full'), { recursive: true });
+    const wrong = writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] }, now);
+    await expect(wrong).rejects.toThrow(`${file} cannot be read.`);
+    expect(() => replaceFile(file, '{}')).toThrow(`${file} cannot be written`);
+    expect(fs.readdirSync(folder)).toEqual(['config.json']);
+  });
+});
