@@ -168,7 +168,7 @@ export function fidelityPage({ REFUSALS }) {
     '',
     '## Refusals',
     '',
-    'From top to bottom the first row that fits decides: codes, then whole sentences, then parts of sentences, then the status alone. Whatever the status',
+    'The first row from the top that matches decides: codes, then whole sentences, then parts of sentences, then the status alone. Whatever the status',
     'is otherwise, it plays no part. Names that users chose (graph, user, alias) are taken out of a sentence before parts of it are looked for.',
     `Held by \`${REPLIES}\`, test "row …" of each, and for the operations of a client by the tables in \`test/contract/core-replies-data.ts\`.`,
     '',

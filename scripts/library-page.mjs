@@ -22,7 +22,7 @@ told everything, and does what it is told. Node 20.19 or later.
 
 **Errors.** Every refusal is a [\`GraphException\`](#graphexception) with a \`code\` that stays the same from version to version; what each means is in
 [contract.md](contract.md#7-exit-codes). Any method that talks to a server can throw NETWORK, TIMEOUT, TLS, SERVER_UNAVAILABLE, AUTH_FAILED,
-PERMISSION_DENIED, BAD_RESPONSE and SERVER_ERROR. What a method throws besides is said with it. No request that changes something is sent a second time after a
+PERMISSION_DENIED, BAD_RESPONSE and SERVER_ERROR. Each method lists the other codes that it throws. No request that changes something is sent a second time after a
 failure that leaves open what happened; \`ambiguous\` then says so.
 
 The examples below run, in this order, as a test, against servers of version 3.x and 4.x, with the connection above.

@@ -26,7 +26,7 @@ test.each([['bogus'], ['token', 'bogus'], ['hunter2'], ['toString']])(
 
 test('help environment names CI', async () => {
   const { stdout } = await cli(temporaryHome(), ['help', 'environment']);
-  expect(stdout).toMatch(/nothing kept, nothing asked .*\bCI\b/);
+  expect(stdout).toMatch(/store nothing and ask nothing .*\bCI\b/);
 });
 
 test('scripts/docs.mjs writes exactly the pages that are in docs/', () => {

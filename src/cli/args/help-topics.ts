@@ -74,7 +74,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
       ],
       ['password of the Redis server', '', 'GRAPHCRED_REDIS_PASSWORD', '', 'redis.passwordFile'],
       ['token for api and token check', '', '', 'TG_API_TOKEN', 'the held one'],
-      ['nothing kept, nothing asked', '', 'CI', '', ''],
+      ['store nothing and ask nothing', '', 'CI', '', ''],
       ['no colours', '--no-color', 'NO_COLOR', '', ''],
       ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', '', ''],
     ],
