@@ -1,0 +1,182 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseFault } from '../../src/sandbox/args.js';
+import { stageEntry } from '../../src/store/records.js';
+import { bench, cli, temporaryHome } from '../helpers/cli.js';
+
+const stateOf = (home: string) => path.join(home, '.local/state/graphcred');
+const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
+const write = (file: string, text: string) => {
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, text, { mode: 0o600 });
+};
+const PROFILES = {
+  defaultProfile: 'dev',
+  profiles: { dev: { host: 'http://127.0.0.1' }, prod: { host: 'https://graph.example.com' } },
+};
+
+describe('secret drop', () => {
+  test('drops an alias that is named twice once, which is no error', async () => {
+    const { run, json } = await bench();
+    await run('secret create ci');
+    expect(await json('secret drop ci ci')).toMatchObject({ dropped: ['ci'], missing: [] });
+    expect((await run('secret drop ci ci')).status).toBe(3);
+  });
+
+  test('asks the server nothing about an alias that is longer than any', async () => {
+    const { run, requests } = await bench();
+    expect((await run(['secret', 'drop', 'ä'.repeat(129)])).status).toBe(2);
+    expect(requests()).toEqual([]);
+  });
+});
+
+test('secret list marks the secrets that are saved here, and no others', async () => {
+  const { run } = await bench();
+  await run('secret create kept --save');
+  await run('secret create other');
+  const { stdout } = await run('secret list');
+  expect(stdout).toMatch(/^kept .* here$/m);
+  expect(stdout).toMatch(/^other .* -$/m);
+});
+
+test('secret create --save removes the trial entry that a killed process left', async () => {
+  const { run, home } = await bench();
+  const key = 'trial entry 1';
+  const record = { v: 1, kind: 'secret', key, store: 'file', createdAtUnix: 1, info: {} } as const;
+  stageEntry(stateOf(home), { record, sealed: 'x' }).commit();
+  expect((await run('secret create ci --save')).status).toBe(0);
+  const entries = fs.readdirSync(stateOf(home)).filter((name) => name.startsWith('secret-'));
+  expect(entries).toHaveLength(1);
+});
+
+test('help of a short form is the help of the command that it stands for', async () => {
+  const home = temporaryHome();
+  const { status, stdout } = await cli(home, ['help', 'secret', 'rm']);
+  expect(status).toBe(0);
+  expect(stdout).toBe((await cli(home, ['secret', 'drop', '--help'])).stdout);
+});
+
+describe('completion', () => {
+  test('offers the profiles of the config file that was typed', async () => {
+    const home = temporaryHome();
+    write(path.join(home, 'own.json'), '{"profiles":{"mine":{}}}');
+    write(configOf(home), '{"profiles":{"usual":{}}}');
+    const words = ['__complete', 'status', '--config', path.join(home, 'own.json'), '-p', ''];
+    expect((await cli(home, words)).stdout).toBe('mine\n');
+  });
+
+  test('offers nothing that would steer the terminal', async () => {
+    const home = temporaryHome();
+    write(configOf(home), JSON.stringify({ profiles: { dev: { graph: 'a\u001b[31m\nb' } } }));
+    const { stdout } = await cli(home, ['__complete', 'profile', 'use', '']);
+    expect(stdout).toBe('dev\tgraph a [31m b\n');
+  });
+});
+
+describe('profiles', () => {
+  test('the default one is marked as such, whichever this call uses', async () => {
+    const home = temporaryHome();
+    write(configOf(home), JSON.stringify(PROFILES));
+    const { stdout } = await cli(home, ['profile', 'list', '-o', 'json'], {
+      env: { GRAPHCRED_PROFILE: 'prod' },
+    });
+    const { profiles } = JSON.parse(stdout) as { profiles: { name: string; default: boolean }[] };
+    expect(profiles.filter((one) => one.default).map(({ name }) => name)).toEqual(['dev']);
+  });
+
+  test('profile use warns that a variable names another profile, and only then', async () => {
+    const home = temporaryHome();
+    write(configOf(home), JSON.stringify(PROFILES));
+    const use = (GRAPHCRED_PROFILE: string) =>
+      cli(home, ['profile', 'use', 'prod'], { env: { GRAPHCRED_PROFILE } });
+    expect((await use('dev')).stderr).toContain('GRAPHCRED_PROFILE is set to another profile');
+    expect((await use('prod')).stderr).toBe('');
+  });
+
+  test('profile remove spares what belongs to a user whom only a variable names', async () => {
+    const { run, json, home, sandbox } = await bench();
+    await run('token get');
+    const { restUrl, gsqlUrl } = sandbox;
+    const profiles = { old: { restUrl, gsqlUrl, username: 'somebody' } };
+    write(configOf(home), JSON.stringify({ profiles }));
+    expect((await run('profile remove old --yes')).status).toBe(0);
+    expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
+  });
+});
+
+describe('config', () => {
+  test('path prints a name as it is to a pipe, and on one line to a terminal', async () => {
+    const home = temporaryHome();
+    const file = path.join(home, 'odd\u001b[31mname.json');
+    write(file, '{}');
+    const run = (terminal: boolean) => cli(home, ['config', 'path', '--config', file], { terminal });
+    expect((await run(false)).stdout).toBe(`${file}\n`);
+    expect((await run(true)).stdout).toBe(`${path.join(home, 'odd [31mname.json')}\n`);
+  });
+
+  test('trust approves no file that graphcred cannot use', async () => {
+    const home = temporaryHome();
+    const project = path.join(home, 'project');
+    const file = path.join(project, '.graphcredrc.json');
+    write(file, '{"profiles":7}');
+    const before = fs.existsSync(path.join(home, '.config/graphcred'));
+    expect((await cli(home, ['config', 'trust'], { cwd: project })).status).toBe(5);
+    expect(fs.existsSync(path.join(home, '.config/graphcred'))).toBe(before);
+  });
+});
+
+test('api reports an error also when its message is long', async () => {
+  const { run, sandbox } = await bench();
+  const body = `{"error":"true","message":"${'long '.repeat(200)}"}`;
+  sandbox.addFault(parseFault(`route=/echo,action=status,status=200,body=${body}`));
+  expect(await run('api /echo')).toMatchObject({ status: 8, stdout: `${body}\n` });
+});
+
+test('without a store nothing is remembered of the server', async () => {
+  const { run, home } = await bench({ serverVersion: '4.1.2', lifetimeUnit: 'ms' });
+  expect((await run('token get --store none')).status).toBe(0);
+  expect(fs.existsSync(stateOf(home))).toBe(false);
+});
+
+test('doctor asks the server for its version, also when it is remembered', async () => {
+  const { run, requests } = await bench();
+  await run('token get');
+  requests();
+  await run('doctor');
+  expect(requests().some((request) => request.endsWith('/version'))).toBe(true);
+});
+
+test('a token of this machine is listed once while the shared store is away', async () => {
+  const { run, home } = await bench();
+  const env = {
+    GRAPHCRED_STORE: 'redis',
+    GRAPHCRED_REDIS_URL: `unix://${path.join(home, 'no-such-socket')}`,
+    GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64'),
+  };
+  expect((await run('token get', { env })).status).toBe(0);
+  const { stdout } = await run('token list -o json', { env });
+  expect(JSON.parse(stdout).tokens).toHaveLength(1);
+});
+
+describe('login', () => {
+  const login = async (serverVersion: string, ...before: string[]) => {
+    const { run, home, sandbox } = await bench({ serverVersion, graphs: ['demo', 'other'] });
+    for (const line of before) await run(line);
+    const result = await run('login -p new');
+    const config = JSON.parse(fs.readFileSync(configOf(home), 'utf8'));
+    return { ...result, alias: config.profiles.new.secretAlias, sandbox };
+  };
+
+  test('takes the one secret that is saved here, and of several none', async () => {
+    expect((await login('3.10.1', 'secret create ci --save')).alias).toBe('ci');
+    const two = ['secret create ci --save', 'secret create nightly --save'];
+    expect((await login('3.10.1', ...two)).alias).toBeUndefined();
+  });
+
+  test('takes a secret saved for another graph on 4.x, where it is valid for all, and not on 3.x', async () => {
+    const elsewhere = 'secret create ci --save --graph other';
+    expect((await login('3.10.1', elsewhere)).alias).toBeUndefined();
+    expect((await login('4.1.2', elsewhere)).alias).toBe('ci');
+  });
+});

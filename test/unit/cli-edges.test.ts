@@ -1,0 +1,106 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { COMMANDS } from '../../src/cli/args/catalogue.js';
+import type { CommandSpec, Invocation } from '../../src/cli/command.js';
+import { type Context, canPrompt } from '../../src/cli/context.js';
+import { createReport, listenForInterruption } from '../../src/cli/output/report.js';
+import { isoSeconds, localTime } from '../../src/cli/output/time.js';
+import { savedByAlias } from '../../src/cli/secret/saved.js';
+import { openLocalSession, resolvePath } from '../../src/cli/session/session.js';
+import type { StoreRecord } from '../../src/store/store.js';
+import { temporaryHome } from '../helpers/cli.js';
+
+function contextWith({ stdin = true, stderr = true, env = {} }) {
+  const written: string[] = [];
+  const home = temporaryHome();
+  const output = { isTTY: stderr, columns: 80, write: (text: string) => void written.push(text) };
+  const ctx = { argv: [], env, cwd: home, home, uid: process.getuid?.(), stdin: { isTTY: stdin } };
+  return { ctx: { ...ctx, stdout: output, stderr: output } as unknown as Context, written };
+}
+
+describe('a person is asked', () => {
+  test.each([
+    [{}, true],
+    [{ stdin: false }, false],
+    [{ stderr: false }, false],
+    [{ env: { CI: '1' } }, false],
+  ])('where %j: %s', (where, expected) => {
+    expect(canPrompt(contextWith(where).ctx)).toBe(expected);
+  });
+
+  test.each([
+    [{}, {}, true],
+    [{ 'no-input': true }, {}, false],
+    [{}, { GRAPHCRED_NO_INPUT: '1' }, false],
+  ])('with the flags %j and the variables %j: %s', async (flags, env, expected) => {
+    const { ctx } = contextWith({ env });
+    const spec = COMMANDS.find(({ path }) => path === 'status') as CommandSpec;
+    const invocation: Invocation = { ctx, flags, args: [], spec, report: createReport(ctx) };
+    expect((await openLocalSession(invocation)).canPrompt).toBe(expected);
+  });
+});
+
+test('of paths only ~/ stands for the home folder', () => {
+  const invocation = { ctx: { cwd: '/work', home: '/home/me' } };
+  const session = { settings: {}, invocation } as unknown as Parameters<typeof resolvePath>[0];
+  expect(resolvePath(session, '~/x.pem', false)).toBe('/home/me/x.pem');
+  expect(resolvePath(session, '~x.pem', false)).toBe('/work/~x.pem');
+});
+
+test('a warning is printed once, and another one too', () => {
+  const { ctx, written } = contextWith({});
+  const report = createReport(ctx);
+  for (const text of ['first', 'first', 'second']) report.warn(text);
+  expect(written).toEqual(['graphcred: warning: first\n', 'graphcred: warning: second\n']);
+});
+
+test('the first signal decides the exit status, not one that follows', () => {
+  const others = { SIGINT: process.listeners('SIGINT'), SIGTERM: process.listeners('SIGTERM') };
+  const interruption = listenForInterruption({ error: vi.fn() });
+  onTestFinished(() => interruption.stop());
+  interruption.begin();
+  // Only the listener under test hears of it.
+  const heard = (name: 'SIGINT' | 'SIGTERM') => {
+    for (const listener of process.listeners(name))
+      if (!others[name].includes(listener)) listener(name, name === 'SIGINT' ? 2 : 15);
+  };
+  heard('SIGINT');
+  expect({ status: interruption.status, aborted: interruption.signal.aborted }).toEqual({
+    status: 130,
+    aborted: true,
+  });
+  heard('SIGTERM');
+  expect(interruption.status).toBe(130);
+});
+
+test('a time after the year 9999 is shown as the last one that can be', () => {
+  expect(isoSeconds(1e12)).toBe('9999-12-31T23:59:59Z');
+  expect(isoSeconds(1_700_000_000)).toBe('2023-11-14T22:13:20Z');
+  expect(localTime(1e12)).toMatch(/^(9999|10000)-/);
+});
+
+test('of several values saved under one alias, the one saved last comes first', async () => {
+  const record = (createdAtUnix: number, info: object): StoreRecord => ({
+    v: 1,
+    kind: 'secret',
+    key: String(createdAtUnix),
+    store: 'file',
+    createdAtUnix,
+    info: { alias: 'ci', username: 'alice', gsqlUrl: 'http://a:1', graph: null, ...info },
+  });
+  const saved = [
+    record(2, {}),
+    record(3, {}),
+    record(1, {}),
+    record(4, { alias: 'other' }),
+    record(5, { username: 'bob' }),
+    record(6, { aliasIsUnknown: 1 }),
+    record(7, { gsqlUrl: 'http://b:1' }),
+  ];
+  const owner = {
+    store: { list: async () => saved },
+    session: { target: { gsqlUrl: 'http://a:1' }, graph: 'demo' },
+    credential: { username: 'alice' },
+    version: { secretsNeedGraph: true },
+  } as unknown as Parameters<typeof savedByAlias>[0];
+  expect((await savedByAlias(owner, 'ci')).map(({ createdAtUnix }) => createdAtUnix)).toEqual([3, 2, 1]);
+});
