@@ -1,5 +1,8 @@
 import fs from 'node:fs';
-import { describe, expect, test, vi } from 'vitest';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe as describeError } from '../../src/action/failure.js';
 import { readSettings } from '../../src/action/inputs.js';
 import { mint } from '../../src/action/request-token.js';
 import { revoke } from '../../src/action/revoke.js';
@@ -109,6 +112,39 @@ test('if the two servers have different hosts, the exported address is that of t
     TG_RESTPP_PORT: new URL(sandbox.restUrl).port,
   });
   expect(job.variables).not.toHaveProperty('TG_GS_PORT');
+});
+
+test('if the REST server is reached by https and the GSQL server by http, only the port of the REST server is exported', async () => {
+  const { addresses } = await database('4.1.2');
+  const job = playJob();
+  // On 4.x the GSQL server mints, so that nothing needs to listen at this REST server.
+  const inputs = { ...addresses, 'rest-url': 'https://127.0.0.1:9443', secret: SECRET, export: 'true' };
+  await job.run(MINT, inputs);
+  expect(job.variables).toMatchObject({ TG_HOST: 'https://127.0.0.1', TG_RESTPP_PORT: '9443' });
+  expect(job.variables).not.toHaveProperty('TG_GS_PORT');
+});
+
+test('requests go through the proxy that the job has set', async () => {
+  let asked = '';
+  const proxy = http.createServer((request, response) => {
+    asked ||= request.url ?? '';
+    response.writeHead(502).end();
+  });
+  proxy.on('connect', (request, socket) => {
+    asked ||= request.url ?? '';
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void proxy.close());
+  const { port } = proxy.address() as AddressInfo;
+  const job = playJob({ http_proxy: `http://127.0.0.1:${port}` });
+  const inputs = {
+    'rest-url': 'http://graph.example.com:9000',
+    'gsql-url': 'http://graph.example.com:14240',
+    secret: SECRET,
+  };
+  expect((await job.run(MINT, inputs)).failed).toBe(true);
+  expect(asked).toContain('graph.example.com:14240');
 });
 
 test('without a graph, TG_GRAPHNAME is not changed', async () => {
@@ -303,6 +339,13 @@ test('a step that fails prints one line and fails the job, and a step that succe
   ]);
 });
 
+test('of an unexpected error only the kind is shown, since its text may quote a credential', () => {
+  expect(describeError(new TypeError(`cannot read ${SECRET}`))).toBe(
+    'graphcred: INTERNAL: graphcred ran into a bug (TypeError). Please report it with the version of the action.',
+  );
+  expect(describeError(SECRET)).not.toContain(SECRET);
+});
+
 test('if a server counts the lifetime in milliseconds, a second token is requested', async () => {
   const { sandbox, addresses, accepts } = await database('4.1.2', { lifetimeUnit: 'ms' });
   const job = playJob();
@@ -312,6 +355,15 @@ test('if a server counts the lifetime in milliseconds, a second token is request
   expect(mints(sandbox)).toBe(2);
 });
 
+test.each(['1', '2', '7'])(
+  'on 4.x a token of %s s is minted once, although so short a life looks like a thousandth',
+  async (lifetime) => {
+    const { sandbox, addresses } = await database('4.1.2');
+    expect((await playJob().run(MINT, { ...addresses, secret: SECRET, lifetime })).failed).toBe(false);
+    expect(mints(sandbox)).toBe(1);
+  },
+);
+
 test('on 4.x, jobs that start in the same second get different tokens', async () => {
   const now = Date.now();
   const { addresses } = await database('4.1.2', { now: () => now });
@@ -320,6 +372,11 @@ test('on 4.x, jobs that start in the same second get different tokens', async ()
     tokens.add((await playJob().run(MINT, { ...addresses, secret: SECRET })).outputs.token as string);
   // Two random lifetimes are equal once in 360 times.
   expect(tokens.size).toBeGreaterThan(5);
+  // No token lives longer than was asked for.
+  for (const token of tokens) {
+    const { exp } = JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString());
+    expect(exp).toBeLessThanOrEqual(Math.floor(now / 1000) + 3600);
+  }
 });
 
 test('without a lifetime the token lives for an hour', async () => {

@@ -188,6 +188,38 @@ describe('a hostile Redis server', () => {
     expect(performance.now() - start).toBeLessThan(3 * 2000);
   });
 
+  it.each([
+    'ERR max number of clients reached',
+    'LOADING Redis is loading the dataset in memory',
+    "READONLY You can't write against a read only replica.",
+    'BUSY Redis is busy running a script.',
+  ])('that answers %s for a moment is asked again', async (text) => {
+    let refusals = 0;
+    const hostile = await startHostileRedis((command) =>
+      refusals++ === 0 ? `-${text}\r\n` : offering(sealedFor('one'))(command),
+    );
+    expect(await valueIn(openRedis(hostile.url), 'one')).toBe('token of one');
+    expect(hostile.connections()).toBe(2);
+  });
+
+  it.each(['ERR unknown command', 'ERR the max number of clients is none of your business'])(
+    'that answers %s is not asked again',
+    async (text) => {
+      const hostile = await startHostileRedis(() => `-${text}\r\n`);
+      expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({
+        message: expect.stringMatching(/with ERR$/),
+      });
+      expect(hostile.connections()).toBe(1);
+    },
+  );
+
+  it('of a cluster that redirects to an address in brackets is followed there', async () => {
+    const there = await startHostileRedis(offering(sealedFor('one')));
+    const port = new URL(there.url).port;
+    const here = await startHostileRedis(() => `-MOVED 1 [127.0.0.1]:${port}\r\n`);
+    expect(await valueIn(openRedis(here.url), 'one')).toBe('token of one');
+  });
+
   it('that redirects in a circle is given up after a few connections', async () => {
     const hostile = await startHostileRedis(() => `-MOVED 1 ${hostile.url.slice('redis://'.length)}\r\n`);
     expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
-import type { CommandSpec, Invocation } from '../../src/cli/command.js';
+import type { CommandSpec, Flags, Invocation } from '../../src/cli/command.js';
 import { type Context, canPrompt } from '../../src/cli/context.js';
 import { createReport, listenForInterruption } from '../../src/cli/output/report.js';
 import { isoSeconds, localTime } from '../../src/cli/output/time.js';
@@ -27,7 +27,7 @@ describe('a person is asked', () => {
     expect(canPrompt(contextWith(where).ctx)).toBe(expected);
   });
 
-  test.each([
+  test.each<[Flags, Record<string, string>, boolean]>([
     [{}, {}, true],
     [{ 'no-input': true }, {}, false],
     [{}, { GRAPHCRED_NO_INPUT: '1' }, false],
@@ -61,7 +61,7 @@ test('the first signal decides the exit status, not one that follows', () => {
   // Only the listener under test hears of it.
   const heard = (name: 'SIGINT' | 'SIGTERM') => {
     for (const listener of process.listeners(name))
-      if (!others[name].includes(listener)) listener(name, name === 'SIGINT' ? 2 : 15);
+      if (!others[name].includes(listener)) (listener as NodeJS.SignalsListener)(name);
   };
   heard('SIGINT');
   expect({ status: interruption.status, aborted: interruption.signal.aborted }).toEqual({

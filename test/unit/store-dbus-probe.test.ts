@@ -8,7 +8,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { open as openStoreOf } from '../../src/cli/session/store.js';
 import type { LocalSession } from '../../src/cli/session/types.js';
 import type { GraphException } from '../../src/core/errors.js';
+import { Sensitive } from '../../src/core/sensitive.js';
 import { askKeychain, busPaths, probeKeychain } from '../../src/store/keychain/secret-service.js';
+import type { Store } from '../../src/store/store.js';
 import { defined } from '../helpers/defined.js';
 
 describe('the session bus', () => {
@@ -449,9 +451,10 @@ describe('a value over the bus', () => {
 
 describe('a locked keychain that a command needs', () => {
   const TERMINAL = { isTTY: true };
-  const opened = async (env: Record<string, string>, terminal = TERMINAL) => {
+  const check = (store: Store): Promise<unknown> => store.check();
+  const opened = async (env: Record<string, string>, terminal = TERMINAL, state = LOCKED, work = check) => {
     const socket = path.join(dir, 'bus');
-    await fakeBus(socket, normal(LOCKED));
+    await fakeBus(socket, normal(state));
     const seen = path.join(dir, 'seen');
     const self = { command: 'sh', args: ['-c', `env > '${seen}'`] };
     const warnings: string[] = [];
@@ -466,7 +469,7 @@ describe('a locked keychain that a command needs', () => {
     };
     const session = { invocation: { ctx, report }, stateDir: dir, configDir: dir } as unknown as LocalSession;
     const store = await openStoreOf(session, 'keychain', true);
-    const { code } = (await store.check().catch((error: GraphException) => error)) as GraphException;
+    const { code } = (await work(store).catch((error: GraphException) => error)) as GraphException;
     return { code, warnings, helper: fs.existsSync(seen) ? fs.readFileSync(seen, 'utf8') : undefined };
   };
 
@@ -476,6 +479,13 @@ describe('a locked keychain that a command needs', () => {
     expect(warnings.join()).toContain("answer the desktop's prompt");
     expect(helper).toContain('DISPLAY=:7');
     expect(helper).not.toContain('canary');
+  });
+
+  it('when it is not locked, a new value is written by a helper, so that a crash cannot lose it', async () => {
+    const record = { v: 1, kind: 'token', key: 'k', store: 'keychain', createdAtUnix: 1, info: {} } as const;
+    const written = await opened({}, TERMINAL, UNLOCKED, (store) => store.write(record, new Sensitive('x')));
+    expect(written).toMatchObject({ code: 'STORE_UNAVAILABLE', warnings: [] });
+    expect(written.helper).toContain('DISPLAY=:7');
   });
 
   it.each<[string, Record<string, string>, typeof TERMINAL]>([
