@@ -22,7 +22,10 @@ export interface Settings {
   readonly exportVariables: boolean;
 }
 
-/** @throws GraphException USAGE or INPUT_REQUIRED naming the input */
+/**
+ * Reads and checks the inputs of the action.
+ * @throws GraphException USAGE or INPUT_REQUIRED naming the input
+ */
 export function readSettings(runner: Runner, limits: { timeoutMs: number; signal?: AbortSignal }): Settings {
   const secret = credentialInput(runner, 'secret');
   const password = credentialInput(runner, 'password');

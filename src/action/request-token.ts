@@ -5,7 +5,7 @@ import type { ServerVersion } from '../core/protocol/types.js';
 import { readSettings, type Settings } from './inputs.js';
 import { appendTo, log, mask, maskCredentials, type Runner, requireFiles } from './runner.js';
 
-/** The main step: mints a token, masks it, and passes it on to the post step and to the steps of the job. */
+/** Runs the main step: mints a token, masks it, and passes it on to the post step and to the steps of the job. */
 export async function mint(
   runner: Runner,
   limits: { timeoutMs: number; signal: AbortSignal },
@@ -63,9 +63,8 @@ async function mintToken(settings: Settings, version: ServerVersion): Promise<Mi
 }
 
 /**
- * A 4.x server gives the same token to all requests of one second with the same lifetime, and revoking it would end it
- * for the other jobs too. A slightly shorter random lifetime, by at most a tenth, gives each job of a matrix its own
- * token.
+ * Shortens the lifetime by a random amount, at most a tenth. A 4.x server gives the same token to all requests of one
+ * second with the same lifetime, and revoking it would end it for the other jobs of a matrix too.
  */
 function jitterLifetime(lifetime: number): number {
   const spread = Math.min(600, Math.floor(lifetime / 10));

@@ -2,7 +2,7 @@ import { GraphException } from '../core/errors.js';
 import { readSettings } from './inputs.js';
 import { log, mask, maskCredentials, type Runner, savedState } from './runner.js';
 
-/** The post step: revokes the token of the main step. Without one there is nothing to do. */
+/** Runs the post step: revokes the token of the main step, if there is one. */
 export async function revoke(runner: Runner, limits: { timeoutMs: number }): Promise<void> {
   maskCredentials(runner);
   const token = savedState(runner, 'token');
@@ -29,7 +29,10 @@ export async function revoke(runner: Runner, limits: { timeoutMs: number }): Pro
   }
 }
 
-/** The runner evaluates the inputs again for this step. If an earlier step changed an address, the credential must not follow. */
+/**
+ * Checks that an input has not changed. The runner evaluates the inputs again for this step, and if an earlier step
+ * changed an address, the credential must not be sent there.
+ */
 function requireSame(now: string, then: string): void {
   if (now === then) return;
   throw new GraphException(

@@ -16,7 +16,7 @@ export type RunnerFile = 'GITHUB_STATE' | 'GITHUB_OUTPUT' | 'GITHUB_ENV';
 
 type Level = 'error' | 'warning' | 'notice';
 
-/** An input; empty when the workflow does not set it. */
+/** Returns an input; empty when the workflow does not set it. */
 export function input(runner: Runner, name: string): string {
   return rawInput(runner, name).trim();
 }
@@ -27,7 +27,7 @@ export function maskCredentials(runner: Runner): void {
 }
 
 /**
- * An input that holds a credential; undefined when the workflow does not set it.
+ * Returns an input that holds a credential; undefined when the workflow does not set it.
  * @throws GraphException USAGE when it has several lines
  */
 export function credentialInput(runner: Runner, name: 'secret' | 'password'): Sensitive | undefined {
@@ -45,7 +45,7 @@ function rawInput({ env }: Runner, name: string): string {
   return env[`INPUT_${name.toUpperCase()}`] ?? '';
 }
 
-/** A value that the main step saved for the post step. */
+/** Returns a value that the main step saved for the post step. */
 export function savedState({ env }: Runner, name: string): string {
   return env[`STATE_${name}`] ?? '';
 }
@@ -59,7 +59,10 @@ export function mask(runner: Runner, value: string): void {
     if (part.trim() !== '') runner.write(`::add-mask::${escaped(part)}\n`);
 }
 
-/** A line of the log. As the data of a command, it can hold neither a line break nor a command of its own. */
+/**
+ * Writes a line of the log as a command of the runner, so that it can contain neither a line break nor a command of
+ * its own.
+ */
 export function log(runner: Runner, level: Level, text: string): void {
   runner.write(`::${level}::${escaped(text)}\n`);
 }

@@ -85,7 +85,7 @@ function versionText({ build }: Context): string {
 }
 
 /**
- * The entry point of the program.
+ * Runs the program.
  * @param build the text that identifies the standalone executable, which runs without a script
  */
 export async function run(build?: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { GraphException } from '../core/errors.js';
 import { type ChosenProfile, type ConfigKey, isInFile, type Settings } from './keys.js';
 
-/** The error for a setting of a config file. It never shows the value, which may be a password. */
+/** Creates the error for a setting of a config file. It never shows the value, which may be a password. */
 export function keyError(
   file: string,
   line: number | undefined,
@@ -13,7 +13,7 @@ export function keyError(
   return new GraphException('CONFIG_INVALID', `${fileAndLine(file, line)}: ${what} ${problem}.`, { hint });
 }
 
-/** The error for a config file that cannot be parsed. */
+/** Creates the error for a config file that cannot be parsed. */
 export function formatError(file: string, line: number | undefined, format: string): GraphException {
   return new GraphException('CONFIG_INVALID', `${fileAndLine(file, line)}: this is not valid ${format}.`, {
     hint: 'correct the file, or name another one with --config',
@@ -21,7 +21,7 @@ export function formatError(file: string, line: number | undefined, format: stri
 }
 
 /**
- * The error for a profile that does not exist.
+ * Creates the error for a profile that does not exist.
  * @param file the config file in force
  * @param names its profiles
  * @param hidden the user's own config file, when `file` is another one

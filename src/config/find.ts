@@ -25,9 +25,9 @@ export interface FindOptions {
 }
 
 /**
- * Every file that may be the config file in force, highest priority first. Only data formats are looked for, and no
- * file is imported or executed in the search. The search goes up to the home folder, or to the root when it began
- * outside the home folder.
+ * Returns every file that may be the config file in force, highest priority first. Only data formats are looked for,
+ * and no file is imported or executed in the search. The search goes up to the home folder, or to the root when it
+ * began outside the home folder.
  * @throws GraphException CONFIG_INVALID when one folder holds two, or when the named file does not exist
  */
 export function* findConfigs({ named, cwd, home, configDir }: FindOptions): Generator<ConfigLocation> {

@@ -156,7 +156,7 @@ const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
 const MAX_SECONDS = 100 * 365 * 86_400;
 
 /**
- * A length of time as people write it: `90` (seconds), `90s`, `15m`, `12h`, `30d`, `1w`.
+ * Parses a duration: `90` (seconds), `90s`, `15m`, `12h`, `30d`, `1w`.
  * @returns whole seconds, 0 or more; undefined when it is none of these
  */
 export function parseDuration(text: string): number | undefined {

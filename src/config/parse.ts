@@ -44,7 +44,10 @@ async function checked(
   }
 }
 
-/** @throws GraphException CONFIG_INVALID naming file and line */
+/**
+ * Parses the text of a YAML file.
+ * @throws GraphException CONFIG_INVALID naming file and line
+ */
 function parseYaml(load: (file: string, text: string) => unknown, file: string, text: string): unknown {
   try {
     return load(file, text);

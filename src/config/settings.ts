@@ -45,7 +45,7 @@ export interface FoundConfig {
 }
 
 /**
- * The config file in force: the first one that is trusted.
+ * Returns the config file in force: the first one that is trusted.
  * @throws GraphException CONFIG_INVALID naming file, key and line
  */
 export async function findTrustedConfig(input: SettingsInput): Promise<FoundConfig> {
@@ -61,7 +61,7 @@ export async function findTrustedConfig(input: SettingsInput): Promise<FoundConf
 }
 
 /**
- * The user's own config file, even when a file of higher priority exists.
+ * Returns the user's own config file, even when a file of higher priority exists.
  * @throws GraphException CONFIG_INVALID naming file, key and line
  */
 export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile | undefined> {
@@ -75,7 +75,7 @@ function userConfig({ cwd, configDir }: SettingsInput): ConfigLocation | undefin
   return location;
 }
 
-/** The user's own config file, when another one is in force and hides it. */
+/** Returns the user's own config file, when another one is in force and hides it. */
 export function hiddenUserConfig(input: SettingsInput, file: LoadedFile | undefined): string | undefined {
   const own = file && userConfig(input)?.path;
   return own === file?.path ? undefined : own;
@@ -140,7 +140,7 @@ export function resolveSettings(
   return { file, profile, profileNames, all, notes };
 }
 
-/** The value in force, as text. */
+/** Returns the value in force, as text. */
 export function settingText(settings: Settings, key: ConfigKey): string | undefined {
   const value = settings.all[key][0]?.value;
   return typeof value === 'string' ? value : undefined;
@@ -238,7 +238,7 @@ function chooseProfile(
   return { name, source, exists: config?.profiles.has(name) ?? false, shadowed };
 }
 
-/** The value of a flag; an empty one counts as not given. */
+/** Returns the value of a flag; an empty one counts as not given. */
 function text(value: string | true | string[] | undefined): string | undefined {
   return typeof value === 'string' ? nonEmpty(value) : undefined;
 }

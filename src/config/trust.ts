@@ -30,7 +30,10 @@ export function approve(file: string, text: string, configDir: string): void {
   replaceFile(approvalFile(file, configDir), `${JSON.stringify(approval)}\n`);
 }
 
-/** The file belongs to the user, and other users cannot write it. Windows has neither owner nor mode bits to check. */
+/**
+ * Whether the file belongs to the user and other users cannot write it. Windows has neither owner nor mode bits to
+ * check.
+ */
 function isPrivate(stat: fs.Stats, uid: number | undefined): boolean {
   return uid === undefined || (stat.uid === uid && (stat.mode & 0o022) === 0);
 }

@@ -144,7 +144,7 @@ function decodeOnce({ bytes, starts, ends }: Decoded): Decoded | undefined {
   return { bytes: parts.join(''), starts: decodedStarts, ends: decodedEnds };
 }
 
-/** The bytes that an escape stands for; undefined when the match is not an escape. */
+/** Returns the bytes that an escape stands for; undefined when the match is not an escape. */
 function meaningOf(found: RegExpExecArray): string | undefined {
   const [, percent, decimal, hex, name, high, low, unit, point, byte, control] = found;
   const raw = percent ?? byte;

@@ -60,7 +60,7 @@ export function serversOf(
   return { gsqlUrl, restUrl };
 }
 
-/** The port of an address, also where the scheme implies it. */
+/** Returns the port of an address, also where the scheme implies it. */
 export function portOf(address: string | URL): string {
   const { port, protocol } = new URL(address);
   return port || (protocol === 'https:' ? '443' : '80');
@@ -131,7 +131,10 @@ function withPort(address: string, port: number): string {
   return url.origin;
 }
 
-/** The error for an address that is not valid. @param url the text as a URL, if it is one */
+/**
+ * Creates the error for an address that is not valid.
+ * @param url the text as a URL, if it is one
+ */
 function addressError(url: URL | undefined, text: string, setting: string): GraphException {
   if (!/^https?:\/\//i.test(text)) {
     return settingError(

@@ -77,9 +77,9 @@ export function readOptions(
 /** A session, the protocol it speaks, and the credentials that an operation uses. */
 export interface Opened extends Session {
   readonly protocol: Protocol;
-  /** The secret given, else the connection's own if there is no password. */
+  /** Returns the secret given, else the connection's own if there is no password. */
   secretOr(given: GivenCredential | undefined): BoundCredential | undefined;
-  /** The token given, else the connection's own. Throws USAGE when there is neither. */
+  /** Returns the token given, else the connection's own. Throws USAGE when there is neither. */
   tokenOr(given: GivenCredential | undefined, verb: string): BoundCredential;
 }
 
@@ -157,8 +157,8 @@ export async function openProtocol(
 }
 
 /**
- * The error for a credential that belongs to the base URLs of the old version. The next call uses a credential of the
- * new ones.
+ * Creates the error for a credential that belongs to the base URLs of the old version. The next call uses a credential
+ * of the new ones.
  */
 export function belongsToOldVersion(
   error: unknown,

@@ -71,8 +71,8 @@ const BASE64 = /[A-Za-z0-9+/=]/;
 const SHORTEST_SPLIT = 8;
 
 /**
- * The forms of a value to look for in a text without blanks and line breaks: base64 and hex are often wrapped into
- * lines.
+ * Returns the forms of a value to look for in a text without blanks and line breaks: base64 and hex are often wrapped
+ * into lines.
  */
 function encodingsWithoutGaps(value: string): EncodedValue[] {
   const all = encodings(value).map(({ view, text }) => ({

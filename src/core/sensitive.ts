@@ -14,7 +14,7 @@ export class Sensitive {
     this.#value = value;
   }
 
-  /** The value itself. */
+  /** Returns the value itself. */
   reveal(): string {
     return this.#value;
   }
@@ -67,7 +67,7 @@ export class BoundCredential {
 /** A credential as a caller gives it. A plain one belongs to the pair of base URLs of the connection it is given to. */
 export type GivenCredential = string | Sensitive | BoundCredential;
 
-/** An empty credential counts as none. */
+/** Wraps a credential; an empty one counts as none. */
 export function readGiven(given: GivenCredential | undefined): Sensitive | BoundCredential | undefined {
   if (given === undefined) return undefined;
   const credential = typeof given === 'string' ? new Sensitive(given) : given;
@@ -78,7 +78,7 @@ export function sensitiveOf(credential: Sensitive | BoundCredential): Sensitive 
   return credential instanceof BoundCredential ? credential.value : credential;
 }
 
-/** A credential that is already bound to a pair stays bound to it. */
+/** Binds a credential to a pair of base URLs. One that is already bound stays bound to its own pair. */
 export function bindTo(
   servers: Servers,
   credential: Sensitive | BoundCredential | undefined,

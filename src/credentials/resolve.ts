@@ -37,7 +37,7 @@ export interface CredentialSource {
   readonly alias?: string;
   /** Describes the pair of base URLs it belongs to, for messages. */
   readonly belongsTo: string;
-  /** The pair of base URLs it belongs to; undefined when that is malformed or unknown. */
+  /** Returns the pair of base URLs it belongs to; undefined when that is malformed or unknown. */
   servers(): Promise<BoundTo | undefined>;
   read(): Promise<Sensitive>;
 }
@@ -52,7 +52,7 @@ export interface Credential {
   readonly alias?: string | undefined;
   /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */
   readonly principal: string;
-  /** The pair of base URLs it belongs to. */
+  /** Returns the pair of base URLs it belongs to. */
   servers(): Promise<BoundTo>;
   value(): Promise<Sensitive>;
 }

@@ -39,7 +39,9 @@ export function login(world: World, call: Call): Login {
   return { refused: 'wrong' };
 }
 
-/** While the default account has its default password, a real GSQL server requires no login. */
+/**
+ * Returns the login of the default account. While that has its default password, a real GSQL server requires no login.
+ */
 function defaultAccount(world: World): Login | undefined {
   const user = findUser(world, 'tigergraph');
   const off = world.switches.defaultPassword === 'no-login' && user?.password === 'tigergraph';

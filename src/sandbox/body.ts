@@ -1,6 +1,6 @@
 /**
- * The servers parse bodies with a lenient org.json parser whatever the content type says, so `{'graph': 'g'}`, bare
- * words and trailing commas are valid JSON for them. Returns undefined for anything that is not an object; an empty
+ * Parses a body as the servers do: with a lenient org.json parser, whatever the content type says. So `{'graph':
+ * 'g'}`, bare words and trailing commas are valid JSON. Returns undefined for anything that is not an object; an empty
  * body is an empty object.
  */
 export function parseBody(body: string): Record<string, unknown> | undefined {
@@ -116,7 +116,7 @@ function parseLenient(source: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A string field; undefined when it is absent, null or empty. Numbers and booleans count as their text. */
+/** Returns a string field; undefined when it is absent, null or empty. Numbers and booleans count as their text. */
 export function stringField(body: Record<string, unknown>, name: string): string | undefined {
   const value = body[name];
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
@@ -127,8 +127,8 @@ export function stringField(body: Record<string, unknown>, name: string): string
 export const LONGEST_LIFETIME = 1e11;
 
 /**
- * `lifetime` as an integer or a numeric string, in whatever unit the server counts.
- * Absent is undefined; anything that is not a whole number above 0 is null.
+ * Reads `lifetime` as an integer or a numeric string, in whatever unit the server counts. Returns undefined if it is
+ * absent, and null for anything that is not a whole number above 0.
  */
 export function lifetimeField(value: unknown): number | null | undefined {
   if (value === undefined || value === null || value === '') return undefined;
@@ -137,7 +137,7 @@ export function lifetimeField(value: unknown): number | null | undefined {
   return Number(given) || null;
 }
 
-/** Several credentials in one field: a string, a comma-separated string, or a list of them. */
+/** Reads several credentials from one field: a string, a comma-separated string, or a list of them. */
 export function listField(value: unknown): string[] {
   const items = Array.isArray(value) ? value : [value];
   return items

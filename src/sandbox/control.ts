@@ -15,8 +15,8 @@ export interface Controls {
 }
 
 /**
- * `/__sandbox/…`, on both ports: the sandbox's own interface, which no real server has. It needs no login, and its
- * requests are not logged.
+ * Answers requests to `/__sandbox/…`, on both ports: the sandbox's own interface, which no real server has. It needs
+ * no login, and its requests are not logged.
  */
 export function control(call: Call, controls: Controls): Reply {
   const { world, faults } = controls;
@@ -57,7 +57,7 @@ export function control(call: Call, controls: Controls): Reply {
   }
 }
 
-/** A fault as JSON, a list of them, or the string form of `--fault`, one a line. */
+/** Reads faults from a body: one fault as JSON, a list of them, or the string form of `--fault`, one a line. */
 function readFaults(body: string): Fault[] {
   if (!/^\s*[[{]/.test(body)) {
     return body

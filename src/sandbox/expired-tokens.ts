@@ -6,9 +6,9 @@ import type { Token } from './state.js';
 import { nowSeconds, type World } from './world.js';
 
 /**
- * `DELETE /expiredtoken`, 3.7 to 4.x, deletes the expired tokens of the named users and secrets, or of everybody. For
- * other users' tokens the caller needs the privilege WRITE_USER, which here a superuser has. If one name is refused,
- * nothing is deleted.
+ * Answers `DELETE /expiredtoken` of 3.7 to 4.x, which deletes the expired tokens of the named users and secrets, or of
+ * everybody. For other users' tokens the caller needs the privilege WRITE_USER, which here a superuser has. If one
+ * name is refused, nothing is deleted.
  */
 export function dropExpired(world: World, call: Call): Reply {
   const major4 = world.version.generation === '4';

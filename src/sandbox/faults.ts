@@ -38,7 +38,7 @@ export interface Fault {
 
 const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
 
-/** The answer that takes the place of the real one, for actions that do so. The call then has no effect. */
+/** Returns the answer that takes the place of the real one, for actions that do so. The call then has no effect. */
 export function faultReply(world: World, fault: Fault): Reply | undefined {
   switch (fault.action) {
     case 'status':
@@ -72,7 +72,7 @@ export interface FaultList {
   readonly all: readonly Fault[];
   add(fault: Fault): void;
   clear(): void;
-  /** The faults that match this call, in the order in which they were added. Counts the call. */
+  /** Returns the faults that match this call, in the order in which they were added. Counts the call. */
   matching(method: string, path: string): Fault[];
 }
 

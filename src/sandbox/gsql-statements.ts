@@ -94,7 +94,7 @@ export function runGsql(world: World, session: Session, source: string): GsqlAns
 type Say = (id: TextId, values?: Record<string, string | number>) => void;
 type Print = (line: string) => void;
 
-/** After a failure the graph in use stays, and the statements that follow still run. */
+/** Chooses a graph. After a failure the graph in use stays, and the statements that follow still run. */
 function useGraph(world: World, session: Session, graph: string, say: Say): void {
   if (!world.state.graphs.includes(graph)) {
     say('useGraphFailed', { graph });
@@ -104,7 +104,10 @@ function useGraph(world: World, session: Session, graph: string, say: Say): void
   say('usingGraph', { graph });
 }
 
-/** The graph that secrets belong to; null on 4.x. Undefined, after an error text, when no graph is in use on 3.x. */
+/**
+ * Returns the graph that secrets belong to; null on 4.x. Returns undefined, after an error text, when no graph is in
+ * use on 3.x.
+ */
 function secretGraph(world: World, session: Session, say: Say): string | null | undefined {
   if (world.version.generation === '4') return null;
   if (session.graph !== null) return session.graph;

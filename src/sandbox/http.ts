@@ -6,7 +6,7 @@ const MAX_BODY = 16 * 1024 * 1024;
 /** Long enough for a client to read the text and the trailer separately, as from a real server. */
 const TRAILER_PAUSE_MS = 5;
 
-/** The address to listen on. Throws for anything that could be reached from another machine. */
+/** Returns the address to listen on. Throws for anything that could be reached from another machine. */
 export function loopback(host: string): string {
   if (host === 'localhost') return '127.0.0.1';
   if (host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)) return host;
@@ -23,7 +23,7 @@ export function listen(server: Server, port: number, host: string): Promise<Serv
   });
 }
 
-/** Undefined when the body is larger than the sandbox takes. */
+/** Reads a request; undefined when its body is larger than the sandbox accepts. */
 export async function readCall(server: 'rest' | 'gsql', req: IncomingMessage): Promise<Call | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -44,7 +44,10 @@ export async function readCall(server: 'rest' | 'gsql', req: IncomingMessage): P
   };
 }
 
-/** `Date` follows the sandbox's clock (`now` in milliseconds), since clients correct their clock by it. */
+/**
+ * Returns the headers of an answer. `Date` follows the sandbox's clock (`now` in milliseconds), since clients correct
+ * their clock by it.
+ */
 export function head(reply: Reply, now: number): Record<string, string> {
   return { ...reply.headers, Date: new Date(now).toUTCString() };
 }

@@ -20,7 +20,7 @@ export function signJwt(claims: Claims, key: string): string {
   return `${unsigned}.${sign(unsigned, key).toString('base64url')}`;
 }
 
-/** The claims, or the reason why the token is not from this sandbox. Does not check the expiry. */
+/** Returns the claims, or the reason why the token is not from this sandbox. It does not check the expiry. */
 export function readJwt(token: string, key: string): Claims | 'malformed' | 'signature' {
   const [header, payload, signature, ...rest] = token.split('.');
   if (!header || !payload || !signature || rest.length > 0) return 'malformed';

@@ -12,7 +12,7 @@ interface StateFile {
   jwtKey: string;
 }
 
-/** The state in `file`, or undefined when there is no such file yet. Throws when it cannot be read. */
+/** Returns the state in `file`, or undefined when there is no such file yet. Throws when it cannot be read. */
 export function loadState(file: string): State | undefined {
   let content: string;
   try {

@@ -78,7 +78,7 @@ function statementsIn(text: string): string[] {
   return [...found].map(([, verb]) => `${verb?.toUpperCase()} SECRET`);
 }
 
-/** A secret or token may stand where an alias should: `DELETE /gsql/v1/secrets/{secret}`. */
+/** Masks a secret or token that is used as an alias in a path: `DELETE /gsql/v1/secrets/{secret}`. */
 export function maskPath(path: string, state: State): string {
   return path
     .split('/')

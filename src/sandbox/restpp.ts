@@ -11,7 +11,9 @@ export function noEndpoint(world: World, path: string): Reply {
   return refuseRestpp(world, 'noEndpoint', { path });
 }
 
-/** The data server, without its token endpoints. Undefined: a path the sandbox does not imitate. */
+/**
+ * Answers for the REST server, without its token endpoints; undefined for a path that the sandbox does not imitate.
+ */
 export function restpp(world: World, call: Call, fullPath: string): Reply | undefined {
   const path = fullPath.replace(/\/+$/, '') || '/';
   const known = route(world, call, path);
@@ -83,7 +85,7 @@ const PROBLEMS = {
   graph: 'tokenGraphGone',
 } as const satisfies Record<JwtProblem, TextId>;
 
-/** The refusal when this token may not use the graph; undefined when it may. */
+/** Returns the refusal when this token may not use the graph; undefined when it may. */
 function graphRefusal(world: World, graph: string, holder: Holder | undefined): Reply | undefined {
   if (!world.state.graphs.includes(graph)) return refuseRestpp(world, 'unknownGraph', { graph });
   if (!holder || holder.graph === null || holder.graph === graph) return undefined;

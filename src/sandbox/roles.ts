@@ -1,7 +1,7 @@
 import type { User } from './state.js';
 import type { World } from './world.js';
 
-/** The privileges of a user by graph name; `1` stands for all graphs. */
+/** Returns the privileges of a user by graph name; `1` stands for all graphs. */
 export function rolesOf(world: World, user: User): { privileges: unknown; roles: unknown } {
   const perGraph = (value: unknown) =>
     Object.fromEntries(['1', ...world.state.graphs].map((graph) => [graph, value]));

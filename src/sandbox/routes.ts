@@ -7,7 +7,7 @@ import { requestToken3 } from './v3-tokens.js';
 import { requestToken4, service4 } from './v4-service.js';
 import type { World } from './world.js';
 
-/** The answer to one call; undefined for a path the sandbox does not imitate. */
+/** Returns the answer to one call; undefined for a path the sandbox does not imitate. */
 export function answer(world: World, call: Call): Reply | undefined {
   const { path } = call;
   const major4 = world.version.generation === '4';
@@ -32,7 +32,10 @@ export function answer(world: World, call: Call): Reply | undefined {
   return undefined;
 }
 
-/** nginx sends `/requesttoken` to the GSQL server while REST authentication is on, the rest to RESTPP. */
+/**
+ * Answers for the REST server. nginx sends `/requesttoken` to the GSQL server while REST authentication is on, and the
+ * rest to RESTPP.
+ */
 function restServer(world: World, call: Call, path: string, isTokenPath: boolean): Reply | undefined {
   const major4 = world.version.generation === '4';
   if (isTokenPath && major4 && world.switches.requestTokenOn4 === 'page') {

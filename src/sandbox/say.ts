@@ -65,7 +65,7 @@ function parts(choice: unknown): Parts {
   return given;
 }
 
-/** The texts with their current wording, for `/__sandbox/texts`. */
+/** Returns all texts with their current wording, for `/__sandbox/texts`. */
 export function listTexts(world: World): unknown {
   return Object.fromEntries(
     (Object.keys(TEXTS) as TextId[]).map((id) => {
@@ -84,18 +84,18 @@ export function fill(template: string, values: Values = {}): string {
   return template.replace(/\{(\w+)\}/g, (mark, name: string) => String(values[name] ?? mark));
 }
 
-/** The words alone, for answers that are built elsewhere. */
+/** Returns the message alone, for answers that are built elsewhere. */
 export function messageText(world: World, id: TextId, values?: Values): string {
   return fill(wording(world, id).message, values);
 }
 
-/** An answer whose body is the text itself. */
+/** Builds an answer whose body is the text itself. */
 export function page(world: World, id: TextId, values?: Values): Reply {
   const { status = 200, body = 'text', message } = wording(world, id);
   return { status, headers: { 'Content-Type': TYPES[body] }, body: fill(message, values) };
 }
 
-/** A refusal of the GSQL server: the code comes first, if there is one. */
+/** Builds a refusal of the GSQL server: the code comes first, if there is one. */
 export function refuse(world: World, id: TextId, values?: Values): Reply {
   const { status = 200, code, message, fields } = wording(world, id);
   return json(status, {
@@ -108,13 +108,13 @@ export function refuse(world: World, id: TextId, values?: Values): Reply {
 
 export const ENVELOPE = { version: { edition: 'enterprise', api: 'v2', schema: 0 } };
 
-/** A refusal of RESTPP: in its envelope, the code last. */
+/** Builds a refusal of RESTPP, in its envelope, with the code at the end. */
 export function refuseRestpp(world: World, id: TextId, values?: Values): Reply {
   const { status = 200, code, message } = wording(world, id);
   return json(status, { ...ENVELOPE, error: true, message: fill(message, values), code });
 }
 
-/** A success of the GSQL server, with further fields. */
+/** Builds a success of the GSQL server, with further fields. */
 export function succeed(world: World, id: TextId, values?: Values, more: object = {}): Reply {
   const { status = 200, message } = wording(world, id);
   return json(status, { error: false, message: fill(message, values), ...more });

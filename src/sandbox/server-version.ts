@@ -9,11 +9,11 @@ export type Generation = '3.0' | '3.5' | '4';
 export interface ServerVersion {
   readonly text: string;
   readonly generation: Generation;
-  /** True when this server is `major.minor.patch` or later. */
+  /** Whether this server is `major.minor.patch` or later. */
   atLeast(major: number, minor: number, patch?: number): boolean;
 }
 
-/** The version whose protocol the server speaks: a 4.0 may behave like 3.11 (switch tokensOn40). */
+/** Returns the version whose protocol the server speaks: a 4.0 may behave like 3.11 (switch tokensOn40). */
 export function spoken(version: ServerVersion, { tokensOn40 }: Switches): ServerVersion {
   const isOld = tokensOn40 === 'as-3.11' && version.generation === '4' && !version.atLeast(4, 1);
   return isOld ? { ...version, generation: '3.5' } : version;

@@ -55,7 +55,9 @@ export function emptyState(): State {
   };
 }
 
-/** An alias names one secret per user and graph on 3.x, per user on 4.x (where `graph` is null). */
+/**
+ * Finds a secret by its alias, which is unique per user and graph on 3.x, and per user on 4.x (where `graph` is null).
+ */
 export function findSecret(
   state: State,
   user: string,
@@ -82,7 +84,7 @@ export function newSecret(
   return secret;
 }
 
-/** On 3.x the tokens made from a secret are deleted with it. On 4.x its JWTs stay valid. */
+/** Deletes a secret. On 3.x the tokens made from it are deleted too. On 4.x its JWTs stay valid. */
 export function dropSecret(state: State, secret: Secret): void {
   state.secrets = state.secrets.filter((s) => s !== secret);
   for (const [value, token] of state.tokens) {

@@ -55,6 +55,6 @@ export interface Sandbox {
   setClockOffset(seconds: number): void;
   /** Resolves when both ports are closed; open connections are cut at once. */
   close(): Promise<void>;
-  /** The line that tells a script where the sandbox is. */
+  /** Returns the line that tells a script where the sandbox is. */
   readyLine(): string;
 }

@@ -45,13 +45,13 @@ export function service3(world: World, call: Call, path: string): Reply | undefi
   }
 }
 
-/** The name of the header in which the shell of this version looks for its session. */
+/** Returns the name of the header in which the shell of this version looks for its session. */
 function setCookieName(world: World): string {
   if (world.version.atLeast(3, 6, 2)) return 'Set-GSQL-Cookie';
   return world.version.atLeast(3, 2) ? 'Set-Cookie' : 'Set-cookie';
 }
 
-/** The session a client sends along, as JSON, under the old or the new header name; most send none. */
+/** Returns the session a client sends along, as JSON, under the old or the new header name; most send none. */
 function readCookie(call: Call): Record<string, unknown> {
   const header = call.headers['gsql-cookie'] ?? call.headers.cookie;
   try {
@@ -86,7 +86,7 @@ function versionText(world: World, call: Call): Reply {
   return closed ? refuse(world, 'unauthorized3') : page(world, 'version3', { version: world.version.text });
 }
 
-/** The old endpoint of the JDBC driver: `/gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
+/** Answers at the old endpoint of the JDBC driver: `/gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
 function authtoken(world: World, call: Call): Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return refuse(world, 'authtokenBadLogin3');
@@ -113,7 +113,7 @@ function file(world: World, call: Call): Reply {
 }
 
 /**
- * The login of the GSQL shell: bare base64, which pyTigerDriver URL-encodes on top. Failures are in the body; the
+ * Logs the GSQL shell in: the body is bare base64, which pyTigerDriver URL-encodes too. Failures are in the body; the
  * status is always 200.
  */
 function shellLogin(world: World, call: Call): Reply {

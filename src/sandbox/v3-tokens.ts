@@ -135,13 +135,16 @@ function reusable(world: World, by: Actor, graph: string): Token | undefined {
   return undefined;
 }
 
-/** A caller may change the tokens of the same user and of the secret's graph; a superuser all tokens. */
+/**
+ * Whether the caller may change a token: one of the same user and of the graph of its secret; a superuser may change
+ * all tokens.
+ */
 function mayChange(by: Actor, token: Token): boolean {
   if (by.user.role === 'superuser') return true;
   return token.user === by.user.name && (by.secret === null || token.graph === by.secret.graph);
 }
 
-/** The token that a PUT or DELETE names, or why the caller may not change it. */
+/** Returns the token that a PUT or DELETE names, or why the caller may not change it. */
 function tokenToChange(world: World, call: Call, input: Input, denied: TextId): Token | Reply {
   if (input.token === undefined) return refuse(world, 'missingToken3');
   const by = actor(world, call, input.secret);

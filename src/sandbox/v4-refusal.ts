@@ -9,7 +9,9 @@ export function notLoggedIn(world: World, refused: Exclude<Login, { user: User }
   return refuse(world, 'badLogin4');
 }
 
-/** A token for one graph cannot log in for another graph, or for requests about all graphs. */
+/**
+ * Returns the refusal for a token that is used outside its graph: for another graph, or for requests about all graphs.
+ */
 export function beyondGraph(world: World, caller: Login, wanted: string | undefined): Reply | undefined {
   if (!('by' in caller) || caller.by !== 'token' || caller.graph === '' || caller.graph === wanted) {
     return undefined;

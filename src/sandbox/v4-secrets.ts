@@ -37,7 +37,7 @@ export function secrets4(world: World, call: Call, path: string): Reply | undefi
   }
 }
 
-/** The owner of the secrets: the caller, or for a superuser the user named by `userName`. */
+/** Returns the owner of the secrets: the caller, or for a superuser the user named by `userName`. */
 function secretsOf(world: World, call: Call): User | Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return notLoggedIn(world, caller);

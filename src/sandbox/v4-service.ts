@@ -131,7 +131,7 @@ function javaDate(epochSeconds: number, zone: { name: string; offsetMinutes: num
   return `${weekday} ${month} ${day} ${time} ${zone.name} ${year}`;
 }
 
-/** A JWT cannot be deleted, so it is put on its owner's block list. */
+/** Puts tokens on the block list of their owner, because a JWT cannot be deleted. */
 function dropTokens(world: World, call: Call): Reply {
   if (call.query.has('clear')) {
     return json(403, {

@@ -26,11 +26,11 @@ export interface World {
   readonly restAuth: boolean;
   readonly lifetimeUnit: 's' | 'ms';
   readonly throttle: Throttle;
-  /** The sandbox's own clock, epoch milliseconds. */
+  /** Returns the time by the sandbox's own clock, in epoch milliseconds. */
   now(): number;
   /** Call it after every change of `state`: the answer is sent once the change is stored. */
   changed(): void;
-  /** A line for the person who runs the sandbox. */
+  /** Writes a line for the person who runs the sandbox. */
   warn(line: string): void;
 }
 

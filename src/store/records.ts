@@ -32,7 +32,7 @@ export function readEntry(stateDir: string, key: string, warn: (message: string)
   return undefined;
 }
 
-/** Every readable entry, in no order. */
+/** Returns every readable entry, in no order. */
 export function listEntries(stateDir: string, warn: (message: string) => void): Entry[] {
   let names: string[];
   try {

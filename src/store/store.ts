@@ -28,9 +28,9 @@ export interface StoreRecord {
  */
 export interface Store {
   readonly name: StoreName;
-  /** The record of a key, if this store holds one. Never opens the keychain. */
+  /** Returns the record of a key, if this store holds one. Never opens the keychain. */
   find(key: string): Promise<StoreRecord | undefined>;
-  /** The value that belongs to a record; `undefined` when it has vanished or cannot be decrypted. */
+  /** Returns the value that belongs to a record; `undefined` when it has vanished or cannot be decrypted. */
   read(record: StoreRecord): Promise<Sensitive | undefined>;
   /** Stores value and record, replacing older ones: the value first, the record last. */
   write(record: StoreRecord, value: Sensitive): Promise<void>;
@@ -47,7 +47,7 @@ export interface Store {
    * value.
    */
   check(): Promise<void>;
-  /** Every record of this store, in no order. Never opens the keychain. Unreadable records are skipped. */
+  /** Returns every record of this store, in no order. Never opens the keychain. Unreadable records are skipped. */
   list(): Promise<StoreRecord[]>;
   /**
    * Waits until this process alone may ask the server for the token of a key. Returns undefined when another process

@@ -16,8 +16,8 @@ export interface Identity {
 }
 
 /**
- * The key of a token: readable, because it is also the name of its item in the desktop's keychain application. Spaces
- * inside a part are encoded, so that the keys of two identities always differ.
+ * Returns the key of a token: readable, because it is also the name of its item in the desktop's keychain application.
+ * Spaces inside a part are encoded, so that the keys of two identities always differ.
  */
 export function identityKey(identity: Identity): string {
   const { principal, graph, lifetime, gsqlUrl, restUrl } = identity;

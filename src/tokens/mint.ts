@@ -115,7 +115,7 @@ const CLOCK_RESOLUTION_SECONDS = 2;
 const LARGEST_SKEW_SECONDS = 86_400;
 
 /**
- * The expiry by this machine's clock: the server's expiry minus the difference of the clocks.
+ * Returns the expiry by this machine's clock: the server's expiry minus the difference of the clocks.
  * @param lifetime asked for, in seconds
  */
 export function localExpiry({ minted, requestedAtMs, answeredAtMs }: Answer, lifetime: number): number {

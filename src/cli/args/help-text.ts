@@ -91,7 +91,7 @@ function sections(parts: readonly (readonly string[] | false)[]): string {
   return `${parts.flatMap((lines) => (lines === false ? [] : [lines.join('\n')])).join('\n\n')}\n`;
 }
 
-/** An option as help and `help settings` show it. */
+/** Returns an option as help and `help settings` show it. */
 export function optionRow({ name, short, value, choices, repeat, help }: OptionSpec): [string, string] {
   const notes = [choices && `one of ${choices.join(', ')}`, repeat && 'may be repeated'].filter(Boolean);
   return [

@@ -18,7 +18,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   whoami: 'status',
 };
 
-/** At most three commands similar to the unknown words, as a question; empty when none is similar. */
+/** Returns at most three commands similar to the unknown words, as a question; empty when none is similar. */
 export function didYouMean(words: readonly string[]): string {
   const typed = words.filter((word) => !word.startsWith('-')).map((word) => word.toLowerCase());
   const [first = '', second = ''] = typed;

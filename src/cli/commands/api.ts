@@ -20,7 +20,7 @@ import { tokenSource } from '../token/obtain.js';
 const EXPIRED_CODES = new Set(['REST-10016', 'REST-10019']);
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
-/** `graphcred api` */
+/** Runs `graphcred api`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { args, flags } = invocation;
   const session = await openSession(invocation);

@@ -79,7 +79,7 @@ Register-ArgumentCompleter -Native -CommandName graphcred -ScriptBlock {
 `,
 };
 
-/** `graphcred completion` */
+/** Runs `graphcred completion`. */
 export async function run({ args, ctx }: Invocation): Promise<undefined> {
   const script = Object.entries(SCRIPTS).find(([shell]) => shell === args[0])?.[1];
   if (script === undefined) {

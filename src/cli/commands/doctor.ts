@@ -10,7 +10,7 @@ import { colours, wrapped } from '../output/table.js';
 /** The width of the columns before the text. */
 const INDENT = 7 + 2 + 12 + 2;
 
-/** `graphcred doctor` */
+/** Runs `graphcred doctor`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { report, ctx } = invocation;
   const checks = await examine(invocation);

@@ -21,7 +21,7 @@ const FAILED = 125;
 const REVOKE_MS = 10_000;
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
-/** `graphcred exec` */
+/** Runs `graphcred exec`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { args, flags, report, ctx } = invocation;
   let session: Session;

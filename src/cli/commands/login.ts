@@ -13,7 +13,7 @@ import { inLines, shortPath, singleLine } from '../output/report.js';
 import { chooseStore, configDirOf, moveTo, recordStore, requireKeeping } from '../session/store.js';
 import type { Session } from '../session/types.js';
 
-/** `graphcred login` */
+/** Runs `graphcred login`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { report } = invocation;
   if (invocation.flags.store === 'redis') {

@@ -13,7 +13,7 @@ import { chooseStore, open, requireReadable } from '../session/store.js';
 import type { Session } from '../session/types.js';
 import { readCached } from '../token/obtain.js';
 
-/** `graphcred logout` */
+/** Runs `graphcred logout`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, report } = invocation;
   const session = await openSession(invocation);

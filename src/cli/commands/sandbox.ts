@@ -6,7 +6,7 @@ import { runChild, watchWindow } from '../child.js';
 import type { Flags, Invocation } from '../command.js';
 import type { Context } from '../context.js';
 
-/** `graphcred sandbox` */
+/** Runs `graphcred sandbox`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { ctx, args, flags, report } = invocation;
   report.quiet = flags.quiet === true;

@@ -52,7 +52,7 @@ const UNKNOWN = { serverVersion: null, restAuth: 'unknown' } as const;
 /** `status` runs in shell prompts and monitors, so it must not ask anything. */
 const NO_QUESTIONS = { noInput: true };
 
-/** `graphcred status` */
+/** Runs `graphcred status`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, report, ctx } = invocation;
   const names = await profilesToShow(invocation);

@@ -102,7 +102,7 @@ export async function proveGraph(
 }
 
 /**
- * A mint by password makes the server create a secret, which is dropped again.
+ * Mints a token by password. The server creates a secret for that, which is dropped again.
  * @returns why it could not be dropped
  */
 async function mintAndTidyUp({ connected: { connection }, taken }: LoggedIn): Promise<unknown> {

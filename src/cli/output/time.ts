@@ -29,7 +29,7 @@ export function localTime(unix: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
-/** `1 token`, `2 tokens` */
+/** Returns a count with its noun: `1 token`, `2 tokens`. */
 export function pluralize(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`;
 }

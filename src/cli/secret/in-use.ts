@@ -133,7 +133,10 @@ async function readSaved(session: Session, record: StoreRecord): Promise<Sensiti
   return (await open(session, record.store, true)).read(record);
 }
 
-/** `login` is the name that earlier versions gave to a secret whose alias they did not know. */
+/**
+ * Returns the server's alias of a saved secret. Earlier versions used the name `login` for a secret whose alias they
+ * did not know.
+ */
 function knownAlias({ alias, aliasIsUnknown }: StoreRecord['info']): string | undefined {
   return typeof alias === 'string' && !aliasIsUnknown && alias !== 'login' ? alias : undefined;
 }

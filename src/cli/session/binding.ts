@@ -38,7 +38,7 @@ export function isAddressSetAt(settings: Settings, levels: readonly Level[]): bo
 }
 
 /**
- * The base URLs that the addresses set at these levels alone lead to; undefined when they are malformed.
+ * Returns the base URLs that the addresses set at these levels alone lead to; undefined when they are malformed.
  * @param version without it `restUrl` is undefined where it depends on the version
  */
 export function addressesSetAt(
@@ -67,8 +67,8 @@ function replacedKeys<K extends AddressKey>(keys: readonly K[], { all }: Setting
 }
 
 /**
- * The settings without the config file's address, and the settings of that database, when a flag or variable replaces
- * the address.
+ * Returns the settings without the config file's address, and the settings of that database, when a flag or variable
+ * replaces the address.
  */
 export function withoutReplacedAddress(settings: Settings): Settings {
   const ports = replacedKeys(['gsqlPort', 'restPort'], settings);
@@ -89,7 +89,7 @@ export function withoutReplacedAddress(settings: Settings): Settings {
 }
 
 /**
- * The addresses set at these levels. Between a URL and the host and port that it replaces, the higher priority
+ * Returns the addresses set at these levels. Between a URL and the host and port that it replaces, the higher priority
  * decides.
  */
 function endpointsSetAt(settings: Settings, levels: readonly Level[]): Endpoints {
@@ -134,7 +134,7 @@ function orRefuse<T>(settings: Settings, work: () => T): T {
   }
 }
 
-/** For a host typed without http:// or https://: both URLs, so that the right one can be copied. */
+/** For a host typed without http:// or https://, returns both URLs, so that the right one can be copied. */
 function withScheme({ all }: Settings, key: ConfigKey): string | undefined {
   const typed = all.host[0]?.value;
   if (key !== 'host' || typeof typed !== 'string' || /^https?:\/\//i.test(typed)) return undefined;
@@ -151,9 +151,9 @@ const LEVELS_OF_ADDRESSES: Partial<Record<Level | 'prompt', readonly Level[]>> =
 };
 
 /**
- * The pair of base URLs that a credential set at this level belongs to. This is the one place that decides it:
- * a credential of the config file belongs to the pair that the file alone yields, one of the `TG_*` variables to the
- * pair of the `TG_*` addresses when there are any, and everything typed, piped or named by a flag or a `GRAPHCRED_*`
+ * Returns the pair of base URLs that a credential set at this level belongs to. No other function decides it. A
+ * credential of the config file belongs to the pair that the file alone yields; one of the `TG_*` variables to the
+ * pair of the `TG_*` addresses if there are any; and one that is typed, piped or named by a flag or a `GRAPHCRED_*`
  * variable to the pair in force.
  * @returns undefined when the addresses of that level are malformed
  */
@@ -200,7 +200,7 @@ export function gsqlUrlOfFile({ settings }: Session): string | undefined {
   return settings.file && addressesSetAt(settings, FILE)?.gsqlUrl;
 }
 
-/** The pair that a stored credential or token was made for; undefined if the record does not name both. */
+/** Returns the pair that a stored credential or token was made for; undefined if the record does not name both. */
 export function serversOfRecord({ info }: StoreRecord): Servers | undefined {
   const { restUrl, gsqlUrl } = info;
   return typeof restUrl === 'string' && typeof gsqlUrl === 'string' ? { restUrl, gsqlUrl } : undefined;

@@ -6,7 +6,7 @@ import type { HttpReply, HttpRequest } from './types.js';
 
 const TIMEOUT_HINT = { hint: 'Try again, or allow more time.', option: 'timeoutMs' } as const;
 
-/** The error for a request that is not sent, because earlier requests have used up the time limit. */
+/** Creates the error for a request that is not sent, because earlier requests have used up the time limit. */
 export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphException {
   const address = new URL(request.base).origin;
   return new GraphException(
@@ -73,7 +73,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   }
 }
 
-/** The error for a redirect, or for an answer of a server that is suspended, starting or missing. */
+/** Creates the error for a redirect, or for an answer of a server that is suspended, starting or missing. */
 export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphException | undefined {
   const { status } = reply;
   if (status >= 300 && status < 400) {
@@ -158,13 +158,16 @@ export function isHtml(reply: HttpReply): boolean {
   return /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(reply.body);
 }
 
-/** Every credential a request carries: in its header, its query and its body. */
+/** Returns every credential a request carries: in its header, its query and its body. */
 export function credentialsIn({ authorization, query, json }: HttpRequest): BoundCredential[] {
   const values = [authorization?.credential, ...Object.values(query ?? {}), ...Object.values(json ?? {})];
   return values.filter((value) => value instanceof BoundCredential);
 }
 
-/** The values to remove from a server's message: the request's credentials, and others that the server may know. */
+/**
+ * Returns the values to remove from a server's message: the request's credentials, and others that the server may
+ * know.
+ */
 export function hiddenIn(request: HttpRequest): Sensitive[] {
   const { authorization, hide = [] } = request;
   const hidden = [...credentialsIn(request), ...hide].flatMap((one) => one?.value ?? []);

@@ -53,7 +53,7 @@ export interface Answer {
   readonly body: string;
 }
 
-/** The name or address to connect to: IPv6 addresses stand in brackets in a URL, and only there. */
+/** Returns the name or address to connect to, without the brackets that an IPv6 address has in a URL. */
 export function bareHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }

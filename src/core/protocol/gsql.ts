@@ -76,7 +76,7 @@ const LIST_LINE = /^\s*-\s*(Secret|Alias|GraphName|Token):\s?(.*?)\s*$/;
 const ERROR_LINE =
   /semantic check fail|encountered "|failed to|does not exist|could not be|is not a valid|not found|no graph/i;
 
-/** The index of the first error line in a text with status 200, or -1. Nothing after it counts as done. */
+/** Returns the index of the first error line in a text with status 200, or -1. Nothing after it counts as done. */
 function failedLine(request: HttpRequest, reply: HttpReply, { lines }: Output): number {
   return lines.findIndex(
     (line) =>
@@ -88,8 +88,8 @@ function failedLine(request: HttpRequest, reply: HttpReply, { lines }: Output): 
 }
 
 /**
- * The error in a text that came with status 200, if a line is one. Servers also run the statements after a failed one,
- * so a write may have been done on another graph.
+ * Returns the error in a text that came with status 200, if a line is one. Servers also run the statements after a
+ * failed one, so a write may have been done on another graph.
  */
 function complaint(request: HttpRequest, reply: HttpReply, output: Output): GraphException | undefined {
   const { lines, returnCode } = output;
@@ -197,7 +197,10 @@ export type Run = (
 
 const PLAIN_ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** The three operations on secrets as GSQL statements. `run` sends one and chooses the graph if there is one. */
+/**
+ * Implements the three operations on secrets with GSQL statements. `run` sends one and chooses the graph if there is
+ * one.
+ */
 export function gsqlSecrets(run: Run): Pick<Protocol, 'listSecrets' | 'createSecret' | 'dropSecret'> {
   const listSecrets = async (): Promise<Secret[]> => {
     const { request, reply } = await run(SHOW_SECRET, 'list-secrets');

@@ -14,7 +14,7 @@ export interface Envelope {
   readonly fields: Fields;
 }
 
-/** The answer as JSON object with the keys both servers use; undefined when it is anything else. */
+/** Returns the answer as JSON object with the keys both servers use; undefined when it is anything else. */
 export function readEnvelope(reply: HttpReply): Envelope | undefined {
   const fields = parseLenient(reply.body);
   if (!isRecord(fields)) return undefined;
@@ -69,7 +69,9 @@ export function isRecord(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The servers put raw line breaks into JSON strings, so control characters count as blanks. */
+/**
+ * Parses JSON as the servers write it, with raw line breaks inside strings. Control characters are replaced by blanks.
+ */
 function parseLenient(text: string): unknown {
   try {
     return JSON.parse(text);

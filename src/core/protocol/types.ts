@@ -71,7 +71,7 @@ export interface Protocol {
   checkToken(token: BoundCredential): Promise<TokenCheck>;
   /** Returns the login for the GSQL server. Throws USAGE when there is none. */
   serviceLogin(): Authorization;
-  /** What `getToken` returns: three elements on 3.x, two on 4.x. */
+  /** Returns what `getToken` returns: three elements on 3.x, two on 4.x. */
   tokenTuple(issued: IssuedToken): TokenTuple;
 }
 

@@ -19,8 +19,8 @@ import { meaningOf, noLogin, refusal } from './server-error.js';
 import type { IssuedToken, Protocol, Session } from './types.js';
 
 /**
- * The protocol of 3.0 to 3.11: secrets are managed by GSQL statements at the GSQL server, tokens at `/requesttoken` of
- * the REST server.
+ * Implements the protocol of 3.0 to 3.11: secrets are managed by GSQL statements at the GSQL server, tokens at
+ * `/requesttoken` of the REST server.
  */
 export function protocolV3(session: Session): Protocol {
   const { generation } = session.version;

@@ -30,7 +30,7 @@ const OF_SERVER: ReadonlySet<Meaning> = new Set([
   'client-certificate',
 ]);
 
-/** The protocol of 4.x: every request goes to the GSQL server, under `/gsql/v1`. */
+/** Implements the protocol of 4.x: every request goes to the GSQL server, under `/gsql/v1`. */
 export function protocolV4(session: Session): Protocol {
   /** Logs in with the password, else with the secret. Only `serviceLogin` also uses the connection's token. */
   const login = (): Authorization | undefined =>
@@ -181,7 +181,7 @@ function bySecret(credential: BoundCredential): Authorization {
   return { scheme: 'GSQL-Secret', credential };
 }
 
-/** A token logs in here from 4.1.2 on, and only if it is a JWT. */
+/** Returns the login with a token. It is accepted from 4.1.2 on, and only if the token is a JWT. */
 function tokenLogin(session: Session, token: BoundCredential | undefined): Authorization | undefined {
   if (token === undefined || readClaims(token.value) === undefined) return undefined;
   const [, minor = 9, patch = 9] = session.version.version.split('.').map(Number);

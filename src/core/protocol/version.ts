@@ -19,7 +19,7 @@ export interface Capabilities {
   readonly mintByPasswordCreatesSecret: boolean;
   /** A revoked token takes one of the few places on the user's block list. */
   readonly revocationFillsBlockList: boolean;
-  /** The unit of the lifetime is disputed: seconds or milliseconds. */
+  /** Servers differ in the unit of the lifetime: seconds or milliseconds. */
   readonly lifetimeUnitVaries: boolean;
   /** The GSQL server passes requests below `/restpp` on to the REST server, which has no open port of its own. */
   readonly restBehindGsql: boolean;

@@ -74,7 +74,7 @@ async function askBuses(
   return { state: 'no-bus' };
 }
 
-/** The socket paths of the session bus in the order to try them; abstract ones start with a zero byte. */
+/** Returns the socket paths of the session bus in the order to try them; abstract ones start with a zero byte. */
 export function busPaths(env: ProbeOptions['env']): string[] {
   const addresses = env.DBUS_SESSION_BUS_ADDRESS;
   if (!addresses) return env.XDG_RUNTIME_DIR ? [`${env.XDG_RUNTIME_DIR}/bus`] : [];

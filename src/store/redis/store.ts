@@ -22,7 +22,7 @@ export interface RedisStoreOptions extends EngineOptions {
   readonly stateDir: string;
 }
 
-/** A store that shares tokens between machines through a Redis server, which sees neither names nor values. */
+/** Returns a store that shares tokens between machines through a Redis server, which sees neither names nor values. */
 export function redisStore(options: RedisStoreOptions): Store {
   const { now, warn } = options;
   const engine = createEngine(options);

@@ -3,7 +3,7 @@ import type { Invocation } from '../../command.js';
 import { singleLine } from '../../output/report.js';
 import { openLocalSession } from '../../session/session.js';
 
-/** `graphcred config path` */
+/** Runs `graphcred config path`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { settings } = await openLocalSession(invocation);
   if (!settings.file) {

@@ -7,7 +7,7 @@ import { openLocalSession } from '../../session/session.js';
 
 const CREDENTIALS: readonly string[] = ['password', 'secret'];
 
-/** `graphcred config show` */
+/** Runs `graphcred config show`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { settings, hiddenConfig } = await openLocalSession(invocation);
   const { file, profile } = settings;

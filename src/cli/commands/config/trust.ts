@@ -8,7 +8,7 @@ import type { Invocation } from '../../command.js';
 import { placesOf } from '../../context.js';
 import { singleLine } from '../../output/report.js';
 
-/** `graphcred config trust` */
+/** Runs `graphcred config trust`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { ctx, args, report } = invocation;
   const { configDir } = placesOf(ctx);

@@ -3,7 +3,7 @@ import type { Invocation } from '../../command.js';
 import { table } from '../../output/table.js';
 import { openLocalSession } from '../../session/session.js';
 
-/** `graphcred profile list` */
+/** Runs `graphcred profile list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { report, ctx } = invocation;
   const { settings, hiddenConfig } = await openLocalSession(invocation, { anyProfile: true });

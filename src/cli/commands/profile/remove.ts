@@ -12,7 +12,7 @@ import { openLocalSession } from '../../session/session.js';
 import { configDirOf, open } from '../../session/store.js';
 import type { LocalSession } from '../../session/types.js';
 
-/** `graphcred profile remove` */
+/** Runs `graphcred profile remove`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { report, args, flags } = invocation;
   const [name = ''] = args;

@@ -6,7 +6,7 @@ import { inLines, shortPath, singleLine } from '../../output/report.js';
 import { openLocalSession } from '../../session/session.js';
 import { configDirOf } from '../../session/store.js';
 
-/** `graphcred profile use` */
+/** Runs `graphcred profile use`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { report, args, ctx } = invocation;
   const [name = ''] = args;

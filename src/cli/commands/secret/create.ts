@@ -5,7 +5,7 @@ import { inLines, singleLine } from '../../output/report.js';
 import { checkAlias, openLogin } from '../../secret/prepare.js';
 import { saveSecret, tryStore } from '../../secret/saved.js';
 
-/** `graphcred secret create` */
+/** Runs `graphcred secret create`. */
 export async function run(invocation: Invocation): Promise<number | undefined> {
   const { flags, args, report } = invocation;
   const [wanted] = args;

@@ -6,7 +6,7 @@ import { type Dropping, dropEach, partialDrop } from '../../secret/drop-each.js'
 import { isPlainAlias, openLogin } from '../../secret/prepare.js';
 import { forgetSecret, isNamed, savedForOwner } from '../../secret/saved.js';
 
-/** `graphcred secret drop` */
+/** Runs `graphcred secret drop`. */
 export async function run(invocation: Invocation): Promise<number | undefined> {
   const { args, flags, report } = invocation;
   const aliases = [...new Set(args)];

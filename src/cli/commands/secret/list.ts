@@ -4,7 +4,7 @@ import { table } from '../../output/table.js';
 import { type Login, openLogin } from '../../secret/prepare.js';
 import { isListedAs, savedForOwner } from '../../secret/saved.js';
 
-/** `graphcred secret list` */
+/** Runs `graphcred secret list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const login = await openLogin(invocation);
   const { session, connection } = login;

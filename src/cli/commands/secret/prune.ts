@@ -9,7 +9,7 @@ import { type Login, openLogin } from '../../secret/prepare.js';
 /** Matches the aliases that servers generate. */
 const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
 
-/** `graphcred secret prune` */
+/** Runs `graphcred secret prune`. */
 export async function run(invocation: Invocation): Promise<number | undefined> {
   const { flags, report, ctx } = invocation;
   const dryRun = flags['dry-run'] === true;

@@ -17,7 +17,7 @@ import { stateDirOf } from '../../session/store.js';
 
 const LONGEST_ALIAS = 128;
 
-/** `graphcred secret rotate` */
+/** Runs `graphcred secret rotate`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { report, flags } = invocation;
   const alias = invocation.args[0] as string;

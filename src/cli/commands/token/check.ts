@@ -11,7 +11,7 @@ import type { Session } from '../../session/types.js';
 import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../token/given.js';
 import { lastCached, readCached } from '../../token/obtain.js';
 
-/** `graphcred token check` */
+/** Runs `graphcred token check`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { report } = invocation;
   const session = await openSession(invocation);

@@ -13,7 +13,7 @@ import type { Session } from '../../session/types.js';
 import { tokenFromStdin } from '../../token/given.js';
 import { identityOf, readCached } from '../../token/obtain.js';
 
-/** `graphcred token delete` */
+/** Runs `graphcred token delete`. */
 export async function run(invocation: Invocation): Promise<number> {
   const session = await openSession(invocation);
   const store = await chooseStore(session, { needed: true });
@@ -86,8 +86,8 @@ async function deleteOne({ records, token }: Target, connection: GraphConnection
 }
 
 /**
- * The error when the server failed after some tokens were deleted. The others stay stored, so that they can be deleted
- * later.
+ * Creates the error when the server failed after some tokens were deleted. The others stay stored, so that they can be
+ * deleted later.
  */
 function partialDelete(
   { report }: Invocation,
@@ -114,7 +114,10 @@ function partialDelete(
   );
 }
 
-/** The error when the store could not be changed. The tokens are deleted on the server, so the counts are printed. */
+/**
+ * Creates the error for a store that could not be changed. The tokens are deleted on the server, so the counts are
+ * printed.
+ */
 function stillStored(
   { report }: Invocation,
   deleted: number,

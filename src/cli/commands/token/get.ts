@@ -3,7 +3,7 @@ import { openSession } from '../../session/session.js';
 import { obtainToken } from '../../token/obtain.js';
 import { checkOutput, printToken } from '../../token/print.js';
 
-/** `graphcred token get` */
+/** Runs `graphcred token get`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openSession(invocation);
   checkOutput(session);

@@ -6,7 +6,7 @@ import { openLocalSession } from '../../session/session.js';
 import { chooseReadableStore, chooseStore, fallbackOf, open } from '../../session/store.js';
 import type { LocalSession } from '../../session/types.js';
 
-/** `graphcred token list` */
+/** Runs `graphcred token list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openLocalSession(invocation);
   const stores = await readableStores(session);

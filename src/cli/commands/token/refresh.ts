@@ -15,7 +15,7 @@ import { tokenFromStdin } from '../../token/given.js';
 import { identityOf, readCached } from '../../token/obtain.js';
 import { checkOutput, printToken } from '../../token/print.js';
 
-/** `graphcred token refresh` */
+/** Runs `graphcred token refresh`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openSession(invocation);
   checkOutput(session);
