@@ -67,7 +67,7 @@ export function withoutCredentials(text: string, hide: readonly (Sensitive | und
 }
 
 const BASE64 = /[A-Za-z0-9+/=]/;
-/** Shorter values also occur by chance in sentences from which the blanks were removed. */
+/** A shorter value is not looked for in a text without its blanks, because it also occurs there by chance. */
 const SHORTEST_SPLIT = 8;
 
 /**
@@ -81,7 +81,7 @@ function encodingsWithoutGaps(value: string): EncodedValue[] {
   }));
   return all.filter(({ text }) => text.length >= SHORTEST_SPLIT);
 }
-/** Fewer base64 characters also occur by chance in harmless texts. */
+/** A base64 form with fewer characters is not looked for, because it also occurs by chance. */
 const SHORTEST_BASE64 = 7;
 
 interface EncodedValue {
