@@ -35,7 +35,7 @@ export interface SandboxOptions {
   log?: (line: string) => void;
   /** Called with one line for a request that the sandbox does not imitate. */
   warn?: (line: string) => void;
-  /** Epoch milliseconds. */
+  /** Returns the time in epoch milliseconds. */
   now?: () => number;
 }
 

@@ -99,7 +99,7 @@ function authtoken(world: World, call: Call): Reply {
   return json(200, { error: false, message: '', results: { token: token.value } });
 }
 
-/** GSQL as text, URL-encoded or not. The status is always 200. */
+/** Runs GSQL that is sent as text, URL-encoded or not. The status is always 200. */
 function file(world: World, call: Call): Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return refuse(world, 'unauthorized3');

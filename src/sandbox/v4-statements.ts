@@ -8,7 +8,7 @@ import type { World } from './world.js';
 
 const MAX_FINISHED = 100;
 
-/** GSQL as plain text, not URL-encoded (switch gsqlBodyOn4). Failures are in the text; the status is 200. */
+/** Runs GSQL that is sent as plain text, not URL-encoded (switch gsqlBodyOn4). Failures are in the text; the status is 200. */
 export function statement(world: World, call: Call): Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return notLoggedIn(world, caller);

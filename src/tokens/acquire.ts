@@ -38,6 +38,8 @@ export async function acquireToken(options: AcquireOptions, deps: AcquireDeps): 
 }
 
 /**
+ * Returns a cached token, or mints one when it is this process's turn.
+ *
  * @param preparedAt when this call had its credential, in ms since 1970; undefined before that. If another process was
  *   refused a token after that time, this call fails with the same error instead of asking again
  */
