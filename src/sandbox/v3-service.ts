@@ -8,7 +8,7 @@ import { randomString, type User } from './state.js';
 import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './v3-tokens.js';
 import { nowSeconds, type World } from './world.js';
 
-/** Everything below `/gsqlserver` on 3.x. Undefined: a path the sandbox does not imitate. */
+/** Answers all paths below `/gsqlserver` on 3.x; undefined for a path that the sandbox does not imitate. */
 export function service3(world: World, call: Call, path: string): Reply | undefined {
   const { method } = call;
   if (path === '/requesttoken') return requestToken3(world, call);

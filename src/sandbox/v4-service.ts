@@ -14,7 +14,7 @@ import { nowSeconds, type World } from './world.js';
 
 const WEEK = 604_800;
 
-/** Everything below `/gsql/v1` on 4.x. Undefined: a path the sandbox does not imitate. */
+/** Answers all paths below `/gsql/v1` on 4.x; undefined for a path that the sandbox does not imitate. */
 export function service4(world: World, call: Call, path: string): Reply | undefined {
   const { method } = call;
   // This is assumed: no real 4.x server is known to refuse these while REST authentication is off.

@@ -74,7 +74,7 @@ async function acquireFrom(
 }
 
 /**
- * After a failure of the store: a token from the fallback store, else a new one for this call alone. Rethrows any
+ * Returns a token after a failure of the store: one from the fallback store, else a new one for this call alone. Rethrows any
  * other error, and a failure of a required store.
  */
 async function acquireElsewhere(

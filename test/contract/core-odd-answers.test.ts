@@ -18,7 +18,7 @@ interface Asked {
 const SECRET = 's3cret0000000000000000000000wxyz';
 const now = () => Math.floor(Date.now() / 1000);
 
-/** Both servers of a connection are one that answers each request as `answer` says; what it was asked. */
+/** Starts one server for both base URLs of a connection, which answers each request as `answer` says. Returns the connection and the requests. */
 async function serving(
   answer: (asked: Asked) => Answer | undefined,
   options: ConnectionOptions = {},

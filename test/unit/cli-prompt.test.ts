@@ -5,7 +5,7 @@ import { askChoice, askHidden, askText, askYes } from '../../src/cli/output/prom
 
 type Question = Record<string, unknown> & { validate?: (text: string) => true | string };
 
-/** What inquirer was started with and asked, and what the person answers. */
+/** Records how inquirer was called, and holds the answers that a person would type. */
 const asked = vi.hoisted(() => ({ streams: {} as Record<string, unknown>, answer: undefined as unknown }));
 const questions: Question[] = [];
 vi.mock('inquirer', () => ({
@@ -34,7 +34,7 @@ afterEach(() => {
 });
 
 describe('a hidden answer', () => {
-  test('is never shown, neither while it is typed nor by a key, and stays as it was typed', async () => {
+  test('is never shown while it is typed, cannot be made visible by a key, and is returned unchanged', async () => {
     asked.answer = ' pass word ';
     const value = await askHidden(invocation, 'Password of alice at http://127.0.0.1');
     expect(value.reveal()).toBe(' pass word ');
@@ -48,7 +48,7 @@ describe('a hidden answer', () => {
   });
 });
 
-test('questions stand on stderr, since stdout is for the result, and a signal closes them', async () => {
+test('a question is printed on stderr, because stdout is for the result, and a signal closes it', async () => {
   asked.answer = true;
   await askYes(invocation, 'Drop it?');
   expect(asked.streams.output).toBe(process.stderr);
@@ -58,7 +58,7 @@ test('questions stand on stderr, since stdout is for the result, and a signal cl
   expect(signal.aborted).toBe(true);
 });
 
-test('a question with yes and no proposes no, unless the command says otherwise', async () => {
+test('a yes-or-no question proposes no, unless the command proposes yes', async () => {
   asked.answer = false;
   expect(await askYes(invocation, 'Drop it?')).toBe(false);
   expect(last().default).toBe(false);
@@ -66,7 +66,7 @@ test('a question with yes and no proposes no, unless the command says otherwise'
   expect(last().default).toBe(true);
 });
 
-test('a text is asked for until it is one, without the blanks around it', async () => {
+test('a text is asked for until it is valid, and returned without the blanks around it', async () => {
   asked.answer = ' dev ';
   const refuse = (text: string) => (text === 'dev' ? 'taken' : undefined);
   expect(await askText(invocation, 'Name', { suggestion: 'prod', refuse })).toBe('dev');
@@ -79,14 +79,14 @@ test('a text is asked for until it is one, without the blanks around it', async 
   expect(last().validate?.(' ')).toBe(true);
 });
 
-test('a choice offers what there is', async () => {
+test('a choice lists all the options', async () => {
   asked.answer = 'file';
   const choices = [{ name: 'in files', value: 'file' as const }];
   expect(await askChoice(invocation, 'Where', choices)).toBe('file');
   expect(last()).toMatchObject({ type: 'select', choices });
 });
 
-test('a prompt that was closed by Ctrl-C or by a signal is no bug', () => {
+test('a prompt that was closed by Ctrl-C or by a signal is not reported as a bug', () => {
   const named = (name: string) => Object.assign(new Error('closed'), { name });
   expect(isClosedPrompt(named('ExitPromptError'))).toBe(true);
   expect(isClosedPrompt(named('AbortPromptError'))).toBe(true);

@@ -20,7 +20,7 @@ test('an IPv6 address is reached as an address, not looked up as a name with bra
   expect(cause).not.toMatch(/ENOTFOUND|EAI_AGAIN|EINVAL/);
 });
 
-test('a bug is no finding', () => {
+test('a bug is thrown and not reported as a failed check', () => {
   expect(() => failed(new TypeError('oops'))).toThrow('oops');
   expect(failed(new GraphException('TLS', 'no'))).toMatchObject({ verdict: 'fail', code: 'TLS' });
 });

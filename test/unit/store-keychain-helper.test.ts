@@ -14,7 +14,7 @@ import { type Operation, performNatively } from '../../src/store/keychain/native
 import { keychainStore } from '../../src/store/keychain/store.js';
 import type { KeychainOptions, StoreRecord } from '../../src/store/store.js';
 
-/** The OS keychain: what is in it, and what it throws next. */
+/** Imitates the OS keychain: its entries, and the error that it throws next. */
 const keychain = vi.hoisted(() => ({ entries: new Map<string, string>(), errors: [] as Error[] }));
 vi.mock('keytar', () => {
   const answer = async <T>(value: () => T) => {
@@ -57,7 +57,7 @@ describe.skipIf(process.platform === 'win32')('the helper process of the keychai
   });
   const ask = (script: string, { ms = 10_000, prompting = false } = {}) =>
     askChild(GET, options(script), { ms, prompting });
-  /** The helper writes down who it is, so that the test sees whether it still runs. */
+  /** The helper writes its process id to a file, so that the test can check whether it still runs. */
   const NOTED = 'echo $$ > "$DIR/pid.new"; mv "$DIR/pid.new" "$DIR/pid"; echo;';
   const isRunning = () => {
     try {
