@@ -202,7 +202,7 @@ describe('invalid answers', () => {
     expect(await refusalOf(mint(at(url)))).toMatchObject({ code: 'BAD_RESPONSE', status: 200 });
   });
 
-  test('the status of an answer that is refused is told to onRequest', async () => {
+  test('onRequest gets the status of an answer that is refused', async () => {
     const url = await rawServer((_request, response) => response.writeHead(503).end('busy'));
     const events: RequestEvent[] = [];
     await refusalOf(mint(at(url, { onRequest: (event) => events.push(event) })));

@@ -119,7 +119,7 @@ describe.skipIf(redisSkipReason())('the turn of a fleet', () => {
     expect((await openRedis(url).store.find('one'))?.info.requestedAtMs).toBe(0);
   });
 
-  it('tells them apart even if the engine lost its counter', async () => {
+  it('tells a new token from an old one even if the engine lost its counter', async () => {
     const redis = await startRedis();
     const minter = openRedis(redis.url);
     const mint = async (value: string) => {
