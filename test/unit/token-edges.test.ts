@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { GraphConnection, Sensitive } from '../../src/index.js';
-import type { StoreRecord } from '../../src/store/store.js';
-import { isUsable } from '../../src/tokens/cache.js';
+import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
+import type { Store, StoreRecord } from '../../src/store/store.js';
+import { cachedTokens, forgetToken, isUsable, readCachedToken } from '../../src/tokens/cache.js';
 import { localExpiry, renewToken } from '../../src/tokens/mint.js';
 
 const NOW = 1_800_000_000;
@@ -42,6 +42,30 @@ describe('a cached token is used', () => {
   test('by a call that wants a new one, when it was asked for since then and not in the future', () => {
     const asked = (ms: number) => usable({ info: { requestedAtMs: ms } }, 0, NOW * 1000 - 500);
     expect([-501, -500, 0, 1].map((ms) => asked(NOW * 1000 + ms))).toEqual([false, true, true, false]);
+  });
+});
+
+describe('tokens in a store', () => {
+  const identity = { gsqlUrl: 'http://gsql', restUrl: 'http://rest', graph: 'demo', principal: 'user:ada' };
+  const store = (parts: Partial<Store>) => parts as Store;
+
+  test('are not the secrets of the same owner', async () => {
+    const records = [record({ info: identity }), record({ kind: 'secret', info: identity })];
+    expect(await cachedTokens(store({ list: async () => records }), identity)).toEqual([records[0]]);
+  });
+
+  test('that cannot be forgotten are still there, and the reason is returned', async () => {
+    const failure = new GraphException('STORE_LOCKED', 'locked');
+    const removeIf = () => Promise.reject(failure);
+    expect(await forgetToken(store({ removeIf }), record(), undefined)).toBe(failure);
+  });
+
+  test('belong to both servers of their record', async () => {
+    const found = record({ info: { ...identity, requestedAtMs: 1 } });
+    const parts = { find: async () => found, read: async () => new Sensitive('t') };
+    const wanted = { minTtl: 0, freshSince: undefined };
+    const token = await readCachedToken('k', wanted, { store: store(parts), now: () => NOW * 1000 });
+    expect(token?.servers).toEqual({ gsqlUrl: 'http://gsql', restUrl: 'http://rest' });
   });
 });
 
