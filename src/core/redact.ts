@@ -98,7 +98,7 @@ function encodings(value: string): EncodedValue[] {
     { view: 'plain', text: plain },
     { view: 'hex', text: bytes.toString('hex') },
   ];
-  // Forms write a blank as +.
+  // HTML forms encode a blank as +.
   if (plain.includes(' ')) found.push({ view: 'plain', text: plain.replaceAll(' ', '+') });
   // Inside a longer base64 text, the form of a value depends on the position of its bytes, and its first and last
   // characters also encode the bytes beside it.

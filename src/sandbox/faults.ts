@@ -18,7 +18,7 @@ export type FaultAction =
 
 export interface Fault {
   readonly action: FaultAction;
-  /** `METHOD /path`, `/path`, or with `*` at the end of the path. Without it, every call. */
+  /** Which calls match: `METHOD /path`, `/path`, or a path with `*` at its end. When absent, every call matches. */
   readonly route?: string;
   /** Begin at the n-th matching call, counted from 1 since the fault was added. */
   readonly nth?: number;

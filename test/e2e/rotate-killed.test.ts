@@ -160,7 +160,7 @@ async function killAtEach(
     expect(await made.works(), where).toBe('works');
     const onServer = await made.names(alias);
     const pending = made.left().some((name) => name.startsWith('rotate-'));
-    // A generated or unknown secret is listed, and the next rotation reports it.
+    // The server has no other secret than these two, and a journal exists as long as it has the second one.
     expect(Object.keys(onServer).filter((name) => name !== alias && name !== `${alias}_next`)).toEqual([]);
     if (`${alias}_next` in onServer) expect(pending, where).toBe(true);
 

@@ -41,7 +41,7 @@ export interface Check {
   readonly code?: ErrorCode;
 }
 
-/** What is known so far. */
+/** The results of the checks made so far. */
 export type Found = Partial<Record<CheckId, Check>>;
 
 export const ok = (cause: string): Check => ({ verdict: 'ok', cause, fix: '' });
