@@ -86,17 +86,3 @@ export function watchWindow({ stdin, stdout, stderr }: Context): () => void {
     process.kill(process.pid, 'SIGHUP');
   };
 }
-
-/**
- * Matches the names of variables that hold a credential, ours and those of other tools. Windows ignores case in names.
- */
-const CREDENTIAL_VARIABLES =
-  /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY|REDIS_)|TG_(PASSWORD|SECRET|JWT_TOKEN|API_TOKEN)$)/i;
-
-/**
- * Returns the environment for a program that graphcred starts: without credentials, so that it cannot use one or mint
- * with it.
- */
-export function withoutCredentials(env: Context['env']): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !CREDENTIAL_VARIABLES.test(name)));
-}

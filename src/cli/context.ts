@@ -57,6 +57,20 @@ export function inCi(env: Context['env']): boolean {
   return ci !== undefined && ci !== '' && ci !== '0' && ci !== 'false';
 }
 
+/**
+ * Matches the names of variables that hold a credential, ours and those of other tools. Windows ignores case in names.
+ */
+const CREDENTIAL_VARIABLES =
+  /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY|REDIS_)|TG_(PASSWORD|SECRET|JWT_TOKEN|API_TOKEN)$)/i;
+
+/**
+ * Returns the environment for a program that graphcred starts: without credentials, so that it cannot use one or mint
+ * with it.
+ */
+export function environmentWithoutCredentials(env: Context['env']): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !CREDENTIAL_VARIABLES.test(name)));
+}
+
 /** The folders of this user's files. Without a home folder they are undefined, and nothing is stored or read. */
 export interface Places {
   /** `$XDG_CONFIG_HOME/graphcred` */

@@ -27,14 +27,7 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
     const quick = parseHotPath(argv);
     if (quick) {
       const { run } = await import('./commands/token/get.js');
-      await run({
-        ctx,
-        report,
-        ...quick,
-        get spec() {
-          return TOKEN_GET;
-        },
-      });
+      await run({ ctx, report, ...quick, spec: TOKEN_GET });
       return 0;
     }
     const chosen = await (await import('./args/parse.js')).parseCommandLine(ctx, argv, versionText(ctx));

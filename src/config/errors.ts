@@ -56,13 +56,12 @@ function fileAndLine(file: string, line: number | undefined): string {
   return line === undefined ? file : `${file}, line ${line}`;
 }
 
-/** Returns a plain name unchanged, and any other in quotes with its invisible characters escaped. */
+/** Returns a plain name unchanged, and any other in quotes with all but printable ASCII escaped. */
 function shown(name: string): string {
   if (/^[\w-]{1,80}$/.test(name)) return name;
-  const short = name.length > 80 ? `${name.slice(0, 79)}…` : name;
-  return JSON.stringify(short).replace(/(?! )[\p{C}\p{Z}]/gu, (character) =>
-    Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
-      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
-      .join(''),
+  const short = name.length > 80 ? `${name.slice(0, 79)}...` : name;
+  return JSON.stringify(short).replace(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }

@@ -1,6 +1,4 @@
 import { formatError } from './errors.js';
-import { jsonErrorLine } from './json-error-line.js';
-import { lineOfKey } from './key-line.js';
 import type { ConfigFile } from './keys.js';
 import { checkConfig } from './schema.js';
 
@@ -21,7 +19,10 @@ export async function parseConfig(file: string, content: string): Promise<Config
       data = JSON.parse(text);
     } catch {
       // `{a: b}` without quotes is YAML; only a file with the ending .json has to be JSON.
-      if (json) throw formatError(file, jsonErrorLine(text), 'JSON');
+      if (json) {
+        const { jsonErrorLine } = await import('./json-error-line.js');
+        throw formatError(file, jsonErrorLine(text), 'JSON');
+      }
     }
     if (data !== undefined) return checked(file, data, text, JSON.parse);
   }
@@ -40,6 +41,7 @@ async function checked(
     return checkConfig(file, data);
   } catch {
     // The line is looked for only when there is an error.
+    const { lineOfKey } = await import('./key-line.js');
     return checkConfig(file, data, (path) => lineOfKey(text, path, parse));
   }
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { replaceFile } from '../files/private-files.js';
 import type { ConfigLocation } from './find.js';
-import { replaceFile } from './write.js';
 
 interface TrustQuestion {
   readonly location: ConfigLocation;

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { renameOver, temporaryName } from '../files/private-files.js';
+import { replaceFile } from '../files/private-files.js';
 import { checkConfig } from './schema.js';
 
 /** What `login` writes to a profile. It is never a credential. */
@@ -124,26 +124,6 @@ function followed(file: string): string {
     return fs.realpathSync(file);
   } catch {
     return file;
-  }
-}
-
-/** Replaces a file of the user completely, or leaves it unchanged. Throws CONFIG_INVALID. */
-export function replaceFile(file: string, text: string): void {
-  const temporary = temporaryName(file);
-  try {
-    fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-    fs.writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });
-    renameOver(temporary, file);
-  } catch (error) {
-    try {
-      fs.unlinkSync(temporary);
-    } catch {
-      // The temporary file was never created.
-    }
-    const { code } = error as NodeJS.ErrnoException;
-    throw new GraphException('CONFIG_INVALID', `${file} cannot be written (${code}).`, {
-      hint: 'check the owner and mode of its folder, and the free space on the disk',
-    });
   }
 }
 

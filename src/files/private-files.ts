@@ -105,6 +105,26 @@ export function stageFile(file: string, text: string): Staged {
   };
 }
 
+/** Replaces a file of the user completely, or leaves it unchanged. Throws CONFIG_INVALID. */
+export function replaceFile(file: string, text: string): void {
+  const temporary = temporaryName(file);
+  try {
+    fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    fs.writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });
+    renameOver(temporary, file);
+  } catch (error) {
+    try {
+      fs.unlinkSync(temporary);
+    } catch {
+      // The temporary file was never created.
+    }
+    const { code } = error as NodeJS.ErrnoException;
+    throw new GraphException('CONFIG_INVALID', `${file} cannot be written (${code}).`, {
+      hint: 'check the owner and mode of its folder, and the free space on the disk',
+    });
+  }
+}
+
 /** Removes a file; no error if it is gone already. Throws STORE_UNAVAILABLE. */
 export function removeFile(file: string): void {
   try {

@@ -4,7 +4,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { withoutCredentials } from '../../src/cli/child.js';
+import { environmentWithoutCredentials } from '../../src/cli/context.js';
 import { bench } from '../helpers/cli.js';
 import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
 
@@ -113,11 +113,11 @@ describe('a fleet', () => {
 
   it('does not pass its settings on to the programs that graphcred starts', () => {
     const env = { GRAPHCRED_REDIS_URL: 'a', GRAPHCRED_REDIS_PASSWORD: 'b', GRAPHCRED_HOST: 'c' };
-    expect(withoutCredentials(env)).toEqual({ GRAPHCRED_HOST: 'c' });
+    expect(environmentWithoutCredentials(env)).toEqual({ GRAPHCRED_HOST: 'c' });
   });
 
   it('does not pass on a credential in whatever case its variable is written, because Windows ignores case', () => {
     const env = { Graphcred_Password: 'a', graphcred_store_key: 'b', tg_secret: 'c', Path: 'd' };
-    expect(withoutCredentials(env)).toEqual({ Path: 'd' });
+    expect(environmentWithoutCredentials(env)).toEqual({ Path: 'd' });
   });
 });

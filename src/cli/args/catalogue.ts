@@ -311,3 +311,18 @@ export const GROUPS: Readonly<Record<string, string>> = {
   config: 'look at settings, and trust a config file',
   token: 'get, refresh and delete tokens: short-lived, for the REST server',
 };
+
+const SHORT_FORMS: Readonly<Record<string, readonly string[]>> = {
+  ls: ['list'],
+  rm: ['drop', 'delete', 'remove'],
+};
+
+/** Replaces `ls` and `rm` by the command they stand for in this group. */
+export function withoutShortForms(argv: readonly string[]): readonly string[] {
+  const at = argv[0] === 'help' ? 1 : 0;
+  const [group = '', word = ''] = argv.slice(at);
+  const meant = (Object.hasOwn(SHORT_FORMS, word) ? SHORT_FORMS[word] : undefined)?.find((one) =>
+    COMMANDS.some(({ path }) => path === `${group} ${one}`),
+  );
+  return meant === undefined ? argv : argv.with(at + 1, meant);
+}

@@ -1,4 +1,4 @@
-import { COMMANDS, GROUPS } from './catalogue.js';
+import { GROUPS } from './catalogue.js';
 import { COMMON, OUTPUT } from './options.js';
 
 const SHARED = [...COMMON, OUTPUT];
@@ -34,19 +34,4 @@ export function leadingOptions(argv: readonly string[]): number {
     at += isSeparate ? 2 : 1;
   }
   return at;
-}
-
-const SHORT_FORMS: Readonly<Record<string, readonly string[]>> = {
-  ls: ['list'],
-  rm: ['drop', 'delete', 'remove'],
-};
-
-/** Replaces `ls` and `rm` by the command they stand for in this group. */
-export function withoutShortForms(argv: readonly string[]): readonly string[] {
-  const at = argv[0] === 'help' ? 1 : 0;
-  const [group = '', word = ''] = argv.slice(at);
-  const meant = (Object.hasOwn(SHORT_FORMS, word) ? SHORT_FORMS[word] : undefined)?.find((one) =>
-    COMMANDS.some(({ path }) => path === `${group} ${one}`),
-  );
-  return meant === undefined ? argv : argv.with(at + 1, meant);
 }

@@ -1,8 +1,8 @@
 import type { CommandSpec, OptionSpec } from '../command.js';
 import type { Context } from '../context.js';
 import { type Candidate, profileNames, savedAliases } from './candidates.js';
-import { COMMANDS, GROUPS } from './catalogue.js';
-import { leadingOptions, withoutShortForms } from './command-first.js';
+import { COMMANDS, GROUPS, withoutShortForms } from './catalogue.js';
+import { leadingOptions } from './command-first.js';
 import { optionRow } from './help-text.js';
 import { TOPICS } from './help-topics.js';
 import { COMMON, OUTPUT } from './options.js';

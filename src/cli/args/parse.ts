@@ -2,8 +2,7 @@ import { Argument, Command, CommanderError, Option } from 'commander';
 import { GraphException } from '../../core/errors.js';
 import type { CommandSpec, Flags, OptionSpec } from '../command.js';
 import type { Context } from '../context.js';
-import { COMMANDS, GROUPS } from './catalogue.js';
-import { withoutShortForms } from './command-first.js';
+import { COMMANDS, GROUPS, withoutShortForms } from './catalogue.js';
 import { commandHelp, groupHelp, programHelp } from './help-text.js';
 import { didYouMean } from './suggest.js';
 

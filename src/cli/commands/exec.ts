@@ -2,8 +2,9 @@ import { portOf, type Servers } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
 import type { CachedToken } from '../../tokens/cache.js';
-import { runChild, watchWindow, withoutCredentials } from '../child.js';
+import { runChild, watchWindow } from '../child.js';
 import type { Interruption, Invocation } from '../command.js';
+import { environmentWithoutCredentials } from '../context.js';
 import { exitStatus, isClosedPrompt } from '../output/exit-codes.js';
 
 import { isoSeconds } from '../output/time.js';
@@ -78,7 +79,7 @@ function environment({ invocation, graph }: Session, held: CachedToken): Record<
       'the two servers are on two hosts: TG_HOST and TG_RESTPP_PORT are those of the REST server, and TG_GS_PORT is not set',
     );
   return {
-    ...withoutCredentials(invocation.ctx.env),
+    ...environmentWithoutCredentials(invocation.ctx.env),
     TG_API_TOKEN: held.token.reveal(),
     TG_HOST: hostOf(held.servers.restUrl),
     // The graph is set even if it is undefined, because with --profile typed a graph in the environment belongs to

@@ -7,8 +7,9 @@ import type { ServerVersion } from '../../core/protocol/types.js';
 import type { Credential } from '../../credentials/resolve.js';
 import type { Store } from '../../store/store.js';
 import { createSpinner } from '../output/spinner.js';
-import { connect, readTls } from '../session/connect.js';
+import { connect } from '../session/connect.js';
 import { findCredential } from '../session/credential.js';
+import { readTls } from '../session/open-connection.js';
 import type { Session } from '../session/types.js';
 import {
   type Check,

@@ -2,7 +2,8 @@ import { isProfileName } from '../../config/schema.js';
 import { GraphException } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { serversInForce } from '../session/binding.js';
-import { askUsername, findVersion } from '../session/connect.js';
+import { findVersion } from '../session/connect.js';
+import { askUsername } from '../session/prompts.js';
 import { openSession } from '../session/session.js';
 import type { Session } from '../session/types.js';
 

@@ -1,4 +1,3 @@
-import os from 'node:os';
 import { GraphException } from '../../core/errors.js';
 import type { Interruption, Report } from '../command.js';
 import { type Context, endProcess } from '../context.js';
@@ -7,7 +6,10 @@ import { hintOf } from './hints.js';
 
 /** Shorter lines fit every terminal, so they are not wrapped. */
 const MIN_ONE_LINE_WIDTH = 40;
-const PLAIN = /^[!-~]([ -~]*[!-~])?$/;
+const ONE_PLAIN_LINE = /^[!-~]([ -~]*[!-~])?$/;
+const PRINTABLE_ASCII = /^[ -~\n\t]*$/;
+/** Format characters (the direction of text among them), and line ends that only Unicode knows. */
+const FORMAT = '\\p{Cf}\\u2028\\u2029';
 
 export function createReport(ctx: Context): Report {
   const tell = (text: string) => {
@@ -19,8 +21,7 @@ export function createReport(ctx: Context): Report {
     report.clear();
     ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
   };
-  // Most lines are plain ASCII. They skip the pattern with Unicode tables, which V8 loads slowly.
-  const say = (text: string) => tell(`graphcred: ${PLAIN.test(text) ? text : singleLine(text)}`);
+  const say = (text: string) => tell(`graphcred: ${singleLine(text)}`);
   const warned = new Set<string>();
   let json: boolean | undefined;
   const report: Report = {
@@ -104,7 +105,9 @@ export function asksForJson(ctx: Context): boolean {
 
 /** Turns a text into one line without control characters, since server text and file names may hold them. */
 export function singleLine(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
+  // Most texts are plain ASCII. For them the Unicode tables, which V8 loads slowly, are not needed.
+  if (ONE_PLAIN_LINE.test(text)) return text;
+  return text.replace(new RegExp(`[\\p{Cc}${FORMAT}]+`, 'gu'), ' ').trim();
 }
 
 /**
@@ -132,7 +135,8 @@ export function shortPath(file: string, home: string | undefined): string {
 /** Replaces control and direction characters by their JSON escapes, which mean the same in JSON. */
 export function escapeControls(text: string): string {
   const toEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  return text.replace(/[^\P{Cc}\n\t]|[\p{Cf}\u2028\u2029]/gu, (character) =>
+  if (PRINTABLE_ASCII.test(text)) return text;
+  return text.replace(new RegExp(`[^\\P{Cc}\\n\\t]|[${FORMAT}]`, 'gu'), (character) =>
     character.split('').map(toEscape).join(''),
   );
 }
@@ -150,7 +154,7 @@ export function listenForInterruption(report: {
   let begun = false;
   let status: number | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
-    status ??= 128 + os.constants.signals[signal];
+    status ??= 128 + process.getBuiltinModule('node:os').constants.signals[signal];
     if (begun) {
       controller.abort();
       return;

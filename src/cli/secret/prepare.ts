@@ -2,8 +2,9 @@ import { GraphException } from '../../core/errors.js';
 import type { Credential } from '../../credentials/resolve.js';
 import type { Store } from '../../store/store.js';
 import type { Invocation } from '../command.js';
-import { askGraph, type Connected, connect, requireGraph } from '../session/connect.js';
+import { type Connected, connect, requireGraph } from '../session/connect.js';
 import { findCredential } from '../session/credential.js';
+import { askGraph } from '../session/prompts.js';
 import { openSession } from '../session/session.js';
 import { chooseStore } from '../session/store.js';
 import type { Session } from '../session/types.js';
@@ -18,7 +19,7 @@ export interface Login extends Connected {
 /** Begins every secret command: opens a connection with a login and, on 3.x, a graph. */
 export async function openLogin(invocation: Invocation): Promise<Login> {
   const session = await openSession(invocation);
-  await askGraph(session);
+  if (session.canPrompt) await askGraph(session);
   const login = await connectLogin(session, await chooseStore(session));
   if (login.version.secretsNeedGraph) requireGraph(session);
   return login;

@@ -2,7 +2,6 @@ import path from 'node:path';
 import { type ConfigKey, isInFile, PRECEDENCE, type SourcedValue } from '../../config/keys.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import { fromCommand, fromFile, fromStdin } from '../../credentials/readers.js';
 import {
   type Credential,
   type CredentialSource,
@@ -10,7 +9,7 @@ import {
   resolveCredential,
 } from '../../credentials/resolve.js';
 import type { Store, StoreRecord } from '../../store/store.js';
-import { withoutCredentials } from '../child.js';
+import { environmentWithoutCredentials } from '../context.js';
 import {
   describeLevel,
   describePair,
@@ -26,6 +25,9 @@ import { resolvePath } from './session.js';
 import type { Session } from './types.js';
 
 const KINDS = ['secret', 'password'] as const;
+
+/** Loaded for a credential whose value is needed, which is not so while its token is cached. */
+const readers = () => import('../../credentials/readers.js');
 
 /**
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
@@ -54,7 +56,7 @@ async function nearestCredential(
   const usableSaved = await usable(session, saved.bound, purpose);
   if (usableSaved.length > 0)
     return resolveCredential(chosenSecret(session, usableSaved), purpose, session.username);
-  const { promptedCredential } = await import('./credential-prompt.js');
+  const { promptedCredential } = await import('./prompts.js');
   return promptedCredential(session, purpose, {
     excluded: set.excluded ?? saved.excluded,
     unusable: set.bound[0] ?? saved.bound[0],
@@ -118,7 +120,7 @@ function setSources(session: Session): CredentialSource[] {
     for (const kind of KINDS) {
       if (level === 'flag' && flags[`${kind}-stdin`] === true) {
         const label = `--${kind}-stdin`;
-        const read = () => fromStdin(ctx.stdin.read, label, timeoutMs);
+        const read = async () => (await readers()).fromStdin(ctx.stdin.read, label, timeoutMs);
         const belongsTo = describeLevel(session, level);
         sources.push({ kind, level, label, belongsTo, servers: async () => 'in force', read });
       }
@@ -139,6 +141,7 @@ function sourceOf(
   key: ConfigKey,
   { value, level, source }: SourcedValue,
 ): CredentialSource {
+  const { ctx, report } = session.invocation;
   const label = isInFile(level) ? `${source}: ${key}` : source;
   const belongsTo = describeLevel(session, level);
   const base = { kind, level, label, belongsTo, servers: () => serversOfLevel(session, level) };
@@ -148,8 +151,10 @@ function sourceOf(
     case 'File':
       return {
         ...base,
-        read: () =>
-          fromFile(resolvePath(session, value as string, isInFile(level)), label, session.timeoutMs),
+        read: async () => {
+          const file = resolvePath(session, value as string, isInFile(level));
+          return (await readers()).fromFile(file, label, session.timeoutMs);
+        },
       };
     case 'Command': {
       const command = programBesideConfig(session, value as readonly string[]);
@@ -157,7 +162,12 @@ function sourceOf(
         ...base,
         // JSON is used, so that two commands that differ only in where their words are split are two principals.
         reference: `command:${JSON.stringify(command)}`,
-        read: () => runCommand(session, command, label),
+        read: async () =>
+          (await readers()).fromCommand(command, label, {
+            cwd: ctx.cwd,
+            env: environmentWithoutCredentials(ctx.env),
+            say: report.note,
+          }),
       };
     }
   }
@@ -170,15 +180,6 @@ function programBesideConfig({ settings }: Session, command: readonly string[]):
   const [program = '', ...args] = command;
   if (!/[/\\]/.test(program) || path.isAbsolute(program) || !settings.file) return command;
   return [path.resolve(path.dirname(settings.file.path), program), ...args];
-}
-
-function runCommand({ invocation }: Session, command: readonly string[], label: string): Promise<Sensitive> {
-  const { ctx, report } = invocation;
-  return fromCommand(command, label, {
-    cwd: ctx.cwd,
-    env: withoutCredentials(ctx.env),
-    say: report.note,
-  });
 }
 
 /** Returns the credentials in the store for this database, user and graph. */

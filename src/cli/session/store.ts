@@ -5,8 +5,7 @@ import { stageFile } from '../../files/private-files.js';
 import { noneStore } from '../../store/none.js';
 import { type EngineReport, inspectRedis, openStore } from '../../store/open.js';
 import type { Store, StoreName, StoreOptions } from '../../store/store.js';
-import { withoutCredentials } from '../child.js';
-import { inCi, KEYCHAIN_CHILD } from '../context.js';
+import { environmentWithoutCredentials, inCi, KEYCHAIN_CHILD } from '../context.js';
 import type { LocalSession } from './types.js';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -102,7 +101,7 @@ async function storeOptions(
     keychain: {
       platform: ctx.platform,
       get env() {
-        return withoutCredentials(ctx.env);
+        return environmentWithoutCredentials(ctx.env);
       },
       mayPrompt: worthAPrompt && desktop && ctx.stdin.isTTY && ctx.stderr.isTTY && !inCi(ctx.env),
       child: { command: ctx.self.command, args: [...ctx.self.args, KEYCHAIN_CHILD] },

@@ -65,3 +65,11 @@ interface TlsFiles {
   readonly key: string | undefined;
   readonly insecure: boolean;
 }
+
+/** The version in the server cache, if there is one. */
+export interface RememberedVersion {
+  /** However old it is. */
+  readonly any?: string;
+  /** The same, if it is not older than a day. */
+  readonly recent?: string;
+}

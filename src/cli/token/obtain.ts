@@ -5,7 +5,6 @@ import type { Store, StoreRecord } from '../../store/store.js';
 import { acquireToken } from '../../tokens/acquire.js';
 import { type CachedToken, cachedTokens, forgetToken, type Identity } from '../../tokens/cache.js';
 import { serversInForce, serversOfRecord } from '../session/binding.js';
-import { askGraph } from '../session/connect.js';
 import { findCredential } from '../session/credential.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../session/store.js';
 import type { Session } from '../session/types.js';
@@ -37,8 +36,10 @@ export async function tokenSource(session: Session): Promise<TokenSource> {
     return found;
   };
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
-  if (session.canPrompt && session.graph === undefined && (await credential()).kind === 'password')
+  if (session.canPrompt && session.graph === undefined && (await credential()).kind === 'password') {
+    const { askGraph } = await import('../session/prompts.js');
     await askGraph(session);
+  }
   // With a label the token may have been minted by another machine, so a credential is needed only to mint.
   const base = await identityOf(session, label ?? (await credential()).principal);
   return {

@@ -1,8 +1,9 @@
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Credential, CredentialSource, Purpose } from '../../credentials/resolve.js';
+import { listEntries } from '../../store/records.js';
 import { describePair } from './binding.js';
-import { askGraph, askUsername } from './connect.js';
+import { findVersion } from './connect.js';
 import type { Session } from './types.js';
 
 /**
@@ -84,4 +85,37 @@ function mismatch(session: Session, { label, belongsTo }: CredentialSource): Gra
     `The credential from ${label} belongs to ${belongsTo}; it is not sent to ${describePair(session.target)}.`,
     { hint: 'give the credential for these servers: --password-stdin, --secret-stdin or GRAPHCRED_SECRET' },
   );
+}
+
+/** Asks for the graph if none is set and the server needs one, as 3.x does. The session must be able to prompt. */
+export async function askGraph(session: Session): Promise<void> {
+  if (session.graph !== undefined) return;
+  if (!(await findVersion(session)).secretsNeedGraph) return;
+  const { askText } = await import('../output/prompt.js');
+  const suggestion = lastUsed(session, 'graph');
+  session.graph = await askText(
+    session.invocation,
+    'Which graph?',
+    suggestion === undefined ? {} : { suggestion },
+  );
+}
+
+/** Asks for the user name at the server in force. */
+export async function askUsername(session: Session): Promise<string> {
+  const { askText } = await import('../output/prompt.js');
+  const suggestion = lastUsed(session, 'username');
+  const question = `User name at ${session.target.host}`;
+  return askText(session.invocation, question, suggestion === undefined ? {} : { suggestion });
+}
+
+/** Returns the default for a prompt: the value in the newest record of this machine for the GSQL server in force. */
+function lastUsed({ stateDir, target }: Session, name: 'graph' | 'username'): string | undefined {
+  if (stateDir === undefined) return undefined;
+  const values = listEntries(stateDir, () => {})
+    .map(({ record }) => record)
+    .filter(({ info }) => info.gsqlUrl === target.gsqlUrl && typeof info[name] === 'string')
+    .sort((a, b) => b.createdAtUnix - a.createdAtUnix)
+    .map(({ info }) => String(info[name]));
+  // An empty user name means a secret whose owner is not known.
+  return values.find((value) => value !== '');
 }

@@ -1,0 +1,137 @@
+import { refuseValue } from '../../config/errors.js';
+import type { ConfigKey } from '../../config/keys.js';
+import type { GraphConnection } from '../../core/connection.js';
+import { GraphException } from '../../core/errors.js';
+import { readProxyVariables } from '../../core/http/proxy.js';
+import type { TlsOptions } from '../../core/http/types.js';
+import type { ServerVersion } from '../../core/protocol/types.js';
+import type { BoundCredential, Sensitive } from '../../core/sensitive.js';
+import { readBounded } from '../../credentials/readers.js';
+import { updateServerCache } from '../../store/server-cache.js';
+import type { RememberedVersion, Session } from './types.js';
+
+/** The limit for a PEM file. A bundle of all public CAs is a quarter of this size. */
+const MAX_PEM_BYTES = 1_000_000;
+
+export interface Login {
+  readonly username?: string | undefined;
+  readonly password?: Sensitive | BoundCredential | undefined;
+  readonly secret?: Sensitive | BoundCredential | undefined;
+}
+
+/** Opens a connection to the pair of base URLs in force. Sends no request. */
+export async function openConnection(
+  session: Session,
+  login: Login,
+  knownVersion: string | undefined,
+): Promise<GraphConnection> {
+  const { invocation, target } = session;
+  const { env } = invocation.ctx;
+  const { GraphConnection } = await import('../../core/connection.js');
+  const { showRequests } = await import('../output/spinner.js');
+  session.learned.tls ??= readTls(session);
+  return new GraphConnection({
+    ...target.endpoints,
+    ...login,
+    graph: session.graph,
+    serverVersion: session.serverVersion,
+    knownVersion,
+    timeoutMs: session.timeoutMs,
+    timeLeft: session.timeLeft,
+    tls: await session.learned.tls,
+    proxy: readProxyVariables(env),
+    onVersion: (version) => rememberVersion(session, version),
+    signal: invocation.interruption?.signal,
+    ...showRequests(invocation, session.progress, `waiting for ${target.host}`),
+  });
+}
+
+/** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. */
+async function waitUntilUp(session: Session, connection: GraphConnection): Promise<void> {
+  const { invocation, timeLeft, waitMs, target } = session;
+  const { createSpinner } = await import('../output/spinner.js');
+  const spinner = createSpinner(invocation);
+  const { ms: left } = timeLeft;
+  const now = () => performance.now();
+  const until = now() + waitMs;
+  for (let pause = 500; until > now(); pause = Math.min(pause * 1.5, 5000)) {
+    // `--wait` does not count against `--timeout`.
+    timeLeft.ms = until - now();
+    try {
+      return await connection.ping();
+    } catch (error) {
+      // A suspended workspace does not start by itself.
+      if (!isAway(error) || error.retryable === false) return;
+      invocation.report.detail('the server is not up yet; waiting');
+      spinner.start(`waiting for ${target.host} to be up`, waitMs / 1000);
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(pause, until - now()))));
+      spinner.stop();
+    } finally {
+      timeLeft.ms = left;
+    }
+  }
+}
+
+/** Reads the certificates that the settings name. Throws USAGE or CONFIG_INVALID for a file that cannot be read. */
+export async function readTls(session: Session): Promise<TlsOptions> {
+  const { ca, cert, key, insecure } = session.tls;
+  return {
+    ca: await readPem(session, 'tls.ca', ca),
+    cert: await readPem(session, 'tls.cert', cert),
+    key: await readPem(session, 'tls.key', key),
+    insecure,
+  };
+}
+
+async function readPem(
+  { settings, timeoutMs }: Session,
+  setting: ConfigKey,
+  file: string | undefined,
+): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  try {
+    return (await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs })).toString('utf8');
+  } catch {
+    return refuseValue(
+      settings,
+      setting,
+      `names a file that cannot be read: ${file}`,
+      'check the path, the mode and the size of the file',
+    );
+  }
+}
+
+/**
+ * Asks the server for its version, without a credential.
+ * @param remembered an old version in the server cache, which counts while the server cannot be reached
+ */
+export async function askVersion(
+  session: Session,
+  { recent, any }: RememberedVersion,
+): Promise<ServerVersion> {
+  const connection = await openConnection(session, {}, recent);
+  if (session.waitMs > 0) await waitUntilUp(session, connection);
+  try {
+    return await connection.findVersion();
+  } catch (error) {
+    // A cached token stays usable while the server cannot be reached, so the remembered version is used.
+    if (any === undefined || !isAway(error)) throw error;
+    return (await openConnection(session, {}, any)).findVersion();
+  }
+}
+
+/**
+ * Stores the version in the server cache. This is also called when the version turns out, during a call, to differ from
+ * the remembered one.
+ */
+function rememberVersion(session: Session, version: ServerVersion): void {
+  const { stateDir, target, invocation, store } = session;
+  session.learned.version = Promise.resolve(version);
+  if (stateDir === undefined || store.name === 'none') return;
+  const versionAtUnix = Math.floor(invocation.ctx.now() / 1000);
+  updateServerCache(stateDir, target.gsqlUrl, { version: version.version, versionAtUnix });
+}
+
+function isAway(error: unknown): error is GraphException {
+  return error instanceof GraphException && ['NETWORK', 'TIMEOUT', 'SERVER_UNAVAILABLE'].includes(error.code);
+}
