@@ -13,8 +13,9 @@ import {
   resolveSettings,
   type SettingsInput,
 } from '../../src/config/settings.js';
-import { removeProfile, replaceFile, type WithLock, writeProfile } from '../../src/config/write.js';
+import { removeProfile, type WithLock, writeProfile } from '../../src/config/write.js';
 import { GraphException } from '../../src/core/errors.js';
+import { replaceFile } from '../../src/files/private-files.js';
 import { temporaryHome } from '../helpers/cli.js';
 
 const now: WithLock = async (_lock, work) => work();
