@@ -47,12 +47,40 @@ const silentIoredis = {
   load: (id) => (id === '\0silent-debug' ? 'module.exports = { default: () => () => {} };' : null),
 };
 
+/**
+ * Gives our sources these modules of Node as they are. Otherwise the bundler would copy each of them, property by
+ * property, in case it were an ES module. The files that `--version` needs import by name, which needs no copy.
+ */
+const BUILTINS = ['node:crypto', 'node:fs', 'node:path'];
+const START = ['main.ts', 'context.ts'].map((name) => path.join(root, 'src/cli', name));
+const plainBuiltins = {
+  name: 'plain-builtins',
+  resolveId: (source, importer = '') =>
+    BUILTINS.includes(source) && importer.startsWith(path.join(root, 'src')) && !START.includes(importer)
+      ? `\0${source}`
+      : null,
+  load: (id) =>
+    id.startsWith('\0node:')
+      ? `export default process.getBuiltinModule(${JSON.stringify(id.slice(1))});`
+      : null,
+};
+
 /** What each module imports from the first, without waiting for a command to ask for it. */
 const importsOf = new Map();
 const noteImports = {
   name: 'note-imports',
   moduleParsed: ({ id, importedIds }) => void importsOf.set(id, importedIds),
 };
+/** What a command loads later, once it has no cached token and asks the server. */
+const TO_MINT = [
+  'token/mint',
+  'session/open-connection',
+  '../core/connection',
+  '../core/http/transport',
+  '../credentials/readers',
+  '../store/lock/machine-turn',
+  '../store/sweep',
+];
 const needs = new Map();
 function isNeededBy(name, id) {
   if (!needs.has(name)) needs.set(name, closure(path.join(root, `src/cli/${name}.ts`), new Set()));
@@ -69,7 +97,7 @@ const cli = await rolldown({
   ...shared,
   preserveEntrySignatures: 'allow-extension',
   input: { start: path.join(root, 'src/cli/main.ts') },
-  plugins: [lazyChildProcess, silentIoredis, noteImports],
+  plugins: [lazyChildProcess, silentIoredis, plainBuiltins, noteImports],
 });
 await cli.write({
   dir: path.join(dist, 'cli'),
@@ -82,6 +110,13 @@ await cli.write({
     includeDependenciesRecursively: false,
     groups: [
       { name: 'cached-token', test: (id) => !isNeededBy('main', id) && isNeededBy('commands/token/get', id) },
+      {
+        name: 'new-token',
+        test: (id) =>
+          !isNeededBy('main', id) &&
+          !isNeededBy('commands/token/get', id) &&
+          TO_MINT.some((name) => isNeededBy(name, id)),
+      },
     ],
   },
   entryFileNames: '[name].cjs',

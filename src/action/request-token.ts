@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto';
+import crypto from 'node:crypto';
 import { portOf } from '../core/endpoints.js';
 import type { MintedToken } from '../core/options.js';
 import type { ServerVersion } from '../core/protocol/types.js';
@@ -68,5 +68,5 @@ async function mintToken(settings: Settings, version: ServerVersion): Promise<Mi
  */
 function jitterLifetime(lifetime: number): number {
   const spread = Math.min(600, Math.floor(lifetime / 10));
-  return lifetime - (spread === 0 ? 0 : randomInt(spread));
+  return lifetime - (spread === 0 ? 0 : crypto.randomInt(spread));
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -98,7 +98,7 @@ export function appendTo(
   pairs: Readonly<Record<string, string | undefined>>,
 ): void {
   // The delimiter is random: a value that contained it could set further variables.
-  const end = `graphcred_${randomBytes(16).toString('hex')}`;
+  const end = `graphcred_${crypto.randomBytes(16).toString('hex')}`;
   const text = Object.entries(pairs)
     .map(([name, value]) => (value === undefined ? '' : `${name}<<${end}\n${value}\n${end}\n`))
     .join('');

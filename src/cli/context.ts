@@ -1,5 +1,5 @@
-import fs from 'node:fs';
-import path from 'node:path';
+import { existsSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context {
@@ -82,8 +82,8 @@ export interface Places {
 export function placesOf({ env, home }: Pick<Context, 'env' | 'home'>): Places {
   const folder = (xdg: string | undefined, ...fallback: string[]) => {
     // The standard says that a path that is not absolute is to be ignored.
-    if (xdg !== undefined && path.isAbsolute(xdg)) return path.join(xdg, 'graphcred');
-    return home === undefined ? undefined : path.join(home, ...fallback, 'graphcred');
+    if (xdg !== undefined && isAbsolute(xdg)) return join(xdg, 'graphcred');
+    return home === undefined ? undefined : join(home, ...fallback, 'graphcred');
   };
   return {
     configDir: folder(env.XDG_CONFIG_HOME, '.config'),
@@ -101,7 +101,7 @@ export function endProcess(status: number): never {
   };
   const isLookingUp = process.getActiveResourcesInfo().includes('GetAddrInfoReqWrap');
   // Windows has the function but does not support it, and Node aborts when its program file no longer exists.
-  if (isLookingUp && process.platform !== 'win32' && fs.existsSync(execPath))
+  if (isLookingUp && process.platform !== 'win32' && existsSync(execPath))
     execve?.(execPath, [execPath, '-e', `process.exit(${status})`], {});
   process.exit(status);
 }

@@ -1,5 +1,5 @@
-import fs from 'node:fs';
-import path from 'node:path';
+import { fstatSync, writeSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { type Parsed, parseTokenGet, TOKEN_GET } from './args/parse-token-get.js';
@@ -144,7 +144,7 @@ function isTerminal(fd: number): boolean {
   // process.stdout.isTTY is not used: creating that stream takes as long as reading a token, and so does loading
   // node:tty.
   try {
-    const stat = fs.fstatSync(fd);
+    const stat = fstatSync(fd);
     if (!stat.isCharacterDevice() || isNullDevice(stat.rdev)) return false;
     return process.getBuiltinModule('node:tty').isatty(fd);
   } catch {
@@ -178,7 +178,7 @@ function writeAll(fd: number, text: string): void {
   let rest = Buffer.from(text);
   while (rest.length > 0) {
     try {
-      rest = rest.subarray(fs.writeSync(fd, rest));
+      rest = rest.subarray(writeSync(fd, rest));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       // An error on stderr cannot be reported anywhere.
@@ -231,11 +231,11 @@ async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs:
  */
 function homeFolder(): string | undefined {
   const { HOME } = process.env;
-  if (process.platform !== 'win32' && HOME !== undefined && path.isAbsolute(HOME)) return HOME;
+  if (process.platform !== 'win32' && HOME !== undefined && isAbsolute(HOME)) return HOME;
   const os = process.getBuiltinModule('node:os');
   try {
     const home = process.platform === 'win32' ? os.homedir() : os.userInfo().homedir;
-    return path.isAbsolute(home) ? home : undefined;
+    return isAbsolute(home) ? home : undefined;
   } catch {
     // The user has no entry in the system's list, as in many containers.
     return undefined;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import crypto from 'node:crypto';
 import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
@@ -101,7 +101,8 @@ async function principalOf(
   if (source.kind === 'password') return `user:${username}`;
   if (source.reference !== undefined) return source.reference;
   // 48 bits of the hash are enough to tell a person's secrets apart, and far too few to guess a secret from.
-  const digest = createHash('sha256')
+  const digest = crypto
+    .createHash('sha256')
     .update((await value()).reveal())
     .digest('hex');
   return `secret:${digest.slice(0, 12)}`;

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import fs from 'node:fs';
 import type { Role } from './state.js';
 import type { SandboxOptions } from './types.js';
 
@@ -51,7 +51,7 @@ function splitPaths(given: string): string[] {
 function readPem(file: string): string {
   let content: string;
   try {
-    content = readFileSync(file, 'utf8');
+    content = fs.readFileSync(file, 'utf8');
   } catch (error) {
     throw new Error(`The file ${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
   }

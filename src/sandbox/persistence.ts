@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import fs from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import type { Secret, State, Token, User } from './state.js';
 
@@ -16,7 +16,7 @@ interface StateFile {
 export function loadState(file: string): State | undefined {
   let content: string;
   try {
-    content = readFileSync(file, 'utf8');
+    content = fs.readFileSync(file, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw new Error(

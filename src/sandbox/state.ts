@@ -1,4 +1,4 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import crypto from 'node:crypto';
 
 export type Role = 'superuser' | 'admin' | 'reader';
 
@@ -40,7 +40,7 @@ const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 export function randomString(length: number): string {
   let out = '';
-  for (let i = 0; i < length; i++) out += ALPHABET[randomInt(ALPHABET.length)];
+  for (let i = 0; i < length; i++) out += ALPHABET[crypto.randomInt(ALPHABET.length)];
   return out;
 }
 
@@ -51,7 +51,7 @@ export function emptyState(): State {
     secrets: [],
     tokens: new Map(),
     blocked: new Map(),
-    jwtKey: randomBytes(32).toString('hex'),
+    jwtKey: crypto.randomBytes(32).toString('hex'),
   };
 }
 

@@ -8,6 +8,7 @@ import type { ServerVersion } from '../../core/protocol/types.js';
 import type { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { readBounded } from '../../credentials/readers.js';
 import { updateServerCache } from '../../store/server-cache.js';
+import { createSpinner, showRequests } from '../output/spinner.js';
 import type { RememberedVersion, Session } from './types.js';
 
 /** The limit for a PEM file. A bundle of all public CAs is a quarter of this size. */
@@ -28,7 +29,6 @@ export async function openConnection(
   const { invocation, target } = session;
   const { env } = invocation.ctx;
   const { GraphConnection } = await import('../../core/connection.js');
-  const { showRequests } = await import('../output/spinner.js');
   session.learned.tls ??= readTls(session);
   return new GraphConnection({
     ...target.endpoints,
@@ -49,7 +49,6 @@ export async function openConnection(
 /** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. */
 async function waitUntilUp(session: Session, connection: GraphConnection): Promise<void> {
   const { invocation, timeLeft, waitMs, target } = session;
-  const { createSpinner } = await import('../output/spinner.js');
   const spinner = createSpinner(invocation);
   const { ms: left } = timeLeft;
   const now = () => performance.now();

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../../core/errors.js';
@@ -115,7 +115,7 @@ export function toGithub(invocation: Invocation, token: string, expiresAt: strin
 
 function append(file: string, pairs: readonly (readonly [string, string])[]): void {
   // The delimiter is random: a value that contained it could set further variables.
-  const end = `graphcred_${randomBytes(16).toString('hex')}`;
+  const end = `graphcred_${crypto.randomBytes(16).toString('hex')}`;
   const text = pairs.map(([name, value]) => `${name}<<${end}\n${value}\n${end}\n`).join('');
   written(file, () => fs.appendFileSync(file, text, { mode: 0o600 }));
 }
@@ -127,7 +127,7 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
       hint: 'use another format, for example -o env',
     });
   const file = path.resolve(ctx.cwd, flags.dotenv as string);
-  const temporary = `${file}.${randomBytes(8).toString('hex')}.tmp`;
+  const temporary = `${file}.${crypto.randomBytes(8).toString('hex')}.tmp`;
   written(file, () => {
     try {
       fs.writeFileSync(temporary, `TG_API_TOKEN=${token}\n`, { mode: 0o600, flag: 'wx' });

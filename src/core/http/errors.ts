@@ -110,8 +110,9 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
       status,
     });
   }
-  const serverText = isHtml(reply) ? '' : redactServerText(reply.body, hiddenIn(request));
   const workspace = stateOfWorkspace(reply);
+  if (workspace === undefined && ![502, 503, 504].includes(status)) return undefined;
+  const serverText = isHtml(reply) ? '' : redactServerText(reply.body, hiddenIn(request));
   if (workspace === 'suspended') {
     return new GraphException('SERVER_UNAVAILABLE', `The workspace is suspended (HTTP ${status}).`, {
       hint: 'Waiting does not help: start it in the cloud console, or turn on its auto start.',
@@ -121,7 +122,6 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
     });
   }
   const asleep = workspace === 'starting';
-  if (!asleep && status !== 502 && status !== 503 && status !== 504) return undefined;
   // A gateway that lost the server behind it cannot say whether the request arrived there.
   const ambiguous = !asleep && status !== 503 && !isReadOnly(request);
   const doubt = ambiguous ? ' The request may have taken effect all the same.' : '';

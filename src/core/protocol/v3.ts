@@ -109,7 +109,9 @@ export function protocolV3(session: Session): Protocol {
           ? serverTimeUnix + end.seconds
           : end.seconds;
     const grantedSeconds = Math.max(0, expiresAtUnix - serverTimeUnix);
-    const serverText = fields.expiration === undefined ? '' : redactServerText(String(fields.expiration));
+    const written = String(fields.expiration ?? '');
+    const serverText =
+      typeof fields.expiration === 'number' ? written : redactServerText(written, hiddenIn(request));
     return { token, expiresAtUnix, grantedSeconds, serverTimeUnix, serverText };
   };
 

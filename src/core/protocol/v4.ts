@@ -220,7 +220,8 @@ function readSecrets(request: HttpRequest, reply: HttpReply): { alias: string; v
 function issued(request: HttpRequest, reply: HttpReply, lifetime: number): IssuedToken {
   const fields = expectFields(request, reply);
   const token = readToken(request, reply, fields);
-  const serverText = typeof fields.expiration === 'string' ? redactServerText(fields.expiration) : '';
+  const serverText =
+    typeof fields.expiration === 'string' ? redactServerText(fields.expiration, hiddenIn(request)) : '';
   const claims = readClaims(token);
   const serverTimeUnix = serverClock(reply, lifetime, claims?.exp);
   if (claims === undefined) {
