@@ -94,7 +94,7 @@ describe('a credential set together with TG_HOST', () => {
     const without = { ...fields(b), TG_PASSWORD: '', TG_USERNAME: '' };
     for (const line of commands) {
       for (const own of [fields(b), { ...without, TG_SECRET: 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4' }]) {
-        // Without a password these commands look for another one, as they always do.
+        // With a secret alone, a secret command looks for a password elsewhere, so it is not part of this test.
         if ('TG_SECRET' in own && line.startsWith('secret')) continue;
         const words = [...line.split(' '), ...argv, '-o', 'json', '--server-version', '3'];
         const { status, stderr } = await cli(b.home, line === 'exec' ? [...words, '--', 'true'] : words, {

@@ -18,7 +18,7 @@ describe('when the store breaks after the server created the value,', () => {
     create: /CREATE SECRET/,
   };
 
-  /** Runs the command line, and breaks the store at that time. */
+  /** Prepares a run of the command line. `during` breaks the store while the server answers the request to mint or create. */
   async function breaking(
     home: string,
     line: string,

@@ -107,7 +107,10 @@ export class VersionFinder {
     this.#options = options;
   }
 
-  /** @param send the function that sends all requests of one call */
+  /**
+   * Returns the version; asks the server unless an earlier call has found it.
+   * @param send sends all requests of one call
+   */
   find(send: Send): Promise<ServerVersion> {
     if (this.#version === undefined) {
       const found = this.#find(send);
