@@ -71,16 +71,28 @@ const noteImports = {
   name: 'note-imports',
   moduleParsed: ({ id, importedIds }) => void importsOf.set(id, importedIds),
 };
-/** What a command loads later, once it has no cached token and asks the server. */
-const TO_MINT = [
-  'token/mint',
-  'session/open-connection',
-  '../core/connection',
-  '../core/http/transport',
-  '../credentials/readers',
-  '../store/lock/machine-turn',
-  '../store/sweep',
+/**
+ * The files of the program that many commands load, and what each must contain. A module is in the first file that
+ * needs it: `--version` loads only `start`, a cached token one file more, and a mint another.
+ */
+const PARTS = [
+  ['start', ['main']],
+  ['cached-token', ['commands/token/get']],
+  [
+    'new-token',
+    [
+      'token/mint',
+      'session/open-connection',
+      '../core/connection',
+      '../core/http/transport',
+      '../credentials/readers',
+      '../store/lock/machine-turn',
+      '../store/sweep',
+    ],
+  ],
+  ['parse', ['args/parse']],
 ];
+const partOf = (id) => PARTS.find(([, modules]) => modules.some((name) => isNeededBy(name, id)))?.[0];
 const needs = new Map();
 function isNeededBy(name, id) {
   if (!needs.has(name)) needs.set(name, closure(path.join(root, `src/cli/${name}.ts`), new Set()));
@@ -104,20 +116,10 @@ await cli.write({
   format: 'cjs',
   exports: 'named',
   minify: true,
-  // All that a cached token needs lies in two files, the first of which is all that --version needs: finding and
-  // reading many small ones took longer than all the rest.
+  // Finding and reading many small files would take longer than all the rest.
   codeSplitting: {
     includeDependenciesRecursively: false,
-    groups: [
-      { name: 'cached-token', test: (id) => !isNeededBy('main', id) && isNeededBy('commands/token/get', id) },
-      {
-        name: 'new-token',
-        test: (id) =>
-          !isNeededBy('main', id) &&
-          !isNeededBy('commands/token/get', id) &&
-          TO_MINT.some((name) => isNeededBy(name, id)),
-      },
-    ],
+    groups: PARTS.slice(1).map(([name]) => ({ name, test: (id) => partOf(id) === name })),
   },
   entryFileNames: '[name].cjs',
   chunkFileNames: '[name]-[hash].cjs',

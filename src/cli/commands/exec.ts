@@ -7,6 +7,7 @@ import type { Interruption, Invocation } from '../command.js';
 import { environmentWithoutCredentials } from '../context.js';
 import { exitStatus, isClosedPrompt } from '../output/exit-codes.js';
 
+import { endOfInterrupted, listenForInterruption } from '../output/report.js';
 import { isoSeconds } from '../output/time.js';
 import { connect } from '../session/connect.js';
 import { findCredential } from '../session/credential.js';
@@ -112,7 +113,6 @@ interface Minted {
  */
 async function mintInterruptibly(session: Session): Promise<Minted | number> {
   const { report } = session.invocation;
-  const { endOfInterrupted, listenForInterruption } = await import('../output/report.js');
   const interruption = listenForInterruption(report);
   try {
     const minted = await mintForThisCall(session, interruption);
