@@ -2,11 +2,17 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import type { Invocation } from '../../src/cli/command.js';
+import { askUsername } from '../../src/cli/session/prompts.js';
 import { askTrust } from '../../src/cli/session/trust-prompt.js';
+import type { Session } from '../../src/cli/session/types.js';
+import { stageEntry } from '../../src/store/records.js';
 import { temporaryHome } from '../helpers/cli.js';
 
-// In this test the person answers no.
-vi.mock('../../src/cli/output/prompt.js', () => ({ askYes: async () => false }));
+// In this test the person answers no, and accepts each suggestion.
+vi.mock('../../src/cli/output/prompt.js', () => ({
+  askYes: async () => false,
+  askText: async (_: unknown, _question: string, { suggestion = '' }) => suggestion,
+}));
 
 test('the question shows a REST server on another host, and hides the password of a Redis URL', async () => {
   const { shown } = await askAbout({
@@ -48,15 +54,40 @@ test('the question shows addresses, programs and files before an untrusted file 
     expect(shown).toContain(part);
 });
 
-async function askAbout(settings: object) {
+test.each([
+  [{ 'no-input': true }, {}],
+  [{}, { GRAPHCRED_NO_INPUT: '1' }],
+])(
+  'with the flags %j and the variables %j an untrusted file is refused without a question',
+  async (flags, env) => {
+    const { shown } = await askAbout({ host: 'https://a.example' }, { flags, env });
+    expect(shown).toBe('');
+  },
+);
+
+test('the user name suggested is the one used last at this server, and not at another', async () => {
+  const stateDir = temporaryHome();
+  const use = (username: string, gsqlUrl: string, createdAtUnix: number) => {
+    const info = { username, gsqlUrl };
+    const record = { v: 1, kind: 'password', key: username, store: 'file', createdAtUnix, info } as const;
+    stageEntry(stateDir, { record, sealed: 'x' }).commit();
+  };
+  use('before', 'http://here:1', 1);
+  use('last', 'http://here:1', 2);
+  use('elsewhere', 'http://there:1', 3);
+  const target = { gsqlUrl: 'http://here:1', host: 'http://here' };
+  expect(await askUsername({ stateDir, target } as unknown as Session)).toBe('last');
+});
+
+async function askAbout(settings: object, { flags = {}, env = {} } = {}) {
   const home = temporaryHome();
   const file = path.join(home, '.graphcredrc.json');
   const text = JSON.stringify(settings);
   fs.writeFileSync(file, text, { mode: 0o600 });
   const lines: string[] = [];
   const terminal = { isTTY: true, write: (line: string) => lines.push(line) };
-  const ctx = { env: {}, stdin: terminal, stderr: terminal };
-  const invocation = { flags: {}, ctx, report: { warn: () => {} } } as unknown as Invocation;
+  const ctx = { env, stdin: terminal, stderr: terminal };
+  const invocation = { flags, ctx, report: { warn: () => {} } } as unknown as Invocation;
   const input = { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.() };
   const asked = askTrust(invocation, input, [{ path: file, text, stat: fs.statSync(file) }]);
   await expect(asked).rejects.toThrow('is not trusted');

@@ -1,3 +1,5 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import type { CommandSpec, Flags, Invocation } from '../../src/cli/command.js';
@@ -5,6 +7,8 @@ import { type Context, canPrompt } from '../../src/cli/context.js';
 import { createReport, listenForInterruption } from '../../src/cli/output/report.js';
 import { isoSeconds, localTime } from '../../src/cli/output/time.js';
 import { savedByAlias } from '../../src/cli/secret/saved.js';
+import { isStoredFor } from '../../src/cli/session/binding.js';
+import { readTls } from '../../src/cli/session/open-connection.js';
 import { openLocalSession, resolvePath } from '../../src/cli/session/session.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -44,6 +48,23 @@ test('of paths only ~/ stands for the home folder', () => {
   const session = { settings: {}, invocation } as unknown as Parameters<typeof resolvePath>[0];
   expect(resolvePath(session, '~/x.pem', false)).toBe('/home/me/x.pem');
   expect(resolvePath(session, '~x.pem', false)).toBe('/work/~x.pem');
+});
+
+test('the CA, the certificate and the key are each read from their own file', async () => {
+  const home = temporaryHome();
+  const fileOf = (name: string) => path.join(home, name);
+  for (const name of ['ca', 'cert', 'key']) fs.writeFileSync(fileOf(name), `PEM of ${name}`);
+  const tls = { ca: fileOf('ca'), cert: fileOf('cert'), key: fileOf('key'), insecure: false };
+  const session = { tls, settings: {}, timeoutMs: 5000 } as unknown as Parameters<typeof readTls>[0];
+  const read = { ca: 'PEM of ca', cert: 'PEM of cert', key: 'PEM of key', insecure: false };
+  expect(await readTls(session)).toEqual(read);
+});
+
+test('a token minted from a saved secret belongs to its user, and not to one whose name begins the same', () => {
+  const gsqlUrl = 'http://a:1';
+  const token = { info: { gsqlUrl, principal: 'saved:adam/ci' } } as unknown as StoreRecord;
+  expect(isStoredFor(token, { gsqlUrl, username: 'adam' })).toBe(true);
+  expect(isStoredFor(token, { gsqlUrl, username: 'ad' })).toBe(false);
 });
 
 test('a warning is printed once, and another one too', () => {

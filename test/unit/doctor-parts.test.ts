@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import net from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { failed, judgeClock } from '../../src/cli/doctor/check.js';
 import { probePort } from '../../src/cli/doctor/reach.js';
 import { GraphException } from '../../src/core/errors.js';
@@ -18,6 +19,19 @@ test('an IPv6 address is reached as an address, not looked up as a name with bra
   expect(verdict).toBe('fail');
   expect(cause).toMatch(/^port 1 of ::1 /);
   expect(cause).not.toMatch(/ENOTFOUND|EAI_AGAIN|EINVAL/);
+});
+
+test('a port that does not answer is TIMEOUT', async () => {
+  const socket = new net.Socket();
+  const connect = vi.spyOn(net, 'connect').mockReturnValue(socket);
+  onTestFinished(() => connect.mockRestore());
+  const probed = probePort('http://127.0.0.1:1', 5000);
+  socket.emit('timeout');
+  expect(await probed).toMatchObject({
+    verdict: 'fail',
+    code: 'TIMEOUT',
+    cause: expect.stringContaining('does not answer'),
+  });
 });
 
 test('a bug is thrown and not reported as a failed check', () => {
