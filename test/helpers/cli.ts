@@ -57,8 +57,24 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
     self: { command: process.execPath, args: [path.resolve('bin/graphcred.js')] },
     stopped: () => new Promise(() => {}),
   };
+  const forget = argv[0] === 'exec' ? noteSignalListeners() : () => {};
   const status = await main(ctx);
+  forget();
   return { status, ...written };
+}
+
+/**
+ * Returns a function that removes the listeners added since. `exec` ignores signals until its process ends, but the
+ * process of the tests goes on.
+ */
+function noteSignalListeners(): () => void {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+  const before = signals.map((signal) => process.listeners(signal));
+  return () => {
+    for (const [at, signal] of signals.entries())
+      for (const listener of process.listeners(signal))
+        if (!before[at]?.includes(listener)) process.off(signal, listener);
+  };
 }
 
 /** Like the real function, this one reads no more than the limit. */
