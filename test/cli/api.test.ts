@@ -154,10 +154,12 @@ test('-d sends a text, a file or stdin unchanged, by POST unless -X gives a meth
     TG_API_TOKEN: 'abc123',
   };
   fs.writeFileSync(path.join(home, 'body.json'), '{"a":"ü"}\n');
+  fs.writeFileSync(path.join(home, 'marked.csv'), '\ufeffa,b\n');
   const api = (argv: readonly string[], stdin = '') => cli(home, ['api', '/x', ...argv], { env, stdin });
   const done = { status: 0, stdout: '{"error":false}\n', stderr: '' };
   expect(await api(['-d', '{"a":1}'])).toEqual(done);
   expect(await api(['-d', '@body.json'])).toEqual(done);
+  expect(await api(['-d', '@marked.csv'])).toEqual(done);
   expect(await api(['-d', '-'], 'a\r\nb')).toEqual(done);
   expect(await api(['-X', 'put', '-d', ''])).toEqual(done);
   expect(await api(['-X', 'DELETE'])).toEqual(done);
@@ -166,6 +168,7 @@ test('-d sends a text, a file or stdin unchanged, by POST unless -X gives a meth
   expect(seen.splice(0)).toEqual([
     `POST ${login} {"a":1}`,
     `POST ${login} {"a":"ü"}\n`,
+    `POST ${login} \ufeffa,b\n`,
     `POST ${login} a\r\nb`,
     `PUT ${login} `,
     `DELETE ${login} `,

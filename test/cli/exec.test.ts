@@ -1,11 +1,20 @@
 // Tests what `exec` gives the command and what it revokes. Signals and terminals are tested in test/e2e/exec-signals.test.ts.
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { type Bench, bench, temporaryHome } from '../helpers/cli.js';
 import { COMMAND, type Running, sandboxFor, start } from '../helpers/process.js';
 
 const VARIABLES = '"$TG_HOST|$TG_GRAPHNAME|$TG_RESTPP_PORT|$TG_GS_PORT"';
+// `exec` ignores these signals until its process ends, so its listeners are removed from this process.
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+const before = new Map(ENDING.map((signal) => [signal, process.listeners(signal)]));
+afterEach(() => {
+  for (const signal of ENDING)
+    for (const listener of process.listeners(signal))
+      if (!before.get(signal)?.includes(listener)) process.off(signal, listener);
+});
+
 function exec(env: Record<string, string>, ...argv: string[]): Running {
   return start(['exec', '--store', 'none', ...argv], env);
 }
@@ -120,6 +129,22 @@ describe('--revoke', () => {
       expect([await ask(sandbox.restUrl, token), await ask(sandbox.restUrl, held)]).toEqual([403, 200]);
     },
   );
+
+  test('accepts that the command has deleted the token itself', async () => {
+    const b = await bench();
+    const words = [...COMMAND, 'token', 'delete', '--token-stdin', '--store', 'none'];
+    const remove = words.map((word) => `'${word}'`).join(' ');
+    const deleted = path.join(b.home, 'deleted');
+    const login = `GRAPHCRED_PASSWORD='${b.env.GRAPHCRED_PASSWORD}'`;
+    const script = `printenv TG_API_TOKEN | ${login} ${remove} > '${deleted}'`;
+    const result = await b.run(['exec', '-q', '--revoke', '--', 'sh', '-c', script]);
+    expect({ ...result, deleted: fs.readFileSync(deleted, 'utf8') }).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: '',
+      deleted: 'Deleted 1 token.\n',
+    });
+  });
 
   // holds: C8.4
   test('is exit 10 if the revocation fails and the command exited with 0', async () => {

@@ -1,7 +1,9 @@
+import { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
+import { runChild } from '../../src/cli/child.js';
 import type { CommandSpec, Flags, Invocation } from '../../src/cli/command.js';
 import { type Context, canPrompt } from '../../src/cli/context.js';
 import { createReport, listenForInterruption } from '../../src/cli/output/report.js';
@@ -72,6 +74,25 @@ test('a warning is printed once, and another one too', () => {
   const report = createReport(ctx);
   for (const text of ['first', 'first', 'second']) report.warn(text);
   expect(written).toEqual(['graphcred: warning: first\n', 'graphcred: warning: second\n']);
+});
+
+test('a signal that cannot be passed to a running command does not end the wait for it', async () => {
+  const before = process.listeners('SIGUSR2');
+  const added = () => process.listeners('SIGUSR2').filter((listener) => !before.includes(listener));
+  const { kill } = ChildProcess.prototype;
+  // The command belongs to another user, and is ended by somebody else.
+  const spy = vi.spyOn(ChildProcess.prototype, 'kill').mockImplementation(function (this: ChildProcess) {
+    this.emit('error', Object.assign(new Error('kill EPERM'), { code: 'EPERM' }));
+    return kill.call(this, 'SIGKILL');
+  });
+  onTestFinished(() => spy.mockRestore());
+  const running = runChild(contextWith({ stdin: false, stderr: false }).ctx, ['cat'], {
+    PATH: process.env.PATH,
+  });
+  running.catch(() => {});
+  await expect.poll(() => added().length).toBe(1);
+  for (const listener of added()) (listener as NodeJS.SignalsListener)('SIGUSR2');
+  await expect(running).resolves.toBe(137);
 });
 
 test('the first signal decides the exit status, not one that follows', () => {

@@ -1,0 +1,114 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { save } from '../../src/cli/login/save.js';
+import { GraphException, Sensitive } from '../../src/index.js';
+import type { StoreRecord } from '../../src/store/store.js';
+import { bench } from '../helpers/cli.js';
+
+afterEach(() => vi.restoreAllMocks());
+
+const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
+const configure = (home: string, config: object) => {
+  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(configOf(home), JSON.stringify(config), { mode: 0o600 });
+};
+const profileIn = (home: string) => JSON.parse(fs.readFileSync(configOf(home), 'utf8')).profiles.new;
+
+describe('login writes to the profile', () => {
+  test('no lifetime that the file sets for all profiles', async () => {
+    const { run, home } = await bench();
+    configure(home, { lifetime: '2h', profiles: {} });
+    expect((await run('login -p new')).status).toBe(0);
+    expect(profileIn(home)).not.toHaveProperty('lifetime');
+    expect((await run('login -p new', { env: { GRAPHCRED_LIFETIME: '3h' } })).status).toBe(0);
+    expect(profileIn(home)).toMatchObject({ lifetime: '3h' });
+  });
+
+  test('no host beside the URLs of both servers', async () => {
+    const { run, home } = await bench();
+    expect((await run('login -p new')).status).toBe(0);
+    expect(profileIn(home)).not.toHaveProperty('host');
+  });
+
+  test('this machine as the host when only ports were given', async () => {
+    const { run, home, sandbox } = await bench();
+    const env = {
+      GRAPHCRED_GSQL_URL: undefined,
+      GRAPHCRED_REST_URL: undefined,
+      GRAPHCRED_GSQL_PORT: new URL(sandbox.gsqlUrl).port,
+      GRAPHCRED_REST_PORT: new URL(sandbox.restUrl).port,
+    };
+    expect((await run('login -p new', { env })).status).toBe(0);
+    expect(profileIn(home)).toMatchObject({ host: 'http://127.0.0.1' });
+  });
+});
+
+test('a user without the privilege to mint a token is logged in on 4.x', async () => {
+  const { run, home, sandbox } = await bench({ serverVersion: '4.1.2' });
+  sandbox.addFault({ action: 'status', status: 403, route: 'POST /gsql/v1/tokens' });
+  const { status, stdout } = await run('login -p new');
+  expect(status).toBe(0);
+  expect(stdout).toContain('Logged in to http://127.0.0.1');
+  expect(profileIn(home)).toMatchObject({ graph: 'demo' });
+});
+
+test('the error of a credential for other servers names the one of highest priority', async () => {
+  const { run, home } = await bench();
+  const env = {
+    GRAPHCRED_PASSWORD: undefined,
+    TG_HOST: 'http://a.example',
+    TG_SECRET: 's'.repeat(32),
+    TG_PASSWORD: 'hunter22',
+  };
+  configure(home, { profiles: {} });
+  const { status, stderr } = await run('token get', { env });
+  expect({ status, named: /The credential from (\S+)/.exec(stderr)?.[1] }).toEqual({
+    status: 5,
+    named: 'TG_SECRET',
+  });
+});
+
+test('api says so when the token that the server refused cannot be forgotten', async () => {
+  const { run, json } = await bench();
+  const { token } = await json<{ token: string }>('token get');
+  await run('token delete --token-stdin --store none', { stdin: token });
+  const remove = fs.rmSync;
+  vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
+    if (/token-[0-9a-f]+\.json$/.test(String(file)))
+      throw Object.assign(new Error('read-only'), { code: 'EROFS' });
+    remove(file, options);
+  });
+  const { status, stderr } = await run('api /echo');
+  expect(stderr).toContain('the refused token could not be forgotten here');
+  expect(status).toBe(0);
+});
+
+test('prune spares a secret that a hidden config file names for all its profiles', async () => {
+  const { run, json, home } = await bench();
+  const { secret } = await json<{ secret: string }>('secret create');
+  await run('secret create');
+  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(path.join(home, 'all.secret'), `${secret}\n`, { mode: 0o600 });
+  configure(home, { secretFile: '~/all.secret', profiles: {} });
+  const own = path.join(home, 'own.json');
+  fs.writeFileSync(own, '{"profiles":{}}', { mode: 0o600 });
+  const { dropped } = await json<{ dropped: string[] }>(`secret prune --dry-run --config ${own}`);
+  expect(dropped).toHaveLength(1);
+});
+
+test('a login whose password cannot be saved still reports the secret that was saved', async () => {
+  const written: string[] = [];
+  const write = async ({ kind }: StoreRecord) => {
+    if (kind === 'password') throw new GraphException('STORE_LOCKED', 'locked');
+    written.push(kind);
+  };
+  const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
+  const session = { target: { ...servers, host: 'http://a' }, invocation: { ctx: { now: Date.now } } };
+  const login = { credential: { kind: 'password', username: 'ada', value: async () => new Sensitive('p') } };
+  const choices = { store: { name: 'file', write }, alias: 'ci', password: true };
+  const made = { value: new Sensitive('s'), isNew: true };
+  const saved = await save(...([session, login, choices, made] as unknown as Parameters<typeof save>));
+  expect(saved).toMatchObject({ alias: 'ci', password: false, failure: { code: 'STORE_LOCKED' } });
+  expect(written).toEqual(['secret']);
+});

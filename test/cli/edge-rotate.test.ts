@@ -1,0 +1,69 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { stageEntry } from '../../src/store/records.js';
+import { bench } from '../helpers/cli.js';
+
+const V4 = { serverVersion: '4.1.2' };
+const CREATE = 'POST /gsql/v1/secrets';
+const stateOf = (home: string) => path.join(home, '.local/state/graphcred');
+
+test('a rotation that is finished later leaves a secret that somebody else has given the temporary name', async () => {
+  const { run, home, json, sandbox } = await bench(V4);
+  await run('secret create ci --save');
+  sandbox.addFault({ action: 'drop-before', route: 'DELETE /gsql/v1/secrets', nth: 2 });
+  expect((await run('secret rotate ci')).status).not.toBe(0);
+  expect((await run('secret drop ci_next --store none')).status).toBe(0);
+  await run('secret create ci_next --store none');
+  expect(fs.readdirSync(stateOf(home)).some((name) => name.startsWith('rotate-'))).toBe(true);
+  const { status, stderr } = await run('secret rotate ci');
+  expect(status).toBe(0);
+  expect(stderr).toContain('another secret has the name ci_next now');
+  const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
+  expect(secrets.map(({ alias }) => alias).sort()).toEqual(['ci', 'ci_next']);
+});
+
+test('a token that another process mints from the old value during a rotation is forgotten too', async () => {
+  let onRequest = (_line: string) => {};
+  const { run, home, json, sandbox } = await bench({ ...V4, log: (line) => onRequest(line) });
+  await run('secret create ci --save');
+  let stored = 0;
+  onRequest = (line) => {
+    const { method, path: route } = JSON.parse(line) as { method: string; path: string };
+    if (method !== 'DELETE' || !route.startsWith('/gsql/v1/secrets') || stored > 0) return;
+    stored++;
+    const { restUrl, gsqlUrl, username, graph } = sandbox;
+    const now = Math.floor(Date.now() / 1000);
+    const info = { restUrl, gsqlUrl, graph, principal: `saved:${username}/ci`, lifetime: 3600 };
+    const key = 'token of the other process';
+    const record = { v: 1, kind: 'token', key, store: 'file', createdAtUnix: now, info } as const;
+    stageEntry(stateOf(home), { record: { ...record, expiresAtUnix: now + 3600 }, sealed: 'x' }).commit();
+  };
+  expect((await run('secret rotate ci')).status).toBe(0);
+  expect(stored).toBe(1);
+  expect((await json<{ tokens: unknown[] }>('token list')).tokens).toEqual([]);
+});
+
+test('after the clock was set back, a secret with the temporary name is not taken for our own', async () => {
+  const { run, sandbox } = await bench(V4);
+  await run('secret create ci --save');
+  sandbox.addFault({ action: 'drop-after', route: CREATE, nth: 1 });
+  const ahead = { now: () => Date.now() + 60_000 };
+  expect((await run('secret rotate ci', ahead)).status).not.toBe(0);
+  const { status, stderr } = await run('secret rotate ci');
+  expect({ status, taken: stderr.includes('The name ci_next is needed, and a secret has it.') }).toEqual({
+    status: 8,
+    taken: true,
+  });
+  expect((await run('secret rotate ci', ahead)).status).toBe(0);
+});
+
+test('on 3.x a rotation on one graph is not continued by one on another graph', async () => {
+  const { run, sandbox } = await bench({ graphs: ['demo', 'other'] });
+  for (const graph of ['demo', 'other']) await run(`secret create ci --save --graph ${graph}`);
+  sandbox.addFault({ action: 'drop-after', route: '/requesttoken', nth: 1 });
+  expect((await run('secret rotate ci --graph demo')).status).not.toBe(0);
+  const other = await run('secret rotate ci --graph other');
+  expect({ status: other.status, stderr: other.stderr }).toEqual({ status: 0, stderr: '' });
+  expect((await run('secret rotate ci --graph demo')).stderr).toContain('going on with a rotation of ci');
+});
