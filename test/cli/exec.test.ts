@@ -1,19 +1,11 @@
 // Tests what `exec` gives the command and what it revokes. Signals and terminals are tested in test/e2e/exec-signals.test.ts.
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Bench, bench, temporaryHome } from '../helpers/cli.js';
 import { COMMAND, type Running, sandboxFor, start } from '../helpers/process.js';
 
 const VARIABLES = '"$TG_HOST|$TG_GRAPHNAME|$TG_RESTPP_PORT|$TG_GS_PORT"';
-// `exec` ignores these signals until its process ends, so its listeners are removed from this process.
-const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
-const before = new Map(ENDING.map((signal) => [signal, process.listeners(signal)]));
-afterEach(() => {
-  for (const signal of ENDING)
-    for (const listener of process.listeners(signal))
-      if (!before.get(signal)?.includes(listener)) process.off(signal, listener);
-});
 
 function exec(env: Record<string, string>, ...argv: string[]): Running {
   return start(['exec', '--store', 'none', ...argv], env);

@@ -111,7 +111,7 @@ export const KNOWN_FAILURES: readonly KnownFailure[] = [
     programs: ['pyTigerGraph 1.8.4, async'],
     servers: SINCE_3_5,
     steps: ['refresh a token'],
-    reason: 'It calls a function of its own without an argument that the function wants.',
+    reason: 'It calls one of its own functions without a required argument.',
   },
   {
     programs: ['pyTigerGraph 1.9.1, async'],
