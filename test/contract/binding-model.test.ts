@@ -248,7 +248,9 @@ describe.each(VERSIONS)('on %s', (serverVersion) => {
     // The session already leaves out a credential that belongs elsewhere. This is the message of the check right before the request is sent.
     expect(result.stderr).not.toContain('This credential belongs to');
     await smuggle(scene);
-    for (const value of world.givenOut) if (!canaries.has(value)) canaries.set(value, 'in force');
+    // A 4.x server answers two mints of one second with the same token, so a token minted now may equal a stored one.
+    for (const value of world.givenOut)
+      if (!canaries.has(value) || kept.has(value)) canaries.set(value, 'in force');
     for (const [value, owner] of canaries) {
       const forms = encodings(value);
       const bases = allowedPairs(scene, owner).flatMap((pair) => [pair.gsqlUrl, pair.restUrl]);
