@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
 import { stageEntry } from '../../src/store/records.js';
-import { bench, cli, temporaryHome } from '../helpers/cli.js';
+import { absentRedis, bench, cli, temporaryHome } from '../helpers/cli.js';
 
 const stateOf = (home: string) => path.join(home, '.local/state/graphcred');
 const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
@@ -149,11 +149,7 @@ test('doctor asks the server for its version, also when it is remembered', async
 
 test('a token of this machine is listed once while the shared store is away', async () => {
   const { run, home } = await bench();
-  const env = {
-    GRAPHCRED_STORE: 'redis',
-    GRAPHCRED_REDIS_URL: `unix://${path.join(home, 'no-such-socket')}`,
-    GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64'),
-  };
+  const env = absentRedis(home);
   expect((await run('token get', { env })).status).toBe(0);
   const { stdout } = await run('token list -o json', { env });
   expect(JSON.parse(stdout).tokens).toHaveLength(1);

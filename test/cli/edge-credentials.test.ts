@@ -8,7 +8,7 @@ import { createReport } from '../../src/cli/output/report.js';
 import { redisOptions } from '../../src/cli/session/redis.js';
 import { openLocalSession } from '../../src/cli/session/session.js';
 import { parseFault } from '../../src/sandbox/args.js';
-import { bench, cli, temporaryHome } from '../helpers/cli.js';
+import { absentRedis, bench, cli, temporaryHome } from '../helpers/cli.js';
 
 const stateOf = (home: string) => path.join(home, '.local/state/graphcred');
 const writeConfig = (home: string, config: object) => {
@@ -92,11 +92,7 @@ test('status of all profiles shows the others of one that is malformed', async (
 
 test('logout leaves the tokens that a fleet shares, and forgets those of this machine', async () => {
   const { run, home } = await bench();
-  const env = {
-    GRAPHCRED_STORE: 'redis',
-    GRAPHCRED_REDIS_URL: `unix://${path.join(home, 'no-such-socket')}`,
-    GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64'),
-  };
+  const env = absentRedis(home);
   await run('token get', { env });
   const { status, stdout, stderr } = await run('logout', { env });
   expect({ status, stdout }).toEqual({ status: 0, stdout: 'Forgot 1 token of http://127.0.0.1.\n' });

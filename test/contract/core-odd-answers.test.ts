@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { withoutCredentials } from '../../src/core/redact.js';
 import { type ConnectionOptions, GraphConnection, Sensitive } from '../../src/index.js';
-import { rawServer, refusalOf } from './core-support.js';
+import { connectionAt, rawServer, refusalOf } from './core-support.js';
 
 interface Answer {
   readonly status?: number;
@@ -35,16 +35,7 @@ async function serving(
     const { status = 200, headers = {}, body } = answered;
     response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
   });
-  const conn = new GraphConnection({
-    restUrl: url,
-    gsqlUrl: url,
-    graph: 'demo',
-    username: 'ada',
-    password: 'correct-horse',
-    serverVersion: '3.10.1',
-    timeoutMs: 5000,
-    ...options,
-  });
+  const conn = connectionAt(url, options);
   return { conn, asked };
 }
 

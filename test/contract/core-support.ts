@@ -87,3 +87,17 @@ export function spilled(error: Error): string {
   const own = Object.getOwnPropertyNames(error).map((name) => String(Reflect.get(error, name)));
   return [...own, String(error), JSON.stringify(error), String(error.cause)].join('\n');
 }
+
+/** Returns a 3.x connection whose two servers are both at `url`. */
+export function connectionAt(url: string, options: ConnectionOptions = {}): GraphConnection {
+  return new GraphConnection({
+    restUrl: url,
+    gsqlUrl: url,
+    graph: 'demo',
+    username: 'ada',
+    password: 'correct-horse',
+    serverVersion: '3.10.1',
+    timeoutMs: 5000,
+    ...options,
+  });
+}

@@ -6,26 +6,21 @@ import { networkInterfaces } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { RequestEvent } from '../../src/core/http/types.js';
-import { type ConnectionOptions, GraphConnection } from '../../src/index.js';
+import { GraphConnection } from '../../src/index.js';
 import { certificate } from '../helpers/certificate.js';
-import { cleanUp, connect, listening, rawServer, refusalOf, sandbox, spilled } from './core-support.js';
+import {
+  cleanUp,
+  connect,
+  connectionAt,
+  listening,
+  rawServer,
+  refusalOf,
+  sandbox,
+  spilled,
+} from './core-support.js';
 
 const SECRET = 's3cret0000000000000000000000wxyz';
 const MINTED = JSON.stringify({ error: false, token: 't'.repeat(32), expiration: 9_999_999 });
-
-/** Returns a 3.x connection whose two servers are both at `url`. */
-function at(url: string, options: ConnectionOptions = {}): GraphConnection {
-  return new GraphConnection({
-    restUrl: url,
-    gsqlUrl: url,
-    graph: 'demo',
-    username: 'ada',
-    password: 'correct-horse',
-    serverVersion: '3.10.1',
-    timeoutMs: 5000,
-    ...options,
-  });
-}
 
 const mint = (conn: GraphConnection) => conn.getToken({ secret: SECRET });
 
@@ -36,7 +31,7 @@ describe('no answer', () => {
     await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
     const { port } = closed.address() as AddressInfo;
     await new Promise((resolve) => closed.close(resolve));
-    const refused = await refusalOf(mint(at(url, { restUrl: `http://127.0.0.1:${port}` })));
+    const refused = await refusalOf(mint(connectionAt(url, { restUrl: `http://127.0.0.1:${port}` })));
     expect(refused).toMatchObject({ code: 'NETWORK', ambiguous: false });
     expect(refused.message).toContain(`http://127.0.0.1:${port}`);
   });
@@ -48,14 +43,20 @@ describe('no answer', () => {
       if (sent === 'USE+GRAPH+demo') response.end("Using graph 'demo'\n");
       else request.socket.destroy();
     });
-    expect(await refusalOf(mint(at(url)))).toMatchObject({ code: 'NETWORK', ambiguous: true });
-    expect(await refusalOf(at(url).createSecret('a'))).toMatchObject({ code: 'NETWORK', ambiguous: true });
-    expect(await refusalOf(at(url).getSecrets())).toMatchObject({ code: 'NETWORK', ambiguous: false });
-    expect(await refusalOf(at(url).rest('GET', '/echo'))).toMatchObject({
+    expect(await refusalOf(mint(connectionAt(url)))).toMatchObject({ code: 'NETWORK', ambiguous: true });
+    expect(await refusalOf(connectionAt(url).createSecret('a'))).toMatchObject({
+      code: 'NETWORK',
+      ambiguous: true,
+    });
+    expect(await refusalOf(connectionAt(url).getSecrets())).toMatchObject({
       code: 'NETWORK',
       ambiguous: false,
     });
-    const old = at(url, { serverVersion: '3.2' });
+    expect(await refusalOf(connectionAt(url).rest('GET', '/echo'))).toMatchObject({
+      code: 'NETWORK',
+      ambiguous: false,
+    });
+    const old = connectionAt(url, { serverVersion: '3.2' });
     expect(await refusalOf(mint(old))).toMatchObject({ code: 'NETWORK', ambiguous: true });
   });
 
@@ -76,8 +77,8 @@ describe('no answer', () => {
       requests++;
       request.socket.destroy();
     });
-    await refusalOf(mint(at(url)));
-    await refusalOf(at(url).rest('GET', '/echo'));
+    await refusalOf(mint(connectionAt(url)));
+    await refusalOf(connectionAt(url).rest('GET', '/echo'));
     expect(requests).toBe(2);
   });
 
@@ -87,7 +88,7 @@ describe('no answer', () => {
       seen.push(request.headers.connection);
       response.end(MINTED);
     });
-    await mint(at(url));
+    await mint(connectionAt(url));
     expect(seen).toEqual(['close']);
   });
 
@@ -103,10 +104,10 @@ describe('no answer', () => {
     async (_name, listener) => {
       const url = await rawServer(listener);
       const started = performance.now();
-      const refused = await refusalOf(mint(at(url, { timeoutMs: 400 })));
+      const refused = await refusalOf(mint(connectionAt(url, { timeoutMs: 400 })));
       expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: true });
       expect(performance.now() - started).toBeLessThan(5000);
-      expect(await refusalOf(at(url, { timeoutMs: 100 }).rest('GET', '/echo'))).toMatchObject({
+      expect(await refusalOf(connectionAt(url, { timeoutMs: 100 }).rest('GET', '/echo'))).toMatchObject({
         code: 'TIMEOUT',
         ambiguous: false,
       });
@@ -115,7 +116,7 @@ describe('no answer', () => {
 
   test('a server that never answers a TLS handshake is TIMEOUT, and not ambiguous', async () => {
     const url = await listening(createTcp());
-    const refused = await refusalOf(mint(at(url.replace('http:', 'https:'), { timeoutMs: 200 })));
+    const refused = await refusalOf(mint(connectionAt(url.replace('http:', 'https:'), { timeoutMs: 200 })));
     expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: false });
   });
 
@@ -126,7 +127,7 @@ describe('no answer', () => {
       requests++;
       abort.abort();
     });
-    const conn = at(url, { signal: abort.signal });
+    const conn = connectionAt(url, { signal: abort.signal });
     const cancelled = { code: 'CANCELLED' };
     expect(await refusalOf(mint(conn))).toMatchObject({ ...cancelled, ambiguous: true, retryable: false });
     expect(await refusalOf(mint(conn))).toMatchObject({ ...cancelled, ambiguous: false, retryable: true });
@@ -136,7 +137,7 @@ describe('no answer', () => {
   test('a call that has ended no longer listens to its signal', async () => {
     const url = await rawServer((_request, response) => response.end(MINTED));
     const { signal } = new AbortController();
-    await mint(at(url, { signal }));
+    await mint(connectionAt(url, { signal }));
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });
@@ -159,9 +160,9 @@ describe('invalid answers', () => {
       const url = await rawServer((_request, response) => {
         response.writeHead(status, { location: `${elsewhere}/requesttoken` }).end();
       });
-      const refused = await refusalOf(mint(at(url)));
+      const refused = await refusalOf(mint(connectionAt(url)));
       expect(refused).toMatchObject({ code: 'BAD_RESPONSE', status });
-      await refusalOf(at(url, { apiToken: 't'.repeat(32) }).rest('GET', '/echo'));
+      await refusalOf(connectionAt(url, { apiToken: 't'.repeat(32) }).rest('GET', '/echo'));
     }
     expect(followed).toEqual([]);
   });
@@ -177,9 +178,18 @@ describe('invalid answers', () => {
     const url = await rawServer((_request, response) => {
       response.writeHead(status).end(body);
     });
-    expect(await refusalOf(mint(at(url)))).toMatchObject({ code: 'SERVER_UNAVAILABLE', status, ambiguous });
-    expect(await refusalOf(at(url).ping())).toMatchObject({ code: 'SERVER_UNAVAILABLE', ambiguous: false });
-    expect(await refusalOf(at(url).rest('GET', '/echo'))).toMatchObject({ code: 'SERVER_UNAVAILABLE' });
+    expect(await refusalOf(mint(connectionAt(url)))).toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      status,
+      ambiguous,
+    });
+    expect(await refusalOf(connectionAt(url).ping())).toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      ambiguous: false,
+    });
+    expect(await refusalOf(connectionAt(url).rest('GET', '/echo'))).toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+    });
   });
 
   test('a suspended workspace is SERVER_UNAVAILABLE and not retryable', async () => {
@@ -190,8 +200,8 @@ describe('invalid answers', () => {
         response.writeHead(status).end(page);
       });
       const suspended = { code: 'SERVER_UNAVAILABLE', retryable: false, ambiguous: false, status };
-      expect(await refusalOf(mint(at(url)))).toMatchObject(suspended);
-      expect(await refusalOf(at(url).ping())).toMatchObject(suspended);
+      expect(await refusalOf(mint(connectionAt(url)))).toMatchObject(suspended);
+      expect(await refusalOf(connectionAt(url).ping())).toMatchObject(suspended);
     }
   });
 
@@ -199,13 +209,13 @@ describe('invalid answers', () => {
     const url = await rawServer((_request, response) => {
       response.writeHead(200, { 'content-encoding': encoding }).end(MINTED);
     });
-    expect(await refusalOf(mint(at(url)))).toMatchObject({ code: 'BAD_RESPONSE', status: 200 });
+    expect(await refusalOf(mint(connectionAt(url)))).toMatchObject({ code: 'BAD_RESPONSE', status: 200 });
   });
 
   test('onRequest gets the status of an answer that is refused', async () => {
     const url = await rawServer((_request, response) => response.writeHead(503).end('busy'));
     const events: RequestEvent[] = [];
-    await refusalOf(mint(at(url, { onRequest: (event) => events.push(event) })));
+    await refusalOf(mint(connectionAt(url, { onRequest: (event) => events.push(event) })));
     expect(events.map(({ status }) => status)).toEqual([503]);
   });
 
@@ -214,7 +224,7 @@ describe('invalid answers', () => {
       const url = await rawServer((_request, response) => {
         response.writeHead(500).end(JSON.stringify({ error: true, message: `Graph '${words}' is broken` }));
       });
-      expect((await refusalOf(mint(at(url)))).code).toBe('SERVER_ERROR');
+      expect((await refusalOf(mint(connectionAt(url)))).code).toBe('SERVER_ERROR');
     }
   });
 
@@ -223,8 +233,8 @@ describe('invalid answers', () => {
     const url = await rawServer((_request, response) => {
       response.end(large);
     });
-    expect(await refusalOf(mint(at(url)))).toMatchObject({ code: 'BAD_RESPONSE', ambiguous: true });
-    expect((await at(url).rest('GET', '/large')).body.length).toBe(large.length);
+    expect(await refusalOf(mint(connectionAt(url)))).toMatchObject({ code: 'BAD_RESPONSE', ambiguous: true });
+    expect((await connectionAt(url).rest('GET', '/large')).body.length).toBe(large.length);
   });
 
   test('an answer that is not HTTP is BAD_RESPONSE', async () => {
@@ -234,21 +244,21 @@ describe('invalid answers', () => {
         socket.end('SSH-2.0-OpenSSH_9.6\r\n');
       }),
     );
-    expect((await refusalOf(mint(at(url)))).code).toBe('BAD_RESPONSE');
+    expect((await refusalOf(mint(connectionAt(url)))).code).toBe('BAD_RESPONSE');
   });
 
   test('a compressed answer that was not requested is BAD_RESPONSE', async () => {
     const url = await rawServer((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end('x');
     });
-    expect((await refusalOf(mint(at(url)))).code).toBe('BAD_RESPONSE');
+    expect((await refusalOf(mint(connectionAt(url)))).code).toBe('BAD_RESPONSE');
   });
 
   test('http to a TLS port is reported as such', async () => {
     const url = await rawServer((_request, response) => {
       response.writeHead(400).end('<html><body>The plain HTTP request was sent to HTTPS port</body></html>');
     });
-    expect(await refusalOf(mint(at(url)))).toMatchObject({
+    expect(await refusalOf(mint(connectionAt(url)))).toMatchObject({
       code: 'TLS',
       hint: expect.stringContaining('https://'),
     });
@@ -271,19 +281,19 @@ describe('TLS', () => {
 
   test('a certificate of an unknown CA is an error, and with its CA or insecure it is accepted', async () => {
     const url = await secureServer(own);
-    const refused = await refusalOf(mint(at(url)));
+    const refused = await refusalOf(mint(connectionAt(url)));
     expect(refused).toMatchObject({ code: 'TLS', ambiguous: false, option: 'tls.ca' });
-    expect((await mint(at(url, { tls: { ca: own.cert } })))[0]).toBe('t'.repeat(32));
-    expect((await mint(at(url, { tls: { insecure: true } })))[0]).toBe('t'.repeat(32));
+    expect((await mint(connectionAt(url, { tls: { ca: own.cert } })))[0]).toBe('t'.repeat(32));
+    expect((await mint(connectionAt(url, { tls: { insecure: true } })))[0]).toBe('t'.repeat(32));
   });
 
   test('the host name is checked even if the CA is trusted', async () => {
     const url = await secureServer(other);
-    const refused = await refusalOf(mint(at(url, { tls: { ca: other.cert } })));
+    const refused = await refusalOf(mint(connectionAt(url, { tls: { ca: other.cert } })));
     expect(refused.code).toBe('TLS');
     expect(refused.message).toContain('another name');
     const byAddress = await refusalOf(
-      mint(at(url.replace('localhost', '127.0.0.1'), { tls: { ca: own.cert } })),
+      mint(connectionAt(url.replace('localhost', '127.0.0.1'), { tls: { ca: own.cert } })),
     );
     expect(byAddress.code).toBe('TLS');
   });
@@ -291,9 +301,12 @@ describe('TLS', () => {
   test('a server that requires a client certificate gets it, and without one the error is TLS', async () => {
     const url = await secureServer({ ...own, ca: other.cert, requestCert: true, rejectUnauthorized: true });
     const tls = { ca: own.cert };
-    expect(await refusalOf(mint(at(url, { tls })))).toMatchObject({ code: 'TLS', ambiguous: false });
+    expect(await refusalOf(mint(connectionAt(url, { tls })))).toMatchObject({
+      code: 'TLS',
+      ambiguous: false,
+    });
     const shown = { ...tls, cert: other.cert, key: other.key };
-    expect((await mint(at(url, { tls: shown })))[0]).toBe('t'.repeat(32));
+    expect((await mint(connectionAt(url, { tls: shown })))[0]).toBe('t'.repeat(32));
   });
 
   test('the client certificate is shown to the server behind a proxy', async () => {
@@ -301,21 +314,21 @@ describe('TLS', () => {
     const url = await secureServer({ ...named, ca: other.cert, requestCert: true, rejectUnauthorized: true });
     const proxy = await connectProxy(Number(new URL(url).port));
     const tls = { ca: named.cert, cert: other.cert, key: other.key };
-    const conn = at('https://db.example.test', { proxy: { https: proxy.url }, tls });
+    const conn = connectionAt('https://db.example.test', { proxy: { https: proxy.url }, tls });
     expect((await mint(conn))[0]).toBe('t'.repeat(32));
   });
 
   test('a key that is not valid is an error that does not show the key', async () => {
     const url = await secureServer(own);
     const key = '-----BEGIN PRIVATE KEY-----\nbm90IGEga2V5\n-----END PRIVATE KEY-----\n';
-    const refused = await refusalOf(mint(at(url, { tls: { ca: own.cert, cert: own.cert, key } })));
+    const refused = await refusalOf(mint(connectionAt(url, { tls: { ca: own.cert, cert: own.cert, key } })));
     expect(refused.code).toBe('TLS');
     expect(spilled(refused)).not.toContain('bm90IGEga2V5');
   });
 
   test('https to a port without TLS is an error', async () => {
     const url = await rawServer((_request, response) => response.end(MINTED));
-    const refused = await refusalOf(mint(at(url.replace('http:', 'https:'))));
+    const refused = await refusalOf(mint(connectionAt(url.replace('http:', 'https:'))));
     expect(refused).toMatchObject({ code: 'TLS', hint: expect.stringContaining('http://') });
   });
 
@@ -323,7 +336,8 @@ describe('TLS', () => {
     const url = await secureServer(own);
     const { port } = new URL(url);
     const proxy = await connectProxy(Number(port));
-    const target = (name: string, tls: object) => at(`https://${name}`, { proxy: { https: proxy.url }, tls });
+    const target = (name: string, tls: object) =>
+      connectionAt(`https://${name}`, { proxy: { https: proxy.url }, tls });
     const refused = await refusalOf(mint(target('db.example.test', { ca: own.cert })));
     expect(refused.code).toBe('TLS');
     const named = await certificate('db.example.test');
@@ -336,7 +350,10 @@ describe('TLS', () => {
       },
     });
     const second = await connectProxy(Number(new URL(right).port));
-    const conn = at('https://db.example.test', { proxy: { https: second.url }, tls: { ca: named.cert } });
+    const conn = connectionAt('https://db.example.test', {
+      proxy: { https: second.url },
+      tls: { ca: named.cert },
+    });
     expect((await mint(conn))[0]).toBe('t'.repeat(32));
     expect(second.asked).toEqual(['db.example.test:443']);
     expect(names).toEqual(['db.example.test']);
@@ -376,7 +393,7 @@ describe('proxies', () => {
   test('a request to an http server is sent to its proxy with the whole address', async () => {
     const { url, asked, logins } = await connectProxy(1);
     const http = url.replace('http://', 'http://user:p%40ss@');
-    await mint(at('http://db.example.test:9000', { proxy: { http } }));
+    await mint(connectionAt('http://db.example.test:9000', { proxy: { http } }));
     expect(asked).toEqual(['http://db.example.test:9000/requesttoken']);
     expect(logins).toEqual([`Basic ${Buffer.from('user:p@ss').toString('base64')}`]);
   });
@@ -385,9 +402,9 @@ describe('proxies', () => {
   test('loopback addresses and those of NO_PROXY are reached without a proxy', async () => {
     const { url: proxy, asked } = await connectProxy(1);
     const url = await rawServer((_request, response) => response.end(MINTED));
-    await mint(at(url, { proxy: { http: proxy, https: proxy } }));
+    await mint(connectionAt(url, { proxy: { http: proxy, https: proxy } }));
     expect(asked).toEqual([]);
-    const exempt = at('http://db.example.test:1', {
+    const exempt = connectionAt('http://db.example.test:1', {
       proxy: { http: proxy, noProxy: 'example.test' },
       timeoutMs: 2000,
     });
@@ -398,7 +415,7 @@ describe('proxies', () => {
   test.each([407, 502])('a proxy that answers %i to CONNECT is NETWORK and not ambiguous', async (status) => {
     const { url } = await connectProxy(1, status);
     const proxy = { https: url.replace('http://', 'http://user:hidden-pass@') };
-    const refused = await refusalOf(mint(at('https://db.example.test', { proxy })));
+    const refused = await refusalOf(mint(connectionAt('https://db.example.test', { proxy })));
     expect(refused).toMatchObject({ code: 'NETWORK', ambiguous: false });
     expect(refused.message).toContain(String(status));
     expect(spilled(refused)).not.toContain('hidden-pass');
@@ -406,7 +423,7 @@ describe('proxies', () => {
 
   test('a proxy address that is not valid is NETWORK, and the error does not show it', async () => {
     for (const http of ['socks5://user:hidden-pass@127.0.0.1:1', 'http://user:hidden-pass@:']) {
-      const refused = await refusalOf(mint(at('http://db.example.test', { proxy: { http } })));
+      const refused = await refusalOf(mint(connectionAt('http://db.example.test', { proxy: { http } })));
       expect(refused.code).toBe('NETWORK');
       expect(refused.message).toContain('its address is not an http:// or https:// URL');
       expect(spilled(refused)).not.toContain('hidden-pass');
@@ -415,20 +432,20 @@ describe('proxies', () => {
 
   test('a proxy that answers 407 to a request for an http server is NETWORK, and says who wants a login', async () => {
     const http = await rawServer((_request, response) => response.writeHead(407).end('login'));
-    const refused = await refusalOf(mint(at('http://db.example.test:9000', { proxy: { http } })));
+    const refused = await refusalOf(mint(connectionAt('http://db.example.test:9000', { proxy: { http } })));
     expect(refused).toMatchObject({ code: 'NETWORK', status: 407 });
     expect(refused.message).toBe('The proxy requires a login (HTTP 407).');
   });
 
   test('a proxy is asked for an IPv6 address in brackets', async () => {
     const proxy = await connectProxy(1, 502);
-    await refusalOf(mint(at('https://[2001:db8::1]:8443', { proxy: { https: proxy.url } })));
+    await refusalOf(mint(connectionAt('https://[2001:db8::1]:8443', { proxy: { https: proxy.url } })));
     expect(proxy.asked).toEqual(['[2001:db8::1]:8443']);
   });
 
   test('a proxy that does not answer is TIMEOUT', async () => {
     const url = await listening(createTcp());
-    const conn = at('https://db.example.test', { proxy: { https: url }, timeoutMs: 200 });
+    const conn = connectionAt('https://db.example.test', { proxy: { https: url }, timeoutMs: 200 });
     expect(await refusalOf(mint(conn))).toMatchObject({ code: 'TIMEOUT', ambiguous: false });
   });
 });
@@ -479,7 +496,7 @@ test('no error shows a credential, whatever the server does', async () => {
     const url = await rawServer(listener);
     for (const serverVersion of ['3.2', '3.10.1', '4.1.2']) {
       const events: RequestEvent[] = [];
-      const conn = at(url, {
+      const conn = connectionAt(url, {
         serverVersion,
         apiToken: token,
         password,
@@ -517,7 +534,7 @@ test('a GSQL statement is sent as a form value, so that no character changes its
     const answer = body.includes('DROP') ? `Successfully dropped secrets: [${alias}].\n` : list;
     res.end(`Using graph 'demo'\n${answer}__GSQL__RETURN__CODE__,0\n`);
   });
-  await at(url).dropSecret(alias);
+  await connectionAt(url).dropSecret(alias);
   expect(bodies).toContain('USE+GRAPH+demo%0ASHOW+SECRET');
   expect(bodies).toContain('USE+GRAPH+demo%0ADROP+SECRET+100%25%2B%C3%A4%26%3D');
 });

@@ -31,6 +31,15 @@ export function temporaryHome(): string {
   return home;
 }
 
+/** Returns the environment for the store `redis` with a socket on which no Redis server listens. */
+export function absentRedis(home: string): Record<string, string> {
+  return {
+    GRAPHCRED_STORE: 'redis',
+    GRAPHCRED_REDIS_URL: `unix://${path.join(home, 'no-such-socket')}`,
+    GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64'),
+  };
+}
+
 /** Runs one command line in this process, as a script would: without a terminal, and with no environment but `env`. */
 export async function cli(home: string, argv: readonly string[], options: RunOptions = {}): Promise<Result> {
   const written = { stdout: '', stderr: '' };

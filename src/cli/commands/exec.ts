@@ -6,7 +6,6 @@ import { runChild, watchWindow } from '../child.js';
 import type { Interruption, Invocation } from '../command.js';
 import { environmentWithoutCredentials } from '../context.js';
 import { exitStatus, isClosedPrompt } from '../output/exit-codes.js';
-
 import { endOfInterrupted, listenForInterruption } from '../output/report.js';
 import { isoSeconds } from '../output/time.js';
 import { connect } from '../session/connect.js';
