@@ -175,7 +175,7 @@ export function redisStore(options: RedisStoreOptions): Store {
         return (
           turn && {
             refuse: turn.refuse,
-            write: (record, value) => turn.write(tokenRecord(record), value),
+            write: async (record, value) => turn.write(tokenRecord(record), value),
             async release() {
               await turn.release();
               machine?.release();

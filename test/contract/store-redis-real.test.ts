@@ -1,0 +1,512 @@
+// The store redis in this process against a real redis-server, which knows better than an imitation what the scripts do. Storms, failovers, clusters
+// and killed processes are in test/e2e.
+import { execFileSync } from 'node:child_process';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { GraphException } from '../../src/core/errors.js';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { tryLock } from '../../src/store/lock/lock.js';
+import { entryPath } from '../../src/store/records.js';
+import { closeRefusal } from '../../src/store/redis/entries.js';
+import { createSeal, type EntryKind, type Seal } from '../../src/store/redis/seal.js';
+import type { RedisStoreOptions } from '../../src/store/redis/store.js';
+import type { StoreRecord, Turn } from '../../src/store/store.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
+import { type RedisServer, redisSkipReason, startRedis } from '../helpers/redis.js';
+import {
+  failureOf,
+  type Opened,
+  openRedis,
+  tokenRecord,
+  turnOptions,
+  valueIn,
+} from '../helpers/redis-store.js';
+
+describe.skipIf(redisSkipReason())('a real Redis server', () => {
+  let redis: RedisServer;
+  let storeKey: Buffer;
+  let seal: Seal;
+  const ends: (() => void)[] = [];
+  beforeAll(async () => {
+    redis = await startRedis({ onEnd: (end) => ends.push(end), args: ['--databases', '3'] });
+  });
+  afterAll(() => {
+    for (const end of ends) end();
+  });
+  // With a store key of its own a test finds nothing that another one left.
+  beforeEach(() => {
+    storeKey = crypto.randomBytes(32);
+    seal = createSeal(storeKey);
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.restoreAllMocks();
+  });
+
+  /** Opens the store as another machine of the same fleet would. */
+  const machine = (options: Partial<RedisStoreOptions> = {}) =>
+    openRedis(redis.url, { storeKey, ...options });
+  const keyOf = (kind: EntryKind, key = 'one') => seal.keyOf(kind, seal.nameOf('token', key));
+  const number = async (...command: string[]) => Number(await redis.cli(...command));
+  const write = ({ store }: Opened, value: string, record = tokenRecord('one')) =>
+    store.write(record, new Sensitive(value));
+  const take = ({ store }: Opened, waitMs = 20_000, accepts = true) =>
+    store.takeTurn('one', turnOptions(waitMs, accepts));
+  const publish = (turn: Turn | undefined, value: string, record = tokenRecord('one')) =>
+    turn?.write(record, new Sensitive(value));
+
+  describe('stores a token', () => {
+    it('for as long as it lives, and returns what was written, from the store redis', async () => {
+      const opened = machine();
+      await write(opened, 'first', { ...tokenRecord('one', 600), store: 'file' });
+      expect(await number('PTTL', keyOf('t'))).toBeGreaterThan(590_000);
+      expect(await number('PTTL', keyOf('t'))).toBeLessThanOrEqual(600_000);
+      const record = await machine().store.find('one');
+      expect(record).toMatchObject({ store: 'redis', kind: 'token', key: 'one', info: { graph: 'demo' } });
+      expect(Math.abs((record?.expiresAtUnix ?? 0) - Date.now() / 1000 - 600)).toBeLessThan(5);
+      expect(opened.warnings).toEqual([]);
+    });
+
+    it('that has just ended for a moment, and not for ever', async () => {
+      await write(machine(), 'late', tokenRecord('one', -5));
+      await expect.poll(() => valueIn(machine(), 'one')).toBeUndefined();
+      expect(await number('EXISTS', keyOf('t'))).toBe(0);
+    });
+
+    it('and replaces the one before, although nobody has the turn', async () => {
+      await write(machine(), 'first');
+      await redis.cli('SET', keyOf('l'), 'somebody', 'PX', '60000');
+      await write(machine(), 'second');
+      expect(await valueIn(machine(), 'one')).toBe('second');
+    });
+
+    it('whose value is read again when the record comes from elsewhere, and not for other stores', async () => {
+      await write(machine(), 'value');
+      const record = tokenRecord('one');
+      expect((await machine().store.read(record))?.reveal()).toBe('value');
+      expect(await machine().store.read({ ...record, store: 'file' })).toBeUndefined();
+      expect(await machine().store.read(tokenRecord('two'))).toBeUndefined();
+    });
+
+    it('and reads the value that belongs to the record that was found, also from a list', async () => {
+      await write(machine(), 'old');
+      const { store } = machine();
+      const found = await store.find('one');
+      const [listed] = await store.list();
+      await write(machine(), 'new');
+      expect((await store.read(found as StoreRecord))?.reveal()).toBe('old');
+      expect((await store.read(listed as StoreRecord))?.reveal()).toBe('old');
+    });
+
+    it('in the database that the address names, and not in another', async () => {
+      const other = openRedis(`${redis.url}/2`, { storeKey });
+      await write(other, 'elsewhere');
+      expect(await valueIn(machine(), 'one')).toBeUndefined();
+      expect(await valueIn(other, 'one')).toBe('elsewhere');
+    });
+
+    it('whose times a clock of two hours off does not end early, and an older one does', async () => {
+      await write(machine(), 'value', tokenRecord('one', 600));
+      const reading = (aheadMs: number) => valueIn(machine({ now: () => Date.now() + aheadMs }), 'one');
+      expect(await reading(600_000 + 7_100_000)).toBe('value');
+      expect(await reading(600_000 + 7_300_000)).toBeUndefined();
+    });
+  });
+
+  describe('lists tokens', () => {
+    it('all of them, also more than are read at once', async () => {
+      const opened = machine();
+      const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
+      for (const key of keys) await write(opened, `value of ${key}`, tokenRecord(key));
+      const reader = machine();
+      const records = await reader.store.list();
+      expect(records.map(({ key }) => key).sort()).toEqual([...keys].sort());
+      expect((await reader.store.read(records[99] as StoreRecord))?.reveal()).toBe(
+        `value of ${records[99]?.key}`,
+      );
+    });
+
+    it('without one that has gone or was changed, and without those of another fleet', async () => {
+      for (const key of ['one', 'two', 'three']) await write(machine(), key, tokenRecord(key));
+      await redis.cli('DEL', keyOf('t', 'one'));
+      await redis.cli('SET', keyOf('t', 'two'), 'changed', 'PX', '60000');
+      expect((await machine().store.list()).map(({ key }) => key)).toEqual(['three']);
+      expect(await openRedis(redis.url, { storeKey: crypto.randomBytes(32) }).store.list()).toEqual([]);
+    });
+
+    it('from an index that forgets what has ended, and ends with its last token', async () => {
+      await redis.cli('ZADD', seal.index, '1000', 'f'.repeat(32));
+      await write(machine(), 'long', tokenRecord('one', 600));
+      await write(machine(), 'short', tokenRecord('two', 60));
+      expect(await number('ZCARD', seal.index)).toBe(2);
+      const score = await number('ZSCORE', seal.index, seal.nameOf('token', 'two'));
+      expect(Math.abs(score - Date.now() / 1000 - 60)).toBeLessThan(3);
+      const life = await number('PTTL', seal.index);
+      expect(life).toBeGreaterThan(590_000);
+      expect(life).toBeLessThanOrEqual(600_000);
+    });
+  });
+
+  describe('removes a token', () => {
+    const listed = () => number('ZCARD', seal.index);
+
+    it('from the index too, and says whether there was one', async () => {
+      await write(machine(), 'value');
+      expect(await listed()).toBe(1);
+      expect(await machine().store.remove('one')).toBe(true);
+      expect(await number('EXISTS', keyOf('t'))).toBe(0);
+      expect(await listed()).toBe(0);
+      expect(await machine().store.remove('one')).toBe(false);
+    });
+
+    it('if its value is still the same, and spares another one', async () => {
+      await write(machine(), 'new');
+      const { store } = machine();
+      const removed = (value?: string) =>
+        store.removeIf(tokenRecord('one'), value === undefined ? undefined : new Sensitive(value));
+      expect(await removed('old')).toBe(false);
+      expect(await removed(undefined)).toBe(false);
+      expect(await valueIn(machine(), 'one')).toBe('new');
+      expect(await removed('new')).toBe(true);
+      expect(await number('EXISTS', keyOf('t'))).toBe(0);
+      expect(await listed()).toBe(0);
+      expect(await removed('new')).toBe(false);
+    });
+
+    it('that nobody can read, if that is what was asked for', async () => {
+      await write(machine(), 'value');
+      await redis.cli('SET', keyOf('t'), 'changed', 'PX', '60000');
+      expect(await machine().store.removeIf(tokenRecord('one'), new Sensitive('value'))).toBe(false);
+      expect(await machine().store.removeIf(tokenRecord('one'), undefined)).toBe(true);
+      expect(await number('EXISTS', keyOf('t'))).toBe(0);
+    });
+
+    it('only if none replaced it between the look and the removal', async () => {
+      await write(machine(), 'old');
+      const { store } = machine({
+        // The clock is read between the two.
+        now: () => {
+          execFileSync('redis-cli', ['-p', String(redis.port), 'SET', keyOf('t'), 'newer']);
+          return Date.now();
+        },
+      });
+      expect(await store.removeIf(tokenRecord('one'), new Sensitive('old'))).toBe(false);
+      expect(await redis.cli('GET', keyOf('t'))).toBe('newer');
+      expect(await listed()).toBe(1);
+    });
+  });
+
+  describe('gives a turn', () => {
+    const machineLockOf = (stateDir: string) => entryPath(stateDir, 'token', 'one', 'lock');
+
+    it('for three seconds, renewed each second, and frees it at once', async () => {
+      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+      const stateDir = temporaryHome();
+      const turn = await take(machine({ stateDir }));
+      expect(await number('PTTL', keyOf('l'))).toBeGreaterThan(2000);
+      expect(await number('PTTL', keyOf('l'))).toBeLessThanOrEqual(3000);
+      await redis.cli('PEXPIRE', keyOf('l'), '1000');
+      vi.advanceTimersByTime(1000);
+      await expect.poll(() => number('PTTL', keyOf('l'))).toBeGreaterThan(2000);
+      await turn?.release();
+      expect(await number('EXISTS', keyOf('l'))).toBe(0);
+      expect(vi.getTimerCount()).toBe(0);
+      const local = tryLock(machineLockOf(stateDir));
+      expect(local).toBeDefined();
+      local?.release();
+    });
+
+    it('back to a process whose lock the server lost, and not over the lock of another one', async () => {
+      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+      const turn = await take(machine());
+      const mine = await redis.cli('GET', keyOf('l'));
+      await redis.cli('DEL', keyOf('l'));
+      vi.advanceTimersByTime(1000);
+      await expect.poll(() => redis.cli('GET', keyOf('l'))).toBe(mine);
+      await redis.cli('SET', keyOf('l'), 'somebody else', 'PX', '60000');
+      vi.advanceTimersByTime(1000);
+      await publish(turn, 'mine');
+      await turn?.release();
+      expect(await redis.cli('GET', keyOf('l'))).toBe('somebody else');
+      expect(await number('PTTL', keyOf('l'))).toBeGreaterThan(50_000);
+    });
+
+    it('to nobody else meanwhile', async () => {
+      const turn = await take(machine());
+      expect(await failureOf(take(machine(), 100))).toMatchObject({
+        code: 'LOCK_TIMEOUT',
+        message: 'another machine is minting this token; waited 0 s',
+        hint: expect.stringContaining('--timeout'),
+      });
+      await turn?.release();
+      const next = await take(machine(), 100);
+      expect(next).toBeDefined();
+      await next?.release();
+    });
+
+    it('as soon as the lock of a dead process ends', async () => {
+      await redis.cli('SET', keyOf('l'), 'a dead process', 'PX', '150');
+      const begun = performance.now();
+      const turn = await take(machine());
+      expect(turn).toBeDefined();
+      expect(performance.now() - begun).toBeLessThan(2000);
+      await turn?.release();
+    });
+
+    it('whose token replaces an older one, and ends the wait of the others', async () => {
+      await write(machine(), 'old');
+      const turn = await take(machine(), 20_000, false);
+      const { store } = machine();
+      const accepts = async (record: StoreRecord) => (await store.read(record))?.reveal();
+      const values: (string | undefined)[] = [];
+      const waiting = store.takeTurn('one', {
+        ...turnOptions(20_000, true),
+        accepts: (record) => {
+          void accepts(record).then((value) => values.push(value));
+          return (record.expiresAtUnix ?? 0) > Date.now() / 1000 + 4000;
+        },
+      });
+      await publish(turn, 'new', tokenRecord('one', 5000));
+      expect(await waiting).toBeUndefined();
+      expect(values.at(-1)).toBe('new');
+      await turn?.release();
+    });
+
+    it('to nobody when a usable token is there, and leaves no lock', async () => {
+      await write(machine(), 'there');
+      const stateDir = temporaryHome();
+      expect(await take(machine({ stateDir }))).toBeUndefined();
+      expect(await number('EXISTS', keyOf('l'))).toBe(0);
+      expect(fs.readdirSync(path.dirname(machineLockOf(stateDir)))).not.toContain(
+        path.basename(machineLockOf(stateDir)),
+      );
+    });
+
+    it('to one process of a machine, and the others of it notice its token before it ends', async () => {
+      const stateDir = temporaryHome();
+      const turn = await take(machine({ stateDir }));
+      const waiting = take(machine({ stateDir }));
+      await publish(turn, 'minted');
+      expect(await waiting).toBeUndefined();
+      await turn?.release();
+    });
+
+    it('that another process of the machine does not get, even when the server has lost the lock', async () => {
+      const stateDir = temporaryHome();
+      const turn = await take(machine({ stateDir }));
+      await redis.cli('DEL', keyOf('l'));
+      expect(await failureOf(take(machine({ stateDir }), 50))).toMatchObject({
+        code: 'LOCK_TIMEOUT',
+        message: expect.stringContaining('another graphcred process'),
+      });
+      await turn?.release();
+    });
+
+    it('without a folder for the lock of the machine too', async () => {
+      const file = path.join(temporaryHome(), 'file');
+      fs.writeFileSync(file, '');
+      const turn = await take(machine({ stateDir: path.join(file, 'state') }));
+      expect(turn).toBeDefined();
+      await turn?.release();
+    });
+
+    it('in which nothing but tokens is stored', async () => {
+      const turn = await take(machine());
+      const secret = { ...tokenRecord('one'), kind: 'secret' } as const;
+      expect(await failureOf(publish(turn, 'secret', secret) as Promise<void>)).toMatchObject({
+        code: 'USAGE',
+      });
+      await publish(turn, 'token', { ...tokenRecord('one'), store: 'file' });
+      expect((await machine().store.find('one'))?.store).toBe('redis');
+      await turn?.release();
+    });
+
+    it('that was lost neither replaces the token of its new owner nor frees the new lock', async () => {
+      const lost = await take(machine());
+      await redis.cli('SET', keyOf('l'), 'somebody else', 'PX', '60000');
+      await publish(lost, 'kept');
+      expect(await valueIn(machine(), 'one')).toBe('kept');
+      await write(machine(), 'theirs');
+      await publish(lost, 'mine');
+      await lost?.release();
+      expect(await valueIn(machine(), 'one')).toBe('theirs');
+      expect(await redis.cli('GET', keyOf('l'))).toBe('somebody else');
+    });
+
+    it('with a number that goes up, and begins at the time when the server lost the counter', async () => {
+      const turns = async () => {
+        const turn = await take(machine());
+        await turn?.release();
+        return number('GET', keyOf('g'));
+      };
+      const first = await turns();
+      expect(Math.abs(first - Date.now())).toBeLessThan(5000);
+      expect(await turns()).toBe(first + 1);
+      const life = await number('PTTL', keyOf('g'));
+      expect(life).toBeGreaterThan(86_000_000);
+      expect(life).toBeLessThanOrEqual(86_400_000);
+    });
+  });
+
+  describe('shares a refusal', () => {
+    const refusal = new GraphException('AUTH_FAILED', 'wrong secret', {
+      hint: 'check it',
+      status: 401,
+      serverCode: 'X-1',
+      serverText: 'no',
+    });
+    const refused = {
+      code: 'AUTH_FAILED',
+      message: 'wrong secret',
+      hint: 'check it',
+      status: 401,
+      serverCode: 'X-1',
+      serverText: 'no',
+    };
+
+    it('with those who waited, and not with those who came later', async () => {
+      const turn = await take(machine());
+      const stateDir = temporaryHome();
+      const waiter = machine({ stateDir });
+      await waiter.store.find('one');
+      const waiting = failureOf(take(waiter));
+      await turn?.refuse(refusal);
+      await turn?.release();
+      expect(await waiting).toMatchObject(refused);
+      const local = tryLock(entryPath(stateDir, 'token', 'one', 'lock'));
+      expect(local).toBeDefined();
+      local?.release();
+      const life = await number('PTTL', keyOf('r'));
+      expect(life).toBeGreaterThan(25_000);
+      expect(life).toBeLessThanOrEqual(30_000);
+      const late = await take(machine());
+      expect(late).toBeDefined();
+      await late?.release();
+    });
+
+    it('unless the process looked after an earlier turn only', async () => {
+      await redis.cli('SET', keyOf('g'), '41', 'PX', '60000');
+      const opened = machine();
+      await opened.store.find('one');
+      const met = (generation: number) =>
+        // redis-cli passes no binary arguments, so a store of this process writes them.
+        setBytes(keyOf('r'), closeRefusal(seal, keyOf('r'), refusal, generation));
+      await met(41);
+      const turn = await take(opened);
+      expect(turn).toBeDefined();
+      await turn?.release();
+      await met(42);
+      expect(await failureOf(take(opened))).toMatchObject(refused);
+    });
+
+    const setBytes = async (key: string, bytes: Buffer) => {
+      const { connect } = await import('../../src/store/redis/client.js');
+      const options = { tls: false, ca: undefined, timeoutMs: 5000 };
+      const connection = await connect({ host: '127.0.0.1', port: redis.port }, options);
+      await connection.send([['SET', key, bytes, 'PX', 60_000]], 5000);
+      connection.close();
+    };
+
+    it('or releases a turn without an error when the server has gone', async () => {
+      const own = await startRedis();
+      const turn = await take(openRedis(own.url, { storeKey, timeoutMs: 100 }));
+      await own.kill();
+      await turn?.refuse(refusal);
+      await turn?.release();
+      expect(turn).toBeDefined();
+    });
+  });
+
+  it('tells what was minted after the first look from what was there before', async () => {
+    const mint = async (value: string) => {
+      const turn = await take(machine(), 20_000, false);
+      await publish(turn, value, tokenRecord('one', 3600, { requestedAtMs: 5 }));
+      await turn?.release();
+    };
+    await mint('old');
+    // The server has lost the counter, but not the token.
+    await redis.cli('DEL', keyOf('g'));
+    let clock = Date.now() - 1000;
+    const reader = machine({ now: () => clock });
+    expect((await reader.store.find('one'))?.info.requestedAtMs).toBe(0);
+    const looked = clock;
+    clock += 500;
+    await mint('new');
+    expect((await reader.store.find('one'))?.info).toEqual({ graph: 'demo', requestedAtMs: looked });
+    await write(machine(), 'without', tokenRecord('one', 3600));
+    expect((await reader.store.find('one'))?.info).toEqual({ graph: 'demo' });
+  });
+
+  it('warns once of tokens that cannot be read', async () => {
+    await redis.cli('SET', keyOf('t'), 'changed', 'PX', '60000');
+    const opened = machine();
+    expect(await opened.store.find('one')).toBeUndefined();
+    expect(await opened.store.find('one')).toBeUndefined();
+    expect(opened.warnings).toHaveLength(1);
+  });
+
+  it('answers the check, and what is no counter is refused', async () => {
+    await machine().store.check();
+    await redis.cli('SET', keyOf('g'), 'no number', 'PX', '60000');
+    expect(await failureOf(machine().store.find('one'))).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining('a counter that is no number'),
+    });
+  });
+
+  describe('with a password', () => {
+    let guarded: RedisServer;
+    const ending: (() => void)[] = [];
+    beforeAll(async () => {
+      const users = ['user default on >opensesame ~* &* +@all', 'user job on >letmein ~* &* +@all'];
+      guarded = await startRedis({ users, onEnd: (end) => ending.push(end) });
+    });
+    afterAll(() => {
+      for (const end of ending) end();
+    });
+    const login = { password: new Sensitive('opensesame') };
+
+    it('gets it from a user without a name and from one with a name', async () => {
+      await openRedis(guarded.url, { storeKey, ...login }).store.check();
+      const named = { username: 'job', password: new Sensitive('letmein') };
+      await openRedis(guarded.url, { storeKey, ...named }).store.check();
+      expect(await failureOf(openRedis(guarded.url, { storeKey }).store.check())).toMatchObject({
+        serverCode: 'NOAUTH',
+        hint: expect.stringContaining('GRAPHCRED_REDIS_PASSWORD_FILE'),
+      });
+      const wrong = { username: 'job', password: new Sensitive('opensesame') };
+      expect(await failureOf(openRedis(guarded.url, { storeKey, ...wrong }).store.check())).toMatchObject({
+        serverCode: 'WRONGPASS',
+        hint: expect.stringContaining('GRAPHCRED_REDIS_USERNAME'),
+      });
+    });
+
+    const sentinel = (asks: boolean) => {
+      let known = !asks;
+      return startHostileRedis(([name = '', ...args]) => {
+        if (name.toUpperCase() === 'AUTH') {
+          known = true;
+          return '+OK\r\n';
+        }
+        if (!known) return '-NOAUTH Authentication required.\r\n';
+        expect(args).toEqual(['get-master-addr-by-name', 'tokens']);
+        return array(bulk('127.0.0.1'), bulk(String(guarded.port)));
+      });
+    };
+
+    it.each([
+      ['does not give it to a Sentinel that asks for none', false, ['SENTINEL']],
+      ['gives it to a Sentinel that asks for one', true, ['SENTINEL', 'AUTH', 'SENTINEL']],
+    ])('%s', async (_what, asks, commands) => {
+      const asked = await sentinel(asks);
+      const opened = openRedis(asked.url, { storeKey, sentinelMaster: 'tokens', ...login });
+      await opened.store.check();
+      expect(asked.commands).toEqual(commands);
+      await opened.store.check();
+      expect(asked.connections()).toBe(1);
+    });
+  });
+});
