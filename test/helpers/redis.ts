@@ -53,7 +53,18 @@ export interface RedisOptions {
 }
 
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
-  const port = options.port ?? (await freePort());
+  if (options.port !== undefined) return startOn(options.port, options);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOn(await freePort(), options);
+    } catch (error) {
+      // Another process may have taken the port that was free.
+      if (attempt === 3) throw error;
+    }
+  }
+}
+
+async function startOn(port: number, options: RedisOptions): Promise<RedisServer> {
   const onEnd = options.onEnd ?? onTestFinished;
   const dir = temporaryFolder(onEnd);
   const args = [

@@ -4,7 +4,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { open as openStoreOf } from '../../src/cli/session/store.js';
 import type { LocalSession } from '../../src/cli/session/types.js';
 import type { GraphException } from '../../src/core/errors.js';
@@ -12,6 +12,21 @@ import { Sensitive } from '../../src/core/sensitive.js';
 import { askKeychain, busPaths, probeKeychain } from '../../src/store/keychain/secret-service.js';
 import type { Store } from '../../src/store/store.js';
 import { defined } from '../helpers/defined.js';
+import {
+  alias,
+  at,
+  COLLECTION,
+  encode,
+  LOCKED,
+  listenOn,
+  type Manner,
+  normal,
+  type Part,
+  type Reply,
+  type Script,
+  startFakeBus,
+  UNLOCKED,
+} from '../helpers/session-bus.js';
 
 describe('the session bus', () => {
   it.each([
@@ -34,154 +49,24 @@ describe('the session bus', () => {
   });
 });
 
-/** The imitated bus's answer to each call; `undefined` means that it does not answer. */
-interface Script {
-  readonly auth?: string;
-  readonly alias?: (call: number) => Reply | undefined;
-  readonly locked?: Reply | undefined;
-  readonly session?: Reply;
-  readonly found?: Reply;
-  readonly secret?: Reply;
-}
-type Part = string | number | Buffer;
-type Reply =
-  | { readonly sig: 's' | 'v'; readonly body: string | boolean }
-  | { readonly error: string }
-  /** The parts are strings and byte arrays with their length before them, and lengths, each at a multiple of 4. */
-  | { readonly parts: readonly Part[] };
-
-const UNLOCKED: Reply = { sig: 'v', body: false };
-const LOCKED: Reply = { sig: 'v', body: true };
-const alias = (body: string): Reply => ({ sig: 's', body });
-const COLLECTION = '/org/freedesktop/secrets/collection/login';
-
 let dir: string;
 let servers: net.Server[];
-let sockets: Set<net.Socket>;
 beforeEach(() => {
   dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-probe-'));
   servers = [];
-  sockets = new Set();
 });
-afterEach(async () => {
-  for (const socket of sockets) socket.destroy();
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+afterEach(() => {
   fs.rmSync(dir, { recursive: true, force: true });
 });
 
-async function listen(where: string, onSocket: (socket: net.Socket) => void): Promise<void> {
-  const server = net.createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-    onSocket(socket);
-  });
-  servers.push(server);
-  server.listen(where);
-  await once(server, 'listening');
+const listen = async (...args: Parameters<typeof listenOn>) => void servers.push(await listenOn(...args));
+/** Starts a bus that follows the script. */
+async function fakeBus(...args: Parameters<typeof startFakeBus>) {
+  const bus = await startFakeBus(...args);
+  servers.push(bus.server);
+  return bus;
 }
 
-interface Manner {
-  readonly bigEndian?: boolean;
-  /** Whether the answer is sent byte by byte. */
-  readonly slowly?: boolean;
-}
-
-/** Starts a bus that follows the script, and counts how often it was asked for the default collection. */
-async function fakeBus(where: string, script: Script, { bigEndian = false, slowly = false }: Manner = {}) {
-  const seen = { aliasCalls: 0, text: '' };
-  await listen(where, (socket) => {
-    let received = Buffer.alloc(0);
-    let begun = false;
-    let sending = Promise.resolve();
-    const send = (bytes: Buffer) => {
-      sending = sending.then(async () => {
-        for (const part of slowly ? [...bytes].map((byte) => Buffer.from([byte])) : [bytes]) {
-          await new Promise((resolve) => socket.write(part, resolve));
-        }
-      });
-    };
-    socket.on('data', (chunk) => {
-      received = Buffer.concat([received, chunk]);
-      if (!begun) {
-        const text = received.toString('latin1');
-        if (text.endsWith('\r\n') && !text.includes('BEGIN')) send(Buffer.from(script.auth ?? 'OK 0123\r\n'));
-        const begin = received.indexOf('BEGIN\r\n');
-        if (begin < 0) return;
-        expect(text).toMatch(/^\0AUTH EXTERNAL (?:3[0-9])+\r\nBEGIN\r\n/);
-        begun = true;
-        received = received.subarray(begin + 7);
-      }
-      while (received.length >= 16) {
-        const end = Math.ceil((16 + received.readUInt32LE(12)) / 8) * 8 + received.readUInt32LE(4);
-        if (received.length < end) return;
-        const serial = received.readUInt32LE(8);
-        const call = received.toString('latin1', 0, end);
-        received = received.subarray(end);
-        seen.text += call;
-        if (call.includes('Hello')) {
-          send(encode(serial, { sig: 's', body: ':1.7' }, bigEndian));
-          // This signal is not the answer to a call.
-          send(encode(undefined, { sig: 's', body: ':1.7' }, bigEndian));
-        } else {
-          const reply = call.includes('ReadAlias')
-            ? script.alias?.(++seen.aliasCalls)
-            : call.includes('OpenSession')
-              ? script.session
-              : call.includes('SearchItems')
-                ? script.found
-                : call.includes('GetSecret')
-                  ? script.secret
-                  : script.locked;
-          if (reply) send(encode(serial, reply, bigEndian));
-        }
-      }
-    });
-  });
-  return seen;
-}
-
-/** Encodes a reply, or a signal if it answers no call, in either byte order. */
-function encode(replyTo: number | undefined, reply: Reply, bigEndian: boolean): Buffer {
-  const u32 = (value: number) => {
-    const bytes = Buffer.alloc(4);
-    if (bigEndian) bytes.writeUInt32BE(value);
-    else bytes.writeUInt32LE(value);
-    return bytes;
-  };
-  const padded = (bytes: Buffer) => Buffer.concat([bytes, Buffer.alloc((8 - (bytes.length % 8)) % 8)]);
-  const string = (text: string) => Buffer.concat([u32(Buffer.byteLength(text)), Buffer.from(`${text}\0`)]);
-  const field = (code: number, type: string, value: Buffer) =>
-    Buffer.concat([Buffer.from([code, 1, type.charCodeAt(0), 0]), value]);
-  const isError = 'error' in reply;
-  const body = isError
-    ? string('what the service says about it')
-    : 'parts' in reply
-      ? reply.parts.reduce<Buffer>((before, part) => {
-          const gap = Buffer.alloc((4 - (before.length % 4)) % 4);
-          if (typeof part === 'number') return Buffer.concat([before, gap, u32(part)]);
-          if (typeof part === 'string') return Buffer.concat([before, gap, string(part)]);
-          return Buffer.concat([before, gap, u32(part.length), part]);
-        }, Buffer.alloc(0))
-      : reply.sig === 's'
-        ? string(String(reply.body))
-        : Buffer.concat([Buffer.from([1, 0x62, 0, 0]), u32(reply.body ? 1 : 0)]);
-  const fields = [field(7, 's', string('org.freedesktop.DBus'))];
-  if (replyTo === undefined) fields.push(field(3, 's', string('NameAcquired')));
-  else fields.push(field(5, 'u', u32(replyTo)));
-  if (isError) fields.push(field(4, 's', string(reply.error)));
-  const sig = 'sig' in reply ? reply.sig : 's';
-  fields.push(field(8, 'g', Buffer.from([1, sig.charCodeAt(0), 0])));
-  const all = Buffer.concat(fields.map((one, i) => (i < fields.length - 1 ? padded(one) : one)));
-  const type = replyTo === undefined ? 4 : isError ? 3 : 2;
-  const start = Buffer.from([bigEndian ? 0x42 : 0x6c, type, 1, 1]);
-  return Buffer.concat([
-    padded(Buffer.concat([start, u32(body.length), u32(99), u32(all.length), all])),
-    body,
-  ]);
-}
-
-const at = (socket: string) => ({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${socket}` });
-const normal = (locked: Reply): Script => ({ alias: () => alias(COLLECTION), locked });
 const open = (): Promise<number> =>
   new Promise((resolve, reject) =>
     defined(servers[0]).getConnections((error, count) => (error ? reject(error) : resolve(count))),
@@ -317,7 +202,7 @@ describe('the probe', () => {
       connections++;
       client.destroy();
     });
-    servers.push(server);
+    onTestFinished(() => void server.close());
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as net.AddressInfo;
