@@ -1,6 +1,5 @@
 // The store redis in this process against a real redis-server, which knows better than an imitation what the scripts do. Storms, failovers, clusters
 // and killed processes are in test/e2e.
-import { execFileSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -189,7 +188,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       const { store } = machine({
         // The clock is read between the two.
         now: () => {
-          execFileSync('redis-cli', ['-p', String(redis.port), 'SET', keyOf('t'), 'newer']);
+          redis.cliSync('SET', keyOf('t'), 'newer');
           return Date.now();
         },
       });

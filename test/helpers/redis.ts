@@ -11,6 +11,7 @@ import { generate } from 'selfsigned';
 import { onTestFinished } from 'vitest';
 
 const execFileAsync = promisify(execFile);
+const CLI = 'redis-cli';
 
 /** Returns why this machine has no Redis server, and prints it; undefined if it has one. */
 export function redisSkipReason(): string | undefined {
@@ -32,6 +33,8 @@ export interface RedisServer {
   readonly url: string;
   /** Runs a command as the administrator, and returns what redis-cli prints. */
   cli(...args: string[]): Promise<string>;
+  /** Does the same at once, for a moment in which a test cannot wait. */
+  cliSync(...args: string[]): string;
   /** Stops the server with SIGKILL. */
   kill(): Promise<void>;
   /** Starts the server again, empty, on the same port. */
@@ -110,8 +113,9 @@ async function startOn(port: number, options: RedisOptions): Promise<RedisServer
     port,
     url: `${options.tls ? 'rediss' : 'redis'}://127.0.0.1:${port}`,
     async cli(...command) {
-      return (await execFileAsync('redis-cli', [...cliArgs, ...command])).stdout.trimEnd();
+      return (await execFileAsync(CLI, [...cliArgs, ...command])).stdout.trimEnd();
     },
+    cliSync: (...command) => execFileSync(CLI, [...cliArgs, ...command], { encoding: 'utf8' }).trimEnd(),
     async kill() {
       const ended = once(child, 'exit');
       child.kill('SIGKILL');
