@@ -225,3 +225,11 @@ describe('durations', () => {
     },
   );
 });
+
+test('the error for a value that is no choice lists the choices', async () => {
+  const { status, stderr } = await cli(temporaryHome(), ['token', 'get', '-o', 'xml']);
+  expect({ status, stderr }).toEqual({
+    status: 2,
+    stderr: expect.stringMatching(/hint: choose one of: text, json, /),
+  });
+});

@@ -144,3 +144,12 @@ test('an alias that a shell could interpret is not offered, and no profile is of
   expect(await offered(home, 'secret', 'drop', '')).toEqual(['plain']);
   expect(await offered(home, 'token', 'get', '-p', '')).toEqual([]);
 });
+
+test('of two config files that were typed, the last one names the profiles', async () => {
+  const home = temporaryHome();
+  const files = ['one', 'two'].map((name) => path.join(home, `${name}.json`));
+  for (const file of files)
+    fs.writeFileSync(file, `{"profiles":{"${path.basename(file, '.json')}":{}}}`, { mode: 0o600 });
+  const words = files.flatMap((file) => ['--config', file]);
+  expect(await offered(home, 'status', ...words, '-p', '')).toEqual(['two']);
+});

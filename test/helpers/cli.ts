@@ -18,10 +18,16 @@ export interface RunOptions {
   cwd?: string;
   stdin?: string;
   now?: () => number;
+  /** Stops `graphcred sandbox` when it resolves. Without it only a signal would. */
+  stopped?: () => Promise<NodeJS.Signals>;
   /** Whether stdout is a terminal. */
   terminal?: boolean;
   /** Whether stderr is a terminal. No person is there, so nothing is asked. */
   stderrTerminal?: boolean;
+  /** Whether a person sits at the terminal: stdin and stderr are one. The answers are those of helpers/person.ts. */
+  person?: boolean;
+  /** The width of the terminals. */
+  columns?: number;
 }
 
 /** Creates a home that is removed at the end of the test. */
@@ -44,8 +50,8 @@ export function absentRedis(home: string): Record<string, string> {
 export async function cli(home: string, argv: readonly string[], options: RunOptions = {}): Promise<Result> {
   const written = { stdout: '', stderr: '' };
   const output = (name: 'stdout' | 'stderr') => ({
-    isTTY: (name === 'stdout' ? options.terminal : options.stderrTerminal) === true,
-    columns: undefined,
+    isTTY: (name === 'stdout' ? options.terminal : options.stderrTerminal || options.person) === true,
+    columns: options.columns,
     write: (text: string) => {
       written[name] += text;
     },
@@ -58,13 +64,13 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
     platform: process.platform,
     uid: process.getuid?.(),
     pid: process.pid,
-    stdin: { isTTY: false, read: readText(options.stdin ?? '') },
+    stdin: { isTTY: options.person === true, read: readText(options.stdin ?? '') },
     stdout: output('stdout'),
     stderr: output('stderr'),
     now: options.now ?? Date.now,
     startedAt: Date.now(),
     self: { command: process.execPath, args: [path.resolve('bin/graphcred.js')] },
-    stopped: () => new Promise(() => {}),
+    stopped: options.stopped ?? (() => new Promise(() => {})),
   };
   const forget = argv[0] === 'exec' ? noteSignalListeners() : () => {};
   const status = await main(ctx);

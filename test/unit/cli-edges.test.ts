@@ -6,9 +6,10 @@ import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild } from '../../src/cli/child.js';
 import type { CommandSpec, Flags, Invocation } from '../../src/cli/command.js';
 import { type Context, canPrompt } from '../../src/cli/context.js';
-import { createReport, listenForInterruption } from '../../src/cli/output/report.js';
+import { main } from '../../src/cli/main.js';
+import { createReport, fail, listenForInterruption } from '../../src/cli/output/report.js';
 import { isoSeconds, localTime } from '../../src/cli/output/time.js';
-import { savedByAlias } from '../../src/cli/secret/saved.js';
+import { savedByAlias, savedForOwner } from '../../src/cli/secret/saved.js';
 import { isStoredFor } from '../../src/cli/session/binding.js';
 import { readTls } from '../../src/cli/session/open-connection.js';
 import { openLocalSession, resolvePath } from '../../src/cli/session/session.js';
@@ -145,4 +146,74 @@ test('of several values saved under one alias, the one saved last comes first', 
     version: { secretsNeedGraph: true },
   } as unknown as Parameters<typeof savedByAlias>[0];
   expect((await savedByAlias(owner, 'ci')).map(({ createdAtUnix }) => createdAtUnix)).toEqual([3, 2, 1]);
+});
+
+test('of the records of a server, only the secrets are saved secrets', async () => {
+  const record = (kind: string) => ({ kind, info: { gsqlUrl: 'http://a:1', graph: 'demo' } });
+  const owner = {
+    store: { list: async () => ['token', 'secret', 'password'].map(record) },
+    session: { target: { gsqlUrl: 'http://a:1' }, graph: 'demo' },
+    version: { secretsNeedGraph: true },
+  } as unknown as Parameters<typeof savedForOwner>[0];
+  expect((await savedForOwner(owner)).map(({ kind }) => kind)).toEqual(['secret']);
+});
+
+test('a bug is exit 1, and -v shows where it was thrown but not its text', () => {
+  const { ctx, written } = contextWith({});
+  const report = createReport(ctx);
+  report.verbose = true;
+  expect(fail(new TypeError('canary'), report)).toBe(1);
+  expect(written.slice(0, 2)).toEqual([
+    'graphcred: graphcred ran into a bug (TypeError).\n',
+    'hint: please report it, with the command you typed and the lines that -v prints\n',
+  ]);
+  expect(written.slice(2).join('')).toContain('cli-edges.test.ts');
+  expect(written.length).toBeLessThanOrEqual(10);
+  expect(written.join('')).not.toContain('canary');
+});
+
+test('each signal that is meant for a running command is passed on to it', async () => {
+  const passed: unknown[] = [];
+  const spy = vi
+    .spyOn(ChildProcess.prototype, 'kill')
+    .mockImplementation((signal) => passed.push(signal) > 0);
+  onTestFinished(() => spy.mockRestore());
+  const names = [
+    ...['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGALRM', 'SIGVTALRM', 'SIGXCPU'],
+    ...(process.platform === 'linux' ? ['SIGPWR'] : []),
+    ...['SIGIO', 'SIGCONT', 'SIGWINCH'],
+  ] as NodeJS.Signals[];
+  const before = new Map(names.map((name) => [name, process.listeners(name)]));
+  const added = (name: NodeJS.Signals) =>
+    process.listeners(name).filter((listener) => !before.get(name)?.includes(listener));
+  const { ctx } = contextWith({ stdin: false, stderr: false });
+  const running = runChild(ctx, ['sh', '-c', 'while [ ! -e end ]; do sleep 0.01; done; exit 7'], {
+    PATH: process.env.PATH,
+  });
+  await expect.poll(() => names.map((name) => added(name).length)).toEqual(names.map(() => 1));
+  for (const name of names) for (const listener of added(name)) await listener(name);
+  fs.writeFileSync(path.join(ctx.cwd, 'end'), '');
+  expect(await running).toBe(7);
+  expect(passed).toEqual(names);
+  expect(names.filter((name) => added(name).length > 0)).toEqual([]);
+});
+
+test('after a command that cannot be started, no listener for signals is left', async () => {
+  const { ctx } = contextWith({ stdin: false, stderr: false });
+  const before = process.listenerCount('SIGTERM');
+  await expect(runChild(ctx, ['graphcred-no-such-program'], {})).rejects.toMatchObject({ code: 'ENOENT' });
+  expect(process.listenerCount('SIGTERM')).toBe(before);
+});
+
+test('the standalone executable prints a line on its build below its version', async () => {
+  const { ctx, written } = contextWith({});
+  expect(await main({ ...ctx, argv: ['--version'], build: 'standalone for linux' })).toBe(0);
+  expect(written.join('')).toMatch(/^\S+\nstandalone for linux\n$/);
+});
+
+test('the commands that change something are those that report after Ctrl-C how far they came', () => {
+  expect(COMMANDS.filter(({ writes }) => writes).map((spec) => spec.path)).toEqual([
+    ...['secret create', 'secret drop', 'secret rotate', 'secret prune', 'token refresh', 'token delete'],
+    ...['login', 'logout'],
+  ]);
 });

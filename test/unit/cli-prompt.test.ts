@@ -93,3 +93,22 @@ test('a prompt that was closed by Ctrl-C or by a signal is not reported as a bug
   expect(isClosedPrompt(named('TypeError'))).toBe(false);
   expect(isClosedPrompt(undefined)).toBe(false);
 });
+
+test('a question that is wider than the terminal is wrapped, with room for what follows it', async () => {
+  const long = 'word '.repeat(20).trim();
+  const wrapped = async (ask: () => Promise<unknown>) => {
+    asked.answer = 'x';
+    await ask();
+    return String(last().message).split('\n');
+  };
+  for (const ask of [
+    () => askText(invocation, long, { suggestion: 'demo' }),
+    () => askHidden(invocation, long),
+    () => askYes(invocation, long),
+    () => askChoice(invocation, long, [{ name: 'one', value: 'x' }]),
+  ]) {
+    const lines = await wrapped(ask);
+    expect(lines.join(' ')).toBe(long);
+    expect(lines).toHaveLength(2);
+  }
+});

@@ -79,14 +79,7 @@ async function listening(start: () => Promise<Sandbox>): Promise<Sandbox> {
   try {
     return await start();
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE' || code === 'EACCES') {
-      throw new GraphException('USAGE', `The port cannot be used: ${message}`, {
-        hint: 'choose another: --rest-port 0 --gsql-port 0',
-      });
-    }
-    if (code === undefined) throw usage(error);
-    throw error;
+    throw (error as NodeJS.ErrnoException).code === undefined ? usage(error) : error;
   }
 }
 

@@ -1,0 +1,230 @@
+// Tests what a person is asked, without a terminal. What the terminal shows is tested in test/e2e/terminal-login.test.ts.
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Bench, bench } from '../helpers/cli.js';
+import { asked, ENTER, notAsked, refusals, willAnswer } from '../helpers/person.js';
+
+vi.mock('inquirer', async () => (await import('../helpers/person.js')).inquirer);
+
+beforeEach(() => willAnswer());
+// Each question listens for the end of the process.
+afterEach(() => void process.removeAllListeners('beforeExit'));
+
+const configOf = (home: string) =>
+  JSON.parse(fs.readFileSync(path.join(home, '.config/graphcred/config.json'), 'utf8'));
+const messages = () => asked.map(({ message }) => message);
+const NO_LOGIN = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined };
+const NO_ADDRESS = { GRAPHCRED_REST_URL: undefined, GRAPHCRED_GSQL_URL: undefined };
+const PASSWORD = ['Password of tigergraph at http://127.0.0.1', 'tigergraph'] as const;
+const NO_SECRET = ['Name of a secret', '-'] as const;
+const ask = (b: Bench, line: string, env: Record<string, string | undefined> = {}) =>
+  b.run(line, { person: true, env });
+
+describe('login', () => {
+  test('asks for everything that is not set, refuses what cannot be, and the next command asks nothing', async () => {
+    const b = await bench();
+    const { gsqlUrl, restUrl } = b.sandbox;
+    willAnswer(
+      ['Name of the profile', 'two words', ENTER],
+      ['Host, as a URL', 'graph.example.com', 'http://a b', gsqlUrl],
+      ['Port of the REST server', '0', '65536', '1e3', new URL(restUrl).port],
+      ['Graph', ENTER, 'demo'],
+      ['User name at http://127.0.0.1', 'tigergraph'],
+      PASSWORD,
+      ['Name of a secret to create and keep', ENTER],
+      ['Keep the password in an encrypted file, the key beside it', ENTER],
+    );
+    const env = { ...NO_LOGIN, ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined };
+    const { status, stdout, stderr } = await ask(b, 'login', env);
+    expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
+    expect(stdout).toBe(
+      'Logged in to http://127.0.0.1 as profile default (~/.config/graphcred/config.json). Secret graphcred is saved.\n',
+    );
+    expect(stderr).toBe('graphcred: next: graphcred token get\n');
+    expect(refusals).toEqual([
+      expect.stringContaining('Begin with a letter'),
+      expect.stringContaining('https://graph.example.com'),
+      expect.stringContaining('https://graph.example.com'),
+      ...Array(3).fill('A port is a whole number from 1 to 65535.'),
+      expect.stringContaining('Please type something'),
+    ]);
+    expect(asked.map((question) => question.default)).toEqual([
+      'default',
+      'http://127.0.0.1',
+      '9000',
+      undefined,
+      undefined,
+      undefined,
+      'graphcred',
+      false,
+    ]);
+    expect(configOf(b.home).profiles).toEqual({
+      default: {
+        gsqlUrl,
+        restPort: Number(new URL(restUrl).port),
+        graph: 'demo',
+        username: 'tigergraph',
+        secretAlias: 'graphcred',
+      },
+    });
+    const next = await ask(b, 'token get', env);
+    expect(next).toMatchObject({ status: 0, stderr: '', stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
+  });
+
+  test('takes the usual port of the REST server for that, and asks for no graph on 4.x', async () => {
+    const b = await bench({ serverVersion: '4.1.2' });
+    const env = { ...NO_ADDRESS, GRAPHCRED_GSQL_PORT: new URL(b.sandbox.gsqlUrl).port };
+    willAnswer(
+      ['Name of the profile', 'two'],
+      ['Host, as a URL', 'http://127.0.0.1:9000'],
+      ['Graph (Enter for none)', ENTER],
+      NO_SECRET,
+    );
+    expect(await ask(b, 'login', { ...env, GRAPHCRED_GRAPH: undefined })).toMatchObject({ status: 0 });
+    expect(configOf(b.home).profiles.two).toMatchObject({ host: 'http://127.0.0.1', restPort: 9000 });
+    expect(configOf(b.home).profiles.two).not.toHaveProperty('graph');
+  });
+
+  test('asks three times for a password that the server refuses', async () => {
+    const b = await bench();
+    willAnswer(...Array.from({ length: 4 }, () => [PASSWORD[0], 'wrong'] as const));
+    const { status, stderr } = await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined });
+    expect({ status, asked: asked.length }).toEqual({ status: 4, asked: 3 });
+    expect(stderr).toContain('Try again (2 more attempts).');
+    expect(stderr).toContain('Try again (1 more attempt).');
+  });
+
+  test('asks for no other password after an error that a password does not mend', async () => {
+    const b = await bench();
+    b.sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file' });
+    willAnswer(PASSWORD, PASSWORD);
+    expect((await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined })).status).not.toBe(0);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('tries the saved password first, and asks up to three times after the server refused it', async () => {
+    const b = await bench();
+    expect((await b.run('login -p dev --save-password')).status).toBe(0);
+    const route = '/gsqlserver/gsql/file';
+    const env = { GRAPHCRED_PASSWORD: undefined };
+    b.sandbox.addFault({ action: 'status', status: 401, route, times: 1 });
+    const alone = await b.run('login -p dev --save-password', { env });
+    expect({ status: alone.status, asked: asked.length }).toEqual({ status: 4, asked: 0 });
+    b.sandbox.addFault({ action: 'status', status: 401, route, times: 1 });
+    willAnswer([PASSWORD[0], 'wrong'], [PASSWORD[0], 'wrong'], PASSWORD, NO_SECRET, [
+      'Keep the password',
+      true,
+    ]);
+    const { status, stdout, stderr } = await ask(b, 'login -p dev', env);
+    expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
+    expect(stderr).toMatch(
+      /using the saved password of tigergraph.*the server refused the saved password.*1 more attempt/s,
+    );
+    expect(stdout).toContain('The password is saved.');
+  });
+
+  test('suggests a name that no secret has, and refuses one that cannot be', async () => {
+    const b = await bench();
+    for (const alias of ['graphcred', 'graphcred_2']) await b.run(`secret create ${alias}`);
+    willAnswer(['Name of a secret', 'graphcred', 'x'.repeat(129), '1a', 'x'.repeat(128)]);
+    const { status, stdout } = await ask(b, 'login -p dev');
+    expect({ status, suggestion: asked[0]?.default }).toEqual({ status: 0, suggestion: 'graphcred_3' });
+    expect(stdout).toContain(`Secret ${'x'.repeat(128)} is saved.`);
+    expect(refusals).toEqual([
+      'There is a secret of this name already.',
+      'An alias has 128 characters at most.',
+      'Begin with a letter or _, then letters, digits and _.',
+    ]);
+  });
+
+  test.each([
+    [ENTER, 'two', 'next: graphcred token get\n'],
+    [false, 'default', 'next: graphcred token get -p two\n'],
+  ])('answered with %s makes %s the default profile', async (answer, expected, next) => {
+    const b = await bench();
+    expect((await b.run('login')).status).toBe(0);
+    willAnswer(NO_SECRET, ['Make two the default profile instead of default?', answer]);
+    const { stderr } = await ask(b, 'login -p two');
+    expect(configOf(b.home).defaultProfile).toBe(expected);
+    expect(stderr).toContain(next);
+    willAnswer(NO_SECRET);
+    expect((await ask(b, 'login -p two')).status).toBe(0);
+  });
+
+  test('is cancelled when the person closes the question, and has written nothing', async () => {
+    const b = await bench();
+    const result = await ask(b, 'login');
+    expect(result).toEqual({ status: 130, stdout: '', stderr: 'graphcred: Cancelled.\n' });
+    expect(fs.existsSync(path.join(b.home, '.config'))).toBe(false);
+  });
+});
+
+describe('token get', () => {
+  const NOTHING = { ...NO_LOGIN, GRAPHCRED_GRAPH: undefined };
+
+  test('asks for graph, user name and password once, and suggests the last ones the next time', async () => {
+    const b = await bench();
+    willAnswer(['Which graph?', 'demo'], ['User name at http://127.0.0.1', 'tigergraph'], PASSWORD);
+    expect(await ask(b, 'token get', NOTHING)).toMatchObject({ status: 0, stderr: '' });
+    const { tokens } = await b.json<{ tokens: { principal: string }[] }>('token list');
+    expect(tokens).toMatchObject([{ principal: 'user:tigergraph', graph: 'demo' }]);
+    willAnswer(['Which graph?', ENTER], ['User name at http://127.0.0.1', 'tigergraph']);
+    expect(await ask(b, 'token get', NOTHING)).toMatchObject({ status: 0, stderr: '' });
+    expect(asked.map((question) => question.default)).toEqual(['demo', undefined]);
+    await b.run('secret create ci --save');
+    willAnswer(['Which graph?', ENTER], ['User name at http://127.0.0.1', ENTER], PASSWORD);
+    expect(await ask(b, 'secret list', NOTHING)).toMatchObject({ status: 0 });
+    expect(asked.map((question) => question.default)).toEqual(['demo', 'tigergraph', undefined]);
+  });
+
+  test('asks nothing with --no-input, and nothing in doctor', async () => {
+    const b = await bench();
+    expect((await ask(b, 'token get --no-input', NOTHING)).status).toBe(2);
+    expect((await ask(b, 'doctor', NO_LOGIN)).stdout).toContain(' credential ');
+    expect(messages()).toEqual([]);
+  });
+
+  test('asks for a password in place of one for other servers, and says so', async () => {
+    const b = await bench();
+    willAnswer(PASSWORD);
+    const env = { GRAPHCRED_PASSWORD: undefined, TG_HOST: 'http://a.example', TG_PASSWORD: 'hunter22' };
+    const { status, stderr } = await ask(b, 'token get', env);
+    expect(status).toBe(0);
+    expect(stderr).toContain('TG_PASSWORD is for other servers and is not used here');
+  });
+});
+
+test('secret prune and profile remove change nothing without a yes', async () => {
+  const b = await bench();
+  await b.run('secret create');
+  await b.run('login -p dev');
+  const before = (await b.run('secret list')).stdout;
+  for (const line of ['secret prune', 'profile remove dev']) {
+    willAnswer(['', false]);
+    expect((await ask(b, line)).status).toBe(130);
+    expect(asked).toMatchObject([{ default: false }]);
+  }
+  expect((await b.run('secret list')).stdout).toBe(before);
+  expect(configOf(b.home).profiles).toHaveProperty('dev');
+  for (const line of ['secret prune', 'profile remove dev']) {
+    willAnswer(['', true]);
+    expect((await ask(b, line)).status).toBe(0);
+  }
+  expect((await b.run('secret list')).stdout).not.toBe(before);
+  expect(configOf(b.home).profiles).not.toHaveProperty('dev');
+});
+
+test('questions have no colours with --no-color, NO_COLOR and TERM=dumb', async () => {
+  const b = await bench();
+  const themeWith = async (line: string, env: Record<string, string> = {}) => {
+    willAnswer();
+    await ask(b, line, { GRAPHCRED_PASSWORD: undefined, ...env });
+    expect(asked).toHaveLength(1);
+    return asked[0]?.theme === undefined ? 'coloured' : 'plain';
+  };
+  expect(await themeWith('token get')).toBe('coloured');
+  expect(await themeWith('token get --no-color')).toBe('plain');
+  expect(await themeWith('token get', { NO_COLOR: '1' })).toBe('plain');
+  expect(await themeWith('token get', { TERM: 'dumb' })).toBe('plain');
+});

@@ -1,0 +1,148 @@
+// Tests that each option of `graphcred sandbox` reaches the servers. What the servers do is tested in test/contract.
+import { once } from 'node:events';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { certificate } from '../helpers/certificate.js';
+import { cli, temporaryHome } from '../helpers/cli.js';
+
+/** Returns ports of this machine that nothing listens on. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
+}
+
+/** Runs `graphcred sandbox` while `work` asks its servers, and returns what the sandbox printed. */
+async function serve(argv: readonly string[], work: () => Promise<void> = async () => {}) {
+  const stopped = async (): Promise<NodeJS.Signals> => {
+    await work();
+    return 'SIGTERM';
+  };
+  const result = await cli(temporaryHome(), ['sandbox', ...argv], { stopped });
+  return { ...result, ready: result.status === 0 ? JSON.parse(result.stdout) : undefined };
+}
+
+const ANY_PORTS = ['--rest-port', '0', '--gsql-port', '0'];
+
+test('the options name the ports, users, graphs, secrets, faults, the version and the file of the state', async () => {
+  const [rest, gsql] = await freePorts(2);
+  const state = path.join(temporaryHome(), 'state.json');
+  const words = `--rest-port ${rest} --gsql-port ${gsql} --server-version 3.9.3 --user ann:one --user ben:two:reader --graph g1 --graph g2 --secret ci:${'s'.repeat(32)}:ben:g2 --state ${state} --fault route=/echo,action=status,status=503`;
+  const answers: unknown[] = [];
+  const { ready, stderr } = await serve(words.split(' '), async () => {
+    const lookUp = await fetch(`http://127.0.0.1:${rest}/requesttoken`, {
+      method: 'POST',
+      body: JSON.stringify({ secret: 's'.repeat(32) }),
+    });
+    answers.push((await fetch(`http://127.0.0.1:${rest}/echo`)).status, lookUp.status);
+  });
+  expect({ ready, stderr, answers }).toEqual({
+    ready: {
+      restUrl: `http://127.0.0.1:${rest}`,
+      gsqlUrl: `http://127.0.0.1:${gsql}`,
+      serverVersion: '3.9.3',
+      username: 'ann',
+      password: 'one',
+      graph: 'g1',
+    },
+    stderr: '',
+    answers: [503, 200],
+  });
+  const saved = JSON.parse(fs.readFileSync(state, 'utf8'));
+  expect(saved.users.map(({ name }: { name: string }) => name)).toEqual(['ann', 'ben']);
+  expect(saved).toMatchObject({ graphs: ['g1', 'g2'], secrets: [{ alias: 'ci', graph: 'g2' }] });
+});
+
+test('--rest-auth off lets a request without a token in, and --lifetime-unit ms counts a lifetime in milliseconds', async () => {
+  const [rest, gsql] = await freePorts(2);
+  const ports = ['--rest-port', `${rest}`, '--gsql-port', `${gsql}`];
+  const graph = `http://127.0.0.1:${rest}/graph/demo/vertices`;
+  let open = 'REST-10016';
+  await serve([...ports, '--rest-auth', 'off'], async () => {
+    open = await (await fetch(graph)).text();
+  });
+  expect(open).not.toContain('REST-10016');
+  let seconds = Number.NaN;
+  await serve([...ports, '--server-version', '4.1.2', '--lifetime-unit', 'ms'], async () => {
+    const response = await fetch(`http://127.0.0.1:${gsql}/gsql/v1/tokens`, {
+      method: 'POST',
+      headers: { Authorization: `Basic ${Buffer.from('tigergraph:tigergraph').toString('base64')}` },
+      body: JSON.stringify({ graph: 'demo', lifetime: 60_000 }),
+    });
+    const { token } = (await response.json()) as { token: string };
+    const { exp } = JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString());
+    seconds = exp - Date.now() / 1000;
+  });
+  expect(seconds).toBeLessThan(600);
+});
+
+test('--tls and --host change the addresses, and -v prints each request', async () => {
+  const { cert, key } = await certificate('localhost');
+  const home = temporaryHome();
+  const files = ['cert.pem', 'key.pem'].map((name) => path.join(home, name));
+  fs.writeFileSync(files[0] as string, cert);
+  fs.writeFileSync(files[1] as string, key);
+  const { ready } = await serve([...ANY_PORTS, '--tls', files.join(':'), '--host', 'localhost']);
+  expect(ready).toMatchObject({
+    restUrl: expect.stringMatching(/^https:\/\/localhost:\d+$/),
+    gsqlUrl: expect.stringMatching(/^https:\/\/localhost:\d+$/),
+  });
+  const [gsql] = await freePorts(1);
+  const argv = ['--rest-port', '0', '--gsql-port', `${gsql}`];
+  const ask = async () => void (await fetch(`http://127.0.0.1:${gsql}/api/ping`));
+  expect((await serve(argv, ask)).stderr).not.toContain('/api/ping');
+  expect((await serve([...argv, '-v'], ask)).stderr).toContain('"path":"/api/ping"');
+});
+
+test.each(['65536', '-1', '80a', '', '123456'])('%j is no port', async (text) => {
+  for (const name of ['--rest-port', '--gsql-port']) {
+    const { status, stderr } = await serve([...ANY_PORTS, `${name}=${text}`]);
+    expect({ status, stderr }).toEqual({
+      status: 2,
+      stderr: expect.stringContaining(`${name} is not a port number.`),
+    });
+  }
+});
+
+test('65535 is a port', async () => {
+  const result = await serve(['--rest-port', '0', '--gsql-port', '65535']);
+  expect(result.stderr).not.toContain('is not a port number');
+});
+
+test('a port in use is exit 2 and names the port', async () => {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  const result = await serve(['--rest-port', '0', '--gsql-port', `${port}`]);
+  server.close();
+  expect(result).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining(`Port ${port} on 127.0.0.1 is taken`),
+  });
+});
+
+test.each([
+  ['3.10.1', /^http:\/\/127\.0\.0\.1:\d+ http:\/\/127\.0\.0\.1:\d+$/],
+  ['4.1.2', /^http:\/\/127\.0\.0\.1:(\d+)\/restpp http:\/\/127\.0\.0\.1:\1$/],
+])('on %s a command gets the addresses of free ports and no others', async (version, urls) => {
+  const home = temporaryHome();
+  const script = 'echo "$GRAPHCRED_REST_URL $GRAPHCRED_GSQL_URL" > said';
+  const argv = ['sandbox', '--server-version', version, '--', 'sh', '-c', script];
+  expect(await cli(home, argv)).toEqual({ status: 0, stdout: '', stderr: '' });
+  const said = fs.readFileSync(path.join(home, 'said'), 'utf8').trim();
+  expect(said).toMatch(urls);
+  expect(said).not.toMatch(/:(9000|14240)\b/);
+});
+
+test.each([
+  ['graphcred-no-such-program', 3, 'was not found'],
+  ['/etc/passwd', 2, 'could not be started'],
+])('the command %j is exit %i', async (command, status, message) => {
+  const { stderr, ...result } = await serve(['--', command]);
+  expect(result.status).toBe(status);
+  expect(stderr).toContain(message);
+});
