@@ -201,7 +201,7 @@ export function readChecked(file: string, maxBytes = MAX_BYTES): Checked | undef
     let length = 0;
     // readFileSync is not used, because it reads for as long as the file grows.
     for (let part = -1; part !== 0 && length < bytes.length; length += part)
-      part = fs.readSync(fd, bytes, length, bytes.length - length, null);
+      part = fs.readSync(fd, bytes.subarray(length));
     return { text: bytes.toString('utf8', 0, length), ino: stat.ino, mtimeMs: stat.mtimeMs };
   } catch (error) {
     return { refused: errnoOf(error) };

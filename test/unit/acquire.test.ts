@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { GraphException, Sensitive } from '../../src/index.js';
 import type { Store, StoreRecord, Turn } from '../../src/store/store.js';
-import { type AcquireDeps, type AcquireOptions, acquireToken } from '../../src/tokens/acquire.js';
+import { type AcquireDeps, type AcquireOptions, acquireToken, storeToken } from '../../src/tokens/acquire.js';
+import { identityKey } from '../../src/tokens/cache.js';
 
 const NOW = 1_800_000_000;
 const SERVERS = { gsqlUrl: 'http://gsql', restUrl: 'http://rest' };
@@ -73,6 +74,53 @@ describe('while a store fails', () => {
     await expect(acquire(deps, true)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 
+  test('a call says what that means, with the hint of the store', async () => {
+    const failure = new GraphException('STORE_UNAVAILABLE', 'the store is away', { hint: 'start it' });
+    const store = { ...memoryStore().store, find: () => Promise.reject(failure) };
+    const warnings: string[] = [];
+    const warn = (words: string) => warnings.push(words);
+    await acquire({ store, fallback: memoryStore().store, warn });
+    await acquire({ store, warn });
+    expect(warnings).toEqual([
+      'the store is away; this machine uses its own tokens (start it)',
+      'the store is away; the token is not kept (start it)',
+    ]);
+    await acquire({ store: brokenStore(), warn });
+    expect(warnings.at(-1)).toBe('the store is away; the token is not kept');
+  });
+
+  test('no token means no warning that it is not kept', async () => {
+    const refusal = new GraphException('AUTH_FAILED', 'wrong password');
+    const deps = { warn: () => expect.fail('it was warned'), mint: () => Promise.reject(refusal) };
+    await expect(acquire({ store: brokenStore(), ...deps })).rejects.toBe(refusal);
+  });
+
+  test('that is no failure of the store ends the call', async () => {
+    const mistake = new TypeError('a mistake');
+    const store = { ...memoryStore().store, find: () => Promise.reject(mistake) };
+    await expect(acquire({ store, fallback: memoryStore().store })).rejects.toBe(mistake);
+  });
+
+  test('a token that cannot be written is kept on this machine, or not at all, and used', async () => {
+    const full = new GraphException('STORE_UNAVAILABLE', 'the disk is full', { hint: 'free some space' });
+    const store: Store = { ...memoryStore().store };
+    store.takeTurn = async () => ({
+      write: () => Promise.reject(full),
+      refuse: async () => {},
+      release: async () => {},
+    });
+    const fallback = memoryStore();
+    const warnings: string[] = [];
+    const warn = (words: string) => warnings.push(words);
+    for (const other of [fallback.store, undefined])
+      expect((await acquire({ store, fallback: other, warn })).token.reveal()).toBe('minted');
+    expect(fallback.values()).toEqual(['minted']);
+    expect(warnings).toEqual([
+      'the disk is full; the token is kept on this machine only (free some space)',
+      'the disk is full; the token is not kept (free some space)',
+    ]);
+  });
+
   test('another call uses the fallback and stores the token there', async () => {
     const fallback = memoryStore();
     const { token, source } = await acquire({ store: brokenStore(), fallback: fallback.store });
@@ -107,5 +155,81 @@ describe('in its turn a process', () => {
     await own.store.write(...cachedAs('own'));
     const { token } = await acquire({ store: shared.store, fallback: own.store });
     expect([token.reveal(), ...shared.values()]).toEqual(['own', 'own']);
+  });
+});
+
+describe('a token is stored', () => {
+  const MINTED = {
+    token: new Sensitive('minted'),
+    expiresAtUnix: NOW + 1800,
+    lifetimeSeconds: 3600,
+    serverVersion: '4.1.2',
+    servers: SERVERS,
+    requestedAtMs: NOW * 1000 - 250,
+  };
+  const deps = { now: () => NOW * 1000 + 999, warn: () => {} };
+
+  test('with all that is known of it', async () => {
+    const { store, values } = memoryStore();
+    const written: StoreRecord[] = [];
+    const kept: Store = {
+      ...store,
+      name: 'keychain',
+      write: (record, value) => {
+        written.push(record);
+        return store.write(record, value);
+      },
+    };
+    const key = identityKey(OPTIONS.identity);
+    expect(await storeToken(key, MINTED, OPTIONS, { ...deps, store: kept })).toBe(true);
+    expect(values()).toEqual(['minted']);
+    expect(written).toEqual([
+      {
+        v: 1,
+        kind: 'token',
+        key,
+        store: 'keychain',
+        createdAtUnix: NOW,
+        expiresAtUnix: NOW + 1800,
+        info: {
+          host: 'http://gsql',
+          restUrl: 'http://rest',
+          gsqlUrl: 'http://gsql',
+          graph: 'demo',
+          principal: 'user:ada',
+          lifetime: 3600,
+          serverVersion: '4.1.2',
+          requestedAtMs: NOW * 1000 - 250,
+        },
+      },
+    ]);
+  });
+
+  test('for the servers that gave it, which need not be those of the turn', async () => {
+    const { store } = memoryStore();
+    const servers = { ...SERVERS, restUrl: 'http://new' };
+    const turn = {
+      write: () => expect.fail('it was written in the turn'),
+      refuse: async () => {},
+      release: async () => {},
+    };
+    const key = identityKey(OPTIONS.identity);
+    const options = { ...OPTIONS, identity: { ...OPTIONS.identity, graph: undefined } };
+    expect(await storeToken(key, { ...MINTED, servers }, options, { ...deps, store }, turn)).toBe(true);
+    const found = await store.find(identityKey({ ...options.identity, ...servers }));
+    expect(found?.info).toMatchObject({ restUrl: 'http://new', graph: null });
+  });
+
+  test('not where nothing is kept', async () => {
+    const store = { name: 'none', write: () => expect.fail('it was written') } as Partial<Store> as Store;
+    expect(await storeToken('k', MINTED, OPTIONS, { ...deps, store })).toBe(false);
+  });
+
+  test('with a warning when the store fails in another way', async () => {
+    const warnings: string[] = [];
+    const warn = (words: string) => warnings.push(words);
+    const store = { ...memoryStore().store, write: () => Promise.reject(new TypeError('a mistake')) };
+    expect(await storeToken('k', MINTED, OPTIONS, { ...deps, warn, store })).toBe(false);
+    expect(warnings).toEqual(['the file store failed; the token is not kept']);
   });
 });

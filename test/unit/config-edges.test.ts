@@ -122,6 +122,10 @@ describe('a profile is written', () => {
     expect(read(file)).toEqual({ defaultProfile: 'a', profiles: { a: { graph: 'a' } } });
     await removeProfile(folder, 'a', now);
     expect(read(file)).toEqual({ profiles: {} });
+    const rest = { timeout: 9, profiles: { a: {} } };
+    fs.writeFileSync(file, JSON.stringify(rest));
+    await removeProfile(folder, 'a', now);
+    expect(read(file)).toEqual({ timeout: 9, profiles: {} });
   });
 
   test('only while no other process writes: the call waits for the lock', async () => {

@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { fromCommand, fromFile, fromStdin, readBounded } from '../../src/credentials/readers.js';
 import { type CredentialSource, resolveCredential } from '../../src/credentials/resolve.js';
 import { temporaryHome } from '../helpers/cli.js';
 
+const NODE = path.basename(process.execPath);
 const LIMITS = { maxBytes: 1000, timeoutMs: 5000 };
 
 function pipe(): string {
@@ -22,6 +23,38 @@ describe('a credential in a file', () => {
       fs.writeFileSync(file, `  pass word ${end}`);
       expect((await fromFile(file, '--password-file', 5000)).reveal()).toBe('  pass word ');
     }
+  });
+
+  test.each([
+    ['', 'INPUT_REQUIRED', 'There is nothing in', 'put the credential there, on one line'],
+    ['\n', 'INPUT_REQUIRED', 'There is nothing in', 'put the credential there, on one line'],
+    ['one\ntwo', 'USAGE', 'There is more than one line in', 'a credential is one line'],
+    ['one\rtwo', 'USAGE', 'There is more than one line in', 'a credential is one line'],
+    ['one\0two', 'USAGE', 'There is more than one line in', 'a credential is one line'],
+  ])('that holds %j is %s', async (text, code, problem, hint) => {
+    const file = path.join(temporaryHome(), 'password');
+    fs.writeFileSync(file, text);
+    const message = `${problem} the file named by --password-file.`;
+    await expect(fromFile(file, '--password-file', 5000)).rejects.toMatchObject({ code, message, hint });
+    const ofStdin = { code, message: `${problem} stdin (--password-stdin).`, hint };
+    await expect(fromStdin(async () => text, '--password-stdin', 1)).rejects.toMatchObject(ofStdin);
+  });
+
+  test('that cannot be read is INPUT_REQUIRED and named', async () => {
+    const file = path.join(temporaryHome(), 'none');
+    await expect(fromFile(file, '--password-file', 5000)).rejects.toMatchObject({
+      code: 'INPUT_REQUIRED',
+      message: `The file named by --password-file cannot be read: ${file}`,
+      hint: 'check the path, the owner, the mode and the size of the file',
+    });
+  });
+
+  test('has a limit of 64 KB', async () => {
+    const file = path.join(temporaryHome(), 'password');
+    fs.writeFileSync(file, 'x'.repeat(65_536));
+    expect((await fromFile(file, '--password-file', 5000)).reveal()).toHaveLength(65_536);
+    fs.appendFileSync(file, 'x');
+    await expect(fromFile(file, '--password-file', 5000)).rejects.toThrow('cannot be read');
   });
 
   test('is not read from a device', async () => {
@@ -85,6 +118,66 @@ describe('a program that prints a credential', () => {
     expect(said).toEqual([`${path.basename(process.execPath)}: session ends soon [redacted]`]);
   });
 
+  test('has 2000 characters of its stderr read, and 300 of them shown', async () => {
+    const said: string[] = [];
+    await run('console.error(" ".repeat(1990) + "in time, too late"); console.log("v")', said);
+    await run('console.error("many words ".repeat(40)); console.log("v")', said);
+    expect(said).toEqual([`${NODE}: in time, t`, `${NODE}: ${'many words '.repeat(40).slice(0, 300)}`]);
+  });
+
+  test.each([
+    [['/none/such-program'], 'such-program was not found'],
+    [['/'], ' could not be started'],
+    [
+      [process.execPath, '-e', 'console.error("locked"); process.exit(3)'],
+      `${NODE} ended with status 3: locked`,
+    ],
+    [[process.execPath, '-e', 'process.exit(4)'], `${NODE} ended with status 4`],
+  ])('that fails is INPUT_REQUIRED: %j', async (command, problem) => {
+    const options = { cwd: '/', env: {}, say: () => expect.fail('it has failed') };
+    await expect(fromCommand(command, 'profile a: secretCommand', options)).rejects.toMatchObject({
+      code: 'INPUT_REQUIRED',
+      message: `profile a: secretCommand: ${problem}`,
+      hint: `run it by hand to see its output: ${path.basename(command[0] as string)} …`,
+    });
+  });
+
+  test('that prints two lines is refused by its name', async () => {
+    await expect(run('console.log("a"); console.log("b")')).rejects.toMatchObject({
+      code: 'USAGE',
+      message: `There is more than one line in the output of ${NODE} (profile a: secretCommand).`,
+    });
+  });
+
+  test('ends with graphcred, which then takes the signal itself', async () => {
+    const file = path.join(temporaryHome(), 'pid');
+    const before = process.listeners('SIGTERM');
+    const running = run(
+      `require("fs").writeFileSync(${JSON.stringify(file)}, String(process.pid)); setInterval(() => {}, 1000)`,
+    );
+    const ended = expect(running).rejects.toMatchObject({ code: 'INPUT_REQUIRED' });
+    const child = await vi.waitFor(
+      () => Number(fs.readFileSync(file, 'utf8')) || expect.fail('it has not begun'),
+      { timeout: 20_000, interval: 5 },
+    );
+    const [listener] = process.listeners('SIGTERM').filter((one) => !before.includes(one));
+    const killed: unknown[] = [];
+    vi.spyOn(process, 'kill').mockImplementation((pid, signal) => {
+      killed.push([pid, signal, process.listenerCount('SIGTERM')]);
+      return true;
+    });
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      process.kill(-child, 'SIGKILL');
+    });
+    listener?.('SIGTERM');
+    await ended;
+    expect(killed).toEqual([
+      [-child, 'SIGKILL', before.length + 1],
+      [process.pid, 'SIGTERM', before.length],
+    ]);
+  });
+
   test('gives nothing when it was killed after a part of it', async () => {
     const script = 'process.stdout.write("half", () => process.kill(process.pid, "SIGKILL"))';
     await expect(run(script)).rejects.toMatchObject({
@@ -126,6 +219,8 @@ describe('the credential of a call', () => {
   test('a password without a user name is INPUT_REQUIRED', async () => {
     await expect(resolveCredential([source({})], 'login', undefined)).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',
+      message: 'There is a password (saved) but no user name.',
+      hint: 'give --username or GRAPHCRED_USERNAME',
     });
   });
 
@@ -148,6 +243,10 @@ describe('the credential of a call', () => {
 
   test('is HOST_MISMATCH when nobody knows the servers that it belongs to', async () => {
     const credential = await resolveCredential([source({ servers: async () => undefined })], 'login', 'ada');
-    await expect(credential.servers()).rejects.toMatchObject({ code: 'HOST_MISMATCH' });
+    await expect(credential.servers()).rejects.toMatchObject({
+      code: 'HOST_MISMATCH',
+      message: 'It is not known which servers saved belongs to.',
+      hint: 'check the addresses beside it: graphcred config show',
+    });
   });
 });

@@ -1,10 +1,17 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { serverVersion } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
-import { cachedTokens, forgetToken, isUsable, readCachedToken } from '../../src/tokens/cache.js';
-import { localExpiry, renewToken } from '../../src/tokens/mint.js';
+import {
+  cachedOnHost,
+  cachedTokens,
+  forgetToken,
+  isUsable,
+  readCachedToken,
+} from '../../src/tokens/cache.js';
+import { localExpiry, mintToken, renewToken } from '../../src/tokens/mint.js';
 
 const NOW = 1_800_000_000;
 
@@ -54,6 +61,23 @@ describe('tokens in a store', () => {
     expect(await cachedTokens(store({ list: async () => records }), identity)).toEqual([records[0]]);
   });
 
+  test('come with the one first that ends last, and only those of this identity', async () => {
+    const ends = (expiresAtUnix: number, more: object = {}) =>
+      record({ expiresAtUnix, info: { ...identity, ...more } });
+    const [soon, late, other] = [ends(NOW + 1), ends(NOW + 9), ends(NOW + 5, { graph: null })];
+    const strangers = ['gsqlUrl', 'restUrl', 'principal'].map((name) => ends(NOW, { [name]: 'another' }));
+    const list = async () => [...strangers, soon, other, record({ kind: 'secret', info: identity }), late];
+    expect(await cachedTokens(store({ list }), identity)).toEqual([late, soon]);
+    expect(await cachedTokens(store({ list }), { ...identity, graph: undefined })).toEqual([other]);
+    expect(await cachedOnHost(store({ list }), identity)).toEqual([late, other, soon]);
+  });
+
+  test('that cannot be forgotten because of a mistake of the program end the call', async () => {
+    const mistake = new TypeError('a mistake');
+    const removeIf = () => Promise.reject(mistake);
+    await expect(forgetToken(store({ removeIf }), record(), undefined)).rejects.toBe(mistake);
+  });
+
   test('that cannot be forgotten are still there, and the reason is returned', async () => {
     const failure = new GraphException('STORE_LOCKED', 'locked');
     const removeIf = () => Promise.reject(failure);
@@ -88,6 +112,25 @@ describe('the end of a token by our clock', () => {
 
   test.each([600, -600])('is corrected for a server whose clock is %i s away', (clock) => {
     expect(end({ clock, end: clock + 3600, granted: 3600 })).toBe(3600);
+  });
+
+  test.each([
+    [-3, 3600],
+    [-2, 3598],
+    [-1, 3599],
+    [2, 3602],
+    [3, 3600],
+  ])(
+    'is corrected for a clock that is %i s away only above the two seconds that clocks round by',
+    (clock, at) => {
+      expect(end({ clock, end: clock + 3600, granted: 3600 })).toBe(at);
+    },
+  );
+
+  test('is the server’s own when only its Date header is wrong', () => {
+    expect(end({ clock: -7200, end: 3600, granted: 10_800 })).toBe(3600);
+    expect(end({ clock: 1800, end: 3600, granted: 3600 })).toBe(3600);
+    expect(end({ clock: -7200, end: 1000, granted: 8200 })).toBe(1000);
   });
 
   test('is counted from the request, so that a slow answer does not prolong it', () => {
@@ -133,4 +176,66 @@ test('a token that was renewed for less time than asked is warned of, and dated 
   ]);
   const servers = { restUrl: url, gsqlUrl: url };
   expect(renewed).toMatchObject({ lifetimeSeconds: 3600, requestedAtMs, servers });
+});
+
+describe('a mint on a server whose unit of a lifetime is not known', () => {
+  const DAY = 86_400;
+
+  async function mintOf(
+    lives: number[],
+    deleteToken: () => Promise<unknown>,
+    lifetimeUnit?: 's' | 'ms',
+    lifetime = DAY,
+  ) {
+    const units: string[] = [];
+    const warnings: string[] = [];
+    const connection = {
+      mintToken: async () => {
+        const grantedSeconds = lives.shift() ?? expect.fail('minted once too often');
+        const serverTimeUnix = Math.floor(Date.now() / 1000);
+        const expiresAtUnix = serverTimeUnix + grantedSeconds;
+        return { token: `t${grantedSeconds}`, grantedSeconds, serverTimeUnix, expiresAtUnix, serverText: '' };
+      },
+      deleteToken,
+      baseUrls: async () => ({ restUrl: 'http://rest', gsqlUrl: 'http://gsql' }),
+    } as unknown as GraphConnection;
+    const found = await mintToken(
+      { connection, version: serverVersion('4', '4.1.2'), lifetime, lifetimeUnit },
+      {
+        now: Date.now,
+        warn: (words) => warnings.push(words),
+        rememberUnit: (unit) => units.push(unit),
+      },
+    );
+    return { token: found.token.reveal(), units, warnings };
+  }
+
+  test('remembers milliseconds when the second token lives as long as was asked', async () => {
+    const found = await mintOf([86, DAY], () => expect.fail('a token was deleted'));
+    expect(found).toEqual({ token: `t${DAY}`, units: ['ms'], warnings: [] });
+  });
+
+  test.each([1, 2])('asks once for a token of %i s, since clocks count whole seconds', async (lifetime) => {
+    const found = await mintOf([lifetime], () => expect.fail('a token was deleted'), undefined, lifetime);
+    expect(found).toEqual({ token: `t${lifetime}`, units: [], warnings: [] });
+  });
+
+  test('remembers no unit when the second token lives shorter than was asked', async () => {
+    const found = await mintOf([86, DAY / 10], () => expect.fail('a token was deleted'));
+    expect(found).toMatchObject({ token: `t${DAY / 10}`, units: [] });
+  });
+
+  test('warns when the server refuses to revoke a token that lives too long', async () => {
+    const refuse = () => Promise.reject(new GraphException('SERVER_ERROR', 'no'));
+    const found = await mintOf([DAY * 1000, DAY], refuse, 'ms');
+    expect(found).toMatchObject({ token: `t${DAY}`, units: ['s'] });
+    expect(found.warnings).toEqual([
+      `the server gave a token a life of ${DAY * 1000} s in place of ${DAY} s, and it could not be revoked: no`,
+    ]);
+  });
+
+  test('fails when the revocation ends with an error of the program itself', async () => {
+    const mistake = new TypeError('a mistake');
+    await expect(mintOf([DAY * 1000, DAY], () => Promise.reject(mistake), 'ms')).rejects.toBe(mistake);
+  });
 });

@@ -75,7 +75,6 @@ function isInside(url: URL, base: string): boolean {
     base === normalizeBaseUrl(base, 'base URL') &&
     url.origin === root.origin &&
     url.username === '' &&
-    url.password === '' &&
     url.pathname.startsWith(`${root.pathname.replace(/\/$/, '')}/`)
   );
 }

@@ -1,0 +1,134 @@
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from 'vitest';
+import { withoutCredentials } from '../../src/core/redact.js';
+import { Sensitive } from '../../src/index.js';
+import { connectionAt, rawServer, refusalOf } from './core-support.js';
+
+const MISSING = { username: undefined, password: undefined };
+
+describe('what is missing is named', () => {
+  test('when there is no token', async () => {
+    const conn = connectionAt('http://127.0.0.1:1');
+    const none = { code: 'USAGE', hint: 'Give one, or get one first with getToken.' };
+    expect(await refusalOf(conn.deleteToken(undefined))).toMatchObject({
+      ...none,
+      message: 'There is no token to delete.',
+    });
+    expect(await refusalOf(conn.checkToken())).toMatchObject({
+      ...none,
+      message: 'There is no token to check.',
+    });
+    expect(await refusalOf(conn.refreshToken())).toMatchObject({
+      ...none,
+      message: 'There is no token to refresh.',
+    });
+  });
+
+  test.each([
+    [
+      '3.10.1',
+      'This needs a secret, or a user name and password.',
+      'This needs a user name and password: 3.x servers take nothing else here.',
+    ],
+    [
+      '4.1.2',
+      'This needs a secret, or a user name and password.',
+      'This needs a login: user name and password, or a secret.',
+    ],
+  ])('when there is no login on %s', async (serverVersion, forToken, forSecrets) => {
+    const conn = connectionAt('http://127.0.0.1:1', { ...MISSING, serverVersion });
+    const refused = { code: 'USAGE', hint: 'Give a user name and a password.', option: 'password' };
+    expect(await refusalOf(conn.getToken())).toMatchObject({ ...refused, message: forToken });
+    expect(await refusalOf(conn.getSecrets())).toMatchObject({ ...refused, message: forSecrets });
+  });
+
+  test('when there is no graph on 3.x', async () => {
+    const conn = connectionAt('http://127.0.0.1:1', { graph: undefined });
+    const refused = { code: 'USAGE', hint: 'Name one.', option: 'graph' };
+    expect(await refusalOf(conn.getToken())).toMatchObject({
+      ...refused,
+      message: 'On a 3.x server a token by user name and password needs a graph.',
+    });
+    expect(await refusalOf(conn.getSecrets())).toMatchObject({
+      ...refused,
+      message: 'On a 3.x server every secret command needs a graph.',
+    });
+  });
+});
+
+test('only the first answer of a call may show another version, since after it something has changed', async () => {
+  const asked: string[] = [];
+  const url = await rawServer(async (request, response) => {
+    const body = await text(request);
+    asked.push(`${request.method} ${request.url} ${body}`);
+    if (request.url?.endsWith('/version')) response.end('GSQL version: 3.10.1\n');
+    else if (body.includes('one')) response.end('{"error":false,"message":"","results":{}}');
+    else response.writeHead(405).end('<html>no</html>');
+  });
+  const conn = connectionAt(url, { serverVersion: 'auto', knownVersion: '4.1.2' });
+  const { dropped, failed } = await conn.dropSecrets(['one', 'two']);
+  expect(dropped).toEqual(['one']);
+  expect(failed).toMatchObject({ alias: 'two', error: { code: 'BAD_RESPONSE', status: 405 } });
+  expect(asked.map((line) => line.split(' ')[1])).toEqual(['/gsql/v1/secrets', '/gsql/v1/secrets']);
+});
+
+test('a server that is not up when its version is asked for says why, and what would help', async () => {
+  const url = await rawServer((_request, response) => response.writeHead(503).end('down for now'));
+  const refused = await refusalOf(connectionAt(url, { serverVersion: 'auto' }).getSecrets());
+  expect(refused).toMatchObject({
+    code: 'SERVER_UNAVAILABLE',
+    status: 503,
+    serverText: 'down for now',
+    hint: 'Try again in a minute, or wait for it. If you know its version, give it.',
+    remedies: ['wait', 'give-version'],
+  });
+});
+
+test.each(['', '\n', ' \r\n'])('the answer %j to a statement is not an empty list', async (answer) => {
+  const url = await rawServer((_request, response) => response.end(answer));
+  expect(await refusalOf(connectionAt(url).getSecrets())).toMatchObject({
+    code: 'BAD_RESPONSE',
+    message: expect.stringContaining('the answer is empty'),
+  });
+});
+
+test.each([
+  'REST authentication is disabled',
+  'RESTPP authentication is not enabled.',
+  'rest authentication is off',
+])('the sentence "%s" means that no token is needed', async (message) => {
+  const url = await rawServer((_request, response) =>
+    response.writeHead(400).end(JSON.stringify({ error: true, message })),
+  );
+  expect((await refusalOf(connectionAt(url).getToken())).code).toBe('REST_AUTH_DISABLED');
+});
+
+describe('a credential with characters between its letters that nobody sees', () => {
+  const SECRET = 'correcthorsebattery';
+  const shown = (between: number) =>
+    withoutCredentials([...SECRET].join(String.fromCodePoint(between)), [new Sensitive(SECRET)]);
+  const range = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, index) => from + index);
+
+  test('is hidden', () => {
+    const gaps = [
+      ...range(0, 0x20),
+      ...range(0x7f, 0xa0),
+      0xad,
+      0x1680,
+      0x180e,
+      ...range(0x2000, 0x200f),
+      ...range(0x2028, 0x202f),
+      ...range(0x205f, 0x206f),
+      0x3000,
+      0xfeff,
+    ];
+    const visible = gaps.filter((gap) => shown(gap) !== '[redacted]');
+    expect(visible.map((gap) => gap.toString(16))).toEqual([]);
+  });
+
+  test('is another text when they can be seen', () => {
+    for (const sign of [0x21, 0x7e, 0xa1, 0xae, 0x2010, 0x2030, 0x2070, 0x3001, 0xff01])
+      expect(shown(sign), sign.toString(16)).not.toContain('[redacted]');
+  });
+});

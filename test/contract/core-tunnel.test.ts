@@ -1,0 +1,244 @@
+import { once } from 'node:events';
+import { createServer as createHttp, type IncomingMessage } from 'node:http';
+import { createServer as createHttps } from 'node:https';
+import { type AddressInfo, connect as connectTcp, createServer as createTcp, Socket } from 'node:net';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { performRequest, type RequestOptions, type TransportRequest } from '../../src/core/http/transport.js';
+import type { ConnectionOptions } from '../../src/index.js';
+import { certificate } from '../helpers/certificate.js';
+import { cleanUp, connectionAt, listening, rawServer, refusalOf } from './core-support.js';
+
+const TARGET = 'https://db.example.test';
+
+/** Starts a proxy that does this with each CONNECT, and a promise for each that our side ends it. */
+async function proxyThat(answer: (socket: Socket, request: IncomingMessage) => void) {
+  const closed: Promise<unknown>[] = [];
+  const proxy = createHttp();
+  const asked = once(proxy, 'connect');
+  proxy.on('connect', (request, socket: Socket) => {
+    closed.push(Promise.race([once(socket, 'end'), once(socket, 'close')]));
+    socket.resume();
+    answer(socket, request);
+  });
+  return { url: await listening(proxy), closed, asked };
+}
+
+/** Leads a tunnel to a local port. */
+const leadTo = (port: number) => (socket: Socket) => {
+  const onward = connectTcp(port, '127.0.0.1', () => {
+    socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+    // The server's end is not passed on, so that the tunnel ends only when our side closes it.
+    onward.pipe(socket, { end: false }).pipe(onward);
+  });
+  onward.on('error', () => socket.destroy());
+  onward.on('close', () => socket.resume());
+  cleanUp(() => onward.destroy());
+};
+
+describe('a tunnel through a proxy', { timeout: 10_000 }, () => {
+  let own: { cert: string; key: string };
+  beforeAll(async () => {
+    own = await certificate('db.example.test');
+  });
+
+  const through = (proxy: string, more: ConnectionOptions = {}) =>
+    connectionAt(TARGET, { proxy: { https: proxy }, tls: { ca: own.cert }, ...more });
+
+  test('is closed after the answer', async () => {
+    const server = createHttps(own, (_request, response) => response.end('{"error":false}'));
+    const { port } = new URL(await listening(server));
+    const proxy = await proxyThat(leadTo(Number(port)));
+    expect((await through(proxy.url).rest('GET', '/echo')).status).toBe(200);
+    await Promise.all(proxy.closed);
+    expect(proxy.closed).toHaveLength(1);
+  });
+
+  test('is closed when the server does not answer in time', async () => {
+    const server = createHttps(own, () => {});
+    const { port } = new URL(await listening(server));
+    const proxy = await proxyThat(leadTo(Number(port)));
+    const late = through(proxy.url, { timeoutMs: 300 }).rest('GET', '/echo');
+    expect(await refusalOf(late)).toMatchObject({ code: 'TIMEOUT' });
+    await Promise.all(proxy.closed);
+    expect(proxy.closed).toHaveLength(1);
+  });
+
+  test('is closed when the server behind it has another certificate', async () => {
+    const { port } = new URL(await listening(createHttps(await certificate('other.example.test'))));
+    const proxy = await proxyThat(leadTo(Number(port)));
+    expect(await refusalOf(through(proxy.url).rest('GET', '/echo'))).toMatchObject({ code: 'TLS' });
+    await Promise.all(proxy.closed);
+    expect(proxy.closed).toHaveLength(1);
+  });
+
+  test.each([
+    [407, 'it requires a login (HTTP 407)'],
+    [403, 'HTTP 403'],
+    [201, 'HTTP 201'],
+  ])('that is refused with %i is closed from this side, and the error says why', async (status, reason) => {
+    const proxy = await proxyThat((socket) => socket.write(`HTTP/1.1 ${status} No\r\n\r\n`));
+    expect(await refusalOf(through(proxy.url).rest('GET', '/echo'))).toMatchObject({
+      code: 'NETWORK',
+      message: `The proxy could not connect to ${TARGET}: ${reason}.`,
+      hint: 'Check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY.',
+    });
+    await Promise.all(proxy.closed);
+  });
+
+  test('is no longer asked for when the call is stopped', async () => {
+    const proxy = await proxyThat(() => {});
+    const abort = new AbortController();
+    const refused = refusalOf(through(proxy.url, { signal: abort.signal }).rest('GET', '/echo'));
+    await proxy.asked;
+    abort.abort();
+    expect(await refused).toMatchObject({ code: 'CANCELLED', ambiguous: false });
+    await Promise.all(proxy.closed);
+  });
+
+  test('is no longer asked for when the time is over', async () => {
+    const proxy = await proxyThat(() => {});
+    const refused = await refusalOf(through(proxy.url, { timeoutMs: 300 }).rest('GET', '/echo'));
+    expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: false });
+    await Promise.all(proxy.closed);
+  });
+
+  test('needs the login of the address, in the usual base64', async () => {
+    const logins: unknown[] = [];
+    const proxy = await proxyThat((socket, { headers }) => {
+      logins.push(headers['proxy-authorization']);
+      socket.end('HTTP/1.1 502 No\r\n\r\n');
+    });
+    const url = proxy.url.replace('http://', 'http://a%3Ab:%C3%BF%C3%BE%3F%3E%3E@');
+    await refusalOf(through(url).rest('GET', '/echo'));
+    expect(logins).toEqual([`Basic ${Buffer.from('a:b:ÿþ?>>').toString('base64')}`]);
+    expect(String(logins[0])).toMatch(/[+/]/);
+  });
+
+  test('through a proxy that closes the connection is NETWORK', async () => {
+    const proxy = await proxyThat((socket) => socket.destroy());
+    expect(await refusalOf(through(proxy.url).rest('GET', '/echo'))).toMatchObject({
+      code: 'NETWORK',
+      message: `The proxy could not connect to ${TARGET}: ECONNRESET.`,
+      ambiguous: false,
+    });
+  });
+
+  test('names the server in its handshake, and by an address it names none', async () => {
+    const names: (string | undefined)[] = [];
+    const server = createHttps({
+      ...own,
+      SNICallback: (name, done) => {
+        names.push(name);
+        done(null);
+      },
+    });
+    const { port } = new URL(await listening(server));
+    for (const url of [TARGET, 'https://192.0.2.7']) {
+      const proxy = await proxyThat(leadTo(Number(port)));
+      const conn = connectionAt(url, {
+        proxy: { https: proxy.url },
+        tls: { insecure: true },
+        timeoutMs: 300,
+      });
+      await refusalOf(conn.rest('GET', '/echo'));
+    }
+    expect(names).toEqual(['db.example.test']);
+  });
+});
+
+describe('one request', () => {
+  const call = (more: Partial<TransportRequest> = {}): TransportRequest => ({
+    url: new URL('https://db.example.test/a?b=c'),
+    method: 'GET',
+    headers: { accept: 'x' },
+    body: undefined,
+    timeoutMs: 5000,
+    maxBytes: 10,
+    tls: {},
+    proxyRoute: undefined,
+    signal: undefined,
+    ...more,
+  });
+
+  test('goes to the port that its address implies, over a connection of its own', async () => {
+    const routes: RequestOptions[] = [];
+    const proxyRoute: TransportRequest['proxyRoute'] = async (_call, direct) => {
+      routes.push(direct);
+      throw new Error('far enough');
+    };
+    for (const address of ['https://db.example.test/a?b=c', 'http://[::1]:81/'])
+      await expect(performRequest(call({ url: new URL(address), proxyRoute }))).rejects.toThrow('no answer');
+    const common = { method: 'GET', agent: false, autoSelectFamilyAttemptTimeout: 1000 };
+    expect(routes).toEqual([
+      {
+        ...common,
+        protocol: 'https:',
+        hostname: 'db.example.test',
+        port: '',
+        path: '/a?b=c',
+        headers: { accept: 'x', host: 'db.example.test' },
+        rejectUnauthorized: true,
+      },
+      {
+        ...common,
+        protocol: 'http:',
+        hostname: '::1',
+        port: '81',
+        path: '/',
+        headers: { accept: 'x', host: '[::1]:81' },
+      },
+    ]);
+  });
+
+  test('that was stopped while its tunnel was made closes the tunnel and sends nothing', async () => {
+    const abort = new AbortController();
+    const tunnel = new Socket();
+    const proxyRoute: TransportRequest['proxyRoute'] = async (_call, direct) => {
+      abort.abort();
+      return { ...direct, tunnel, createConnection: () => expect.fail('it was sent') };
+    };
+    await expect(performRequest(call({ proxyRoute, signal: abort.signal }))).rejects.toMatchObject({
+      kind: 'cancelled',
+      sent: false,
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(tunnel.destroyed).toBe(true);
+  });
+
+  test('may have an answer as large as the limit, and not a byte more', async () => {
+    const url = new URL(
+      await rawServer((request, response) => response.end('x'.repeat(Number(request.url?.slice(1))))),
+    );
+    expect((await performRequest(call({ url: new URL('/10', url) }))).body).toHaveLength(10);
+    await expect(performRequest(call({ url: new URL('/11', url) }))).rejects.toMatchObject({
+      kind: 'too-large',
+      reason: 'over 10 bytes',
+      sent: true,
+    });
+  });
+
+  test('that is answered with a change of the protocol is malformed', async () => {
+    const url = await listening(
+      createTcp((socket) => {
+        socket.resume();
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n');
+      }),
+    );
+    await expect(performRequest(call({ url: new URL(url) }))).rejects.toMatchObject({
+      kind: 'malformed',
+      reason: 'HTTP 101',
+    });
+  });
+
+  test('to a closed port was not sent', async () => {
+    const closed = createTcp();
+    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
+    const { port } = closed.address() as AddressInfo;
+    await new Promise((resolve) => closed.close(resolve));
+    await expect(performRequest(call({ url: new URL(`http://127.0.0.1:${port}`) }))).rejects.toMatchObject({
+      kind: 'network',
+      reason: 'ECONNREFUSED',
+      sent: false,
+    });
+  });
+});

@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest';
+import { keyError, refuseValue } from '../../src/config/errors.js';
+import {
+  type ConfigKey,
+  isInFile,
+  isLiteralCredential,
+  KEYS_OF_ADDRESS,
+  PRECEDENCE,
+  parseDuration,
+  SETTINGS,
+} from '../../src/config/keys.js';
+import { isOn, resolveSettings, type SettingsInput, settingText } from '../../src/config/settings.js';
+
+const KEYS = Object.keys(SETTINGS) as ConfigKey[];
+const INPUT: SettingsInput = {
+  flags: {},
+  env: {},
+  cwd: '/',
+  home: undefined,
+  configDir: undefined,
+  uid: undefined,
+};
+const settingsOf = (env: SettingsInput['env'], flags: SettingsInput['flags'] = {}) =>
+  resolveSettings({ ...INPUT, env, flags }, undefined);
+
+describe('the table of settings', () => {
+  test.each(KEYS.filter((key) => SETTINGS[key].variable !== undefined))(
+    'the variable of %s is named after it, and tells its value',
+    (key) => {
+      const words = key.replace(/^tls\./, '').replace(/\W|(?=[A-Z])/g, '_');
+      const variable = `GRAPHCRED_${words.toUpperCase()}`;
+      expect(settingsOf({ [variable]: 'of-env' }).all[key][0]).toEqual({
+        value: 'of-env',
+        level: 'variable',
+        source: variable,
+      });
+    },
+  );
+
+  test.each(KEYS.filter((key) => SETTINGS[key].flag !== undefined))(
+    'the flag of %s is named after it',
+    (key) => {
+      const words = key.replace(/^tls\./, '').replace(/(?=[A-Z])/g, '-');
+      expect(SETTINGS[key].flag).toBe(words.toLowerCase());
+    },
+  );
+
+  test('only commands have no variable, and they and values that must not be in a list of processes no flag', () => {
+    expect(KEYS.filter((key) => SETTINGS[key].variable === undefined)).toEqual([
+      'passwordCommand',
+      'secretCommand',
+    ]);
+    expect(KEYS.filter((key) => SETTINGS[key].flag === undefined)).toEqual([
+      'password',
+      'passwordCommand',
+      'secret',
+      'secretCommand',
+      'redis.url',
+      'redis.username',
+      'redis.passwordFile',
+      'redis.ca',
+      'redis.sentinelMaster',
+    ]);
+  });
+
+  test('the variables of other tools are these', () => {
+    const found = KEYS.flatMap((key) => (SETTINGS[key].tgVariable ? [[key, SETTINGS[key].tgVariable]] : []));
+    expect(Object.fromEntries(found)).toEqual({
+      host: 'TG_HOST',
+      restPort: 'TG_RESTPP_PORT',
+      gsqlPort: 'TG_GS_PORT',
+      graph: 'TG_GRAPHNAME',
+      username: 'TG_USERNAME',
+      password: 'TG_PASSWORD',
+      secret: 'TG_SECRET',
+      'tls.ca': 'TG_CERT_PATH',
+    });
+  });
+
+  test('the values of settings that nobody set are these', () => {
+    const { all } = settingsOf({});
+    const found = KEYS.flatMap((key) => all[key].map(({ value }) => [key, value]));
+    expect(Object.fromEntries(found)).toEqual({
+      host: 'http://127.0.0.1',
+      restPort: '9000',
+      gsqlPort: '14240',
+      serverVersion: 'auto',
+      lifetime: '2592000',
+      timeout: '30',
+      wait: '0',
+      'tls.insecure': 'false',
+      output: 'text',
+      noInput: 'false',
+    });
+    expect(all.host).toEqual([{ value: 'http://127.0.0.1', level: 'default', source: 'default' }]);
+  });
+
+  test('settings that are not a text have these types', () => {
+    const types = KEYS.flatMap((key) => (SETTINGS[key].type === 'text' ? [] : [[key, SETTINGS[key].type]]));
+    expect(Object.fromEntries(types)).toEqual({
+      host: 'url',
+      restPort: 'port',
+      gsqlPort: 'port',
+      restUrl: 'url',
+      gsqlUrl: 'url',
+      passwordCommand: 'list',
+      secretCommand: 'list',
+      lifetime: 'duration',
+      minTtl: 'duration',
+      timeout: 'duration',
+      wait: 'duration',
+      'tls.insecure': 'boolean',
+      noInput: 'boolean',
+    });
+  });
+
+  test('the credentials, and what belongs to an address, are these', () => {
+    expect(KEYS.filter((key) => isLiteralCredential(key, 'x'))).toEqual(['password', 'secret']);
+    expect([...KEYS_OF_ADDRESS].sort()).toEqual(
+      KEYS.filter((key) => /^(?:host|rest|gsql|serverVersion|password|secret)/.test(key)).sort(),
+    );
+    expect(PRECEDENCE.filter(isInFile)).toEqual(['profile', 'fileDefaults']);
+  });
+});
+
+test.each([
+  ['90', 90],
+  ['90s', 90],
+  ['15m', 900],
+  ['12h', 43_200],
+  ['30d', 2_592_000],
+  ['1w', 604_800],
+  ['0', 0],
+  ['36500d', 3_153_600_000],
+  ['3153600001', undefined],
+  ['', undefined],
+  ['1 h', undefined],
+  ['-1', undefined],
+  ['1.5h', undefined],
+  ['1y', undefined],
+  ['x1s', undefined],
+])('the duration %j is %s seconds', (text, seconds) => {
+  expect(parseDuration(text)).toBe(seconds);
+});
+
+describe('the value of a setting', () => {
+  test('that is empty counts as not set, and one of blanks does not', () => {
+    expect(settingText(settingsOf({ GRAPHCRED_GRAPH: '', TG_GRAPHNAME: 'tg' }), 'graph')).toBe('tg');
+    expect(settingText(settingsOf({ GRAPHCRED_GRAPH: ' ' }), 'graph')).toBe(' ');
+    expect(settingText(settingsOf({ GRAPHCRED_GRAPH: 'env' }, { graph: '' }), 'graph')).toBe('env');
+  });
+
+  test.each(['1', 'true', 'YES', 'on'])('of a switch is on with %s', (word) => {
+    expect(isOn(settingsOf({ GRAPHCRED_INSECURE: word }), 'tls.insecure')).toBe(true);
+  });
+
+  test.each(['0', 'false', 'No', 'off', ''])('of a switch is off with "%s"', (word) => {
+    expect(isOn(settingsOf({ GRAPHCRED_INSECURE: word }), 'tls.insecure')).toBe(false);
+  });
+
+  test('of a switch that is neither is USAGE with the words there are', () => {
+    expect(() => isOn(settingsOf({ GRAPHCRED_INSECURE: 'maybe' }), 'tls.insecure')).toThrow(
+      expect.objectContaining({
+        code: 'USAGE',
+        message: 'GRAPHCRED_INSECURE is not a switch.',
+        hint: 'write one of: 1, true, yes, on, 0, false, no, off',
+      }),
+    );
+  });
+
+  test('that nobody set is refused as USAGE, by its source', () => {
+    expect(() => refuseValue(settingsOf({}), 'host', 'is bad', 'hint')).toThrow(
+      expect.objectContaining({ code: 'USAGE', message: 'default is bad.', hint: 'hint' }),
+    );
+    expect(() => refuseValue(settingsOf({}), 'graph', 'is bad', 'hint')).toThrow('graph is bad.');
+  });
+});
+
+describe('the error for a key of a file', () => {
+  const shown = (...path: string[]) => keyError('/x', undefined, path, 'is bad').message;
+
+  test('names file and line, and the whole file where there is no key', () => {
+    expect(keyError('/x', 3, ['tls', 'ca'], 'is bad')).toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: '/x, line 3: tls.ca is bad.',
+      hint: 'correct the file; .graphcredrc.example shows every key',
+    });
+    expect(shown()).toBe('/x: the file is bad.');
+  });
+
+  test('shows a name of 80 characters as it is, and cuts a longer one', () => {
+    expect(shown('a'.repeat(80))).toBe(`/x: ${'a'.repeat(80)} is bad.`);
+    expect(shown('a'.repeat(81))).toBe(`/x: "${'a'.repeat(79)}..." is bad.`);
+  });
+
+  test('escapes what is not printable', () => {
+    expect(shown('a b')).toBe('/x: "a b" is bad.');
+    expect(shown('\u001b[31mé')).toBe('/x: "\\u001b[31m\\u00e9" is bad.');
+  });
+});

@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'vitest';
+import { describeFailure, refuseTransfer, timeIsOver } from '../../src/core/http/errors.js';
+import { type FailureKind, TransportFailure } from '../../src/core/http/transport.js';
+import type { HttpReply, HttpRequest } from '../../src/core/http/types.js';
+
+const BASE = 'https://db.example.test:14240/base';
+const READ: HttpRequest = { server: 'service', base: BASE, method: 'GET', path: '/a?secret=hidden' };
+const WRITE: HttpRequest = { ...READ, method: 'POST' };
+const ADDRESS = 'https://db.example.test:14240';
+
+const failed = (kind: FailureKind, reason: string, request = READ, sent = true) =>
+  describeFailure(request, new TransportFailure(kind, reason, sent), 1500);
+const DOUBT = ' It may have taken effect all the same.';
+const CA = 'Check that host and certificate belong together, or name the authority that issued it.';
+const PLAIN = 'If the port speaks plain HTTP, use http:// in place of https://.';
+const CLIENT = 'Check the client certificate and its key.';
+const RUNNING = 'Check host and port, and that the server is running.';
+
+describe('no answer', () => {
+  test.each([
+    ['timeout', '', `POST /a to ${ADDRESS} had no answer within 1.5 s.${DOUBT}`, true],
+    ['cancelled', '', `POST /a was cancelled.${DOUBT}`, true],
+    ['malformed', 'HPE_X', `${ADDRESS} does not answer in HTTP.${DOUBT}`, true],
+    ['too-large', 'over 9 bytes', 'POST /a: the answer is larger than is read (over 9 bytes).', true],
+    ['network', 'EPIPE', `Cannot reach ${ADDRESS}: the connection broke.${DOUBT}`, true],
+    ['tls', 'X', `No trusted connection to ${ADDRESS}: X.`, false],
+    ['proxy', 'HTTP 502', `The proxy could not connect to ${ADDRESS}: HTTP 502.`, false],
+  ] as const)(
+    'because of %s (%s) says what happened, and whether it is in doubt',
+    (kind, reason, message, doubt) => {
+      expect(failed(kind, reason, WRITE)).toMatchObject({ message, ambiguous: doubt });
+      expect(failed(kind, reason, READ).ambiguous).toBe(false);
+      expect(failed(kind, reason, WRITE, false).ambiguous).toBe(false);
+      expect(failed(kind, reason, { ...WRITE, readOnly: true }).message).not.toContain(DOUBT);
+    },
+  );
+
+  test.each([
+    ['timeout', 'TIMEOUT', 'Try again, or allow more time.', 'timeoutMs'],
+    ['cancelled', 'CANCELLED', undefined, undefined],
+    [
+      'malformed',
+      'BAD_RESPONSE',
+      'Check the address: this may be a TLS port (https://) or another service.',
+      undefined,
+    ],
+    [
+      'too-large',
+      'BAD_RESPONSE',
+      'Ask for less of it at a time, if there is a way: limit, offset.',
+      undefined,
+    ],
+    ['network', 'NETWORK', RUNNING, undefined],
+    ['tls', 'TLS', CA, 'tls.ca'],
+    ['proxy', 'NETWORK', 'Check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY.', undefined],
+  ] as const)('because of %s is %s with a hint', (kind, code, hint, option) => {
+    expect(failed(kind, 'X')).toMatchObject({ code, hint, option });
+  });
+
+  test('may be tried again after it was cancelled in time', () => {
+    expect(failed('cancelled', '', WRITE).retryable).toBe(false);
+    expect(failed('cancelled', '', WRITE, false).retryable).toBe(true);
+  });
+
+  test.each([
+    ['ECONNREFUSED', 'the connection was refused'],
+    ['ENOTFOUND', 'there is no such host'],
+    ['EAI_AGAIN', 'there is no such host'],
+    ['ECONNRESET', 'the connection broke'],
+    ['EHOSTUNREACH', 'EHOSTUNREACH'],
+  ])('because of %s: %s', (reason, words) => {
+    expect(failed('network', reason)).toMatchObject({
+      message: `Cannot reach ${ADDRESS}: ${words}.`,
+      remedies: ['examine'],
+    });
+  });
+
+  test('from a port that cuts plain HTTP off may come from TLS', () => {
+    const plain = { ...READ, base: 'http://db.example.test' };
+    const hint =
+      'If the port speaks TLS, use https:// in place of http://; else check that the server is running.';
+    for (const reason of ['ECONNRESET', 'EPIPE']) expect(failed('network', reason, plain).hint).toBe(hint);
+    expect(failed('network', 'ECONNREFUSED', plain).hint).toBe(RUNNING);
+    expect(failed('network', 'ECONNRESET').hint).toBe(RUNNING);
+  });
+
+  test.each([
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'the certificate is for another name', CA],
+    ['EPROTO', 'the port does not answer in TLS (EPROTO)', PLAIN],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'the port does not answer in TLS (ERR_SSL_WRONG_VERSION_NUMBER)', PLAIN],
+    [
+      'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+      'the port does not answer in TLS (ERR_SSL_PACKET_LENGTH_TOO_LONG)',
+      PLAIN,
+    ],
+    ['CERT_HAS_EXPIRED', 'the certificate has expired', CA],
+    ...[
+      'DEPTH_ZERO_SELF_SIGNED_CERT',
+      'SELF_SIGNED_CERT_IN_CHAIN',
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+      'UNABLE_TO_GET_ISSUER_CERT',
+      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+    ].map((code) => [code, `the certificate is self-signed or its CA is unknown (${code})`, CA]),
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', CLIENT],
+    ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', CLIENT],
+    ['ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', CLIENT],
+    ['ERR_OSSL_PEM_NO_START_LINE', 'ERR_OSSL_PEM_NO_START_LINE', CLIENT],
+  ] as [string, string, string][])('because of %s in TLS says: %s', (reason, words, hint) => {
+    expect(failed('tls', reason)).toMatchObject({
+      message: `No trusted connection to ${ADDRESS}: ${words}.`,
+      hint,
+    });
+  });
+
+  test('because of a mistake of the program is INTERNAL, and shows nothing of it', () => {
+    const error = describeFailure(READ, new Error('hidden'), 1500);
+    expect(error).toMatchObject({ code: 'INTERNAL', message: 'GET /a could not be sent.' });
+  });
+
+  test('because the time was over before says that nothing was sent', () => {
+    expect(timeIsOver(WRITE, 2000)).toMatchObject({
+      code: 'TIMEOUT',
+      message: `POST /a to ${ADDRESS} was not sent: the 2 s for the whole call are over.`,
+      ambiguous: false,
+      option: 'timeoutMs',
+    });
+  });
+});
+
+describe('an answer', () => {
+  const refused = (status: number, body = '', headers = {}, request = WRITE) =>
+    refuseTransfer(request, { status, headers, body, timeUnix: 0 } satisfies HttpReply);
+
+  test.each([
+    [300, '', {}, 'BAD_RESPONSE', 'POST /a was redirected (HTTP 300).'],
+    [399, '', {}, 'BAD_RESPONSE', 'POST /a was redirected (HTTP 399).'],
+    [
+      200,
+      '',
+      { 'content-encoding': 'br' },
+      'BAD_RESPONSE',
+      'POST /a: the answer is compressed, which was not asked for.',
+    ],
+    [407, '', {}, 'NETWORK', 'The proxy requires a login (HTTP 407).'],
+    [429, '', {}, 'SERVER_UNAVAILABLE', 'The server asks for fewer requests (HTTP 429).'],
+    [
+      400,
+      'The plain HTTP request was sent to HTTPS port',
+      {},
+      'TLS',
+      'db.example.test:14240 speaks TLS only.',
+    ],
+    [503, 'busy', {}, 'SERVER_UNAVAILABLE', 'The server is not available (HTTP 503).'],
+    [502, 'is starting', {}, 'SERVER_UNAVAILABLE', 'The server is asleep or starting (HTTP 502).'],
+    [202, 'is starting', {}, 'SERVER_UNAVAILABLE', 'The server is asleep or starting (HTTP 202).'],
+    [500, 'failed to start workspace', {}, 'SERVER_UNAVAILABLE', 'The workspace is suspended (HTTP 500).'],
+  ])('of %i with %j and %j is refused as %s', (status, body, headers, code, message) => {
+    expect(refused(status, body, headers)).toMatchObject({
+      status,
+      code,
+      message,
+      hint: expect.stringMatching(/\.$/),
+    });
+  });
+
+  test.each([
+    [200, 'is starting', {}],
+    [299, '', {}],
+    [400, '', {}],
+    [404, 'is starting', {}],
+    [500, '', {}],
+    [500, '{"message": "auto start is not enabled"}', {}],
+    [501, '', {}],
+    [505, '', {}],
+    [200, '', { 'content-encoding': 'identity' }],
+    [401, 'The plain HTTP request was sent to HTTPS port', {}],
+  ])('of %i with %j and %j is read on', (status, body, headers) => {
+    expect(refused(status, body, headers)).toBeUndefined();
+  });
+
+  test('of a gateway that may have lost the server is in doubt, unless the request only reads', () => {
+    const doubt = 'The server is not available (HTTP 504). The request may have taken effect all the same.';
+    expect(refused(504)).toMatchObject({ message: doubt, ambiguous: true, remedies: ['wait'] });
+    expect(refused(504, '', {}, READ)).toMatchObject({ ambiguous: false });
+    expect(refused(503)).toMatchObject({ ambiguous: false });
+    expect(refused(502, 'is starting')).toMatchObject({ ambiguous: false });
+  });
+
+  test('is shown without its page, and without credentials', () => {
+    expect(refused(503, '<html>down</html>')).toMatchObject({ serverText: '' });
+    expect(refused(503, 'down for now')).toMatchObject({ serverText: 'down for now' });
+    expect(refused(502, 'auto start is not enabled')).toMatchObject({
+      serverText: 'auto start is not enabled',
+      retryable: false,
+    });
+  });
+});

@@ -1,0 +1,294 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import {
+  cannotWrite,
+  createFile,
+  ensurePrivateFolder,
+  readChecked,
+  removeFile,
+  removeQuietly,
+  renameOver,
+  replaceFile,
+  stageFile,
+  temporaryName,
+} from '../../src/files/private-files.js';
+
+let dir: string;
+beforeEach(() => {
+  dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-private-'));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  fs.rmSync(dir, { recursive: true, force: true });
+});
+
+const systemError = (code: string) => Object.assign(new Error(code), { code });
+const modeOf = (file: string) => fs.statSync(file).mode & 0o777;
+
+describe('a folder', () => {
+  test('is made for this user alone, and so are the folders above it that were missing', () => {
+    const old = process.umask(0);
+    onTestFinished(() => void process.umask(old));
+    ensurePrivateFolder(path.join(dir, 'a', 'b'));
+    expect([modeOf(path.join(dir, 'a')), modeOf(path.join(dir, 'a', 'b'))]).toEqual([0o700, 0o700]);
+    replaceFile(path.join(dir, 'c', 'd', 'file'), '');
+    expect([modeOf(path.join(dir, 'c')), modeOf(path.join(dir, 'c', 'd'))]).toEqual([0o700, 0o700]);
+  });
+
+  test('of another user is refused with the way out', () => {
+    vi.spyOn(process, 'geteuid').mockReturnValue(54_321);
+    expect(() => ensurePrivateFolder(dir)).toThrow(
+      expect.objectContaining({
+        code: 'STORE_UNAVAILABLE',
+        message: `${dir} belongs to another user`,
+        hint: 'run graphcred as the user whose home folder this is, or with --store none',
+      }),
+    );
+  });
+
+  test('that is private already keeps its mode, and on a system without users it is not looked at', () => {
+    const changed = vi.spyOn(fs, 'chmodSync');
+    fs.chmodSync(dir, 0o500);
+    ensurePrivateFolder(dir);
+    expect(modeOf(dir)).toBe(0o500);
+    fs.chmodSync(dir, 0o755);
+    const before = changed.mock.calls.length;
+    vi.spyOn(process, 'geteuid').mockReturnValue(undefined as unknown as number);
+    ensurePrivateFolder(dir);
+    expect(changed.mock.calls.length).toBe(before);
+  });
+
+  test('cannot be made below a file', () => {
+    fs.writeFileSync(path.join(dir, 'file'), '');
+    const below = path.join(dir, 'file', 'folder');
+    expect(() => ensurePrivateFolder(below)).toThrow(
+      `cannot write to ${below}: a file is in the way of the folder`,
+    );
+  });
+});
+
+test.each([
+  ['ENOSPC', 'the disk is full'],
+  ['EDQUOT', 'the disk quota is used up'],
+  ['EROFS', 'the file system is read-only'],
+  ['EACCES', 'permission denied'],
+  ['EPERM', 'permission denied'],
+  ['ENOTDIR', 'a file is in the way of the folder'],
+  ['EIO', 'EIO'],
+  [undefined, 'unknown error'],
+])('the error %s of the system is told as "%s"', (code, reason) => {
+  const error = code === undefined ? new Error('?') : systemError(code);
+  expect(cannotWrite('/state', error)).toMatchObject({
+    code: 'STORE_UNAVAILABLE',
+    message: `cannot write to /state: ${reason}`,
+    hint: 'free some space there or make it writable, or run the command with --store none',
+  });
+});
+
+describe('renaming over a file', () => {
+  /** Lets the first renames fail, and returns how often it was tried. */
+  function failing(code: string, times: number): () => number {
+    vi.spyOn(Atomics, 'wait').mockReturnValue('timed-out');
+    let tried = 0;
+    const rename = fs.renameSync;
+    vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+      if (tried++ < times) throw systemError(code);
+      rename(from, to);
+    });
+    return () => tried;
+  }
+  const on = (platform: string) => vi.spyOn(process, 'platform', 'get').mockReturnValue(platform as 'linux');
+
+  beforeEach(() => {
+    fs.writeFileSync(path.join(dir, 'from'), 'new');
+  });
+  const rename = () => renameOver(path.join(dir, 'from'), path.join(dir, 'to'));
+
+  test.each(['EPERM', 'EACCES', 'EBUSY'])('on Windows waits while %s says that it is in use', (code) => {
+    on('win32');
+    const tried = failing(code, 9);
+    rename();
+    expect(tried()).toBe(10);
+    expect(fs.readFileSync(path.join(dir, 'to'), 'utf8')).toBe('new');
+    expect(vi.mocked(Atomics.wait)).toHaveBeenCalledTimes(9);
+    expect(vi.mocked(Atomics.wait).mock.calls[0]?.[3]).toBe(20);
+  });
+
+  test('on Windows is given up after ten times, and at once for another reason', () => {
+    on('win32');
+    const tried = failing('EPERM', 99);
+    expect(rename).toThrow('EPERM');
+    expect(tried()).toBe(10);
+    vi.mocked(fs.renameSync).mockImplementation(() => {
+      throw systemError('ENOSPC');
+    });
+    expect(rename).toThrow('ENOSPC');
+    expect(vi.mocked(Atomics.wait)).toHaveBeenCalledTimes(9);
+  });
+
+  test('on other systems is tried once', () => {
+    on('linux');
+    const tried = failing('EACCES', 1);
+    expect(rename).toThrow('EACCES');
+    expect(tried()).toBe(1);
+  });
+});
+
+describe('a staged file', () => {
+  test('does not stand in the way of another one for the same place', () => {
+    const file = path.join(dir, 'file');
+    const [first, second] = [stageFile(file, 'first'), stageFile(file, 'second')];
+    second.commit();
+    first.commit();
+    expect(fs.readFileSync(file, 'utf8')).toBe('first');
+    expect(fs.readdirSync(dir)).toEqual(['file']);
+  });
+
+  test('is written again when another machine has removed it, and after any other error it is not', () => {
+    const file = path.join(dir, 'file');
+    const staged = stageFile(file, 'text');
+    for (const name of fs.readdirSync(dir)) fs.unlinkSync(path.join(dir, name));
+    staged.commit();
+    expect(fs.readFileSync(file, 'utf8')).toBe('text');
+    expect(modeOf(file)).toBe(0o600);
+    const other = stageFile(file, 'other');
+    vi.spyOn(fs, 'renameSync').mockImplementation(() => {
+      throw systemError('EROFS');
+    });
+    expect(() => other.commit()).toThrow(`cannot write to ${dir}: the file system is read-only`);
+    expect(fs.readdirSync(dir)).toEqual(['file']);
+  });
+
+  test('is removed when it is discarded, and the old one stays', () => {
+    const file = path.join(dir, 'file');
+    stageFile(file, 'old').commit();
+    stageFile(file, 'new').discard();
+    expect(fs.readdirSync(dir)).toEqual(['file']);
+    const kept = stageFile(file, 'kept');
+    kept.commit();
+    kept.discard();
+    expect(fs.readFileSync(file, 'utf8')).toBe('kept');
+  });
+});
+
+describe('a new file', () => {
+  test('is on the disk, closed and private when the call returns', () => {
+    const old = process.umask(0);
+    onTestFinished(() => void process.umask(old));
+    const synced = vi.spyOn(fs, 'fsyncSync');
+    const closed = vi.spyOn(fs, 'closeSync');
+    const file = path.join(dir, 'file');
+    createFile(file, 'text');
+    expect([synced.mock.calls.length, closed.mock.calls.length, modeOf(file)]).toEqual([1, 1, 0o600]);
+  });
+
+  test('is removed and closed when the disk is full', () => {
+    vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
+      throw systemError('ENOSPC');
+    });
+    const closed = vi.spyOn(fs, 'closeSync');
+    expect(() => createFile(path.join(dir, 'file'), 'text')).toThrow('ENOSPC');
+    expect(fs.readdirSync(dir)).toEqual([]);
+    expect(closed).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('replacing a file', () => {
+  test('that cannot be written says why and what to check', () => {
+    vi.spyOn(fs, 'renameSync').mockImplementation(() => {
+      throw systemError('EROFS');
+    });
+    const file = path.join(dir, 'config.json');
+    expect(() => replaceFile(file, '{}')).toThrow(
+      expect.objectContaining({
+        code: 'CONFIG_INVALID',
+        message: `${file} cannot be written (EROFS).`,
+        hint: 'check the owner and mode of its folder, and the free space on the disk',
+      }),
+    );
+    expect(fs.readdirSync(dir)).toEqual([]);
+  });
+});
+
+describe('removing a file', () => {
+  test('that is gone is no error, and a folder in its place is one', () => {
+    const file = path.join(dir, 'file');
+    fs.writeFileSync(file, '');
+    removeFile(file);
+    removeFile(file);
+    removeQuietly(file);
+    expect(fs.readdirSync(dir)).toEqual([]);
+    fs.mkdirSync(file);
+    expect(() => removeFile(file)).toThrow(`cannot write to ${dir}: `);
+  });
+});
+
+describe('reading a file that is trusted', () => {
+  test('gives its text, and what tells it from a later one', () => {
+    const file = path.join(dir, 'file');
+    createFile(file, 'grün');
+    const { ino, mtimeMs } = fs.statSync(file);
+    expect(readChecked(file)).toEqual({ text: 'grün', ino, mtimeMs });
+  });
+
+  test('gives nothing where there is none, even if its folder is a file', () => {
+    createFile(path.join(dir, 'file'), '');
+    expect(readChecked(path.join(dir, 'none'))).toBeUndefined();
+    expect(readChecked(path.join(dir, 'file', 'below'))).toBeUndefined();
+  });
+
+  test('reads as far as a file goes that became shorter meanwhile', () => {
+    const file = path.join(dir, 'file');
+    createFile(file, 'text');
+    const stat = fs.fstatSync;
+    vi.spyOn(fs, 'fstatSync').mockImplementation(((fd: number) =>
+      Object.assign(stat(fd), { size: 9 })) as typeof fs.fstatSync);
+    expect(readChecked(file)).toMatchObject({ text: 'text' });
+  });
+
+  test('refuses what is not a plain file, and does not wait for it', () => {
+    expect(readChecked(dir)).toEqual({ refused: 'it is not a plain file' });
+  });
+
+  test('has a limit of a million bytes, and on a system without users it looks at no mode', () => {
+    const file = path.join(dir, 'file');
+    createFile(file, 'x'.repeat(1_000_000));
+    expect(readChecked(file)).toHaveProperty('text');
+    fs.appendFileSync(file, 'x');
+    expect(readChecked(file)).toEqual({ refused: 'it is larger than 1000000 bytes' });
+    fs.truncateSync(file, 1);
+    fs.chmodSync(file, 0o666);
+    vi.spyOn(process, 'geteuid').mockReturnValue(undefined as unknown as number);
+    expect(readChecked(file)).toMatchObject({ text: 'x' });
+  });
+
+  test.each([
+    ['EACCES', 'permission denied'],
+    ['ELOOP', 'it is a symbolic link'],
+    ['EMFILE', 'EMFILE'],
+  ])('that fails with %s is refused: %s', (code, refused) => {
+    vi.spyOn(fs, 'openSync').mockImplementation(() => {
+      throw systemError(code);
+    });
+    expect(readChecked(path.join(dir, 'file'))).toEqual({ refused });
+  });
+
+  test('that fails in the middle is refused, and the file is closed', () => {
+    const file = path.join(dir, 'file');
+    createFile(file, 'text');
+    vi.spyOn(fs, 'readSync').mockImplementation(() => {
+      throw systemError('EIO');
+    });
+    const closed = vi.spyOn(fs, 'closeSync');
+    expect(readChecked(file)).toEqual({ refused: 'EIO' });
+    expect(closed).toHaveBeenCalledTimes(1);
+  });
+});
+
+test('a temporary name is beside the file, and holds the number of the process', () => {
+  const name = temporaryName(path.join(dir, 'file'));
+  expect(path.dirname(name)).toBe(dir);
+  expect(path.basename(name)).toMatch(new RegExp(`^file\\.${process.pid}\\.[a-z0-9]{6,8}\\.tmp$`));
+});
