@@ -431,3 +431,25 @@ test('a line of the log contains neither a line break nor a command', () => {
   log({ env: {}, write: (text) => written.push(text) }, 'error', '50%\r\n::set-output name=x::y');
   expect(written).toEqual(['::error::50%25%0D%0A::set-output name=x::y\n']);
 });
+
+test.each([
+  ['rest-url', { host: 'http://127.0.0.1' }, 'The input host is set beside'],
+  ['gsql-url', { host: 'http://127.0.0.1' }, 'The input host is set beside'],
+])('host beside %s is an error', async (other, inputs, message) => {
+  const { sandbox, addresses } = await database('3.10.1');
+  const job = playJob();
+  const address = addresses[other as 'rest-url' | 'gsql-url'];
+  const step = await job.run(MINT, { ...inputs, [other]: address, secret: SECRET });
+  expect(step).toMatchObject({ failed: true, raw: expect.stringContaining(message) });
+  expect(sandbox.requests).toEqual([]);
+});
+
+test('a file of the runner that cannot be written is an error before a token is minted', async () => {
+  const { sandbox, addresses } = await database('3.10.1');
+  const job = playJob();
+  const missing = (runner: Runner) =>
+    MINT({ ...runner, env: { ...runner.env, GITHUB_OUTPUT: `${job.folder}/none/output` } });
+  const step = await job.run(missing, { ...addresses, secret: SECRET });
+  expect(step.raw).toContain('The file named by GITHUB_OUTPUT cannot be written.');
+  expect(mints(sandbox)).toBe(0);
+});

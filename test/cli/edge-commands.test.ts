@@ -176,3 +176,89 @@ describe('login', () => {
     expect((await login('4.1.2', elsewhere)).alias).toBe('ci');
   });
 });
+
+test.each([
+  ['', 'graphcred secret prune --dry-run'],
+  ['ci', 'graphcred secret drop ci --ignore-missing'],
+])('if the answer to secret create %j is lost, the hint is %j', async (alias, hint) => {
+  const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
+  sandbox.addFault(parseFault('action=drop-after,route=POST /gsql/v1/secrets'));
+  const { status, stderr } = await run(`secret create ${alias}`.trim());
+  expect({ status, stderr }).toEqual({
+    status: 7,
+    stderr: expect.stringContaining(`hint: drop it, then make it again: ${hint}\n`),
+  });
+});
+
+test('after Ctrl-C a command that changes something ends with 130 and says what may have happened', async () => {
+  const before = process.listeners('SIGINT');
+  const interrupt = () => {
+    for (const listener of process.listeners('SIGINT'))
+      if (!before.includes(listener)) (listener as NodeJS.SignalsListener)('SIGINT');
+  };
+  const { run, sandbox } = await bench({
+    log: (line) => {
+      if (JSON.parse(line).path === '/gsqlserver/gsql/file') interrupt();
+    },
+  });
+  sandbox.addFault(parseFault('action=status,status=500,route=/gsqlserver/gsql/file'));
+  const { status, stdout } = await run('secret create ci');
+  for (const listener of process.listeners('SIGINT'))
+    if (!before.includes(listener)) process.off('SIGINT', listener);
+  expect({ status, stdout }).toEqual({ status: 130, stdout: '' });
+});
+
+test('doctor wraps its lines to the width of the terminal', async () => {
+  const { run } = await bench();
+  const lines = async (columns: number) =>
+    (await run('doctor --no-color', { terminal: true, columns })).stdout.trimEnd().split('\n');
+  expect((await lines(200)).length).toBeLessThan((await lines(60)).length);
+  for (const line of await lines(60)) expect(line.length).toBeLessThanOrEqual(60);
+});
+
+test('doctor blames the REST server for an answer that it cannot read, and does not send to doctor', async () => {
+  const { run, sandbox } = await bench();
+  sandbox.addFault(parseFault('action=drop-before,route=GET /endpoints'));
+  sandbox.addFault(parseFault('action=drop-before,route=GET /echo'));
+  const { checks } = JSON.parse((await run('doctor -o json')).stdout);
+  const verdicts = Object.fromEntries(checks.map(({ id, verdict }: Record<string, string>) => [id, verdict]));
+  expect(verdicts).toMatchObject({ version: 'ok', 'rest-auth': 'fail' });
+  sandbox.addFault(parseFault('action=drop-before'));
+  const { stdout } = await run('doctor');
+  expect(stdout).toMatch(/^fail +version .*check that the server is running/m);
+  expect(stdout).not.toContain('graphcred doctor');
+});
+
+test('login with another REST port replaces the URL of the REST server and not that of the GSQL server', async () => {
+  const { run, home, sandbox } = await bench();
+  const { gsqlUrl } = sandbox;
+  const file = path.join(home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  const profiles = { p: { gsqlUrl, restUrl: 'http://b.example:9000' } };
+  fs.writeFileSync(file, JSON.stringify({ profiles }), { mode: 0o600 });
+  const env = { GRAPHCRED_GSQL_URL: undefined, GRAPHCRED_REST_URL: undefined };
+  const { port } = new URL(sandbox.restUrl);
+  expect(await run(`login -p p --rest-port ${port}`, { env })).toMatchObject({ status: 0 });
+  const { p } = JSON.parse(fs.readFileSync(file, 'utf8')).profiles;
+  expect(p).toMatchObject({ gsqlUrl, restPort: Number(port) });
+  expect(p).not.toHaveProperty('restUrl');
+});
+
+test('an unknown store is USAGE, and the hint names the known ones', async () => {
+  const env = { GRAPHCRED_STORE: 'drawer' };
+  expect(await cli(temporaryHome(), ['status', '--offline'], { env })).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(/hint: choose one of: .*keychain.*file/),
+  });
+});
+
+test('secret prune reads the secret on stdin once', async () => {
+  const { run } = await bench({ serverVersion: '4.1.2' });
+  await run('secret create');
+  const stdin = (await run('secret create ci')).stdout;
+  const { status, stdout } = await run('secret prune --yes --secret-stdin', {
+    stdin,
+    env: { GRAPHCRED_PASSWORD: undefined },
+  });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining('AUTO_GENERATED_ALIAS_') });
+});

@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { save } from '../../src/cli/login/save.js';
+import type { LoggedIn } from '../../src/cli/login/prove.js';
+import { dropMadeSecret, save } from '../../src/cli/login/save.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { bench } from '../helpers/cli.js';
@@ -111,4 +112,33 @@ test('a login whose password cannot be saved still reports the secret that was s
   const saved = await save(...([session, login, choices, made] as unknown as Parameters<typeof save>));
   expect(saved).toMatchObject({ alias: 'ci', password: false, failure: { code: 'STORE_LOCKED' } });
   expect(written).toEqual(['secret']);
+});
+
+test('the error of a failed login names the new secret only if it could not be dropped', async () => {
+  const drop = (failed: object | undefined) =>
+    ({ connected: { connection: { dropSecrets: async () => ({ failed }) } } }) as unknown as LoggedIn;
+  const error = new GraphException('CONFIG_INVALID', 'It is YAML.', { hint: 'write JSON' });
+  expect(await dropMadeSecret(drop(undefined), 'ci', error)).toBe(error);
+  expect(await dropMadeSecret(drop({ alias: 'ci' }), 'ci', error)).toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: 'It is YAML. The secret ci was made and stays.',
+    hint: 'drop it, then log in again: graphcred secret drop ci',
+  });
+});
+
+test('a new secret that cannot be saved is printed with the hint to keep it', async () => {
+  const write = async () => {
+    throw new GraphException('STORE_LOCKED', 'It is locked.', { hint: 'unlock it' });
+  };
+  const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
+  const session = { target: { ...servers, host: 'http://a' }, invocation: { ctx: { now: Date.now } } };
+  const login = { credential: { kind: 'password', username: 'ada' } };
+  const choices = { store: { name: 'file', write }, alias: 'ci', password: false };
+  const made = { value: new Sensitive('s'), isNew: true };
+  const saved = await save(...([session, login, choices, made] as unknown as Parameters<typeof save>));
+  expect(saved).toMatchObject({
+    alias: undefined,
+    failure: { message: 'The secret was created, but it could not be saved: It is locked.' },
+  });
+  expect(saved.failure?.hint).toBe('keep the value that was printed: it is never shown again');
 });

@@ -67,3 +67,26 @@ test('on 3.x a rotation on one graph is not continued by one on another graph', 
   expect({ status: other.status, stderr: other.stderr }).toEqual({ status: 0, stderr: '' });
   expect((await run('secret rotate ci --graph demo')).stderr).toContain('going on with a rotation of ci');
 });
+
+test('a rotation that may create no secret leaves no note, and one without a store none either', async () => {
+  const { run, home, sandbox } = await bench(V4);
+  await run('secret create ci --store none');
+  expect((await run('secret rotate ci --store none')).status).toBe(0);
+  expect(fs.readdirSync(home, { recursive: true })).toEqual([]);
+  sandbox.addFault({ action: 'status', status: 403, route: CREATE });
+  expect((await run('secret rotate ci')).status).toBe(4);
+  expect(fs.readdirSync(stateOf(home)).filter((name) => name.startsWith('rotate-'))).toEqual([]);
+});
+
+test('a rotation that is resumed makes no new secret while the server cannot test the saved one', async () => {
+  const { run, json, sandbox } = await bench(V4);
+  await run('secret create ci --save');
+  const failing = { action: 'status', status: 500, route: 'POST /gsql/v1/tokens' } as const;
+  sandbox.addFault({ ...failing, times: 1 });
+  expect((await run('secret rotate ci')).status).not.toBe(0);
+  await run('secret drop ci_next --store none');
+  sandbox.addFault(failing);
+  expect((await run('secret rotate ci')).status).not.toBe(0);
+  const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
+  expect(secrets.map(({ alias }) => alias)).toEqual(['ci']);
+});

@@ -163,3 +163,41 @@ test('a given secret gets the server’s alias only if exactly one listed mask m
     expect(profilesOf(home).dev).toMatchObject({ secretAlias: name });
   }
 });
+
+test.each([
+  ['token get', 'logout', 'Forgot 1 token of http://127.0.0.1.'],
+  ['secret create ci --save', 'logout', 'Forgot 1 saved credential of http://127.0.0.1.'],
+  [
+    'secret create ci --save;token get',
+    'logout',
+    'Forgot 1 token and 1 saved credential of http://127.0.0.1.',
+  ],
+  ['token get', 'logout --revoke', 'Revoked and forgot 1 token of http://127.0.0.1.'],
+  [
+    'secret create ci --save;token get',
+    'logout --revoke',
+    'Revoked and forgot 1 token, forgot 1 saved credential of http://127.0.0.1.',
+  ],
+])('after %j, %j names only what was there', async (before, line, printed) => {
+  const { run } = await bench();
+  for (const one of before.split(';')) expect((await run(one)).status).toBe(0);
+  expect(await run(line)).toMatchObject({ status: 0, stdout: `${printed}\n` });
+});
+
+test('login with the saved secret saves it no second time', async () => {
+  const { run, home } = await bench();
+  await run('secret create ci --save');
+  const saved = () =>
+    fs.readdirSync(path.join(home, '.local/state/graphcred')).filter((name) => name.startsWith('secret-'));
+  const before = saved();
+  const result = await run('login -p dev', { env: { GRAPHCRED_PASSWORD: undefined } });
+  expect(result).toMatchObject({ status: 0, stdout: expect.not.stringContaining('is saved') });
+  expect(saved()).toEqual(before);
+});
+
+test('login does not say how to work without the password if a secret is saved here', async () => {
+  const { run } = await bench();
+  expect((await run('login -p dev')).stderr).toContain('the password is not kept');
+  await run('secret create ci --save');
+  expect((await run('login -p dev')).stderr).not.toContain('the password is not kept');
+});

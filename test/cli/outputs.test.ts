@@ -3,7 +3,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Invocation } from '../../src/cli/command.js';
-import { assignment, toGithub, toGitlab } from '../../src/cli/token/print.js';
+import type { Session } from '../../src/cli/session/types.js';
+import { assignment, printToken, toGithub, toGitlab } from '../../src/cli/token/print.js';
+import { GraphException, Sensitive } from '../../src/index.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 
 /** Creates the parts of a session that an output format uses. `onPrint` is called with each line when it is printed. */
@@ -172,3 +174,28 @@ test.each(['--export', '--dotenv out.env', '--shell fish'])(
     expect(requests()).toEqual([]);
   },
 );
+
+test('a new token that cannot be printed is named in the hint, and a stored one is not', async () => {
+  const error = new GraphException('USAGE', 'The disk is full.', { hint: 'check the disk' });
+  const report = {
+    result: () => {
+      throw error;
+    },
+  };
+  const session = { output: 'text', invocation: { report } } as unknown as Session;
+  const token = { token: new Sensitive('t'), expiresAtUnix: 1_700_000_000, lifetimeSeconds: 60 };
+  const print = (source: string) =>
+    printToken(session, { ...token, source } as unknown as Parameters<typeof printToken>[1]);
+  await expect(print('store')).rejects.toBe(error);
+  await expect(print('server')).rejects.toMatchObject({
+    code: 'USAGE',
+    hint: expect.stringContaining('a token was made and lives until 2023-11-14T22:13:20Z'),
+  });
+});
+
+test('-o github outside GitHub Actions is INPUT_REQUIRED and mints nothing', async () => {
+  const { run, requests } = await bench();
+  const { status, stderr } = await run('token get -o github');
+  expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('GITHUB_OUTPUT') });
+  expect(requests()).toEqual([]);
+});

@@ -86,12 +86,13 @@ test('profile remove deletes the tokens, secrets and password of that profile fr
   const { run, home, env, json } = await bench();
   const away = { ...env, GRAPHCRED_STORE: 'file' };
   expect(await run('login -p other --save-password')).toMatchObject({ status: 0 });
-  expect(await run('secret create nightly --save')).toMatchObject({ status: 0 });
+  for (const alias of ['nightly', 'weekly'])
+    expect(await run(`secret create ${alias} --save`)).toMatchObject({ status: 0 });
   expect(await run('token get')).toMatchObject({ status: 0 });
   const { status, stdout } = await run('profile remove other --yes', { env: away });
   expect(status).toBe(0);
   expect(stdout).toContain(
-    'Forgot 1 token, 1 secret and 1 password on this machine; the server still knows them.',
+    'Forgot 1 token, 2 secrets and 1 password on this machine; the server still knows them.',
   );
   expect(read(home).profiles).toEqual({});
   expect((await json<{ tokens: unknown[] }>('token list')).tokens).toEqual([]);

@@ -51,3 +51,14 @@ test('if a profile is chosen, TG_API_TOKEN is ignored', async () => {
   expect((await run('token check', { env })).status).toBe(4);
   expect((await run('token check -p dev', { env })).status).toBe(0);
 });
+
+test('an error that another credential would not mend is reported as it is, whatever TG_API_TOKEN is for', async () => {
+  const { run } = await bench();
+  const env = { TG_API_TOKEN: 'canarycanarycanarycanarycanary12', TG_HOST: 'http://a.example' };
+  const wrong = await run('api /echo', { env: { ...env, GRAPHCRED_PASSWORD: 'wrong' } });
+  expect(wrong).toMatchObject({
+    status: 4,
+    stderr: expect.stringContaining('TG_API_TOKEN is for the servers in TG_HOST and is not used here'),
+  });
+  expect((await run('api /echo', { env: { ...env, GRAPHCRED_PASSWORD: undefined } })).status).toBe(5);
+});

@@ -145,3 +145,19 @@ test('times in JSON are UTC, whatever the time zone of this machine', async () =
     else process.env.TZ = zone;
   }
 });
+
+describe('the note that the server makes a secret for the token', () => {
+  test.each([
+    ['3.10.1', 'a password', false],
+    ['4.1.2', 'a password', true],
+    ['4.1.2', 'a secret', false],
+  ])('on %s with %s: %s', async (serverVersion, credential, isPrinted) => {
+    const { run } = await bench({ serverVersion });
+    const stdin = credential === 'a secret' ? (await run('secret create ci')).stdout : '';
+    const flag = credential === 'a secret' ? ' --secret-stdin' : '';
+    const minted = await run(`token get --fresh${flag}`, { stdin });
+    expect(minted.status).toBe(0);
+    expect(minted.stderr.includes('a 4.x server create a secret')).toBe(isPrinted);
+    if (isPrinted) expect((await run('token get')).stderr).toBe('');
+  });
+});

@@ -156,11 +156,13 @@ describe('faults', () => {
       'route=/requesttoken,action=status,status=503\n\naction=delay,ms=1',
     );
     await control('POST /__sandbox/faults', '[{"action":"status","route":"/api/ping","status":500}]');
+    await control('POST /__sandbox/faults', '{"action":"delay","ms":2}');
     expect(JSON.parse((await control('GET /__sandbox/faults')).body)).toEqual({
       faults: [
         { action: 'status', route: '/requesttoken', status: 503 },
         { action: 'delay', ms: 1 },
         { action: 'status', route: '/api/ping', status: 500 },
+        { action: 'delay', ms: 2 },
       ],
     });
     expect((await ask(sandbox)).status).toBe(503);

@@ -46,6 +46,20 @@ describe('a GSQL text', () => {
     const next = await run('USE GRAPH demo_graph CREATE SECRET SHOW SECRET');
     expect(next.lines[1]).toMatch(/^The secret: /);
     expect(next.lines[2]).toMatch(/- Secret: /);
+    for (const statement of [
+      'CREATE SECRET',
+      'DROP SECRET a',
+      'SHOW USER',
+      'USE GLOBAL',
+      'USE GRAPH demo_graph',
+    ]) {
+      const { lines, code } = await run(`USE GRAPH demo_graph CREATE SECRET ${statement}`);
+      expect({ statement, made: lines[1], isSyntaxError: code === 211 }).toEqual({
+        statement,
+        made: expect.stringMatching(/^The secret: /),
+        isSyntaxError: false,
+      });
+    }
   });
 
   it('creates only aliases that are identifiers, but drops any alias', async () => {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { Invocation } from '../../src/cli/command.js';
 import { EXITS, isRetryable } from '../../src/cli/output/exit-codes.js';
 import { hintOf } from '../../src/cli/output/hints.js';
 import { inLines, shortPath } from '../../src/cli/output/report.js';
-import { shorten, table } from '../../src/cli/output/table.js';
+import { colours, shorten, table } from '../../src/cli/output/table.js';
 import { formatDuration } from '../../src/cli/output/time.js';
 import { GraphException, REMEDIES } from '../../src/core/errors.js';
 
@@ -156,4 +157,22 @@ test('each remedy of the library has a command to type', () => {
     'show-settings': 'Do it: graphcred config show',
     wait: 'Do it: --wait 3m',
   });
+});
+
+test('without a terminal, and where colours are switched off, a text is painted with nothing', async () => {
+  const paint = async (isTTY: boolean, flags: object = {}, env: object = {}) => {
+    const { bold, dim, good, bad, warn } = await colours({
+      ctx: { stdout: { isTTY }, env },
+      flags,
+    } as unknown as Invocation);
+    return [bold, dim, good, bad, warn].map((colour) => colour(' x '));
+  };
+  const plain = Array(5).fill(' x ');
+  expect(await paint(false)).toEqual(plain);
+  expect(await paint(true, { 'no-color': true })).toEqual(plain);
+  expect(await paint(true, {}, { NO_COLOR: '1' })).toEqual(plain);
+  expect(await paint(true, {}, { TERM: 'dumb' })).toEqual(plain);
+  expect(await paint(true)).toEqual(
+    ['1', '2', '32', '31', '33'].map((code) => expect.stringContaining(`\u001b[${code}m x `)),
+  );
 });
