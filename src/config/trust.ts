@@ -1,4 +1,3 @@
-import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { replaceFile } from '../files/private-files.js';
@@ -53,5 +52,5 @@ function approvalFile(file: string, configDir: string): string {
 }
 
 function sha256(text: string): string {
-  return crypto.createHash('sha256').update(text).digest('hex');
+  return process.getBuiltinModule('node:crypto').createHash('sha256').update(text).digest('hex');
 }

@@ -33,7 +33,7 @@ import {
   type Sensitive,
   sensitiveOf,
 } from './sensitive.js';
-import { deleteToken, mintToken, renewToken } from './tokens.js';
+import { asMintedToken, deleteToken, mintToken, renewToken } from './tokens.js';
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
@@ -147,7 +147,7 @@ export class GraphConnection {
   /** Like getToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async mintToken(options: MintOptions = {}): Promise<MintedToken> {
     const issued = await this.#run((opened) => mintToken(opened, options));
-    return { ...issued, token: issued.token.reveal() };
+    return asMintedToken(issued);
   }
 
   /** Extends a token to `lifetime` seconds from now (3.x). Throws UNSUPPORTED on 4.x without sending anything. */
@@ -160,7 +160,7 @@ export class GraphConnection {
   /** Like refreshToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async renewToken(options: RenewOptions = {}): Promise<MintedToken> {
     const issued = await this.#run((opened) => renewToken(opened, options));
-    return { ...issued, token: issued.token.reveal() };
+    return asMintedToken(issued);
   }
 
   /**
@@ -222,7 +222,7 @@ export class GraphConnection {
 
   /** Begins a call: all its requests, including the one for the version, share one time limit. */
   #begin(): Send {
-    const until = performance.now() + this.#http.timeoutMs;
+    const until = process.uptime() + this.#http.timeoutMs / 1000;
     return async (request) => {
       return send(this.#http, request, until);
     };

@@ -1,6 +1,6 @@
 import { GraphException } from './errors.js';
 import type { Opened } from './open-protocol.js';
-import type { DeleteTokenOptions, MintOptions, RenewOptions } from './options.js';
+import type { DeleteTokenOptions, MintedToken, MintOptions, RenewOptions } from './options.js';
 import type { IssuedToken } from './protocol/types.js';
 import { BoundCredential, type GivenCredential } from './sensitive.js';
 
@@ -39,6 +39,17 @@ export async function renewToken(opened: Opened, options: RenewOptions): Promise
     secret: secretOr(options.secret),
     lifetime: lifetimeOr(options.lifetime),
   });
+}
+
+/** Returns what the library tells of a token. The server's text is cleared of credentials only when it is read. */
+export function asMintedToken({ token, serverText, ...times }: IssuedToken): MintedToken {
+  return {
+    ...times,
+    token: token.reveal(),
+    get serverText() {
+      return serverText();
+    },
+  };
 }
 
 /** Deletes a token and returns it. Throws NOT_FOUND when the server does not know it, unless `skipNA` is set. */

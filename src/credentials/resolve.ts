@@ -1,4 +1,3 @@
-import crypto from 'node:crypto';
 import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
@@ -101,7 +100,8 @@ async function principalOf(
   if (source.kind === 'password') return `user:${username}`;
   if (source.reference !== undefined) return source.reference;
   // 48 bits of the hash are enough to tell a person's secrets apart, and far too few to guess a secret from.
-  const digest = crypto
+  const digest = process
+    .getBuiltinModule('node:crypto')
     .createHash('sha256')
     .update((await value()).reveal())
     .digest('hex');

@@ -73,11 +73,12 @@ test.skipIf(keyringSkipReason() !== undefined)(
       expect(again.stdout).toBe(first.stdout);
       expect(mints()).toBe(1);
       expect(again.files.join(' ')).not.toMatch(/keytar|connection/);
+      for (const name of ['crypto', ...NOT_BUILT_IN]) expect(again.builtin).not.toContain(name);
     });
   },
 );
 
-test('token get without a cached token loads neither a prompt, nor YAML, nor commander, nor the sandbox', async () => {
+test('token get without a store loads no prompt, YAML parser, commander, sandbox or cryptography', async () => {
   const home = temporaryHome();
   const { env } = await sandboxFor(home, { serverVersion: '4.1.2' });
   const { files, builtin } = await loads(
@@ -86,6 +87,6 @@ test('token get without a cached token loads neither a prompt, nor YAML, nor com
     env,
   );
   expect(files.join(' ')).not.toMatch(/inquirer|catalogue|sandbox|dist-/);
-  expect(builtin).not.toContain('undici');
-  expect(builtin).not.toContain('child_process');
+  for (const name of ['undici', 'child_process', 'crypto', 'os', 'perf_hooks'])
+    expect(builtin).not.toContain(name);
 });

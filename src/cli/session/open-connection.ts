@@ -51,7 +51,7 @@ async function waitUntilUp(session: Session, connection: GraphConnection): Promi
   const { invocation, timeLeft, waitMs, target } = session;
   const spinner = createSpinner(invocation);
   const { ms: left } = timeLeft;
-  const now = () => performance.now();
+  const now = () => process.uptime() * 1000;
   const until = now() + waitMs;
   for (let pause = 500; until > now(); pause = Math.min(pause * 1.5, 5000)) {
     // `--wait` does not count against `--timeout`.

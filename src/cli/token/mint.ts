@@ -42,7 +42,7 @@ export async function mintFor(
   );
   if (mintByPasswordCreatesSecret && byPassword) {
     report.note(
-      'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_…). To avoid that: graphcred secret create NAME --save',
+      'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*). To avoid that: graphcred secret create NAME --save',
     );
   }
   return minted;

@@ -1,4 +1,3 @@
-import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../../core/errors.js';
@@ -115,9 +114,13 @@ export function toGithub(invocation: Invocation, token: string, expiresAt: strin
 
 function append(file: string, pairs: readonly (readonly [string, string])[]): void {
   // The delimiter is random: a value that contained it could set further variables.
-  const end = `graphcred_${crypto.randomBytes(16).toString('hex')}`;
+  const end = `graphcred_${randomHex(16)}`;
   const text = pairs.map(([name, value]) => `${name}<<${end}\n${value}\n${end}\n`).join('');
   written(file, () => fs.appendFileSync(file, text, { mode: 0o600 }));
+}
+
+function randomHex(bytes: number): string {
+  return process.getBuiltinModule('node:crypto').randomBytes(bytes).toString('hex');
 }
 
 /** Writes a dotenv report. GitLab reads it after the job and cannot mask the token while the job runs. */
@@ -127,7 +130,7 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
       hint: 'use another format, for example -o env',
     });
   const file = path.resolve(ctx.cwd, flags.dotenv as string);
-  const temporary = `${file}.${crypto.randomBytes(8).toString('hex')}.tmp`;
+  const temporary = `${file}.${randomHex(8)}.tmp`;
   written(file, () => {
     try {
       fs.writeFileSync(temporary, `TG_API_TOKEN=${token}\n`, { mode: 0o600, flag: 'wx' });

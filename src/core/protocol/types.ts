@@ -29,8 +29,8 @@ export interface IssuedToken {
   readonly grantedSeconds: number;
   /** The time of the answer by the server's clock (its `Date` header), else by this machine's. */
   readonly serverTimeUnix: number;
-  /** The expiry as the server wrote it; empty when it gave none. */
-  readonly serverText: string;
+  /** Returns the expiry as the server wrote it, without credentials; empty when it gave none. */
+  readonly serverText: () => string;
 }
 
 export interface MintRequest {

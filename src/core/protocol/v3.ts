@@ -110,7 +110,7 @@ export function protocolV3(session: Session): Protocol {
           : end.seconds;
     const grantedSeconds = Math.max(0, expiresAtUnix - serverTimeUnix);
     const written = String(fields.expiration ?? '');
-    const serverText =
+    const serverText = () =>
       typeof fields.expiration === 'number' ? written : redactServerText(written, hiddenIn(request));
     return { token, expiresAtUnix, grantedSeconds, serverTimeUnix, serverText };
   };

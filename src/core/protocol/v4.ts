@@ -173,7 +173,7 @@ export function protocolV4(session: Session): Protocol {
       return 'deleted';
     },
 
-    tokenTuple: ({ token, serverText }) => [token.reveal(), serverText],
+    tokenTuple: ({ token, serverText }) => [token.reveal(), serverText()],
   };
 }
 
@@ -220,8 +220,9 @@ function readSecrets(request: HttpRequest, reply: HttpReply): { alias: string; v
 function issued(request: HttpRequest, reply: HttpReply, lifetime: number): IssuedToken {
   const fields = expectFields(request, reply);
   const token = readToken(request, reply, fields);
-  const serverText =
-    typeof fields.expiration === 'string' ? redactServerText(fields.expiration, hiddenIn(request)) : '';
+  const { expiration } = fields;
+  const serverText = () =>
+    typeof expiration === 'string' ? redactServerText(expiration, hiddenIn(request)) : '';
   const claims = readClaims(token);
   const serverTimeUnix = serverClock(reply, lifetime, claims?.exp);
   if (claims === undefined) {

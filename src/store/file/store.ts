@@ -1,4 +1,3 @@
-import crypto from 'node:crypto';
 import { Sensitive } from '../../core/sensitive.js';
 import { listEntries, readEntry, removeEntry, stageEntry } from '../records.js';
 import type { Store, StoreOptions, StoreRecord } from '../store.js';
@@ -110,8 +109,9 @@ const TAG_BYTES = 16;
  * @returns IV, tag and ciphertext in one base64 string
  */
 export function seal(key: Buffer, record: StoreRecord, value: Sensitive): string {
-  const iv = crypto.randomBytes(IV_BYTES);
-  const cipher = crypto.createCipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
+  const { randomBytes, createCipheriv } = process.getBuiltinModule('node:crypto');
+  const iv = randomBytes(IV_BYTES);
+  const cipher = createCipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
   cipher.setAAD(canonical(record));
   const text = Buffer.concat([cipher.update(value.reveal(), 'utf8'), cipher.final()]);
   return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64');
@@ -122,7 +122,8 @@ export function unseal(key: Buffer, record: StoreRecord, sealed: string): Sensit
   const bytes = Buffer.from(sealed, 'base64');
   if (bytes.length < IV_BYTES + TAG_BYTES) return undefined;
   const iv = bytes.subarray(0, IV_BYTES);
-  const decipher = crypto.createDecipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
+  const { createDecipheriv } = process.getBuiltinModule('node:crypto');
+  const decipher = createDecipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
   decipher.setAAD(canonical(record));
   decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
   try {

@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import os from 'node:os';
 
 /** How often the owner of a lock renews it. */
 export const RENEW_MS = 5_000;
@@ -54,7 +53,8 @@ export function hostId(): string {
   } catch {
     // Without /proc, as outside Linux, only the host name is available.
   }
-  return `${encodeURIComponent(os.hostname())}:${boot}:${namespace}`;
+  const { hostname } = process.getBuiltinModule('node:os');
+  return `${encodeURIComponent(hostname())}:${boot}:${namespace}`;
 }
 
 /** Reads state and start time of a process (fields 3 and 22 of its stat file), on Linux. */
