@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { readChecked, removeFile, type Staged, stageFile } from '../files/private-files.js';
+import { errnoOf, REASONS, readChecked, removeFile, type Staged, stageFile } from '../files/private-files.js';
 import type { StoreRecord } from './store.js';
 
 /** A record as written to the disk. */
@@ -32,12 +32,14 @@ export function readEntry(stateDir: string, key: string, warn: (message: string)
   return undefined;
 }
 
-/** Returns every readable entry, in no order. */
+/** Returns every readable entry, in no order. A folder that is there and cannot be read is not taken for an empty one: it is a warning. */
 export function listEntries(stateDir: string, warn: (message: string) => void): Entry[] {
   let names: string[];
   try {
     names = fs.readdirSync(stateDir);
-  } catch {
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') warn(`${stateDir} cannot be read: ${REASONS[code] ?? code}`);
     return [];
   }
   const entries: Entry[] = [];

@@ -22,7 +22,6 @@ import { hostId, isAlive, processId, RENEW_MS } from './process-owner.js';
 export interface LockOptions {
   /** How long to wait for another process, in ms. */
   readonly waitMs: number;
-  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Lock {
@@ -38,8 +37,7 @@ const MAX_LINK_BYTES = 4096;
 const MAX_LINKS = 1000;
 
 /**
- * Waits for the lock. Throws LOCK_TIMEOUT, STORE_UNAVAILABLE (the folder cannot be written), or the signal's reason.
- * With `answered`, which is called after each pause, it returns undefined as soon as the lock is no longer needed.
+ * Waits for the lock. Throws LOCK_TIMEOUT or STORE_UNAVAILABLE (the folder cannot be written). With `answered`, which is called after each pause, it returns undefined as soon as the lock is no longer needed.
  */
 export async function acquireLock(file: string, options: LockOptions): Promise<Lock>;
 export async function acquireLock(
@@ -55,13 +53,12 @@ export async function acquireLock(
   const attempt = prepare(file);
   try {
     for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
-      options.signal?.throwIfAborted();
       const lock = attempt.take();
       if (lock) return lock;
       const left = (deadline - process.uptime()) * 1000;
       if (left <= 0) throw timedOut(file, options.waitMs);
       // The pause is random, so that the waiting processes do not all try again at the same time.
-      await sleep(Math.min(left, pause * (0.5 + Math.random() / 2)), options.signal);
+      await new Promise((resolve) => setTimeout(resolve, Math.min(left, pause * (0.5 + Math.random() / 2))));
       if (await options.answered?.()) return undefined;
     }
   } finally {
@@ -221,19 +218,4 @@ function timedOut(file: string, waitMs: number): GraphException {
     `another graphcred process is busy with this entry; waited ${Math.round(waitMs / 1000)} s`,
     { hint: `run the command again; if no other graphcred is running, remove ${file}` },
   );
-}
-
-function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const done = () => {
-      signal?.removeEventListener('abort', stopped);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    const stopped = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', stopped, { once: true });
-  });
 }

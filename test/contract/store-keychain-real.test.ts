@@ -1,0 +1,115 @@
+// The store keychain in this process against a real gnome-keyring, which knows better than an imitation of the session bus what a message means. Prompts,
+// broken buses and killed processes are in test/e2e/store-keychain-situations.test.ts.
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { fileStore } from '../../src/store/file/store.js';
+import { keychainStore } from '../../src/store/keychain/store.js';
+import { stageEntry } from '../../src/store/records.js';
+import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { type Keyring, keyringSkipReason, startKeyring } from '../helpers/keyring.js';
+import { failureOf } from '../helpers/redis-store.js';
+
+// libsecret ends its process when its session bus ends, so only the helper processes of this test load it.
+const native = vi.hoisted(() => ({ calls: [] as string[] }));
+vi.mock('keytar', () => ({
+  default: {
+    getPassword: async (service: string, account: string) => {
+      native.calls.push(`get ${service}/${account}`);
+      return null;
+    },
+    deletePassword: async (service: string, account: string) => {
+      native.calls.push(`delete ${service}/${account}`);
+      return true;
+    },
+  },
+}));
+
+/** Does what the keychain's helper process does, and writes down that it was started. */
+const HELPER = `
+require('node:fs').appendFileSync(process.env.HOME + '/helped', 'x');
+process.stdout.write('\\n');
+process.stdin.once('data', async (line) => {
+  const { account, value } = JSON.parse(line);
+  await require(${JSON.stringify(require.resolve('keytar'))}).setPassword('graphcred', account, value);
+  process.stdout.write('{"ok":true,"answer":true}\\n');
+});`;
+
+const RECORD: StoreRecord = {
+  v: 1,
+  kind: 'token',
+  key: 'token of anna for any graph, 60s, at http://h:14240',
+  store: 'keychain',
+  createdAtUnix: 1_700_000_000,
+  info: {},
+};
+
+describe.skipIf(keyringSkipReason() !== undefined)('a real keychain', () => {
+  let keyring: Keyring;
+  beforeAll(async () => {
+    keyring = await startKeyring();
+  });
+  afterAll(() => keyring.stop());
+
+  const options = (warnings: string[], more: Partial<StoreOptions['keychain']> = {}): StoreOptions => {
+    native.calls.length = 0;
+    const home = temporaryHome();
+    return {
+      stateDir: path.join(home, 'state'),
+      configDir: path.join(home, 'config'),
+      warn: (text) => warnings.push(text),
+      keychain: {
+        platform: 'linux',
+        env: keyring.env,
+        mayPrompt: true,
+        child: { command: process.execPath, args: ['-e', HELPER] },
+        notify: (text) => warnings.push(text),
+        ...more,
+      },
+    };
+  };
+  const helped = () => fs.existsSync(path.join(keyring.home, 'helped'));
+
+  it('gives over the session bus what the native module stored, and nothing for another account', async () => {
+    const warnings: string[] = [];
+    const store = keychainStore(options(warnings));
+    await store.check();
+    await store.write(RECORD, new Sensitive('tökén \u{1f511}'));
+    const other = { ...RECORD, key: 'another' };
+    await store.write(other, new Sensitive('of another'));
+    expect((await store.read(RECORD))?.reveal()).toBe('tökén \u{1f511}');
+    expect((await store.read(other))?.reveal()).toBe('of another');
+    expect(native.calls).toEqual([]);
+    expect(await store.read({ ...RECORD, key: 'missing' })).toBeUndefined();
+    expect(native.calls).toEqual(['get graphcred/missing']);
+    expect(await store.remove(RECORD.key)).toBe(true);
+    expect(native.calls.at(-1)).toBe(`delete graphcred/${RECORD.key}`);
+    expect(warnings).toEqual([]);
+  });
+
+  it('that is locked gives, takes and removes nothing, and a value that moved is forgotten without a prompt', async () => {
+    const warnings: string[] = [];
+    const opened = options(warnings, { mayPrompt: false });
+    const store = keychainStore(opened);
+    stageEntry(opened.stateDir, { record: RECORD }).commit();
+    fs.rmSync(path.join(keyring.home, 'helped'), { force: true });
+    await keyring.lock();
+    for (const use of [
+      () => store.check(),
+      () => store.read(RECORD),
+      () => store.write(RECORD, new Sensitive('new')),
+      () => store.remove(RECORD.key),
+    ])
+      expect(await failureOf(use())).toMatchObject({ code: 'STORE_LOCKED', setting: 'store' });
+    expect(await store.list()).toEqual([RECORD]);
+    const prompting = { ...opened, keychain: { ...opened.keychain, mayPrompt: true } };
+    await fileStore(prompting).write(RECORD, new Sensitive('new'));
+    expect(warnings).toEqual([
+      expect.stringContaining('still holds an old value as graphcred/token of anna'),
+    ]);
+    expect(helped()).toBe(false);
+    expect(native.calls).toEqual([]);
+  });
+});

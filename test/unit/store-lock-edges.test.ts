@@ -1,0 +1,232 @@
+// The locks and turns of one machine at their edges: who counts as alive, what another process does in the middle of a step, and what a refusal says.
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { GraphException } from '../../src/core/errors.js';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { acquireLock, tryLock, withLock } from '../../src/store/lock/lock.js';
+import { takeMachineTurn } from '../../src/store/lock/machine-turn.js';
+import { hostId, isAlive, processId } from '../../src/store/lock/process-owner.js';
+import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
+import { entryPath } from '../../src/store/records.js';
+import type { StoreRecord } from '../../src/store/store.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { failureOf } from '../helpers/redis-store.js';
+
+let dir: string;
+let file: string;
+beforeEach(() => {
+  dir = temporaryHome();
+  file = path.join(dir, 'token-x.lock');
+});
+afterEach(() => vi.restoreAllMocks());
+
+const failing = (code: string) => Object.assign(new Error(code), { code });
+
+describe('a lock', () => {
+  it('that another process took in the same moment stays with it, without hard links too', () => {
+    const theirs = `abc-def ${processId(hostId())}\n`;
+    vi.spyOn(fs, 'linkSync').mockImplementation(() => {
+      fs.writeFileSync(file, theirs, { mode: 0o600 });
+      throw failing('EPERM');
+    });
+    expect(tryLock(file)).toBeUndefined();
+    expect(fs.readFileSync(file, 'utf8')).toBe(theirs);
+    vi.restoreAllMocks();
+    fs.rmSync(file);
+    vi.spyOn(fs, 'linkSync').mockImplementation(() => {
+      fs.writeFileSync(file, theirs, { mode: 0o600 });
+      throw failing('EEXIST');
+    });
+    expect(tryLock(file)).toBeUndefined();
+    expect(fs.readFileSync(file, 'utf8')).toBe(theirs);
+    expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
+  });
+
+  it('is renewed while it is held, only if it is still there and its own', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
+    try {
+      const lock = tryLock(file);
+      const old = new Date(Date.now() - 20_000);
+      fs.utimesSync(file, old, old);
+      vi.advanceTimersByTime(5_000);
+      expect(Math.abs(fs.statSync(file).mtimeMs - Date.now())).toBeLessThan(1000);
+      fs.writeFileSync(file, 'another elsewhere/1/1\n');
+      fs.utimesSync(file, old, old);
+      vi.advanceTimersByTime(5_000);
+      expect(Date.now() - fs.statSync(file).mtimeMs).toBeGreaterThan(20_000);
+      fs.rmSync(file);
+      vi.advanceTimersByTime(5_000);
+      expect(fs.existsSync(file)).toBe(false);
+      lock?.release();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('that cannot be removed does not make its release fail', () => {
+    const lock = tryLock(file);
+    vi.spyOn(fs, 'rmSync').mockImplementation(() => {
+      throw failing('EROFS');
+    });
+    lock?.release();
+    expect(fs.existsSync(file)).toBe(true);
+  });
+
+  it('is released after the work, also when that fails', async () => {
+    expect(await withLock(file, { waitMs: 100 }, () => fs.existsSync(file))).toBe(true);
+    const failed = withLock(file, { waitMs: 100 }, () => {
+      throw new Error('the work failed');
+    });
+    await expect(failed).rejects.toThrow('the work failed');
+    expect(fs.readdirSync(dir)).toEqual([]);
+  });
+
+  it('says how long was waited, and is asked again until then', async () => {
+    tryLock(file);
+    const clock = vi.spyOn(process, 'uptime').mockReturnValue(100);
+    const waiting = failureOf(acquireLock(file, { waitMs: 7_000 }));
+    clock.mockReturnValue(106.9);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    clock.mockReturnValue(107.1);
+    expect(await waiting).toMatchObject({
+      code: 'LOCK_TIMEOUT',
+      message: 'another graphcred process is busy with this entry; waited 7 s',
+      hint: expect.stringContaining('run the command again'),
+    });
+  });
+
+  it('may have many dead owners', () => {
+    const dead = (name: string) => `${name} ${hostId()}/4194999/1\n`;
+    fs.writeFileSync(file, dead('n0'), { mode: 0o600 });
+    for (let link = 0; link < 200; link++)
+      fs.writeFileSync(`${file}.n${link}`, dead(`n${link + 1}`), { mode: 0o600 });
+    const lock = tryLock(file);
+    expect(lock).toBeDefined();
+    lock?.release();
+    expect(fs.readdirSync(dir)).toEqual([]);
+  });
+});
+
+describe('the owner of a lock', () => {
+  const here = 'here';
+  const minute = 60_000;
+
+  it.each([
+    ['this process', () => processId(here), 0, true],
+    ['this process, however old its lock is', () => processId(here), 100 * minute, true],
+    ['another process with its id', () => processId(here).replace(/\d+$/, '1'), 0, false],
+    ['a process that has ended', () => `${here}/4194999/1`, 0, false],
+    ['a process elsewhere after 29 s', () => `there/${process.pid}/1`, 29_000, true],
+    ['a process elsewhere after 31 s', () => `there/${process.pid}/1`, 31_000, false],
+    ['a process elsewhere, 31 s in the future', () => `there/${process.pid}/1`, -31_000, false],
+    ['a process without a start time after 9 minutes', () => `${here}/${process.pid}/`, 9 * minute, true],
+    ['a process without a start time after 11 minutes', () => `${here}/${process.pid}/`, 11 * minute, false],
+  ])('%s', (_who, mark, age, alive) => {
+    expect(isAlive(mark(), age, here)).toBe(alive);
+  });
+
+  it('that is not named yet is waited for two seconds', () => {
+    expect(isAlive(undefined, 1_900, here)).toBe(true);
+    expect(isAlive(undefined, 2_100, here)).toBe(false);
+  });
+
+  it('of another user counts as alive', () => {
+    vi.spyOn(process, 'kill').mockImplementation(() => {
+      throw failing('EPERM');
+    });
+    expect(isAlive(processId(here), 0, here)).toBe(true);
+  });
+
+  it.skipIf(process.platform !== 'linux')(
+    'is known by the machine, its start and the process namespace',
+    () => {
+      expect(hostId()).toMatch(/^[^:/ ]+:[0-9a-f-]{36}:\d+$/);
+      vi.spyOn(fs, 'readlinkSync').mockImplementation(() => {
+        throw failing('ENOENT');
+      });
+      expect(hostId()).toMatch(/^[^:/ ]+::$/);
+    },
+  );
+});
+
+describe('a refusal', () => {
+  it('keeps its option and those remedies that this version knows', () => {
+    const refused = path.join(dir, 'token-x.refused');
+    const details = { hint: 'look', option: 'lifetime', remedies: ['wait', 'examine'] as const };
+    writeRefusal(refused, new GraphException('AUTH_FAILED', 'no', details), 5);
+    expect(readRefusal(refused, 5, 5)).toMatchObject({ option: 'lifetime', hint: 'look' });
+    expect([...(readRefusal(refused, 5, 5)?.remedies ?? [])].sort()).toEqual(['examine', 'wait']);
+    const changed = fs.readFileSync(refused, 'utf8').replace('"wait"', '"dance"');
+    fs.writeFileSync(refused, changed);
+    expect(readRefusal(refused, 5, 5)?.remedies).toEqual(['examine']);
+    for (const [name, value] of Object.entries({
+      hint: 7,
+      option: 7,
+      remedies: 'wait',
+      status: 'x',
+      serverCode: 7,
+      serverText: 7,
+    })) {
+      fs.writeFileSync(refused, JSON.stringify({ ...JSON.parse(changed), [name]: value }));
+      expect(readRefusal(refused, 5, 5)).toMatchObject({ code: 'AUTH_FAILED', message: 'no' });
+      expect(readRefusal(refused, 5, 5)?.[name as 'hint']).not.toBe(value);
+    }
+    for (const change of [{ code: 'SERVER_ERROR' }, { message: 7 }, { at: 'now' }, { at: 4 }, { at: 6 }]) {
+      fs.writeFileSync(refused, JSON.stringify({ ...JSON.parse(changed), ...change }));
+      expect(readRefusal(refused, 5, 5)).toBeUndefined();
+    }
+  });
+});
+
+describe('the turn of a machine', () => {
+  const record: StoreRecord = { v: 1, kind: 'token', key: 'k', store: 'file', createdAtUnix: 1, info: {} };
+  const lockFile = () => entryPath(dir, 'token', 'k', 'lock');
+  const take = (more: Partial<Parameters<typeof takeMachineTurn>[2]> = {}, write = async () => {}) =>
+    takeMachineTurn('k', write, {
+      waitMs: 2000,
+      since: 5,
+      now: () => 9,
+      accepts: () => true,
+      stateDir: dir,
+      ...more,
+    });
+  const free = () => {
+    const lock = tryLock(lockFile());
+    lock?.release();
+    return lock !== undefined;
+  };
+
+  it('is the lock of the key, with which a value is written, until it is released', async () => {
+    const write = vi.fn(async () => {});
+    const turn = await take({}, write);
+    expect(free()).toBe(false);
+    const value = new Sensitive('x');
+    await turn?.write(record, value);
+    expect(write.mock.calls).toEqual([[record, value]]);
+    await turn?.release();
+    expect(free()).toBe(true);
+  });
+
+  it('is not kept when a usable record or a refusal is there', async () => {
+    expect(await take({ lookIn: { find: async () => record } })).toBeUndefined();
+    expect(free()).toBe(true);
+    const unusable = await take({ lookIn: { find: async () => record }, accepts: () => false });
+    await unusable?.refuse(new GraphException('AUTH_FAILED', 'no'));
+    await unusable?.release();
+    expect(await failureOf(take())).toMatchObject({ code: 'AUTH_FAILED' });
+    expect(free()).toBe(true);
+  });
+
+  it('is waited for no longer when a record or a refusal comes', async () => {
+    tryLock(lockFile());
+    let looks = 0;
+    expect(await take({ lookIn: { find: async () => (++looks > 2 ? record : undefined) } })).toBeUndefined();
+    const waiting = failureOf(take({ waitMs: 20_000 }));
+    writeRefusal(entryPath(dir, 'token', 'k', 'refused'), new GraphException('AUTH_FAILED', 'no'), 9);
+    expect(await waiting).toMatchObject({ code: 'AUTH_FAILED' });
+    expect(await failureOf(take({ since: 10, now: () => 10, waitMs: 30 }))).toMatchObject({
+      code: 'LOCK_TIMEOUT',
+    });
+  });
+});
