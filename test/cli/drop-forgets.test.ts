@@ -81,6 +81,30 @@ test('a secret of the same name on another graph stays on 3.x, with its tokens',
   expect(await principals()).toEqual(['saved:tigergraph/ci on other']);
 });
 
+test('on 3.x a token that was minted from the secret without a graph is deleted too', async () => {
+  const { run, principals } = await holdings();
+  await run('secret create ci --save');
+  await run('token get', { env: { GRAPHCRED_GRAPH: '', ...SAVED_ONLY.env } });
+  expect(await principals()).toEqual(['saved:tigergraph/ci on null']);
+  expect((await run('secret drop ci')).status).toBe(0);
+  expect(await principals()).toEqual([]);
+});
+
+test('a secret of the same name that was saved for another server stays', async () => {
+  const { run, sandbox } = await holdings();
+  const elsewhere = {
+    env: {
+      GRAPHCRED_GSQL_URL: sandbox.gsqlUrl.replace('127.0.0.1', 'localhost'),
+      GRAPHCRED_REST_URL: sandbox.restUrl.replace('127.0.0.1', 'localhost'),
+    },
+  };
+  expect(await run('secret create ci --save', elsewhere)).toMatchObject({ status: 0 });
+  expect((await run('secret drop ci')).status).toBe(0);
+  // The server has dropped it, so only a refusal shows that its value is still saved for the other name.
+  const refused = await run('token get', { env: { ...elsewhere.env, ...SAVED_ONLY.env } });
+  expect(refused.stderr).toContain('The server refused the secret.');
+});
+
 test('on 4.x a secret belongs to no graph, so what is stored for any graph is deleted', async () => {
   const { run, principals } = await holdings({ serverVersion: '4.1.2' });
   await run('secret create ci --save', { env: { GRAPHCRED_GRAPH: 'other' } });

@@ -72,6 +72,15 @@ test('only the first answer of a call may show another version, since after it s
   expect(asked.map((line) => line.split(' ')[1])).toEqual(['/gsql/v1/secrets', '/gsql/v1/secrets']);
 });
 
+test('a check of a token whose answer is lost has done no harm', async () => {
+  const url = await rawServer((request) => request.socket.destroy());
+  for (const serverVersion of ['3.10.1', '4.1.2'])
+    expect(await refusalOf(connectionAt(url, { serverVersion }).checkToken('t'.repeat(32)))).toMatchObject({
+      code: 'NETWORK',
+      ambiguous: false,
+    });
+});
+
 test('a server that is not up when its version is asked for says why, and what would help', async () => {
   const url = await rawServer((_request, response) => response.writeHead(503).end('down for now'));
   const refused = await refusalOf(connectionAt(url, { serverVersion: 'auto' }).getSecrets());

@@ -67,6 +67,14 @@ function acquire(deps: Pick<AcquireDeps, 'store'> & Partial<AcquireDeps>, storeR
   return acquireToken({ ...OPTIONS, storeRequired }, { ...usual, ...deps });
 }
 
+test('a cached token is used without a credential, a turn or a request', async () => {
+  const { store } = memoryStore(() => expect.fail('a turn was taken'));
+  await store.write(...cachedAs('cached'));
+  const asked = () => expect.fail('the credential was read');
+  const { token, source } = await acquire({ store, prepare: asked, mint: asked });
+  expect([token.reveal(), source]).toEqual(['cached', 'store']);
+});
+
 describe('while a store fails', () => {
   test('a call that requires it fails too, and asks no fallback and no server', async () => {
     const mint = () => expect.fail('the server was asked');
@@ -222,14 +230,16 @@ describe('a token is stored', () => {
 
   test('not where nothing is kept', async () => {
     const store = { name: 'none', write: () => expect.fail('it was written') } as Partial<Store> as Store;
-    expect(await storeToken('k', MINTED, OPTIONS, { ...deps, store })).toBe(false);
+    const warn = () => expect.fail('it was warned');
+    expect(await storeToken('k', MINTED, OPTIONS, { ...deps, warn, store })).toBe(false);
   });
 
   test('with a warning when the store fails in another way', async () => {
     const warnings: string[] = [];
     const warn = (words: string) => warnings.push(words);
-    const store = { ...memoryStore().store, write: () => Promise.reject(new TypeError('a mistake')) };
+    const write = () => Promise.reject(new TypeError('a mistake'));
+    const store: Store = { ...memoryStore().store, name: 'keychain', write };
     expect(await storeToken('k', MINTED, OPTIONS, { ...deps, warn, store })).toBe(false);
-    expect(warnings).toEqual(['the file store failed; the token is not kept']);
+    expect(warnings).toEqual(['the keychain store failed; the token is not kept']);
   });
 });

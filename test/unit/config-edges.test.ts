@@ -39,6 +39,32 @@ describe('values of a config file', () => {
     });
   });
 
+  const LIST = 'write a list: secretCommand: [vault, kv, get, -field=secret, kv/graph]';
+  const CORRECT = 'correct the file; .graphcredrc.example shows every key';
+  test.each([
+    [{ secretCommand: 'vault' }, 'secretCommand is not a list of words', LIST],
+    [{ secretCommand: ['a', 1] }, 'secretCommand is not a list of words', LIST],
+    [{ host: '' }, 'host is empty', 'remove the key, or give it a value'],
+    [{ graph: {} }, 'graph is not a piece of text', CORRECT],
+    [{ gsqlurl: 'x' }, 'gsqlurl is not a setting graphcred knows', 'did you mean gsqlUrl?'],
+    [{ toString: 'x' }, 'toString is not a setting graphcred knows', CORRECT],
+    [{ tls: 'x' }, 'tls is not a table with ca, cert, key or insecure', CORRECT],
+    [{ redis: [] }, 'redis is not a table with url, username, passwordFile, ca or sentinelMaster', CORRECT],
+    [{ defaultProfile: '' }, 'defaultProfile is not the name of a profile', CORRECT],
+    [{ defaultProfile: 1 }, 'defaultProfile is not the name of a profile', CORRECT],
+    [{ profiles: [] }, 'profiles is not a table of profiles', CORRECT],
+    [{ profiles: { a: 1 } }, 'profiles.a is not a table of settings', CORRECT],
+    [{ profiles: { '-a': {} } }, 'profiles.-a has a name with characters graphcred does not take', CORRECT],
+    [[], 'the file does not hold a table of settings', CORRECT],
+  ])('%j is refused with a hint', async (config, problem, hint) => {
+    const parsed = parseConfig('/x/config.yaml', JSON.stringify(config));
+    await expect(parsed).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(new RegExp(`: ${problem}\\.$`)),
+      hint,
+    });
+  });
+
   test('the line of a YAML error is counted from 1', async () => {
     await expect(parseConfig('/x/config.yaml', 'graph: demo\nhost: [\nx')).rejects.toThrow(/, line [34]: /);
     await expect(parseConfig('/x/config.yaml', 'graph: @demo')).rejects.toThrow('/x/config.yaml, line 1: ');

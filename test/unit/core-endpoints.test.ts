@@ -219,3 +219,85 @@ describe('a loopback address', () => {
     expect(isLoopback(address)).toBe(false);
   });
 });
+
+test.each([
+  [
+    { host: 'http://a:90' },
+    'host',
+    'must not have a port',
+    'Give the ports as restPort and gsqlPort, or whole addresses as restUrl and gsqlUrl.',
+    'ports',
+  ],
+  [
+    { host: 'http://a:80' },
+    'host',
+    'must not have a port',
+    'Give the ports as restPort and gsqlPort, or whole addresses as restUrl and gsqlUrl.',
+    'ports',
+  ],
+  [
+    { host: 'http://a/b' },
+    'host',
+    'must not have a path',
+    'For an address with a path use restUrl and gsqlUrl.',
+  ],
+  [
+    { host: 'http://a', gsqlUrl: 'http://b' },
+    'host',
+    'and gsqlUrl name different hosts',
+    'Leave one of them out, or add restUrl.',
+  ],
+  [{ gsqlPort: 0 }, 'gsqlPort', 'must be a whole number from 1 to 65535', 'For example 9000 or 14240.'],
+  [{ gsqlPort: 65_536 }, 'gsqlPort', 'must be a whole number from 1 to 65535', 'For example 9000 or 14240.'],
+  [{ restPort: 1.5 }, 'restPort', 'must be a whole number from 1 to 65535', 'For example 9000 or 14240.'],
+  [
+    { gsqlUrl: 'db' },
+    'gsqlUrl',
+    'must be a URL that begins with http:// or https://',
+    'For example http://127.0.0.1 or https://graph.example.com.',
+  ],
+  [
+    { restUrl: 'http://a b' },
+    'restUrl',
+    'is not a valid URL',
+    'For example http://127.0.0.1 or https://[::1].',
+  ],
+  [
+    { restUrl: 'http://:x@a' },
+    'restUrl',
+    'must not hold a user name or password',
+    'Give them as username and password.',
+  ],
+  [
+    { restUrl: 'http://x@a' },
+    'restUrl',
+    'must not hold a user name or password',
+    'Give them as username and password.',
+  ],
+  [
+    { restUrl: 'http://a?b' },
+    'restUrl',
+    'must end before any ? or #',
+    'For example https://graph.example.com/restpp.',
+  ],
+  [
+    { restUrl: 'http://a#b' },
+    'restUrl',
+    'must end before any ? or #',
+    'For example https://graph.example.com/restpp.',
+  ],
+])(
+  'the address %j is refused, and the error names the setting, the problem and what to write',
+  (endpoints, setting, problem, hint, option = undefined) => {
+    expect(() => serversOf(endpoints)).toThrow(
+      expect.objectContaining({
+        code: 'USAGE',
+        message: `The ${setting} ${problem}.`,
+        setting,
+        problem,
+        hint,
+        option,
+      }),
+    );
+  },
+);

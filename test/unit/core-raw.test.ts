@@ -116,3 +116,31 @@ describe('headers', () => {
     expect(headers).toEqual({ 'gsql-timeout': '1000' });
   });
 });
+
+test.each([
+  'authorization',
+  'connection',
+  'content-length',
+  'cookie',
+  'host',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])('the header %s is set by graphcred itself, in any case of its letters', (name) => {
+  const [first = '', ...rest] = name;
+  for (const written of [name, first.toUpperCase() + rest.join('')])
+    expect(() => checkRawCall('rest', REST, 'GET', '/', { headers: { [written]: 'x' } })).toThrow(
+      expect.objectContaining({
+        message: `The header ${name} is set by graphcred itself.`,
+        hint: 'Leave it out.',
+      }),
+    );
+});
+
+test('an error is known by its name, and by what is absent of it', () => {
+  const error = new GraphException('USAGE', 'words');
+  expect(String(error)).toBe('GraphException: words');
+  expect(error).toMatchObject({ ambiguous: false, remedies: [], hint: undefined, retryable: undefined });
+});

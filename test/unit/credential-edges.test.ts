@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -232,6 +233,8 @@ describe('the credential of a call', () => {
     };
     const credential = await resolveCredential([source({ kind: 'secret', read })], 'mint', undefined);
     for (let i = 0; i < 3; i++) expect((await credential.value()).reveal()).toBe('canary');
+    const digest = createHash('sha256').update('canary').digest('hex');
+    expect(credential.principal).toBe(`secret:${digest.slice(0, 12)}`);
     expect(reads).toBe(1);
   });
 

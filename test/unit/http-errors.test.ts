@@ -112,6 +112,18 @@ describe('no answer', () => {
     });
   });
 
+  test.each([
+    ['GET', false],
+    ['HEAD', false],
+    ['OPTIONS', false],
+    ['POST', true],
+    ['PUT', true],
+    ['PATCH', true],
+    ['DELETE', true],
+  ])('to %s is in doubt: %s', (method, doubt) => {
+    expect(failed('network', 'X', { ...READ, method }).ambiguous).toBe(doubt);
+  });
+
   test('because of a mistake of the program is INTERNAL, and shows nothing of it', () => {
     const error = describeFailure(READ, new Error('hidden'), 1500);
     expect(error).toMatchObject({ code: 'INTERNAL', message: 'GET /a could not be sent.' });

@@ -48,11 +48,16 @@ describe('a folder', () => {
     );
   });
 
-  test('that is private already keeps its mode, and on a system without users it is not looked at', () => {
+  test('that is private already keeps its mode, another becomes private, and on a system without users it is not looked at', () => {
     const changed = vi.spyOn(fs, 'chmodSync');
     fs.chmodSync(dir, 0o500);
     ensurePrivateFolder(dir);
     expect(modeOf(dir)).toBe(0o500);
+    for (const mode of [0o710, 0o701, 0o777]) {
+      fs.chmodSync(dir, mode);
+      ensurePrivateFolder(dir);
+      expect(modeOf(dir)).toBe(0o700);
+    }
     fs.chmodSync(dir, 0o755);
     const before = changed.mock.calls.length;
     vi.spyOn(process, 'geteuid').mockReturnValue(undefined as unknown as number);

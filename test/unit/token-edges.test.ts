@@ -90,6 +90,7 @@ describe('tokens in a store', () => {
     const wanted = { minTtl: 0, freshSince: undefined };
     const token = await readCachedToken('k', wanted, { store: store(parts), now: () => NOW * 1000 });
     expect(token?.servers).toEqual({ gsqlUrl: 'http://gsql', restUrl: 'http://rest' });
+    expect(token).toMatchObject({ expiresAtUnix: NOW + 100, requestedAtMs: 1, source: 'store' });
   });
 });
 
@@ -183,7 +184,7 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
 
   async function mintOf(
     lives: number[],
-    deleteToken: () => Promise<unknown>,
+    deleteToken: (login: undefined, options: { token: Sensitive; skipNA?: boolean }) => Promise<unknown>,
     lifetimeUnit?: 's' | 'ms',
     lifetime = DAY,
   ) {
@@ -207,6 +208,7 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
         rememberUnit: (unit) => units.push(unit),
       },
     );
+    expect(found).toMatchObject({ serverVersion: '4.1.2', lifetimeSeconds: lifetime });
     return { token: found.token.reveal(), units, warnings };
   }
 
@@ -218,6 +220,20 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
   test.each([1, 2])('asks once for a token of %i s, since clocks count whole seconds', async (lifetime) => {
     const found = await mintOf([lifetime], () => expect.fail('a token was deleted'), undefined, lifetime);
     expect(found).toEqual({ token: `t${lifetime}`, units: [], warnings: [] });
+  });
+
+  test('asks once when the unit is known and the token lives short all the same', async () => {
+    const found = await mintOf([86], () => expect.fail('a token was deleted'), 'ms');
+    expect(found).toMatchObject({ token: 't86', units: [] });
+  });
+
+  test('revokes a token that lives too long, which may be gone already', async () => {
+    const revoked: unknown[] = [];
+    const revoke = async (_login: undefined, { token, skipNA }: { token: Sensitive; skipNA?: boolean }) =>
+      revoked.push([token.reveal(), skipNA]);
+    const found = await mintOf([DAY * 1000, DAY], revoke, 'ms');
+    expect(found).toEqual({ token: `t${DAY}`, units: ['s'], warnings: [] });
+    expect(revoked).toEqual([[`t${DAY * 1000}`, true]]);
   });
 
   test('remembers no unit when the second token lives shorter than was asked', async () => {

@@ -1,0 +1,186 @@
+import { describe, expect, test } from 'vitest';
+import type { HttpRequest } from '../../src/core/http/types.js';
+import { type Meaning, REFUSALS, type Row } from '../../src/core/protocol/refusal-table.js';
+import { type Refused, refusal } from '../../src/core/protocol/server-error.js';
+import { BoundCredential, Sensitive } from '../../src/index.js';
+
+const SERVERS = { restUrl: 'http://db:9000', gsqlUrl: 'http://db:14240' };
+const credential = (value: string) => new BoundCredential(new Sensitive(value), SERVERS);
+
+function answerTo(row: Row): [HttpRequest, Refused] {
+  const { on = ['mint'], login, status = 400, code = '', returnCode, example } = row;
+  const request: HttpRequest = {
+    server: 'service',
+    base: SERVERS.gsqlUrl,
+    method: 'POST',
+    path: '/a',
+    operation: on[0],
+    ...(login && { authorization: { scheme: login, credential: credential('s'.repeat(40)) } }),
+  };
+  return [request, { status, code, returnCode, message: example }];
+}
+
+const LOGIN =
+  'Check user name and password, or the secret. After some wrong tries the server makes the user wait.';
+const GET_ONE = 'Get a new one. A secret is no token, but tokens are minted from it.';
+const NO_GRAPH = 'There is no such graph, or it is hidden from this user: ';
+const OTHER_TOKEN = ['new-token', 'mint-from-secret'];
+
+describe('a refusal is told with its code, its words and the next step', () => {
+  test.each<[Meaning, string, string, string, string[], string?]>([
+    [
+      'rest-auth-off',
+      'REST_AUTH_DISABLED',
+      'REST authentication is not enabled on this server.',
+      'An administrator turns it on with: gadmin config set RESTPP.Factory.EnableAuth true && gadmin config apply -y && gadmin restart restpp nginx gui gsql -y',
+      [],
+    ],
+    [
+      'throttled',
+      'AUTH_FAILED',
+      'Too many failed logins: the server makes this user wait.',
+      'Too many failed logins. Please re-login after 10 seconds.',
+      [],
+    ],
+    [
+      'client-certificate',
+      'TLS',
+      'The server refused the client certificate.',
+      'Check the client certificate and its key.',
+      [],
+      'tls.cert',
+    ],
+    [
+      'licence-expired',
+      'SERVER_ERROR',
+      "The server's licence has expired.",
+      'Ask the administrator of the server to renew it.',
+      [],
+    ],
+    ['bad-login', 'AUTH_FAILED', 'The server refused the login.', LOGIN, []],
+    ['token-missing', 'AUTH_FAILED', 'The server requires a token.', GET_ONE, OTHER_TOKEN],
+    [
+      'token-malformed',
+      'AUTH_FAILED',
+      'The server refused the token.',
+      `This server takes tokens it made itself (4.x: JWTs), not secrets. ${GET_ONE}`,
+      OTHER_TOKEN,
+    ],
+    ['token-refused', 'AUTH_FAILED', 'The server refused the token.', GET_ONE, OTHER_TOKEN],
+    ['token-expired', 'AUTH_FAILED', 'The token has expired.', 'Get a new one.', ['new-token']],
+    [
+      'token-without-privilege',
+      'PERMISSION_DENIED',
+      'The token is valid but has no privilege for this.',
+      'Ask for a role on the graph.',
+      [],
+    ],
+    [
+      'token-of-other-graph',
+      'PERMISSION_DENIED',
+      'This token is for the graph sales only, and this call is about global.',
+      'Use a token for that graph, or one without a graph.',
+      [],
+      'graph',
+    ],
+    ['unknown-token', 'NOT_FOUND', 'The server does not know this token.', 'Get a new one.', ['new-token']],
+    [
+      'no-permission',
+      'PERMISSION_DENIED',
+      'This user may not do that: Drop token failed, Permission denied.',
+      'Ask an administrator for the privilege.',
+      [],
+    ],
+    [
+      'no-such-graph',
+      'NOT_FOUND',
+      `${NO_GRAPH}Graph 'demo' is not found.`,
+      'Give the name of a graph, not the alias of a secret.',
+      [],
+      'graph',
+    ],
+    [
+      'no-graph-in-use',
+      'NOT_FOUND',
+      `${NO_GRAPH}Semantic Check Fails: No graph available. Please create a graph first.`,
+      'Give the name of a graph, not the alias of a secret.',
+      [],
+      'graph',
+    ],
+    [
+      'alias-taken',
+      'ALREADY_EXISTS',
+      'A secret with this alias exists already.',
+      'Choose another alias, or give that one a new value.',
+      ['rotate-secret'],
+    ],
+    [
+      'lifetime-not-a-number',
+      'SERVER_ERROR',
+      'The server does not take this lifetime.',
+      'Ask for another lifetime.',
+      [],
+      'lifetime',
+    ],
+    [
+      'lifetime-over-limit',
+      'SERVER_ERROR',
+      "The server does not give tokens a life this long: The duration '100' exceeds the maximum limit '10'. Please enter a valid one.",
+      'Ask for a shorter lifetime.',
+      [],
+      'lifetime',
+    ],
+    [
+      'secrets-not-dropped',
+      'SERVER_ERROR',
+      'The server refused POST /a: Failed to drop secrets: [ci].',
+      'Check the other settings.',
+      ['examine'],
+    ],
+  ])('%s', (means, code, message, hint, remedies, option) => {
+    const row = REFUSALS.find((one) => one.means === means) ?? expect.fail('there is no such row');
+    expect(refusal(...answerTo(row))).toMatchObject({ code, message, hint, remedies, option });
+  });
+
+  test('of a status alone has no words of the server', () => {
+    const row = REFUSALS.find(({ status }) => status === 403) ?? expect.fail('there is no such row');
+    expect(refusal(...answerTo(row)).message).toBe('This user may not do that.');
+  });
+
+  test('of something unknown repeats what the server said', () => {
+    const [request] = answerTo(REFUSALS[0] as Row);
+    const unknown = (message: string) => refusal(request, { status: 418, code: 'X-1', message });
+    expect(unknown('tea')).toMatchObject({
+      code: 'SERVER_ERROR',
+      message: 'The server refused POST /a (HTTP 418): tea',
+      serverCode: 'X-1',
+      status: 418,
+      remedies: ['examine'],
+    });
+    expect(unknown('').message).toBe('The server refused POST /a (HTTP 418).');
+  });
+
+  test.each([
+    ['a'.repeat(32), 'It may have been dropped.', ['list-secrets']],
+    [
+      'my_alias',
+      'Its value is 32 letters and digits, shown when it is made: this may be its alias instead.',
+      [],
+    ],
+  ])('of the secret %s says what may be wrong with it', (value, hint, remedies) => {
+    const base: HttpRequest = { server: 'service', base: SERVERS.gsqlUrl, method: 'POST', path: '/a' };
+    const secret = credential(value);
+    const ways: HttpRequest[] = [
+      { ...base, json: { secret } },
+      { ...base, query: { secret } },
+      { ...base, authorization: { scheme: 'GSQL-Secret', credential: secret } },
+    ];
+    for (const request of ways)
+      expect(refusal(request, { status: 401, code: '', message: '' })).toMatchObject({
+        code: 'AUTH_FAILED',
+        message: 'The server refused the secret.',
+        hint,
+        remedies,
+      });
+  });
+});
