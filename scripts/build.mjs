@@ -73,7 +73,7 @@ const noteImports = {
 };
 /**
  * The files of the program that many commands load, and what each must contain. A module is in the first file that
- * needs it: `--version` loads only `start`, a cached token one file more, and a mint another.
+ * needs it: `--version` loads only `start`, a cached token one file more, and a mint another; `--help` needs no parser.
  */
 const PARTS = [
   ['start', ['main']],
@@ -90,6 +90,7 @@ const PARTS = [
       '../store/sweep',
     ],
   ],
+  ['help', ['args/help-text']],
   ['parse', ['args/parse']],
 ];
 const partOf = (id) => PARTS.find(([, modules]) => modules.some((name) => isNeededBy(name, id)))?.[0];

@@ -24,6 +24,10 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
       await (await import('./args/complete.js')).complete(ctx, ctx.argv.slice(1));
       return 0;
     }
+    if (argv.length === 0 || (argv.length === 1 && /^(--help|-h|help)$/.test(argv[0] as string))) {
+      ctx.stdout.write((await import('./args/help-text.js')).programHelp(ctx.stdout.columns));
+      return 0;
+    }
     const quick = parseHotPath(argv);
     if (quick) {
       const { run } = await import('./commands/token/get.js');

@@ -48,6 +48,16 @@ test('--version loads only the first file of the program', async () => {
   for (const name of NOT_BUILT_IN) expect(builtin).not.toContain(name);
 });
 
+test.each([['--help'], ['-h'], ['help'], []])(
+  'graphcred %s shows the help without loading the parser',
+  async (...argv) => {
+    const { stdout, files } = await loads(temporaryHome(), argv, {});
+    expect(stdout).toContain('Usage: graphcred <command> [options]');
+    expect(files).toContain('dist/cli/help.cjs');
+    expect(files).not.toContain('dist/cli/parse.cjs');
+  },
+);
+
 test('token get on a token in a file loads no HTTP client, prompt, YAML parser or keychain', async () => {
   const home = temporaryHome();
   const { env, mints } = await sandboxFor(home);

@@ -22,7 +22,7 @@ export async function parseCommandLine(
   typed: readonly string[],
   version: string,
 ): Promise<Chosen | undefined> {
-  const argv = typed.length === 0 ? ['--help'] : withoutShortForms(typed);
+  const argv = withoutShortForms(typed);
   const [first, ...words] = argv;
   return first === 'help' && words.length > 0 ? helpFor(ctx, words, version) : parse(ctx, argv, version);
 }
