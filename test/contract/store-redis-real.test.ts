@@ -457,6 +457,19 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     expect((await reader.store.find('one'))?.info).toEqual({ graph: 'demo' });
   });
 
+  it('keeps the process alive until it has answered, and no longer', async () => {
+    const sockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+    const before = sockets();
+    const { store } = machine();
+    await store.check();
+    expect(sockets()).toBe(before);
+    const asking = store.check();
+    await new Promise((resolve) => process.nextTick(resolve));
+    expect(sockets()).toBe(before + 1);
+    await asking;
+    expect(sockets()).toBe(before);
+  });
+
   it('warns once of tokens that cannot be read', async () => {
     await redis.cli('SET', keyOf('t'), 'changed', 'PX', '60000');
     const opened = machine();

@@ -77,7 +77,11 @@ describe('the store file', () => {
     const store = open();
     await store.write(RECORD, new Sensitive('new'));
     expect(await store.removeIf(RECORD, new Sensitive('old'))).toBe(false);
+    expect(await store.removeIf(RECORD, undefined)).toBe(false);
     expect(await store.removeIf(RECORD, new Sensitive('new'))).toBe(true);
+    expect(fs.readdirSync(stateDir())).toEqual([]);
+    await open({ storeKey: new Sensitive(KEY) }).write(RECORD, new Sensitive('not readable here'));
+    expect(await store.removeIf(RECORD, undefined)).toBe(true);
     expect(fs.readdirSync(stateDir())).toEqual([]);
   });
 

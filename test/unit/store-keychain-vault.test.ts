@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { endOfMessage } from '../../src/store/keychain/dbus.js';
 import { performNatively } from '../../src/store/keychain/native.js';
 import { probeKeychain } from '../../src/store/keychain/secret-service.js';
 import { splittingVault } from '../../src/store/keychain/split.js';
@@ -365,6 +366,13 @@ describe.skipIf(process.platform === 'win32')('a helper process', () => {
     const script = 'sleep 0.7; echo; read -r request; echo \'{"ok":true,"answer":"late"}\'';
     expect(await vaultFor(script, { platform: 'win32', answerMs: 500 }).get('demo')).toBe('late');
   });
+});
+
+it('a message of the session bus in neither byte order is not accepted', () => {
+  const head = (order: number) => Buffer.from([order, 2, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+  expect(endOfMessage(head(0x6c))).toBe(16);
+  expect(endOfMessage(head(0x42))).toBe(16);
+  expect(() => endOfMessage(head(0x78))).toThrow('not a D-Bus message');
 });
 
 describe('what the keychain holds', () => {

@@ -39,6 +39,7 @@ describe('an entry that is encrypted for a Redis server', () => {
 
   it('is found and decrypted by every version of graphcred: the same store key gives the same names and keys', () => {
     expect(place).toBe('graphcred:1:{9cb7f299167da109}:t:bd6499dcd6d6e24a0bea9dd0235c99bf');
+    expect(seal.index).toBe('graphcred:1:{9cb7f299167da109}:i');
     const sealed = 'AQEBAQEBAQEBAQEBlUXloRbSdL06GvYqPSukXut/Uruwlrbf0nkcbF5Qrwfd';
     expect(seal.open(place, Buffer.from(sealed, 'base64'))).toEqual({ value: 'token' });
   });

@@ -1,0 +1,198 @@
+// How the store redis finds its server, and for how long it tries, against imitations that say what they were sent. The real server is in
+// test/contract/store-redis-real.test.ts.
+import { once } from 'node:events';
+import net from 'node:net';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
+import { failureOf, openRedis } from '../helpers/redis-store.js';
+
+const addressOf = ({ url }: { url: string }) => url.slice('redis://'.length);
+const answering = () => startHostileRedis(([name]) => (name === 'PING' ? '+PONG\r\n' : '+OK\r\n'));
+const refusing = (text: string) => startHostileRedis(() => `-${text}\r\n`);
+/** A port on which nothing listens. */
+async function closedPort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+/** A server that closes each connection, and makes the clock go on by this time. */
+async function closing(elapsedMs: () => number) {
+  let now = process.uptime();
+  const clock = vi.spyOn(process, 'uptime').mockImplementation(() => now);
+  let connections = 0;
+  const server = net.createServer((socket) => {
+    connections++;
+    now += elapsedMs() / 1000;
+    socket.on('error', () => {});
+    socket.destroy();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    clock.mockRestore();
+    server.close();
+  });
+  return {
+    address: `127.0.0.1:${(server.address() as net.AddressInfo).port}`,
+    connections: () => connections,
+  };
+}
+
+describe('several addresses', () => {
+  it('are tried in order, and the first that answers is used and kept', async () => {
+    const [second, third] = [await answering(), await answering()];
+    const { store } = openRedis(
+      `redis://127.0.0.1:${await closedPort()},${addressOf(second)},${addressOf(third)}`,
+    );
+    await store.check();
+    await store.check();
+    expect(second.connections()).toBe(1);
+    expect(second.commands).toEqual(['PING', 'PING']);
+    expect(third.connections()).toBe(0);
+  });
+
+  it('of which none can be used fail with the error of the last', async () => {
+    const url = `redis://127.0.0.1:${await closedPort()},${addressOf(await refusing('LOADING for a while'))}`;
+    const options = { password: new Sensitive('sesame'), timeoutMs: 100 };
+    expect(await failureOf(openRedis(url, options).store.check())).toMatchObject({ serverCode: 'LOADING' });
+  });
+
+  it('are not tried after one that refused the login', async () => {
+    const [first, second] = [await refusing('WRONGPASS no'), await answering()];
+    const url = `redis://${addressOf(first)},${addressOf(second)}`;
+    const failure = await failureOf(openRedis(url, { password: new Sensitive('sesame') }).store.check());
+    expect(failure).toMatchObject({ serverCode: 'WRONGPASS' });
+    expect(failure?.message).toContain(`${addressOf(first)}, ${addressOf(second)}`);
+    expect(second.connections()).toBe(0);
+  });
+});
+
+describe('a server that is out of reach', () => {
+  it('is tried for the time of the call, and the error says why', async () => {
+    const { store } = openRedis(`redis://127.0.0.1:${await closedPort()}`, { timeoutMs: 120 });
+    const begun = performance.now();
+    const failure = await failureOf(store.check());
+    expect(performance.now() - begun).toBeLessThan(1000);
+    expect(failure?.message).toMatch(
+      /^cannot reach the Redis server 127\.0\.0\.1:\d+: nothing listens there$/,
+    );
+    expect(failure?.hint).toContain('check GRAPHCRED_REDIS_URL');
+    const socket = path.join(temporaryHome(), 'no.sock');
+    const missing = await failureOf(openRedis(`unix://${socket}`, { timeoutMs: 60 }).store.check());
+    expect(missing?.message).toBe(`cannot reach the Redis server ${socket}: there is no such socket`);
+  });
+
+  it.each([
+    ['two seconds if it never answered', 900, {}, 2],
+    ['six seconds if Sentinels may be replacing it', 1900, { sentinelMaster: 'tokens' }, 3],
+  ])('is tried for %s', async (_what, elapsedMs, options, connections) => {
+    const { address, connections: made } = await closing(() => elapsedMs);
+    expect(await failureOf(openRedis(`redis://${address}`, options).store.check())).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    });
+    expect(made()).toBeGreaterThanOrEqual(connections);
+    expect(made()).toBeLessThanOrEqual(connections + 1);
+  });
+
+  it('is tried for ten seconds if it answered before', async () => {
+    let now = process.uptime();
+    const clock = vi.spyOn(process, 'uptime').mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    const answers: (string | undefined)[] = ['+PONG\r\n'];
+    const server = await startHostileRedis(() => {
+      const answer = answers.shift();
+      if (answer === undefined) now += 2.2;
+      return answer ?? '-LOADING for a while\r\n';
+    });
+    const { store } = openRedis(server.url);
+    await store.check();
+    expect(await failureOf(store.check())).toMatchObject({ serverCode: 'LOADING' });
+    expect(server.connections()).toBe(5);
+  });
+});
+
+describe('a node of a cluster', () => {
+  it('that names only the port of another one means the same host', async () => {
+    const there = await answering();
+    const port = addressOf(there).split(':')[1];
+    const here = await refusing(`MOVED 7 :${port}`);
+    await openRedis(here.url).store.check();
+    expect(there.commands).toEqual(['PING']);
+    expect(here.connections()).toBe(1);
+  });
+
+  it('is asked again in the place that was named, and not where the address leads', async () => {
+    const there = await answering();
+    const here = await refusing(`MOVED 7 ${addressOf(there)}`);
+    const { store } = openRedis(here.url);
+    await store.check();
+    await store.check();
+    expect(here.connections()).toBe(1);
+    expect(there.connections()).toBe(1);
+  });
+});
+
+describe('a Sentinel', () => {
+  const sentinel = (answer: string | Buffer) => startHostileRedis(() => answer);
+  const check = ({ url }: { url: string }) =>
+    failureOf(openRedis(url, { sentinelMaster: 'tokens', timeoutMs: 300 }).store.check());
+
+  it('that knows no such master is an error with the setting to check', async () => {
+    expect(await check(await sentinel('*-1\r\n'))).toMatchObject({
+      message: expect.stringContaining('it answered SENTINEL with no such master'),
+      hint: 'check GRAPHCRED_REDIS_SENTINEL_MASTER',
+    });
+  });
+
+  it.each([
+    ['one word', '+OK\r\n'],
+    ['a host alone', array(bulk('127.0.0.1'))],
+    ['a port that is none', array(bulk('127.0.0.1'), bulk('70000x'))],
+    ['a number as the host', array(Buffer.from(':7\r\n'), bulk('6379'))],
+  ])('that answers with %s is not followed', async (_what, answer) => {
+    expect((await check(await sentinel(answer)))?.message).toContain('a Sentinel sent no address');
+  });
+
+  it('that does not answer has the next one asked', async () => {
+    const master = await answering();
+    const [, port = ''] = addressOf(master).split(':');
+    const second = await sentinel(array(bulk('127.0.0.1'), bulk(port)));
+    const url = `redis://127.0.0.1:${await closedPort()},${addressOf(second)}`;
+    await openRedis(url, { sentinelMaster: 'tokens' }).store.check();
+    expect(second.commands).toEqual(['SENTINEL']);
+    expect(master.commands).toEqual(['PING']);
+  });
+});
+
+it('a refused command is named in the error with a hint of what to do', async () => {
+  for (const [text, hint] of [
+    ['NOPERM no', 'docs/fleet.md'],
+    ['OOM full', 'maxmemory'],
+    ['ERR other', 'check GRAPHCRED_REDIS_URL'],
+  ] as const) {
+    const failure = await failureOf(openRedis((await refusing(text)).url).store.check());
+    const code = text.split(' ')[0];
+    expect(failure).toMatchObject({ serverCode: code, hint: expect.stringContaining(hint) });
+    expect(failure?.message).toMatch(new RegExp(`it answered PING with ${code}$`));
+  }
+});
+
+it('only a server that is far away and speaks without TLS causes a warning, once', async () => {
+  const server = await answering();
+  const port = addressOf(server).split(':')[1];
+  const far = openRedis(`redis://0.0.0.0:${port},0.0.0.0:${port}`);
+  await far.store.check();
+  const again = openRedis(`redis://0.0.0.0:${await closedPort()},0.0.0.0:${port}`);
+  await again.store.check();
+  const near = openRedis(server.url);
+  await near.store.check();
+  const secured = openRedis(`rediss://0.0.0.0:${port}`, { timeoutMs: 100 });
+  await failureOf(secured.store.check());
+  expect([far, again, near, secured].map(({ warnings }) => warnings.length)).toEqual([1, 1, 0, 0]);
+});
