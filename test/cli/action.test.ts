@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { describe as describeError } from '../../src/action/failure.js';
 import { readSettings } from '../../src/action/inputs.js';
@@ -10,6 +11,7 @@ import { log, type Runner } from '../../src/action/runner.js';
 import { start } from '../../src/action/start.js';
 import { GraphException } from '../../src/core/errors.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
+import { gate } from '../helpers/gate.js';
 import { playJob } from '../helpers/runner.js';
 import { SECRET, startSocial, statusFor } from '../helpers/social.js';
 
@@ -452,4 +454,42 @@ test('a file of the runner that cannot be written is an error before a token is 
   const step = await job.run(missing, { ...addresses, secret: SECRET });
   expect(step.raw).toContain('The file named by GITHUB_OUTPUT cannot be written.');
   expect(mints(sandbox)).toBe(0);
+});
+
+test('only an address of plain http that others can read along is warned of', async () => {
+  const warned = (gsqlUrl: string) => {
+    let text = '';
+    const env = {
+      'INPUT_REST-URL': 'http://127.0.0.1:9000',
+      'INPUT_GSQL-URL': gsqlUrl,
+      INPUT_SECRET: SECRET,
+    };
+    readSettings({ env, write: (line) => (text += line) }, { timeoutMs: 1000 });
+    return text.includes('::warning');
+  };
+  expect(warned('http://db.example:14240')).toBe(true);
+  expect(warned('https://db.example:14240')).toBe(false);
+  expect(warned('http://127.0.0.1:14240')).toBe(false);
+});
+
+test('the built post step revokes the token although the job is cancelled again', async () => {
+  const { addresses, accepts } = await database('3.10.1');
+  const job = playJob();
+  let cancel = () => {};
+  const restUrl = await gate(
+    addresses['rest-url'],
+    /^DELETE \/requesttoken/,
+    async () => {},
+    async () => cancel(),
+  );
+  const inputs = { ...addresses, 'rest-url': restUrl, secret: SECRET };
+  const { outputs } = await job.run(MINT, inputs);
+  const step = await job.spawn(path.resolve('dist/action/post.cjs'), inputs, (child) => {
+    cancel = () => {
+      child.kill('SIGINT');
+      child.kill('SIGTERM');
+    };
+  });
+  expect(step.failed).toBe(false);
+  expect(await accepts(outputs.token as string)).toBe(false);
 });

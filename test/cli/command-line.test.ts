@@ -233,3 +233,12 @@ test('the error for a value that is no choice lists the choices', async () => {
     stderr: expect.stringMatching(/hint: choose one of: text, json, /),
   });
 });
+
+test.each([['-o=json'], ['-qo=json'], ['--output=json'], ['-o', 'json'], ['-qojson']])(
+  'an error on a line with %j is one JSON object',
+  async (...words) => {
+    const { status, stderr } = await cli(temporaryHome(), ['token', 'get', '--bogus', ...words]);
+    expect(status).toBe(2);
+    expect(JSON.parse(stderr).error.code).toBe('USAGE');
+  },
+);

@@ -189,11 +189,18 @@ test('certificates that are not verified are a warning, and so is plain http to 
   const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
     extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
   });
-  const { examine, home } = await ready({ tls: { cert, key } });
+  const { examine, run, home } = await ready({ tls: { cert, key } });
   fs.writeFileSync(path.join(home, 'ca.pem'), cert);
   expect((await examine({ env: { GRAPHCRED_CA: 'ca.pem' } })).verdicts.tls).toBe('ok');
   expect((await examine({ env: { GRAPHCRED_INSECURE: '1' } })).verdicts.tls).toBe('warn');
   // This is not a loopback address, and a connection to it is refused at once.
   const plainRest = { GRAPHCRED_CA: 'ca.pem', GRAPHCRED_REST_URL: 'http://0.0.0.0:1' };
-  expect((await examine({ env: plainRest })).verdicts.tls).toBe('warn');
+  const { stdout } = await run('doctor', { env: plainRest });
+  expect(stdout).toMatch(/^warn +tls +http to the REST server: credentials can be read on the way/m);
+});
+
+test('without a password no login is tried, which is a warning; a refused one is a failure', async () => {
+  const { examine } = await ready();
+  expect((await examine({ env: { GRAPHCRED_PASSWORD: undefined } })).verdicts.credential).toBe('warn');
+  expect((await examine({ env: { GRAPHCRED_PASSWORD: 'wrong' } })).verdicts.credential).toBe('fail');
 });

@@ -262,3 +262,14 @@ test('secret prune reads the secret on stdin once', async () => {
   });
   expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining('AUTO_GENERATED_ALIAS_') });
 });
+
+test('an error at the first of the secrets to drop is reported as it is, unless others were not tried', async () => {
+  const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
+  sandbox.addFault(parseFault('action=status,status=403,route=DELETE /gsql/v1/secrets*'));
+  const alone = await run('secret drop ci');
+  expect(alone).toMatchObject({ status: 4, stdout: '', stderr: expect.not.stringContaining('dropped') });
+  const two = await run('secret drop ci other --yes');
+  expect(two.stderr).toMatch(/ci was not dropped: .* Not tried: other\./);
+  expect(two.stderr).toMatch(/graphcred secret list\n/);
+  expect((await run('secret drop ci other --yes -o json')).stdout).toBe('');
+});

@@ -1,8 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { LoggedIn } from '../../src/cli/login/prove.js';
+import { type LoggedIn, proveGraph } from '../../src/cli/login/prove.js';
 import { dropMadeSecret, save } from '../../src/cli/login/save.js';
+import type { Session } from '../../src/cli/session/types.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { bench } from '../helpers/cli.js';
@@ -141,4 +142,46 @@ test('a new secret that cannot be saved is printed with the hint to keep it', as
     failure: { message: 'The secret was created, but it could not be saved: It is locked.' },
   });
   expect(saved.failure?.hint).toBe('keep the value that was printed: it is never shown again');
+});
+
+test('a given secret that cannot be saved is not printed', async () => {
+  const { run } = await bench({ serverVersion: '4.1.2' });
+  const secret = (await run('secret create ci')).stdout.trim();
+  const rename = fs.renameSync;
+  vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+    if (fs.readFileSync(from, 'utf8').includes('"alias":"ci"'))
+      throw Object.assign(new Error('read-only'), { code: 'EROFS' });
+    rename(from, to);
+  });
+  const env = { GRAPHCRED_PASSWORD: undefined };
+  const { status, stdout, stderr } = await run('login -p new --secret-stdin', { env, stdin: secret });
+  expect({ status, stderr }).toEqual({
+    status: 6,
+    stderr: expect.stringContaining('You are logged in, but the secret could not be saved'),
+  });
+  expect(stdout).toContain('Logged in to');
+  expect(stdout + stderr).not.toContain(secret);
+});
+
+test('on 3.x a secret that was saved without a graph is used for every graph', async () => {
+  const { run } = await bench();
+  const secret = (await run('secret create ci')).stdout;
+  const env = { GRAPHCRED_PASSWORD: undefined };
+  const login = await run('login -p new --secret-stdin', {
+    stdin: secret,
+    env: { ...env, GRAPHCRED_GRAPH: undefined },
+  });
+  expect(login.status).toBe(0);
+  expect((await run('token get', { env })).status).toBe(0);
+});
+
+test('the graph is tested with a time limit of its own', async () => {
+  const timeLeft = { ms: 1 };
+  const left: number[] = [];
+  const mintToken = async () => left.push(timeLeft.ms);
+  const session = { graph: 'demo', timeLeft, timeoutMs: 5000, invocation: {} } as unknown as Session;
+  const connected = { connection: { mintToken }, version: { secretsNeedGraph: false } };
+  const login = { connected, credential: { kind: 'password' } } as unknown as LoggedIn;
+  await proveGraph(session, login, 's'.repeat(32));
+  expect(left).toEqual([5000]);
 });

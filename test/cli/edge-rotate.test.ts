@@ -90,3 +90,14 @@ test('a rotation that is resumed makes no new secret while the server cannot tes
   const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
   expect(secrets.map(({ alias }) => alias)).toEqual(['ci']);
 });
+
+test('a rotation without a store that fails says what to do by hand', async () => {
+  const { run, sandbox } = await bench(V4);
+  await run('secret create ci --save');
+  sandbox.addFault({ action: 'status', status: 500, route: 'POST /gsql/v1/tokens' });
+  const { status, stderr } = await run('secret rotate ci --store none');
+  expect({ status, stderr }).toEqual({
+    status: 8,
+    stderr: expect.stringContaining('hint: drop it: graphcred secret drop ci_next; ci is as it was\n'),
+  });
+});

@@ -111,6 +111,7 @@ describe('login', () => {
     b.sandbox.addFault({ action: 'status', status: 401, route, times: 1 });
     const alone = await b.run('login -p dev --save-password', { env });
     expect({ status: alone.status, asked: asked.length }).toEqual({ status: 4, asked: 0 });
+    expect(alone.stderr).not.toContain('using the saved password');
     b.sandbox.addFault({ action: 'status', status: 401, route, times: 1 });
     willAnswer([PASSWORD[0], 'wrong'], [PASSWORD[0], 'wrong'], PASSWORD, NO_SECRET, [
       'Keep the password',
@@ -123,6 +124,30 @@ describe('login', () => {
     );
     expect(stdout).toContain('The password is saved.');
   });
+
+  test('logs in with a password although a secret is saved, and keeps that secret', async () => {
+    const b = await bench({ serverVersion: '4.1.2' });
+    await b.run('secret create ci --save');
+    willAnswer(PASSWORD, ['Keep the password', false]);
+    const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined });
+    expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
+    expect(stdout).not.toContain('is saved');
+    expect(configOf(b.home).profiles.dev).toMatchObject({ secretAlias: 'ci' });
+  });
+
+  test.skipIf(process.platform !== 'linux').each(['file', 'none'])(
+    'asks where to keep secrets if there is no keychain, and with the answer %s goes on so',
+    async (store) => {
+      const b = await bench();
+      const where = ['Where to keep secrets and tokens instead', store] as const;
+      willAnswer(where, ...(store === 'file' ? [NO_SECRET] : []));
+      const { status, stderr } = await ask(b, 'login -p dev', { GRAPHCRED_STORE: undefined });
+      expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
+      expect(stderr).toContain('keychain');
+      const written = fs.readFileSync(path.join(b.home, '.config/graphcred/store'), 'utf8');
+      expect(written).toBe(`${store}\n`);
+    },
+  );
 
   test('suggests a name that no secret has, and refuses one that cannot be', async () => {
     const b = await bench();

@@ -136,3 +136,11 @@ test('a project file that hides the user’s profiles is named in the error', as
   const used = await cli(home, ['profile', 'use', 'prod'], { cwd: project });
   expect(used).toMatchObject({ status: 0, stderr: expect.stringContaining(`${file} is in force`) });
 });
+
+test('profile list and profile use work although the chosen profile does not exist', async () => {
+  const env = { GRAPHCRED_PROFILE: 'gone' };
+  const home = homeWith(TWO);
+  expect((await cli(home, ['profile', 'list'], { env })).status).toBe(0);
+  expect((await cli(home, ['profile', 'use', 'prod'], { env })).status).toBe(0);
+  expect(read(home).defaultProfile).toBe('prod');
+});

@@ -161,3 +161,17 @@ describe('the note that the server makes a secret for the token', () => {
     if (isPrinted) expect((await run('token get')).stderr).toBe('');
   });
 });
+
+test('on 3.x a token by password needs a graph, and nothing is asked of the server without one', async () => {
+  const { run, requests } = await bench({ serverVersion: '3.10.1' });
+  const { status, stderr } = await run('token get', { env: { GRAPHCRED_GRAPH: undefined } });
+  expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('--graph') });
+  expect(requests().filter((line) => line.includes('requesttoken'))).toEqual([]);
+});
+
+test('on 3.x, where each token is another one, exec --revoke asks for the whole lifetime', async () => {
+  const { run, sandbox } = await bench({ serverVersion: '3.2.0' });
+  expect((await run('exec --revoke --lifetime 1h -- true')).status).toBe(0);
+  const sent = sandbox.requests.map(({ query }) => query.lifetime).filter((value) => value !== undefined);
+  expect(sent).toEqual(['3600']);
+});

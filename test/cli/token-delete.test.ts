@@ -304,3 +304,10 @@ test.each([
     expect(tokens.map(({ secondsLeft }) => Math.round(secondsLeft / 3600)).sort()).toEqual([1, 2]);
   },
 );
+
+test('with -o json there is no document if there was nothing to delete', async () => {
+  const { run } = await bench();
+  expect(await run('token delete -o json')).toMatchObject({ status: 3, stdout: '' });
+  const none = await run('token delete --skip-missing -o json');
+  expect(JSON.parse(none.stdout)).toEqual({ schemaVersion: 1, deleted: 0, missing: 0 });
+});

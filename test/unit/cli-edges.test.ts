@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
-import { runChild } from '../../src/cli/child.js';
+import { runChild, watchWindow } from '../../src/cli/child.js';
 import type { CommandSpec, Flags, Invocation } from '../../src/cli/command.js';
 import { type Context, canPrompt } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
@@ -216,4 +216,42 @@ test('the commands that change something are those that report after Ctrl-C how 
     ...['secret create', 'secret drop', 'secret rotate', 'secret prune', 'token refresh', 'token delete'],
     ...['login', 'logout'],
   ]);
+});
+
+test('a terminal that was closed meanwhile ends the process with SIGHUP, and an open one does not', () => {
+  const { ctx } = contextWith({});
+  const hangups = process.listeners('SIGHUP');
+  onTestFinished(() => {
+    for (const listener of hangups) process.on('SIGHUP', listener);
+  });
+  const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+  onTestFinished(() => kill.mockRestore());
+  const end = watchWindow(ctx);
+  end();
+  expect(kill).not.toHaveBeenCalled();
+  Object.assign(ctx.stdout, { isTTY: false });
+  end();
+  expect(kill).toHaveBeenCalledExactlyOnceWith(process.pid, 'SIGHUP');
+  // What was no terminal at the beginning was not closed.
+  watchWindow(ctx)();
+  expect(kill).toHaveBeenCalledTimes(1);
+});
+
+test('the commands that work beside an untrusted config file are those that do not use it', () => {
+  expect(COMMANDS.filter((spec) => spec.worksWithoutProjectFile).map((spec) => spec.path)).toEqual([
+    ...['profile list', 'profile use', 'profile remove', 'config show', 'config trust', 'config path'],
+    'doctor',
+  ]);
+});
+
+test('of a bug whose text was changed after it was thrown, no text is shown either', () => {
+  const { ctx, written } = contextWith({});
+  const report = createReport(ctx);
+  report.verbose = true;
+  const error = new Error('first canary');
+  // The stack is made with the text of this time.
+  expect(error.stack).toContain('first canary');
+  error.message = 'second';
+  fail(error, report);
+  expect(written.join('')).not.toMatch(/canary|second/);
 });

@@ -112,3 +112,16 @@ test('a question that is wider than the terminal is wrapped, with room for what 
     expect(lines).toHaveLength(2);
   }
 });
+
+test.each([
+  [{}, false],
+  [{ NO_COLOR: '1' }, true],
+])('with the variables %j each question has a plain look: %s', async (env, isPlain) => {
+  const where = { ...invocation, ctx: { ...invocation.ctx, env } } as unknown as Invocation;
+  asked.answer = 'x';
+  await askText(where, 'Text?');
+  await askHidden(where, 'Hidden?');
+  await askYes(where, 'Yes?');
+  await askChoice(where, 'Which?', [{ name: 'one', value: 'x' }]);
+  expect(questions.map(({ theme }) => theme !== undefined)).toEqual(Array(4).fill(isPlain));
+});
