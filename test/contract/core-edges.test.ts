@@ -141,3 +141,22 @@ describe('a credential with characters between its letters that nobody sees', ()
       expect(shown(sign), sign.toString(16)).not.toContain('[redacted]');
   });
 });
+
+test.each([
+  ['License expired.', 'SERVER_ERROR'],
+  ['Too many failed logins. Please re-login after 10 seconds.', 'AUTH_FAILED'],
+  ['REST authentication is not enabled.', 'REST_AUTH_DISABLED'],
+  ['Client certificate verification failed', 'TLS'],
+])('a check on 4.x that the server refuses with "%s" says nothing about the token', async (message, code) => {
+  const url = await rawServer((_request, response) =>
+    response.writeHead(400).end(JSON.stringify({ error: true, message })),
+  );
+  const conn = connectionAt(url, { serverVersion: '4.1.2' });
+  expect((await refusalOf(conn.checkToken('t'.repeat(32)))).code).toBe(code);
+});
+
+test('two credentials side by side are hidden as two', () => {
+  expect(withoutCredentials('x hidden-1hidden-1 y', [new Sensitive('hidden-1')])).toBe(
+    'x [redacted][redacted] y',
+  );
+});

@@ -116,6 +116,16 @@ describe('a tunnel through a proxy', { timeout: 10_000 }, () => {
     expect(String(logins[0])).toMatch(/[+/]/);
   });
 
+  test('of an https proxy is asked for in TLS, whose certificate was checked against the name of the server behind it', async () => {
+    const ofProxy = await certificate('localhost');
+    const proxy = createHttps(ofProxy);
+    proxy.on('connect', (_request, socket) => socket.end('HTTP/1.1 502 No\r\n\r\n'));
+    const url = (await listening(proxy)).replace('http://127.0.0.1', 'https://localhost');
+    expect(await refusalOf(through(url, { tls: { ca: ofProxy.cert } }).rest('GET', '/echo'))).toMatchObject({
+      message: `The proxy could not connect to ${TARGET}: HTTP 502.`,
+    });
+  });
+
   test('through a proxy that closes the connection is NETWORK', async () => {
     const proxy = await proxyThat((socket) => socket.destroy());
     expect(await refusalOf(through(proxy.url).rest('GET', '/echo'))).toMatchObject({

@@ -184,3 +184,18 @@ describe('a refusal is told with its code, its words and the next step', () => {
       });
   });
 });
+
+test('a credential in the place of a graph is not shown', () => {
+  const secret = credential('hiddenhiddenhiddenhidden');
+  const message = `Access Denied: The input token belongs to graph ${secret.value.reveal()}, but it is attempting operations on global`;
+  const request: HttpRequest = {
+    server: 'rest',
+    base: SERVERS.restUrl,
+    method: 'GET',
+    path: '/a',
+    hide: [secret],
+  };
+  expect(refusal(request, { status: 403, code: '', message }).message).toBe(
+    'This token is for the graph [redacted] only, and this call is about global.',
+  );
+});

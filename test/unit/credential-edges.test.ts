@@ -103,10 +103,14 @@ describe('a program that prints a credential', () => {
       say: (words) => said.push(words),
     });
 
-  test('runs in the folder and the environment of the call, and leaves no listener behind', async () => {
+  test('runs in the folder and the environment of the call, and leaves no listener and no timer behind', async () => {
     const cwd = fs.realpathSync(temporaryHome());
     const before = process.listenerCount('SIGTERM');
+    const [begun, ended] = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'clearTimeout')];
+    onTestFinished(() => void vi.restoreAllMocks());
     const value = await run('console.log(process.cwd(), process.env.MARK, process.env.PATH)', [], cwd);
+    const limit = begun.mock.results[begun.mock.calls.findIndex(([, ms]) => ms === 30_000)];
+    expect(ended.mock.calls.map(([timer]) => timer)).toContain(limit?.value);
     expect(value.reveal()).toBe(`${cwd} of-the-call undefined`);
     expect(process.listenerCount('SIGTERM')).toBe(before);
   });

@@ -28,7 +28,10 @@ async function routeThroughProxy(
     hostname: bareHost(via),
     port: via.port,
     agent: false,
-    ...(via.protocol === 'https:' ? tlsSettings({ ca: call.tls.ca }) : {}),
+    // Without a name Node takes the one in the Host header, which is that of the server behind the proxy.
+    ...(via.protocol === 'https:'
+      ? { ...tlsSettings({ ca: call.tls.ca }), servername: serverName(via) }
+      : {}),
   };
   const authorization = proxyAuthorization(via);
   if (call.url.protocol === 'http:') {
@@ -50,6 +53,12 @@ async function routeThroughProxy(
     tunnel,
     createConnection: () => tls.connect({ ...tlsSettings(call.tls), ...servername, host, socket: tunnel }),
   };
+}
+
+/** Returns the name for a TLS handshake; empty for an address. */
+function serverName(url: URL): string {
+  const host = bareHost(url);
+  return process.getBuiltinModule('node:net').isIP(host) === 0 ? host : '';
 }
 
 /**
