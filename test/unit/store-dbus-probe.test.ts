@@ -43,6 +43,7 @@ describe('the session bus', () => {
     [{ DBUS_SESSION_BUS_ADDRESS: 'autolaunch:' }, []],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=%zz' }, []],
     [{ DBUS_SESSION_BUS_ADDRESS: ';;unix:' }, []],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path' }, []],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=;unix:path=/a' }, ['/a']],
   ])('is found with %j at %j', (env, expected) => {
     expect(busPaths(env)).toEqual(expected);

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { loadKey, loadNamedKey, makeKey } from '../../src/store/file/key.js';
 import { fileStore, seal, unseal } from '../../src/store/file/store.js';
@@ -71,6 +72,11 @@ describe('the store file', () => {
     expect(await waiting).toBeUndefined();
     await turn?.release();
     expect((await open().read(RECORD))?.reveal()).toBe('minted');
+    const asked = turnOptions(1000, false);
+    const refused = await open().takeTurn('demo', asked);
+    await refused?.refuse(new GraphException('AUTH_FAILED', 'no'));
+    await refused?.release();
+    expect(await failureOf(open().takeTurn('demo', asked))).toMatchObject({ code: 'AUTH_FAILED' });
   });
 
   it('removes an entry only if its value is still the same', async () => {

@@ -46,7 +46,9 @@ describe('a record', () => {
     fs.writeFileSync(file(), JSON.stringify({ ...RECORD, sealed: 'x', ...change }), { mode: 0o600 });
     const warnings: string[] = [];
     const entry = readEntry(dir, 'demo', (text) => warnings.push(text));
-    expect(listEntries(dir, () => {})).toHaveLength(entry ? 1 : 0);
+    const listed: string[] = [];
+    expect(listEntries(dir, (text) => listed.push(text))).toHaveLength(entry ? 1 : 0);
+    expect(listed).toEqual(warnings);
     return { entry, warnings };
   };
 
