@@ -348,6 +348,14 @@ test('of an unexpected error only the kind is shown, since its text may quote a 
   expect(describeError(SECRET)).not.toContain(SECRET);
 });
 
+test.each([true, false])(
+  'after a request that may have taken effect (%s), the log says that there may be a token',
+  (ambiguous) => {
+    const said = describeError(new GraphException('NETWORK', 'The connection was lost.', { ambiguous }));
+    expect(said.includes('A token may have been made all the same')).toBe(ambiguous);
+  },
+);
+
 test('if a server counts the lifetime in milliseconds, a second token is requested', async () => {
   const { sandbox, addresses, accepts } = await database('4.1.2', { lifetimeUnit: 'ms' });
   const job = playJob();

@@ -21,6 +21,7 @@ test('commands, options, choices and profile names are each offered in their pos
   fs.mkdirSync(dir, { recursive: true });
   fs.writeFileSync(path.join(dir, 'config.json'), '{"profiles":{"dev":{},"prod":{"graph":"x"}}}');
   expect(await offered(home, '')).toEqual(expect.arrayContaining(['token', 'secret', 'completion', 'help']));
+  expect((await offered(home, 'secret', '')).sort()).toEqual(['create', 'drop', 'list', 'prune', 'rotate']);
   expect(await offered(home, 'secret', 'ro')).toEqual(['rotate']);
   expect(await offered(home, 'help', 'token', 'ge')).toEqual(['get']);
   expect(await offered(home, 'token', 'get', '--li')).toEqual(['--lifetime']);

@@ -123,6 +123,16 @@ test('a proxy that is not valid is reported without its password', async () => {
   expect(proxied.failing).toEqual(['proxy']);
 });
 
+test('the config file that GRAPHCRED_CONFIG names is examined in place of the others', async () => {
+  const { examine, home } = await ready();
+  const named = path.join(home, 'named.json');
+  fs.writeFileSync(named, '{"lifetime":"1h"}');
+  fs.chmodSync(named, 0o622);
+  const found = await examine({ env: { GRAPHCRED_CONFIG: named } });
+  expect(found.verdicts['config-mode']).toBe('warn');
+  expect(found.checks.find(({ id }) => id === 'config-mode')?.fix).toContain(named);
+});
+
 test('a config file that is broken, or that others can read or write, is reported', async () => {
   const { examine, file } = await ready();
   for (const mode of [0o602, 0o620]) {

@@ -50,6 +50,15 @@ describe('the environment of the command', () => {
   });
 });
 
+test('a signal to graphcred reaches the command as the same signal', async () => {
+  const { env } = await sandboxFor(temporaryHome());
+  const script =
+    "process.on('SIGUSR2', () => process.exit(44)); console.log('ready'); setInterval(() => {}, 60_000)";
+  const running = exec(env, '--', process.execPath, '-e', script);
+  running.child.stdout?.once('data', () => running.child.kill('SIGUSR2'));
+  expect(await running.ended).toMatchObject({ status: 44, stdout: 'ready\n' });
+});
+
 describe('before the command runs', () => {
   test.each([
     ['AUTH_FAILED', { GRAPHCRED_PASSWORD: 'wrong' }],

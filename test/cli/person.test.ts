@@ -240,6 +240,26 @@ test('secret prune and profile remove change nothing without a yes', async () =>
   expect(configOf(b.home).profiles).not.toHaveProperty('dev');
 });
 
+test.each(['3.10.1', '4.1.2'])(
+  'secret prune on %s says whether the tokens end with the secrets',
+  async (serverVersion) => {
+    const b = await bench({ serverVersion });
+    await b.run('secret create');
+    willAnswer(['Drop this secret?', false]);
+    const { stderr } = await ask(b, 'secret prune');
+    expect(stderr.includes('and their tokens end at once')).toBe(serverVersion.startsWith('3'));
+  },
+);
+
+test('the secret of a login is created with the full time limit, since a person was asked in between', async () => {
+  const b = await bench({ serverVersion: '4.1.2' });
+  willAnswer(['Name of a secret', 'ci'], ['', ENTER]);
+  // Two requests together take longer than the time limit.
+  b.sandbox.addFault({ action: 'delay', ms: 700, route: '/gsql/v1/secrets' });
+  const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_TIMEOUT: '1' });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining('Secret ci is saved') });
+});
+
 test('questions have no colours with --no-color, NO_COLOR and TERM=dumb', async () => {
   const b = await bench();
   const themeWith = async (line: string, env: Record<string, string> = {}) => {

@@ -51,6 +51,24 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersio
     expect(leftOver()).toEqual([]);
   });
 
+  // Only 4.x takes a secret as a login.
+  if (serverVersion === '4.1.2')
+    test('logs in with the secret that it replaces, and after a lost answer with what it saved', async () => {
+      const clean = await ready();
+      clean.requests();
+      expect((await clean.run('secret rotate ci', SAVED_ONLY)).status).toBe(0);
+      const count = clean.requests().length;
+      for (let nth = 1; nth <= count; nth++) {
+        const { sandbox, run, works, masks } = await ready();
+        sandbox.addFault({ action: 'drop-after', nth });
+        const first = await run('secret rotate ci', SAVED_ONLY);
+        if (first.status !== 0)
+          expect((await run('secret rotate ci', SAVED_ONLY)).status, `rerun after ${nth}`).toBe(0);
+        expect(await works()).toBe(true);
+        expect(Object.keys(await masks())).toEqual(['ci']);
+      }
+    });
+
   // Whichever request fails, before or after the server carried it out, a saved secret works, and a second run finishes the rotation.
   // holds: C2.9, C2.10
   test.each(['drop-before', 'drop-after'] as const)(

@@ -93,6 +93,38 @@ test('a server that is not up when its version is asked for says why, and what w
   });
 });
 
+test('a redirect in place of the version says to give it, and not to examine the server', async () => {
+  const url = await rawServer((_request, response) => response.writeHead(302, { location: '/login' }).end());
+  const refused = await refusalOf(connectionAt(url, { serverVersion: 'auto' }).getSecrets());
+  expect(refused).toMatchObject({ code: 'BAD_RESPONSE', remedies: ['give-version'] });
+});
+
+test('a call that is cancelled while the version is asked for says nothing of the version', async () => {
+  const controller = new AbortController();
+  const url = await rawServer(() => controller.abort());
+  const conn = connectionAt(url, { serverVersion: 'auto', signal: controller.signal });
+  const refused = await refusalOf(conn.getSecrets());
+  expect(refused).toMatchObject({ code: 'CANCELLED', remedies: [] });
+  expect(refused.hint ?? '').not.toContain('version');
+});
+
+test('a token without an end has no text of the server about it', async () => {
+  const url = await rawServer((_request, response) =>
+    response.end(JSON.stringify({ error: false, token: 't'.repeat(32) })),
+  );
+  expect((await connectionAt(url).mintToken()).serverText).toBe('');
+});
+
+test('the name of the graph does not decide what an answer means', async () => {
+  const url = await rawServer((_request, response) =>
+    response.writeHead(400).end(JSON.stringify({ error: true, message: 'permission denied is unknown' })),
+  );
+  const codeOn = async (graph: string) =>
+    (await refusalOf(connectionAt(url, { graph, serverVersion: '4.1.2' }).getSecrets())).code;
+  expect(await codeOn('social')).toBe('PERMISSION_DENIED');
+  expect(await codeOn('denied')).not.toBe('PERMISSION_DENIED');
+});
+
 test.each(['', '\n', ' \r\n'])('the answer %j to a statement is not an empty list', async (answer) => {
   const url = await rawServer((_request, response) => response.end(answer));
   expect(await refusalOf(connectionAt(url).getSecrets())).toMatchObject({

@@ -129,6 +129,36 @@ describe('while a store fails', () => {
     ]);
   });
 
+  test('nobody waits for a turn in it', async () => {
+    const away = new GraphException('STORE_UNAVAILABLE', 'the store is away');
+    const store = memoryStore(() => expect.fail('a turn was taken')).store;
+    store.check = () => Promise.reject(away);
+    const fallback = memoryStore();
+    expect((await acquire({ store, fallback: fallback.store })).source).toBe('server');
+    expect(fallback.values()).toEqual(['minted']);
+  });
+
+  test('refusals still count from the time when the call had its credential', async () => {
+    const times: number[] = [];
+    const timesOf = (store: Store, answer: () => Promise<Turn>): Store => ({
+      ...store,
+      takeTurn: async (_key, { since }) => {
+        times.push(since);
+        return answer();
+      },
+    });
+    const { store } = memoryStore();
+    const away = () => Promise.reject(new GraphException('STORE_UNAVAILABLE', 'the store is away'));
+    const turn = () => store.takeTurn('', { waitMs: 0, since: 0, now: Date.now, accepts: () => false });
+    let clock = NOW * 1000;
+    await acquire({
+      store: timesOf(memoryStore().store, away),
+      fallback: timesOf(store, turn as () => Promise<Turn>),
+      now: () => (clock += 1000),
+    });
+    expect(times).toEqual([NOW * 1000 + 1000, NOW * 1000 + 1000]);
+  });
+
   test('another call uses the fallback and stores the token there', async () => {
     const fallback = memoryStore();
     const { token, source } = await acquire({ store: brokenStore(), fallback: fallback.store });

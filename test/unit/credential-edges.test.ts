@@ -123,6 +123,15 @@ describe('a program that prints a credential', () => {
     expect(said).toEqual([`${path.basename(process.execPath)}: session ends soon [redacted]`]);
   });
 
+  test.each(['password', 'secret', 'token', 'key'])(
+    'has what it calls a %s on stderr hidden',
+    async (word) => {
+      const said: string[] = [];
+      await run(`console.error("the ${word}: hunter2 is old"); console.log("v")`, said);
+      expect(said).toEqual([`${NODE}: the ${word}: [redacted] is old`]);
+    },
+  );
+
   test('has 2000 characters of its stderr read, and 300 of them shown', async () => {
     const said: string[] = [];
     await run('console.error(" ".repeat(1990) + "in time, too late"); console.log("v")', said);

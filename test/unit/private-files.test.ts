@@ -189,6 +189,13 @@ describe('a new file', () => {
     expect([synced.mock.calls.length, closed.mock.calls.length, modeOf(file)]).toEqual([1, 1, 0o600]);
   });
 
+  test('does not take the place of one that is there', () => {
+    const file = path.join(dir, 'file');
+    createFile(file, 'first');
+    expect(() => createFile(file, 'second')).toThrow('EEXIST');
+    expect(fs.readFileSync(file, 'utf8')).toBe('first');
+  });
+
   test('is removed and closed when the disk is full', () => {
     vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
       throw systemError('ENOSPC');

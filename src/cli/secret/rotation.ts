@@ -138,8 +138,6 @@ export async function rotate(
   const past = (name: Progress['step']) => STEPS.indexOf(step) > STEPS.indexOf(name);
   let value: Sensitive | undefined;
   if (!past('alias')) {
-    // The login of this run may be the secret that an earlier run has dropped.
-    if (past('next')) await logInWith(await savedValue(next));
     await logInWith(isNew ? await begin() : await ensureNext());
     if (!past('next')) notes.add({ step: 'drop' });
     if (!past('drop')) {

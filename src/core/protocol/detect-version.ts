@@ -68,7 +68,7 @@ function rethrowWithVersionHint(error: unknown): never {
   throw new GraphException(code, message, {
     hint: `${hint} If you know its version, give it.`.trim(),
     ...(option !== undefined && { option }),
-    remedies: [...error.remedies.filter((remedy) => remedy !== 'examine'), 'give-version'],
+    remedies: [...error.remedies, 'give-version'],
     ...(retryable !== undefined && { retryable }),
     ...(serverCode !== undefined && { serverCode }),
     ...(serverText !== undefined && { serverText }),
