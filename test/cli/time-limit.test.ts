@@ -57,7 +57,8 @@ test('a command ends when its time is over, even if each answer alone comes in t
     );
   }));
 
-test('secret rotate runs to its end, because each of its steps has the full time limit', () =>
+/** secret rotate runs to its end, because each of its steps has the full time limit. */
+const rotation = () =>
   eachVersion(async (serverVersion) => {
     const at = await late(serverVersion, 0.3 * LIMIT);
     const done = await at.run('secret rotate ci', { env: SHORT });
@@ -65,9 +66,10 @@ test('secret rotate runs to its end, because each of its steps has the full time
     expect(at.requests().length, serverVersion).toBeGreaterThan(5);
     const after = await at.run('token get --fresh', { env: { GRAPHCRED_PASSWORD: '' } });
     expect({ serverVersion, ...after }).toMatchObject({ status: 0 });
-  }));
+  });
 
-test('exec does not limit the command’s time, and revokes the token with a new time limit', () =>
+/** exec does not limit the command’s time, and revokes the token with a new time limit. */
+const command = () =>
   eachVersion(async (serverVersion) => {
     // Minting and revoking the token together take more than the limit. 4.x checks a token before it deletes it.
     const at = await late(serverVersion, serverVersion.startsWith('4') ? 800 : 1200);
@@ -76,9 +78,10 @@ test('exec does not limit the command’s time, and revokes the token with a new
     expect({ serverVersion, ...done }).toMatchObject({ status: 0 });
     expect(done.stderr, serverVersion).not.toContain('could not be revoked');
     expect(at.requests().at(-1), serverVersion).toMatch(/^DELETE /);
-  }));
+  });
 
-test('--wait waits longer than the limit, and then the command has the full time limit', () =>
+/** --wait waits longer than the limit, and then the command has the full time limit. */
+const waiting = () =>
   eachVersion(async (serverVersion) => {
     const at = await late(serverVersion, 0.4 * LIMIT);
     at.sandbox.addFault({ action: 'starting', route: '/api/ping', nth: 1, times: 2 });
@@ -89,4 +92,7 @@ test('--wait waits longer than the limit, and then the command has the full time
     expect(performance.now() - started, serverVersion).toBeLessThan(60_000);
     const pings = at.requests().filter((line) => line === 'GET /api/ping');
     expect(pings, serverVersion).toHaveLength(3);
-  }));
+  });
+
+test('a rotation, the command of exec and --wait each take longer than the limit of one request', () =>
+  Promise.all([rotation(), command(), waiting()]));
