@@ -32,7 +32,10 @@ export function readEntry(stateDir: string, key: string, warn: (message: string)
   return undefined;
 }
 
-/** Returns every readable entry, in no order. A folder that is there and cannot be read is not taken for an empty one: it is a warning. */
+/**
+ * Returns every readable entry, in no order. A folder that is there and cannot be read is not taken for an empty one:
+ * it is a warning.
+ */
 export function listEntries(stateDir: string, warn: (message: string) => void): Entry[] {
   let names: string[];
   try {

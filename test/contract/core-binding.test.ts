@@ -164,6 +164,7 @@ describe('at the socket', () => {
       const own = pair(good.url, `${good.url}/restpp`);
       for (const [base, path] of [
         [good.url, `@${host}/x`],
+        [good.url, `@${new URL(good.url).host}/x`],
         [good.url, `:x@${host}/x`],
         [good.url.replace(/:\d+$/, ''), `:${new URL(evil.url).port}/x`],
         [good.url, '0/x'],

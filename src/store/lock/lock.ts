@@ -37,7 +37,8 @@ const MAX_LINK_BYTES = 4096;
 const MAX_LINKS = 1000;
 
 /**
- * Waits for the lock. Throws LOCK_TIMEOUT or STORE_UNAVAILABLE (the folder cannot be written). With `answered`, which is called after each pause, it returns undefined as soon as the lock is no longer needed.
+ * Waits for the lock. Throws LOCK_TIMEOUT or STORE_UNAVAILABLE (the folder cannot be written). With `answered`, which
+ * is called after each pause, it returns undefined as soon as the lock is no longer needed.
  */
 export async function acquireLock(file: string, options: LockOptions): Promise<Lock>;
 export async function acquireLock(
