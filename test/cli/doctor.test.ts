@@ -46,6 +46,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('doctor on %s', (serverVersion) => {
     requests();
     const { status, checks } = await examine();
     expect(checks.map(({ id }) => id).join(' ')).toBe(IDS);
+    expect(causeOf({ checks }, 'credential')).toContain('the password of tigergraph is accepted');
     expect(checks.filter(({ verdict }) => verdict !== 'ok' && verdict !== 'skipped')).toEqual([]);
     expect(status).toBe(0);
     const withLogin = requests().filter((line) => /gsql\/file|\/gsql\/v1\/secrets/.test(line));

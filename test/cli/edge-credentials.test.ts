@@ -59,6 +59,33 @@ test('prune spares the secrets in files that profiles name, below the home folde
   expect((await json<{ dropped: string[] }>('secret prune --dry-run')).dropped).toHaveLength(1);
 });
 
+test('no token is minted when a file of GitHub Actions cannot be written', async () => {
+  const { run, requests, home } = await bench();
+  const file = path.join(home, 'output');
+  fs.writeFileSync(file, '');
+  for (const env of [{ GITHUB_OUTPUT: '/none/output' }, { GITHUB_OUTPUT: home }]) {
+    expect((await run('token get -o github', { env })).status).toBe(2);
+    expect(requests()).toEqual([]);
+  }
+  expect((await run('token get -o github', { env: { GITHUB_OUTPUT: file } })).status).toBe(0);
+});
+
+test('two profiles that share only the GSQL server each keep their own password', async () => {
+  const { run, sandbox } = await bench({ serverVersion: '3.10.1' });
+  for (const [name, restUrl] of [
+    ['one', sandbox.restUrl],
+    ['two', 'http://127.0.0.1:1'],
+  ])
+    expect((await run(`login -p ${name} --save-password --rest-url ${restUrl}`)).status).toBe(0);
+  const clear = {
+    GRAPHCRED_REST_URL: undefined,
+    GRAPHCRED_GSQL_URL: undefined,
+    GRAPHCRED_PASSWORD: undefined,
+  };
+  for (const name of ['one', 'two'])
+    expect((await run(`secret list -p ${name}`, { env: clear })).status).toBe(0);
+});
+
 test('no token is minted for a dotenv file in a folder that does not exist', async () => {
   const { run, requests } = await bench();
   expect((await run('token get -o gitlab --dotenv missing/token.env')).status).toBe(2);

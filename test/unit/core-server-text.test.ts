@@ -34,6 +34,8 @@ describe('text of a server that is shown', () => {
       'The token [redacted] is bad',
     );
     expect(redactServerText(`secret ${'a1'.repeat(16)}.`)).toBe('secret [redacted].');
+    // Half of a pair of UTF-16 units is no character that can be shown.
+    expect(redactServerText('one\ud800two')).toBe('one two');
   });
 
   test('is cut only after credentials are removed', () => {
