@@ -188,6 +188,16 @@ describe('in its turn a process', () => {
     expect([token.reveal(), source]).toEqual(['theirs', 'store']);
   });
 
+  test('that waited for it needs none when another process has minted the token', async () => {
+    const { store } = memoryStore();
+    store.takeTurn = async () => {
+      await store.write(...cachedAs('theirs'));
+      return undefined;
+    };
+    const { token, source } = await acquire({ store, mint: () => expect.fail('the server was asked') });
+    expect([token.reveal(), source]).toEqual(['theirs', 'store']);
+  });
+
   test('shares the token that this machine minted while the store failed', async () => {
     const [shared, own] = [memoryStore(), memoryStore()];
     await own.store.write(...cachedAs('own'));

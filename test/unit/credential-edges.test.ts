@@ -59,7 +59,10 @@ describe('a credential in a file', () => {
   });
 
   test('is not read from a device', async () => {
+    const closed = vi.spyOn(fs, 'closeSync');
+    onTestFinished(() => void vi.restoreAllMocks());
     await expect(readBounded('/dev/null', LIMITS)).rejects.toThrow('neither a file nor a pipe');
+    expect(closed).toHaveBeenCalledTimes(1);
   });
 
   test('is waited for when a pipe has no writer yet', async () => {
