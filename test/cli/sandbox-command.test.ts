@@ -6,15 +6,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { certificate } from '../helpers/certificate.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
-
-/** Returns ports of this machine that nothing listens on. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return ports;
-}
+import { freePort, freePorts } from '../helpers/free-port.js';
 
 /** Runs `graphcred sandbox` while `work` asks its servers, and returns what the sandbox printed. */
 async function serve(argv: readonly string[], work: () => Promise<void> = async () => {}) {
@@ -91,7 +83,7 @@ test('--tls and --host change the addresses, and -v prints each request', async 
     restUrl: expect.stringMatching(/^https:\/\/localhost:\d+$/),
     gsqlUrl: expect.stringMatching(/^https:\/\/localhost:\d+$/),
   });
-  const [gsql] = await freePorts(1);
+  const gsql = await freePort();
   const argv = ['--rest-port', '0', '--gsql-port', `${gsql}`];
   const ask = async () => void (await fetch(`http://127.0.0.1:${gsql}/api/ping`));
   expect((await serve(argv, ask)).stderr).not.toContain('/api/ping');

@@ -1,9 +1,9 @@
 import fs from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
 import { bench, cli } from '../helpers/cli.js';
+import { freePort } from '../helpers/free-port.js';
 
 interface Token {
   token: string;
@@ -11,15 +11,6 @@ interface Token {
 }
 
 const errorOf = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) as string).error;
-
-/** Returns a port on which nothing listens. */
-async function closedPort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as net.AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 function everyFile(home: string): Record<string, string> {
   const entries = fs.readdirSync(home, { recursive: true, withFileTypes: true });
@@ -80,7 +71,7 @@ describe.each(['3.10.1', '4.1.2'])('a failure on %s', (serverVersion) => {
     const { home, env, run, sandbox } = await bench({ serverVersion });
     await run('token get');
     const before = everyFile(home);
-    const port = await closedPort();
+    const port = await freePort();
     const away = serverVersion.startsWith('4') ? `http://127.0.0.1:${port}/restpp` : sandbox.restUrl;
     for (const line of [
       'token get',

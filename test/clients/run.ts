@@ -1,9 +1,9 @@
 import fs from 'node:fs';
-import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import type { Sandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { run } from '../helpers/driver.js';
+import { freePort } from '../helpers/free-port.js';
 import { COMMAND_LINE } from '../helpers/process.js';
 import { SECRET, startSocial } from '../helpers/social.js';
 import { curlSteps } from './curl.js';
@@ -37,7 +37,7 @@ export async function ownSteps(program: Program, folder: string, { sandbox, home
     CLIENT_HOST: 'http://127.0.0.1',
     CLIENT_REST_PORT: port(sandbox.restUrl),
     CLIENT_GSQL_PORT: port(sandbox.gsqlUrl),
-    CLIENT_CLOSED_PORT: await closedPort(),
+    CLIENT_CLOSED_PORT: String(await freePort()),
     CLIENT_GRAPH: sandbox.graph,
     CLIENT_USERNAME: sandbox.username,
     CLIENT_PASSWORD: sandbox.password,
@@ -53,12 +53,4 @@ function commandOf(program: PythonProgram | JavaProgram, folder: string): string
   if (program.language === 'java') return ['java', '-cp', `${folder}/jars/*:${folder}/classes`, 'Jdbc'];
   const [script, ...args] = program.script;
   return [path.join(folder, 'bin/python'), path.resolve('test/clients/python', script), ...args];
-}
-
-async function closedPort(): Promise<string> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return String(port);
 }

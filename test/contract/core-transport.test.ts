@@ -1,13 +1,14 @@
 import { getEventListeners } from 'node:events';
 import { createServer as createHttp, type RequestListener } from 'node:http';
 import { createServer as createHttps, type ServerOptions } from 'node:https';
-import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
+import { connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { RequestEvent } from '../../src/core/http/types.js';
 import { GraphConnection } from '../../src/index.js';
 import { certificate } from '../helpers/certificate.js';
+import { freePort } from '../helpers/free-port.js';
 import {
   cleanUp,
   connect,
@@ -27,10 +28,7 @@ const mint = (conn: GraphConnection) => conn.getToken({ secret: SECRET });
 describe('no answer', () => {
   test('from a closed port is NETWORK, and not ambiguous', async () => {
     const url = await rawServer(() => {});
-    const closed = createTcp();
-    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
-    const { port } = closed.address() as AddressInfo;
-    await new Promise((resolve) => closed.close(resolve));
+    const port = await freePort();
     const refused = await refusalOf(mint(connectionAt(url, { restUrl: `http://127.0.0.1:${port}` })));
     expect(refused).toMatchObject({ code: 'NETWORK', ambiguous: false });
     expect(refused.message).toContain(`http://127.0.0.1:${port}`);

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { createServer as createHttp, type IncomingMessage } from 'node:http';
 import { createServer as createHttps, type ServerOptions } from 'node:https';
-import { type AddressInfo, connect as connectTcp, createServer as createTcp, Socket } from 'node:net';
+import { connect as connectTcp, createServer as createTcp, Socket } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { performRequest, type RequestOptions, type TransportRequest } from '../../src/core/http/transport.js';
 import type { ConnectionOptions } from '../../src/index.js';
 import { certificate } from '../helpers/certificate.js';
+import { freePort } from '../helpers/free-port.js';
 import { cleanUp, connectionAt, listening, rawServer, refusalOf } from './core-support.js';
 
 const TARGET = 'https://db.example.test';
@@ -243,10 +244,7 @@ describe('one request', () => {
   });
 
   test('to a closed port was not sent', async () => {
-    const closed = createTcp();
-    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
-    const { port } = closed.address() as AddressInfo;
-    await new Promise((resolve) => closed.close(resolve));
+    const port = await freePort();
     await expect(performRequest(call({ url: new URL(`http://127.0.0.1:${port}`) }))).rejects.toMatchObject({
       kind: 'network',
       reason: 'ECONNREFUSED',

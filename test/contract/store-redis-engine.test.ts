@@ -6,21 +6,13 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { temporaryHome } from '../helpers/cli.js';
+import { freePort } from '../helpers/free-port.js';
 import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
 import { failureOf, openRedis } from '../helpers/redis-store.js';
 
 const addressOf = ({ url }: { url: string }) => url.slice('redis://'.length);
 const answering = () => startHostileRedis(([name]) => (name === 'PING' ? '+PONG\r\n' : '+OK\r\n'));
 const refusing = (text: string) => startHostileRedis(() => `-${text}\r\n`);
-/** A port on which nothing listens. */
-async function closedPort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 /** A server that closes each connection, and makes the clock go on by this time. */
 async function closing(elapsedMs: () => number) {
   let now = process.uptime();
@@ -48,7 +40,7 @@ describe('several addresses', () => {
   it('are tried in order, and the first that answers is used and kept', async () => {
     const [second, third] = [await answering(), await answering()];
     const { store } = openRedis(
-      `redis://127.0.0.1:${await closedPort()},${addressOf(second)},${addressOf(third)}`,
+      `redis://127.0.0.1:${await freePort()},${addressOf(second)},${addressOf(third)}`,
     );
     await store.check();
     await store.check();
@@ -58,7 +50,7 @@ describe('several addresses', () => {
   });
 
   it('of which none can be used fail with the error of the last', async () => {
-    const url = `redis://127.0.0.1:${await closedPort()},${addressOf(await refusing('LOADING for a while'))}`;
+    const url = `redis://127.0.0.1:${await freePort()},${addressOf(await refusing('LOADING for a while'))}`;
     const options = { password: new Sensitive('sesame'), timeoutMs: 100 };
     expect(await failureOf(openRedis(url, options).store.check())).toMatchObject({ serverCode: 'LOADING' });
   });
@@ -75,7 +67,7 @@ describe('several addresses', () => {
 
 describe('a server that is out of reach', () => {
   it('is tried for the time of the call, and the error says why', async () => {
-    const { store } = openRedis(`redis://127.0.0.1:${await closedPort()}`, { timeoutMs: 120 });
+    const { store } = openRedis(`redis://127.0.0.1:${await freePort()}`, { timeoutMs: 120 });
     const begun = performance.now();
     const failure = await failureOf(store.check());
     expect(performance.now() - begun).toBeLessThan(1000);
@@ -163,7 +155,7 @@ describe('a Sentinel', () => {
     const master = await answering();
     const [, port = ''] = addressOf(master).split(':');
     const second = await sentinel(array(bulk('127.0.0.1'), bulk(port)));
-    const url = `redis://127.0.0.1:${await closedPort()},${addressOf(second)}`;
+    const url = `redis://127.0.0.1:${await freePort()},${addressOf(second)}`;
     await openRedis(url, { sentinelMaster: 'tokens' }).store.check();
     expect(second.commands).toEqual(['SENTINEL']);
     expect(master.commands).toEqual(['PING']);
@@ -188,7 +180,7 @@ it('only a server that is far away and speaks without TLS causes a warning, once
   const port = addressOf(server).split(':')[1];
   const far = openRedis(`redis://0.0.0.0:${port},0.0.0.0:${port}`);
   await far.store.check();
-  const again = openRedis(`redis://0.0.0.0:${await closedPort()},0.0.0.0:${port}`);
+  const again = openRedis(`redis://0.0.0.0:${await freePort()},0.0.0.0:${port}`);
   await again.store.check();
   const near = openRedis(server.url);
   await near.store.check();

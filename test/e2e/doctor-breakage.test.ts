@@ -1,12 +1,13 @@
 import fs from 'node:fs';
 import http from 'node:http';
-import net, { type AddressInfo } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { generate } from 'selfsigned';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { bench } from '../helpers/cli.js';
 import { run } from '../helpers/driver.js';
+import { freePort } from '../helpers/free-port.js';
 import { keyringSkipReason, mountSkipReason, withKeyring } from '../helpers/keyring.js';
 import { COMMAND } from '../helpers/process.js';
 
@@ -91,14 +92,6 @@ async function patient(options: SandboxOptions) {
 
 type Patient = Awaited<ReturnType<typeof patient>>;
 
-async function closedPort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 /** One thing that is broken. For each line that changes, `cause` gives the words that it must contain, so that the right thing is named. */
 interface Breakage {
   /** Options for the sandbox, for things that can only be broken when it starts. */
@@ -125,7 +118,7 @@ const BREAKAGES: Record<string, Breakage> = {
   },
   'a service port that is closed': {
     breaks: async ({ given, sandbox }) => {
-      const GRAPHCRED_GSQL_URL = `http://127.0.0.1:${await closedPort()}`;
+      const GRAPHCRED_GSQL_URL = `http://127.0.0.1:${await freePort()}`;
       const own = sandbox.serverVersion.startsWith('4')
         ? `${GRAPHCRED_GSQL_URL}/restpp`
         : given.GRAPHCRED_REST_URL;
@@ -138,7 +131,7 @@ const BREAKAGES: Record<string, Breakage> = {
     cause: /refuses connections/,
   },
   'a REST port that is closed': {
-    breaks: async () => ({ GRAPHCRED_REST_URL: `http://127.0.0.1:${await closedPort()}` }),
+    breaks: async () => ({ GRAPHCRED_REST_URL: `http://127.0.0.1:${await freePort()}` }),
     changes: { 'rest-port': 'fail', 'rest-auth': 'skipped' },
     status: 7,
     cause: /refuses connections/,
@@ -499,7 +492,7 @@ describe.each(['3.10.1', '4.1.2'])('doctor on %s', (serverVersion) => {
 
     test('a proxy that does not answer fails the check proxy', async () => {
       const { made, through } = await behindProxy();
-      const breaks = async () => through(await closedPort());
+      const breaks = async () => through(await freePort());
       const changes: Changes = { proxy: 'fail', ...UNASKED };
       await compare(made, { breaks, changes, status: 7, cause: /no answer/ }, proxied);
     });

@@ -3,12 +3,12 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { generate } from 'selfsigned';
 import { onTestFinished } from 'vitest';
+import { freePort } from './free-port.js';
 
 const execFileAsync = promisify(execFile);
 const CLI = 'redis-cli';
@@ -231,15 +231,6 @@ async function launch(program: string, args: readonly string[]): Promise<ChildPr
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
-}
-
-export async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Returns a port for a node of a cluster, which also listens on the port 10,000 above it. */
