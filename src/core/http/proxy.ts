@@ -47,11 +47,11 @@ async function routeThroughProxy(
   const tunnel = await openTunnel(call.url, toProxy, authorization, stop);
   const tls = process.getBuiltinModule('node:tls');
   const host = bareHost(call.url);
-  const servername = process.getBuiltinModule('node:net').isIP(host) === 0 ? { servername: host } : {};
+  const servername = serverName(call.url);
   return {
     ...rest,
     tunnel,
-    createConnection: () => tls.connect({ ...tlsSettings(call.tls), ...servername, host, socket: tunnel }),
+    createConnection: () => tls.connect({ ...tlsSettings(call.tls), servername, host, socket: tunnel }),
   };
 }
 
