@@ -2,24 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { masked } from '../../src/core/protocol/gsql.js';
 import { maskSecret } from '../../src/core/redact.js';
-import { BoundCredential, type ConnectionOptions, GraphConnection, Sensitive } from '../../src/index.js';
-import { rawServer, refusalOf } from './core-support.js';
+import { BoundCredential, type ConnectionOptions, Sensitive } from '../../src/index.js';
+import { connectionAt, rawServer, refusalOf } from './core-support.js';
 
 const SECRET = 's3cret0000000000000000000000wxyz';
 const ESC = String.fromCharCode(0x1b);
 const now = () => Math.floor(Date.now() / 1000);
 
-function at(url: string, serverVersion: string, options: ConnectionOptions = {}): GraphConnection {
-  return new GraphConnection({
-    restUrl: url,
-    gsqlUrl: url,
-    graph: 'demo',
-    username: 'ada',
-    password: 'correct-horse',
-    serverVersion,
-    ...options,
-  });
-}
+const at = (url: string, serverVersion: string, options: ConnectionOptions = {}) =>
+  connectionAt(url, { serverVersion, ...options });
 
 /** Starts a server that gives these answers in turn, and records method and path of each request. It has the graph demo. */
 async function script(...answers: [status: number, body: string, headers?: Record<string, string>][]) {
