@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
@@ -14,15 +13,13 @@ import {
   stageFile,
   temporaryName,
 } from '../../src/files/private-files.js';
+import { temporaryHome } from '../helpers/cli.js';
 
 let dir: string;
 beforeEach(() => {
-  dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-private-'));
+  dir = temporaryHome();
 });
-afterEach(() => {
-  vi.restoreAllMocks();
-  fs.rmSync(dir, { recursive: true, force: true });
-});
+afterEach(() => vi.restoreAllMocks());
 
 const systemError = (code: string) => Object.assign(new Error(code), { code });
 const modeOf = (file: string) => fs.statSync(file).mode & 0o777;

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
@@ -13,15 +12,13 @@ import { entryPath } from '../../src/store/records.js';
 import { removeIfSame } from '../../src/store/remove-if.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';
+import { temporaryHome } from '../helpers/cli.js';
 
 let dir: string;
 beforeEach(() => {
-  dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-edges-'));
+  dir = temporaryHome();
 });
-afterEach(() => {
-  vi.restoreAllMocks();
-  fs.rmSync(dir, { recursive: true, force: true });
-});
+afterEach(() => vi.restoreAllMocks());
 
 describe.skipIf(process.platform !== 'linux')('the owner of a lock', () => {
   const statOf = (pid: number) => fs.readFileSync(`/proc/${pid}/stat`, 'latin1');

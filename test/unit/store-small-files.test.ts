@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -9,16 +8,14 @@ import { openJournal } from '../../src/store/journal.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
 import { entryPath, hashOf, listEntries, readEntry, stageEntry } from '../../src/store/records.js';
 import { readServerCache, updateServerCache } from '../../src/store/server-cache.js';
+import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 
 let dir: string;
 beforeEach(() => {
-  dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-small-'));
+  dir = temporaryHome();
 });
-afterEach(() => {
-  vi.restoreAllMocks();
-  fs.rmSync(dir, { recursive: true, force: true });
-});
+afterEach(() => vi.restoreAllMocks());
 
 describe('the name of an entry', () => {
   it('contains its kind, and is valid on any file system', () => {
