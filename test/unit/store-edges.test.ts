@@ -98,13 +98,6 @@ describe('a small file', () => {
     expect(closed).toHaveBeenCalledTimes(4);
   });
 
-  it('is never made in place of another one', () => {
-    const file = path.join(dir, 'file');
-    createFile(file, 'first');
-    expect(() => createFile(file, 'second')).toThrow('EEXIST');
-    expect(fs.readFileSync(file, 'utf8')).toBe('first');
-  });
-
   it('that cannot take its place leaves no temporary file', () => {
     const staged = stageFile(path.join(dir, 'folder'), 'text');
     fs.mkdirSync(path.join(dir, 'folder', 'full'), { recursive: true });
