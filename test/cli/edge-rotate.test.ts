@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 
@@ -101,3 +101,40 @@ test('a rotation without a store that fails says what to do by hand', async () =
     stderr: expect.stringContaining('hint: drop it: graphcred secret drop ci_next; ci is as it was\n'),
   });
 });
+
+test.each([
+  ['POST', 1],
+  ['DELETE', 1],
+  ['POST', 2],
+])(
+  'when the disk is full after %s %i, the hint is to run the rotation again, without another store',
+  async (method, nth) => {
+    let isFull = false;
+    let left = Number.POSITIVE_INFINITY;
+    const log = (line: string) => {
+      const request = JSON.parse(line) as { method: string; path: string };
+      if (request.method === method && request.path.startsWith('/gsql/v1/secrets')) isFull ||= --left === 0;
+    };
+    const { run, json } = await bench({ ...V4, log });
+    await run('secret create ci --save');
+    left = nth;
+    const rename = fs.renameSync;
+    vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+      if (isFull) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+      rename(from, to);
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { status, stderr } = await run('secret rotate ci');
+    expect({ status, hint: stderr.trim().split('\n').at(-1) }).toEqual({
+      status: 6,
+      hint: 'hint: the rotation of ci is not finished; repair the store and run it again, it goes on from there: graphcred secret rotate ci',
+    });
+    isFull = false;
+    expect(await run('secret rotate ci')).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('going on with a rotation of ci'),
+    });
+    const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
+    expect(secrets.map(({ alias }) => alias)).toEqual(['ci']);
+  },
+);

@@ -101,7 +101,9 @@ function withNextStep(
   { step, next: made }: Progress,
 ): unknown {
   if (!(error instanceof GraphException) || error.code === 'ALREADY_EXISTS') return error;
-  if (keeps && error.code !== 'CANCELLED') return error;
+  // A store error's own hint suggests another store, with which the rotation cannot be continued.
+  const isOfStore = error.code.startsWith('STORE_');
+  if (keeps && error.code !== 'CANCELLED' && !isOfStore) return error;
   const byHand = {
     next:
       made === undefined && !error.ambiguous
@@ -112,7 +114,7 @@ function withNextStep(
     finish: `${alias} has a new value that is lost; rotate it again: graphcred secret drop ${next} --ignore-missing; graphcred secret rotate ${alias}`,
   };
   const hint = keeps
-    ? `the rotation of ${alias} is not finished; run it again, it goes on from there: graphcred secret rotate ${alias}`
+    ? `the rotation of ${alias} is not finished; ${isOfStore ? 'repair the store and ' : ''}run it again, it goes on from there: graphcred secret rotate ${alias}`
     : byHand[step];
   const { code, message, ambiguous, status, serverCode, serverText } = error;
   return new GraphException(code, message, {
