@@ -46,7 +46,9 @@ export async function run(invocation: Invocation): Promise<undefined> {
     notes = rotationNotes(journal, progress);
     value = await rotate(login, notes, { alias, next });
   } catch (error) {
-    throw notes === undefined ? error : withNextStep(error, { alias, next, keeps }, notes.read());
+    // Nothing was begun, or the notes are gone because nothing is left to go on with.
+    if (notes === undefined || (journal && journal.read() === undefined)) throw error;
+    throw withNextStep(error, { alias, next, keeps }, notes.read());
   } finally {
     lock?.release();
   }
@@ -101,9 +103,6 @@ function withNextStep(
   { step, next: made }: Progress,
 ): unknown {
   if (!(error instanceof GraphException) || error.code === 'ALREADY_EXISTS') return error;
-  // A store error's own hint suggests another store, with which the rotation cannot be continued.
-  const isOfStore = error.code.startsWith('STORE_');
-  if (keeps && error.code !== 'CANCELLED' && !isOfStore) return error;
   const byHand = {
     next:
       made === undefined && !error.ambiguous
@@ -114,7 +113,7 @@ function withNextStep(
     finish: `${alias} has a new value that is lost; rotate it again: graphcred secret drop ${next} --ignore-missing; graphcred secret rotate ${alias}`,
   };
   const hint = keeps
-    ? `the rotation of ${alias} is not finished; ${isOfStore ? 'repair the store and ' : ''}run it again, it goes on from there: graphcred secret rotate ${alias}`
+    ? `the rotation of ${alias} is not finished; ${error.code === 'CANCELLED' ? '' : 'when this is mended, '}run it again, it goes on from there: graphcred secret rotate ${alias}`
     : byHand[step];
   const { code, message, ambiguous, status, serverCode, serverText } = error;
   return new GraphException(code, message, {
