@@ -4,9 +4,12 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
-import { COMMAND, start } from '../helpers/process.js';
+import { COMMAND, COMMAND_LINE, start } from '../helpers/process.js';
+import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 test('standard input that does not end is TIMEOUT after --timeout', async () => {
   const argv = ['token', 'check', '--token-stdin', '--timeout', '1', '-o', 'json'];
@@ -16,6 +19,67 @@ test('standard input that does not end is TIMEOUT after --timeout', async () => 
   const { status, stderr } = await ended;
   expect({ status, code: JSON.parse(stderr).error.code }).toEqual({ status: 7, code: 'TIMEOUT' });
 });
+
+test('more on standard input than a token can be is refused, and the hint says where to look', async () => {
+  const env = { HOME: temporaryHome(), GRAPHCRED_STORE: 'none' };
+  const { status, stderr } = await start(['token', 'check', '--token-stdin'], env, 'x'.repeat(2_000_000))
+    .ended;
+  expect(status).toBe(2);
+  expect(stderr).toMatch(/^graphcred: There is more on standard input than is read \(\d+ bytes\)\.$/m);
+  expect(stderr).toContain('hint: check what is written to it\n');
+});
+
+test('a current directory that was removed is refused, and the hint says how to leave it', async () => {
+  const home = temporaryHome();
+  const gone = path.join(home, 'gone');
+  fs.mkdirSync(gone);
+  const child = spawn('/bin/sh', ['-c', `rmdir '${gone}'; ${COMMAND_LINE}`, 'sh', 'config', 'path'], {
+    cwd: gone,
+    env: { PATH: process.env.PATH, HOME: home },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let stderr = '';
+  child.stderr.on('data', (text) => {
+    stderr += text;
+  });
+  expect(await once(child, 'close')).toEqual([2, null]);
+  expect(stderr).toContain('The current directory no longer exists.');
+  expect(stderr).toContain('hint: go to one that exists, then run the command again: cd\n');
+});
+
+test('without an absolute HOME the home folder is the one that the system has for the user', async () => {
+  const config = path.join(temporaryHome(), 'config.json');
+  fs.writeFileSync(
+    config,
+    JSON.stringify({ graph: 'demo', username: 'ada', password: 'x', tls: { ca: '~/no-such.pem' } }),
+    { mode: 0o600 },
+  );
+  const { stderr } = await start(['token', 'get', '--config', config], { HOME: 'relative/home' }).ended;
+  expect(stderr).toContain(path.join(os.userInfo().homedir, 'no-such.pem'));
+});
+
+test.skipIf(!python)(
+  'what is missing is asked for on a terminal, and not with /dev/null as input',
+  async () => {
+    const env = { HOME: temporaryHome(), GRAPHCRED_STORE: 'none', GRAPHCRED_HOST: 'http://127.0.0.1' };
+    const argv = ['token', 'get', '--graph', 'demo', '--username', 'ada', '--server-version', '4'];
+    const terminal = onTerminal(argv, { env });
+    await terminal.see('Password');
+    terminal.type(KEYS.ctrlC);
+    expect((await terminal.ended).status).toBe(130);
+    const [program, ...first] = COMMAND;
+    const child = spawn(program, [...first, ...argv], {
+      env: { PATH: process.env.PATH, ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let stderr = '';
+    child.stderr.on('data', (text) => {
+      stderr += text;
+    });
+    expect(await once(child, 'close')).toEqual([2, null]);
+    expect(stderr).toContain('--password-file');
+  },
+);
 
 test.skipIf(!fs.existsSync('/dev/full'))('a result that cannot be written is exit 2', async () => {
   const [program, ...first] = COMMAND;
@@ -28,6 +92,7 @@ test.skipIf(!fs.existsSync('/dev/full'))('a result that cannot be written is exi
   });
   expect(await once(child, 'close')).toEqual([2, null]);
   expect(stderr).toContain('The result cannot be written to standard output (ENOSPC).');
+  expect(stderr).toContain('hint: if it goes to a file, check the free space on that disk\n');
 });
 
 test('what comes in many parts on standard input is sent whole, and what goes to a pipe is written whole', async () => {
