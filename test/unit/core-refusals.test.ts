@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpRequest } from '../../src/core/http/types.js';
-import { type Meaning, REFUSALS, type Row } from '../../src/core/protocol/refusal-table.js';
-import { type Refused, refusal } from '../../src/core/protocol/server-error.js';
+import { type Meaning, type Operation, REFUSALS, type Row } from '../../src/core/protocol/refusal-table.js';
+import { meaningOf, type Refused, refusal } from '../../src/core/protocol/server-error.js';
 import { BoundCredential, Sensitive } from '../../src/index.js';
 
 const SERVERS = { restUrl: 'http://db:9000', gsqlUrl: 'http://db:14240' };
@@ -198,4 +198,154 @@ test('a credential in the place of a graph is not shown', () => {
   expect(refusal(request, { status: 403, code: '', message }).message).toBe(
     'This token is for the graph [redacted] only, and this call is about global.',
   );
+});
+
+describe('a message of a server has its meaning only as a whole', () => {
+  const meaningIn = (message: string, operation: Operation = 'mint', code = '') => {
+    const request: HttpRequest = {
+      ...{ server: 'rest', base: SERVERS.restUrl, method: 'POST', path: '/a' },
+      operation,
+    };
+    return meaningOf(request, { status: 400, code, message });
+  };
+
+  test.each<[Meaning, string[], Operation?, string?]>([
+    [
+      'token-missing',
+      ["Access Denied because the input token = '' is empty or too short"],
+      'check',
+      'REST-10016',
+    ],
+    [
+      'token-malformed',
+      [
+        "Access Denied because the input token = 'lpa****u1v' is not in correct format",
+        "Access Denied because the input token = 'lpa****u1v' is not in correct format.",
+      ],
+      'check',
+      'REST-10016',
+    ],
+    [
+      'token-refused',
+      [
+        "Access Denied because the input token = 'lpa****u1v' is not in correct format or so",
+        "It says: Access Denied because the input token = 'lpa****u1v' is not in correct format",
+        "It says: Access Denied because the input token = '' is empty or too short",
+        "Access Denied because the input token = 'a' is empty or too short",
+      ],
+      'check',
+      'REST-10016',
+    ],
+    [
+      'no-such-graph',
+      [
+        "Graph 'demo' does not exist",
+        'Graph demo does not exist.',
+        "Graph 'my demo' could not be found.",
+        'Graph demo not found',
+        'Semantic Check Fails: Graph demo is not found.',
+      ],
+    ],
+    ['no-graph-in-use', ['Semantic Check Fails: No graph available. Please create a graph first.']],
+    ['bad-secret', ["The secret '' is invalid. Please enter a valid one.", 'The secret is invalid.']],
+    [
+      'bad-login',
+      [
+        'The username or password is incorrect. Please enter a valid one.',
+        'User authentication failed',
+        'User authentication failed.',
+        'Authentication failed.',
+        'Wrong password!',
+        'Invalid username or password!',
+        'Invalid user name or password!',
+      ],
+    ],
+    ['unknown-token', ["The token '' is invalid, please provide a valid one."], 'delete'],
+    ['lifetime-not-a-number', ['Invalid parameters, lifetime is not a number.']],
+    [
+      'no-permission',
+      [
+        'Refresh token failed, Permission denied.',
+        "User 'ada' does not have the permission to run the command. Required privilege on graph: A.",
+        "You don't have permission to do that.",
+        "Semantic Check Fails: You don't have the permission to do that.",
+        'You do not have enough privileges.',
+        'It does not have sufficient permissions.',
+        "They don't have privilege.",
+        'That is permission denied',
+      ],
+    ],
+    [
+      'token-of-other-graph',
+      [
+        'Access Denied: The input token belongs to graph sales, but it is attempting operations on global',
+        'Access Denied: The input token belongs to graph sales, but it is attempting operations on global.',
+      ],
+    ],
+    [
+      'alias-taken',
+      [
+        'The secret with alias ci already exists.',
+        'Semantic Check Fails: The secret with alias ci already exists',
+        'Secret ci already exists in the catalog.',
+      ],
+      'create-secret',
+    ],
+    [
+      'secrets-not-dropped',
+      ['Failed to drop secrets: [ci]', 'Semantic Check Fails: Failed to drop secrets: [ci].'],
+      'drop-secret',
+    ],
+    [
+      'rest-auth-off',
+      [
+        'REST authentication is disabled',
+        'RESTPP authentication is off.',
+        'rest authentication is not enabled',
+      ],
+    ],
+    ['lifetime-over-limit', ['The lifetime exceeds the limit of 60 seconds.']],
+    ['throttled', ['Please re-login after 10 s.', 'so please relogin after a while']],
+    ['licence-expired', ['The License Expired yesterday']],
+    ['syntax-error', ['Encountered "SECRETT"']],
+  ])('which is %s', (means, messages, operation, code) => {
+    const found = messages.map((message) => [message, meaningIn(message, operation, code)]);
+    expect(found).toEqual(messages.map((message) => [message, means]));
+  });
+
+  test.each<[string, Operation?]>([
+    ['It says: Graph demo does not exist.'],
+    ['Graph demo does not exist. It did.'],
+    ['Graph my demo does not exist'],
+    ['It says: Semantic Check Fails: No graph available. Please create a graph first.'],
+    ['Semantic Check Fails: No graph available. Please create a graph first. Or not.'],
+    ["It says: The secret 'a' is invalid. Please enter a valid one."],
+    ["The secret 'a' is invalid. Please enter a valid one. Or not."],
+    ['It says: The secret is invalid.'],
+    ['The secret is invalid. Or not.'],
+    ['It says: The username or password is incorrect. Please enter a valid one.'],
+    ['The username or password is incorrect. Please enter a valid one. Or not.'],
+    ['It says: User authentication failed'],
+    ['User authentication failed. Or not.'],
+    ['It says: Wrong password!'],
+    ['Wrong password! Or not.'],
+    ['Invalid username and password!'],
+    ["It says: The token 'a' is invalid, please provide a valid one.", 'delete'],
+    ["The token 'a' is invalid, please provide a valid one. Or not.", 'delete'],
+    ["The token 'a' is invalid, please provide a valid one.", 'mint'],
+    ['It says: Invalid parameters, lifetime is not a number.'],
+    ['Invalid parameters, lifetime is not a number. Or not.'],
+    ['It says: REST authentication is disabled'],
+    ['REST authentication is disabled for now'],
+    ['It says: The lifetime exceeds the limit of 60 seconds.'],
+    ['It says: Failed to drop secrets: [ci].', 'drop-secret'],
+    ['Failed to drop secrets: [ci]. Or not.', 'drop-secret'],
+    ['Failed to drop secrets: [ci].', 'create-secret'],
+    ['The secret with alias ci already exists.', 'drop-secret'],
+    ['It says: Access Denied: The input token belongs to graph a, but it is attempting operations on b'],
+    ['It Encountered "SECRETT"'],
+    ['The input secret cannot be found'],
+  ])('and "%s" is none of them', (message, operation) => {
+    expect(meaningIn(message, operation)).toBeUndefined();
+  });
 });

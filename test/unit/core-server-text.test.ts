@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { maskSecret, redactServerText, withoutCredentials } from '../../src/core/redact.js';
+import { maskLogin, maskSecret, redactServerText, withoutCredentials } from '../../src/core/redact.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { defined } from '../helpers/defined.js';
 
@@ -38,6 +38,26 @@ describe('text of a server that is shown', () => {
     expect(redactServerText('one\ud800two')).toBe('one two');
   });
 
+  test('that looks like a token or a secret is hidden only when it has its form', () => {
+    const [letters, digits] = ['a'.repeat(32), 'a1'.repeat(16)];
+    const text = `${letters} ${digits}b _${digits} eyJhbGciOi end`;
+    expect(redactServerText(text)).toBe(text);
+    expect(redactServerText(`eyJhbGciOiJ.e30, eyJhbGciOiJ.e30. ${digits}`)).toBe(
+      '[redacted], [redacted] [redacted]',
+    );
+  });
+
+  test('hides a credential that has terminal escapes between its letters', () => {
+    const shown = redactServerText(`got corr${ESC}[1mect${ESC}[2 q-horse`, [new Sensitive('correct-horse')]);
+    expect(shown).toBe('got [redacted]');
+  });
+
+  test('is shown whole when it has 500 characters, and also behind many escapes', () => {
+    expect(redactServerText('x'.repeat(500))).toBe('x'.repeat(500));
+    expect(redactServerText('x'.repeat(501))).toBe(`${'x'.repeat(499)}…`);
+    expect(redactServerText(`${`${ESC}[0;1m`.repeat(1000)}words`)).toBe('words');
+  });
+
   test('is cut only after credentials are removed', () => {
     const secret = new Sensitive('z'.repeat(40));
     expect(redactServerText(`${'x '.repeat(240)}${'z'.repeat(40)} end`, [secret])).not.toContain('zzz');
@@ -48,6 +68,12 @@ describe('text of a server that is shown', () => {
     for (const piece of [`${ESC}]`, `${ESC}[`, 'eyJ', 'a1', ' ']) redactServerText(piece.repeat(500_000));
     expect(performance.now() - started).toBeLessThan(2000);
   });
+});
+
+test('an address is shown without its login, whatever characters that has', () => {
+  expect(maskLogin('redis://ada:p@ss\nword@redis.example:6379')).toBe('redis://****@redis.example:6379');
+  expect(maskLogin('https://graph.example.com/a@b')).toBe('https://****@b');
+  expect(maskLogin('https://graph.example.com')).toBe('https://graph.example.com');
 });
 
 describe('maskSecret', () => {
@@ -115,7 +141,19 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
     'base64 in lines': (value) => base64(value).replace(/(.{6})(?=.)/g, '$1\r\n'),
     'hex in pairs': (value) => hex(value).replace(/(..)(?=.)/g, '$1 '),
   };
-  const VALUES = ['s3cret0000000000000000000000wxyz', 'p<é"& s/w+o=rd', 'correct-horse', 'Tr0ub4dor&3'];
+  const VALUES = [
+    's3cret0000000000000000000000wxyz',
+    'p<é"& s/w+o=rd',
+    'correct-horse',
+    'Tr0ub4dor&3',
+    '🔑horse-é',
+  ];
+  /** Each character with the name that HTML 4 has for it, and the ASCII characters with those of HTML 5. */
+  const NAMED =
+    '&amp \'apos *ast *midast \\bsol :colon ,comma @commat $dollar =equals !excl `grave >gt >GT ^Hat {lbrace [lbrack {lcub _lowbar _UnderBar (lpar [lsqb <lt <LT #num %percnt .period +plus ?quest "quot "QUOT }rbrace ]rbrack }rcub )rpar ]rsqb ;semi /sol |verbar |vert ' +
+    '¡iexcl ¢cent £pound ¤curren ¥yen ¦brvbar §sect ¨uml ©copy ªordf «laquo ¬not ®reg ¯macr °deg ±plusmn ²sup2 ³sup3 ´acute µmicro ¶para ·middot ¸cedil ¹sup1 ºordm »raquo ¼frac14 ½frac12 ¾frac34 ¿iquest ' +
+    'ÀAgrave ÁAacute ÂAcirc ÃAtilde ÄAuml ÅAring ÆAElig ÇCcedil ÈEgrave ÉEacute ÊEcirc ËEuml ÌIgrave ÍIacute ÎIcirc ÏIuml ÐETH ÑNtilde ÒOgrave ÓOacute ÔOcirc ÕOtilde ÖOuml ×times ØOslash ÙUgrave ÚUacute ÛUcirc ÜUuml ÝYacute ÞTHORN ßszlig ' +
+    'àagrave áaacute âacirc ãatilde äauml åaring æaelig çccedil èegrave éeacute êecirc ëeuml ìigrave íiacute îicirc ïiuml ðeth ñntilde òograve óoacute ôocirc õotilde öouml ÷divide øoslash ùugrave úuacute ûucirc üuuml ýyacute þthorn ÿyuml';
 
   test.each(Object.keys({ ...FORMS, ...SPLIT }))('in the form %s', (form) => {
     for (const value of VALUES) {
@@ -123,6 +161,65 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
       const shown = withoutCredentials(`before ${written} after`, [new Sensitive(value)]);
       expect(shown).toMatch(/^before (?:v=)?\[redacted\](?:&quot;|[\w=+/.~]{0,2}) after$/);
     }
+  });
+
+  test('with the name of a character in place of the character', () => {
+    const shown = [...NAMED.split(' '), '\tTab', '\nNewLine', '\u00a0nbsp', '\u00adshy'].filter((pair) => {
+      const [character, name] = [pair.slice(0, 1), pair.slice(1)];
+      const value = new Sensitive(`${character}correct${character}horse${character}`);
+      const written = `&${name};correct&${name};horse&${name}`;
+      return withoutCredentials(`(${written};) (${written})`, [value]) !== '([redacted]) ([redacted])';
+    });
+    expect(shown).toEqual([]);
+  });
+
+  test.each([
+    ['\\x escapes with upper-case digits', '\\xC3\\xA9orse', 'éorse'],
+    ['\\u{} escapes', '\\u{e9}orse\\u{10FFFF}', 'éorse\u{10ffff}'],
+    ['backslash escapes', '\\"a\\\'b\\\\c\\/d\\be\\ff\\ng\\rh\\t', '"a\'b\\c/d\be\ff\ng\rh\t'],
+    ['upper-case backslash escapes', 'HORSE\\NBATTERY', 'horse\nbattery'],
+    ['pairs of \\u escapes', '\\ud83d\\udd11orse\\uDBFF\\uDFFF', '🔑orse\u{10ffff}'],
+    ['entities with leading zeros', '&#0000104;&#x00006F;rse', 'horse'],
+    ['entities without a semicolon', '&#104o&#114s&#x65', 'horse'],
+  ])('in %s', (_form, written, value) => {
+    expect(withoutCredentials(`<${written}>`, [new Sensitive(value)])).toBe('<[redacted]>');
+  });
+
+  test.each(['&#1114112;', '&#x110000;', '\\u{110000}', '&nosuch;', '&a;', '&', '\\q', '\\u12', '%4'])(
+    'and %s, which is no character, stays with the words around it',
+    (odd) => {
+      const text = `${odd}one${odd} two`;
+      expect(withoutCredentials(text, [new Sensitive('horse')])).toBe(text);
+      expect(withoutCredentials(`${odd}horse${odd}`, [new Sensitive('horse')])).toBe(
+        `${odd}[redacted]${odd}`,
+      );
+    },
+  );
+
+  test.each(['\x7f', '\u0080', '\u07ff', '\u0800', '\uffff', '\u{10000}'])(
+    'and nothing else is, beside the character %j',
+    (character) => {
+      const value = `horse${character}`;
+      expect(withoutCredentials(`${character}(${value})${character}`, [new Sensitive(value)])).toBe(
+        `${character}([redacted])${character}`,
+      );
+    },
+  );
+
+  test('from four characters on, and from eight on where blanks were put between them', () => {
+    const shown = (text: string, value: string) => withoutCredentials(`(${text})`, [new Sensitive(value)]);
+    expect(shown('door', 'door')).toBe('([redacted])');
+    expect(shown('cat', 'cat')).toBe('(cat)');
+    expect(shown('door step', 'doorstep')).toBe('([redacted])');
+    expect(shown('door way', 'doorway')).toBe('(door way)');
+  });
+
+  test('from six characters on in the middle of a base64 text, and as a whole if it is shorter', () => {
+    const shown = (text: string, value: string) => withoutCredentials(base64(text), [new Sensitive(value)]);
+    for (const before of ['ada', 'ad', 'a'])
+      expect(shown(`${before}secret!`, 'secret'), before).toBe('[redacted]');
+    expect(shown('adahorse!', 'horse')).toBe(base64('adahorse!'));
+    expect(shown('horse', 'horse')).toBe('[redacted]');
   });
 
   test('any value is hidden, in any position', () => {
