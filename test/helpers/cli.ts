@@ -46,7 +46,23 @@ export function absentRedis(home: string): Record<string, string> {
   };
 }
 
-/** Runs one command line in this process, as a script would: without a terminal, and with no environment but `env`. */
+/** These commands end with a status of their own, or with that of another program, without an error. */
+const OWN_STATUS = ['status', 'doctor', 'exec', 'sandbox'];
+
+/**
+ * Checks that an error says what to type next, as the contract promises. A bug and a command that a person cancelled are
+ * no such errors.
+ */
+function requireHint(argv: readonly string[], { status, stderr }: Result): void {
+  if (status < 2 || status > 10 || argv.some((word) => OWN_STATUS.includes(word))) return;
+  if (!/^hint: ./m.test(stderr) && !/^\{"error":.*"hint":"[^"]/m.test(stderr))
+    throw new Error(`the error of ${argv.join(' ')} has no hint: ${stderr}`);
+}
+
+/**
+ * Runs one command line in this process, as a script would: without a terminal, and with no environment but `env`. Fails
+ * the test if an error has no hint.
+ */
 export async function cli(home: string, argv: readonly string[], options: RunOptions = {}): Promise<Result> {
   const written = { stdout: '', stderr: '' };
   const output = (name: 'stdout' | 'stderr') => ({
@@ -75,7 +91,9 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
   const forget = argv[0] === 'exec' ? noteSignalListeners() : () => {};
   const status = await main(ctx);
   forget();
-  return { status, ...written };
+  const result = { status, ...written };
+  requireHint(argv, result);
+  return result;
 }
 
 /**
