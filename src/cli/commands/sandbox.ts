@@ -13,13 +13,13 @@ export async function run(invocation: Invocation): Promise<number> {
   report.verbose = flags.verbose === true;
   const child = args.length > 0;
   const options = await readOptions(flags, child);
-  const sandbox = await listening(() =>
-    startSandbox({
-      ...options,
-      warn: (line) => report.warn(line),
-      ...(report.verbose && { log: (line) => ctx.stderr.write(`${line}\n`) }),
-    }),
-  );
+  const sandbox = await startSandbox({
+    ...options,
+    warn: (line) => report.warn(line),
+    ...(report.verbose && { log: (line) => ctx.stderr.write(`${line}\n`) }),
+  }).catch((error) => {
+    throw usage(error);
+  });
   const endWithWindow = watchWindow(ctx);
   try {
     if (child) return await runBeside(sandbox, args, ctx);
@@ -71,23 +71,12 @@ async function readOptions(flags: Flags, anyPort: boolean): Promise<SandboxOptio
       faults: many('fault').map(parseFault),
     };
   } catch (error) {
-    throw usage(error);
+    throw usage(error as Error);
   }
 }
 
-async function listening(start: () => Promise<Sandbox>): Promise<Sandbox> {
-  try {
-    return await start();
-  } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === undefined ? usage(error) : error;
-  }
-}
-
-function usage(error: unknown): GraphException {
-  if (error instanceof GraphException) return error;
-  return new GraphException('USAGE', error instanceof Error ? error.message : 'This option is not valid.', {
-    hint: 'see: graphcred sandbox --help',
-  });
+function usage({ message }: Error): GraphException {
+  return new GraphException('USAGE', message, { hint: 'see: graphcred sandbox --help' });
 }
 
 /** Returns 0, which means any free REST port, except on 4.x, where one is opened only on request. */

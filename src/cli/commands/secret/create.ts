@@ -15,16 +15,10 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   // The value is shown only once, so the store is tested before the secret is created.
   if (save) await tryStore(session, store);
   invocation.interruption?.begin();
-  const [entry] = Object.entries(
-    await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
-      throw maybeMade(error, wanted);
-    }),
-  );
-  if (!entry)
-    throw new GraphException('BAD_RESPONSE', 'The server made a secret and did not show it.', {
-      hint: 'drop it and make another: graphcred secret list',
-    });
-  const [alias, secret] = entry;
+  const made = await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
+    throw maybeMade(error, wanted);
+  });
+  const [[alias, secret]] = Object.entries(made) as [[string, string]];
   if (!save) return show(invocation, alias, secret);
   try {
     await saveSecret(session, store, { alias, username: credential.username, value: new Sensitive(secret) });
@@ -61,15 +55,11 @@ function show({ report }: Invocation, alias: string, secret: string): undefined 
 /** Adds to an error that the server may hold a secret whose value is lost. */
 function maybeMade(error: unknown, alias = ''): unknown {
   if (!(error instanceof GraphException) || !error.ambiguous) return error;
-  const { code, message, status, serverCode, serverText } = error;
+  const { code, message } = error;
   const name = alias === '' ? 'a secret with a generated name' : `the secret ${alias}`;
   const way =
     alias === '' ? 'graphcred secret prune --dry-run' : `graphcred secret drop ${alias} --ignore-missing`;
   return new GraphException(code, `${message} So ${name} may have been made, and its value is lost.`, {
     hint: `drop it, then make it again: ${way}`,
-    ambiguous: true,
-    ...(status !== undefined && { status }),
-    ...(serverCode !== undefined && { serverCode }),
-    ...(serverText !== undefined && { serverText }),
   });
 }

@@ -115,12 +115,5 @@ function withNextStep(
   const hint = keeps
     ? `the rotation of ${alias} is not finished; ${error.code === 'CANCELLED' ? '' : 'when this is mended, '}run it again, it goes on from there: graphcred secret rotate ${alias}`
     : byHand[step];
-  const { code, message, ambiguous, status, serverCode, serverText } = error;
-  return new GraphException(code, message, {
-    hint,
-    ambiguous,
-    ...(status !== undefined && { status }),
-    ...(serverCode !== undefined && { serverCode }),
-    ...(serverText !== undefined && { serverText }),
-  });
+  return new GraphException(error.code, error.message, { hint });
 }
