@@ -90,6 +90,27 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
   });
 });
 
+test('an answer that is no JSON, or is long, is no error', async () => {
+  const { run, sandbox } = await bench();
+  for (const body of ['plain text', `{"error":false,"results":"${'long '.repeat(4000)}"}`]) {
+    sandbox.addFault({ action: 'status', status: 200, route: '/echo', body, times: 1 });
+    expect(await run('api /echo')).toEqual({ status: 0, stdout: `${body}\n`, stderr: '' });
+  }
+});
+
+test('a body of more than 64 MB is refused before anything is sent', async () => {
+  const { run, home, requests } = await bench();
+  const bytes = 64 * 1024 * 1024 + 1;
+  fs.writeFileSync(path.join(home, 'large'), '');
+  fs.truncateSync(path.join(home, 'large'), bytes);
+  expect(await run('api /echo -d @large')).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('64 MB at most'),
+  });
+  expect((await run('api /echo -d -', { stdin: 'x'.repeat(bytes) })).status).toBe(2);
+  expect(requests()).toEqual([]);
+});
+
 test.each([502, 503, 504])('%i from a gateway prints only an error, and exits 7', async (status) => {
   const { run, sandbox } = await bench();
   sandbox.addFault(parseFault(`route=/echo,action=status,status=${status},body=<h1>gateway</h1>`));

@@ -24,6 +24,19 @@ describe('secret drop', () => {
     expect((await run('secret drop ci ci')).status).toBe(3);
   });
 
+  test('drops a listed secret whose name graphcred would not give, and nothing if one of the names is unknown', async () => {
+    const value = 'v'.repeat(32);
+    const secrets = ['ci-prod', 'ci'].map((alias) => ({ alias, value, user: 'tigergraph', graph: 'demo' }));
+    const { run, requests } = await bench({ secrets });
+    expect((await run('secret drop ci-prod ci other-one --yes')).status).toBe(2);
+    const { stdout } = await run('secret list');
+    expect([...stdout.matchAll(/^ci\S*/gm)].map(([alias]) => alias)).toEqual(['ci', 'ci-prod']);
+    requests();
+    const refused = await run('secret rotate ci-prod');
+    expect({ status: refused.status, requests: requests() }).toEqual({ status: 2, requests: [] });
+    expect((await run('secret drop ci-prod')).stdout).toBe('Dropped: ci-prod\n');
+  });
+
   test('asks the server nothing about an alias that is longer than any', async () => {
     const { run, requests } = await bench();
     expect((await run(['secret', 'drop', 'ä'.repeat(129)])).status).toBe(2);
@@ -38,6 +51,15 @@ test('secret list marks the secrets that are saved here, and no others', async (
   const { stdout } = await run('secret list');
   expect(stdout).toMatch(/^kept .* here$/m);
   expect(stdout).toMatch(/^other .* -$/m);
+});
+
+test('secret list does not mark a secret whose saved value it cannot compare', async () => {
+  const { run } = await bench();
+  const stdin = (await run('secret create ci')).stdout;
+  expect((await run('login -p dev --secret-stdin', { stdin })).status).toBe(0);
+  expect((await run('secret list')).stdout).toMatch(/^ci .* here$/m);
+  const env = { GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64') };
+  expect((await run('secret list', { env })).stdout).toMatch(/^ci .* -$/m);
 });
 
 test('secret create --save removes the trial entry that a killed process left', async () => {
@@ -94,6 +116,47 @@ describe('profiles', () => {
     expect((await use('prod')).stderr).toBe('');
   });
 
+  test.each(['use', 'remove'])('profile %s without any config file is NOT_FOUND', async (word) => {
+    expect((await cli(temporaryHome(), ['profile', word, 'dev'])).status).toBe(3);
+  });
+
+  test('profile use and profile remove give programs what they changed', async () => {
+    const home = temporaryHome();
+    write(configOf(home), JSON.stringify(PROFILES));
+    const json = async (...argv: string[]) => JSON.parse((await cli(home, [...argv, '-o', 'json'])).stdout);
+    const file = configOf(home);
+    expect(await json('profile', 'use', 'prod')).toEqual({ schemaVersion: 1, defaultProfile: 'prod', file });
+    expect(await json('profile', 'remove', 'prod', '--yes')).toEqual({
+      schemaVersion: 1,
+      removed: 'prod',
+      file,
+      forgotten: { tokens: 0, secrets: 0, passwords: 0 },
+    });
+  });
+
+  test('profile remove does not say that the server knows a password that was saved here', async () => {
+    const { run } = await bench();
+    await run('login -p dev --save-password');
+    expect((await run('profile remove dev --yes')).stdout).toMatch(/Forgot 1 password on this machine\.\n$/);
+  });
+
+  test.each([
+    [{ username: 'tigergraph' }, {}, 'one', true],
+    [{ username: 'tigergraph' }, {}, 'two', true],
+    [{ username: 'tigergraph' }, { username: 'ann' }, 'one', false],
+    [{ username: 'tigergraph' }, { username: 'tigergraph', gsqlUrl: 'http://a:1' }, 'one', false],
+    [{ username: 'tigergraph' }, { gsqlUrl: 'http://a:1' }, 'one', false],
+  ])('of %j and %j, profile remove of %s keeps the tokens: %s', async (one, two, name, keeps) => {
+    const { run, json, home, sandbox } = await bench();
+    await run('token get');
+    const { restUrl, gsqlUrl } = sandbox;
+    const profiles = { one: { restUrl, gsqlUrl, ...one }, two: { restUrl, gsqlUrl, ...two } };
+    write(configOf(home), JSON.stringify({ profiles }));
+    const { forgotten } = await json<{ forgotten: object }>(`profile remove ${name} --yes`);
+    expect(forgotten).toEqual({ tokens: keeps ? 0 : 1, secrets: 0, passwords: 0 });
+    expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(keeps ? 1 : 0);
+  });
+
   test('profile remove spares what belongs to a user whom only a variable names', async () => {
     const { run, json, home, sandbox } = await bench();
     await run('token get');
@@ -113,6 +176,24 @@ describe('config', () => {
     const run = (terminal: boolean) => cli(home, ['config', 'path', '--config', file], { terminal });
     expect((await run(false)).stdout).toBe(`${file}\n`);
     expect((await run(true)).stdout).toBe(`${path.join(home, 'odd [31mname.json')}\n`);
+  });
+
+  test('path and trust give programs the file', async () => {
+    const home = temporaryHome();
+    const file = path.join(home, 'own.json');
+    write(file, '{"profiles":{"dev":{}}}');
+    const shown = `${JSON.stringify({ schemaVersion: 1, file, trusted: true })}\n`;
+    for (const argv of [
+      ['config', 'path', '--config', file],
+      ['config', 'trust', file],
+    ])
+      expect(await cli(home, [...argv, '-o', 'json'])).toEqual({ status: 0, stdout: shown, stderr: '' });
+    expect((await cli(home, ['config', 'trust', file])).stdout).toContain('(profiles: dev)');
+  });
+
+  test('trust is an error without a config file, and without a home folder to write to', async () => {
+    expect((await cli(temporaryHome(), ['config', 'trust'])).status).toBe(3);
+    expect((await cli(temporaryHome(), ['config', 'trust'], { homeless: true })).status).toBe(6);
   });
 
   test('trust approves no file that graphcred cannot use', async () => {

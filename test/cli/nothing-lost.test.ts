@@ -211,7 +211,54 @@ describe('a failure of the store', () => {
     // The trial entry can be written, but the secret cannot.
     fail(2);
     const made = await run('secret create ci --save');
-    expect(made).toMatchObject({ status: 1, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
+    expect(made).toMatchObject({
+      status: 1,
+      stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/),
+      stderr: expect.stringContaining('graphcred ran into a bug (TypeError).'),
+    });
+  });
+
+  test('after a secret was created is exit 6, and its value is printed', async () => {
+    const { run } = await bench();
+    const rename = fs.renameSync;
+    vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+      if (fs.readFileSync(from, 'utf8').includes('"alias":"ci"'))
+        throw Object.assign(new Error('read-only'), { code: 'EROFS' });
+      rename(from, to);
+    });
+    expect(await run('secret create ci --save')).toEqual({
+      status: 6,
+      stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/),
+      stderr: expect.stringMatching(
+        /secret ci: this is the only time.*The secret was made, but it could not be saved: .*keep the value/s,
+      ),
+    });
+  });
+
+  test('does not make a secret of which the disk has no room for the value look unmade', async () => {
+    const { run, json } = await bench();
+    const lost = await run('secret create ci', { fullDisk: true });
+    expect(lost).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('its value is lost: graphcred secret drop ci\n'),
+    });
+    expect(await json('secret list')).toMatchObject({ secrets: [{ alias: 'ci' }] });
+  });
+
+  test('does not keep secret drop from saying what was dropped', async () => {
+    const { run } = await bench();
+    await run('secret create ci --save');
+    const remove = fs.rmSync;
+    vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
+      if (/secret-[0-9a-f]+\.json$/.test(String(file)))
+        throw Object.assign(new Error('EIO'), { code: 'EIO' });
+      remove(file, options);
+    });
+    expect(await run('secret drop ci')).toEqual({
+      status: 0,
+      stdout: 'Dropped: ci\n',
+      stderr: 'graphcred: warning: what is kept here of ci could not be removed\n',
+    });
   });
 
   test('at login, when the choice of the store cannot be recorded, is a clear error', async () => {

@@ -240,6 +240,24 @@ test('secret prune and profile remove change nothing without a yes', async () =>
   expect(configOf(b.home).profiles).not.toHaveProperty('dev');
 });
 
+test('secret drop asks before it drops several secrets, and not before one', async () => {
+  const b = await bench();
+  for (const alias of ['one', 'two', 'three']) await b.run(`secret create ${alias}`);
+  willAnswer(['Drop 2 secrets: one, two?', false]);
+  expect(await ask(b, 'secret drop one two')).toMatchObject({
+    status: 130,
+    stdout: '',
+    stderr: 'graphcred: Nothing was dropped.\n',
+  });
+  expect(asked).toMatchObject([{ default: false }]);
+  willAnswer(['Drop 2 secrets: one, two?', true]);
+  expect((await ask(b, 'secret drop one two')).stdout).toBe('Dropped: one, two\n');
+  willAnswer();
+  expect((await ask(b, 'secret drop three')).stdout).toBe('Dropped: three\n');
+  expect((await ask(b, 'secret drop one two --yes --ignore-missing')).status).toBe(0);
+  expect(asked).toEqual([]);
+});
+
 test.each(['3.10.1', '4.1.2'])(
   'secret prune on %s says whether the tokens end with the secrets',
   async (serverVersion) => {

@@ -28,6 +28,10 @@ export interface RunOptions {
   person?: boolean;
   /** The width of the terminals. */
   columns?: number;
+  /** Whether the user has no home folder. */
+  homeless?: boolean;
+  /** Whether the disk that stdout goes to is full. */
+  fullDisk?: boolean;
 }
 
 /** Creates a home that is removed at the end of the test. */
@@ -69,6 +73,8 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
     isTTY: (name === 'stdout' ? options.terminal : options.stderrTerminal || options.person) === true,
     columns: options.columns,
     write: (text: string) => {
+      if (name === 'stdout' && options.fullDisk)
+        throw new GraphException('USAGE', 'The result cannot be written.', { hint: 'check the disk' });
       written[name] += text;
     },
   });
@@ -76,7 +82,7 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
     argv,
     env: { PATH: process.env.PATH, ...options.env },
     cwd: options.cwd ?? home,
-    home,
+    home: options.homeless ? undefined : home,
     platform: process.platform,
     uid: process.getuid?.(),
     pid: process.pid,
@@ -117,7 +123,7 @@ const readText = (input: string) => {
     const text = rest;
     rest = '';
     if (Buffer.byteLength(text) > limits.maxBytes)
-      throw new GraphException('USAGE', 'There is more on stdin.');
+      throw new GraphException('USAGE', 'There is more on stdin.', { hint: 'check what is written to it' });
     return text;
   };
 };
