@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
-import { COMMAND, COMMAND_LINE, start } from '../helpers/process.js';
+import { COMMAND, COMMAND_LINE, standaloneSkipReason, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 test('standard input that does not end is TIMEOUT after --timeout', async () => {
@@ -19,6 +19,20 @@ test('standard input that does not end is TIMEOUT after --timeout', async () => 
   const { status, stderr } = await ended;
   expect({ status, code: JSON.parse(stderr).error.code }).toEqual({ status: 7, code: 'TIMEOUT' });
 });
+
+test.skipIf(standaloneSkipReason !== undefined)(
+  'an error that nobody catches is a bug by its name, and its text is not shown',
+  async () => {
+    const home = temporaryHome();
+    const crash = path.join(home, 'crash.cjs');
+    fs.writeFileSync(crash, `setTimeout(() => { throw new RangeError('hunter2'); }, 0);`);
+    const env = { HOME: home, GRAPHCRED_STORE: 'none', NODE_OPTIONS: `--require ${crash}` };
+    const { status, stdout, stderr } = await start(['token', 'check', '--token-stdin'], env, 'open').ended;
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toContain('graphcred ran into a bug (RangeError).');
+    expect(stderr).not.toContain('hunter2');
+  },
+);
 
 test('more on standard input than a token can be is refused, and the hint says where to look', async () => {
   const env = { HOME: temporaryHome(), GRAPHCRED_STORE: 'none' };

@@ -51,7 +51,11 @@ test('every built command starts and does its work', async () => {
   const { child, ended } = start(['sandbox', '--rest-port', '0', '--gsql-port', '0'], { HOME: home });
   await once(child.stdout as NodeJS.ReadableStream, 'data');
   child.kill('SIGTERM');
-  expect((await ended).stdout).toContain('http://127.0.0.1:');
+  expect(await ended).toMatchObject({
+    status: 0,
+    signal: null,
+    stdout: expect.stringContaining('http://127.0.0.1:'),
+  });
   expect([...JOB.map(([command]) => command), 'sandbox'].sort()).toEqual(
     COMMANDS.map((spec) => spec.path).sort(),
   );
