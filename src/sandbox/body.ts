@@ -23,7 +23,7 @@ function parseLenient(source: string): Record<string, unknown> | undefined {
     throw new SyntaxError('not an object');
   };
   const skipBlanks = () => {
-    while (at < source.length && source.charCodeAt(at) <= 32) at++;
+    while (source.charCodeAt(at) <= 32) at++;
   };
 
   const readQuoted = (quote: string): string => {
@@ -51,8 +51,8 @@ function parseLenient(source: string): Record<string, unknown> | undefined {
 
   const readBare = (): string => {
     const from = at;
-    while (at < source.length && !',:]}/\\"[{;=#'.includes(source.charAt(at)) && source.charCodeAt(at) > 31)
-      at++;
+    // At the end of the source, the empty string ends the word.
+    while (!',:]}/\\"[{;=#'.includes(source.charAt(at)) && source.charCodeAt(at) > 31) at++;
     return source.slice(from, at).trim() || fail();
   };
 

@@ -64,8 +64,10 @@ function statusReply(status: number, body: string): Reply {
 function withHeader(reply: Reply, header: string | undefined): Reply {
   if (header === undefined) return reply;
   const colon = header.indexOf(':');
-  const [name, value] = [header.slice(0, colon).trim(), header.slice(colon + 1).trim()];
-  return { ...reply, headers: { ...reply.headers, [name]: value } };
+  return {
+    ...reply,
+    headers: { ...reply.headers, [header.slice(0, colon)]: header.slice(colon + 1).trim() },
+  };
 }
 
 export interface FaultList {

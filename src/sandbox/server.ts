@@ -158,7 +158,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const open = async (server: 'rest' | 'gsql', port: number): Promise<string> => {
     const listener: RequestListener = (req, res) => {
       serve(server, req, res).catch((error: unknown) => {
-        if (closing.signal.aborted || req.destroyed) {
+        if (closing.signal.aborted || res.destroyed) {
           res.destroy();
           return;
         }

@@ -138,6 +138,75 @@ describe('servers 3.x, point by point', () => {
     await sandbox.close();
   });
 
+  it('[D] removes the expired tokens of those who are named, or of everybody, and no living one', async () => {
+    const ofSecond = { Authorization: basic('second', 'pass:with:colons') };
+    const remaining = async (body: string) => {
+      let clock = NOW;
+      const sandbox = await demo({ now: () => clock * 1000 });
+      const mint = async (more: object, headers: Record<string, string>) => {
+        const sent = JSON.stringify({ graph: 'demo_graph', lifetime: 10, ...more });
+        const reply = await raw(sandbox.restUrl, 'POST /requesttoken', headers, sent);
+        const { token, results } = JSON.parse(reply.body) as { token?: string; results?: { token: string } };
+        return token ?? defined(results).token;
+      };
+      const tokens = {
+        bySecret: await mint({ secret: SECRET }, {}),
+        byPassword: await mint({}, LOGIN),
+        ofSecond: await mint({}, ofSecond),
+        living: await mint({ secret: SECRET, lifetime: 11 }, {}),
+      };
+      clock += 10;
+      const removed = await raw(sandbox.gsqlUrl, 'DELETE /expiredtoken', LOGIN, body);
+      const left: string[] = [];
+      for (const [name, token] of Object.entries(tokens)) {
+        const reply = await raw(sandbox.restUrl, 'GET /echo', { Authorization: `Bearer ${token}` });
+        if (!reply.body.includes('REST-10016')) left.push(name);
+      }
+      await sandbox.close();
+      return [(JSON.parse(removed.body) as { error: boolean }).error, ...left];
+    };
+    expect(await remaining('{"user":["demo_user"]}')).toEqual([false, 'ofSecond', 'living']);
+    expect(await remaining(`{"secret":["${SECRET}"]}`)).toEqual([false, 'byPassword', 'ofSecond', 'living']);
+    expect(await remaining('')).toEqual([false, 'living']);
+    expect(await remaining('[]')).toEqual([true, 'bySecret', 'byPassword', 'ofSecond', 'living']);
+  });
+
+  it('[D] lists the tokens of each secret until they end, and those of no other secret', async () => {
+    let clock = NOW;
+    const other = { alias: 'other', value: 'other000000000000000000000000002', graph: 'demo_graph' };
+    const secrets = [
+      { ...other, alias: 'one', value: SECRET, user: 'demo_user' },
+      { ...other, user: 'demo_user' },
+    ];
+    const sandbox = await demo({ secrets, now: () => clock * 1000 });
+    const mint = async (secret: string, lifetime: number) => {
+      const body = JSON.stringify({ secret, lifetime });
+      const reply = await raw(sandbox.restUrl, 'POST /requesttoken', {}, body);
+      return (JSON.parse(reply.body) as { token: string }).token;
+    };
+    const listed = async () => {
+      const shown = 'USE GRAPH demo_graph SHOW SECRET';
+      const { body } = await raw(sandbox.gsqlUrl, 'POST /gsqlserver/gsql/file', LOGIN, shown);
+      return body.split('\n').filter((line) => /Alias|Token/.test(line));
+    };
+    const [short, long] = [await mint(SECRET, 60), await mint(SECRET, 61)];
+    const alone = await mint(other.value, 86_400);
+    const rest = ['      - Alias: other', `      - Token: ${alone} expire at: 2023-11-15 22:13:20`];
+    expect(await listed()).toEqual([
+      '      - Alias: one',
+      `      - Token: ${short} expire at: 2023-11-14 22:14:20`,
+      `      - Token: ${long} expire at: 2023-11-14 22:14:21`,
+      ...rest,
+    ]);
+    clock += 60;
+    expect(await listed()).toEqual([
+      '      - Alias: one',
+      `      - Token: ${long} expire at: 2023-11-14 22:14:21`,
+      ...rest,
+    ]);
+    await sandbox.close();
+  });
+
   it('[C] streams GSQL text: the trailer arrives in a separate read', async () => {
     const sandbox = await demo({ serverVersion: '3.2.0' });
     const body = 'USE GRAPH demo_graph SHOW SECRET';
@@ -159,6 +228,8 @@ describe('servers 3.x, point by point', () => {
     const text = reads.slice(0, trailer).join('');
     expect(text).toMatch(/^Transfer-Encoding: chunked\r$/m);
     expect(text).toContain('- Alias: demo_alias\n');
+    const plain = await raw(sandbox.restUrl, 'GET /echo');
+    expect(plain.headers['content-length']).toBe(String(plain.body.length));
     expect(reads.slice(trailer).join('')).toMatch(
       /^[0-9a-f]+\r\n__GSQL__COOKIES__,.*\n__GSQL__RETURN__CODE__,0\n\r\n0/s,
     );

@@ -155,6 +155,8 @@ describe('servers 4.x, point by point', () => {
     const old = await demo({ serverVersion: '3.10.1', stateFile });
     const minted = await raw(old.restUrl, 'POST /requesttoken', {}, `{"secret":"${SECRET}","lifetime":60}`);
     const { token } = JSON.parse(minted.body) as { token: string };
+    const create = 'USE GRAPH demo_graph CREATE SECRET of_3';
+    await raw(old.gsqlUrl, 'POST /gsqlserver/gsql/file', LOGIN, create);
     await old.close();
 
     let clock = NOW;
@@ -169,6 +171,15 @@ describe('servers 4.x, point by point', () => {
     await raw(upgraded.gsqlUrl, 'POST /__sandbox/switches', {}, '{"plainTokensOn4":"refused"}');
     expect(await use(upgraded, token)).toEqual([403, 'REST-10016']);
     await raw(upgraded.gsqlUrl, 'POST /__sandbox/switches', {}, '{"plainTokensOn4":"valid"}');
+
+    const run = async (text: string) =>
+      (await raw(upgraded.gsqlUrl, 'POST /gsql/v1/statements', LOGIN, text)).body;
+    const shown = await run('SHOW SECRET');
+    expect(shown).toContain('- Alias: of_3');
+    // A secret of 4.x belongs to no graph.
+    expect(shown).not.toContain('GraphName');
+    expect(await run('CREATE SECRET of_3')).not.toContain('The secret: ');
+    expect(await run('DROP SECRET of_3')).toContain('Successfully dropped secrets: [of_3]');
 
     clock += 60;
     expect(await use(upgraded, token)).toEqual([401, 'REST-10019']);

@@ -252,7 +252,15 @@ describe('the state file', () => {
 
   it('is not overwritten if it has other content', async () => {
     const stateFile = join(folder, 'foreign.json');
-    for (const content of ['{"name":"my package"}', 'not json', '{"format":1}', '[]']) {
+    const whole = { format: 1, users: [], graphs: [], secrets: [], tokens: [], blocked: {}, jwtKey: 'key' };
+    for (const content of [
+      '{"name":"my package"}',
+      'not json',
+      '{"format":1}',
+      '[]',
+      JSON.stringify({ ...whole, format: 2 }),
+      JSON.stringify({ ...whole, users: {} }),
+    ]) {
       writeFileSync(stateFile, content);
       await expect(demo({ stateFile })).rejects.toThrow('was not written by this sandbox');
       expect(readFileSync(stateFile, 'utf8')).toBe(content);

@@ -1,8 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
+import { signJwt } from '../../src/sandbox/jwt.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
 
@@ -37,6 +39,23 @@ describe('a login that is throttled', () => {
     nowMs += 9_500;
     expect((await login(sandbox)).body).toContain('Please re-login after 1 second');
     nowMs += 500;
+    expect((await login(sandbox)).status).toBe(200);
+  });
+
+  it('waits twice as long after each two further failures', async () => {
+    let nowMs = NOW * 1000;
+    const sandbox = await start({ serverVersion: '4.1.2', now: () => nowMs });
+    await tries(sandbox, 5);
+    for (const [seconds, next] of [
+      [10, 20],
+      [20, 40],
+    ] as const) {
+      nowMs += seconds * 1000;
+      await tries(sandbox, 2);
+      expect((await login(sandbox)).body).toContain(`Please re-login after ${next} seconds`);
+    }
+    nowMs += 40_000;
+    await tries(sandbox, 1);
     expect((await login(sandbox)).status).toBe(200);
   });
 
@@ -169,4 +188,210 @@ it('the log names the fields of a body that begins with blanks, too', async () =
   const sandbox = await start();
   await raw(sandbox.restUrl, 'POST /requesttoken', {}, `\n {"secret":"${SECRET}","lifetime":60}`);
   expect(sandbox.requests.at(-1)?.fields).toEqual(['secret', 'lifetime']);
+});
+
+const stateFileOf = () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return { folder, stateFile: join(folder, 'state.json') };
+};
+
+describe('a login', () => {
+  it.each([
+    ['without a scheme', 'ZGVtb191c2VyOmRlbW9fcGFzcw=='],
+    ['of another scheme', 'Digest ZGVtb191c2VyOmRlbW9fcGFzcw=='],
+  ])('%s is refused like a wrong one', async (_what, Authorization) => {
+    const sandbox = await start();
+    const reply = await raw(sandbox.gsqlUrl, 'GET /gsqlserver/gsql/simpleauth', { Authorization });
+    expect(reply.status).toBe(401);
+  });
+
+  it('whose name and password are not apart is refused, although its letters are those of both', async () => {
+    const sandbox = await start({ users: [{ name: 'ab', password: 'abc', role: 'admin' }], secrets: [] });
+    const Authorization = `Basic ${Buffer.from('abc').toString('base64')}`;
+    expect((await raw(sandbox.gsqlUrl, 'GET /gsqlserver/gsql/simpleauth', { Authorization })).status).toBe(
+      401,
+    );
+  });
+
+  it('may have blanks around and in it', async () => {
+    const sandbox = await start();
+    const login = { Authorization: `  basic   ${LOGIN.Authorization.slice('Basic '.length)} ` };
+    expect((await raw(sandbox.gsqlUrl, 'GET /gsqlserver/gsql/simpleauth', login)).status).toBe(200);
+  });
+
+  it('that is throttled gets no token on 3.x either, and the shell is told the same', async () => {
+    const sandbox = await start();
+    const wrong = { Authorization: basic('demo_user', 'wrong') };
+    for (let i = 0; i < 5; i++) await raw(sandbox.gsqlUrl, 'GET /gsqlserver/gsql/simpleauth', wrong);
+    const message = 'Too many failed logins. Please re-login after 10 seconds.';
+    expect(await answer(sandbox.restUrl, 'POST /requesttoken', {}, LOGIN)).toMatchObject({
+      error: true,
+      message,
+    });
+    const shell = await raw(sandbox.gsqlUrl, 'POST /gsqlserver/gsql/login', {}, LOGIN.Authorization.slice(6));
+    expect(shell.body).toContain('10 seconds');
+  });
+});
+
+describe('a token of 4.x that the server made', () => {
+  it('is refused with its reason when its user or its graph has gone, or another server made it', async () => {
+    const { stateFile } = stateFileOf();
+    const before = await start({ serverVersion: '4.1.2', stateFile });
+    const second = { Authorization: basic('second', 'pass:with:colons') };
+    const mint = async (body: object, headers: object) =>
+      (await answer(before.gsqlUrl, 'POST /gsql/v1/tokens', body, headers)).token;
+    const ofSecond = await mint({}, second);
+    const ofGraph = await mint({ graph: 'other_graph' }, LOGIN);
+    await before.close();
+    const state = JSON.parse(readFileSync(stateFile, 'utf8')) as {
+      users: { name: string }[];
+      graphs: string[];
+      jwtKey: string;
+    };
+    state.users = state.users.filter(({ name }) => name !== 'second');
+    state.graphs = ['demo_graph'];
+    writeFileSync(stateFile, JSON.stringify(state));
+    const claims = { sub: 'demo_user', iat: NOW, exp: NOW + 60, iss: 'another' };
+    const foreign = signJwt(claims, state.jwtKey);
+    const own = signJwt({ ...claims, iss: 'TigerGraph' }, state.jwtKey);
+
+    const after = await start({ serverVersion: '4.1.2', stateFile, users: [], graphs: [], secrets: [] });
+    const used = async (token: string) => {
+      const { status, message } = await answer(after.restUrl, 'GET /echo', {}, bearer(token));
+      const checked = await answer(after.gsqlUrl, 'POST /gsql/v1/tokens/check', { token });
+      return { status, message: message.replace(/.*' /, ''), checked: checked.message };
+    };
+    expect(await used(ofSecond)).toMatchObject({
+      status: 403,
+      message: 'belongs to a user that does not exist',
+      checked: expect.stringContaining('the user does not exist'),
+    });
+    expect(await used(ofGraph)).toMatchObject({
+      status: 403,
+      message: 'is for a graph that does not exist',
+      checked: expect.stringContaining('the graph does not exist'),
+    });
+    expect(await used(foreign)).toMatchObject({
+      status: 403,
+      message: 'has an unknown issuer',
+      checked: expect.stringContaining('the issuer does not match'),
+    });
+    expect((await used(own)).status).toBe(200);
+  });
+});
+
+describe('secrets of 4.x', () => {
+  const secrets = (sandbox: Sandbox, request: string, body: object = {}) =>
+    answer(sandbox.gsqlUrl, request, body, LOGIN);
+
+  it('of a user who does not exist are an error for a superuser', async () => {
+    const sandbox = await start({ serverVersion: '4.1.2' });
+    const refused = await secrets(sandbox, 'GET /gsql/v1/secrets?userName=nobody');
+    expect(refused).toMatchObject({ error: true, message: expect.stringContaining('nobody') });
+  });
+
+  it('may be named twice when they are dropped', async () => {
+    const sandbox = await start({ serverVersion: '4.1.2' });
+    const names = { secrets: ['demo_alias', SECRET] };
+    expect((await secrets(sandbox, 'DELETE /gsql/v1/secrets', names)).error).toBe(false);
+    expect(await secrets(sandbox, 'GET /gsql/v1/secrets')).toMatchObject({ results: [] });
+  });
+
+  it('have no other methods', async () => {
+    const sandbox = await start({ serverVersion: '4.1.2' });
+    for (const request of ['PUT /gsql/v1/secrets', 'POST /gsql/v1/secrets/ci'])
+      expect((await secrets(sandbox, request)).status).toBe(501);
+  });
+});
+
+describe('a call that the sandbox cannot answer', () => {
+  it('is too large', async () => {
+    const sandbox = await start();
+    const ask = (length: number) => raw(sandbox.gsqlUrl, 'POST /api/ping', {}, 'x'.repeat(length));
+    expect((await ask(16 * 1024 * 1024)).status).toBe(501);
+    // The connection may be cut before the whole body was sent.
+    const refused = await ask(16 * 1024 * 1024 + 1).catch((error: NodeJS.ErrnoException) => error.code);
+    expect([413, 'EPIPE', 'ECONNRESET']).toContain(typeof refused === 'object' ? refused.status : refused);
+    expect(sandbox.requests).toHaveLength(1);
+  });
+
+  it('changes a state that cannot be written: it is 500, and the person who runs the sandbox is told', async () => {
+    const { folder, stateFile } = stateFileOf();
+    const warnings: string[] = [];
+    const sandbox = await start({ stateFile, warn: (line) => warnings.push(line) });
+    rmSync(folder, { recursive: true });
+    const reply = await raw(sandbox.restUrl, 'POST /requesttoken', {}, `{"secret":"${SECRET}"}`);
+    expect({ status: reply.status, body: reply.body }).toEqual({ status: 500, body: '' });
+    expect(warnings).toEqual([expect.stringMatching(/^The sandbox failed on POST \(ENOENT/)]);
+    expect((await raw(sandbox.gsqlUrl, 'GET /api/ping')).status).toBe(200);
+  });
+});
+
+it('a client that leaves in the middle of its call is no failure of the sandbox', async () => {
+  const warnings: string[] = [];
+  const sandbox = await demo({ warn: (line) => warnings.push(line) });
+  const client = createConnection(Number(new URL(sandbox.gsqlUrl).port), '127.0.0.1');
+  await new Promise<void>((resolve) =>
+    client.write('POST /api/ping HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf', () => resolve()),
+  );
+  client.resetAndDestroy();
+  await raw(sandbox.gsqlUrl, 'GET /api/ping');
+  await sandbox.close();
+  expect(warnings).toEqual([]);
+});
+
+it('the results of the last hundred requests without waiting are there, and no older ones', async () => {
+  const sandbox = await start({ serverVersion: '4.1.2' });
+  const ids: string[] = [];
+  for (let i = 0; i <= 100; i++) {
+    const { body } = await raw(sandbox.gsqlUrl, 'POST /gsql/v1/statements?async=true', LOGIN, 'SHOW USER');
+    ids.push((JSON.parse(body) as { results: { requestId: string } }).results.requestId);
+  }
+  const result = (id = '', login: object = LOGIN) =>
+    answer(sandbox.gsqlUrl, `GET /gsql/v1/statements/${id}`, {}, login);
+  expect((await result(ids[0])).error).toBe(true);
+  expect((await result(ids[1])).error).toBe(false);
+  expect((await result(ids[100])).error).toBe(false);
+  const second = { Authorization: basic('second', 'pass:with:colons') };
+  expect((await result(ids[100], second)).error).toBe(true);
+});
+
+describe('3.x', () => {
+  it('before 3.5 knows no other method of requesttoken', async () => {
+    const sandbox = await start({ serverVersion: '3.2.0' });
+    const reply = await answer(sandbox.restUrl, 'PATCH /requesttoken');
+    expect(reply).toMatchObject({ error: true, message: expect.stringContaining('PATCH') });
+  });
+
+  it('gives no token for a graph that does not exist, on the path of old JDBC drivers', async () => {
+    const sandbox = await start({ serverVersion: '3.2.0' });
+    const ask = (query: string) =>
+      answer(sandbox.gsqlUrl, `GET /gsqlserver/gsql/authtoken${query}`, {}, LOGIN);
+    expect(await ask('?graph=nowhere')).toMatchObject({ error: true });
+    expect(await ask('')).toMatchObject({ error: true });
+    expect(await ask('?graph=demo_graph')).toMatchObject({ error: false });
+  });
+
+  it('takes a session that is not JSON for none, and warns the shell of the default password alone', async () => {
+    const users = (password: string) => [
+      { name: 'tigergraph', password, role: 'superuser' as const },
+      { name: 'second', password: 'tigergraph', role: 'admin' as const },
+    ];
+    const sandbox = await start({ users: users('tigergraph'), secrets: [] });
+    const changed = await start({ users: users('changed'), secrets: [] });
+    const login = async ({ gsqlUrl }: Sandbox, user: string, cookie: string) => {
+      const headers = { 'GSQL-Cookie': cookie };
+      const body = Buffer.from(user).toString('base64');
+      const reply = await raw(gsqlUrl, 'POST /gsqlserver/gsql/login', headers, body);
+      const { error, securityRecommendations } = JSON.parse(reply.body) as Record<string, unknown>;
+      return { error, securityRecommendations };
+    };
+    const first = await login(sandbox, 'tigergraph:tigergraph', 'nonsense');
+    expect(first).toEqual({ error: false, securityRecommendations: 1 });
+    const own = { error: false, securityRecommendations: 0 };
+    expect(await login(sandbox, 'second:tigergraph', 'null')).toEqual(own);
+    expect(await login(changed, 'tigergraph:changed', '"text"')).toEqual(own);
+    expect((await login(sandbox, 'second:tigergraph', '{"graph":"nowhere"}')).error).toBe(true);
+  });
 });

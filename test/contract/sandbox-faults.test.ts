@@ -185,6 +185,11 @@ describe('faults', () => {
       ['POST /__sandbox/faults', 'action=explode'],
       ['POST /__sandbox/faults', '{"action":"status","status":42}'],
       ['POST /__sandbox/clock', '{"offset":"tomorrow"}'],
+      ['POST /__sandbox/clock', '{"offset":"5"}'],
+      ['POST /__sandbox/clock', '{"offset":100000000001}'],
+      ['POST /__sandbox/clock', '{"offset":-100000000001}'],
+      ['POST /__sandbox/clock', '{}'],
+      ['POST /__sandbox/switches', 'null'],
       ['POST /__sandbox/switches', '[nonsense'],
     ] as const) {
       expect((await control(line, body)).status).toBe(400);

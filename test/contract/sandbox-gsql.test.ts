@@ -37,6 +37,26 @@ describe('a GSQL text', () => {
     expect(await run(body)).toEqual({ lines: [using, failed('a'), failed('b')], code: 212 });
   });
 
+  it('with quotes around it, a keyword or a separator is a name', async () => {
+    expect((await run('USE GRAPH demo_graph DROP SECRET ";", "a b"')).lines.slice(1)).toEqual([
+      failed(';'),
+      failed('a b'),
+    ]);
+    expect((await run("USE GRAPH demo_graph DROP SECRET 'it\\'s'")).lines.slice(1)).toEqual([failed("it's")]);
+    expect((await run('"USE" GRAPH demo_graph')).code).toBe(211);
+  });
+
+  it.each(['DROP SECRET', 'USE GRAPH', 'DROP SECRET a,'])(
+    'that ends with %s names its end as the error',
+    async (end) => {
+      const { lines, code } = await run(`USE GRAPH demo_graph\n${end}`);
+      expect({ last: lines.at(-1), code }).toEqual({
+        last: 'Encountered "<EOF>" at line 2, column 1.',
+        code: 211,
+      });
+    },
+  );
+
   it('names an alias only on the same line', async () => {
     const { lines } = await run('USE GRAPH demo_graph\nCREATE SECRET\nDROP SECRET a');
     expect(lines[1]).toMatch(/^The secret: [a-z0-9]{32} has been/);
@@ -124,6 +144,8 @@ describe('a body', () => {
     '{"graph"="demo_graph";"lifetime"=60}',
     ' {\n"graph" : "demo\\u005fgraph", "more": [1, {"a": \'b\'}, true] } ',
     '{"graph":"demo_graph","lifetime":" 60 "}',
+    "{'graph': 'demo\\_graph', 'more': '\\\\'}",
+    "{'more': [], 'graph': 'demo_graph', 'empty': {}, 'last': [1,]}",
   ])('is accepted as JSON: %s', async (body) => {
     expect(await ask(body)).toMatchObject({ error: false });
   });
