@@ -38,16 +38,16 @@ function sweepOne(dir: string, name: string): void {
   const temporary = TEMPORARY_NAME.exec(name);
   if (temporary) {
     // If the file belongs to a process of another machine or container, that process writes it again (stageFile).
-    if (isDead(Number(temporary[1])) || age(file) > TEMPORARY_MS) fs.rmSync(file, { force: true });
+    if (isDead(Number(temporary[1])) || age(file) > TEMPORARY_MS) fs.rmSync(file);
   } else if (name.endsWith('.refused')) {
-    if (age(file) > LOCK_MS) fs.rmSync(file, { force: true });
+    if (age(file) > LOCK_MS) fs.rmSync(file);
   } else if (name.endsWith('.lock')) {
     // Taking the lock proves that its owner is dead; releasing it removes the file.
     if (age(file) > LOCK_MS) tryLock(file)?.release();
   } else if (name.includes('.lock.')) {
     const lock = file.slice(0, file.lastIndexOf('.lock.') + 5);
     // Without its lock file this link has no effect any more.
-    if (age(file) > LOCK_MS && !fs.existsSync(lock)) fs.rmSync(file, { force: true });
+    if (age(file) > LOCK_MS && !fs.existsSync(lock)) fs.rmSync(file);
   }
 }
 
@@ -65,9 +65,5 @@ function isDead(pid: number): boolean {
  * old.
  */
 function age(file: string): number {
-  try {
-    return Math.abs(Date.now() - fs.statSync(file).mtimeMs);
-  } catch {
-    return 0;
-  }
+  return Math.abs(Date.now() - fs.statSync(file).mtimeMs);
 }

@@ -109,6 +109,50 @@ describe('a server that is out of reach', () => {
   });
 });
 
+describe('a server that accepts a connection and does not answer', () => {
+  const password = new Sensitive('sesame');
+  const silent = () => startHostileRedis(() => undefined);
+  const fails = async ({ url }: { url: string }, sentinelMaster?: string) => {
+    const options = { password, timeoutMs: 100, ...(sentinelMaster !== undefined && { sentinelMaster }) };
+    const failure = await failureOf(openRedis(url, options).store.check());
+    expect(failure?.message).toMatch(/^cannot reach the Redis server 127\.0\.0\.1:\d+: it does not answer$/);
+  };
+  /** A Sentinel that gives these answers one after the other, and then none. */
+  const sentinel = (...answers: (string | Buffer)[]) => startHostileRedis(() => answers.shift());
+
+  it('is given up with the time of the call, at the login too', async () => {
+    const server = await silent();
+    await fails(server);
+    expect(server.commands[0]).toBe('AUTH');
+  });
+
+  it('is given up with the time of the call when it is a Sentinel, whatever it was asked', async () => {
+    const noAuth = '-NOAUTH Authentication required.\r\n';
+    for (const answers of [[], [noAuth], [noAuth, '+OK\r\n']]) {
+      const asked = await sentinel(...answers);
+      await fails(asked, 'tokens');
+      expect(asked.commands.slice(0, answers.length + 1)).toEqual(
+        ['SENTINEL', 'AUTH', 'SENTINEL'].slice(0, answers.length + 1),
+      );
+    }
+  });
+
+  it('is given up with the time of the call when a Sentinel named it', async () => {
+    const master = await silent();
+    const address = array(bulk('127.0.0.1'), bulk(addressOf(master).split(':')[1] ?? ''));
+    await fails(await startHostileRedis(() => address), 'tokens');
+    expect(master.commands[0]).toBe('AUTH');
+  });
+
+  it('leaves time for the address after it', async () => {
+    const [first, second] = [await silent(), await answering()];
+    const url = `redis://${addressOf(first)},${addressOf(second)}`;
+    await openRedis(url, { password, timeoutMs: 400 }).store.check();
+    expect(second.commands).toEqual(['AUTH', 'PING']);
+    expect(first.connections()).toBe(1);
+  });
+});
+
 describe('a node of a cluster', () => {
   it('that names only the port of another one means the same host', async () => {
     const there = await answering();

@@ -335,6 +335,8 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       const secret = { ...tokenRecord('one'), kind: 'secret' } as const;
       expect(await failureOf(publish(turn, 'secret', secret) as Promise<void>)).toMatchObject({
         code: 'USAGE',
+        message: 'a secret is never stored on a Redis server',
+        hint: expect.stringContaining('--store keychain or file'),
       });
       await publish(turn, 'token', { ...tokenRecord('one'), store: 'file' });
       expect((await machine().store.find('one'))?.store).toBe('redis');

@@ -39,7 +39,7 @@ export async function performSteps(
   const store = await openStore(job.store, {
     stateDir: job.stateDir,
     ...(job.redis && {
-      redis: { ...parseRedisUrl(job.redis.url), timeoutMs: 30_000, now: Date.now },
+      redis: { ...parseRedisUrl(job.redis.url, { sentinel: false }), timeoutMs: 30_000, now: Date.now },
       storeKey: new Sensitive(job.redis.storeKey),
     }),
     configDir: job.configDir,

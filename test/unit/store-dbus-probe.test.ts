@@ -89,6 +89,8 @@ describe('the probe', () => {
       const seen = await fakeBus(socket, normal(locked), manner);
       expect(await probeKeychain({ env: at(socket) })).toBe(expected);
       expect(seen.text).toContain(COLLECTION);
+      // The Secret Service knows other keyrings by other names, such as `login` and `session`.
+      expect(seen.text).toContain('\u0007\0\0\0default\0');
       await expect.poll(open).toBe(0);
     });
   });
@@ -110,6 +112,11 @@ describe('the probe', () => {
       { alias: () => ({ error: 'org.freedesktop.DBus.Error.NoReply' }) },
     ],
     ['there is no default keyring', 'no-default-collection', { alias: () => alias('/') }],
+    [
+      'the bus gives up waiting for the keyring',
+      'silent',
+      { alias: () => alias(COLLECTION), locked: { error: 'org.freedesktop.DBus.Error.TimedOut' } },
+    ],
     [
       'the default keyring went away',
       'no-default-collection',
@@ -299,8 +306,8 @@ describe('a value over the bus', () => {
     expect((await ask({ ...whole, ...part })).answer).toEqual({ state: 'locked' });
   });
 
-  it.each(['session', 'found', 'secret'] as const)(
-    'is not waited for if %s is not answered',
+  it.each(['session', 'found', 'secret', 'locked', 'alias'] as const)(
+    'is not waited for if %s is not answered, and is given only by a keychain that is known to be unlocked',
     async (part) => {
       const { [part]: _, ...rest } = whole;
       await fakeBus(path.join(dir, 'bus'), rest);

@@ -120,6 +120,10 @@ describe('the store file', () => {
     expect(
       unseal(key, RECORD, 'jbJNjWazAEqk4l4/6nonpFh/0GrJPYrH+eHWiwPfl5Mf1xruUALGki1K7IhTBpI3')?.reveal(),
     ).toBe('from another version');
+    const info = { user: 'anna', life: 60, graph: 'g', base: null };
+    const several = { ...RECORD, expiresAtUnix: 9, info };
+    const theirs = 'AwMDAwMDAwMDAwMD6gR3u0Rejby52OycfTVusEqYg3A/XjswGyxjOoIyk2ie';
+    expect(unseal(key, several, theirs)?.reveal()).toBe('of several fields');
     for (const length of [0, 27, 28])
       expect(unseal(key, RECORD, Buffer.alloc(length).toString('base64'))).toBeUndefined();
     const empty = seal(key, RECORD, new Sensitive(''));
@@ -209,6 +213,25 @@ describe('the key of the store file', () => {
     });
     expect(await loadKey(optionsFor(), 'create')).toEqual(Buffer.alloc(32, 7));
     expect(fs.readdirSync(path.join(dir, 'config'))).toEqual(['store.key']);
+  });
+
+  it('whose file another process has made and not filled yet is waited for, and not for ever', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      fs.mkdirSync(path.dirname(generated()), { mode: 0o700 });
+      fs.writeFileSync(generated(), '', { mode: 0o600 });
+      const loading = loadKey(optionsFor(), 'existing');
+      await vi.advanceTimersByTimeAsync(150);
+      fs.writeFileSync(generated(), KEY);
+      await vi.advanceTimersByTimeAsync(10);
+      expect(await loading).toEqual(Buffer.alloc(32, 7));
+      fs.writeFileSync(generated(), '');
+      const failing = failureOf(loadKey(optionsFor(), 'existing'));
+      await vi.advanceTimersByTimeAsync(1000);
+      expect((await failing)?.message).toBe(`the key file ${generated()} is not 32 bytes in base64`);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('that vanishes while it is made is an error', async () => {

@@ -134,16 +134,27 @@ describe('inside the helper process', () => {
       { ok: true, answer: 'the value' },
       { ok: false, code: 'STORE_LOCKED', message: 'the OS keychain is locked' },
     ]) {
+      const request = `${JSON.stringify(GET)}\n`;
       const [input, output] = [new PassThrough(), new PassThrough()];
       const done = runKeychainChild(input, output);
-      input.write(JSON.stringify(GET));
-      input.write('\n');
+      // A pipe may pass a long request on in parts.
+      input.write(request.slice(0, 9));
+      input.write(request.slice(9));
       await done;
       const [ready, reply] = output.read().toString().split('\n');
       expect(ready).toBe('');
       expect(JSON.parse(reply)).toMatchObject(answer);
       keychain.errors.push(new Error('interaction is not allowed'));
     }
+  });
+
+  it('a request that it does not understand is an error, and the keychain is not asked', async () => {
+    const [input, output] = [new PassThrough(), new PassThrough()];
+    const done = runKeychainChild(input, output);
+    input.write('nonsense\n');
+    await done;
+    const message = 'the keychain helper got a request it does not understand';
+    expect(JSON.parse(output.read().toString())).toEqual({ ok: false, code: 'INTERNAL', message });
   });
 
   it('the end of its parent ends it, even while it waits', async () => {

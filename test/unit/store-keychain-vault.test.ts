@@ -12,7 +12,7 @@ import { keychainVault } from '../../src/store/keychain/vault.js';
 import { stageEntry } from '../../src/store/records.js';
 import type { KeychainOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { failureOf } from '../helpers/redis-store.js';
+import { failureOf, turnOptions } from '../helpers/redis-store.js';
 import {
   alias,
   at,
@@ -430,6 +430,22 @@ describe('what the keychain holds', () => {
     stageEntry(stateDir, { record: { ...record, key: 'other', store: 'file' }, sealed: 'x' }).commit();
     expect(await store.find('other')).toBeUndefined();
     expect(await store.list()).toEqual([record]);
+  });
+
+  it('is stored in a turn, which another process waits for without reading the keychain', async () => {
+    const keychain = optionsFor(helper({ ok: true, answer: true }), { platform: 'win32', split: false });
+    const opened = () => keychainStore({ stateDir: dir, configDir: dir, keychain, warn: () => {} });
+    const turn = await opened().takeTurn('demo', turnOptions(20_000, true));
+    await turn?.write({ ...record, kind: 'token' }, new Sensitive('value'));
+    expect(asked()).toEqual([{ op: 'set', account: 'demo', value: 'value' }]);
+    expect(await failureOf(opened().takeTurn('demo', turnOptions(0, true)))).toMatchObject({
+      code: 'LOCK_TIMEOUT',
+    });
+    await turn?.release();
+    const next = await opened().takeTurn('demo', turnOptions(0, true));
+    await next?.release();
+    expect(next).toBeDefined();
+    expect(asked()).toHaveLength(1);
   });
 
   it('is undefined and not null when there is none, and true when it was stored', async () => {

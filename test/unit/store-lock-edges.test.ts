@@ -1,5 +1,6 @@
 // The locks and turns of one machine at their edges: who counts as alive, what another process does in the middle of a step, and what a refusal says.
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GraphException } from '../../src/core/errors.js';
@@ -96,6 +97,12 @@ describe('a lock', () => {
     });
   });
 
+  it('that its owner is still writing is waited for, although half of its content names a dead process', () => {
+    const whole = `abc-def ${processId(hostId())}`;
+    fs.writeFileSync(file, whole.slice(0, -1), { mode: 0o600 });
+    expect(tryLock(file)).toBeUndefined();
+  });
+
   it('may have many dead owners', () => {
     const dead = (name: string) => `${name} ${hostId()}/4194999/1\n`;
     fs.writeFileSync(file, dead('n0'), { mode: 0o600 });
@@ -111,6 +118,12 @@ describe('a lock', () => {
 describe('the owner of a lock', () => {
   const here = 'here';
   const minute = 60_000;
+
+  it('is known on a machine whose name has blanks and slashes', () => {
+    vi.spyOn(os, 'hostname').mockReturnValue('a/b c');
+    expect(hostId()).not.toMatch(/[/ ]/);
+    expect(isAlive(processId(hostId()), minute, hostId())).toBe(true);
+  });
 
   it.each([
     ['this process', () => processId(here), 0, true],

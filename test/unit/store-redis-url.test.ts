@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isOnThisMachine, parseRedisUrl } from '../../src/store/redis/url.js';
+import { addressText, isOnThisMachine, parseRedisUrl } from '../../src/store/redis/url.js';
 
 const parsed = (text: string, sentinel = false) => {
   const { password, ...rest } = parseRedisUrl(text, { sentinel });
@@ -80,4 +80,11 @@ it.each([
   ['localhost.evil.example', false],
 ])('a URL that %s leads to this machine: %s', (host, expected) => {
   expect(isOnThisMachine({ host, port: 6379 })).toBe(expected);
+});
+
+it('the socket of a server on this machine is shown by its path', () => {
+  const [socket] = parsed('unix:///run/redis.sock').addresses;
+  expect(socket && [addressText(socket), isOnThisMachine(socket)]).toEqual(['/run/redis.sock', true]);
+  expect(addressText({ host: 'fe80::1', port: 6379 })).toBe('[fe80::1]:6379');
+  expect(addressText({ host: 'cache', port: 6380 })).toBe('cache:6380');
 });

@@ -156,7 +156,14 @@ describe('the server cache', () => {
     [`{"v":1,"url":"http://other"}`, {}],
     [`{"v":1,"url":"${url}","version":3,"lifetimeUnit":"h"}`, {}],
     [`{"v":1,"url":"${url}","lifetimeUnit":"ms"}`, {}],
-    [`{"v":1,"url":"${url}","version":"9.9","versionAtUnix":17}`, {}],
+    [`{"v":2,"url":"${url}","version":"3.9","versionAtUnix":17}`, {}],
+    ...['9.9', '5.0', '3.', '3.10.123456', '3.1000', 'v4.1', '4.1.2-rc', '4.1.2.3'].map(
+      (version): [string, object] => [`{"v":1,"url":"${url}","version":"${version}","versionAtUnix":17}`, {}],
+    ),
+    ...['3', '4.2', '3.10.12345', '4.999.0'].map((version): [string, object] => [
+      `{"v":1,"url":"${url}","version":"${version}","versionAtUnix":17}`,
+      { version, versionAtUnix: 17 },
+    ]),
     ['{"v":1,"url":"http://other","version":"3.9","versionAtUnix":17}', {}],
     [
       `{"v":1,"url":"${url}","version":"3.9","lifetimeUnit":"s","lifetimeUnitAtUnix":17}`,

@@ -100,8 +100,9 @@ export function makeKey(file: string): void {
     createFile(temporary, text);
     try {
       fs.linkSync(temporary, file);
-    } catch (error) {
-      if (errnoOf(error) !== 'EEXIST') createFile(file, text);
+    } catch {
+      // Not every file system has hard links. A key that another process has made meanwhile is not replaced.
+      createFile(file, text);
     } finally {
       fs.rmSync(temporary, { force: true });
     }

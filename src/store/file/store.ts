@@ -12,7 +12,7 @@ export function fileStore(options: StoreOptions): Store {
   // The encrypted values that `find` read, so that `read` does not read the file again. They are not stored on the
   // record, because callers print records.
   const sealedOf = new WeakMap<StoreRecord, string>();
-  const isNamed = options.storeKeyFile !== undefined && options.storeKey === undefined;
+  const isNamed = options.storeKeyFile !== undefined;
   let named: Promise<Buffer> | undefined;
   const loadNamed = () => {
     // The key is loaded only once, because it may come through a pipe.

@@ -1,6 +1,6 @@
 import { GraphException } from '../../core/errors.js';
 import { type ChildReply, READY } from './helper-parent.js';
-import { type Operation, performNatively } from './native.js';
+import { performNatively } from './native.js';
 
 /**
  * Runs in the child process that performs a keychain operation, since a prompt may block it. It reads one request from
@@ -12,10 +12,10 @@ export async function runKeychainChild(
   output: NodeJS.WritableStream,
 ): Promise<void> {
   output.write(READY);
-  const operation = await readRequest(input);
+  const request = await readLine(input);
   let reply: ChildReply;
   try {
-    const answer = await performNatively(operation);
+    const answer = await performNatively(JSON.parse(request));
     reply = { ok: true, ...(answer !== undefined && { answer }) };
   } catch (error) {
     const { code, message, hint, setting } = error instanceof GraphException ? error : unexpected();
@@ -31,18 +31,13 @@ export async function runKeychainChild(
   input.removeAllListeners('end').pause();
 }
 
-function readRequest(input: NodeJS.ReadableStream): Promise<Operation> {
-  return new Promise((resolve, reject) => {
+function readLine(input: NodeJS.ReadableStream): Promise<string> {
+  return new Promise((resolve) => {
     let text = '';
     input.setEncoding('utf8');
     input.on('data', (chunk: string) => {
       text += chunk;
-      if (!text.endsWith('\n')) return;
-      try {
-        resolve(JSON.parse(text));
-      } catch {
-        reject(unexpected());
-      }
+      if (text.endsWith('\n')) resolve(text);
     });
     input.on('end', () => process.kill(process.pid, 'SIGKILL'));
   });

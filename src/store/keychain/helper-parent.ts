@@ -61,7 +61,7 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
     });
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       reply += text;
-      if (!ready && reply.startsWith(READY)) {
+      if (!ready) {
         ready = true;
         reply = reply.slice(READY.length);
         answered();

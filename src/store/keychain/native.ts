@@ -57,7 +57,7 @@ export async function loadKeytar(): Promise<typeof Keytar> {
   try {
     return (await import('keytar')).default;
   } catch (error) {
-    if (/MODULE_NOT_FOUND$/.test(String((error as NodeJS.ErrnoException).code))) {
+    if (/MODULE_NOT_FOUND/.test(String((error as NodeJS.ErrnoException).code))) {
       throw new GraphException(
         'STORE_UNAVAILABLE',
         'the package keytar, which opens the OS keychain, is not installed',

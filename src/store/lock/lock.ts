@@ -161,10 +161,11 @@ function held(file: string, own: string, number: string): Lock {
 /** Reads the chain from the lock file to the current owner's link; empty when the lock is free. */
 function readChain(file: string): Link[] {
   const chain: Link[] = [];
-  for (let next = file; chain.length < MAX_LINKS; next = `${file}.${chain.at(-1)?.number}`) {
+  for (let next = file; chain.length < MAX_LINKS; ) {
     const link = readLink(next);
     if (link === undefined) return chain;
     chain.push(link);
+    next = `${file}.${link.number}`;
   }
   throw unusable(file, 'it has no end');
 }

@@ -38,7 +38,7 @@ export function isAlive(mark: string | undefined, age: number, here: string): bo
   const stat = statOf(pid);
   if (!stat || !start) return ageMs < UNPROVEN_LIMIT_MS;
   // A zombie still has its process id, and the id of a dead process may have been given to another one.
-  return stat.start === start && stat.state !== 'Z' && stat.state !== 'X';
+  return stat.start === start && stat.state !== 'Z';
 }
 
 /**

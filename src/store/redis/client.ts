@@ -83,9 +83,6 @@ function connectorOf(stream: GuardedStream) {
     async connect() {
       return stream;
     }
-    check() {
-      return true;
-    }
     disconnect() {
       stream.destroy();
     }

@@ -62,9 +62,6 @@ function guard(socket: net.Socket): GuardedStream {
     writev(chunks, done) {
       socket.write(Buffer.concat(chunks.map(({ chunk }) => chunk)), done);
     },
-    final(done) {
-      socket.end(done);
-    },
     destroy(error, done) {
       socket.destroy();
       done(error);

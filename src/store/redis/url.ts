@@ -22,7 +22,7 @@ const HOST_FORM = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
  * @param sentinel whether the addresses are those of Sentinels, which have another default port
  * @throws GraphException USAGE, which never repeats the text: it may hold a password
  */
-export function parseRedisUrl(text: string, { sentinel = false } = {}): RedisUrl {
+export function parseRedisUrl(text: string, { sentinel }: { readonly sentinel: boolean }): RedisUrl {
   if (text.startsWith('unix:')) return unixUrl(text);
   const [, scheme, login, hosts, database] = URL_FORM.exec(text) ?? [];
   if (scheme === undefined || hosts === undefined) throw invalid('is not a Redis URL');
