@@ -16,6 +16,11 @@ interface Finding {
   fix: string;
 }
 
+const generateCertificate = () =>
+  generate([{ name: 'commonName', value: '127.0.0.1' }], {
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
+  });
+
 const causeOf = ({ checks }: { checks: Finding[] }, id: string) => checks.find((one) => one.id === id)?.cause;
 
 async function ready(options: Parameters<typeof bench>[0] = {}) {
@@ -197,9 +202,7 @@ test('missing encryption and a config file that others can read are warnings', a
 });
 
 test('certificates that are not verified are a warning, and so is plain http to the REST server alone', async () => {
-  const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
-    extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
-  });
+  const { cert, private: key } = await generateCertificate();
   const { examine, run, home } = await ready({ tls: { cert, key } });
   fs.writeFileSync(path.join(home, 'ca.pem'), cert);
   expect((await examine({ env: { GRAPHCRED_CA: 'ca.pem' } })).verdicts.tls).toBe('ok');
@@ -214,4 +217,68 @@ test('without a password no login is tried, which is a warning; a refused one is
   const { examine } = await ready();
   expect((await examine({ env: { GRAPHCRED_PASSWORD: undefined } })).verdicts.credential).toBe('warn');
   expect((await examine({ env: { GRAPHCRED_PASSWORD: 'wrong' } })).verdicts.credential).toBe('fail');
+});
+
+test('the address of a proxy that is not a URL fails, and nothing is sent', async () => {
+  const { examine, requests } = await ready();
+  requests();
+  const env = { GRAPHCRED_GSQL_URL: 'http://graph.invalid', HTTP_PROXY: 'http://[hunter2' };
+  const found = await examine({ env });
+  expect(found).toMatchObject({ status: 7, failing: ['proxy'] });
+  expect(causeOf(found, 'proxy')).toBe('the address of the proxy is not a URL');
+  expect(requests()).toEqual([]);
+});
+
+test('over TLS the certificate is judged also where the server fails: by an answer, but not without one', async () => {
+  const { cert, private: key } = await generateCertificate();
+  for (const [action, tls] of [
+    ['html', 'ok'],
+    ['drop-before', 'skipped'],
+  ] as const) {
+    const { examine, sandbox, home } = await ready({ tls: { cert, key } });
+    fs.writeFileSync(path.join(home, 'ca.pem'), cert);
+    sandbox.addFault({ action });
+    const { verdicts } = await examine({ env: { GRAPHCRED_CA: 'ca.pem' } });
+    expect(verdicts).toMatchObject({ tls, version: 'fail' });
+    expect((await examine()).verdicts).toMatchObject({ tls: 'fail', version: 'skipped' });
+  }
+});
+
+test('a file of certificates that cannot be read fails the check of TLS', async () => {
+  const { examine } = await ready();
+  const found = await examine({ env: { GRAPHCRED_CA: 'absent.pem' } });
+  expect(found).toMatchObject({ status: 2, failing: ['tls'] });
+  expect(causeOf(found, 'tls')).toContain('cannot be read');
+  expect(found.verdicts.version).toBe('skipped');
+});
+
+test('without a graph no login is tried on 3.x, which is a warning', async () => {
+  const { examine, requests } = await ready();
+  requests();
+  const { verdicts, status } = await examine({ env: { GRAPHCRED_GRAPH: undefined } });
+  expect({ status, verdicts }).toMatchObject({
+    status: 0,
+    verdicts: { graph: 'warn', credential: 'skipped' },
+  });
+  expect(requests().filter((line) => line.includes('gsql/file'))).toEqual([]);
+});
+
+test('without a password and with a store that cannot be opened no login is tried', async () => {
+  const { examine, home } = await ready();
+  fs.rmSync(path.join(home, '.local'), { recursive: true, force: true });
+  // Even a file that can be executed is no folder.
+  fs.writeFileSync(path.join(home, '.local'), 'in the way', { mode: 0o755 });
+  const found = await examine({ env: { GRAPHCRED_PASSWORD: undefined } });
+  expect(found).toMatchObject({ failing: ['store'], verdicts: { credential: 'warn' } });
+  expect(found.checks.find(({ id }) => id === 'store')?.fix).toMatch(
+    /^check owner and mode of .*; choose another/,
+  );
+});
+
+test('a config file that others can write and that is broken fails for its content', async () => {
+  const { examine, file } = await ready();
+  fs.writeFileSync(file, '{"password": hunter2');
+  fs.chmodSync(file, 0o602);
+  const { failing, verdicts } = await examine();
+  expect({ failing, mode: verdicts['config-mode'] }).toEqual({ failing: ['config'], mode: 'warn' });
 });

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type LoggedIn, proveGraph } from '../../src/cli/login/prove.js';
-import { dropMadeSecret, save } from '../../src/cli/login/save.js';
+import { dropMadeSecret, makeSecret, save } from '../../src/cli/login/save.js';
 import type { Session } from '../../src/cli/session/types.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import type { StoreRecord } from '../../src/store/store.js';
@@ -184,4 +184,60 @@ test('the graph is tested with a time limit of its own', async () => {
   const login = { connected, credential: { kind: 'password' } } as unknown as LoggedIn;
   await proveGraph(session, login, 's'.repeat(32));
   expect(left).toEqual([5000]);
+});
+
+test('the value of a new secret is printed in case of a bug while it is saved, and then the bug is reported', async () => {
+  const printed: string[] = [];
+  const write = async () => {
+    throw new TypeError('nobody thought of this');
+  };
+  const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
+  const report = { result: (text: string) => printed.push(text) };
+  const invocation = { ctx: { now: Date.now }, report };
+  const session = { target: { ...servers, host: 'http://a' }, invocation };
+  const login = { credential: { kind: 'password', username: 'ada', value: async () => new Sensitive('p') } };
+  const choices = { store: { name: 'file', write }, alias: 'ci', password: false };
+  const saving = save(
+    ...([session, login, choices, { value: new Sensitive('s'), isNew: true }] as unknown as Parameters<
+      typeof save
+    >),
+  );
+  await expect(saving).rejects.toThrow('nobody thought of this');
+  expect(printed).toEqual(['s']);
+});
+
+test('a bug while a secret is made is no reason to go on with a login', async () => {
+  const createSecret = async () => {
+    throw new TypeError('nobody thought of this');
+  };
+  const session = { timeLeft: { ms: 0 }, timeoutMs: 1, invocation: {} };
+  const login = { connected: { connection: { createSecret } }, credential: { kind: 'password' } };
+  const making = makeSecret(...([session, login, 'ci'] as unknown as Parameters<typeof makeSecret>));
+  await expect(making).rejects.toThrow('nobody thought of this');
+});
+
+test.each([
+  [undefined, 'You are logged in, but no secret is saved: No.'],
+  [130, 'No. So the secret ci may have been made.'],
+])('a secret that cannot be made ends a login only after a signal (%s)', async (status, message) => {
+  const createSecret = async () => {
+    throw new GraphException('NETWORK', 'No.');
+  };
+  const session = {
+    timeLeft: { ms: 0 },
+    timeoutMs: 1,
+    invocation: { interruption: { status, begin: () => {} } },
+  };
+  const login = { connected: { connection: { createSecret } }, credential: { kind: 'password' } };
+  const made = await makeSecret(
+    ...([session, login, 'ci'] as unknown as Parameters<typeof makeSecret>),
+  ).catch((error) => error);
+  if (status === undefined)
+    expect(made).toMatchObject({ value: undefined, isNew: false, failure: { code: 'NETWORK', message } });
+  else
+    expect(made).toMatchObject({
+      code: 'NETWORK',
+      message,
+      hint: 'drop it, then log in again: graphcred secret drop ci --ignore-missing',
+    });
 });

@@ -241,8 +241,23 @@ describe('exec', () => {
     const b = await bench();
     b.sandbox.addFault({ action: 'status', status: 500, route: 'DELETE /requesttoken' });
     const failed = await b.run(['exec', '--revoke', '--', 'true']);
-    expect(failed).toMatchObject({ status: 10, stderr: expect.stringContaining('could not be revoked') });
+    expect(failed).toMatchObject({
+      status: 10,
+      stderr: expect.stringMatching(/could not be revoked .*\nhint: a short lifetime limits the risk/),
+    });
     expect((await b.run(['exec', '--revoke', '--', 'sh', '-c', 'exit 3'])).status).toBe(3);
+  });
+
+  test('a bug before the command runs is exit 125 and shown only by its kind', async () => {
+    const { run } = await bench();
+    const now = () => {
+      throw new TypeError('canary');
+    };
+    const { status, stdout, stderr } = await run(['exec', '--', 'echo', 'ran'], { now });
+    expect({ status, stdout }).toEqual({ status: 125, stdout: '' });
+    expect(stderr).toBe(
+      'graphcred: graphcred ran into a bug (TypeError).\nhint: please report it, with the command you typed\n',
+    );
   });
 
   test.each([

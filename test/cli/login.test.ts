@@ -1,8 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type LoggedIn, proveGraph } from '../../src/cli/login/prove.js';
 import type { Session } from '../../src/cli/session/types.js';
+import { GraphException } from '../../src/core/errors.js';
 import { bench } from '../helpers/cli.js';
 
 const profilesOf = (home: string) =>
@@ -200,4 +201,82 @@ test('login does not say how to work without the password if a secret is saved h
   expect((await run('login -p dev')).stderr).toContain('the password is not kept');
   await run('secret create ci --save');
   expect((await run('login -p dev')).stderr).not.toContain('the password is not kept');
+});
+
+test('a login whose first token cannot be minted is a login all the same', async () => {
+  const { run, home, sandbox } = await bench();
+  const stdin = (await run('secret create mine')).stdout;
+  sandbox.addFault({ action: 'status', status: 500, route: 'POST /requesttoken', nth: 2 });
+  const { status, stderr } = await run('login -p dev --secret-stdin', {
+    stdin,
+    env: { GRAPHCRED_PASSWORD: undefined },
+  });
+  expect({ status, stderr }).toEqual({
+    status: 0,
+    stderr: expect.stringContaining('there is no token yet: '),
+  });
+  expect(profilesOf(home).dev).toMatchObject({ secretAlias: 'login' });
+});
+
+test('a given secret is saved under an invented name if the server does not list the secrets', async () => {
+  const { run, home, sandbox } = await bench({ serverVersion: '4.1.2' });
+  const stdin = (await run('secret create mine')).stdout;
+  sandbox.addFault({ action: 'status', status: 500, route: 'GET /gsql/v1/secrets' });
+  expect((await run('login -p dev --secret-stdin', { stdin })).status).toBe(0);
+  expect(profilesOf(home).dev).toMatchObject({ secretAlias: 'login' });
+});
+
+test('login without a home folder is an error before anything is sent with a credential', async () => {
+  const { run } = await bench();
+  const env = { GRAPHCRED_STORE: undefined };
+  expect(await run('login -p dev', { env, homeless: true })).toMatchObject({
+    status: 6,
+    stderr: expect.stringContaining('There is no home folder for a config file.'),
+  });
+});
+
+describe('a login that is interrupted while the graph is tested', () => {
+  const error = new GraphException('CANCELLED', 'It was cancelled.');
+  const ending = async (
+    outcome: { minted?: unknown; dropped?: unknown },
+    secret?: string,
+    status?: number,
+  ) => {
+    const connection = {
+      mintToken: async () => {
+        if (outcome.minted) throw outcome.minted;
+      },
+      listSecrets: async () => [{ alias: 'AUTO_GENERATED_ALIAS_x', masked: '****' }],
+      dropSecrets: async () => ({ failed: outcome.dropped && { error: outcome.dropped } }),
+    };
+    const connected = { connection, version: { secretsNeedGraph: false } };
+    const login = { connected, credential: { kind: 'password' }, taken: new Set() };
+    const interruption = { status, begin: () => {} };
+    const session = { graph: 'demo', timeLeft: { ms: 0 }, timeoutMs: 1, invocation: { interruption } };
+    return proveGraph(session as unknown as Session, login as unknown as LoggedIn, secret).catch(
+      (thrown) => thrown,
+    );
+  };
+  const NAMED = {
+    code: 'CANCELLED',
+    message: expect.stringContaining('AUTO_GENERATED_ALIAS_'),
+    hint: expect.stringContaining('graphcred secret prune'),
+  };
+
+  test('names the secret that the server may have made for the token', async () => {
+    expect(await ending({ minted: error }, undefined, 130)).toMatchObject(NAMED);
+    expect(await ending({ dropped: error }, undefined, 130)).toMatchObject(NAMED);
+  });
+
+  test('names none if the login made a secret of its own, if nothing failed, and in case of a bug', async () => {
+    expect(await ending({ minted: error }, 's'.repeat(32), 130)).toBe(error);
+    expect(await ending({}, undefined, 130)).toBeUndefined();
+    const bug = new TypeError('oops');
+    expect(await ending({ minted: bug }, undefined, 130)).toBe(bug);
+  });
+
+  test('and one that is not interrupted reports the error as it is, or no error if only the secret stays', async () => {
+    expect(await ending({ minted: error })).toBe(error);
+    expect(await ending({ dropped: error })).toBeUndefined();
+  });
 });

@@ -86,6 +86,87 @@ describe('login', () => {
     expect(configOf(b.home).profiles.two).not.toHaveProperty('graph');
   });
 
+  test.each([
+    ['', {}, ['Port of the REST server', '65536', '0', '1', '65535']],
+    ['/', {}, ['Port of the REST server', ENTER]],
+    ['', { GRAPHCRED_REST_PORT: '9001' }, undefined],
+  ] as const)('asks for the port of the REST server unless it is set: %j %j', async (tail, set, question) => {
+    const b = await bench();
+    const env = { ...NO_ADDRESS, ...set };
+    willAnswer(['Host, as a URL', `${b.sandbox.gsqlUrl}${tail}`], ...(question ? [question] : []), NO_SECRET);
+    const { status } = await ask(b, 'login -p dev', env);
+    expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
+    const restPort = question ? (question[1] === ENTER ? 9000 : 1) : 9001;
+    expect(configOf(b.home).profiles.dev).toMatchObject({ gsqlUrl: `${b.sandbox.gsqlUrl}${tail}`, restPort });
+  });
+
+  test('takes a URL without port and path for the host, and one with a path for that of the GSQL server', async () => {
+    const b = await bench();
+    const env = { ...NO_ADDRESS, GRAPHCRED_GSQL_PORT: new URL(b.sandbox.gsqlUrl).port };
+    willAnswer(['Host, as a URL', 'http://localhost/'], NO_SECRET);
+    expect((await ask(b, 'login -p dev', env)).status).toBe(0);
+    expect(configOf(b.home).profiles.dev).toMatchObject({ host: 'http://localhost' });
+    willAnswer(['Host, as a URL', 'http://127.0.0.1/graph']);
+    const { status, stderr } = await ask(b, 'login -p other --timeout 1', NO_ADDRESS);
+    expect(status).not.toBe(0);
+    expect(stderr).toContain('http://127.0.0.1');
+    expect(asked).toHaveLength(1);
+  });
+
+  test('writes the profile without a secret if the user may not make one, and says why', async () => {
+    const b = await bench({ serverVersion: '4.1.2' });
+    b.sandbox.addFault({ action: 'status', status: 403, route: 'POST /gsql/v1/secrets' });
+    willAnswer(['Name of a secret', 'ci']);
+    const { status, stdout, stderr } = await ask(b, 'login -p dev');
+    expect({ status, stdout }).toEqual({ status: 4, stdout: expect.not.stringContaining('is saved') });
+    expect(stderr).toContain('You are logged in, but no secret is saved: ');
+    expect(stderr).toContain('\nhint: ');
+    expect(configOf(b.home).profiles.dev).not.toHaveProperty('secretAlias');
+  });
+
+  test.each(['text', 'json'])(
+    'prints the value of a new secret that cannot be saved, as %s',
+    async (format) => {
+      const b = await bench();
+      const rename = fs.renameSync;
+      const renames = vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+        if (fs.readFileSync(from, 'utf8').includes('"alias":"ci"'))
+          throw Object.assign(new Error('read-only'), { code: 'EROFS' });
+        rename(from, to);
+      });
+      willAnswer(['Name of a secret', 'ci']);
+      const { status, stdout, stderr } = await ask(b, `login -p dev -o ${format}`);
+      renames.mockRestore();
+      expect(status).toBe(6);
+      const value = format === 'json' ? JSON.parse(stdout).secret : /^([a-z0-9]{32})$/m.exec(stdout)?.[1];
+      expect((await b.run('token get --secret-stdin', { stdin: value })).status).toBe(0);
+      if (format === 'text') expect(stderr).toContain('secret ci: this is the only time its value is shown');
+      expect(stderr).toContain('The secret was created, but it could not be saved');
+    },
+  );
+
+  test('gets a first token for the profile that the person named', async () => {
+    const b = await bench();
+    expect((await b.run('login --graph demo')).status).toBe(0);
+    const profile = configOf(b.home).profiles.default;
+    const file = path.join(b.home, '.config/graphcred/config.json');
+    const elsewhere = { ...profile, gsqlUrl: 'http://127.0.0.1:1', restUrl: 'http://127.0.0.1:1' };
+    fs.writeFileSync(file, JSON.stringify({ profiles: { default: elsewhere } }), { mode: 0o600 });
+    willAnswer(
+      ['Name of the profile', 'two'],
+      ['Host, as a URL', b.sandbox.gsqlUrl],
+      ['Port of the REST server', new URL(b.sandbox.restUrl).port],
+      PASSWORD,
+      ['Name of a secret', 'ci'],
+      ['Keep the password', ENTER],
+    );
+    const { status, stderr } = await ask(b, 'login', { ...NO_ADDRESS, GRAPHCRED_PASSWORD: undefined });
+    expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
+    expect(stderr).not.toContain('there is no token yet');
+    const { tokens } = await b.json<{ tokens: object[] }>('token list');
+    expect(tokens).toMatchObject([{ principal: 'saved:tigergraph/ci', gsqlUrl: b.sandbox.gsqlUrl }]);
+  });
+
   test('asks three times for a password that the server refuses', async () => {
     const b = await bench();
     willAnswer(...Array.from({ length: 4 }, () => [PASSWORD[0], 'wrong'] as const));
@@ -203,6 +284,16 @@ describe('token get', () => {
     expect(asked.map((question) => question.default)).toEqual(['demo', 'tigergraph', undefined]);
   });
 
+  test('ends exec with 125 when the person closes the question', async () => {
+    const b = await bench();
+    expect(await ask(b, 'exec -- echo ran', { GRAPHCRED_PASSWORD: undefined })).toEqual({
+      status: 125,
+      stdout: '',
+      stderr: 'graphcred: Cancelled.\n',
+    });
+    expect(asked).toHaveLength(1);
+  });
+
   test('asks nothing with --no-input, and nothing in doctor', async () => {
     const b = await bench();
     expect((await ask(b, 'token get --no-input', NOTHING)).status).toBe(2);
@@ -266,6 +357,9 @@ test.each(['3.10.1', '4.1.2'])(
     willAnswer(['Drop this secret?', false]);
     const { stderr } = await ask(b, 'secret prune');
     expect(stderr.includes('and their tokens end at once')).toBe(serverVersion.startsWith('3'));
+    await b.run('secret create');
+    willAnswer(['Drop these 2 secrets?', false]);
+    expect((await ask(b, 'secret prune')).status).toBe(130);
   },
 );
 

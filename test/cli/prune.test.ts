@@ -1,6 +1,9 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { expect, test } from 'vitest';
 import { dropEach } from '../../src/cli/secret/drop-each.js';
 import type { Login } from '../../src/cli/secret/prepare.js';
+import { stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 
 // holds: C2.13
@@ -115,4 +118,52 @@ test('each of several drops has the full time limit', async () => {
   const done = await dropEach({ session, connection } as unknown as Login, ['a', 'b', 'c']);
   expect(done.dropped).toEqual(['a', 'b', 'c']);
   expect(left).toEqual([20_000, 20_000, 20_000]);
+});
+
+test('prune goes on although a config file that this folder hides, or the folder itself, cannot be used', async () => {
+  const { run, json, home } = await bench();
+  await run('secret create');
+  const own = path.join(home, 'own.json');
+  fs.writeFileSync(own, '{}', { mode: 0o600 });
+  const hidden = path.join(home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(hidden), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(hidden, '{"profiles":7}', { mode: 0o600 });
+  for (const name of ['.graphcredrc', '.graphcredrc.json']) fs.writeFileSync(path.join(home, name), '{}');
+  const { dropped } = await json<{ dropped: string[] }>(`secret prune --dry-run --config ${own}`);
+  expect(dropped).toHaveLength(1);
+});
+
+test('prune drops nothing while a saved secret that it cannot read may be one of these', async () => {
+  const { run, json } = await bench();
+  const { secret } = await json<{ secret: string }>('secret create');
+  // On 3.x the alias of a given secret is not known.
+  expect((await run('login -p dev --secret-stdin', { stdin: secret })).status).toBe(0);
+  expect(await json('secret prune --dry-run')).toMatchObject({ dropped: [] });
+  const env = { GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64') };
+  expect(await run('secret prune --yes', { env })).toMatchObject({
+    status: 6,
+    stdout: '',
+    stderr: expect.stringMatching(/^graphcred: Nothing was dropped: .*\nhint: unlock the store/m),
+  });
+});
+
+test('prune needs no folder of stored values, and ignores an entry that a test of the store left there', async () => {
+  const { run, json, home } = await bench();
+  await run('secret create --store none');
+  const state = path.join(home, '.local/state/graphcred');
+  expect(fs.existsSync(state)).toBe(false);
+  expect((await json<{ dropped: string[] }>('secret prune --dry-run')).dropped).toHaveLength(1);
+  const record = {
+    v: 1,
+    kind: 'secret',
+    key: 'trial entry 1',
+    store: 'file',
+    createdAtUnix: 1,
+    info: {},
+  } as const;
+  const staged = stageEntry(state, { record, sealed: 'x' });
+  staged.commit();
+  // A record that others can write is not read as one.
+  for (const name of fs.readdirSync(state)) fs.chmodSync(path.join(state, name), 0o602);
+  expect((await json<{ dropped: string[] }>('secret prune --dry-run')).dropped).toHaveLength(1);
 });

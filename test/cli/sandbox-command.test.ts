@@ -138,3 +138,17 @@ test.each([
   expect(result.status).toBe(status);
   expect(stderr).toContain(message);
 });
+
+test('on a terminal the sandbox says how to try it, and to a program it prints one line', async () => {
+  const stopped = async () => 'SIGTERM' as const;
+  const { stdout, stderr } = await cli(temporaryHome(), ['sandbox', ...ANY_PORTS], {
+    stopped,
+    terminal: true,
+  });
+  const { restUrl, gsqlUrl } = JSON.parse(stdout);
+  expect(stderr).toContain('the password of tigergraph is tigergraph');
+  expect(stderr).toContain(
+    `graphcred secret create try --rest-url ${restUrl} --gsql-url ${gsqlUrl} --graph demo -u tigergraph\n`,
+  );
+  expect((await serve(ANY_PORTS)).stderr).toBe('');
+});

@@ -115,3 +115,26 @@ test('NO_COLOR switches the colours off on a terminal', async () => {
   ] as const)
     expect((await run(line, { terminal: true, env })).stdout, line).not.toContain(sequence);
 });
+
+test('the bar of a token’s life changes its colour twice as the life ends', async () => {
+  const { run } = await bench();
+  await run('token get --lifetime 1h');
+  const colourAfter = async (minutes: number) => {
+    const now = () => Date.now() + minutes * 60_000;
+    const { stdout } = await run('status --offline', { terminal: true, columns: 100, now });
+    return stdout.split('#')[0]?.slice(-6);
+  };
+  const colours = await Promise.all([1, 40, 50, 55, 58].map(colourAfter));
+  expect(colours.map((colour) => colours.indexOf(colour))).toEqual([0, 0, 2, 2, 4]);
+});
+
+test('status fits a narrow terminal', async () => {
+  const { run } = await bench();
+  await run('token get');
+  const { stdout } = await run('status --offline --no-color', { terminal: true, columns: 38 });
+  const lines = stdout.trimEnd().split('\n');
+  expect(lines.find((line) => line.startsWith('  token '))).toMatch(/unverified until/);
+  // The command to type is not cut.
+  for (const line of lines.filter((text) => !text.includes('graphcred')))
+    expect(line.length, line).toBeLessThanOrEqual(38);
+});

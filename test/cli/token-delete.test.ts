@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
 import { bench, cli } from '../helpers/cli.js';
 import { freePort } from '../helpers/free-port.js';
@@ -302,3 +302,35 @@ test('with -o json there is no document if there was nothing to delete', async (
   const none = await run('token delete --skip-missing -o json');
   expect(JSON.parse(none.stdout)).toEqual({ schemaVersion: 1, deleted: 0, missing: 0 });
 });
+
+test('a token that the server no longer knows counts among those that are gone when the next one fails', async () => {
+  const { run, json, sandbox } = await bench();
+  const { token } = await json<Token>('token get --lifetime 3h');
+  for (const lifetime of ['1h', '2h']) await run(`token get --lifetime ${lifetime}`);
+  await run('token delete --token-stdin --store none', { stdin: token });
+  sandbox.addFault({ action: 'status', status: 500, route: 'DELETE /requesttoken', nth: 2, times: 1 });
+  const broken = await run('token delete -o json');
+  expect(broken).toMatchObject({ status: 10, stdout: '{"schemaVersion":1,"deleted":0,"missing":1}\n' });
+  expect(errorOf(broken.stderr).message).toMatch(/ 1 of 3 are gone; 1 more were not tried\.$/);
+});
+
+test.each([
+  ['token delete', '', 'The token is gone at the server, but this machine could not forget it: '],
+  ['token delete -o json', '{"schemaVersion":1,"deleted":1,"missing":0}\n', 'until that is put right'],
+  ['logout --revoke', '', 'revoked, but this machine could not forget it: '],
+])(
+  '%s says so if the token is deleted on the server and cannot be forgotten here',
+  async (line, stdout, said) => {
+    const { run, json } = await bench();
+    const { token } = await json<Token>('token get');
+    const remove = fs.rmSync;
+    const removes = vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
+      if (/token-[0-9a-f]+\.json$/.test(String(file))) throw Object.assign(new Error('EIO'), { code: 'EIO' });
+      remove(file, options);
+    });
+    const result = await run(line);
+    removes.mockRestore();
+    expect(result).toEqual({ status: 10, stdout, stderr: expect.stringContaining(said) });
+    expect((await run('token check --token-stdin', { stdin: token })).status).toBe(4);
+  },
+);

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 
 interface List {
@@ -37,4 +38,34 @@ test.each([0o620, 0o602])('token list ignores a record that others can write (mo
   for (const name of fs.readdirSync(folder).filter((file) => /^token-.*\.json$/.test(file)))
     fs.chmodSync(path.join(folder, name), mode);
   expect((await json<List>('token list')).tokens).toEqual([]);
+});
+
+test('token list leaves out the age of tokens where the terminal is narrow', async () => {
+  const { run } = await bench();
+  await run('token get');
+  const head = async (columns?: number) =>
+    (await run('token list', columns === undefined ? {} : { terminal: true, columns })).stdout.split('\n')[0];
+  for (const columns of [undefined, 60]) expect(await head(columns)).toMatch(/STORE +MADE +LIFE$/);
+  expect(await head(59)).toMatch(/STORE +LIFE$/);
+});
+
+test('token list without a chosen store shows the tokens of every store of this machine', async () => {
+  const { run, home } = await bench();
+  await run('token get');
+  const now = Math.floor(Date.now() / 1000);
+  const info = { host: 'http://old.example', graph: null, principal: 'user:ann' };
+  const record = { v: 1, kind: 'token', key: 'old', store: 'keychain', createdAtUnix: now, info } as const;
+  const entry = { record: { ...record, expiresAtUnix: now + 60 } };
+  stageEntry(path.join(home, '.local/state/graphcred'), entry).commit();
+  const { stdout } = await run('token list', { env: { GRAPHCRED_STORE: undefined } });
+  expect(stdout).toMatch(/^127\.0\.0\.1:\d+ +demo +user:tigergraph +file /m);
+  // This record does not name the GSQL server.
+  expect(stdout).toMatch(/^http:\/\/old\.example +- +user:ann +keychain /m);
+  expect((await run('token list')).stdout).not.toContain('keychain');
+});
+
+test('token list without a home folder is empty', async () => {
+  const { run } = await bench();
+  const result = await run('token list -o json', { env: { GRAPHCRED_STORE: undefined }, homeless: true });
+  expect(result).toEqual({ status: 0, stdout: '{"schemaVersion":1,"tokens":[]}\n', stderr: '' });
 });
