@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
 import { afterEach, describe, expect, it } from 'vitest';
+import { loopback } from '../../src/sandbox/http.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { defined } from '../helpers/defined.js';
@@ -67,6 +68,9 @@ describe('the sandbox', () => {
         /loopback addresses only/,
       );
     }
+    expect([loopback('localhost'), loopback('::1')]).toEqual(['127.0.0.1', '::1']);
+    for (const host of ['127.0.0.1.example.com', '1127.0.0.1', 'localhost.example.com', '::10', '128.0.0.1'])
+      expect(() => loopback(host), host).toThrow('use --host 127.0.0.1');
     const sandbox = await start({ host: '127.0.0.2' });
     expect(sandbox.gsqlUrl).toMatch(/^http:\/\/127\.0\.0\.2:\d+$/);
     expect((await raw(sandbox.gsqlUrl, 'GET /api/ping')).status).toBe(200);

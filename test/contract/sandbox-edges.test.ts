@@ -1,10 +1,11 @@
+import { createHmac } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
-import { signJwt } from '../../src/sandbox/jwt.js';
+import { readJwt, signJwt } from '../../src/sandbox/jwt.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
 
@@ -182,6 +183,86 @@ it('the user that is named now is shown first, before those of the state file', 
   expect(again).toMatchObject({ username: 'later', password: 'pw' });
   const simple = (headers: object) => answer(again.gsqlUrl, 'GET /gsqlserver/gsql/simpleauth', {}, headers);
   expect((await simple(LOGIN)).error).toBe(false);
+});
+
+it('the state file has no expired token any more once they were removed', async () => {
+  let clock = NOW;
+  const { stateFile } = stateFileOf();
+  const sandbox = await start({ stateFile, now: () => clock * 1000 });
+  await answer(sandbox.restUrl, 'POST /requesttoken', { secret: SECRET, lifetime: 1 });
+  clock += 1;
+  await answer(sandbox.gsqlUrl, 'DELETE /expiredtoken', {}, LOGIN);
+  expect(JSON.parse(readFileSync(stateFile, 'utf8'))).toMatchObject({ tokens: [] });
+});
+
+describe('a JWT', () => {
+  const KEY = 'key';
+  const CLAIMS = { sub: 'demo_user', iat: NOW, exp: NOW + 60, iss: 'TigerGraph' };
+  const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const signed = (header: unknown, claims: unknown, more = '') => {
+    const unsigned = `${encoded(header)}.${encoded(claims)}`;
+    const signature = createHmac('sha256', KEY).update(unsigned).digest('base64url');
+    return `${unsigned}.${signature}${more}`;
+  };
+  const HS256 = { alg: 'HS256' };
+
+  it('is read when it is whole and of this server', () => {
+    expect(readJwt(signed(HS256, CLAIMS), KEY)).toEqual(CLAIMS);
+    expect(readJwt(signJwt(CLAIMS, KEY), KEY)).toEqual(CLAIMS);
+  });
+
+  it.each([
+    ['of four parts', signed(HS256, CLAIMS, '.more'), 'malformed'],
+    ['of two parts', signed(HS256, CLAIMS).replace(/\.[^.]*$/, ''), 'malformed'],
+    ['without a signature', signed(HS256, CLAIMS).replace(/[^.]*$/, ''), 'malformed'],
+    ['of another algorithm', signed({ alg: 'none' }, CLAIMS), 'malformed'],
+    ['whose head is null', signed(null, CLAIMS), 'malformed'],
+    ['whose claims are null', signed(HS256, null), 'malformed'],
+    ['without an end', signed(HS256, { ...CLAIMS, exp: undefined }), 'malformed'],
+    ['whose user is a number', signed(HS256, { ...CLAIMS, sub: 7 }), 'malformed'],
+    ['with a longer signature', signed(HS256, CLAIMS, 'xxxx'), 'signature'],
+    ['with a shorter signature', signed(HS256, CLAIMS).slice(0, -4), 'signature'],
+    ['of another key', signJwt(CLAIMS, 'other'), 'signature'],
+  ])('%s is refused for that reason', (_what, token, reason) => {
+    expect(readJwt(token, KEY)).toBe(reason);
+  });
+});
+
+it('the log hides what may be a credential, and shows what is none', async () => {
+  const sandbox = await start({ serverVersion: '4.1.2' });
+  const logged = async (request: string, headers: Record<string, string> = {}, body = '') => {
+    await raw(sandbox.gsqlUrl, request, headers, body);
+    return sandbox.requests.at(-1);
+  };
+  const generated = 'AUTO_GENERATED_ALIAS_abc1234';
+  for (const [given, shown] of [
+    ['x'.repeat(24), '****'],
+    ['x'.repeat(23), 'x'.repeat(23)],
+    [generated, generated],
+  ]) {
+    expect((await logged(`GET /gsql/v1/secrets/${given}`))?.path).toBe(`/gsql/v1/secrets/${shown}`);
+    expect((await logged(`GET /api/ping?alias=${given}&${given}=1`))?.query).toEqual({
+      alias: shown,
+      [String(shown)]: '****',
+    });
+  }
+  for (const [Authorization, login] of [
+    ['Digest abc', 'other'],
+    ['bEaReR abc', 'bearer'],
+    ['GSQL-Secret abc', 'gsql-secret'],
+    [' ', 'none'],
+  ] as const)
+    expect((await logged('GET /api/ping', { Authorization }))?.login).toBe(login);
+  const large = JSON.stringify({ secret: 'x'.repeat(70_000) });
+  expect((await logged('POST /gsql/v1/tokens', {}, large))?.fields).toEqual([]);
+  for (const [path, body, statements] of [
+    ['statements', 'create secret a; Show\nSecret', ['CREATE SECRET', 'SHOW SECRET']],
+    ['statements', 'DROP%0ASECRET+a%20DROP%20SECRET b', ['DROP SECRET', 'DROP SECRET']],
+    ['statements', 'SHOW SECRETS_TABLE SHOW SECRET_x', []],
+    ['tokens', 'DROP SECRET a', []],
+  ] as const)
+    expect((await logged(`POST /gsql/v1/${path}`, {}, body))?.statements).toEqual(statements);
+  expect((await logged('POST /gsqlserver/gsql/command', {}, 'SHOW SECRET'))?.statements).toHaveLength(1);
 });
 
 it('the log names the fields of a body that begins with blanks, too', async () => {

@@ -98,6 +98,8 @@ describe('faults', () => {
         { action: 'html', nth: 1 },
         { action: 'sleeping', nth: 2 },
         { action: 'starting', nth: 3 },
+        { action: 'suspended', nth: 4 },
+        { action: 'html', nth: 5, route: '*', status: 404, body: '<p>nothing</p>' },
       ],
     });
     const page = await ask(sandbox);
@@ -108,6 +110,11 @@ describe('faults', () => {
     const starting = await ask(sandbox);
     expect(starting.status).toBe(202);
     expect(starting.body).toContain('is starting');
+    const suspended = await ask(sandbox);
+    expect([suspended.status, suspended.headers['content-type']]).toEqual([500, 'text/html']);
+    expect(suspended.body).toContain('Auto start is not enabled');
+    const other = await ask(sandbox);
+    expect([other.status, other.body]).toEqual([404, '<p>nothing</p>']);
     expect(await minted(sandbox)).toBe(0);
   });
 
@@ -207,6 +214,11 @@ describe('the string forms of the options', () => {
         { times: 3, nth: 2, action: 'drop-after', route: 'DELETE /gsql/v1/tokens' },
       ],
       ['action=clock,seconds=-30', { action: 'clock', seconds: -30 }],
+      ['action=clock,seconds=100000000000', { action: 'clock', seconds: 1e11 }],
+      [' action=delay,ms=0', { action: 'delay', ms: 0 }],
+      ['action=sleeping\n', { action: 'sleeping' }],
+      ['action=status,status=599', { action: 'status', status: 599 }],
+      ['action=status,header=X-Odd:', { action: 'status', header: 'X-Odd:' }],
       ['action=status,status=404,body=a=b,c', { action: 'status', status: 404, body: 'a=b,c' }],
     ];
     for (const [spec, fault] of good) expect(parseFault(spec)).toEqual(fault);
@@ -219,6 +231,12 @@ describe('the string forms of the options', () => {
       'action=status,status=600',
       'action=status,status=100',
       'action=html,nth=0',
+      'action=html,nth=1.5',
+      'action=html,times=0',
+      'action=status,status=199',
+      'action=clock,seconds=100000000001',
+      'action=clock,seconds=-100000000001',
+      'action=status,header=X Odd: yes',
       'action=html,when=now',
       'action=status,header=no colon',
     ]) {

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import path from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { freePort } from '../helpers/free-port.js';
@@ -50,8 +50,15 @@ describe('several addresses', () => {
   });
 
   it('of which none can be used fail with the error of the last', async () => {
-    const url = `redis://127.0.0.1:${await freePort()},${addressOf(await refusing('LOADING for a while'))}`;
-    const options = { password: new Sensitive('sesame'), timeoutMs: 100 };
+    let now = process.uptime();
+    const clock = vi.spyOn(process, 'uptime').mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    const last = await startHostileRedis(() => {
+      now += 3;
+      return '-LOADING for a while\r\n';
+    });
+    const url = `redis://127.0.0.1:${await freePort()},${addressOf(last)}`;
+    const options = { password: new Sensitive('sesame') };
     expect(await failureOf(openRedis(url, options).store.check())).toMatchObject({ serverCode: 'LOADING' });
   });
 
@@ -110,6 +117,12 @@ describe('a server that is out of reach', () => {
 });
 
 describe('a server that accepts a connection and does not answer', () => {
+  // This process has run for a while: what it waits for is a time, and not a point in time.
+  beforeEach(() => {
+    const uptime = process.uptime.bind(process);
+    const clock = vi.spyOn(process, 'uptime').mockImplementation(() => uptime() + 500_000);
+    onTestFinished(() => clock.mockRestore());
+  });
   const password = new Sensitive('sesame');
   const silent = () => startHostileRedis(() => undefined);
   const fails = async ({ url }: { url: string }, sentinelMaster?: string) => {
@@ -145,15 +158,67 @@ describe('a server that accepts a connection and does not answer', () => {
   });
 
   it('leaves time for the address after it', async () => {
-    const [first, second] = [await silent(), await answering()];
-    const url = `redis://${addressOf(first)},${addressOf(second)}`;
-    await openRedis(url, { password, timeoutMs: 400 }).store.check();
-    expect(second.commands).toEqual(['AUTH', 'PING']);
+    const [first, second] = [await silent(), net.createServer()];
+    second.on('connection', (socket) => {
+      const answer = (text: Buffer) => socket.write(text.includes('PING') ? '+PONG\r\n' : '+OK\r\n');
+      socket.on('error', () => {}).on('data', (text: Buffer) => setTimeout(answer, 60, text));
+    });
+    second.listen(0, '127.0.0.1');
+    await once(second, 'listening');
+    onTestFinished(() => void second.close());
+    const { port } = second.address() as net.AddressInfo;
+    const { store } = openRedis(`redis://${addressOf(first)},127.0.0.1:${port}`, {
+      password,
+      timeoutMs: 600,
+    });
+    await store.check();
     expect(first.connections()).toBe(1);
   });
 });
 
+it('two calls at once share one connection, also after one that failed', async () => {
+  const refusals = ['-LOADING for a while\r\n'];
+  const server = await startHostileRedis(() => refusals.shift() ?? '+PONG\r\n');
+  const { store } = openRedis(server.url);
+  await Promise.all([store.check(), store.check(), store.check()]);
+  expect(server.connections()).toBe(2);
+  expect(server.commands).toHaveLength(4);
+});
+
+it('a connection without an answer for two and a half seconds is replaced, since its server may be no master any more', async () => {
+  const answers = ['+PONG\r\n', undefined];
+  const server = await startHostileRedis(() => (answers.length > 0 ? answers.shift() : '+PONG\r\n'));
+  const { store } = openRedis(server.url);
+  await store.check();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const turns = async (count: number) => {
+    for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const asking = store.check();
+  while (server.commands.length < 2) await turns(1);
+  vi.advanceTimersByTime(2_400);
+  await turns(5);
+  expect(server.connections()).toBe(1);
+  vi.advanceTimersByTime(100);
+  while (server.connections() < 2) {
+    await turns(1);
+    // The pause before the next attempt.
+    vi.advanceTimersByTime(10);
+  }
+  await asking;
+  expect(server.commands).toHaveLength(3);
+});
+
 describe('a node of a cluster', () => {
+  it('is followed over several others', async () => {
+    const last = await answering();
+    let next = last;
+    for (let step = 0; step < 5; step++) next = await refusing(`MOVED 7 ${addressOf(next)}`);
+    await openRedis(next.url).store.check();
+    expect(last.commands).toEqual(['PING']);
+  });
+
   it('that names only the port of another one means the same host', async () => {
     const there = await answering();
     const port = addressOf(there).split(':')[1];

@@ -140,6 +140,38 @@ describe('a hostile Redis server', () => {
     }
   });
 
+  it.each(['0'.repeat(31), 'F'.repeat(32), `${'0'.repeat(32)}\n`, 'one'])(
+    'that lists %j as the name of a token is given up at once',
+    async (name) => {
+      const hostile = await startHostileRedis(() => array(bulk(name)));
+      expect(await failureOf(openRedis(hostile.url).store.list())).toMatchObject({
+        message: expect.stringContaining('it sent names that are not of this store'),
+      });
+      expect(hostile.commands).toEqual(['ZRANGEBYSCORE']);
+    },
+  );
+
+  it.each(['no number', '-1', '', '1'.repeat(16)])(
+    'that counts to %j is given up at once',
+    async (counter) => {
+      const values = array(bulk(null), bulk(counter));
+      const hostile = await startHostileRedis(([name]) => (name === 'PTTL' ? ':-2\r\n' : values));
+      expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        message: expect.stringContaining('a counter that is no number'),
+      });
+    },
+  );
+
+  it.each([1, 3])('that gives %d values where two were asked for is given up at once', async (length) => {
+    const values = array(...Array.from({ length }, () => bulk(null)));
+    const hostile = await startHostileRedis(([name]) => (name === 'PTTL' ? ':-2\r\n' : values));
+    expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({
+      message: expect.stringContaining('another type than was asked for'),
+    });
+    expect(hostile.connections()).toBe(1);
+  });
+
   it.each(nonsense)('that answers the list with %s adds nothing to the list', async (_what, answer) => {
     const { url } = await startHostileRedis((command) =>
       command[0] === 'ZRANGEBYSCORE' ? array(bulk('0'.repeat(32))) : answer(command),
@@ -193,6 +225,14 @@ describe('a hostile Redis server', () => {
     'LOADING Redis is loading the dataset in memory',
     "READONLY You can't write against a read only replica.",
     'BUSY Redis is busy running a script.',
+    'MASTERDOWN Link with MASTER is down.',
+    'CLUSTERDOWN Hash slot not served',
+    'TRYAGAIN Multiple keys request during rehashing of slot',
+    'NOREPLICAS Not enough good replicas to write.',
+    'UNBLOCKED force unblock from blocking operation',
+    // The reply of an old server names no node.
+    'ASK somewhere',
+    'MOVED somewhere',
   ])('that answers %s for a moment is asked again', async (text) => {
     let refusals = 0;
     const hostile = await startHostileRedis((command) =>

@@ -35,6 +35,9 @@ describe('the limits on replies', () => {
     '*-1\r\n',
     '*0\r\n',
     '*2\r\n$3\r\nfoo\r\n*1\r\n:1\r\n',
+    '*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n',
+    `+${'x'.repeat(1023)}\r\n`,
+    `*1024\r\n${':1\r\n'.repeat(1024)}`,
   ])('allow the reply %j', (bytes) => {
     expect(accept(bytes)).toBe(bytes);
     expect(() => accept(`${bytes}${bytes}`)).toThrow('a reply to no command');
@@ -49,6 +52,8 @@ describe('the limits on replies', () => {
     ['an array longer than is needed', '*1025\r\n', 'a malformed reply'],
     ['a string longer than can be', '$99999999\r\n', 'a malformed reply'],
     ['a length that is no number', '$1e3\r\n', 'a malformed reply'],
+    ['arrays five deep', `${'*1\r\n'.repeat(5)}:1\r\n`, 'a reply nested too deeply'],
+    ['a line longer than can be', `+${'x'.repeat(1024)}\r\n`, 'a malformed reply'],
     ['arrays in arrays without end', '*1\r\n'.repeat(100_000), 'a reply nested too deeply'],
     [
       'a string without end',
@@ -57,6 +62,19 @@ describe('the limits on replies', () => {
     ],
   ])('refuse %s', (_what, bytes, fault) => {
     expect(() => accept(bytes)).toThrow(fault);
+  });
+
+  it('apply to the replies of one call, however many came before', () => {
+    const limits = replyLimits();
+    const reply = Buffer.concat([
+      Buffer.from('$700000\r\n'),
+      Buffer.alloc(700_000, 'x'),
+      Buffer.from('\r\n'),
+    ]);
+    for (let call = 0; call < 3; call++) {
+      limits.expect(1);
+      expect(limits.accept(reply)).toHaveLength(reply.length);
+    }
   });
 
   it('refuse a reply that was sent before any command', () => {

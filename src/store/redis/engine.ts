@@ -142,7 +142,7 @@ export function createEngine(options: EngineOptions): Engine {
         connection?.close();
         connection = undefined;
         redirectedTo = redirections < MOST_REDIRECTIONS ? redirection(error, lastAddress) : undefined;
-        if (redirectedTo && uptimeMs() < deadline) {
+        if (redirectedTo) {
           redirections++;
           continue;
         }
