@@ -148,8 +148,6 @@ function fromRecord(record: StoreRecord, token: Sensitive): CachedToken {
   };
 }
 
-/** The life that a cached token must have left: min(60 s, 10 % of its life). */
-
 /**
  * Whether a token has enough life left.
  * @param expiresAtUnix in this machine's time, seconds

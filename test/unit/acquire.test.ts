@@ -198,6 +198,51 @@ describe('in its turn a process', () => {
     expect([token.reveal(), source]).toEqual(['theirs', 'store']);
   });
 
+  test('takes its turn all the same when the token of another one cannot be read', async () => {
+    const { store } = memoryStore();
+    const accepted: boolean[] = [];
+    const takeTurn = store.takeTurn;
+    store.read = async () => undefined;
+    store.takeTurn = async (key, wait) => {
+      const [record, value] = cachedAs('theirs');
+      await store.write(record, value);
+      accepted.push(wait.accepts(record));
+      return accepted.length === 1 ? undefined : takeTurn(key, wait);
+    };
+    const { token, source } = await acquire({ store });
+    expect([token.reveal(), source]).toEqual(['minted', 'server']);
+    // The record that it cannot read must not end its second wait.
+    expect(accepted).toEqual([true, false]);
+  });
+
+  test('ends it, whether the server gave a token or not', async () => {
+    const ends: string[] = [];
+    const { store } = memoryStore();
+    const takeTurn = store.takeTurn;
+    store.takeTurn = async (key, wait) => {
+      const turn = (await takeTurn(key, wait)) ?? expect.fail('there is no turn');
+      return { ...turn, release: async () => void ends.push('released') };
+    };
+    const away = new GraphException('NETWORK', 'no route');
+    await expect(acquire({ store, mint: () => Promise.reject(away) })).rejects.toBe(away);
+    await acquire({ store });
+    expect(ends).toEqual(['released', 'released']);
+  });
+
+  test('mints although the store fails now, unless the store is required or the failure is another', async () => {
+    let failure: Error = new GraphException('STORE_LOCKED', 'the store is locked');
+    const inTurn = (required: boolean) => {
+      const { store } = memoryStore(() => {
+        store.find = () => Promise.reject(failure);
+      });
+      return acquire({ store }, required);
+    };
+    expect((await inTurn(false)).source).toBe('server');
+    await expect(inTurn(true)).rejects.toBe(failure);
+    failure = new TypeError('a mistake');
+    await expect(inTurn(false)).rejects.toBe(failure);
+  });
+
   test('shares the token that this machine minted while the store failed', async () => {
     const [shared, own] = [memoryStore(), memoryStore()];
     await own.store.write(...cachedAs('own'));

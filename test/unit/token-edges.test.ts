@@ -95,7 +95,7 @@ describe('tokens in a store', () => {
 });
 
 describe('the end of a token by our clock', () => {
-  const end = (server: { clock: number; end: number; granted: number }, seconds = 0) =>
+  const end = (server: { clock: number; end: number; granted: number }, seconds = 0, lifetime = 3600) =>
     localExpiry(
       {
         minted: {
@@ -108,7 +108,7 @@ describe('the end of a token by our clock', () => {
         requestedAtMs: NOW * 1000,
         answeredAtMs: (NOW + seconds) * 1000,
       },
-      3600,
+      lifetime,
     ) - NOW;
 
   test.each([600, -600])('is corrected for a server whose clock is %i s away', (clock) => {
@@ -140,6 +140,15 @@ describe('the end of a token by our clock', () => {
 
   test('is as asked when the server names one of another year', () => {
     expect(end({ clock: 0, end: -40_000_000, granted: 0 })).toBe(3600);
+  });
+
+  test('may be a day ago, or a day or a thousand lifetimes too late, and not further away', () => {
+    expect(end({ clock: 0, end: -86_400, granted: 0 })).toBe(-86_400);
+    expect(end({ clock: 0, end: -86_401, granted: 0 })).toBe(3600);
+    expect(end({ clock: 0, end: 3_603_600, granted: 3_603_600 })).toBe(3_603_600);
+    expect(end({ clock: 0, end: 3_603_601, granted: 3_603_601 })).toBe(3600);
+    expect(end({ clock: 0, end: 86_410, granted: 86_410 }, 0, 10)).toBe(86_410);
+    expect(end({ clock: 0, end: 86_411, granted: 86_411 }, 0, 10)).toBe(10);
   });
 });
 
@@ -187,6 +196,48 @@ test.each([
   },
 );
 
+describe('a renewed token', () => {
+  async function warningsOf(granted: number, lifetime: number, afterMs = 0) {
+    const connection = {
+      renewToken: async () => ({
+        token: 't',
+        grantedSeconds: granted,
+        serverTimeUnix: NOW,
+        expiresAtUnix: NOW + granted,
+        serverText: '',
+      }),
+      baseUrls: async () => ({ restUrl: 'http://rest', gsqlUrl: 'http://gsql' }),
+    } as unknown as GraphConnection;
+    const times = [NOW * 1000, NOW * 1000 + afterMs];
+    const now = () => times.shift() ?? expect.fail('the clock was read a third time');
+    const warnings: string[] = [];
+    const version = serverVersion('3.5', '3.10.1');
+    await renewToken(
+      { connection, version, lifetime, token: new Sensitive('t') },
+      { now, warn: (words) => warnings.push(words) },
+    );
+    return warnings;
+  }
+
+  test('has ended already when its end is the time of the answer', async () => {
+    const warning = 'the server gave the token a life of 60 s, not the 60 s asked for; it has ended already';
+    expect(await warningsOf(60, 60, 59_999)).toEqual([]);
+    expect(await warningsOf(60, 60, 60_000)).toEqual([warning]);
+  });
+
+  test.each([
+    [60, 50, 49],
+    [60, 70, 71],
+    [1000, 900, 899],
+    [1000, 1100, 1101],
+  ])('for %i s may live for %i s without a warning, but not for %i s', async (asked, within, outside) => {
+    expect(await warningsOf(within, asked)).toEqual([]);
+    expect(await warningsOf(outside, asked)).toEqual([
+      `the server gave the token a life of ${outside} s, not the ${asked} s asked for`,
+    ]);
+  });
+});
+
 describe('a mint on a server whose unit of a lifetime is not known', () => {
   const DAY = 86_400;
 
@@ -228,6 +279,25 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
   test.each([1, 2])('asks once for a token of %i s, since clocks count whole seconds', async (lifetime) => {
     const found = await mintOf([lifetime], () => expect.fail('a token was deleted'), undefined, lifetime);
     expect(found).toEqual({ token: `t${lifetime}`, units: [], warnings: [] });
+  });
+
+  test.each([
+    [DAY, 78, 77],
+    [DAY, 95, 96],
+    [20, 2, 3],
+    [8, 2, 3],
+  ])('asks again when %i s became %i s, about a thousandth, but not for %i s', async (asked, near, far) => {
+    const none = () => expect.fail('a token was deleted');
+    expect((await mintOf([near, asked], none, undefined, asked)).token).toBe(`t${asked}`);
+    expect((await mintOf([far], none, undefined, asked)).token).toBe(`t${far}`);
+  });
+
+  test('keeps the first token and revokes the second when that one lives too long', async () => {
+    const revoked: string[] = [];
+    const revoke = async (_login: undefined, { token }: { token: Sensitive }) => revoked.push(token.reveal());
+    const found = await mintOf([86, DAY * 1000], revoke);
+    expect(found).toMatchObject({ token: 't86', units: [] });
+    expect(revoked).toEqual([`t${DAY * 1000}`]);
   });
 
   test('asks once when the unit is known and the token lives short all the same', async () => {
