@@ -1,6 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { savedAliases } from '../../src/cli/args/candidates.js';
+import type { Context } from '../../src/cli/context.js';
 import { stageEntry } from '../../src/store/records.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 
@@ -83,6 +85,37 @@ test('the words of another program are left to the completion of that program', 
   expect(await offered(home, '-p', 'prod', 'exec', '--', 'gi')).toEqual([':command 4']);
   expect(await offered(home, 'sandbox', '--', 'gi')).toEqual([':command 2']);
   expect(await offered(home, 'exec', '--lif')).toEqual(['--lifetime']);
+});
+
+test('the options of sandbox are offered before its program, and nothing where nothing can follow', async () => {
+  const home = temporaryHome();
+  expect(await offered(home, 'sandbox', '')).toEqual(expect.arrayContaining(['--server-version', '--fault']));
+  expect(await offered(home, 'sandbox', 'gi')).toEqual([':command 1']);
+  expect(await offered(home, 'exec', '')).toEqual([':command 1']);
+  expect(await offered(home, 'help', 'token', 'get', '')).toEqual([]);
+  expect(await offered(home, 'status', '--no-such=x')).toEqual([]);
+  expect(await offered(home, 'status', '--quiet=x')).toEqual([]);
+});
+
+test('an option that was typed is offered again only if it may be repeated', async () => {
+  const home = temporaryHome();
+  expect(await offered(home, 'status', '--quiet', '--q')).toEqual([]);
+  expect(await offered(home, 'sandbox', '--graph', 'a', '--gr')).toEqual(['--graph']);
+});
+
+test('without a home folder no saved alias is offered', () => {
+  expect(savedAliases({ env: {}, home: undefined } as unknown as Context)).toEqual([]);
+});
+
+test('the profiles of the config file that GRAPHCRED_CONFIG names are offered, unless another one was typed', async () => {
+  const home = temporaryHome();
+  for (const name of ['one', 'two'])
+    fs.writeFileSync(path.join(home, `${name}.json`), `{"profiles":{"${name}":{}}}`, { mode: 0o600 });
+  const offeredWith = async (...words: string[]) =>
+    (await cli(home, ['__complete', 'status', ...words, '-p', ''], { env: { GRAPHCRED_CONFIG: 'one.json' } }))
+      .stdout;
+  expect(await offeredWith()).toBe('one\n');
+  expect(await offeredWith('--config', 'two.json')).toBe('two\n');
 });
 
 test('help topics, profiles and short forms are offered, each with a description', async () => {

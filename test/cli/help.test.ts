@@ -124,6 +124,97 @@ test('every example is a valid command line', () => {
   }
 });
 
+test('the help of a group fits a narrow terminal, with each description beside its command', async () => {
+  const { stdout } = await cli(temporaryHome(), ['profile', '--help'], { terminal: true, columns: 44 });
+  expect(stdout.split('\n')).toEqual([
+    'List profiles, choose the default one,',
+    'remove one.',
+    '',
+    'Usage: graphcred profile <command> [options]',
+    '',
+    'Commands:',
+    '  list    the profiles of the config file in',
+    '          force; * marks the default one',
+    '  use     make a profile the default one',
+    '  remove  remove a profile, with its tokens,',
+    '          secrets and password on this',
+    '          machine',
+    '',
+    'Examples:',
+    '  graphcred profile list',
+    '  graphcred profile use prod',
+    '  graphcred profile remove old',
+    '',
+  ]);
+});
+
+test('the help of a command that asks no server has its options in columns, and its shared ones by name', async () => {
+  const argv = ['profile', 'remove', '--help'];
+  const { stdout } = await cli(temporaryHome(), argv, { terminal: true, columns: 70 });
+  expect(stdout.split('\n')).toEqual([
+    'Remove a profile, with its tokens, secrets and password on this',
+    'machine.',
+    '',
+    'The server keeps its secrets and tokens. To revoke the tokens first:',
+    'graphcred logout -p NAME --revoke',
+    '',
+    'Usage: graphcred profile remove [options] <name>',
+    '',
+    'Options:',
+    '  -o, --output <format>  how the result is printed (one of text, json)',
+    '  -y, --yes              do not ask before removing',
+    '  -h, --help             show this help',
+    '',
+    'Shared options:',
+    '  --no-input -q/--quiet -v/--verbose --no-color',
+    '',
+    'Examples:',
+    '  graphcred profile remove old',
+    '  graphcred profile remove old --yes',
+    '',
+  ]);
+});
+
+test('on a narrow terminal a description stands below a long name, and on a wide one no line is longer than 100', async () => {
+  const home = temporaryHome();
+  const help = async (columns: number, ...words: string[]) =>
+    (await cli(home, [...words, '--help'], { terminal: true, columns })).stdout.split('\n');
+  const narrow = await help(44);
+  expect(narrow.slice(narrow.indexOf('First steps:'), narrow.indexOf('  graphcred login'))).toEqual([
+    'First steps:',
+    '  graphcred sandbox',
+    '      start a local imitation of the',
+    '      database, to try things on',
+  ]);
+  expect(Math.max(...narrow.map((line) => line.length))).toBeLessThanOrEqual(44);
+  const lengths = (await help(300, 'exec')).map((line) => line.length);
+  expect(Math.max(...lengths)).toBe(100);
+  const check = await help(60, 'token', 'check');
+  expect(check.slice(check.indexOf('Options:') + 1, check.indexOf('Options:') + 3)).toEqual([
+    '  -o, --output <format>  how the result is printed (one of',
+    '                         text, json)',
+  ]);
+  const shared = check.indexOf('Shared options, explained by: graphcred help settings:');
+  expect(check[shared + 1]).toBe('  -p/--profile --config --host --rest-port --gsql-port');
+});
+
+test('the help names what belongs to another program, and what may be left out or repeated', async () => {
+  const usage = async (...words: string[]) =>
+    /\nUsage: (.*)/.exec((await cli(temporaryHome(), [...words, '--help'])).stdout)?.[1];
+  expect(await usage('exec')).toBe('graphcred exec [options] [--] <command...>');
+  expect(await usage('sandbox')).toBe('graphcred sandbox [options] [--] [command...]');
+  expect(await usage('secret', 'create')).toBe('graphcred secret create [options] [alias]');
+  expect(await usage('secret', 'drop')).toBe('graphcred secret drop [options] <alias...>');
+});
+
+test('a line without a command is USAGE, also when it ends the options', async () => {
+  expect(await cli(temporaryHome(), ['--'])).toEqual({
+    status: 2,
+    stdout: '',
+    stderr: 'graphcred: A command is missing.\nhint: see: graphcred --help\n',
+  });
+});
+
 test('the help explains the command’s own options and names the shared ones', async () => {
   const { stdout } = await cli(temporaryHome(), ['token', 'get', '--help']);
   const places = ['Options:', '--min-ttl', 'graphcred help settings', '--host', '--store', 'Examples:'];
@@ -196,6 +287,31 @@ test.each([['--password=hunter2'], ['--password', 'hunter2'], ['--secret=hunter2
     expect(stderr).toContain('-stdin');
   },
 );
+
+test.each([
+  ['password', 'use --password-stdin, --password-file FILE or GRAPHCRED_PASSWORD'],
+  ['secret', 'use --secret-stdin, --secret-file FILE or GRAPHCRED_SECRET'],
+  ['token', 'use --token-stdin'],
+])('the hint for a refused --%s names the ways that exist', async (name, ways) => {
+  const { stderr } = await cli(temporaryHome(), ['token', 'get', `--${name}`, 'hunter2']);
+  expect(stderr).toContain(
+    `--${name} is refused: other users can read a command line.\nhint: ${ways}; change`,
+  );
+});
+
+test.each([
+  [['token', 'get', '-o', 'xml'], 'text, json, env, header, github, gitlab, k8s-secret'],
+  [['token', 'refresh', '-o', 'k8s-secret'], 'text, json, env, header, github, gitlab'],
+  [['status', '-o', 'env'], 'text, json'],
+  [['token', 'get', '--shell', 'csh'], 'sh, fish, powershell'],
+  [['status', '--store', 'vault'], 'keychain, file, redis, none'],
+  [['sandbox', '--rest-auth', 'maybe'], 'on, off'],
+  [['sandbox', '--lifetime-unit', 'h'], 's, ms'],
+])('%j is refused with the values that the option takes', async (argv, choices) => {
+  const { status, stdout, stderr } = await cli(temporaryHome(), argv);
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  expect(stderr).toContain(`hint: choose one of: ${choices}\n`);
+});
 
 // holds: C2.3
 test('a word that looks like a secret is refused and not repeated', async () => {

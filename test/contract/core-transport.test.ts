@@ -388,13 +388,21 @@ async function connectProxy(
 }
 
 describe('proxies', () => {
-  test('a request to an http server is sent to its proxy with the whole address', async () => {
-    const { url, asked, logins } = await connectProxy(1);
-    const http = url.replace('http://', 'http://user:p%40ss@');
-    await mint(connectionAt('http://db.example.test:9000', { proxy: { http } }));
-    expect(asked).toEqual(['http://db.example.test:9000/requesttoken']);
-    expect(logins).toEqual([`Basic ${Buffer.from('user:p@ss').toString('base64')}`]);
-  });
+  test.each([
+    ['user:p%40ss@', 'user:p@ss'],
+    ['user@', 'user:'],
+    [':p%40ss@', ':p@ss'],
+    ['', undefined],
+  ])(
+    'a request to an http server is sent to its proxy with the whole address and the login "%s"',
+    async (typed, login) => {
+      const { url, asked, logins } = await connectProxy(1);
+      const http = url.replace('http://', `http://${typed}`);
+      await mint(connectionAt('http://db.example.test:9000', { proxy: { http } }));
+      expect(asked).toEqual(['http://db.example.test:9000/requesttoken']);
+      expect(logins).toEqual([login && `Basic ${Buffer.from(login).toString('base64')}`]);
+    },
+  );
 
   // holds: C3.11
   test('loopback addresses and those of NO_PROXY are reached without a proxy', async () => {

@@ -5,14 +5,15 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild, watchWindow } from '../../src/cli/child.js';
 import type { CommandSpec, Flags, Invocation } from '../../src/cli/command.js';
-import { type Context, canPrompt } from '../../src/cli/context.js';
+import { type Context, canPrompt, endProcess } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
-import { createReport, fail, listenForInterruption } from '../../src/cli/output/report.js';
+import { createReport, endOfInterrupted, fail, listenForInterruption } from '../../src/cli/output/report.js';
 import { isoSeconds, localTime } from '../../src/cli/output/time.js';
 import { savedByAlias, savedForOwner } from '../../src/cli/secret/saved.js';
 import { isStoredFor } from '../../src/cli/session/binding.js';
 import { readTls } from '../../src/cli/session/open-connection.js';
 import { openLocalSession, resolvePath } from '../../src/cli/session/session.js';
+import { GraphException } from '../../src/index.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 
@@ -115,6 +116,77 @@ test('the first signal decides the exit status, not one that follows', () => {
   expect(interruption.status).toBe(130);
 });
 
+test('a signal before anything was changed ends the process with its status, and says so', async () => {
+  const others = process.listeners('SIGTERM');
+  const error = vi.fn();
+  const exit = vi.spyOn(process, 'exit').mockReturnValue(undefined as never);
+  const interruption = listenForInterruption({ error });
+  onTestFinished(() => {
+    exit.mockRestore();
+    interruption.stop();
+  });
+  for (const listener of process.listeners('SIGTERM'))
+    if (!others.includes(listener)) (listener as NodeJS.SignalsListener)('SIGTERM');
+  // The listeners of the others come first.
+  expect(exit).not.toHaveBeenCalled();
+  await new Promise((resolve) => process.nextTick(resolve));
+  expect(exit).toHaveBeenCalledExactlyOnceWith(143);
+  expect(interruption.signal.aborted).toBe(false);
+  const told = { code: 'CANCELLED', message: 'Interrupted; nothing was changed.' };
+  expect(error).toHaveBeenCalledExactlyOnceWith(expect.objectContaining(told), 143);
+});
+
+test.each<[string, unknown, string, string?]>([
+  ['its success', undefined, 'Interrupted, when all was done already.'],
+  ['a mistake of the program', new TypeError('canary'), 'Interrupted.'],
+  [
+    'a request that was not sent',
+    new GraphException('CANCELLED', 'POST /a was cancelled.', { retryable: true }),
+    'Interrupted; nothing was changed.',
+  ],
+  [
+    'a request that may have taken effect',
+    new GraphException('CANCELLED', 'POST /a was cancelled.', { retryable: false }),
+    'Interrupted: POST /a was cancelled.',
+  ],
+  [
+    'a report of what was done',
+    new GraphException('CANCELLED', 'One was dropped.', { retryable: true, hint: 'run it again' }),
+    'Interrupted: One was dropped.',
+    'run it again',
+  ],
+  [
+    'another error',
+    new GraphException('PARTIAL', 'One failed.', { retryable: true }),
+    'Interrupted: One failed.',
+  ],
+])('an interrupted command says so after %s', (_, error, message, hint) => {
+  expect(endOfInterrupted(error)).toMatchObject({ code: 'CANCELLED', message, hint });
+});
+
+test('the end of the process does not wait for a DNS lookup, where Node can replace the process', () => {
+  const exit = vi.spyOn(process, 'exit').mockReturnValue(undefined as never);
+  const resources = vi.spyOn(process, 'getActiveResourcesInfo').mockReturnValue([]);
+  const { execve } = process as { execve?: unknown };
+  const replaced = vi.fn();
+  Object.assign(process, { execve: replaced });
+  onTestFinished(() => {
+    for (const spy of [exit, resources]) spy.mockRestore();
+    if (execve === undefined) Reflect.deleteProperty(process, 'execve');
+    else Object.assign(process, { execve });
+  });
+  endProcess(7);
+  expect(replaced).not.toHaveBeenCalled();
+  resources.mockReturnValue(['Timeout', 'GetAddrInfoReqWrap']);
+  endProcess(7);
+  const { execPath } = process;
+  if (process.platform !== 'win32')
+    expect(replaced).toHaveBeenCalledExactlyOnceWith(execPath, [execPath, '-e', 'process.exit(7)'], {});
+  Reflect.deleteProperty(process, 'execve');
+  endProcess(7);
+  expect(exit.mock.calls).toEqual([[7], [7], [7]]);
+});
+
 test('a time after the year 9999 is shown as the last one that can be', () => {
   expect(isoSeconds(1e12)).toBe('9999-12-31T23:59:59Z');
   expect(isoSeconds(1_700_000_000)).toBe('2023-11-14T22:13:20Z');
@@ -203,6 +275,37 @@ test('after a command that cannot be started, no listener for signals is left', 
   const before = process.listenerCount('SIGTERM');
   await expect(runChild(ctx, ['graphcred-no-such-program'], {})).rejects.toMatchObject({ code: 'ENOENT' });
   expect(process.listenerCount('SIGTERM')).toBe(before);
+});
+
+test('a command whose arguments are too long for the system is an error, and no listener is left', async () => {
+  const { ctx } = contextWith({ stdin: false, stderr: false });
+  const before = process.listenerCount('SIGTERM');
+  const tooLong = runChild(ctx, ['true', 'x'.repeat(4_000_000)], { PATH: process.env.PATH });
+  await expect(tooLong).rejects.toMatchObject({ code: 'E2BIG' });
+  expect(process.listenerCount('SIGTERM')).toBe(before);
+});
+
+test('on a terminal a command hears of a new window size from the terminal, and of other signals from us', async () => {
+  const passed: unknown[] = [];
+  const { kill } = ChildProcess.prototype;
+  const spy = vi.spyOn(ChildProcess.prototype, 'kill').mockImplementation(function (
+    this: ChildProcess,
+    signal,
+  ) {
+    passed.push(signal);
+    return kill.call(this, 'SIGKILL');
+  });
+  onTestFinished(() => spy.mockRestore());
+  const names = ['SIGWINCH', 'SIGUSR1'] as const;
+  const before = names.map((name) => process.listeners(name));
+  const added = (at: number) =>
+    process.listeners(names[at] as 'SIGUSR1').filter((listener) => !before[at]?.includes(listener));
+  const running = runChild(contextWith({}).ctx, ['cat'], { PATH: process.env.PATH });
+  await expect.poll(() => added(1).length).toBe(1);
+  for (const [at, name] of names.entries()) for (const listener of added(at)) listener(name);
+  expect(await running).toBe(137);
+  // The last signal ends the process that watches the terminal.
+  expect(passed).toEqual(['SIGUSR1', 'SIGKILL']);
 });
 
 test('the standalone executable prints a line on its build below its version', async () => {

@@ -14,9 +14,8 @@ const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
  * @param config the file that was typed; `own` for commands that use only the user's own file
  */
 export async function profileNames(ctx: Context, config: string | undefined): Promise<Candidate[]> {
-  const named = config === 'own' ? undefined : (config ?? (ctx.env.GRAPHCRED_CONFIG || undefined));
   const { env, cwd, home, uid } = ctx;
-  const flags = named === undefined ? {} : { config: named };
+  const flags = config === undefined ? {} : { config };
   const input: SettingsInput = { flags, env, cwd, home, uid, ...placesOf(ctx) };
   // Names are offered only from a trusted file: an untrusted one would be refused when the command runs.
   const file = config === 'own' ? await loadUserConfig(input) : (await findTrustedConfig(input)).file;

@@ -95,7 +95,8 @@ async function ofCommand(
   const value = await optionValues(ctx, spec.options, before, word);
   if (value !== undefined) return value;
   const [argument] = spec.args ?? [];
-  if (word.startsWith('-') || argument === undefined) return optionsLeft(spec.options, before);
+  if (word.startsWith('-') || argument === undefined || spec.passThrough)
+    return optionsLeft(spec.options, before);
   // Only arguments that the command accepts are offered.
   if (!argument.variadic && argumentsIn(spec, before).length > 0) return optionsLeft(spec.options, before);
   if (argument.choices) return argument.choices.map((one) => [one, '']);
