@@ -141,6 +141,7 @@ test('saved aliases are offered without a request', async () => {
   requests();
   expect(await offered(home, 'secret', 'rotate', '')).toEqual(['nightly']);
   expect(await offered(home, 'secret', 'drop', 'n')).toEqual(['nightly']);
+  expect(await offered(home, 'secret', 'drop', 'other', 'n')).toEqual(['nightly']);
   expect(await offered(home, 'token', 'get', '--secret-alias', '')).toEqual(['nightly']);
   const [line] = await described(home, 'secret', 'rm', 'n');
   expect(line).toMatch(/^nightly\thttp:\/\/127\.0\.0\.1:\d+, graph demo$/);

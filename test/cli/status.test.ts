@@ -34,6 +34,16 @@ test('status shows everything that the contract names', async () => {
   expect(stdout).not.toContain(token);
 });
 
+test('status names the user of the saved secret if no setting names one', async () => {
+  const { run, json } = await bench();
+  await run('secret create ci --save');
+  const env = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined };
+  expect(await json('status', { env })).toMatchObject({
+    credential: { kind: 'secret', source: 'saved secret ci' },
+    username: 'tigergraph',
+  });
+});
+
 test('the expiry of a token is shown in local time', async () => {
   const zone = process.env.TZ;
   try {

@@ -6,7 +6,7 @@ import { type Context, placesOf } from '../context.js';
 /** A completion of a word and its description, which may be empty. */
 export type Candidate = readonly [word: string, description: string];
 
-/** Names with characters that a shell interprets are not offered. */
+/** Aliases with characters that a shell interprets are not offered. A profile's name never has any. */
 const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
 
 /**
@@ -19,14 +19,12 @@ export async function profileNames(ctx: Context, config: string | undefined): Pr
   const input: SettingsInput = { flags, env, cwd, home, uid, ...placesOf(ctx) };
   // Names are offered only from a trusted file: an untrusted one would be refused when the command runs.
   const file = config === 'own' ? await loadUserConfig(input) : (await findTrustedConfig(input)).file;
-  return [...(file?.config.profiles ?? [])]
-    .filter(([name]) => PLAIN.test(name))
-    .map(([name, { host, gsqlUrl, restUrl, graph }]) => [
-      name,
-      [maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')), graph && `graph ${graph}`]
-        .filter(Boolean)
-        .join(', '),
-    ]);
+  return [...(file?.config.profiles ?? [])].map(([name, { host, gsqlUrl, restUrl, graph }]) => [
+    name,
+    [maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')), graph && `graph ${graph}`]
+      .filter(Boolean)
+      .join(', '),
+  ]);
 }
 
 export function savedAliases(ctx: Context): Candidate[] {

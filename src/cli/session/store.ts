@@ -140,7 +140,7 @@ export async function moveTo(session: LocalSession, name: 'keychain' | 'file' | 
           `a saved ${record.kind} stays behind in the ${from} store: ${error.message} (${record.key})`,
         );
       });
-      if (value) await target.write({ ...record, store: name }, value);
+      if (value) await target.write(record, value);
     }
   }
 }
