@@ -71,6 +71,16 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion)
   });
 });
 
+test('secret drop deletes the tokens of a saved secret whose alias was unknown, too', async () => {
+  const { run, json, principals } = await holdings();
+  const { secret } = await json<{ secret: string }>('secret create ci');
+  expect((await run('login -p dev --secret-stdin', { stdin: secret, ...SAVED_ONLY })).status).toBe(0);
+  expect((await run('token get', SAVED_ONLY)).status).toBe(0);
+  expect(await principals()).toEqual(['saved:tigergraph/login on demo']);
+  expect((await run('secret drop ci')).status).toBe(0);
+  expect(await principals()).toEqual([]);
+});
+
 test('a secret of the same name on another graph stays on 3.x, with its tokens', async () => {
   const { run, principals } = await holdings();
   const other = { env: { GRAPHCRED_GRAPH: 'other' } };

@@ -147,6 +147,24 @@ test('prune drops nothing while a saved secret that it cannot read may be one of
   });
 });
 
+test('prune takes the name `login` of a secret that an earlier version saved for no alias of the server', async () => {
+  const { run, json, home } = await bench();
+  const { secret } = await json<{ secret: string }>('secret create');
+  await run('login -p dev --secret-stdin', { stdin: secret });
+  const state = path.join(home, '.local/state/graphcred');
+  const [name = ''] = fs.readdirSync(state).filter((one) => one.startsWith('secret-'));
+  const record = JSON.parse(fs.readFileSync(path.join(state, name), 'utf8'));
+  expect(record.info).toMatchObject({ alias: 'login', aliasIsUnknown: 1 });
+  // Earlier versions did not write that the alias is unknown. The changed record cannot be decrypted any more.
+  delete record.info.aliasIsUnknown;
+  fs.writeFileSync(path.join(state, name), JSON.stringify(record), { mode: 0o600 });
+  expect(await run('secret prune --yes')).toMatchObject({
+    status: 6,
+    stdout: '',
+    stderr: expect.stringContaining('Nothing was dropped: '),
+  });
+});
+
 test('prune needs no folder of stored values, and ignores an entry that a test of the store left there', async () => {
   const { run, json, home } = await bench();
   await run('secret create --store none');
