@@ -120,25 +120,6 @@ test('profile remove keeps what another profile uses too, and says so', async ()
   expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
 });
 
-test.each([
-  ['one', 'two'],
-  ['two', 'one'],
-])(
-  'profile remove %s keeps what profile %s may use, if only one of them names a user',
-  async (gone, stays) => {
-    const { run, home, json, sandbox } = await bench();
-    const addresses = { gsqlUrl: sandbox.gsqlUrl, restUrl: sandbox.restUrl };
-    const profiles = { one: addresses, two: { ...addresses, username: 'tigergraph' } };
-    fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
-    fs.writeFileSync(configOf(home), JSON.stringify({ profiles }), { mode: 0o600 });
-    await run('token get');
-    const { status, stderr } = await run(`profile remove ${gone} --yes`);
-    expect(status).toBe(0);
-    expect(stderr).toContain(`profile ${stays} uses the same server and user`);
-    expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
-  },
-);
-
 test('a project file that hides the user’s profiles is named in the error', async () => {
   const home = homeWith(TWO);
   const project = path.join(home, 'project');

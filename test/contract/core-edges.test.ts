@@ -42,6 +42,28 @@ describe('what is missing is named', () => {
     expect(await refusalOf(conn.getSecrets())).toMatchObject({ ...refused, message: forSecrets });
   });
 
+  test.each([
+    ['4.0.0', false],
+    ['4.1.1', false],
+    ['4.1.2', true],
+    ['4.2.0', true],
+    ['4', true],
+  ])(
+    'unless a token logs in by itself, which it does from 4.1.2 on: %s, %j',
+    async (serverVersion, logsIn) => {
+      const logins: unknown[] = [];
+      const url = await rawServer((request, response) => {
+        logins.push(request.headers.authorization);
+        response.end('{"error":false,"message":"","results":[]}');
+      });
+      const apiToken = `e30.${Buffer.from('{"exp":4000000000}').toString('base64url')}.x`;
+      const listing = connectionAt(url, { ...MISSING, serverVersion, apiToken }).getSecrets();
+      if (logsIn) expect(await listing).toEqual({});
+      else expect(await refusalOf(listing)).toMatchObject({ code: 'USAGE', option: 'password' });
+      expect(logins).toEqual(logsIn ? [`Bearer ${apiToken}`] : []);
+    },
+  );
+
   test('when there is no graph on 3.x', async () => {
     const conn = connectionAt('http://127.0.0.1:1', { graph: undefined });
     const refused = { code: 'USAGE', hint: 'Name one.', option: 'graph' };

@@ -75,6 +75,18 @@ describe('a credential in a file', () => {
     expect(String(await reading)).toBe('late');
   });
 
+  test.runIf(process.platform === 'linux')(
+    'is not waited for when a shell made the pipe, and its writer has ended without a word',
+    async () => {
+      const fd = fs.openSync(pipe(), fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+      onTestFinished(() => fs.closeSync(fd));
+      for (const file of [`/dev/fd/${fd}`, `/proc/self/fd/${fd}`])
+        await expect(fromFile(file, '--password-file', 500)).rejects.toMatchObject({
+          message: 'There is nothing in the file named by --password-file.',
+        });
+    },
+  );
+
   test('is not waited for any longer than allowed', async () => {
     await expect(readBounded(pipe(), { ...LIMITS, timeoutMs: 20 })).rejects.toThrow('no end in time');
   });
@@ -164,6 +176,25 @@ describe('a program that prints a credential', () => {
       code: 'USAGE',
       message: `There is more than one line in the output of ${NODE} (profile a: secretCommand).`,
     });
+  });
+
+  test.each([
+    ['stdout', ['ignore', 'inherit', 'ignore']],
+    ['stderr', ['ignore', 'ignore', 'inherit']],
+  ])('is not waited for when it was stopped and a helper of it keeps %s open', async (_, stdio) => {
+    const [pid, ended] = ['pid', 'ended'].map((name) => path.join(temporaryHome(), name));
+    const helper = `setTimeout(() => require("fs").writeFileSync(${JSON.stringify(ended)}, ""), 10_000)`;
+    const options = JSON.stringify({ detached: true, stdio });
+    const running = run(`
+      const helper = require("child_process").spawn(process.execPath, ["-e", ${JSON.stringify(helper)}], ${options});
+      require("fs").writeFileSync(${JSON.stringify(pid)}, String(helper.pid));
+      process.stdout.write("x".repeat(70_000));
+      setInterval(() => {}, 1000);`);
+    onTestFinished(() => void process.kill(Number(fs.readFileSync(pid as string, 'utf8')), 'SIGKILL'));
+    await expect(running).rejects.toMatchObject({
+      message: `profile a: secretCommand: ${NODE} printed more than 64 KB and was stopped`,
+    });
+    expect(fs.existsSync(ended as string)).toBe(false);
   });
 
   test('ends with graphcred, which then takes the signal itself', async () => {
