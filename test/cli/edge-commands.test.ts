@@ -53,6 +53,65 @@ test('secret list marks the secrets that are saved here, and no others', async (
   expect(stdout).toMatch(/^other .* -$/m);
 });
 
+test('secret list without secrets prints a note for people, with the graph where one is set', async () => {
+  const { run } = await bench({ serverVersion: '4.1.2' });
+  const next = 'make one: graphcred secret create NAME\n';
+  expect(await run('secret list')).toEqual({
+    status: 0,
+    stdout: '',
+    stderr: `graphcred: there are no secrets on graph demo; ${next}`,
+  });
+  const { stderr } = await run('secret list', { env: { GRAPHCRED_GRAPH: undefined } });
+  expect(stderr).toBe(`graphcred: there are no secrets; ${next}`);
+});
+
+test('an unknown secret is dropped without a look at saved values that cannot be read', async () => {
+  const { run } = await bench();
+  const stdin = (await run('secret create ci')).stdout;
+  expect((await run('login -p dev --secret-stdin', { stdin })).status).toBe(0);
+  const env = { GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64') };
+  const { status, stderr } = await run('secret drop nowhere', { env });
+  expect(status).toBe(3);
+  expect(stderr).not.toContain('could not be removed');
+});
+
+test('the folder for credentials needs a folder for the config too', async () => {
+  const { run, home } = await bench();
+  const env = { XDG_STATE_HOME: path.join(home, 'state') };
+  expect(await run('secret create ci --save', { env, homeless: true })).toMatchObject({
+    status: 6,
+    stderr: expect.stringContaining('There is no home folder, so the file store cannot be used.'),
+  });
+});
+
+test('of two passwords saved in the same moment every process uses the same one', async () => {
+  const { run, json, home } = await bench({
+    users: ['ann', 'tigergraph', 'zoe'].map((name) => ({ name, password: `${name}-pw`, role: 'admin' })),
+  });
+  for (const name of ['tigergraph', 'zoe', 'ann']) {
+    const env = { GRAPHCRED_USERNAME: name, GRAPHCRED_PASSWORD: `${name}-pw` };
+    expect(
+      (await run(`login -p ${name} --save-password`, { env, now: () => 1_800_000_000_000 })).status,
+    ).toBe(0);
+  }
+  const env = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined };
+  fs.rmSync(configOf(home));
+  const found = await json('status --offline', { env });
+  expect(found).toMatchObject({ username: 'ann', credential: { kind: 'password' } });
+});
+
+test('a token format that is set for all commands means text where no token is printed', async () => {
+  const { run } = await bench();
+  await run('secret create ci');
+  const { stdout } = await run('secret list');
+  for (const GRAPHCRED_OUTPUT of ['env', 'header', 'k8s-secret'])
+    expect(await run('secret list', { env: { GRAPHCRED_OUTPUT } })).toMatchObject({ status: 0, stdout });
+  expect(await run('secret list', { env: { GRAPHCRED_OUTPUT: 'xml' } })).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('hint: choose one of: text, json'),
+  });
+});
+
 test('secret list does not mark a secret whose saved value it cannot compare', async () => {
   const { run } = await bench();
   const stdin = (await run('secret create ci')).stdout;
@@ -176,6 +235,16 @@ describe('config', () => {
     const run = (terminal: boolean) => cli(home, ['config', 'path', '--config', file], { terminal });
     expect((await run(false)).stdout).toBe(`${file}\n`);
     expect((await run(true)).stdout).toBe(`${path.join(home, 'odd [31mname.json')}\n`);
+  });
+
+  test('show says what a setting hides, and joins the words of a command', async () => {
+    const home = temporaryHome();
+    const file = path.join(home, 'own.json');
+    write(file, JSON.stringify({ graph: 'inner', secretCommand: ['vault', 'get'] }));
+    const env = { GRAPHCRED_GRAPH: 'outer', TG_GRAPHNAME: 'field' };
+    const { stdout } = await cli(home, ['config', 'show', '--config', file], { env });
+    expect(stdout).toMatch(/^graph +outer +GRAPHCRED_GRAPH +field \(TG_GRAPHNAME\), inner \(config file\)$/m);
+    expect(stdout).toMatch(/^secretCommand +vault get +config file +-$/m);
   });
 
   test('path and trust give programs the file', async () => {
@@ -309,6 +378,35 @@ test('doctor blames the REST server for an answer that it cannot read, and does 
   expect(stdout).toMatch(/^fail +version .*check that the server is running/m);
   expect(stdout).not.toContain('graphcred doctor');
 });
+
+test('login with other ports keeps the host of the profile', async () => {
+  const { run, home, sandbox } = await bench();
+  const [gsqlPort, restPort] = [sandbox.gsqlUrl, sandbox.restUrl].map((url) => Number(new URL(url).port));
+  write(
+    configOf(home),
+    JSON.stringify({ profiles: { p: { host: 'http://localhost', gsqlPort: 1, restPort: 2 } } }),
+  );
+  const env = { GRAPHCRED_GSQL_URL: undefined, GRAPHCRED_REST_URL: undefined };
+  const line = `login -p p --gsql-port ${gsqlPort} --rest-port ${restPort}`;
+  expect((await run(line, { env })).status).toBe(0);
+  const { p } = JSON.parse(fs.readFileSync(configOf(home), 'utf8')).profiles;
+  expect(p).toMatchObject({ host: 'http://localhost', gsqlPort, restPort });
+});
+
+test.each([
+  ['4.1.2', 0],
+  ['3.10.1', 5],
+])(
+  'on %s a password of the file is used with the REST URL that the file leads to, and with no other: exit %i',
+  async (serverVersion, status) => {
+    const { home, sandbox } = await bench({ serverVersion });
+    const { gsqlUrl, restUrl, username, password } = sandbox;
+    const profiles = { p: { gsqlUrl, username, password, graph: 'demo' } };
+    write(configOf(home), JSON.stringify({ profiles }));
+    const argv = ['token', 'get', '-p', 'p', '--store', 'none', '--rest-url', restUrl];
+    expect((await cli(home, argv)).status).toBe(status);
+  },
+);
 
 test('login with another REST port replaces the URL of the REST server and not that of the GSQL server', async () => {
   const { run, home, sandbox } = await bench();

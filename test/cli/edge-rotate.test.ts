@@ -1,6 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { pendingRotation } from '../../src/cli/secret/rotation-notes.js';
+import type { Journal } from '../../src/store/journal.js';
 import { stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 
@@ -154,3 +156,31 @@ test.each([
     expect(secrets.map(({ alias }) => alias)).toEqual(['ci']);
   },
 );
+
+test('a rotation whose new value has vanished from the store ends with NOT_FOUND, and leaves nothing pending', async () => {
+  const { run, home, json, sandbox } = await bench(V4);
+  await run('secret create ci --save');
+  sandbox.addFault({ action: 'drop-before', route: 'DELETE /gsql/v1/secrets', nth: 2 });
+  expect((await run('secret rotate ci')).status).not.toBe(0);
+  for (const name of fs.readdirSync(stateOf(home))) {
+    const file = path.join(stateOf(home), name);
+    if (/"alias":"ci"/.test(fs.readFileSync(file, 'utf8'))) fs.rmSync(file);
+  }
+  expect(await run('secret rotate ci')).toMatchObject({
+    status: 3,
+    stderr: expect.stringContaining('The new value of ci is no longer in the file store.'),
+  });
+  const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
+  expect(secrets.map(({ alias }) => alias)).toEqual(['ci']);
+  expect(fs.readdirSync(stateOf(home)).filter((name) => name.startsWith('rotate-'))).toEqual([]);
+});
+
+test('the note of an earlier version, which is only the name of the step, is understood', () => {
+  const journal = (text: string | undefined) => ({ read: () => text }) as unknown as Journal;
+  expect(pendingRotation(journal('drop'))).toEqual({ step: 'drop' });
+  expect(pendingRotation(journal('{"step":"alias","old":"abc****xyz"}'))).toEqual({
+    step: 'alias',
+    old: 'abc****xyz',
+  });
+  expect(pendingRotation(journal(undefined))).toBeUndefined();
+});

@@ -311,6 +311,36 @@ describe('token get', () => {
   });
 });
 
+test('an untrusted file is used for one call after a yes, and for none after a no', async () => {
+  const b = await bench();
+  const project = path.join(b.home, 'project');
+  fs.mkdirSync(project);
+  const file = path.join(project, '.graphcredrc');
+  fs.writeFileSync(file, JSON.stringify({ gsqlUrl: 'http://a.example:1', graph: 'planted' }));
+  fs.chmodSync(file, 0o622);
+  const env = { ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined };
+  const offline = () => b.run('status --offline -o json', { person: true, cwd: project, env });
+  willAnswer(['Use it for this call?', false]);
+  const refused = await offline();
+  expect(refused).toMatchObject({ status: 5, stdout: '' });
+  expect(refused.stderr).toContain(`other users can write it: chmod 600 ${file}`);
+  expect(refused.stderr).toMatch(
+    /^ {2}REST server +http:\/\/a\.example:9000 \(3\.x\) or http:\/\/a\.example:1\/restpp \(4\.x\)$/m,
+  );
+  fs.chmodSync(file, 0o600);
+  willAnswer(['Use it for this call?', true]);
+  expect(JSON.parse((await offline()).stdout)).toMatchObject({
+    gsqlUrl: 'http://a.example:1',
+    graph: 'planted',
+  });
+  willAnswer(['Use it for this call?', false]);
+  const again = await offline();
+  expect({ status: again.status, writable: again.stderr.includes('other users') }).toEqual({
+    status: 5,
+    writable: false,
+  });
+});
+
 test('secret prune and profile remove change nothing without a yes', async () => {
   const b = await bench();
   await b.run('secret create');

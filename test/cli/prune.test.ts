@@ -185,3 +185,12 @@ test('prune needs no folder of stored values, and ignores an entry that a test o
   for (const name of fs.readdirSync(state)) fs.chmodSync(path.join(state, name), 0o602);
   expect((await json<{ dropped: string[] }>('secret prune --dry-run')).dropped).toHaveLength(1);
 });
+
+test('prune spares the secret of another profile in the config file that was named', async () => {
+  const { run, json, home } = await bench();
+  const { secret } = await json<{ secret: string }>('secret create');
+  const own = path.join(home, 'own.json');
+  fs.writeFileSync(own, JSON.stringify({ profiles: { other: { secret } } }), { mode: 0o600 });
+  expect((await json<{ dropped: string[] }>('secret prune --dry-run')).dropped).toHaveLength(1);
+  expect(await json(`secret prune --dry-run --config ${own}`)).toMatchObject({ dropped: [] });
+});
