@@ -33,7 +33,7 @@ export async function openQuietly(invocation: Invocation, found: Found): Promise
   } catch (error) {
     const check = failed(error);
     // The error is only about the mode: other users can write a file that holds a credential.
-    if (mode !== undefined && (mode & 0o022) !== 0 && isAboutMode(error)) {
+    if (isAboutMode(error)) {
       found.config = ok('the config file can be read');
       found['config-mode'] = check;
     } else {

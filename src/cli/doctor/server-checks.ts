@@ -95,10 +95,9 @@ export async function lookAtServer(session: Session, found: Found): Promise<Aske
       found.proxy = { ...check, cause: `${found.proxy?.cause}, and no answer comes back`, fix };
       return;
     }
-    const id = check.code === 'TLS' ? 'tls' : otherwise;
-    found[id] = check;
+    found[check.code === 'TLS' ? 'tls' : otherwise] = check;
     // Any other error came over TLS, so TLS works.
-    if (secure && id !== 'tls' && !passing) found.tls ??= TRUSTED;
+    if (secure && !passing) found.tls ??= TRUSTED;
   };
   try {
     await readTls(session);
