@@ -270,6 +270,7 @@ test('without a password and with a store that cannot be opened no login is trie
   fs.writeFileSync(path.join(home, '.local'), 'in the way', { mode: 0o755 });
   const found = await examine({ env: { GRAPHCRED_PASSWORD: undefined } });
   expect(found).toMatchObject({ failing: ['store'], verdicts: { credential: 'warn' } });
+  expect(found.checks.find(({ id }) => id === 'credential')?.fix).toContain('--password-stdin');
   expect(found.checks.find(({ id }) => id === 'store')?.fix).toMatch(
     /^check owner and mode of .*; choose another/,
   );
@@ -281,4 +282,20 @@ test('a config file that others can write and that is broken fails for its conte
   fs.chmodSync(file, 0o602);
   const { failing, verdicts } = await examine();
   expect({ failing, mode: verdicts['config-mode'] }).toEqual({ failing: ['config'], mode: 'warn' });
+});
+
+test('a REST server that does not tell whether it requires a token is a warning', async () => {
+  const { examine, sandbox } = await ready();
+  for (const route of ['/endpoints', '/echo'])
+    sandbox.addFault({ action: 'status', status: 404, route, body: 'nothing here' });
+  expect((await examine()).verdicts).toMatchObject({ 'rest-auth': 'warn', credential: 'ok' });
+});
+
+test('a file for the password that is missing or empty is a failure, because it was given', async () => {
+  const { examine, home } = await ready();
+  fs.writeFileSync(path.join(home, 'empty'), '');
+  for (const file of ['absent', 'empty']) {
+    const env = { GRAPHCRED_PASSWORD: undefined, GRAPHCRED_PASSWORD_FILE: path.join(home, file) };
+    expect(await examine({ env }), file).toMatchObject({ status: 2, failing: ['credential'] });
+  }
 });

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
 import { stageEntry } from '../../src/store/records.js';
 import { absentRedis, bench, cli, temporaryHome } from '../helpers/cli.js';
@@ -340,22 +340,33 @@ test.each([
   });
 });
 
-test('after Ctrl-C a command that changes something ends with 130 and says what may have happened', async () => {
+/** Starts a sandbox, and sends Ctrl-C to the command that makes a request to this path. */
+async function interruptedAt(route: string) {
   const before = process.listeners('SIGINT');
-  const interrupt = () => {
-    for (const listener of process.listeners('SIGINT'))
-      if (!before.includes(listener)) (listener as NodeJS.SignalsListener)('SIGINT');
-  };
-  const { run, sandbox } = await bench({
+  const ours = () => process.listeners('SIGINT').filter((listener) => !before.includes(listener));
+  onTestFinished(() => {
+    for (const listener of ours()) process.off('SIGINT', listener);
+  });
+  return bench({
     log: (line) => {
-      if (JSON.parse(line).path === '/gsqlserver/gsql/file') interrupt();
+      if (JSON.parse(line).path === route)
+        for (const listener of ours()) (listener as NodeJS.SignalsListener)('SIGINT');
     },
   });
+}
+
+test('after Ctrl-C a command that changes something ends with 130 and says what may have happened', async () => {
+  const { run, sandbox } = await interruptedAt('/gsqlserver/gsql/file');
   sandbox.addFault(parseFault('action=status,status=500,route=/gsqlserver/gsql/file'));
   const { status, stdout } = await run('secret create ci');
-  for (const listener of process.listeners('SIGINT'))
-    if (!before.includes(listener)) process.off('SIGINT', listener);
   expect({ status, stdout }).toEqual({ status: 130, stdout: '' });
+});
+
+test('after Ctrl-C during the mint, exec --revoke does not start the command', async () => {
+  const { run, home } = await interruptedAt('/requesttoken');
+  const { status, stderr } = await run(['exec', '--revoke', '--', 'touch', path.join(home, 'ran')]);
+  expect({ status, ran: fs.existsSync(path.join(home, 'ran')) }).toEqual({ status: 130, ran: false });
+  expect(stderr).toContain('Interrupted');
 });
 
 test('doctor wraps its lines to the width of the terminal', async () => {

@@ -103,6 +103,7 @@ test('profile remove does not mention the server if nothing was deleted', async 
   const first = await cli(home, ['profile', 'remove', 'prod', '--yes']);
   expect(first).toMatchObject({
     status: 0,
+    stderr: '',
     stdout:
       'Removed profile prod from ~/.config/graphcred/config.json. Nothing else was kept for it on this machine.\n',
   });
@@ -135,6 +136,18 @@ test('a project file that hides the user’s profiles is named in the error', as
   expect(listed.stderr).toContain(`--config ${configOf(home)}`);
   const used = await cli(home, ['profile', 'use', 'prod'], { cwd: project });
   expect(used).toMatchObject({ status: 0, stderr: expect.stringContaining(`${file} is in force`) });
+});
+
+test('profile remove removes the user’s own profile also in a folder with a project file', async () => {
+  const home = homeWith(TWO);
+  const project = path.join(home, 'project');
+  fs.mkdirSync(project);
+  const file = path.join(project, '.graphcredrc');
+  fs.writeFileSync(file, 'profiles: {team: {graph: demo}}', { mode: 0o600 });
+  await cli(home, ['config', 'trust', file]);
+  const removed = await cli(home, ['profile', 'remove', 'dev', '--yes'], { cwd: project });
+  expect(removed).toMatchObject({ status: 0, stderr: expect.stringContaining('graphcred profile use prod') });
+  expect(Object.keys(read(home).profiles)).toEqual(['prod']);
 });
 
 test('profile list and profile use work although the chosen profile does not exist', async () => {

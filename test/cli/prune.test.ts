@@ -84,6 +84,13 @@ test('a drop that fails half-way reports what was dropped, and the next run drop
   expect(await json('secret prune --dry-run')).toMatchObject({ dropped: litter.slice(1) });
 });
 
+test('a drop that fails at the first secret prints no result', async () => {
+  const { run, sandbox } = await bench({ serverVersion: '3.10.1' });
+  for (let made = 0; made < 2; made++) await run('secret create');
+  sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file', nth: 2 });
+  expect(await run('secret prune -y -o json')).toMatchObject({ status: 8, stdout: '' });
+});
+
 test('the hint after a prune that failed half-way names the profile that was typed (it did not before)', async () => {
   const { run, sandbox } = await bench({ serverVersion: '3.10.1' });
   await run('login -p social');
@@ -187,7 +194,7 @@ test('prune needs no folder of stored values, and ignores an entry that a test o
 });
 
 test('prune spares the secret of another profile in the config file that was named', async () => {
-  const { run, json, home } = await bench();
+  const { json, home } = await bench();
   const { secret } = await json<{ secret: string }>('secret create');
   const own = path.join(home, 'own.json');
   fs.writeFileSync(own, JSON.stringify({ profiles: { other: { secret } } }), { mode: 0o600 });

@@ -29,6 +29,8 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('token delete on %s', (serverVersion
     expect(await json('token delete')).toEqual({ schemaVersion: 1, deleted: 2, missing: 0 });
     expect(await json('token get --graph other')).toMatchObject({ source: 'store' });
     await run('token get');
+    expect((await run('token delete --all')).stdout).toBe('Deleted 2 tokens.\n');
+    for (const graph of ['demo', 'other']) await run(`token get --graph ${graph}`);
     expect(await json('token delete --all')).toEqual({ schemaVersion: 1, deleted: 2, missing: 0 });
     expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
   });
