@@ -299,3 +299,13 @@ test('a file for the password that is missing or empty is a failure, because it 
     expect(await examine({ env }), file).toMatchObject({ status: 2, failing: ['credential'] });
   }
 });
+
+test.each([
+  [404, '', 'ok'],
+  [200, 'hello', 'fail'],
+  [200, '{"error":false,"results":[]}', 'ok'],
+])('the answer %i %j of 4.x to a login is %s', async (status, body, verdict) => {
+  const { examine, sandbox } = await ready({ serverVersion: '4.1.2' });
+  sandbox.addFault({ action: 'status', status, body, route: 'GET /gsql/v1/secrets' });
+  expect((await examine()).verdicts.credential).toBe(verdict);
+});

@@ -328,17 +328,22 @@ describe('login', () => {
 });
 
 test.each([
-  ['', 'graphcred secret prune --dry-run'],
-  ['ci', 'graphcred secret drop ci --ignore-missing'],
-])('if the answer to secret create %j is lost, the hint is %j', async (alias, hint) => {
-  const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
-  sandbox.addFault(parseFault('action=drop-after,route=POST /gsql/v1/secrets'));
-  const { status, stderr } = await run(`secret create ${alias}`.trim());
-  expect({ status, stderr }).toEqual({
-    status: 7,
-    stderr: expect.stringContaining(`hint: drop it, then make it again: ${hint}\n`),
-  });
-});
+  ['', 'a secret with a generated name', 'graphcred secret prune --dry-run'],
+  ['ci', 'the secret ci', 'graphcred secret drop ci --ignore-missing'],
+])(
+  'if the answer to secret create %j is lost, %s is named, and the hint is %j',
+  async (alias, named, hint) => {
+    const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
+    sandbox.addFault(parseFault('action=drop-after,route=POST /gsql/v1/secrets'));
+    const { status, stderr } = await run(`secret create ${alias}`.trim());
+    expect({ status, stderr }).toEqual({
+      status: 7,
+      stderr: expect.stringMatching(
+        new RegExp(` So ${named} may have been made.*\\nhint: drop it, then make it again: ${hint}\\n`),
+      ),
+    });
+  },
+);
 
 /** Starts a sandbox, and sends Ctrl-C to the command that makes a request to this path. */
 async function interruptedAt(route: string) {

@@ -206,8 +206,13 @@ describe('exec', () => {
   test('a command of graphcred sandbox gets none of the user’s settings', async () => {
     const b = await bench();
     const argv = ['sandbox', '--server-version', '3.10.1'];
-    const seen = await environmentOf(b, argv, { ...CREDENTIALS, TG_HOST: 'http://far.example' });
+    const seen = await environmentOf(b, argv, {
+      ...CREDENTIALS,
+      TG_HOST: 'http://far.example',
+      OTHER: 'kept',
+    });
     expect(seen).toContain('GRAPHCRED_PASSWORD=tigergraph');
+    expect(seen).toMatch(/^OTHER=kept$/m);
     expect(seen).not.toContain(CANARY);
     expect(seen).not.toContain('far.example');
   });

@@ -45,6 +45,17 @@ async function machine(redis: Pick<RedisServer, 'url'>, more: Record<string, str
   };
 }
 
+describe.skipIf(redisSkipReason())('token list with the store redis', () => {
+  it('shows the tokens of the fleet and those that this machine minted for itself', async () => {
+    const { run } = await machine(await startRedis());
+    expect((await run('token get --lifetime 2h')).status).toBe(0);
+    const env = { GRAPHCRED_STORE: 'file', GRAPHCRED_STORE_KEY: storeKey.toString('base64') };
+    expect((await run('token get --lifetime 1h', { env })).status).toBe(0);
+    const { tokens } = JSON.parse((await run('token list -o json')).stdout);
+    expect(tokens.map(({ store }: { store: string }) => store)).toEqual(['redis', 'file']);
+  });
+});
+
 describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
   // holds: C11.9
   it('passes every check for a server without problems, and leaves nothing there', async () => {

@@ -2,10 +2,12 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { moveTo, open } from '../../src/cli/session/store.js';
+import type { LocalSession } from '../../src/cli/session/types.js';
 import { parseFault } from '../../src/sandbox/args.js';
 import { tryLock } from '../../src/store/lock/lock.js';
 import { stageEntry } from '../../src/store/records.js';
-import { bench } from '../helpers/cli.js';
+import { bench, temporaryHome } from '../helpers/cli.js';
 import { foldersOf } from '../helpers/storm.js';
 
 afterEach(() => vi.restoreAllMocks());
@@ -290,6 +292,64 @@ describe('a failure of the store', () => {
     expect((await run('token get', { env: { GRAPHCRED_STORE: '' } })).stderr).toBe('');
     expect(sandbox.unknownRoutes).toEqual([]);
   });
+
+  /** A machine with a secret and a token in the keychain, whose helper program gives this answer to everything. */
+  const withKeychain = (answer: string) => {
+    const home = temporaryHome();
+    const { stateDir, configDir } = foldersOf(home);
+    const warnings: string[] = [];
+    const self = { command: 'sh', args: ['-c', `echo; read -r request; ${answer}`] };
+    const terminal = { isTTY: false };
+    const ctx = { env: {}, platform: 'win32', stdin: terminal, stderr: terminal, self };
+    const invocation = { ctx, report: { warn: (text: string) => warnings.push(text) } };
+    for (const kind of ['secret', 'token'] as const) {
+      const record = {
+        v: 1,
+        kind,
+        key: `the ${kind}`,
+        store: 'keychain',
+        createdAtUnix: 1,
+        info: {},
+      } as const;
+      stageEntry(stateDir, { record }).commit();
+    }
+    const session = { stateDir, configDir, invocation } as unknown as LocalSession;
+    const contents = async (name: 'keychain' | 'file') => {
+      const store = await open(session, name, false);
+      const records = await store.list();
+      return Promise.all(records.map(async (one) => [one.key, (await store.read(one))?.reveal()]));
+    };
+    return { session, warnings, contents };
+  };
+
+  test.skipIf(process.platform === 'win32')(
+    'does not occur when another store is chosen: secrets move there, and tokens end',
+    async () => {
+      const { session, warnings, contents } = withKeychain(`echo '{"ok":true,"answer":"value"}'`);
+      await moveTo(session, 'none');
+      expect(await contents('keychain')).toHaveLength(2);
+      await moveTo(session, 'file');
+      expect({ file: await contents('file'), keychain: await contents('keychain'), warnings }).toEqual({
+        file: [['the secret', 'value']],
+        keychain: [],
+        warnings: [],
+      });
+    },
+  );
+
+  test.skipIf(process.platform === 'win32')(
+    'of the old store leaves secrets and tokens there, and says so',
+    async () => {
+      const { session, warnings, contents } = withKeychain('exit 1');
+      await moveTo(session, 'file');
+      expect(await contents('file')).toEqual([]);
+      expect(warnings).toContain('a token stays behind in the keychain store');
+      expect(warnings).toContainEqual(
+        expect.stringMatching(/^a saved secret stays behind in the keychain store: /),
+      );
+      expect(warnings).toHaveLength(2);
+    },
+  );
 
   test('because of a read-only config folder is a clear error', async () => {
     const { run, home } = await bench();

@@ -301,6 +301,21 @@ describe('token get', () => {
     expect(messages()).toEqual([]);
   });
 
+  test('asks for no graph on 3.x if there is a secret, which belongs to one', async () => {
+    const b = await bench();
+    const GRAPHCRED_SECRET = (await b.run('secret create ci')).stdout.trim();
+    expect((await ask(b, 'token get', { ...NOTHING, GRAPHCRED_SECRET })).status).toBe(0);
+    expect(messages()).toEqual([]);
+  });
+
+  test('asks without a suggestion if there is no home folder', async () => {
+    const b = await bench();
+    willAnswer(['Which graph?', 'demo'], ['User name at http://127.0.0.1', 'tigergraph'], PASSWORD);
+    const env = { ...NOTHING, GRAPHCRED_STORE: undefined };
+    expect((await b.run('token get', { person: true, env, homeless: true })).status).toBe(0);
+    expect(asked.map((question) => question.default)).toEqual([undefined, undefined, undefined]);
+  });
+
   test('asks for a password in place of one for other servers, and says so', async () => {
     const b = await bench();
     willAnswer(PASSWORD);

@@ -177,7 +177,9 @@ test('prune needs no folder of stored values, and ignores an entry that a test o
   await run('secret create --store none');
   const state = path.join(home, '.local/state/graphcred');
   expect(fs.existsSync(state)).toBe(false);
-  expect((await json<{ dropped: string[] }>('secret prune --dry-run')).dropped).toHaveLength(1);
+  const without = await json<{ dropped: string[] }>('secret prune --dry-run --store none');
+  expect(without.dropped).toHaveLength(1);
+  expect(fs.existsSync(state)).toBe(false);
   const record = {
     v: 1,
     kind: 'secret',
@@ -201,3 +203,31 @@ test('prune spares the secret of another profile in the config file that was nam
   expect((await json<{ dropped: string[] }>('secret prune --dry-run')).dropped).toHaveLength(1);
   expect(await json(`secret prune --dry-run --config ${own}`)).toMatchObject({ dropped: [] });
 });
+
+test('prune is not held up by a saved secret that it cannot read if its alias is known', async () => {
+  const { run } = await bench();
+  await run('secret create ci --save');
+  await run('secret create');
+  const env = { GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64') };
+  const { status, stdout } = await run('secret prune --yes', { env });
+  expect({ status, stdout }).toEqual({
+    status: 0,
+    stdout: expect.stringMatching(/^Dropped:\nAUTO_GENERATED_/),
+  });
+});
+
+test.each(['{"info":null}', '{"info":7}', '{}', 'no JSON'])(
+  'prune drops nothing while a stored file with %j may belong to a secret',
+  async (text) => {
+    const { run, home } = await bench();
+    await run('secret create');
+    const state = path.join(home, '.local/state/graphcred');
+    fs.mkdirSync(state, { recursive: true, mode: 0o700 });
+    fs.writeFileSync(path.join(state, `secret-${'0'.repeat(28)}.json`), text, { mode: 0o600 });
+    expect(await run('secret prune --yes')).toMatchObject({
+      status: 6,
+      stdout: '',
+      stderr: expect.stringContaining('cannot be read, and its alias is not known'),
+    });
+  },
+);

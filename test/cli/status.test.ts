@@ -135,7 +135,7 @@ test('the bar of a token’s life changes its colour twice as the life ends', as
     return stdout.split('#')[0]?.slice(-6);
   };
   const colours = await Promise.all([1, 40, 50, 55, 58].map(colourAfter));
-  expect(colours.map((colour) => colours.indexOf(colour))).toEqual([0, 0, 2, 2, 4]);
+  expect(colours.map((colour) => colour?.slice(-3))).toEqual(['32m', '32m', '33m', '33m', '31m']);
 });
 
 test('status fits a narrow terminal', async () => {
@@ -147,4 +147,16 @@ test('status fits a narrow terminal', async () => {
   // The command to type is not cut.
   for (const line of lines.filter((text) => !text.includes('graphcred')))
     expect(line.length, line).toBeLessThanOrEqual(38);
+});
+
+test('status shows what is known also when the credential is for other servers', async () => {
+  const { run } = await bench();
+  const env = { GRAPHCRED_PASSWORD: undefined, TG_HOST: 'http://a.example', TG_PASSWORD: 'hunter22' };
+  const { status, stdout, stderr } = await run('status -o json', { env });
+  expect({ status, error: JSON.parse(stderr).error.code }).toEqual({ status: 5, error: 'HOST_MISMATCH' });
+  expect(JSON.parse(stdout)).toMatchObject({
+    username: 'tigergraph',
+    credential: null,
+    token: { state: 'none' },
+  });
 });

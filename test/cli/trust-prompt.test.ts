@@ -65,19 +65,21 @@ test.each([
   },
 );
 
-test('the user name suggested is the one used last at this server, and not at another', async () => {
-  const stateDir = temporaryHome();
-  const use = (username: string, gsqlUrl: string, createdAtUnix: number) => {
-    const info = { username, gsqlUrl };
-    const record = { v: 1, kind: 'password', key: username, store: 'file', createdAtUnix, info } as const;
-    stageEntry(stateDir, { record, sealed: 'x' }).commit();
-  };
-  use('before', 'http://here:1', 1);
-  use('last', 'http://here:1', 2);
-  use('elsewhere', 'http://there:1', 3);
-  const target = { gsqlUrl: 'http://here:1', host: 'http://here' };
-  expect(await askUsername({ stateDir, target } as unknown as Session)).toBe('last');
-});
+test.each(['ann', 'ben', 'cid', 'dan'])(
+  'the user name suggested is the one used last at this server: %s',
+  async (last) => {
+    const stateDir = temporaryHome();
+    const use = (username: string, gsqlUrl: string, createdAtUnix: number) => {
+      const info = { username, gsqlUrl };
+      const record = { v: 1, kind: 'password', key: username, store: 'file', createdAtUnix, info } as const;
+      stageEntry(stateDir, { record, sealed: 'x' }).commit();
+    };
+    for (const name of ['ann', 'ben', 'cid', 'dan']) use(name, 'http://here:1', name === last ? 2 : 1);
+    use('elsewhere', 'http://there:1', 3);
+    const target = { gsqlUrl: 'http://here:1', host: 'http://here' };
+    expect(await askUsername({ stateDir, target } as unknown as Session)).toBe(last);
+  },
+);
 
 async function askAbout(settings: object, { flags = {}, env = {} } = {}) {
   const home = temporaryHome();
