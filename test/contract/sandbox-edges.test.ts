@@ -372,6 +372,23 @@ describe('secrets of 4.x', () => {
     expect(refused).toMatchObject({ error: true, message: expect.stringContaining('nobody') });
   });
 
+  it('are shown to a user who names himself, and are those of no other user', async () => {
+    const sandbox = await start({
+      serverVersion: '4.1.2',
+      users: [{ name: 'ann', password: 'ann-pw', role: 'reader' }],
+      secrets: [],
+    });
+    const of = (name: string) =>
+      answer(
+        sandbox.gsqlUrl,
+        `GET /gsql/v1/secrets?userName=${name}`,
+        {},
+        { Authorization: basic('ann', 'ann-pw') },
+      );
+    expect(await of('ann')).toMatchObject({ error: false, results: [] });
+    expect(await of('demo_user')).toMatchObject({ error: true });
+  });
+
   it('may be named twice when they are dropped', async () => {
     const sandbox = await start({ serverVersion: '4.1.2' });
     const names = { secrets: ['demo_alias', SECRET] };

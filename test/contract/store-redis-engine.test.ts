@@ -49,6 +49,17 @@ describe('several addresses', () => {
     expect(third.connections()).toBe(0);
   });
 
+  it('name a database, which is selected first if it is not the one that a server begins with', async () => {
+    for (const [path, first] of [
+      ['/0', []],
+      ['/1', ['SELECT']],
+    ] as const) {
+      const server = await answering();
+      await openRedis(`redis://${addressOf(server)}${path}`).store.check();
+      expect(server.commands).toEqual([...first, 'PING']);
+    }
+  });
+
   it('of which none can be used fail with the error of the last', async () => {
     let now = process.uptime();
     const clock = vi.spyOn(process, 'uptime').mockImplementation(() => now);

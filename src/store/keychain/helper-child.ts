@@ -18,13 +18,12 @@ export async function runKeychainChild(
     const answer = await performNatively(JSON.parse(request));
     reply = { ok: true, ...(answer !== undefined && { answer }) };
   } catch (error) {
-    const { code, message, hint, setting } = error instanceof GraphException ? error : unexpected();
+    const { code, message, hint } = error instanceof GraphException ? error : unexpected();
     reply = {
       ok: false,
       code,
       message,
       ...(hint !== undefined && { hint }),
-      ...(setting !== undefined && { setting }),
     };
   }
   await new Promise<void>((resolve) => output.write(`${JSON.stringify(reply)}\n`, () => resolve()));

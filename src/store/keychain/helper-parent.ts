@@ -11,7 +11,6 @@ export type ChildReply =
       readonly code: GraphException['code'];
       readonly message: string;
       readonly hint?: string;
-      readonly setting?: string;
     };
 
 /** The child writes this when it has started. The time limit of the keychain counts from then on. */
