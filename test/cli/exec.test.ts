@@ -131,6 +131,13 @@ describe('--revoke', () => {
     },
   );
 
+  test.each(['1', '2'])('can have the shortest lifetimes, %s s, on 4.x', async (lifetime) => {
+    const { run, requests } = await bench({ serverVersion: '4.1.2' });
+    const { status } = await run(`exec --revoke --lifetime ${lifetime} -- true`);
+    expect(status).toBe(0);
+    expect(requests()).toContain('POST /gsql/v1/tokens');
+  });
+
   test('accepts that the command has deleted the token itself', async () => {
     const b = await bench();
     const words = [...COMMAND, 'token', 'delete', '--token-stdin', '--store', 'none'];

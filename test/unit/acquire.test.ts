@@ -159,6 +159,27 @@ describe('while a store fails', () => {
     expect(times).toEqual([NOW * 1000 + 1000, NOW * 1000 + 1000]);
   });
 
+  test('a call whose fallback fails too asks it once, and keeps the token nowhere', async () => {
+    let looks = 0;
+    const find = async () => {
+      // A store that is asked again and again would never end the test.
+      if (++looks > 1) throw new Error('the fallback was asked again');
+      throw new GraphException('STORE_UNAVAILABLE', 'the fallback is away too');
+    };
+    const warnings: string[] = [];
+    const fallback = { ...memoryStore().store, find };
+    const { token } = await acquire({
+      store: brokenStore(),
+      fallback,
+      warn: (words) => warnings.push(words),
+    });
+    expect(token.reveal()).toBe('minted');
+    expect(warnings).toEqual([
+      'the store is away; this machine uses its own tokens',
+      'the fallback is away too; the token is not kept',
+    ]);
+  });
+
   test('another call uses the fallback and stores the token there', async () => {
     const fallback = memoryStore();
     const { token, source } = await acquire({ store: brokenStore(), fallback: fallback.store });

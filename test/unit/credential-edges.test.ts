@@ -254,6 +254,19 @@ describe('the credential of a call', () => {
     ...more,
   });
 
+  test('is the first of its kind at the highest level, and not the other kind there or one of a lower level', async () => {
+    const secret = (label: string, level: CredentialSource['level'] = 'profile') =>
+      source({ kind: 'secret', label, level, reference: label });
+    const sources = [
+      source({ level: 'profile' }),
+      secret('first'),
+      secret('second'),
+      secret('saved', 'store'),
+    ];
+    expect((await resolveCredential(sources, 'mint', 'ada')).label).toBe('first');
+    expect((await resolveCredential(sources, 'login', 'ada')).kind).toBe('password');
+  });
+
   test('belongs to the user that its source names, not to the user name in force', async () => {
     const saved = source({ username: 'ada', alias: 'login' });
     expect(await resolveCredential([saved], 'login', 'bob')).toMatchObject({
