@@ -2,7 +2,10 @@ import crypto from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { closeToken } from '../../src/store/redis/entries.js';
+import { inspectEngine } from '../../src/store/redis/inspect.js';
 import { createSeal } from '../../src/store/redis/seal.js';
+import { parseRedisUrl } from '../../src/store/redis/url.js';
+import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { type Answer, array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
 import {
@@ -300,5 +303,59 @@ describe('a hostile Redis server', () => {
       for (const form of ['latin1', 'hex', 'base64'] as const)
         expect(received).not.toContain(Buffer.from(telling, 'latin1').toString(form).replace(/=+$/, ''));
     expect(received).toContain('graphcred:1:');
+  });
+});
+
+describe('the inspection of a Redis server', () => {
+  const inspected = async (answers: Readonly<Record<string, string | Buffer>>) => {
+    const { url } = await startHostileRedis(([name = '', ...args]) => {
+      const answer = answers[name] ?? answers.other;
+      return answer ?? (name === 'ZRANGEBYSCORE' ? '*0\r\n' : offering(null, -2)([name, ...args]));
+    });
+    return inspectEngine({
+      ...parseRedisUrl(url, { sentinel: false }),
+      storeKey,
+      stateDir: temporaryHome(),
+      timeoutMs: 5000,
+      now: Date.now,
+      warn: () => expect.unreachable(),
+    });
+  };
+  const replica = { ROLE: array(bulk('slave')), TIME: array(bulk('17'), bulk('0')) };
+
+  it('says what the server answered', async () => {
+    expect(await inspected(replica)).toMatchObject({
+      role: 'replica',
+      timeUnix: 17,
+      rights: 'write',
+      tokens: 0,
+    });
+    expect((await inspected({ ...replica, ROLE: array(bulk('slave'), bulk('more')) })).role).toBe('replica');
+  });
+
+  it('does not know what the user may not ask, and says that such a user can only read', async () => {
+    const denied = '-NOPERM this user has no permissions\r\n';
+    expect(await inspected({ ROLE: denied, TIME: denied, EVAL: denied })).toMatchObject({
+      role: undefined,
+      timeUnix: undefined,
+      rights: 'read',
+    });
+  });
+
+  it('does not take a time that is no number for one', async () => {
+    const time = array(bulk('soon'), bulk('0'));
+    expect(await inspected({ ...replica, TIME: time })).toMatchObject({ timeUnix: undefined });
+    expect(
+      await inspected({ ...replica, ROLE: array(bulk('sentinel')), TIME: time, EVAL: '-NOPERM\r\n' }),
+    ).toMatchObject({
+      role: undefined,
+    });
+  });
+
+  it.each(['ROLE', 'TIME'])('fails if the server does not know %s', async (name) => {
+    expect(await failureOf(inspected({ ...replica, [name]: '-ERR unknown command\r\n' }))).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      serverCode: 'ERR',
+    });
   });
 });

@@ -8,7 +8,9 @@ import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/store/lock/lock.js';
 import { entryPath } from '../../src/store/records.js';
+import { type Command, connect } from '../../src/store/redis/client.js';
 import { closeRefusal } from '../../src/store/redis/entries.js';
+import { TAKE } from '../../src/store/redis/scripts.js';
 import { createSeal, type EntryKind, type Seal } from '../../src/store/redis/seal.js';
 import type { RedisStoreOptions } from '../../src/store/redis/store.js';
 import type { StoreRecord, Turn } from '../../src/store/store.js';
@@ -56,6 +58,14 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     store.takeTurn('one', turnOptions(waitMs, accepts));
   const publish = (turn: Turn | undefined, value: string, record = tokenRecord('one')) =>
     turn?.write(record, new Sensitive(value));
+
+  const send = async (...commands: Command[]) => {
+    const options = { tls: false, ca: undefined, timeoutMs: 5000 };
+    const connection = await connect({ host: '127.0.0.1', port: redis.port }, options);
+    const replies = await connection.send(commands, 5000);
+    connection.close();
+    return replies;
+  };
 
   describe('stores a token', () => {
     it('for as long as it lives, and returns what was written, from the store redis', async () => {
@@ -362,6 +372,13 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       expect(await redis.cli('GET', keyOf('l'))).toBe('somebody else');
     });
 
+    it('with the same number when it is asked for once more, because the reply was lost', async () => {
+      const ask = (nonce: string): Command => ['EVAL', TAKE, 2, keyOf('l'), keyOf('g'), nonce, 3000, 60_000];
+      const [first, again, other] = await send(ask('mine'), ask('mine'), ask('other'));
+      expect(first).toBeGreaterThan(0);
+      expect([again, other]).toEqual([first, 0]);
+    });
+
     it('with a number that goes up, and begins at the time when the server lost the counter', async () => {
       const turns = async () => {
         const turn = await take(machine());
@@ -428,13 +445,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       expect(await failureOf(take(opened))).toMatchObject(refused);
     });
 
-    const setBytes = async (key: string, bytes: Buffer) => {
-      const { connect } = await import('../../src/store/redis/client.js');
-      const options = { tls: false, ca: undefined, timeoutMs: 5000 };
-      const connection = await connect({ host: '127.0.0.1', port: redis.port }, options);
-      await connection.send([['SET', key, bytes, 'PX', 60_000]], 5000);
-      connection.close();
-    };
+    const setBytes = (key: string, bytes: Buffer) => send(['SET', key, bytes, 'PX', 60_000]);
 
     it('or releases a turn without an error when the server has gone', async () => {
       const own = await startRedis();
