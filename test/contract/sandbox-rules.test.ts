@@ -46,6 +46,20 @@ it.each([
     expect([request, (await raw(base, request, LOGIN)).status]).toEqual([request, 501]);
 });
 
+it('the REST server has no endpoint of the GSQL server, and a 4.0 like 3.11 no other than its own', async () => {
+  const sandbox = await start();
+  for (const path of ['/v1/tokens', '/gsql/v1/tokens', '/requesttokens'])
+    expect(await ask(sandbox.restUrl, `GET ${path}`, LOGIN)).toMatchObject({
+      status: 404,
+      code: 'REST-1000',
+    });
+  const old = await start({ serverVersion: '4.0.0', switches: { tokensOn40: 'as-3.11' } });
+  const status = async (path: string) => (await raw(old.gsqlUrl, `GET /gsql/v1/${path}`, LOGIN)).status;
+  expect([await status('version'), await status('versions'), await status('tokens')]).toEqual([
+    200, 404, 404,
+  ]);
+});
+
 it('the last hundred calls that were not imitated are listed', async () => {
   const sandbox = await start();
   for (let i = 0; i <= 100; i++) await raw(sandbox.gsqlUrl, `GET /nothing/${i}`);

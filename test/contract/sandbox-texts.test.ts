@@ -52,6 +52,16 @@ describe('the control path for texts', () => {
     expect(await ask(sandbox)).toEqual([200, 'REST-1101', recorded]);
   });
 
+  it('sets a code or a message alone, and a code can be left out', async () => {
+    const sandbox = await start();
+    await set(sandbox, '{"badSecret3":{"code":"X-1","message":"not {secret}, {nothing}"}}');
+    expect(await ask(sandbox)).toEqual([200, 'X-1', 'not unknown, {nothing}']);
+    await set(sandbox, '{"badSecret3":{"code":null}}');
+    expect(await ask(sandbox)).toEqual([200, undefined, recorded]);
+    await set(sandbox, '{"badSecret3":{"message":"no"}}');
+    expect(await ask(sandbox)).toEqual([200, 'REST-1101', 'no']);
+  });
+
   it('lists the current texts, with their evidence and variants', async () => {
     const sandbox = await start({ texts: { badSecret3: 401 } });
     const list = JSON.parse((await raw(sandbox.gsqlUrl, 'GET /__sandbox/texts')).body) as object;
@@ -70,6 +80,8 @@ describe('the control path for texts', () => {
       ['{"badSecret3":302}', 'The status of the text badSecret3 can be 200, 400, 401, 403, 404, 500.'],
       ['{"noGraphInUse":401}', 'The text noGraphInUse is a line of GSQL text: it has no status.'],
       ['{"badSecret3":null}', 'Send {'],
+      ['{"badSecret3":{"message":1}}', 'Send {'],
+      ['{"badSecret3":{"code":1}}', 'Send {'],
       ['{"toString":"old"}', 'There is no such text: toString.'],
       ['{"__proto__":"old"}', 'There is no such text: __proto__.'],
       ['{"badSecret3":"toString"}', 'The text badSecret3 can be default, old.'],
