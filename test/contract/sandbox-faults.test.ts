@@ -132,6 +132,24 @@ describe('faults', () => {
     expect(await minted(sandbox)).toBe(2);
   });
 
+  it('can be any broken body, and half of a GSQL text has no end', async () => {
+    const sandbox = await start({
+      faults: [
+        { action: 'malformed', nth: 1, body: '{"half' },
+        { action: 'truncate', nth: 2, body: '' },
+        { action: 'malformed', nth: 4 },
+      ],
+    });
+    expect((await ask(sandbox)).body).toBe('{"half');
+    expect(await failure(sandbox)).toBe('ECONNRESET');
+    const run = () => raw(sandbox.gsqlUrl, 'POST /gsqlserver/gsql/file', LOGIN, 'SHOW USER');
+    const whole = (await run()).body;
+    expect(whole).toMatch(/__GSQL__RETURN__CODE__,0\n$/);
+    const half = (await run()).body;
+    expect(half).toHaveLength(Math.floor(whole.length / 2));
+    expect(half).not.toContain('__GSQL__RETURN__CODE__');
+  });
+
   it('can drop a connection, and only drop-after lets the call have its effect', async () => {
     const sandbox = await start({
       faults: [

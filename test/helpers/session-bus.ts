@@ -61,6 +61,8 @@ export async function startFakeBus(
       sending = sending.then(async () => {
         for (const part of slowly ? [...bytes].map((byte) => Buffer.from([byte])) : [bytes]) {
           await new Promise((resolve) => socket.write(part, resolve));
+          // Without a turn of the event loop all bytes arrive at once, because the reader is in this process.
+          if (slowly) await new Promise((resolve) => setImmediate(resolve));
         }
       });
     };
