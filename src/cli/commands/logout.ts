@@ -41,14 +41,15 @@ export async function run(invocation: Invocation): Promise<number> {
   const toForget = removed.filter(({ kind }) => flags.revoke !== true || kind !== 'token');
   for (const record of toForget) await store.remove(record.key);
   const tokens = removed.filter(({ kind }) => kind === 'token').length;
-  const revoked = flags.revoke === true && tokens > 0 && remaining.length === 0 && failure === undefined;
+  const revoked = flags.revoke === true && tokens > 0 && remaining.length === 0;
   if (removed.length > 0 || failure === undefined) {
     const summary = removedSummary(tokens, removed.length - tokens, flags.revoke === true);
     if (report.json) report.document({ forgotten: removed.length, tokens, revoked });
     else if (summary !== '')
       report.result(inLines(`${summary} of ${session.target.host}.`, session.invocation.ctx.stdout.columns));
   }
-  if (remaining.length === 0 && failure === undefined) return 0;
+  // A token whose revocation failed is among the remaining ones.
+  if (remaining.length === 0) return 0;
   if (removed.length === 0 && failure && !failure.ambiguous) throw failure;
   throw new GraphException('PARTIAL', remainingMessage(remaining, failure), {
     hint: 'see them: graphcred token list; revoke each with the credential it was made with, or forget all of them: graphcred logout',
@@ -66,8 +67,7 @@ function removedSummary(tokens: number, credentials: number, isRevoking: boolean
 
 function remainingMessage(remaining: readonly Remaining[], failure: GraphException | undefined): string {
   const named = remaining.map(({ record, why }) => `${nameOf(record)}: ${why}`).join('; ');
-  const what = remaining.length === 0 ? '' : `Still held: ${named}.`;
-  return [what, failure?.message ?? ''].filter((text) => text !== '').join(' ');
+  return `Still held: ${named}.${failure ? ` ${failure.message}` : ''}`;
 }
 
 function nameOf({ info }: StoreRecord): string {
