@@ -56,6 +56,21 @@ describe.skipIf(redisSkipReason())('token list with the store redis', () => {
   });
 });
 
+describe.skipIf(redisSkipReason())('logout with the store redis', () => {
+  it('leaves the tokens of the fleet, and with --revoke ends them', async () => {
+    const { run } = await machine(await startRedis());
+    expect((await run('token get')).status).toBe(0);
+    const held = async () => JSON.parse((await run('token list -o json')).stdout).tokens.length;
+    const left = await run('logout');
+    expect(left).toMatchObject({ status: 3, stderr: expect.stringContaining('--revoke ends them for all') });
+    expect(await held()).toBe(1);
+    const ended = await run('logout --revoke');
+    expect(ended).toMatchObject({ status: 0, stdout: expect.stringContaining('Revoked and forgot 1 token') });
+    expect(ended.stderr).not.toContain('stay for the other machines');
+    expect(await held()).toBe(0);
+  });
+});
+
 describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
   // holds: C11.9
   it('passes every check for a server without problems, and leaves nothing there', async () => {

@@ -280,3 +280,11 @@ describe('a login that is interrupted while the graph is tested', () => {
     expect(await ending({ dropped: error })).toBeUndefined();
   });
 });
+
+test('login tells programs the profile, its file and what was saved', async () => {
+  const { json, home } = await bench();
+  const told = { schemaVersion: 1, profile: 'dev', host: 'http://127.0.0.1', saved: null };
+  const file = path.join(home, '.config/graphcred/config.json');
+  expect(await json('login -p dev')).toEqual({ ...told, file, savedPassword: false });
+  expect(await json('login -p dev --save-password')).toEqual({ ...told, file, savedPassword: true });
+});

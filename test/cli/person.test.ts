@@ -348,6 +348,9 @@ test('an untrusted file is used for one call after a yes, and for none after a n
     gsqlUrl: 'http://a.example:1',
     graph: 'planted',
   });
+  willAnswer(['Use it for this call?', true]);
+  const missing = await b.run('status --offline -p nope', { person: true, cwd: project, env });
+  expect({ status: missing.status, asked: asked.length }).toEqual({ status: 3, asked: 1 });
   willAnswer(['Use it for this call?', false]);
   const again = await offline();
   expect({ status: again.status, writable: again.stderr.includes('other users') }).toEqual({

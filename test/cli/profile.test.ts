@@ -37,6 +37,21 @@ test('profile list shows every profile and marks the default one', async () => {
   });
 });
 
+test('profile list shows the graph of a profile, and the address that it has', async () => {
+  const profiles = {
+    both: { gsqlUrl: 'http://a:1', host: 'http://b', graph: 'demo' },
+    rest: { restUrl: 'http://c:2' },
+    none: {},
+  };
+  const listed = await cli(homeWith({ profiles }), ['profile', 'list', '-o', 'json']);
+  const shown = JSON.parse(listed.stdout).profiles as { name: string; host: string; graph: string | null }[];
+  expect(shown.map(({ name, host, graph }) => [name, host, graph])).toEqual([
+    ['both', 'http://a:1', 'demo'],
+    ['rest', 'http://c:2', null],
+    ['none', '', null],
+  ]);
+});
+
 test('profile list hides a password that is part of an address', async () => {
   const home = homeWith({ profiles: { dev: { gsqlUrl: 'https://bob:hunter22@graph.example.com' } } });
   for (const format of ['text', 'json']) {

@@ -29,7 +29,9 @@ test('status shows everything that the contract names', async () => {
   expect(stdout).toContain(`GSQL server  ${sandbox.gsqlUrl}`);
   expect(stdout).toContain(`REST server  ${sandbox.restUrl}`);
   expect(stdout).toContain('credential   password (GRAPHCRED_PASSWORD)');
-  expect(stdout).toMatch(/token +valid until \d{4}-\d\d-\d\d \d\d:\d\d\n +\[#+-*\] 30d left/);
+  expect(stdout).toMatch(/token +valid until \d{4}-\d\d-\d\d \d\d:\d\d\n +\[#{20}\] 30d left/);
+  const half = () => Date.now() + 15 * 86_400_000;
+  expect((await run('status --offline', { now: half })).stdout).toMatch(/ \[#{10}-{10}\] 15d left/);
   expect(stdout).toContain('next         graphcred exec -- COMMAND');
   expect(stdout).not.toContain(token);
 });
@@ -159,4 +161,21 @@ test('status shows what is known also when the credential is for other servers',
     credential: null,
     token: { state: 'none' },
   });
+});
+
+test('status finds the token of a user whose password is not at hand', async () => {
+  const { run, json } = await bench();
+  await run('token get');
+  const env = { GRAPHCRED_PASSWORD: undefined };
+  expect(await json('status --offline', { env })).toMatchObject({
+    credential: null,
+    token: { state: 'unverified' },
+  });
+});
+
+test('status of all profiles marks the default one', async () => {
+  const { run } = await bench();
+  for (const name of ['one', 'two']) await run(`login -p ${name}`);
+  const { stdout } = await run('status --all-profiles --offline');
+  expect(stdout.split('\n').filter((line) => /^\S/.test(line))).toEqual(['one (the default profile)', 'two']);
 });
