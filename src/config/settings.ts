@@ -220,6 +220,8 @@ function holdsLiteral(config: ConfigFile): boolean {
   );
 }
 
+type Named = ChosenProfile['shadowed'][number];
+
 function chooseProfile(
   flags: Flags,
   env: SettingsInput['env'],
@@ -231,10 +233,9 @@ function chooseProfile(
     { value: config?.defaultProfile, source: 'defaultProfile' },
     { value: 'default', source: 'default' },
   ];
-  const [first, ...shadowed] = set.filter(
-    (one): one is { value: string; source: string } => one.value !== undefined,
-  );
-  const { value: name, source } = first ?? { value: 'default', source: 'default' };
+  // The last entry always has a value.
+  const [first, ...shadowed] = set.filter(({ value }) => value !== undefined) as [Named, ...Named[]];
+  const { value: name, source } = first;
   return { name, source, exists: config?.profiles.has(name) ?? false, shadowed };
 }
 

@@ -37,9 +37,8 @@ export function writeProfile(
     const old: { tls?: object } = Object.fromEntries(before);
     const tls = typeof profile.tls === 'object' && { tls: { ...old.tls, ...profile.tls } };
     const profiles = { ...others, [name]: { ...old, ...profile, ...tls } };
-    const isDefault = makeDefault || data.defaultProfile === undefined;
     return {
-      ...(isDefault && { defaultProfile: name }),
+      ...(data.defaultProfile === undefined && { defaultProfile: name }),
       ...data,
       profiles,
       ...(makeDefault && { defaultProfile: name }),

@@ -1,6 +1,9 @@
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
+import type { Opened } from '../../src/core/open-protocol.js';
+import { serverVersion } from '../../src/core/protocol/version.js';
 import { withoutCredentials } from '../../src/core/redact.js';
+import { mintToken } from '../../src/core/tokens.js';
 import { Sensitive } from '../../src/index.js';
 import { connectionAt, rawServer, refusalOf } from './core-support.js';
 
@@ -213,4 +216,45 @@ test('two credentials side by side are hidden as two', () => {
   expect(withoutCredentials('x hidden-1hidden-1 y', [new Sensitive('hidden-1')])).toBe(
     'x [redacted][redacted] y',
   );
+});
+
+describe('a 4.x server that may count a lifetime in milliseconds', () => {
+  async function mint(lifetime: number, ...lives: number[]) {
+    const asked: string[] = [];
+    const deleted: string[] = [];
+    const opened = {
+      version: serverVersion('4', '4.1.2'),
+      secretOr: () => undefined,
+      protocol: {
+        mintToken: async ({ lifetimeUnit }: { lifetimeUnit: string }) => {
+          asked.push(lifetimeUnit);
+          const grantedSeconds = lives.shift() ?? expect.fail('minted once too often');
+          return { token: new Sensitive(`t${grantedSeconds}`), grantedSeconds };
+        },
+        deleteToken: async ({ value }: { value: Sensitive }) => deleted.push(value.reveal()),
+      },
+    } as unknown as Opened;
+    const { token } = await mintToken(opened, { lifetime });
+    return { token: token.reveal(), asked: asked.join(' '), deleted };
+  }
+
+  test.each([
+    [86_400, 78, 77],
+    [86_400, 95, 96],
+    [20, 2, 3],
+    [8, 2, 3],
+    [8, 1, 4],
+  ])('is asked again when %i s became %i s, and not for %i s', async (asked, near, far) => {
+    expect(await mint(asked, near, asked)).toEqual({ token: `t${asked}`, asked: 's ms', deleted: [] });
+    expect(await mint(asked, far)).toEqual({ token: `t${far}`, asked: 's', deleted: [] });
+  });
+
+  test('is not asked again for a life that is too short to tell', async () => {
+    expect(await mint(7, 2)).toEqual({ token: 't2', asked: 's', deleted: [] });
+  });
+
+  test('may double the life of the second token, and not more', async () => {
+    expect(await mint(3600, 3, 7200)).toEqual({ token: 't7200', asked: 's ms', deleted: [] });
+    expect(await mint(3600, 3, 7201)).toEqual({ token: 't3', asked: 's ms', deleted: ['t7201'] });
+  });
 });

@@ -6,6 +6,7 @@ import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild, watchWindow } from '../../src/cli/child.js';
 import type { CommandSpec, Flags, Invocation } from '../../src/cli/command.js';
 import { type Context, canPrompt, endProcess } from '../../src/cli/context.js';
+import { watchForeground } from '../../src/cli/foreground.js';
 import { main } from '../../src/cli/main.js';
 import { createReport, endOfInterrupted, fail, listenForInterruption } from '../../src/cli/output/report.js';
 import { isoSeconds, localTime } from '../../src/cli/output/time.js';
@@ -285,7 +286,7 @@ test('a command whose arguments are too long for the system is an error, and no 
   expect(process.listenerCount('SIGTERM')).toBe(before);
 });
 
-test('on a terminal a command hears of a new window size from the terminal, and of other signals from us', async () => {
+test('on a terminal a command hears of Ctrl-C and a new window size from the terminal, and of the rest from us', async () => {
   const passed: unknown[] = [];
   const { kill } = ChildProcess.prototype;
   const spy = vi.spyOn(ChildProcess.prototype, 'kill').mockImplementation(function (
@@ -296,16 +297,42 @@ test('on a terminal a command hears of a new window size from the terminal, and 
     return kill.call(this, 'SIGKILL');
   });
   onTestFinished(() => spy.mockRestore());
-  const names = ['SIGWINCH', 'SIGUSR1'] as const;
+  const names = ['SIGWINCH', 'SIGINT', 'SIGQUIT', 'SIGUSR1'] as const;
   const before = names.map((name) => process.listeners(name));
   const added = (at: number) =>
     process.listeners(names[at] as 'SIGUSR1').filter((listener) => !before[at]?.includes(listener));
-  const running = runChild(contextWith({}).ctx, ['cat'], { PATH: process.env.PATH });
-  await expect.poll(() => added(1).length).toBe(1);
-  for (const [at, name] of names.entries()) for (const listener of added(at)) listener(name);
+  // No program watches the terminal here, so a Ctrl-C is taken for the terminal's.
+  const { ctx } = contextWith({ env: { PATH: '/no/such/folder' } });
+  const running = runChild(ctx, ['cat'], { PATH: process.env.PATH });
+  await expect.poll(() => added(3).length).toBe(1);
+  for (const [at, name] of names.entries()) for (const listener of added(at)) await listener(name);
   expect(await running).toBe(137);
-  // The last signal ends the process that watches the terminal.
-  expect(passed).toEqual(['SIGUSR1', 'SIGKILL']);
+  expect(passed).toEqual(['SIGUSR1']);
+});
+
+describe('a Ctrl-C came from the terminal', () => {
+  test('when the process that watches it was ended, and not when its successor runs for a quarter of a second', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const foreground = watchForeground(process.env.PATH);
+    onTestFinished(() => foreground.stop());
+    const ended = foreground.wasSentToAll();
+    expect(vi.getTimerCount()).toBe(1);
+    foreground.stop();
+    expect(await ended).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+    const runs = foreground.wasSentToAll();
+    await vi.advanceTimersByTimeAsync(250);
+    expect(await runs).toBe(false);
+  });
+
+  test('as far as anybody knows, when there is no such process', async () => {
+    const foreground = watchForeground('/no/such/folder');
+    expect(await foreground.wasSentToAll()).toBe(true);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await foreground.wasSentToAll()).toBe(true);
+    foreground.stop();
+  });
 });
 
 test('the standalone executable prints a line on its build below its version', async () => {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { noSuchProfile } from '../../src/config/errors.js';
 import { findConfigs } from '../../src/config/find.js';
 import { isLiteralCredential } from '../../src/config/keys.js';
@@ -70,6 +70,11 @@ describe('values of a config file', () => {
     await expect(parseConfig('/x/config.yaml', 'graph: @demo')).rejects.toThrow('/x/config.yaml, line 1: ');
   });
 
+  test('the line of a key is found beside a key whose name the search itself uses', async () => {
+    const text = 'graph: {}\nusername: ada # graph of ada\nprobe: 1';
+    await expect(parseConfig('/x/config.yaml', text)).rejects.toThrow('/x/config.yaml, line 1: graph ');
+  });
+
   test('the URL of a Redis server is a credential only when it holds a password', () => {
     expect(isLiteralCredential('redis.url', 'rediss://ada:s3cret@redis.example:6379')).toBe(true);
     expect(isLiteralCredential('redis.url', 'rediss://ada@redis.example:6379')).toBe(false);
@@ -98,6 +103,71 @@ describe('which config file is read', () => {
     expect([...findConfigs({ cwd, home: link, configDir: undefined })]).toEqual([
       { path: path.join(real, '.graphcredrc'), place: 'home' },
     ]);
+  });
+
+  test('a home folder that does not exist ends no search, and neither does a file that was removed meanwhile', () => {
+    const root = fs.realpathSync(temporaryHome());
+    const file = path.join(root, '.graphcredrc');
+    fs.writeFileSync(file, 'graph: mine');
+    const found = () => [...findConfigs({ cwd: root, home: '/no/such/home', configDir: '/no/such/config' })];
+    expect(found()).toContainEqual({ path: file, place: 'project' });
+    const exists = vi.spyOn(fs, 'existsSync').mockReturnValue(true);
+    onTestFinished(() => exists.mockRestore());
+    fs.rmSync(file);
+    expect(found()).not.toContainEqual({ path: file, place: 'project' });
+  });
+
+  test('a file that cannot be opened is CONFIG_INVALID, and the hint says where to look', () => {
+    const file = path.join(temporaryHome(), 'gone', 'config.json');
+    const error = { code: 'CONFIG_INVALID', message: `${file} cannot be read.` };
+    const hint = 'check its owner and mode: ls -l config.json';
+    expect(() => readConfig({ path: file, place: 'user' })).toThrow(
+      expect.objectContaining({ ...error, hint }),
+    );
+  });
+
+  test('a file of a megabyte is read, and not one byte more', () => {
+    const file = path.join(temporaryHome(), 'config.json');
+    fs.writeFileSync(file, ' '.repeat(1_000_000));
+    expect(readConfig({ path: file, place: 'user' }).text).toHaveLength(1_000_000);
+    fs.appendFileSync(file, ' ');
+    expect(() => readConfig({ path: file, place: 'user' })).toThrow('is too large for a config file');
+  });
+
+  test('the profile is the one typed, else that of the variable, else that of the file, and the others are shadowed', () => {
+    const config = {
+      defaultProfile: 'c',
+      defaults: {},
+      profiles: new Map([
+        ['a', {}],
+        ['c', {}],
+      ]),
+    };
+    const file = { path: '/x', config, stat: fs.statSync('/') };
+    const chosen = (flags: { profile?: string }, variable = '') =>
+      resolveSettings(input('/', { flags, env: { GRAPHCRED_PROFILE: variable } }), file, { newProfile: true })
+        .profile;
+    const fromFile = { value: 'c', source: 'defaultProfile' };
+    const preset = { value: 'default', source: 'default' };
+    expect(chosen({ profile: 'a' }, 'b')).toEqual({
+      name: 'a',
+      source: '--profile',
+      exists: true,
+      shadowed: [{ value: 'b', source: 'GRAPHCRED_PROFILE' }, fromFile, preset],
+    });
+    expect(chosen({ profile: '' }, 'b')).toEqual({
+      name: 'b',
+      source: 'GRAPHCRED_PROFILE',
+      exists: false,
+      shadowed: [fromFile, preset],
+    });
+    expect(chosen({})).toEqual({ name: 'c', source: 'defaultProfile', exists: true, shadowed: [preset] });
+    expect(resolveSettings(input('/'), undefined).profile).toEqual({
+      name: 'default',
+      source: 'default',
+      exists: false,
+      shadowed: [],
+    });
   });
 
   test('a pipe is no config file', () => {
@@ -186,6 +256,50 @@ describe('a profile is written', () => {
     const wrong = writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] }, now);
     await expect(wrong).rejects.toThrow('is YAML');
     expect(fs.readdirSync(folder)).toEqual([name]);
+  });
+
+  test.each([
+    ['{ no', 'is not valid JSON.', 'correct it, then log in again'],
+    [
+      '{"grahp": 1}',
+      'grahp is not a setting graphcred knows.',
+      'correct the file; .graphcredrc.example shows every key',
+    ],
+    [
+      '[]',
+      'the file does not hold a table of settings.',
+      'correct the file; .graphcredrc.example shows every key',
+    ],
+  ])('not over %s, which stays as it is', async (text, problem, hint) => {
+    const folder = temporaryHome();
+    const file = path.join(folder, 'config.json');
+    fs.writeFileSync(file, text);
+    const wrong = writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] }, now);
+    const message = expect.stringContaining(problem);
+    await expect(wrong).rejects.toMatchObject({ code: 'CONFIG_INVALID', message, hint });
+    expect(fs.readFileSync(file, 'utf8')).toBe(text);
+  });
+
+  test.each(['', ' \n', '\ufeff', 'null', '\ufeff{"profiles":{}}'])(
+    'as the first one and the default one over %j',
+    async (text) => {
+      const folder = temporaryHome();
+      fs.writeFileSync(path.join(folder, 'config.json'), text);
+      const file = await writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] }, now);
+      expect(read(file)).toEqual({ defaultProfile: 'a', profiles: { a: { graph: 'one' } } });
+    },
+  );
+
+  test('as the default one only if that was asked for, and without the keys that it loses', async () => {
+    const folder = temporaryHome();
+    const file = path.join(folder, 'config.json');
+    const before = { defaultProfile: 'b', profiles: { a: { graph: 'one', host: 'http://old' }, b: {} } };
+    fs.writeFileSync(file, JSON.stringify(before));
+    const change = { profile: { graph: 'two' }, removed: ['host'] };
+    await writeProfile(folder, 'a', change, now);
+    expect(read(file)).toEqual({ defaultProfile: 'b', profiles: { a: { graph: 'two' }, b: {} } });
+    await writeProfile(folder, 'a', { ...change, makeDefault: true }, now);
+    expect(read(file).defaultProfile).toBe('a');
   });
 
   test('not with a setting that could not be read again', async () => {

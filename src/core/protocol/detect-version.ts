@@ -64,13 +64,12 @@ function wantsLogin({ status }: HttpReply): boolean {
 function rethrowWithVersionHint(error: unknown): never {
   if (!(error instanceof GraphException)) throw error;
   if (['CANCELLED', 'TLS', 'NETWORK'].includes(error.code)) throw error;
-  const { code, message, hint = '', serverCode, serverText, status, ambiguous, retryable, option } = error;
+  const { code, message, hint = '', serverText, status, ambiguous, retryable, option } = error;
   throw new GraphException(code, message, {
     hint: `${hint} If you know its version, give it.`.trim(),
     ...(option !== undefined && { option }),
     remedies: [...error.remedies, 'give-version'],
     ...(retryable !== undefined && { retryable }),
-    ...(serverCode !== undefined && { serverCode }),
     ...(serverText !== undefined && { serverText }),
     ...(status !== undefined && { status }),
     ambiguous,
