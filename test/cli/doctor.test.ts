@@ -148,6 +148,13 @@ test('a config file that is broken, or that others can read or write, is reporte
   fs.writeFileSync(file, '{"password":"hunter2"}');
   const open = await examine();
   expect(open).toMatchObject({ status: 5, failing: ['config-mode'] });
+  fs.chmodSync(file, 0o640);
+  const readable = await examine();
+  expect(readable.checks.find(({ id }) => id === 'config-mode')).toMatchObject({
+    verdict: 'warn',
+    cause: 'other users can read the credential in it',
+    fix: `chmod 600 ${file}`,
+  });
   fs.chmodSync(file, 0o600);
   fs.writeFileSync(file, '{"password": hunter2');
   const broken = await examine();

@@ -288,3 +288,23 @@ test('login tells programs the profile, its file and what was saved', async () =
   expect(await json('login -p dev')).toEqual({ ...told, file, savedPassword: false });
   expect(await json('login -p dev --save-password')).toEqual({ ...told, file, savedPassword: true });
 });
+
+test('the first token of a login is minted from the secret just saved, whatever --secret-alias names', async () => {
+  const { run, json } = await bench({ serverVersion: '4.1.2' });
+  const { secret } = await json<{ secret: string }>('secret create ci');
+  const env = { GRAPHCRED_PASSWORD: '' };
+  const login = await run('login -p dev --secret-stdin --secret-alias other', { stdin: secret, env });
+  expect(login).toMatchObject({ status: 0, stderr: expect.not.stringContaining('there is no token yet') });
+  expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
+});
+
+// On Linux the environment of the test leads to no session bus, and so to no keychain.
+test.runIf(process.platform === 'linux')(
+  'login --store keychain without a keychain fails before it deletes the tokens of the file store',
+  async () => {
+    const { run, json } = await bench();
+    await run('token get');
+    expect((await run('login -p dev --store keychain')).status).toBe(6);
+    expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
+  },
+);
