@@ -63,10 +63,10 @@ describe('text of a server that is shown', () => {
     expect(redactServerText(`${'x '.repeat(240)}${'z'.repeat(40)} end`, [secret])).not.toContain('zzz');
   });
 
-  test('is processed fast, even if it is large', () => {
-    const started = performance.now();
-    for (const piece of [`${ESC}]`, `${ESC}[`, 'eyJ', 'a1', ' ']) redactServerText(piece.repeat(500_000));
-    expect(performance.now() - started).toBeLessThan(2000);
+  // Time that grew with the square of the length would be hours.
+  test('is processed within the time limit of a test, even if it is large', () => {
+    for (const piece of [`${ESC}]`, `${ESC}[`, 'eyJ', 'a1', ' '])
+      expect(redactServerText(piece.repeat(500_000)).length).toBeLessThanOrEqual(500);
   });
 });
 
@@ -246,10 +246,17 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
     expect(withoutCredentials(text, [new Sensitive('correct-horse')])).toBe(text);
   });
 
-  test('a large text is processed fast', () => {
-    const started = performance.now();
-    for (const piece of ['%41', '&#65;', '\\u0041', 'aGVs', '%2525'])
-      withoutCredentials(piece.repeat(100_000), [new Sensitive('A'.repeat(8)), new Sensitive('hel')]);
-    expect(performance.now() - started).toBeLessThan(6000);
+  test.each([
+    ['%41', '[redacted]'],
+    ['&#65;', '[redacted]'],
+    ['\\u0041', '[redacted]'],
+    ['aGVs', 'aGVs'],
+    ['%2525', '%2525'],
+  ])('a large text of %s is processed within the time limit of a test', (piece, shown) => {
+    const text = withoutCredentials(piece.repeat(100_000), [
+      new Sensitive('A'.repeat(8)),
+      new Sensitive('hel'),
+    ]);
+    expect(text.replaceAll(shown, '')).toBe('');
   });
 });
