@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.js';
+import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
 
@@ -149,8 +148,7 @@ describe('servers 4.x, point by point', () => {
   });
 
   it('[D] accepts the tokens of a 3.x server after the upgrade until they expire', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryHome();
     const stateFile = join(folder, 'state.json');
     const old = await demo({ serverVersion: '3.10.1', stateFile });
     const minted = await raw(old.restUrl, 'POST /requesttoken', {}, `{"secret":"${SECRET}","lifetime":60}`);

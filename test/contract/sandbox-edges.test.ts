@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
 import { readJwt, signJwt } from '../../src/sandbox/jwt.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import { temporaryHome } from '../helpers/cli.js';
 import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
 
 const start = async (options: SandboxOptions = {}) => {
@@ -174,8 +174,7 @@ it('a fault names its method in any case', async () => {
 });
 
 it('the user that is named now is shown first, before those of the state file', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryHome();
   const stateFile = join(folder, 'state.json');
   const first = await start({ stateFile });
   await answer(first.restUrl, 'POST /requesttoken', { secret: SECRET });
@@ -272,8 +271,7 @@ it('the log names the fields of a body that begins with blanks, too', async () =
 });
 
 const stateFileOf = () => {
-  const folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryHome();
   return { folder, stateFile: join(folder, 'state.json') };
 };
 

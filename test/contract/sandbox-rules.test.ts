@@ -1,9 +1,9 @@
 // Who may do what on the sandbox's servers, by which method and from which version on. The texts are in sandbox-tables/.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
+import { temporaryHome } from '../helpers/cli.js';
 import { basic, demo, LOGIN, NOW, READER, raw, SECRET } from './sandbox-raw.js';
 
 interface Answer {
@@ -82,9 +82,7 @@ describe('the REST server of 3.x', () => {
   });
 
   it('refuses the token of a user who has gone', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const stateFile = join(folder, 'state.json');
+    const stateFile = join(temporaryHome(), 'state.json');
     const before = await demo({ stateFile, secrets: SECRETS });
     const { token } = await ask(before.restUrl, 'POST /requesttoken', {}, { secret: OTHER });
     await before.close();
@@ -384,8 +382,7 @@ describe('4.x', () => {
 });
 
 it('a secret that is given again replaces the one of the same alias, user and graph, and no other', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryHome();
   const stateFile = join(folder, 'state.json');
   const one = { alias: 'one', value: 'first', user: 'demo_user', graph: 'demo_graph' };
   const others = [
