@@ -1,5 +1,5 @@
 // Tests what only a process of its own has: file descriptors, and standard input that nobody closes.
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -10,6 +10,16 @@ import { expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 import { COMMAND, COMMAND_LINE, standaloneSkipReason, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
+
+/** Waits for the end of a process; its status is null when a signal ended it. */
+async function endOf(child: ChildProcess): Promise<{ status: number | null; stderr: string }> {
+  let stderr = '';
+  child.stderr?.on('data', (text) => {
+    stderr += text;
+  });
+  const [status] = (await once(child, 'close')) as [number | null];
+  return { status, stderr };
+}
 
 test('standard input that does not end is TIMEOUT after --timeout', async () => {
   const argv = ['token', 'check', '--token-stdin', '--timeout', '1', '-o', 'json'];
@@ -52,11 +62,8 @@ test('a current directory that was removed is refused, and the hint says how to 
     env: { PATH: process.env.PATH, HOME: home },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let stderr = '';
-  child.stderr.on('data', (text) => {
-    stderr += text;
-  });
-  expect(await once(child, 'close')).toEqual([2, null]);
+  const { status, stderr } = await endOf(child);
+  expect(status).toBe(2);
   expect(stderr).toContain('The current directory no longer exists.');
   expect(stderr).toContain('hint: go to one that exists, then run the command again: cd\n');
 });
@@ -86,11 +93,8 @@ test.skipIf(!python)(
       env: { PATH: process.env.PATH, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    let stderr = '';
-    child.stderr.on('data', (text) => {
-      stderr += text;
-    });
-    expect(await once(child, 'close')).toEqual([2, null]);
+    const { status, stderr } = await endOf(child);
+    expect(status).toBe(2);
     expect(stderr).toContain('--password-file');
   },
 );
@@ -100,11 +104,8 @@ test.skipIf(!fs.existsSync('/dev/full'))('a result that cannot be written is exi
   const full = fs.openSync('/dev/full', 'w');
   const child = spawn(program, [...first, '--version'], { stdio: ['ignore', full, 'pipe'] });
   fs.closeSync(full);
-  let stderr = '';
-  child.stderr?.on('data', (text) => {
-    stderr += text;
-  });
-  expect(await once(child, 'close')).toEqual([2, null]);
+  const { status, stderr } = await endOf(child);
+  expect(status).toBe(2);
   expect(stderr).toContain('The result cannot be written to standard output (ENOSPC).');
   expect(stderr).toContain('hint: if it goes to a file, check the free space on that disk\n');
 });

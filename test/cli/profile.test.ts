@@ -136,13 +136,19 @@ test('profile remove keeps what another profile uses too, and says so', async ()
   expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
 });
 
-test('a project file that hides the user’s profiles is named in the error', async () => {
-  const home = homeWith(TWO);
+/** Makes a folder with a config file of its own, which the user trusts. */
+async function trustedProject(home: string): Promise<{ project: string; file: string }> {
   const project = path.join(home, 'project');
   fs.mkdirSync(project);
   const file = path.join(project, '.graphcredrc');
   fs.writeFileSync(file, 'profiles: {team: {graph: demo}}', { mode: 0o600 });
   await cli(home, ['config', 'trust', file]);
+  return { project, file };
+}
+
+test('a project file that hides the user’s profiles is named in the error', async () => {
+  const home = homeWith(TWO);
+  const { project, file } = await trustedProject(home);
   const missing = await cli(home, ['status', '--offline', '-p', 'prod'], { cwd: project });
   expect(missing.status).toBe(3);
   expect(missing.stderr).toContain(`${file} hides your own profiles in ${configOf(home)}`);
@@ -155,11 +161,7 @@ test('a project file that hides the user’s profiles is named in the error', as
 
 test('profile remove removes the user’s own profile also in a folder with a project file', async () => {
   const home = homeWith(TWO);
-  const project = path.join(home, 'project');
-  fs.mkdirSync(project);
-  const file = path.join(project, '.graphcredrc');
-  fs.writeFileSync(file, 'profiles: {team: {graph: demo}}', { mode: 0o600 });
-  await cli(home, ['config', 'trust', file]);
+  const { project } = await trustedProject(home);
   const removed = await cli(home, ['profile', 'remove', 'dev', '--yes'], { cwd: project });
   expect(removed).toMatchObject({ status: 0, stderr: expect.stringContaining('graphcred profile use prod') });
   expect(Object.keys(read(home).profiles)).toEqual(['prod']);
