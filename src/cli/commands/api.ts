@@ -74,11 +74,11 @@ async function askWith(session: Session, token: Sensitive | BoundCredential, ask
   return ask(connection, 'rest');
 }
 
-/** Returns the request's body: the typed words, a file's content, or stdin. */
+/** Returns the request's body: the typed words, a file's content, or stdin (`-`, and `@-` as curl has it). */
 async function bodyOf({ invocation, timeoutMs }: Session): Promise<string | undefined> {
   const { ctx, flags } = invocation;
   const data = flags.data as string | undefined;
-  if (data === '-') return ctx.stdin.read({ maxBytes: MAX_BODY_BYTES, timeoutMs });
+  if (data === '-' || data === '@-') return ctx.stdin.read({ maxBytes: MAX_BODY_BYTES, timeoutMs });
   if (!data?.startsWith('@')) return data;
   const file = path.resolve(ctx.cwd, data.slice(1));
   try {

@@ -90,7 +90,8 @@ export async function lookAtStore(session: Session, found: Found): Promise<Store
     }
     await store.check();
     requireWritable(stateDirOf(session));
-    found.store = ok(`${store.name}, ${(await store.list()).length} entries`);
+    const { length } = await store.list();
+    found.store = ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
     return store;
   } catch (error) {
     const check = failed(error);

@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { onTestFinished } from 'vitest';
+
+/** One request and its answer, as they went over the wire. */
+export interface Exchange {
+  readonly server: string;
+  readonly method: string;
+  /** The path with the query, as sent. */
+  readonly url: string;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: string;
+  /** What arrived of the answer; status 0 when nothing did. */
+  readonly answer: { status: number; body: string };
+}
+
+/** Starts an HTTP proxy in front of a server of this machine that notes each exchange. Returns the proxy's URL. */
+export async function startRecorder(name: string, target: string, exchanges: Exchange[]): Promise<string> {
+  const recorder = http.createServer(async (request, response) => {
+    const { method = '', url = '', headers } = request;
+    const body = await buffer(request);
+    const answer = { status: 0, body: '' };
+    exchanges.push({ server: name, method, url, headers, body: body.toString(), answer });
+    const onward = http.request(`${target}${url}`, { method, headers, agent: false });
+    onward.end(body);
+    try {
+      const [incoming] = (await once(onward, 'response')) as [http.IncomingMessage];
+      answer.status = incoming.statusCode ?? 0;
+      response.writeHead(answer.status, incoming.headers);
+      for await (const chunk of incoming) {
+        answer.body += chunk;
+        response.write(chunk);
+      }
+      response.end();
+    } catch {
+      // The server ended the connection, so this one ends too.
+      response.destroy();
+    }
+  });
+  recorder.listen(0, '127.0.0.1');
+  await once(recorder, 'listening');
+  onTestFinished(() => {
+    recorder.closeAllConnections();
+    recorder.close();
+  });
+  return `http://127.0.0.1:${(recorder.address() as AddressInfo).port}`;
+}
