@@ -204,9 +204,11 @@ describe.skipIf(process.platform === 'win32')('the keychain of Linux', () => {
     const chatter = encode(undefined, { sig: 's', body: ':1.7' }, false);
     let sent = 0;
     await listenOn(path.join(dir, 'bus'), (client) => {
-      client.once('data', () => client.write('OK 1\r\n'));
-      const talking = setInterval(() => client.write(chatter, () => sent++), 2);
-      client.on('close', () => clearInterval(talking));
+      client.once('data', () => {
+        client.write('OK 1\r\n');
+        const talking = setInterval(() => client.write(chatter, () => sent++), 2);
+        client.on('close', () => clearInterval(talking));
+      });
     });
     const answer = probeKeychain({ env: at(path.join(dir, 'bus')), limitMs: 60_000 });
     const messages = async () => {
