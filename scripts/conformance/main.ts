@@ -52,18 +52,18 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   const onQuestion = ({ about }: Question) => {
     if (process.stderr.isTTY) process.stderr.write(`${about}\n`);
   };
-  const { left, ...transcript } = await record(target, {
+  const { left, ...recording } = await record(target, {
     version,
     account,
     fillBlockList,
     signal,
     onQuestion,
   });
-  const name = `conformance-${version}${transcript.restAuth === 'off' ? '-auth-off' : ''}.json`;
+  const name = `conformance-${version}${recording.restAuth === 'off' ? '-auth-off' : ''}.json`;
   const file = path.join(options.out, name);
-  fs.writeFileSync(file, `${JSON.stringify(transcript, null, 2)}\n`);
-  const ours = await recordSandbox(transcript, account);
-  const rows = compare(questionsFor(generationOf(version), fillBlockList), { ...transcript, left: [] }, ours);
+  fs.writeFileSync(file, `${JSON.stringify(recording, null, 2)}\n`);
+  const ours = await recordSandbox(recording, account);
+  const rows = compare(questionsFor(generationOf(version), fillBlockList), { ...recording, left: [] }, ours);
   process.stdout.write(`Server ${version}, beside the sandbox of that version:\n${table(rows)}`);
   process.stderr.write(`The redacted answers are in ${file}. Read them before you publish them.\n`);
   for (const one of left) process.stderr.write(`Could not remove ${one}: remove it yourself.\n`);

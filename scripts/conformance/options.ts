@@ -15,7 +15,7 @@ export interface Options {
 
 export const USAGE = `npm run conformance -- --gsql-url URL --rest-url URL -u USER [options]
 
-Asks a server how it answers, compares that with the sandbox, and writes a transcript without credentials.
+Asks a server how it answers, compares that with the sandbox, and writes a recording without credentials.
 
   --gsql-url URL         the GSQL server, for example https://db.example.com:14240
   --rest-url URL         the REST server: port 9000, or on 4.x the GSQL URL with /restpp

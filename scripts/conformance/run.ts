@@ -9,7 +9,7 @@ import { send, type Target } from './target.js';
 import { type Account, lettersAndDigits, newValues } from './values.js';
 
 /** The content of `conformance-<version>.json`. */
-export interface Transcript {
+export interface Recording {
   readonly format: 1;
   readonly version: string;
   readonly restAuth: 'on' | 'off';
@@ -71,7 +71,7 @@ export async function findVersion(
 }
 
 /** Sends all questions to a server and records its answers. */
-export async function record(target: Target, setup: Setup): Promise<Transcript & Pick<Asked, 'left'>> {
+export async function record(target: Target, setup: Setup): Promise<Recording & Pick<Asked, 'left'>> {
   const { version, fillBlockList } = setup;
   const asked = await askAll(target, { ...setup, generation: generationOf(version) });
   const open = asked.answers['rest-no-token'];
@@ -81,7 +81,7 @@ export async function record(target: Target, setup: Setup): Promise<Transcript &
 
 /** Sends the same questions to the sandbox of that version and records its answers. */
 export async function recordSandbox(
-  { version, restAuth, defaultAccount, fillBlockList }: Omit<Transcript, 'answers'>,
+  { version, restAuth, defaultAccount, fillBlockList }: Omit<Recording, 'answers'>,
   names: Names,
 ): Promise<Asked> {
   const { graph } = names;
@@ -113,9 +113,9 @@ export async function recordSandbox(
   }
 }
 
-/** Compares the answers of a transcript with those of the sandbox. */
-export async function compareWithSandbox(transcript: Transcript, names: Names): Promise<Row[]> {
-  const ours = await recordSandbox(transcript, names);
-  const questions = questionsFor(generationOf(transcript.version), transcript.fillBlockList);
-  return compare(questions, { answers: transcript.answers, left: [] }, ours);
+/** Compares the answers of a recording with those of the sandbox. */
+export async function compareWithSandbox(recording: Recording, names: Names): Promise<Row[]> {
+  const ours = await recordSandbox(recording, names);
+  const questions = questionsFor(generationOf(recording.version), recording.fillBlockList);
+  return compare(questions, { answers: recording.answers, left: [] }, ours);
 }

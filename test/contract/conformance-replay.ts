@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { questionsFor } from '../../scripts/conformance/ask.js';
 import type { Question } from '../../scripts/conformance/question.js';
 import type { Recorded } from '../../scripts/conformance/redact.js';
-import { generationOf, type Transcript } from '../../scripts/conformance/run.js';
+import { generationOf, type Recording } from '../../scripts/conformance/run.js';
 import { GraphConnection, GraphException } from '../../src/index.js';
 import { ACCOUNT } from './conformance-support.js';
 
@@ -82,23 +82,23 @@ async function accepted(connection: GraphConnection) {
   if (!accepted) throw 'not accepted';
 }
 
-/** Returns the library's verdict on every question of the transcript that it would send. */
+/** Returns the library's verdict on every question of the recording that it would send. */
 export async function verdicts(
-  transcript: Transcript,
+  recording: Recording,
 ): Promise<Record<string, [expected: string, got: string]>> {
-  const generation = generationOf(transcript.version);
+  const generation = generationOf(recording.version);
   const found: Record<string, [string, string]> = {};
   const questions = questionsFor(generation, false);
   for (const { id } of questions) {
     const client = CLIENT[id];
     const expected = generation === '4' ? client?.on4 : client?.on3;
-    if (!client || expected === undefined || !('body' in (transcript.answers[id] ?? {}))) continue;
+    if (!client || expected === undefined || !('body' in (recording.answers[id] ?? {}))) continue;
     const ids = [id, ...(client.also ?? [])];
     const played = questions.flatMap((question) => {
-      const answer = transcript.answers[question.id];
+      const answer = recording.answers[question.id];
       return ids.includes(question.id) && answer && 'body' in answer ? [{ question, answer }] : [];
     });
-    found[id] = [expected, await withReplay(played, transcript.version, client.act)];
+    found[id] = [expected, await withReplay(played, recording.version, client.act)];
   }
   return found;
 }

@@ -1,4 +1,4 @@
-import { type realWait, record, type Transcript } from '../../scripts/conformance/run.js';
+import { type Recording, type realWait, record } from '../../scripts/conformance/run.js';
 import type { Target } from '../../scripts/conformance/target.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 
@@ -33,15 +33,15 @@ export async function withServer<T>(
   }
 }
 
-export function recordFrom(options: SandboxOptions & { serverVersion: string }): Promise<Transcript> {
+export function recordFrom(options: SandboxOptions & { serverVersion: string }): Promise<Recording> {
   return withServer(options, async (target) => {
     const account = options.users ? { ...ACCOUNT, user: 'tigergraph', password: 'tigergraph' } : ACCOUNT;
-    const { left, ...transcript } = await record(target, {
+    const { left, ...recording } = await record(target, {
       version: options.serverVersion,
       account,
       fillBlockList: true,
     });
     if (left.length > 0) throw new Error(`The run left ${left.join(', ')}.`);
-    return transcript;
+    return recording;
   });
 }

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { questionsFor } from '../../scripts/conformance/ask.js';
-import { compareWithSandbox, generationOf, record, type Transcript } from '../../scripts/conformance/run.js';
+import { compareWithSandbox, generationOf, type Recording, record } from '../../scripts/conformance/run.js';
 import { findCredentials } from '../helpers/canary.js';
 import { verdicts } from './conformance-replay.js';
 import { ACCOUNT, recordFrom, VERSIONS, withServer } from './conformance-support.js';
@@ -17,21 +17,21 @@ describe.each(VERSIONS)('conformance with a %s server', (serverVersion) => {
   });
 
   it('finds no difference if REST authentication is off on both', async () => {
-    const transcript = await recordFrom({ serverVersion, restAuth: 'off' });
-    expect(transcript.restAuth).toBe('off');
-    const rows = await compareWithSandbox(transcript, ACCOUNT);
+    const recording = await recordFrom({ serverVersion, restAuth: 'off' });
+    expect(recording.restAuth).toBe('off');
+    const rows = await compareWithSandbox(recording, ACCOUNT);
     expect(rows.filter(({ verdict }) => verdict === 'differs')).toEqual([]);
   });
 
   it('does not change or record the secrets and tokens of other users, and removes its own', async () => {
     const other = { alias: 'others_alias', value: 'secret-canary-5f1e9b7a40', user: 'ada', graph: 'demo' };
     await withServer({ serverVersion, secrets: [other] }, async (target, sandbox) => {
-      const { left, ...transcript } = await record(target, {
+      const { left, ...recording } = await record(target, {
         version: serverVersion,
         account: ACCOUNT,
         fillBlockList: true,
       });
-      const text = JSON.stringify(transcript);
+      const text = JSON.stringify(recording);
       const canaries = new Map([
         [other.value, 'the secret of somebody else'],
         [other.alias, 'its alias'],
@@ -41,7 +41,7 @@ describe.each(VERSIONS)('conformance with a %s server', (serverVersion) => {
       expect(findCredentials(text, canaries)).toEqual([]);
       expect(text).not.toMatch(/eyJ|graphcred_conformance|[a-z0-9]{32}/);
       expect(left).toEqual([]);
-      const rows = await compareWithSandbox(transcript, ACCOUNT);
+      const rows = await compareWithSandbox(recording, ACCOUNT);
       expect(rows.filter(({ verdict }) => verdict === 'differs')).toEqual([]);
 
       const isOld = generationOf(serverVersion) !== '4';
@@ -68,8 +68,8 @@ describe.each(VERSIONS)('conformance with a %s server', (serverVersion) => {
   });
 });
 
-async function expectVerdicts(transcript: Transcript): Promise<void> {
-  const found = Object.entries(await verdicts(transcript));
+async function expectVerdicts(recording: Recording): Promise<void> {
+  const found = Object.entries(await verdicts(recording));
   const named = (at: 0 | 1) => Object.fromEntries(found.map(([id, pair]) => [id, pair[at]]));
   expect(named(1)).toEqual(named(0));
   expect(found.length).toBeGreaterThan(20);
@@ -79,15 +79,15 @@ async function expectVerdicts(transcript: Transcript): Promise<void> {
 const files = fs.readdirSync(RECORDINGS).filter((name) => name.endsWith('.json'));
 describe.runIf(files.length > 0)('a recording of a real server', () => {
   const read = (name: string) =>
-    JSON.parse(fs.readFileSync(path.join(RECORDINGS, name), 'utf8')) as Transcript;
+    JSON.parse(fs.readFileSync(path.join(RECORDINGS, name), 'utf8')) as Recording;
 
   it.each(files)('%s is understood by the client', async (name) => expectVerdicts(read(name)));
 
   it.each(files)('%s differs from the sandbox only where it says so', async (name) => {
-    const transcript = read(name);
-    const rows = await compareWithSandbox(transcript, ACCOUNT);
+    const recording = read(name);
+    const rows = await compareWithSandbox(recording, ACCOUNT);
     const differing = rows.filter(({ verdict }) => verdict === 'differs').map(({ id }) => id);
-    expect(differing.sort()).toEqual(Object.keys(transcript.accepted ?? {}).sort());
+    expect(differing.sort()).toEqual(Object.keys(recording.accepted ?? {}).sort());
   });
 
   it.each(files)('%s contains nothing that looks like a credential', (name) => {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Transcript } from '../../scripts/conformance/run.js';
+import type { Recording } from '../../scripts/conformance/run.js';
 import { ACCOUNT, withServer } from '../contract/conformance-support.js';
 import { findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -33,7 +33,7 @@ function conformance(argv: string[], stdin = '', onStart?: (kill: () => void) =>
 }
 
 describe('npm run conformance', () => {
-  it('prints the table, exits 0 at an equal server and writes a transcript without the password', async () => {
+  it('prints the table, exits 0 at an equal server and writes a recording without the password', async () => {
     const out = temporaryHome();
     await withServer({ serverVersion: '3.10.1' }, async ({ gsqlUrl, restUrl }) => {
       const where = ['--gsql-url', gsqlUrl, '--rest-url', restUrl, '--graph', 'demo', '--out', out];
@@ -46,7 +46,7 @@ describe('npm run conformance', () => {
       expect(ended.status).toBe(0);
       const text = fs.readFileSync(path.join(out, 'conformance-3.10.1.json'), 'utf8');
       expect(findCredentials(text + ended.stdout + ended.stderr, CANARY)).toEqual([]);
-      expect((JSON.parse(text) as Transcript).version).toBe('3.10.1');
+      expect((JSON.parse(text) as Recording).version).toBe('3.10.1');
     });
   });
 
