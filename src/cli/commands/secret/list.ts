@@ -7,7 +7,7 @@ import { isListedAs, savedForOwner } from '../../secret/saved.js';
 /** Runs `graphcred secret list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const login = await openLogin(invocation);
-  const { session, connection } = login;
+  const { session, connection, version } = login;
   const secrets = await connection.listSecrets();
   // Aliases are sorted by code point, so that the order does not depend on the machine's language.
   secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
@@ -18,9 +18,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
     return;
   }
   if (secrets.length === 0) {
-    invocation.report.note(
-      `there are no secrets${session.graph ? ` on graph ${session.graph}` : ''}; make one: graphcred secret create NAME`,
-    );
+    const where = version.secretsNeedGraph ? ` on graph ${session.graph}` : '';
+    invocation.report.note(`there are no secrets${where}; make one: graphcred secret create NAME`);
     return;
   }
   const saved = await whichAreSaved(login, secrets);

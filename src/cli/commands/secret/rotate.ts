@@ -106,8 +106,8 @@ function withNextStep(
   const byHand = {
     next:
       made === undefined && !error.ambiguous
-        ? 'nothing was changed'
-        : `drop it: graphcred secret drop ${next}; ${alias} is as it was`,
+        ? `nothing was changed; when this is mended, run it again: graphcred secret rotate ${alias}`
+        : `drop it: graphcred secret drop ${next} --ignore-missing; ${alias} is as it was`,
     drop: `see which of ${alias} and ${next} there are: graphcred secret list; then make ${alias} if it is missing, and drop ${next}`,
     alias: `make ${alias} anew, then drop ${next}: graphcred secret drop ${alias} --ignore-missing; graphcred secret create ${alias}; graphcred secret drop ${next}`,
     finish: `${alias} has a new value that is lost; rotate it again: graphcred secret drop ${next} --ignore-missing; graphcred secret rotate ${alias}`,
