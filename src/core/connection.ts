@@ -25,7 +25,7 @@ import type {
 import { isoSeconds, readEnvelope } from './protocol/reply.js';
 import type { Secret, ServerVersion, Session, TokenCheck, TokenTuple } from './protocol/types.js';
 import { sendRaw } from './raw.js';
-import { describeDrop, dropEach } from './secrets.js';
+import { checkAliases, describeDrop, dropEach } from './secrets.js';
 import {
   type BoundCredential,
   type GivenCredential,
@@ -129,9 +129,7 @@ export class GraphConnection {
 
   /** Drops one secret after the other and reports what became of each. Throws only if no request was sent. */
   async dropSecrets(aliases: readonly string[]): Promise<DropResult> {
-    if (aliases.length === 0 || aliases.some((alias) => typeof alias !== 'string' || alias === '')) {
-      throw new GraphException('USAGE', 'Name at least one secret to drop, and no empty alias.');
-    }
+    checkAliases(aliases);
     return this.#run(({ protocol }) => dropEach(protocol, aliases));
   }
 

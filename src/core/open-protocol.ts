@@ -29,6 +29,8 @@ export interface ConnectionSettings {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
+/** Timers cannot count further. */
+const LONGEST_TIMEOUT_MS = 0x7fff_ffff;
 const PROTOCOLS = { '3.0': protocolV3, '3.5': protocolV3, '4': protocolV4 } as const;
 
 /**
@@ -46,8 +48,12 @@ export function readOptions(
   const serviceUrl = serversOf(endpoints).gsqlUrl;
   const serverVersion = options.serverVersion ?? 'auto';
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-  if (!(timeoutMs > 0 && timeoutMs <= 0x7fff_ffff)) {
-    throw new GraphException('USAGE', 'timeoutMs must be a number of milliseconds above 0.');
+  if (!(timeoutMs > 0 && timeoutMs <= LONGEST_TIMEOUT_MS)) {
+    throw new GraphException(
+      'USAGE',
+      `timeoutMs must be a number of milliseconds above 0, and at most ${LONGEST_TIMEOUT_MS}.`,
+      { hint: 'For example 30000.', option: 'timeoutMs' },
+    );
   }
   return {
     serviceUrl,

@@ -1,7 +1,15 @@
-import { GraphException } from './errors.js';
+import { type ErrorDetails, GraphException } from './errors.js';
 import { VersionChanged } from './open-protocol.js';
 import type { DropResult } from './options.js';
 import type { Protocol } from './protocol/types.js';
+
+const LIST_ALIASES: ErrorDetails = { hint: 'List the aliases.', remedies: ['list-secrets'] };
+
+/** Throws USAGE when there is no alias to drop, or an empty one. */
+export function checkAliases(aliases: readonly string[]): void {
+  if (aliases.length > 0 && aliases.every((alias) => typeof alias === 'string' && alias !== '')) return;
+  throw new GraphException('USAGE', 'Name at least one secret to drop, and no empty alias.', LIST_ALIASES);
+}
 
 /** Drops one alias after the other, until one fails. */
 export async function dropEach(protocol: Protocol, aliases: readonly string[]): Promise<DropResult> {
@@ -29,8 +37,5 @@ export function describeDrop({ dropped, missing, failed }: DropResult, ignoreMis
   if (missing.length === 0) return done;
   const notFound = `Not found: ${missing.join(', ')}.`;
   if (ignoreMissing) return `${done} ${notFound}`;
-  throw new GraphException('NOT_FOUND', `${notFound} ${done}`, {
-    hint: 'List the aliases.',
-    remedies: ['list-secrets'],
-  });
+  throw new GraphException('NOT_FOUND', `${notFound} ${done}`, LIST_ALIASES);
 }

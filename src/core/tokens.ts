@@ -80,9 +80,14 @@ function isThousandth(granted: number, asked: number): boolean {
 function lifetimeOr(lifetime: number | undefined): number {
   const seconds = lifetime ?? DEFAULT_LIFETIME;
   if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_LIFETIME) {
-    throw new GraphException('USAGE', 'The lifetime must be a whole number of seconds, 1 or more.', {
-      hint: 'For example 3600 for an hour, 2592000 for 30 days.',
-    });
+    throw new GraphException(
+      'USAGE',
+      `The lifetime must be a whole number of seconds, from 1 to ${MAX_LIFETIME}.`,
+      {
+        hint: 'For example 3600 for an hour, 2592000 for 30 days.',
+        option: 'lifetime',
+      },
+    );
   }
   return seconds;
 }
