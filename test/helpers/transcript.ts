@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import http from 'node:http';
 import path from 'node:path';
 import { onTestFinished, vi } from 'vitest';
 import { parseFault } from '../../src/sandbox/fault-spec.js';
@@ -23,11 +25,16 @@ import { type Exchange, startRecorder } from './wire.js';
  *   % show PATH                       shows a file; without a path, the names and modes of all files
  *   % headers on, % answers on        shows the headers of each request, the answer of the server
  *   % columns 44                      the width of the terminals from now on; stdout is a terminal
+ *   % request SERVER METHOD PATH [LOGIN] BODY     a request of no client: SERVER is REST or GSQL, the rest as below;
+ *                                     "[LOGIN]" and BODY may be left out, \n in BODY begins a new line
+ *   % header Name: value              one more header of the requests that follow; without a name, no more headers
+ *   % switches {"zone":…}, % texts {"badSecret3":"old"}   moves switches and texts of the sandbox while it runs
+ *   % claims TOKEN                    shows what a JSON Web Token says
  *   % cd PATH                         the current folder, below the home
  *
  *   | a line of stdout     ! a line of stderr     ? a question     = the exit status, when it is not 0
  *   > SERVER METHOD PATH [LOGIN] BODY             a request
- *   < STATUS BODY                                 its answer
+ *   < STATUS BODY                                 its answer; after "% request" with "[CONTENT-TYPE; Other: header]"
  *
  * Credentials are written `credential-1`, in the order in which the servers gave them, addresses `http://127.0.0.1:REST0`
  * and `GSQL0`, the home `/home/user`, and moments `now`, `now+15m`; so they are in what is played, too.
@@ -75,6 +82,9 @@ function answer({ type, message, choices, validate, ...question }: Question): un
 
 const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const PLAYED = /^([#$@<%]|$)/;
+const REQUEST = /^(REST|GSQL) (\S+) (\S+)(?: \[(.*?)\](?= |$))?(?: (.*))?$/;
+/** Headers that come with every answer. */
+const USUAL = /^(content-type|content-length|transfer-encoding|connection|keep-alive|date)$/i;
 const FILE = /^(\S+)(?: ([0-7]{3}))? (.*)$/;
 
 /** Plays what a transcript types, and returns the transcript that came of it. */
@@ -97,11 +107,19 @@ export async function play(transcript: string): Promise<string> {
   let sandbox: Sandbox | undefined;
   const ports = new Map<string, string>();
   const credentials: string[] = [];
+  const statements: string[] = [];
   const printed: string[] = [];
+  const warnings: string[] = [];
+  const headers: Record<string, string> = {};
 
   async function begin(options: SandboxOptions) {
     await sandbox?.close();
-    const running = await startSandbox({ gsqlPort: 0, restPort: 0, ...options });
+    const running = await startSandbox({
+      gsqlPort: 0,
+      restPort: 0,
+      warn: (line) => warnings.push(line),
+      ...options,
+    });
     sandbox = running;
     onTestFinished(() => running.close());
     const [rest, gsql] = await Promise.all([
@@ -123,6 +141,8 @@ export async function play(transcript: string): Promise<string> {
   function note(text: string) {
     for (const [found] of text.matchAll(/\beyJ[\w-]+\.[\w-]+\.[\w-]+|\b(?=[a-z]*\d)[a-z0-9]{32}\b/g))
       if (!credentials.includes(found)) credentials.push(found);
+    for (const [found] of text.matchAll(/\b0{8}\.[a-z0-9]{9}\b/g))
+      if (!statements.includes(found)) statements.push(found);
   }
 
   const digests = () => credentials.map((one) => createHash('sha256').update(one).digest('hex'));
@@ -144,6 +164,7 @@ export async function play(transcript: string): Promise<string> {
       shown = shown.replace(new RegExp(`\\b(?:${digest.slice(0, 8)})[0-9a-f]*`, 'g'), (found) =>
         `sha256-${index + 1}`.padEnd(found.length, '.'),
       );
+    for (const [index, one] of statements.entries()) shown = shown.replaceAll(one, `statement-${index + 1}`);
     for (const [port, name] of ports) shown = shown.replace(new RegExp(`\\b${port}\\b`, 'g'), name);
     return shown
       .replace(/AUTO_GENERATED_ALIAS_\w{7}/g, 'AUTO_GENERATED_ALIAS_xxxxxxx')
@@ -154,7 +175,12 @@ export async function play(transcript: string): Promise<string> {
           : moment(Date.parse(`${found.replace(' ', 'T')}Z`)).padEnd(found.length),
       )
       .replace(/\b1[789]\d{8}(?:\d{3})?\b/g, (found) => moment(Number(found.padEnd(13, '0'))))
+      .replace(/\b\w{3} (\w{3} \d\d) (\d\d:\d\d:\d\d) (\w+) (20\d\d)\b/g, (_, day, time, zone, year) => {
+        return `${moment(Date.parse(`${day} ${year} ${time} UTC`))} in ${zone}`;
+      })
       .replace(/\b\d+(\.\d)? ms\b/g, 'N ms')
+      .replace(/"milliseconds":\d+/g, '"milliseconds":N')
+      .replace(/"sessionId":"0{8}\w{3}"/g, '"sessionId":"00000000xxx"')
       .replace(/\bgraphcred_[0-9a-f]{32}\b/g, 'graphcred_(random)')
       .replace(/^date: .*/gm, 'date: (now)')
       .replaceAll('\u001b', '␛');
@@ -172,9 +198,9 @@ export async function play(transcript: string): Promise<string> {
   function real(text: string): string {
     let played = text.replaceAll('/home/user', home);
     for (const [port, name] of [...ports].reverse()) played = played.replaceAll(name, port);
-    return played.replace(/credential-(\d+)/g, (_, number) => {
-      const one = credentials[Number(number) - 1];
-      if (one === undefined) throw new Error(`No server has given credential-${number} yet.`);
+    return played.replace(/(credential|statement)-(\d+)/g, (name, kind, number) => {
+      const one = (kind === 'statement' ? statements : credentials)[Number(number) - 1];
+      if (one === undefined) throw new Error(`No server has given ${name} yet.`);
       return one;
     });
   }
@@ -197,6 +223,52 @@ export async function play(transcript: string): Promise<string> {
           if (name !== 'authorization') put('>  ', `${name}: ${text}`);
       if (show.answers) put('<', `${given.status} ${given.body.replaceAll('\n', '\\n')}`);
     }
+  }
+
+  /** Sends a request as it is written, and shows all of the answer that arrives. */
+  async function request(line: string) {
+    const [, server, method = '', target = '', login = 'no login', body = ''] =
+      REQUEST.exec(real(line)) ?? [];
+    if (!sandbox || !server)
+      throw new Error(`"% request ${line}" is written SERVER METHOD PATH [LOGIN] BODY.`);
+    const [scheme = '', value = ''] = login.split(' ');
+    const basic = scheme === 'Basic' && value.includes(':');
+    const authorization = basic ? `Basic ${Buffer.from(value).toString('base64')}` : login;
+    warnings.length = 0;
+    const sent = Buffer.from(body.replaceAll('\\n', '\n'));
+    const onward = http.request(`${server === 'REST' ? sandbox.restUrl : sandbox.gsqlUrl}${target}`, {
+      method,
+      headers: {
+        ...headers,
+        ...(login !== 'no login' && { authorization }),
+        'content-length': sent.length,
+      },
+      agent: false,
+    });
+    onward.end(sent);
+    let status = '000';
+    const kept: string[] = [];
+    let text = '';
+    try {
+      const [incoming] = (await once(onward, 'response')) as [http.IncomingMessage];
+      status = String(incoming.statusCode);
+      kept.push(incoming.headers['content-type'] ?? 'no type');
+      for (let at = 0; at < incoming.rawHeaders.length; at += 2)
+        if (!USUAL.test(incoming.rawHeaders[at] ?? ''))
+          kept.push(`${incoming.rawHeaders[at]}: ${incoming.rawHeaders[at + 1]}`);
+      for await (const chunk of incoming) text += chunk;
+    } catch (error) {
+      kept.push(`broken: ${(error as NodeJS.ErrnoException).code}`);
+    }
+    note(text);
+    for (const warning of warnings.splice(0)) put('!', warning);
+    put('<', `${status} [${kept.join('; ')}] ${text.replaceAll('\n', '\\n')}`);
+  }
+
+  /** Moves switches or texts through the control path. */
+  async function control(what: string, body: string) {
+    const answered = await fetch(`${sandbox?.gsqlUrl}/__sandbox/${what}`, { method: 'POST', body });
+    if (!answered.ok) put('<', `${answered.status} ${await answered.text()}`);
   }
 
   async function runLine(line: string, answers: readonly string[], stdin: string | undefined) {
@@ -265,6 +337,19 @@ export async function play(transcript: string): Promise<string> {
       case 'cd':
         cwd = path.join(home, rest);
         return;
+      case 'request':
+        return request(rest);
+      case 'header': {
+        const [, header = '', value = ''] = /^(\S+?): ?(.*)$/.exec(real(rest)) ?? [];
+        if (header === '') for (const one of Object.keys(headers)) delete headers[one];
+        else headers[header] = value;
+        return;
+      }
+      case 'switches':
+      case 'texts':
+        return control(name, rest);
+      case 'claims':
+        return put('|', Buffer.from(real(rest).split('.')[1] ?? '', 'base64url').toString());
       case 'columns':
         columns = rest === '' ? undefined : Number(rest);
         return;
