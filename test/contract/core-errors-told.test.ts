@@ -11,6 +11,7 @@ import {
   GraphException,
   Sensitive,
 } from '../../src/index.js';
+import { errorOf, told } from '../helpers/told.js';
 import { connectionAt, rawServer } from './core-support.js';
 
 type Answer = string | readonly [status: number, body: string, headers?: Record<string, string>];
@@ -183,21 +184,6 @@ const CASES: readonly (readonly [
   ],
 ];
 
-/** Writes all that an error says, besides its stack. */
-function told(error: unknown): string {
-  if (!(error instanceof GraphException)) return `  ${error}`;
-  const { code, message, hint, remedies, ...rest } = error;
-  const facts = Object.entries(rest).filter(
-    ([name, value]) => name !== 'name' && value !== undefined && !(name === 'ambiguous' && value === false),
-  );
-  return [
-    `  ${code} ${message}`,
-    `  hint: ${hint ?? 'NONE'}`,
-    ...(remedies.length > 0 ? [`  remedies: ${remedies.join(', ')}`] : []),
-    ...facts.map(([name, value]) => `  ${name}: ${value}`),
-  ].join('\n');
-}
-
 test('every error of the library says what happened, and what to do next', async () => {
   let answers: Answer[] = [];
   const url = await rawServer(async (request, response) => {
@@ -209,9 +195,7 @@ test('every error of the library says what happened, and what to do next', async
   const lines: string[] = [];
   for (const [title, call, options, ...given] of CASES) {
     answers = given;
-    const error = await new Promise((resolve) => resolve(call(connectionAt(url, options)))).catch(
-      (one) => one,
-    );
+    const error = await errorOf(() => call(connectionAt(url, options)));
     lines.push(title, told(error).replaceAll(url, 'http://server').replaceAll(new URL(url).host, 'server'));
   }
   await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('core-errors-told.txt');

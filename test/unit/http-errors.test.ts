@@ -93,7 +93,7 @@ describe('no answer', () => {
       'the port does not answer in TLS (ERR_SSL_PACKET_LENGTH_TOO_LONG)',
       PLAIN,
     ],
-    ['CERT_HAS_EXPIRED', 'the certificate has expired', CA],
+    ['CERT_HAS_EXPIRED', 'the certificate has expired', 'Ask the administrator of the server to renew it.'],
     ...[
       'DEPTH_ZERO_SELF_SIGNED_CERT',
       'SELF_SIGNED_CERT_IN_CHAIN',

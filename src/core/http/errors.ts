@@ -1,6 +1,7 @@
 import { GraphException } from '../errors.js';
 import { redactServerText } from '../redact.js';
 import { BoundCredential, Sensitive } from '../sensitive.js';
+import { isCutOff, networkReason, tlsHint, tlsReason } from './failure-reasons.js';
 import { TransportFailure } from './transport.js';
 import type { HttpReply, HttpRequest } from './types.js';
 
@@ -41,9 +42,11 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
         retryable: !ambiguous,
       });
     case 'tls':
-      return new GraphException('TLS', `No trusted connection to ${address}: ${tlsReason(reason)}.`, {
-        ...tlsHint(reason),
-      });
+      return new GraphException(
+        'TLS',
+        `No trusted connection to ${address}: ${tlsReason(reason)}.`,
+        tlsHint(reason),
+      );
     case 'proxy':
       return new GraphException('NETWORK', `The proxy could not connect to ${address}: ${reason}.`, {
         hint: 'Check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY.',
@@ -189,62 +192,4 @@ export function pathOf(request: HttpRequest): string {
 /** Names the request by method and path, without its query. */
 export function what(request: HttpRequest): string {
   return `${request.method} ${redactServerText(pathOf(request), hiddenIn(request))}`;
-}
-
-/** Whether plain HTTP may have been sent to a TLS port, which then closes the connection. */
-function isCutOff(reason: string, address: string): boolean {
-  return (reason === 'ECONNRESET' || reason === 'EPIPE') && address.startsWith('http:');
-}
-
-function networkReason(reason: string): string {
-  switch (reason) {
-    case 'ECONNREFUSED':
-      return 'the connection was refused';
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return 'there is no such host';
-    case 'ECONNRESET':
-    case 'EPIPE':
-      return 'the connection broke';
-    default:
-      return reason;
-  }
-}
-
-function tlsReason(reason: string): string {
-  switch (reason) {
-    case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return 'the certificate is for another name';
-    case 'EPROTO':
-    case 'ERR_SSL_WRONG_VERSION_NUMBER':
-    case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
-      return `the port does not answer in TLS (${reason})`;
-    case 'CERT_HAS_EXPIRED':
-      return 'the certificate has expired';
-    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
-    case 'SELF_SIGNED_CERT_IN_CHAIN':
-    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
-    case 'UNABLE_TO_GET_ISSUER_CERT':
-    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
-      return `the certificate is self-signed or its CA is unknown (${reason})`;
-    default:
-      return reason;
-  }
-}
-
-function tlsHint(reason: string): { hint: string; option?: string } {
-  if (
-    reason === 'EPROTO' ||
-    reason === 'ERR_SSL_WRONG_VERSION_NUMBER' ||
-    reason === 'ERR_SSL_PACKET_LENGTH_TOO_LONG'
-  ) {
-    return { hint: 'If the port speaks plain HTTP, use http:// in place of https://.' };
-  }
-  if (/CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE|KEY|PEM|ASN1|OSSL/.test(reason)) {
-    return { hint: 'Check the client certificate and its key.', option: 'tls.cert' };
-  }
-  return {
-    hint: 'Check that host and certificate belong together, or name the authority that issued it.',
-    option: 'tls.ca',
-  };
 }

@@ -46,11 +46,11 @@ export async function loadNamedKey(options: KeyOptions): Promise<Buffer | undefi
     : decode(await readNamedKey(named, options), `the key file ${named}`);
 }
 
-function decode(text: string, what: string): Buffer {
+function decode(text: string, what: string, hint = NEW_KEY): Buffer {
   const trimmed = text.trim();
   const key = KEY.test(trimmed) ? Buffer.from(trimmed, 'base64') : undefined;
   if (key?.length === 32) return key;
-  throw notAKey(what);
+  throw notAKey(what, hint);
 }
 
 async function readGeneratedKey(file: string): Promise<Buffer | undefined> {
@@ -59,7 +59,8 @@ async function readGeneratedKey(file: string): Promise<Buffer | undefined> {
     if (checked === undefined) return undefined;
     if ('refused' in checked) throw notUsed(file, checked.refused);
     // Without hard links another process may have created the file but not filled it yet.
-    if (checked.text !== '' || attempt === 20) return decode(checked.text, `the key file ${file}`);
+    if (checked.text !== '' || attempt === 20)
+      return decode(checked.text, `the key file ${file}`, makeAnother(file));
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
@@ -117,13 +118,12 @@ export const NEW_KEY =
 const fault = (message: string, hint: string) =>
   new GraphException('STORE_UNAVAILABLE', message, { hint, setting: 'storeKey' });
 
-export const notAKey = (what: string) => fault(`${what} is not 32 bytes in base64`, NEW_KEY);
+const makeAnother = (file: string) => `remove ${file} and log in again, or set GRAPHCRED_STORE_KEY`;
+
+export const notAKey = (what: string, hint = NEW_KEY) => fault(`${what} is not 32 bytes in base64`, hint);
 
 export const notUsed = (file: string, why: string) =>
-  fault(
-    `the key file ${file} is not used: ${why}`,
-    `remove ${file} and log in again, or set GRAPHCRED_STORE_KEY`,
-  );
+  fault(`the key file ${file} is not used: ${why}`, makeAnother(file));
 
 export const vanished = (file: string) =>
   fault(`the key file ${file} vanished while it was being made`, 'run the command again');

@@ -1,6 +1,7 @@
-import { GraphException } from '../../core/errors.js';
+import type { GraphException } from '../../core/errors.js';
 import type { RedisAddress, RedisOptions } from '../store.js';
 import { type Command, type Connection, connect, type Reply, ServerRefusal } from './client.js';
+import { isAboutTls, unavailable } from './engine-errors.js';
 import { InvalidReply } from './reply-limits.js';
 import { addressText, isOnThisMachine } from './url.js';
 
@@ -37,9 +38,6 @@ const MOST_REDIRECTIONS = 5;
  */
 const TRANSIENT_CODES =
   /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|ASK|MOVED|BUSY|NOREPLICAS|UNBLOCKED)$/;
-
-/** Matches the codes of a failed TLS handshake. */
-const ABOUT_TLS = /CERT|SIGNATURE|SIGNED|^ERR_(SSL|TLS)|^EPROTO$/;
 
 export function createEngine(options: EngineOptions): Engine {
   let connection: Connection | undefined;
@@ -147,7 +145,7 @@ export function createEngine(options: EngineOptions): Engine {
           continue;
         }
         if (isFinal(error) || uptimeMs() + pause >= deadline) {
-          failure = unavailable(error, options);
+          failure = unavailable(error, options.addresses);
           throw failure;
         }
       }
@@ -175,7 +173,7 @@ function isFinal(error: unknown): boolean {
   if (error instanceof ServerRefusal)
     return !TRANSIENT_CODES.test(error.code) && !/^max number of clients/.test(error.detail);
   // A certificate that is refused now will be refused on a retry as well.
-  return ABOUT_TLS.test(codeOf(error));
+  return isAboutTls(error);
 }
 
 /** Returns the node of a cluster that has our keys, if the error names it; all keys are in one slot. */
@@ -195,55 +193,3 @@ function masterAddress([reply]: Reply[]): RedisAddress {
     throw new InvalidReply('a Sentinel sent no address');
   return { host: host.toString(), port: Number(port.toString()) };
 }
-
-function codeOf(error: unknown): string {
-  return String((error as NodeJS.ErrnoException | undefined)?.code ?? '');
-}
-
-const CHECK = 'check GRAPHCRED_REDIS_URL and that the server is up; graphcred doctor says more';
-const HINTS: Readonly<Record<string, string>> = {
-  NOAUTH: 'set GRAPHCRED_REDIS_PASSWORD_FILE, and GRAPHCRED_REDIS_USERNAME if the server has users',
-  WRONGPASS: 'check GRAPHCRED_REDIS_USERNAME and GRAPHCRED_REDIS_PASSWORD_FILE',
-  NOPERM: 'give the Redis user the rights that docs/fleet.md lists',
-  OOM: 'the server has no memory left: raise its maxmemory',
-  'no such master': 'check GRAPHCRED_REDIS_SENTINEL_MASTER',
-};
-
-/**
- * Creates the error without the server's own text: a hostile server may send anything, and may repeat what it was sent.
- */
-function unavailable(error: unknown, { addresses }: EngineOptions): GraphException {
-  const server = addresses.map(addressText).join(', ');
-  const code = codeOf(error);
-  if (error instanceof ServerRefusal || error instanceof InvalidReply)
-    return new GraphException(
-      'STORE_UNAVAILABLE',
-      `cannot use the Redis server ${server}: ${error.message}`,
-      {
-        hint: HINTS[code] ?? CHECK,
-        ...(error instanceof ServerRefusal && { serverCode: code }),
-      },
-    );
-  const reason = REASONS[code] ?? (code || (error instanceof Error ? error.message : 'unknown error'));
-  return new GraphException('STORE_UNAVAILABLE', `cannot reach the Redis server ${server}: ${reason}`, {
-    hint: /CERT|SIGN/.test(code) ? 'set GRAPHCRED_REDIS_CA to the PEM file of the CA' : CHECK,
-    ...(ABOUT_TLS.test(code) && { setting: 'redis.ca' }),
-  });
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ECONNRESET: 'it closed the connection',
-  ENOENT: 'there is no such socket',
-  ENOTFOUND: 'the host name is unknown',
-  EAI_AGAIN: 'the host name cannot be looked up',
-  ETIMEDOUT: 'it does not answer',
-  EHOSTUNREACH: 'there is no route to it',
-  EACCES: 'permission denied',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed or its CA is unknown',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is self-signed or its CA is unknown',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate is self-signed or its CA is unknown',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is self-signed or its CA is unknown',
-  CERT_HAS_EXPIRED: 'the certificate has expired',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate belongs to another host',
-};

@@ -1,0 +1,279 @@
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { loadKey } from '../../src/store/file/key.js';
+import { askChild } from '../../src/store/keychain/helper-parent.js';
+import { performNatively } from '../../src/store/keychain/native.js';
+import { keychainStore } from '../../src/store/keychain/store.js';
+import { acquireLock, tryLock } from '../../src/store/lock/lock.js';
+import { openStore } from '../../src/store/open.js';
+import { parseRedisUrl } from '../../src/store/redis/url.js';
+import type { KeychainOptions, StoreOptions, StoreRecord } from '../../src/store/store.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
+import { openRedis, tokenRecord } from '../helpers/redis-store.js';
+import { alias, at, COLLECTION, LOCKED, type Script, startFakeBus } from '../helpers/session-bus.js';
+import { errorOf, told } from '../helpers/told.js';
+
+/** Imitates the native module of the keychain: the error of its next call, or of loading it. */
+const keytar = vi.hoisted(() => ({ error: undefined as unknown, loading: undefined as unknown }));
+vi.mock('keytar', () => ({
+  get default() {
+    if (keytar.loading) throw keytar.loading;
+    return { getPassword: () => Promise.reject(keytar.error) };
+  },
+}));
+
+let dir: string;
+beforeEach(() => {
+  dir = temporaryHome();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  keytar.loading = undefined;
+});
+
+type Cases = readonly (readonly [title: string, call: () => unknown])[];
+
+/** Compares every error, whole, with the list in `file`. */
+async function compare(file: string, cases: Cases): Promise<void> {
+  const lines: string[] = [];
+  for (const [title, call] of cases) lines.push(title, told(await errorOf(call)));
+  const text = lines
+    .join('\n')
+    .replaceAll(dir, '/home/user')
+    .replace(/127\.0\.0\.1:\d+/g, 'server');
+  await expect(`${text}\n`).toMatchFileSnapshot(file);
+}
+
+const warned: string[] = [];
+const warn = (message: string) => void warned.push(message);
+const keychain = (more: Partial<KeychainOptions> = {}): KeychainOptions => ({
+  platform: 'linux',
+  env: {},
+  mayPrompt: false,
+  child: { command: 'false', args: [] },
+  notify: () => {},
+  ...more,
+});
+const options = (more: Partial<StoreOptions> = {}): StoreOptions => ({
+  stateDir: path.join(dir, 'state'),
+  configDir: path.join(dir, 'config'),
+  warn,
+  keychain: keychain(),
+  ...more,
+});
+
+test('every error of the store redis says what happened, and what to do next', async () => {
+  const url = (text: string) => () => parseRedisUrl(text, { sentinel: false });
+  const refusing = (text: string) => async () => {
+    const { url: at } = await startHostileRedis(() => `-${text}\r\n`);
+    await openRedis(at).store.check();
+  };
+  const answering = (answer: string | Buffer, sentinelMaster?: string) => async () => {
+    const { url: at } = await startHostileRedis(() => answer);
+    await openRedis(at, { sentinelMaster }).store.check();
+  };
+  const find =
+    (...answers: Buffer[]) =>
+    async () => {
+      let next = 0;
+      const { url: at } = await startHostileRedis(() => answers[next++]);
+      await openRedis(at).store.find('demo');
+    };
+  /** Lets the connection fail with this error of the system, or of TLS. */
+  const failing = (code: string) => async () => {
+    vi.spyOn(net, 'connect').mockImplementationOnce((() => {
+      const socket = new net.Socket();
+      setImmediate(() =>
+        socket.emit('error', Object.assign(new Error('hidden'), code === '' ? {} : { code })),
+      );
+      return socket;
+    }) as never);
+    await openRedis('redis://db', { timeoutMs: 1 }).store.check();
+  };
+  const redis = { ...parseRedisUrl('redis://db', { sentinel: false }), timeoutMs: 1, now: Date.now };
+  await compare('store-errors-redis.txt', [
+    ['a URL of another kind', url('http://:hidden@db')],
+    ['a URL without a host', url('redis://:hidden@')],
+    ['a relative socket', url('unix:hidden')],
+    ['a socket without a name', url('unix:///')],
+    ['a port of 0', url('redis://:hidden@db:0')],
+    ['a port out of range', url('redis://:hidden@db:65536')],
+    ['a half escape', url('redis://:hidden%@db')],
+    ['no address', () => openStore('redis', options())],
+    ['no store key', () => openStore('redis', options({ redis }))],
+    [
+      'a secret',
+      () =>
+        openRedis('redis://db').store.write({ ...tokenRecord('demo'), kind: 'secret' }, new Sensitive('x')),
+    ],
+    ...['NOAUTH who', 'WRONGPASS no', 'NOPERM no', 'OOM full', 'ERR hidden', 'hidden'].map(
+      (text) => [`a server that says ${text}`, refusing(text)] as const,
+    ),
+    ...[
+      'ECONNREFUSED',
+      'ECONNRESET',
+      'ENOENT',
+      'ENOTFOUND',
+      'EAI_AGAIN',
+      'ETIMEDOUT',
+      'EHOSTUNREACH',
+      'EACCES',
+      'EOTHER',
+      '',
+    ].map((code) => [`a connection that fails with ${code}`, failing(code)] as const),
+    ...[
+      'DEPTH_ZERO_SELF_SIGNED_CERT',
+      'SELF_SIGNED_CERT_IN_CHAIN',
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+      'CERT_HAS_EXPIRED',
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+      'ERR_SSL_WRONG_VERSION_NUMBER',
+      'EPROTO',
+    ].map((code) => [`TLS that fails with ${code}`, failing(code)] as const),
+    ['a Sentinel that knows no such master', answering('*-1\r\n', 'tokens')],
+    ['a Sentinel without an address', answering('+OK\r\n', 'tokens')],
+    ['another answer to PING', answering('+OK\r\n')],
+    ['a number in answer to PING', answering(':1\r\n')],
+    ['a malformed reply', answering('?\r\n')],
+    ['a reply nested too deeply', answering(`${'*1\r\n'.repeat(5)}:1\r\n`)],
+    ['a reply that is too long', answering(`$1100000\r\n${'x'.repeat(1_100_000)}`)],
+    ['two replies to one command', answering('+PONG\r\n+PONG\r\n')],
+    ['a life that is no number', find(bulk('1'), array(bulk('x'), bulk('1')))],
+    ['one value in place of two', find(Buffer.from(':1\r\n'), array(bulk('x')))],
+    ['a counter that is no number', find(Buffer.from(':1\r\n'), array(bulk(null), bulk('x')))],
+    [
+      'a list of other names',
+      async () => {
+        const { url: at } = await startHostileRedis(() => array(bulk('hidden')));
+        await openRedis(at).store.list();
+      },
+    ],
+  ]);
+});
+
+test('every error of the store file and of its locks says what happened, and what to do next', async () => {
+  const named =
+    (text: string, mode = 0o600) =>
+    async () => {
+      const storeKeyFile = path.join(dir, 'named');
+      fs.writeFileSync(storeKeyFile, text);
+      fs.chmodSync(storeKeyFile, mode);
+      await loadKey(options({ storeKeyFile }), 'create');
+    };
+  const generated = (mode: number) => async () => {
+    fs.mkdirSync(path.join(dir, 'config'), { recursive: true });
+    fs.writeFileSync(path.join(dir, 'config', 'store.key'), 'x');
+    fs.chmodSync(path.join(dir, 'config', 'store.key'), mode);
+    await loadKey(options(), 'existing');
+  };
+  const lock = path.join(dir, 'state', 'entry.lock');
+  await compare('store-errors-file.txt', [
+    [
+      'a key in a variable that is none',
+      () => loadKey(options({ storeKey: new Sensitive('hidden') }), 'create'),
+    ],
+    [
+      'a named key file that is missing',
+      () => loadKey(options({ storeKeyFile: path.join(dir, 'none') }), 'create'),
+    ],
+    ['a named key file that is a folder', () => loadKey(options({ storeKeyFile: dir }), 'create')],
+    ['a named key file that is too large', named('x'.repeat(4097))],
+    ['a named key file that is no key', named('hidden')],
+    ['a named key file that a group can change', named('hidden', 0o620)],
+    ['a named key file that all can change', named('hidden', 0o602)],
+    ['a generated key that is no key', generated(0o600)],
+    ['a generated key that all can change', generated(0o622)],
+    [
+      'a lock that another process has',
+      async () => {
+        const held = tryLock(lock);
+        try {
+          await acquireLock(lock, { waitMs: 1 });
+        } finally {
+          held?.release();
+        }
+      },
+    ],
+    [
+      'a lock that is a folder',
+      () => {
+        fs.mkdirSync(lock, { recursive: true });
+        tryLock(lock);
+      },
+    ],
+  ]);
+});
+
+test.skipIf(process.platform === 'win32')(
+  'every error of the store keychain says what happened, and what to do next',
+  async () => {
+    const read = { v: 1, kind: 'token', key: 'demo', store: 'keychain', createdAtUnix: 1, info: {} } as const;
+    const onBus = (script: Script | undefined) => async () => {
+      const where = path.join(dir, `bus-${Math.random()}`);
+      if (script) await startFakeBus(where, script);
+      await keychainStore(options({ keychain: keychain({ env: at(where) }) })).read(read);
+    };
+    const child =
+      (script: string, prompting = false, ms = 1000) =>
+      () =>
+        askChild(
+          { op: 'get', account: 'demo' },
+          keychain({ env: { PATH: process.env.PATH }, child: { command: 'sh', args: ['-c', script] } }),
+          { ms, prompting },
+        );
+    const failing = (error: unknown, loading?: unknown) => () => {
+      Object.assign(keytar, { error, loading });
+      return performNatively({ op: 'get', account: 'demo' });
+    };
+    await compare('store-errors-keychain.txt', [
+      ['an empty value', () => keychainStore(options()).write(read as StoreRecord, new Sensitive(''))],
+      ['no bus', onBus(undefined)],
+      ['no service', onBus({ alias: () => ({ error: 'org.freedesktop.DBus.Error.ServiceUnknown' }) })],
+      ['no keyring', onBus({ alias: () => alias('/') })],
+      [
+        'a service that does not answer',
+        onBus({ alias: () => ({ error: 'org.freedesktop.DBus.Error.NoReply' }) }),
+      ],
+      ['a locked keyring', onBus({ alias: () => alias(COLLECTION), locked: LOCKED })],
+      [
+        'a helper that does not start',
+        () =>
+          askChild(
+            { op: 'get', account: 'demo' },
+            keychain({ child: { command: path.join(dir, 'none'), args: [] } }),
+            { ms: 1000, prompting: false },
+          ),
+      ],
+      ['a helper that ends', child('exit 3')],
+      ['a helper that is killed', child('kill -9 $$')],
+      ['a helper that does not answer', child('echo; exec sleep 8', false, 20)],
+      ['a prompt that nobody answers', child('echo; exec sleep 8', true, 20)],
+      ['a helper that answers nonsense', child('echo; read -r request; echo nonsense')],
+      [
+        'a helper with an error of its own',
+        child(
+          `echo; read -r request; echo '{"ok":false,"code":"STORE_LOCKED","message":"it is locked","hint":"open it"}'`,
+        ),
+      ],
+      [
+        'a helper with an error without a hint',
+        child(`echo; read -r request; echo '{"ok":false,"code":"INTERNAL","message":"it is lost"}'`),
+      ],
+      ['a keychain that is locked', failing(new Error('Cannot get secret of a locked collection'))],
+      ['a prompt that was dismissed', failing(new Error('The prompt was dismissed'))],
+      ['macOS without a person', failing(new Error('-25308'))],
+      ['a keychain that refuses', failing(new Error(`it\n broke ${'x'.repeat(300)}`))],
+      ['a text in place of an error', failing('broken')],
+      [
+        'no native module',
+        failing(undefined, Object.assign(new Error('x'), { code: 'ERR_MODULE_NOT_FOUND' })),
+      ],
+      ['no library for it', failing(undefined, new Error('libsecret-1.so.0: cannot open'))],
+    ]);
+  },
+);
