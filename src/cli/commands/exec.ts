@@ -151,7 +151,7 @@ async function mintForThisCall(session: Session, interruption: Interruption): Pr
       const { message } = named(error);
       return new GraphException(
         'PARTIAL',
-        `the token could not be revoked (${message}); it lives until ${isoSeconds(held.expiresAtUnix)}`,
+        `the token could not be revoked (${message.replace(/\.$/, '')}); it lives until ${isoSeconds(held.expiresAtUnix)}`,
         { hint: 'a short lifetime limits the risk: graphcred exec --revoke --lifetime 15m' },
       );
     }

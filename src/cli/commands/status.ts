@@ -89,7 +89,7 @@ async function look(invocation: Invocation, profile: string | undefined): Promis
   } catch (error) {
     // One malformed profile must not hide the others.
     if (!(error instanceof GraphException)) throw error;
-    return { ...UNKNOWN, ...nothingKnown(profile), state: 'none', record: undefined, error };
+    return { ...nothingKnown(profile), ...UNKNOWN, listedAs: '', state: 'none', record: undefined, error };
   }
 }
 
@@ -97,7 +97,7 @@ function nothingKnown(profile: string): Known {
   const addresses = { host: '', gsqlUrl: null, restUrl: null };
   return {
     profile,
-    chosenBy: '',
+    chosenBy: '--profile',
     ...addresses,
     graph: null,
     username: null,
@@ -214,10 +214,11 @@ function describe(status: Status, paint: Colours, now: number, width: number | u
   const tone = state === 'valid' ? paint.good : state === 'unverified' ? paint.warn : paint.bad;
   const end = record?.expiresAtUnix;
   const isAlive = state === 'valid' || state === 'unverified';
-  const until = end === undefined ? '' : `${isAlive ? 'until' : 'ended'} ${localTime(end)}`;
+  const saysEnd = end !== undefined && (isAlive || state === 'expired');
+  const until = !saysEnd ? '' : `${isAlive ? 'until' : 'ended'} ${localTime(end)}`;
   const rows: [string, string][] = [
     ['GSQL server', gsqlUrl ?? 'unknown'],
-    ['REST server', restUrl ?? 'depends on the server version'],
+    ['REST server', restUrl ?? (gsqlUrl === null ? 'unknown' : 'depends on the server version')],
     ['version', `${serverVersion ?? 'unknown'}, REST authentication ${restAuth}`],
     ['graph', status.graph ?? 'none'],
     ['user', status.username ?? 'unknown'],

@@ -90,7 +90,7 @@ async function deleteOne({ records, token }: Target, connection: GraphConnection
  * deleted later.
  */
 function partialDelete(
-  { report }: Invocation,
+  { report, flags }: Invocation,
   deleted: number,
   missing: number,
   targets: readonly Target[],
@@ -105,11 +105,12 @@ function partialDelete(
       : `The token for graph ${failed.info.graph ?? 'none'}, ${failed.info.lifetime} s,`;
   const why = error instanceof Error ? error.message : 'unknown error';
   const left = rest.length === 0 ? '' : `; ${rest.length} more were not tried`;
+  const again = `${flags.all === true ? ' --all' : ''}${flags.profile === undefined ? '' : ` -p ${flags.profile}`}`;
   return new GraphException(
     'PARTIAL',
     `${name} was not deleted: ${why} ${done} of ${targets.length} are gone${left}.`,
     {
-      hint: 'run it again: graphcred token delete; what is left: graphcred token list',
+      hint: `run it again: graphcred token delete${again}; what is left: graphcred token list`,
     },
   );
 }
