@@ -46,7 +46,7 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
 
 /** Loads the table of options only for lines that begin with one. */
 async function commandFirst(argv: readonly string[]): Promise<readonly string[]> {
-  if (argv.length === 1) return argv;
+  if (argv.length === 1 && /^(--help|-h|--version)$/.test(argv[0] as string)) return argv;
   return (await import('./args/command-first.js')).commandFirst(argv);
 }
 

@@ -295,7 +295,7 @@ export async function play(transcript: string): Promise<string> {
     });
     putExchanges();
     for (const seen of person.seen) put('?', seen.slice(2));
-    for (const left of person.answers) printed.push(`?   never asked for: ${left}`);
+    for (const left of person.answers) put('?', `  never asked for: ${left}`);
     put('!', result.stderr);
     put('|', result.stdout);
     if (result.status !== 0) printed.push(`= ${result.status}`);

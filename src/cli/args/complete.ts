@@ -102,7 +102,8 @@ async function ofCommand(
   if (argument.choices) return argument.choices.map((one) => [one, '']);
   switch (argument.name) {
     case 'alias':
-      return savedAliases(ctx);
+      // The alias of a new secret must not exist yet.
+      return argument.required ? savedAliases(ctx) : [];
     case 'name':
       return profileNames(ctx, 'own');
     case 'file':

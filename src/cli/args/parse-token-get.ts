@@ -20,7 +20,7 @@ export function parseTokenGet(spec: CommandSpec, argv: readonly string[]): Parse
     const option = spec.options.find(
       ({ name, short }) => typed === `--${name}` || (short && typed === `-${short}`),
     );
-    if (!option || option.repeat) return undefined;
+    if (!option) return undefined;
     if (option.value === undefined) {
       if (equals !== -1) return undefined;
       flags[option.name] = true;

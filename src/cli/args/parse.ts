@@ -150,15 +150,16 @@ function usage(error: CommanderError, argv: readonly string[]): GraphException {
     case 'commander.unknownCommand':
       return new GraphException('USAGE', 'There is no such command.', { hint: `${didYouMean(argv)}${hint}` });
     case 'commander.unknownOption': {
-      if (flagName(error.message) === '--json')
+      const flag = flagName(error.message);
+      if (COMMANDS.some((spec) => isTyped(spec, argv) && isSwitch(spec, flag)))
+        return new GraphException('USAGE', `The option ${flag} takes no value.`, { hint });
+      if (flag === '--json')
         return new GraphException('USAGE', 'There is no option --json here.', {
           hint: `for JSON: -o json; ${hint}`,
         });
       const near = /\(Did you mean (?:one of )?([^?]+)\?\)/.exec(error.message)?.[1];
       const did = near ? `did you mean ${near}? ` : '';
-      return new GraphException('USAGE', `There is no option ${flagName(error.message)} here.`, {
-        hint: `${did}${hint}`,
-      });
+      return new GraphException('USAGE', `There is no option ${flag} here.`, { hint: `${did}${hint}` });
     }
     case 'commander.optionMissingArgument':
       return new GraphException('USAGE', `The option ${flagName(error.message)} needs a value.`, { hint });
@@ -178,6 +179,10 @@ function usage(error: CommanderError, argv: readonly string[]): GraphException {
     default:
       return new GraphException('USAGE', 'A command is missing.', { hint: 'see: graphcred --help' });
   }
+}
+
+function isSwitch({ options }: CommandSpec, flag: string): boolean {
+  return options.some(({ name, value }) => value === undefined && `--${name}` === flag);
 }
 
 /** Returns the long name of the flag that commander complains about, without a value attached to it. */

@@ -131,7 +131,7 @@ function profileOf(session: Session, credential: Credential): ProfileToWrite {
     ...(target.endpoints.host === undefined &&
       target.endpoints.gsqlUrl === undefined && { host: target.host }),
     ...(graph !== undefined && { graph }),
-    ...(credential.username !== undefined && { username: credential.username }),
+    ...(credential.username && { username: credential.username }),
     ...(serverVersion !== 'auto' && { serverVersion }),
     ...(Object.fromEntries(lives) as Record<string, string>),
     ...(files.length > 0 && { tls: Object.fromEntries(files) as Record<string, string> }),

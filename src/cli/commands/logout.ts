@@ -24,9 +24,10 @@ export async function run(invocation: Invocation): Promise<number> {
     : await chooseStore(session, { needed: true });
   if (keepsFleetTokens)
     report.note('the tokens on the Redis server stay for the other machines; --revoke ends them for all');
-  const mine = (await store.list()).filter((record) =>
-    isStoredFor(record, { ...session.target, username: session.username }),
-  );
+  const mine = (await store.list())
+    .filter((record) => isStoredFor(record, { ...session.target, username: session.username }))
+    // The newest first, so that requests and messages have the same order each time.
+    .sort((a, b) => b.createdAtUnix - a.createdAtUnix);
   if (mine.length === 0) {
     await requireReadable(store);
     throw new GraphException('NOT_FOUND', `Nothing of ${session.target.host} is kept here.`, {

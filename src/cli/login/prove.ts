@@ -105,8 +105,19 @@ export async function proveGraph(
  * Mints a token by password. The server creates a secret for that, which is dropped again.
  * @returns why it could not be dropped
  */
-async function mintAndTidyUp({ connected: { connection }, taken }: LoggedIn): Promise<unknown> {
-  await connection.mintToken({ lifetime: PROOF_SECONDS });
+async function mintAndTidyUp(login: LoggedIn): Promise<unknown> {
+  try {
+    await login.connected.connection.mintToken({ lifetime: PROOF_SECONDS });
+  } catch (error) {
+    // The server may have made the secret before it found that there is no such graph.
+    if (error instanceof GraphException && error.code === 'NOT_FOUND') await tidyUp(login).catch(() => {});
+    throw error;
+  }
+  return tidyUp(login);
+}
+
+/** Drops the secret that the server made for a token, if it cannot be anybody else's. Returns why it could not be dropped. */
+async function tidyUp({ connected: { connection }, taken }: LoggedIn): Promise<unknown> {
   const made = (await connection.listSecrets()).filter(
     ({ alias }) => !taken.has(alias) && alias.startsWith('AUTO_GENERATED_ALIAS_'),
   );

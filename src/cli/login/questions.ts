@@ -79,7 +79,7 @@ function refusePort(text: string): string | undefined {
 
 function refuseHost(text: string): string | undefined {
   if (/^https?:\/\/(\[[\da-f:.]+\]|[^/:@\s?#]+)(:\d{1,5})?(\/[\w./-]*)?$/i.test(text)) return undefined;
-  const name = text.replace(/^[a-z]+:\/+/i, '').replace(/[:/].*$/, '');
+  const name = text.replace(/^(?:[a-z]+:|https?)\/+(?:[^/]*@)?/i, '').replace(/[:/].*$/, '');
   return `Write it with http:// or https://, for example https://${/^[\w.-]+$/.test(name) ? name : 'graph.example.com'}`;
 }
 

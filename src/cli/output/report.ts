@@ -22,7 +22,12 @@ export function createReport(ctx: Context): Report {
     ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
   };
   const say = (text: string) => tell(`graphcred: ${singleLine(text)}`);
-  const warned = new Set<string>();
+  /** A command may read the same file more than once; what it says of it is printed once. */
+  const said = new Set<string>();
+  const sayOnce = (text: string) => {
+    if (!said.has(text)) say(text);
+    said.add(text);
+  };
   let json: boolean | undefined;
   const report: Report = {
     get json() {
@@ -38,13 +43,9 @@ export function createReport(ctx: Context): Report {
     result: print,
     document: (data) => print(escapeControls(JSON.stringify({ schemaVersion: 1, ...data }))),
     note: (text) => {
-      if (!report.quiet) say(text);
+      if (!report.quiet) sayOnce(text);
     },
-    warn: (text) => {
-      // A command may read the same file more than once; a warning is printed once.
-      if (!warned.has(text)) say(`warning: ${text}`);
-      warned.add(text);
-    },
+    warn: (text) => sayOnce(`warning: ${text}`),
     detail: (text) => {
       if (report.verbose) say(text);
     },
