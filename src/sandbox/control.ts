@@ -33,7 +33,7 @@ export function control(call: Call, controls: Controls): Reply {
         faults.clear();
         return json(200, { faults: [] });
       case 'POST clock': {
-        const { offset } = JSON.parse(call.body) as { offset?: unknown };
+        const { offset } = readObject(call.body) as { offset?: unknown };
         if (typeof offset !== 'number' || !(Math.abs(offset) <= 1e11))
           throw new Error('Send {"offset": seconds}.');
         controls.setClockOffset(offset);
@@ -65,12 +65,20 @@ function readFaults(body: string): Fault[] {
       .filter((line) => line.trim() !== '')
       .map(parseFault);
   }
-  const given: unknown = JSON.parse(body);
+  const given = readJson(body);
   return (Array.isArray(given) ? given : [given]).map((one) => checkFault(one as Fault));
 }
 
+function readJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw new Error('The body is not valid JSON.');
+  }
+}
+
 function readObject(body: string): object {
-  const given: unknown = JSON.parse(body);
+  const given = readJson(body);
   if (typeof given !== 'object' || given === null) throw new Error('Send a JSON object.');
   return given;
 }

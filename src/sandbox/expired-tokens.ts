@@ -3,6 +3,7 @@ import { parseBody } from './body.js';
 import type { Call, Reply } from './call.js';
 import { refuse, succeed } from './say.js';
 import type { Token } from './state.js';
+import { notLoggedIn } from './v4-refusal.js';
 import { nowSeconds, type World } from './world.js';
 
 /**
@@ -13,7 +14,7 @@ import { nowSeconds, type World } from './world.js';
 export function dropExpired(world: World, call: Call): Reply {
   const major4 = world.version.generation === '4';
   const caller = login(world, call);
-  if (!('user' in caller)) return refuse(world, major4 ? 'badLogin4' : 'unauthorized3');
+  if (!('user' in caller)) return major4 ? notLoggedIn(world, caller) : refuse(world, 'unauthorized3');
   const body = parseBody(call.body);
   if (!body) return refuse(world, major4 ? 'badBody4' : 'badBody3');
   const strings = (name: string) => (Array.isArray(body[name]) ? body[name].map(String) : []);

@@ -36,7 +36,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const restAuth = oneOf('REST authentication', options.restAuth ?? 'on', ['on', 'off']);
   const lifetimeUnit = oneOf('the lifetime unit', options.lifetimeUnit ?? 's', ['s', 'ms']);
   const state = (options.stateFile && loadState(options.stateFile)) || emptyState();
-  const first = seed(state, options, version.generation);
+  const switches = initialSwitches();
+  setSwitches(switches, options.switches ?? {});
+  const first = seed(state, options, spoken(version, switches).generation);
   const save = options.stateFile ? stateWriter(options.stateFile, state) : undefined;
 
   const now = options.now ?? Date.now;
@@ -52,7 +54,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       return spoken(version, this.switches);
     },
     state,
-    switches: initialSwitches(),
+    switches,
     texts: new Map(),
     finished: new Map(),
     restAuth: restAuth === 'on',
@@ -64,7 +66,6 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     },
     warn: (line) => options.warn?.(line),
   };
-  setSwitches(world.switches, options.switches ?? {});
   chooseTexts(world.texts, options.texts ?? {});
   const setClockOffset = (seconds: number) => {
     clockOffset = seconds;

@@ -21,11 +21,30 @@ export interface Switches {
 
 interface Switch<T> {
   readonly initial: T;
-  /** The other values; absent where any value of the same type is valid. */
+  /** The other values; absent where `shape` tells what is valid. */
   readonly others?: readonly T[];
+  readonly shape?: Shape;
   /** The question, for docs/sandbox.md. */
   readonly about: string;
 }
+
+interface Shape {
+  readonly words: string;
+  fits(value: unknown): boolean;
+}
+
+const WHOLE_NUMBER: Shape = {
+  words: 'a whole number from 0 up',
+  fits: (value) => Number.isInteger(value) && Number(value) >= 0,
+};
+
+const ZONE: Shape = {
+  words: '{"name": "UTC", "offsetMinutes": 0}',
+  fits(value) {
+    const zone = value as Switches['zone'] | null;
+    return typeof zone?.name === 'string' && Number.isInteger(zone.offsetMinutes);
+  },
+};
 
 export const SWITCHES: { readonly [K in keyof Switches]: Switch<Switches[K]> } = {
   secretsShape: {
@@ -96,8 +115,12 @@ export const SWITCHES: { readonly [K in keyof Switches]: Switch<Switches[K]> } =
     others: ['forget-oldest'],
     about: 'one more dropped token than the block list holds',
   },
-  blockListLimit: { initial: 20, about: '`GSQL.Token.DropLimit`' },
-  maxLifetime: { initial: 0, about: '`GSQL.MaxAuthTokenLifeTimeSec`; 0 is no limit, more is refused' },
+  blockListLimit: { initial: 20, shape: WHOLE_NUMBER, about: '`GSQL.Token.DropLimit`' },
+  maxLifetime: {
+    initial: 0,
+    shape: WHOLE_NUMBER,
+    about: '`GSQL.MaxAuthTokenLifeTimeSec`; 0 is no limit, more is refused',
+  },
   trailersOn4: {
     initial: false,
     others: [true],
@@ -110,6 +133,7 @@ export const SWITCHES: { readonly [K in keyof Switches]: Switch<Switches[K]> } =
   },
   zone: {
     initial: { name: 'UTC', offsetMinutes: 0 },
+    shape: ZONE,
     about: 'the zone of the date texts on 4.x',
   },
 };
@@ -125,10 +149,9 @@ export function setSwitches(switches: Switches, given: object): void {
   for (const [name, value] of Object.entries(given)) {
     const known = Object.hasOwn(SWITCHES, name) ? SWITCHES[name as keyof Switches] : undefined;
     if (!known) throw new Error(`There is no such switch: ${name}. GET /__sandbox/switches lists them.`);
-    const values: readonly unknown[] | undefined = known.others && [known.initial, ...known.others];
-    const fits = values ? values.includes(value) : value !== null && typeof value === typeof known.initial;
-    if (!fits) {
-      throw new Error(`The switch ${name} can be ${values?.join(', ') ?? `a ${typeof known.initial}`}.`);
+    const values: readonly unknown[] = [known.initial, ...(known.others ?? [])];
+    if (known.shape ? !known.shape.fits(value) : !values.includes(value)) {
+      throw new Error(`The switch ${name} can be ${known.shape?.words ?? values.join(', ')}.`);
     }
   }
   Object.assign(switches, given);

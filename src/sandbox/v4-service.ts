@@ -161,7 +161,7 @@ function dropTokens(world: World, call: Call): Reply {
   const limit = world.switches.blockListLimit;
   if (list.length > limit && world.switches.fullBlockList === 'refuse')
     return refuse(world, 'blockListFull4', { limit });
-  world.state.blocked.set(user.name, list.slice(-limit));
+  world.state.blocked.set(user.name, list.slice(Math.max(0, list.length - limit)));
   world.changed();
   return succeed(world, 'tokensDropped4');
 }

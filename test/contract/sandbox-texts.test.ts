@@ -95,7 +95,7 @@ describe('the control path for texts', () => {
     }
     await expect(demo({ texts: { badSecret3: 'new' } })).rejects.toThrow('can be default, old');
     await expect(demo({ switches: { maxLifetime: '1' as never } })).rejects.toThrow(
-      'maxLifetime can be a number',
+      'maxLifetime can be a whole number from 0 up',
     );
   });
 

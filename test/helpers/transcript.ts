@@ -169,11 +169,12 @@ export async function play(transcript: string): Promise<string> {
     return shown
       .replace(/AUTO_GENERATED_ALIAS_\w{7}/g, 'AUTO_GENERATED_ALIAS_xxxxxxx')
       .replace(/-[0-9a-f]{28}\.json/g, '-(digest).json')
-      .replace(/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?/g, (found) =>
-        found.endsWith('Z')
-          ? moment(Date.parse(found))
-          : moment(Date.parse(`${found.replace(' ', 'T')}Z`)).padEnd(found.length),
-      )
+      .replace(/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?/g, (found) => {
+        const at = Date.parse(found.endsWith('Z') ? found : `${found.replace(' ', 'T')}Z`);
+        // Years ago: the date of a release, which stays as it is.
+        if (at < start - 400 * UNITS.d) return found;
+        return found.endsWith('Z') ? moment(at) : moment(at).padEnd(found.length);
+      })
       .replace(/\b1[789]\d{8}(?:\d{3})?\b/g, (found) => moment(Number(found.padEnd(13, '0'))))
       .replace(/\b\w{3} (\w{3} \d\d) (\d\d:\d\d:\d\d) (\w+) (20\d\d)\b/g, (_, day, time, zone, year) => {
         return `${moment(Date.parse(`${day} ${year} ${time} UTC`))} in ${zone}`;
