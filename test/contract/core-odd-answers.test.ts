@@ -56,10 +56,35 @@ describe('a token is checked', () => {
     expect(await conn.checkToken('a-token')).toEqual({ accepted: true });
   });
 
+  test.each([
+    [{ code: 'REST-10018' }, { accepted: true }],
+    [{ message: 'Permission denied' }, { accepted: false, reason: 'Permission denied' }],
+    [{ code: 'REST-10019' }, { accepted: false, reason: 'The token has expired.' }],
+  ])('a refusal of a 3.x server with %j says of the token: %j', async (body, found) => {
+    const { conn } = await serving(() => ({ status: 403, body: { error: true, ...body } }));
+    expect(await conn.checkToken('a-token')).toEqual(found);
+  });
+
+  test('a token refused without a word is refused all the same, and that is the reason', async () => {
+    const { conn } = await serving(() => ({ status: 401, body: { error: true, code: 'REST-10016' } }));
+    const reason = 'The server refused the token.';
+    expect(await conn.checkToken('a-token')).toEqual({ accepted: false, reason });
+  });
+
   test('REST authentication is on where the echo without a token is answered with 403', async () => {
     const { conn } = await serving(() => ({ status: 403, body: '' }));
     expect(await conn.restAuthentication()).toBe('on');
   });
+});
+
+test.each([
+  ['3.10.1', () => ({ token: 't'.repeat(32), expiration: now() - 60 })],
+  ['4.1.2', () => ({ token: jwt({ exp: now() - 60, iat: now() }) })],
+])('a token of %s that has ended when it comes has no life left', async (serverVersion, body) => {
+  const { conn } = await serving(() => ({ body: { error: false, ...body() } }), { serverVersion });
+  const { expiresAtUnix, grantedSeconds } = await conn.mintToken({ lifetime: 60 });
+  expect(grantedSeconds).toBe(0);
+  expect(expiresAtUnix).toBeLessThan(now());
 });
 
 describe('the clock of a server that is days away', () => {

@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { splittingVault, type Vault } from '../../src/store/keychain/split.js';
+import { hashOf } from '../../src/store/records.js';
 import { defined } from '../helpers/defined.js';
 
 const MOST_BYTES = 2_560;
@@ -68,6 +69,13 @@ describe('a vault that splits long values', () => {
       ),
       { numRuns: 50 },
     );
+  });
+
+  it('reads a value of many pieces', async () => {
+    const { vault, entries } = smallVault();
+    for (let piece = 0; piece < 1000; piece++) entries.set(`a#g:${piece}`, 'x');
+    entries.set('a', `graphcred-split:1:g:1000:${hashOf('x'.repeat(1000))}`);
+    expect(await vault.get('a')).toHaveLength(1000);
   });
 
   it('counts a value with a missing or changed piece as missing', async () => {

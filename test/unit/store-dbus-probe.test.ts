@@ -9,6 +9,7 @@ import { open as openStoreOf } from '../../src/cli/session/store.js';
 import type { LocalSession } from '../../src/cli/session/types.js';
 import type { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { endOfMessage, parseMessage } from '../../src/store/keychain/dbus.js';
 import { askKeychain, busPaths, probeKeychain } from '../../src/store/keychain/secret-service.js';
 import type { Store } from '../../src/store/store.js';
 import { defined } from '../helpers/defined.js';
@@ -72,6 +73,55 @@ const open = (): Promise<number> =>
   new Promise((resolve, reject) =>
     defined(servers[0]).getConnections((error, count) => (error ? reject(error) : resolve(count))),
   );
+
+describe('a message of the session bus', () => {
+  const head = (type: number, bodyLength: number, fields: number[]) => {
+    const message = Buffer.from([
+      0x6c,
+      type,
+      0,
+      1,
+      0,
+      0,
+      0,
+      0,
+      1,
+      0,
+      0,
+      0,
+      fields.length,
+      0,
+      0,
+      0,
+      ...fields,
+    ]);
+    message.writeUInt32LE(bodyLength, 4);
+    return message;
+  };
+
+  it('that is an error without a name is an error all the same', () => {
+    const answersSeven = [5, 1, 0x75, 0, 7, 0, 0, 0];
+    expect(parseMessage(head(3, 0, answersSeven))).toMatchObject({ replyTo: 7, error: '' });
+    expect(parseMessage(head(2, 0, answersSeven))).toMatchObject({ replyTo: 7, error: undefined });
+  });
+
+  it('may have a megabyte, and not one byte more', () => {
+    const most = (1 << 20) - 16;
+    expect(endOfMessage(head(2, most, []))).toBe(0);
+    expect(() => endOfMessage(head(2, most + 1, []))).toThrow('not a D-Bus message');
+  });
+
+  it('gives no value that is longer than it', () => {
+    const body = (length: number) =>
+      parseMessage(
+        Buffer.concat([head(2, 8, []), Buffer.from([length, 0, 0, 0]), Buffer.from('abc\0')]),
+      ).body();
+    expect(body(3).string()).toBe('abc');
+    expect(() => body(4).string()).toThrow('not a D-Bus message');
+    expect(String(body(4).bytes())).toBe('abc\0');
+    expect(() => body(5).bytes()).toThrow('not a D-Bus message');
+  });
+});
 
 describe('the probe', () => {
   const manners: [string, Manner][] = [

@@ -164,6 +164,10 @@ describe('the server cache', () => {
       `{"v":1,"url":"${url}","version":"${version}","versionAtUnix":17}`,
       { version, versionAtUnix: 17 },
     ]),
+    ...['1e999', '"soon"', 'null'].map((at): [string, object] => [
+      `{"v":1,"url":"${url}","version":"3.9","versionAtUnix":${at},"lifetimeUnit":"s","lifetimeUnitAtUnix":${at}}`,
+      {},
+    ]),
     ['{"v":1,"url":"http://other","version":"3.9","versionAtUnix":17}', {}],
     [
       `{"v":1,"url":"${url}","version":"3.9","lifetimeUnit":"s","lifetimeUnitAtUnix":17}`,

@@ -28,7 +28,7 @@ export function refusal(request: HttpRequest, refused: Refused): GraphException 
     ? explain(found, request, text)
     : ([
         'SERVER_ERROR',
-        `The server refused ${what(request)} (HTTP ${refused.status})${text === '' ? '.' : `: ${text}`}`,
+        withText(`The server refused ${what(request)} (HTTP ${refused.status})`, text),
         EXAMINE_HINT,
         EXAMINE,
       ] as const);
@@ -156,16 +156,15 @@ function explain({ row, match }: Found, request: HttpRequest, text: string): Err
     case 'unknown-token':
       return ['NOT_FOUND', 'The server does not know this token.', 'Get a new one.', NEW_TOKEN];
     case 'no-permission':
-      return [
-        'PERMISSION_DENIED',
-        text === '' ? 'This user may not do that.' : `This user may not do that: ${text}`,
-        ASK_ADMINISTRATOR,
-      ];
+      return ['PERMISSION_DENIED', withText('This user may not do that', text), ASK_ADMINISTRATOR];
     case 'no-such-graph':
     case 'no-graph-in-use':
       return [
         'NOT_FOUND',
-        `There is no such graph, or it is hidden from this user: ${redactServerText(match[0] ?? text, hiddenIn(request))}`,
+        withText(
+          'There is no such graph, or it is hidden from this user',
+          redactServerText(match[0] ?? text, hiddenIn(request)),
+        ),
         'Give the name of a graph, not the alias of a secret.',
         GRAPH,
       ];
@@ -186,14 +185,19 @@ function explain({ row, match }: Found, request: HttpRequest, text: string): Err
     case 'lifetime-over-limit':
       return [
         'SERVER_ERROR',
-        `The server does not give tokens a life this long: ${text}`,
+        withText('The server does not give tokens a life this long', text),
         'Ask for a shorter lifetime.',
         LIFETIME,
       ];
     case 'secrets-not-dropped':
     case 'syntax-error':
-      return ['SERVER_ERROR', `The server refused ${what(request)}: ${text}`, EXAMINE_HINT, EXAMINE];
+      return ['SERVER_ERROR', withText(`The server refused ${what(request)}`, text), EXAMINE_HINT, EXAMINE];
   }
+}
+
+/** Ends a sentence with the server's text, if there is one. */
+function withText(sentence: string, text: string): string {
+  return text === '' ? `${sentence}.` : `${sentence}: ${text}`;
 }
 
 function badCredential(request: HttpRequest): ErrorMapping {

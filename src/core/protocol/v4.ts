@@ -77,7 +77,10 @@ export function protocolV4(session: Session): Protocol {
   const listSecrets = async (): Promise<Secret[]> => {
     const { request, reply } = await callSecrets('list-secrets', '', 'GET', SECRETS);
     if (isNoSuchPath(reply)) return byStatement().listSecrets();
-    return readSecrets(request, reply).map(({ alias, value }) => ({ alias, masked: masked(value.reveal()) }));
+    return readSecrets(request, reply, 'this is no list of secrets').map(({ alias, value }) => ({
+      alias,
+      masked: masked(value.reveal()),
+    }));
   };
 
   const checkToken = async (token: BoundCredential, authorization: Authorization | undefined) => {
@@ -112,8 +115,9 @@ export function protocolV4(session: Session): Protocol {
       const query = alias === '' ? '' : `?alias=${encodeURIComponent(alias)}`;
       const { request, reply } = await callSecrets('create-secret', alias, 'POST', SECRETS + query);
       if (isNoSuchPath(reply)) return byStatement().createSecret(alias, wantAlias);
-      const [made] = readSecrets(request, reply);
-      if (made === undefined) throw badResponse(request, reply, 'there is no secret in the answer');
+      const problem = 'there is no secret in the answer';
+      const [made] = readSecrets(request, reply, problem);
+      if (made === undefined) throw badResponse(request, reply, problem);
       return made;
     },
 
@@ -203,15 +207,20 @@ function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | und
 /**
  * Reads a list of secrets, which is a JSON list or (by the documentation) one object. The values are not masked, so
  * they are wrapped in Sensitive.
+ * @param problem what is wrong when there is another thing in the answer
  */
-function readSecrets(request: HttpRequest, reply: HttpReply): { alias: string; value: Sensitive }[] {
+function readSecrets(
+  request: HttpRequest,
+  reply: HttpReply,
+  problem: string,
+): { alias: string; value: Sensitive }[] {
   const { results } = expectFields(request, reply);
   const isNothing = results === undefined || (isRecord(results) && Object.keys(results).length === 0);
   const entries: unknown[] = Array.isArray(results) ? results : isNothing ? [] : [results];
   return entries.map((entry) => {
     const { alias, value } = isRecord(entry) ? entry : {};
     if (typeof alias !== 'string' || typeof value !== 'string' || !/^[\x21-\x7e]{1,1024}$/.test(value)) {
-      throw badResponse(request, reply, 'this is no list of secrets');
+      throw badResponse(request, reply, problem);
     }
     return { alias: withoutControls(alias), value: new Sensitive(value) };
   });
