@@ -297,7 +297,8 @@ export async function play(transcript: string): Promise<string> {
     putExchanges();
     for (const seen of person.seen) put('?', seen.slice(2));
     for (const left of person.answers) put('?', `  never asked for: ${left}`);
-    put('!', result.stderr);
+    // The line that says what is waited for is drawn only when the machine is slow.
+    put('!', result.stderr.replaceAll('\u001b', '␛').replace(/\r(?:[-\\|/] [^\r\n]*?)?␛\[K/g, ''));
     put('|', result.stdout);
     if (result.status !== 0) printed.push(`= ${result.status}`);
   }
