@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { isIPv4 } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Call, Reply } from './call.js';
 
@@ -9,7 +10,7 @@ const TRAILER_PAUSE_MS = 5;
 /** Returns the address to listen on. Throws for anything that could be reached from another machine. */
 export function loopback(host: string): string {
   if (host === 'localhost') return '127.0.0.1';
-  if (host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)) return host;
+  if (host === '::1' || (isIPv4(host) && host.startsWith('127.'))) return host;
   throw new Error(`The sandbox listens on loopback addresses only; use --host 127.0.0.1, not ${host}.`);
 }
 

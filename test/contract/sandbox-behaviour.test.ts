@@ -69,7 +69,15 @@ describe('the sandbox', () => {
       );
     }
     expect([loopback('localhost'), loopback('::1')]).toEqual(['127.0.0.1', '::1']);
-    for (const host of ['127.0.0.1.example.com', '1127.0.0.1', 'localhost.example.com', '::10', '128.0.0.1'])
+    for (const host of [
+      '127.0.0.1.example.com',
+      '1127.0.0.1',
+      'localhost.example.com',
+      '::10',
+      '128.0.0.1',
+      '127.999.0.1',
+      '127.1',
+    ])
       expect(() => loopback(host), host).toThrow('use --host 127.0.0.1');
     const sandbox = await start({ host: '127.0.0.2' });
     expect(sandbox.gsqlUrl).toMatch(/^http:\/\/127\.0\.0\.2:\d+$/);

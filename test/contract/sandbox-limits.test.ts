@@ -1,0 +1,221 @@
+// What no answer of the sandbox shows: how much it keeps, how long it waits, when it writes its file, where it listens.
+import { readFileSync, statSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { parseFault } from '../../src/sandbox/args.js';
+import { listen } from '../../src/sandbox/http.js';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
+import { emptyState } from '../../src/sandbox/state.js';
+import { newToken } from '../../src/sandbox/v3-tokens.js';
+import type { World } from '../../src/sandbox/world.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
+
+// Notes how long is waited for, and waits no longer than a millisecond.
+vi.mock('node:timers/promises', async (original) => {
+  const real = await original<typeof import('node:timers/promises')>();
+  return { ...real, setTimeout: vi.fn((_: number, ...rest: []) => real.setTimeout(1, ...rest)) };
+});
+const waits = () => vi.mocked(wait).mock.calls.map(([ms]) => ms);
+
+const start = async (options: SandboxOptions = {}) => {
+  const sandbox = await demo(options);
+  onTestFinished(() => sandbox.close());
+  return sandbox;
+};
+const send = async (sandbox: Sandbox, request: string, body: unknown = '', headers: object = LOGIN) => {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const reply = await raw(sandbox.gsqlUrl, request, headers as Record<string, string>, text);
+  expect([request, reply.status]).toEqual([request, 200]);
+  return reply.body;
+};
+
+describe('a wait', () => {
+  it('of a delay is a second, or as long as the fault says', async () => {
+    const sandbox = await start({ faults: [parseFault('action=delay'), parseFault('action=delay,ms=70')] });
+    vi.mocked(wait).mockClear();
+    await send(sandbox, 'GET /api/ping');
+    expect(waits()).toEqual([1000, 70]);
+  });
+
+  it('stands between a GSQL text and its trailer, and after no text without one', async () => {
+    const sandbox = await start();
+    vi.mocked(wait).mockClear();
+    await send(sandbox, 'POST /gsqlserver/gsql/file', 'SHOW USER');
+    expect(waits()).toEqual([5]);
+    const newer = await start({ serverVersion: '4.2.0' });
+    await send(newer, 'POST /gsql/v1/statements', 'SHOW USER');
+    expect(waits()).toEqual([5]);
+  });
+});
+
+it('the oldest token goes when there are more than 50,000', () => {
+  const state = emptyState();
+  const by = { user: { name: 'ann', password: 'one', role: 'admin' } as const, secret: null };
+  const make = () => newToken({ state } as World, by, 'g').value;
+  const [first, second] = [make(), make()];
+  const other = { value: '', user: '', graph: '', secret: null, expiresAt: 0 };
+  for (let i = 2; i < 49_999; i++) state.tokens.set(`${i}`, other);
+  make();
+  expect([state.tokens.size, state.tokens.has(first)]).toEqual([50_000, true]);
+  make();
+  expect([state.tokens.size, state.tokens.has(first), state.tokens.has(second)]).toEqual([
+    50_000,
+    false,
+    true,
+  ]);
+});
+
+it('the oldest result goes when more than a hundred statements were not waited for', async () => {
+  const sandbox = await start({ serverVersion: '4.2.0' });
+  const ids: string[] = [];
+  for (let i = 0; i < 101; i++) {
+    const answer = JSON.parse(await send(sandbox, 'POST /gsql/v1/statements?async=true', 'SHOW USER'));
+    ids.push(answer.results.requestId);
+  }
+  const status = async (id = '') =>
+    (await raw(sandbox.gsqlUrl, `GET /gsql/v1/statements/${id}`, LOGIN)).status;
+  expect([await status(ids[0]), await status(ids[1]), await status(ids[100])]).toEqual([404, 200, 200]);
+});
+
+describe('the state file', () => {
+  /** Plays calls one after another, and returns which of them wrote the file before they were answered. */
+  async function written(
+    options: SandboxOptions,
+    calls: readonly (readonly [string, (unknown | (() => unknown))?, object?])[],
+  ) {
+    const stateFile = join(temporaryHome(), 'state.json');
+    let clock = NOW;
+    const sandbox = await start({ stateFile, now: () => clock * 1000, ...options });
+    const writers: string[] = [];
+    const file = () => `${statSync(stateFile).ino} ${readFileSync(stateFile, 'utf8')}`;
+    let token = '';
+    for (const [request, given, headers = LOGIN] of calls) {
+      if (request === 'later') {
+        clock += 60;
+        continue;
+      }
+      const before = file();
+      const body = JSON.stringify(given ?? '').replaceAll('TOKEN', token);
+      const answer = await send(
+        sandbox,
+        request,
+        given === undefined ? '' : typeof given === 'string' ? given : body,
+        headers,
+      );
+      token = /"token":"([^"]+)"/.exec(answer)?.[1] ?? token;
+      if (file() !== before) writers.push(typeof given === 'string' ? `${request} ${given}` : request);
+    }
+    return writers;
+  }
+
+  it('of 3.x is written by what changes something, and by nothing else', async () => {
+    expect(
+      await written({}, [
+        ['POST /restpp/requesttoken', { secret: SECRET, lifetime: 60 }],
+        ['PUT /restpp/requesttoken', { secret: SECRET, token: 'TOKEN', lifetime: 70 }],
+        ['PUT /restpp/requesttoken', { secret: SECRET, token: 'unknown' }],
+        ['DELETE /restpp/requesttoken', { secret: SECRET, token: 'TOKEN' }],
+        ['DELETE /restpp/requesttoken', { secret: SECRET, token: 'TOKEN' }],
+        ['POST /restpp/requesttoken', { secret: 'unknown' }],
+        ['POST /gsqlserver/gsql/authtoken?graph=demo_graph'],
+        ['POST /gsqlserver/gsql/authtoken?graph=unknown'],
+        ['POST /gsqlserver/gsql/file', 'USE GRAPH demo_graph SHOW SECRET SHOW USER'],
+        ['POST /gsqlserver/gsql/file', 'USE GRAPH demo_graph CREATE SECRET a'],
+        ['POST /gsqlserver/gsql/file', 'USE GRAPH demo_graph CREATE SECRET a DROP SECRET b'],
+        ['POST /gsqlserver/gsql/file', 'USE GRAPH demo_graph DROP SECRET a'],
+        ['POST /restpp/requesttoken', { secret: SECRET, lifetime: 60 }],
+        ['later'],
+        ['DELETE /expiredtoken'],
+        ['GET /gsqlserver/gsql/simpleauth'],
+      ]),
+    ).toEqual([
+      'POST /restpp/requesttoken',
+      'PUT /restpp/requesttoken',
+      'DELETE /restpp/requesttoken',
+      'POST /gsqlserver/gsql/authtoken?graph=demo_graph',
+      'POST /gsqlserver/gsql/file USE GRAPH demo_graph CREATE SECRET a',
+      'POST /gsqlserver/gsql/file USE GRAPH demo_graph DROP SECRET a',
+      'POST /restpp/requesttoken',
+      'DELETE /expiredtoken',
+    ]);
+  });
+
+  it('of 4.x is written by what changes something, and a token by secret changes nothing', async () => {
+    const second = { Authorization: basic('second', 'pass:with:colons') };
+    expect(
+      await written({ serverVersion: '4.2.0' }, [
+        ['POST /gsql/v1/tokens', { secret: SECRET }],
+        ['DELETE /gsql/v1/tokens', { tokens: 'TOKEN' }],
+        ['POST /gsql/v1/tokens/check', { token: 'TOKEN' }],
+        ['POST /gsql/v1/tokens', {}, second],
+        ['POST /gsql/v1/tokens', { lifetime: 9 }, second],
+        ['POST /gsql/v1/secrets?alias=a'],
+        ['GET /gsql/v1/secrets'],
+        ['DELETE /gsql/v1/secrets/a'],
+        ['POST /gsql/v1/statements', 'CREATE SECRET b'],
+        ['POST /gsql/v1/statements', 'SHOW SECRET'],
+        ['DELETE /gsql/v1/secrets', { secrets: ['b'] }],
+      ]),
+    ).toEqual([
+      'DELETE /gsql/v1/tokens',
+      'POST /gsql/v1/tokens',
+      'POST /gsql/v1/secrets?alias=a',
+      'DELETE /gsql/v1/secrets/a',
+      'POST /gsql/v1/statements CREATE SECRET b',
+      'DELETE /gsql/v1/secrets',
+    ]);
+  });
+});
+
+describe('the addresses', () => {
+  const refused = async (host: string) => {
+    const probe = createServer();
+    return new Promise<boolean>((resolve) => {
+      probe.once('error', () => resolve(true));
+      probe.listen(0, host, () => probe.close(() => resolve(false)));
+    });
+  };
+
+  it('of IPv6 stand in brackets, on both ports', async () => {
+    if (await refused('::1')) return console.log('this machine has no IPv6');
+    const sandbox = await start({ host: '::1' });
+    for (const url of [sandbox.restUrl, sandbox.gsqlUrl]) expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+    const { status } = await fetch(`${sandbox.gsqlUrl}/api/ping`);
+    expect(status).toBe(200);
+    const port = new URL(sandbox.gsqlUrl).port;
+    await expect(start({ host: '::1', gsqlPort: Number(port) })).rejects.toThrow(
+      `Port ${port} on ::1 is taken`,
+    );
+  });
+
+  it('keep the name localhost, which is 127.0.0.1', async () => {
+    const sandbox = await start({ host: 'localhost' });
+    const port = new URL(sandbox.gsqlUrl).port;
+    expect([sandbox.restUrl, sandbox.gsqlUrl]).toEqual([
+      expect.stringMatching(/^http:\/\/localhost:\d+$/),
+      `http://localhost:${port}`,
+    ]);
+    expect((await fetch(`http://127.0.0.1:${port}/api/ping`)).status).toBe(200);
+  });
+
+  it('of a port that may not be opened tell why', async () => {
+    const server = createHttpServer();
+    server.listen = () => {
+      server.emit('error', Object.assign(new Error(), { code: 'EACCES' }));
+      return server;
+    };
+    await expect(listen(server, 80, '127.0.0.1')).rejects.toThrow(
+      'Port 80 on 127.0.0.1 cannot be opened (EACCES); choose another one, or 0 for any free port.',
+    );
+  });
+
+  it('stay open for the pooled connections of clients, and a server closes all of them', async () => {
+    const sandbox = await start();
+    const reply = await raw(sandbox.gsqlUrl, 'GET /api/ping', { Connection: 'keep-alive' });
+    expect(reply.headers['keep-alive']).toBe('timeout=120');
+  });
+});
