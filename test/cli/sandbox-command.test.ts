@@ -23,14 +23,16 @@ const ANY_PORTS = ['--rest-port', '0', '--gsql-port', '0'];
 test('the options name the ports, users, graphs, secrets, faults, the version and the file of the state', async () => {
   const [rest, gsql] = await freePorts(2);
   const state = path.join(temporaryHome(), 'state.json');
-  const words = `--rest-port ${rest} --gsql-port ${gsql} --server-version 3.9.3 --user ann:one --user ben:two:reader --graph g1 --graph g2 --secret ci:${'s'.repeat(32)}:ben:g2 --state ${state} --fault route=/echo,action=status,status=503`;
+  const words = `--rest-port ${rest} --gsql-port ${gsql} --server-version 3.9.3 --user ann:one --user ben:two:reader --graph g1 --graph g2 --secret ci:${'s'.repeat(32)}:ben:g2 --state ${state} --fault route=/echo,action=status,status=503 --fault route=/version,action=status,status=504`;
   const answers: unknown[] = [];
   const { ready, stderr } = await serve(words.split(' '), async () => {
     const lookUp = await fetch(`http://127.0.0.1:${rest}/requesttoken`, {
       method: 'POST',
       body: JSON.stringify({ secret: 's'.repeat(32) }),
     });
-    answers.push((await fetch(`http://127.0.0.1:${rest}/echo`)).status, lookUp.status);
+    for (const path of ['echo', 'version'])
+      answers.push((await fetch(`http://127.0.0.1:${rest}/${path}`)).status);
+    answers.push(lookUp.status);
   });
   expect({ ready, stderr, answers }).toEqual({
     ready: {
@@ -42,7 +44,7 @@ test('the options name the ports, users, graphs, secrets, faults, the version an
       graph: 'g1',
     },
     stderr: '',
-    answers: [503, 200],
+    answers: [503, 504, 200],
   });
   const saved = JSON.parse(fs.readFileSync(state, 'utf8'));
   expect(saved.users.map(({ name }: { name: string }) => name)).toEqual(['ann', 'ben']);
@@ -151,4 +153,6 @@ test('on a terminal the sandbox says how to try it, and to a program it prints o
     `graphcred secret create try --rest-url ${restUrl} --gsql-url ${gsqlUrl} --graph demo -u tigergraph\n`,
   );
   expect((await serve(ANY_PORTS)).stderr).toBe('');
+  const quiet = await cli(temporaryHome(), ['sandbox', '-q', ...ANY_PORTS], { stopped, terminal: true });
+  expect(quiet).toMatchObject({ stdout: expect.stringContaining('"restUrl"'), stderr: '' });
 });

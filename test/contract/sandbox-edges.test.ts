@@ -236,6 +236,7 @@ it('the log hides what may be a credential, and shows what is none', async () =>
   const generated = 'AUTO_GENERATED_ALIAS_abc1234';
   for (const [given, shown] of [
     ['x'.repeat(24), '****'],
+    ['ab-_'.repeat(6), '****'],
     ['x'.repeat(23), 'x'.repeat(23)],
     [generated, generated],
   ]) {

@@ -367,6 +367,29 @@ test('a terminal that was closed meanwhile ends the process with SIGHUP, and an 
   expect(kill).toHaveBeenCalledTimes(1);
 });
 
+test('the sandbox listens for its end before it prints where it is, and ends with a window that was closed', async () => {
+  const { ctx, written } = contextWith({});
+  const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+  const hangups = process.listeners('SIGHUP');
+  onTestFinished(() => {
+    kill.mockRestore();
+    for (const listener of hangups) process.on('SIGHUP', listener);
+  });
+  const printedBefore: number[] = [];
+  const stopped = async (): Promise<NodeJS.Signals> => {
+    printedBefore.push(written.length);
+    Object.assign(ctx.stdout, { isTTY: false });
+    return 'SIGHUP';
+  };
+  const argv = ['sandbox', '--rest-port', '0', '--gsql-port', '0'];
+  expect(await main({ ...ctx, argv, stopped })).toBe(0);
+  expect({ printedBefore, line: written[0] }).toEqual({
+    printedBefore: [0],
+    line: expect.stringContaining('"restUrl"'),
+  });
+  expect(kill).toHaveBeenCalledExactlyOnceWith(process.pid, 'SIGHUP');
+});
+
 test('the commands that work beside an untrusted config file are those that do not use it', () => {
   expect(COMMANDS.filter((spec) => spec.worksWithoutProjectFile).map((spec) => spec.path)).toEqual([
     ...['profile list', 'profile use', 'profile remove', 'config show', 'config trust', 'config path'],
