@@ -118,6 +118,11 @@ export interface ConfigFile {
   readonly profiles: ReadonlyMap<string, ConfigValues>;
 }
 
+/** Returns the profile that a file chooses when nothing else does. Without `defaultProfile` it is the one named `default`. */
+export function defaultProfileOf(config: ConfigFile | undefined): string | undefined {
+  return config?.defaultProfile ?? (config?.profiles.has('default') ? 'default' : undefined);
+}
+
 /** A config file that was read and checked. */
 export interface LoadedFile {
   readonly path: string;

@@ -11,7 +11,7 @@ export interface ProfileChange {
   readonly profile: ProfileToWrite;
   /** Keys that the profile loses unless `profile` gives them. */
   readonly removed: readonly string[];
-  /** Whether it becomes the default profile; the first one of a file always does. */
+  /** Whether it becomes the default profile; in a file without one it always does. */
   readonly makeDefault?: boolean;
 }
 
@@ -38,7 +38,8 @@ export function writeProfile(
     const tls = typeof profile.tls === 'object' && { tls: { ...old.tls, ...profile.tls } };
     const profiles = { ...others, [name]: { ...old, ...profile, ...tls } };
     return {
-      ...(data.defaultProfile === undefined && { defaultProfile: name }),
+      // A profile named `default` is in force already.
+      ...(others?.default === undefined && { defaultProfile: name }),
       ...data,
       profiles,
       ...(makeDefault && { defaultProfile: name }),

@@ -1,4 +1,4 @@
-import { type ConfigKey, KEYS_OF_ADDRESS, type Settings } from '../../config/keys.js';
+import { type ConfigKey, defaultProfileOf, KEYS_OF_ADDRESS, type Settings } from '../../config/keys.js';
 import { type ProfileToWrite, type WithLock, writeProfile, writeProfileKey } from '../../config/write.js';
 import { GraphException } from '../../core/errors.js';
 import type { Credential } from '../../credentials/resolve.js';
@@ -104,7 +104,7 @@ function reportLogin(
   const { home, stdout } = invocation.ctx;
   const done = `Logged in to ${host} as profile ${name} (${shortPath(file, home)}).`;
   report.result(inLines(singleLine([done, ...notes].join(' ')), stdout.columns));
-  const before = settings.file?.config.defaultProfile;
+  const before = defaultProfileOf(settings.file?.config);
   const isDefault = makeDefault || before === undefined || before === name;
   report.note(`next: graphcred token get${isDefault ? '' : ` -p ${name}`}`);
 }

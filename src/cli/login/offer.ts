@@ -1,3 +1,4 @@
+import { defaultProfileOf } from '../../config/keys.js';
 import { GraphException } from '../../core/errors.js';
 import type { Credential } from '../../credentials/resolve.js';
 import type { Store, StoreName, StoreRecord } from '../../store/store.js';
@@ -143,7 +144,7 @@ async function keepsPassword(
 
 async function becomesDefault({ invocation, canPrompt, settings }: Session): Promise<boolean> {
   const { file, profile } = settings;
-  const other = file?.config.defaultProfile;
+  const other = defaultProfileOf(file?.config);
   if (!canPrompt || profile.exists || other === undefined || other === profile.name) return false;
   const { askYes } = await import('../output/prompt.js');
   return askYes(invocation, `Make ${profile.name} the default profile instead of ${other}?`, {

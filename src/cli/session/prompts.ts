@@ -49,7 +49,11 @@ export async function promptedCredential(
   const orSecret = purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
   const notToken = invocation.ctx.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
   const notSecret = unusable ? `; the secret (${unusable.label}) does not log in on a 3.x server` : '';
-  const ways = `${orSecret}${notToken}${notSecret}`;
+  const notSaved =
+    session.secretAlias === undefined || unusable || excluded
+      ? ''
+      : `; no secret named ${session.secretAlias} is saved for it`;
+  const ways = `${orSecret}${notToken}${notSecret}${notSaved}`;
   if (excluded) invocation.report.note(`${excluded.label} is for other servers and is not used here`);
   let { username } = session;
   if (username === undefined) {

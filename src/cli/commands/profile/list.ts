@@ -1,3 +1,4 @@
+import { defaultProfileOf } from '../../../config/keys.js';
 import { maskLogin } from '../../../core/redact.js';
 import type { Invocation } from '../../command.js';
 import { table } from '../../output/table.js';
@@ -8,7 +9,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { report, ctx } = invocation;
   const { settings, hiddenConfig } = await openLocalSession(invocation, { anyProfile: true });
   const { file } = settings;
-  const defaultProfile = file?.config.defaultProfile ?? 'default';
+  const defaultProfile = defaultProfileOf(file?.config);
   const profiles = [...(file?.config.profiles ?? [])].map(
     ([name, { host, gsqlUrl, restUrl, graph, username }]) => ({
       name,

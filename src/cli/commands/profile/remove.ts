@@ -1,5 +1,5 @@
 import { noSuchProfile } from '../../../config/errors.js';
-import { isInFile, type Settings } from '../../../config/keys.js';
+import { defaultProfileOf, isInFile, type Settings } from '../../../config/keys.js';
 import { removeProfile } from '../../../config/write.js';
 import { GraphException } from '../../../core/errors.js';
 import { withLock } from '../../../store/lock/lock.js';
@@ -43,7 +43,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   report.result(
     inLines(singleLine(`${done} ${describeRemoved(forgotten, sharedWith)}`.trim()), stdout.columns),
   );
-  const wasDefault = file?.config.defaultProfile === name;
+  const wasDefault = defaultProfileOf(file?.config) === name;
   const others = profileNames.filter((other) => other !== name);
   if (wasDefault && others.length > 0)
     report.note(`there is no default profile now; choose one: graphcred profile use ${others[0]}`);
