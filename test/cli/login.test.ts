@@ -1,9 +1,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type LoggedIn, proveGraph } from '../../src/cli/login/prove.js';
+import type { Invocation } from '../../src/cli/command.js';
+import { type LoggedIn, logIn, proveGraph } from '../../src/cli/login/prove.js';
+import { makeSecret } from '../../src/cli/login/save.js';
+import { openSession } from '../../src/cli/session/session.js';
 import type { Session } from '../../src/cli/session/types.js';
 import { GraphException } from '../../src/core/errors.js';
+import { noneStore } from '../../src/store/none.js';
 import { bench } from '../helpers/cli.js';
 
 const profilesOf = (home: string) =>
@@ -144,6 +148,24 @@ test('a generated secret is dropped again only if it cannot be anybody else’s'
     await proveGraph(session as unknown as Session, login as unknown as LoggedIn, undefined);
     expect(gone).toEqual(dropped);
   }
+});
+
+test('each step of a login has the whole time limit, because a person answers questions in between', async () => {
+  const { home, env } = await bench({ serverVersion: '4.1.2' });
+  const terminal = { isTTY: false, columns: undefined, write: () => {} };
+  const session = await openSession({
+    ctx: { env, cwd: home, home, stdin: terminal, stdout: terminal, stderr: terminal, now: Date.now },
+    flags: {},
+    report: { warn: () => {}, note: () => {}, detail: () => {} },
+  } as unknown as Invocation);
+  session.timeLeft.ms = 0;
+  const login = await logIn(session, noneStore);
+  session.timeLeft.ms = 0;
+  const { value, failure } = await makeSecret(session, login, 'mine');
+  expect(failure).toBeUndefined();
+  session.timeLeft.ms = 0;
+  await proveGraph(session, login, value?.reveal());
+  expect(session.timeLeft.ms).toBeGreaterThan(0);
 });
 
 test('a given secret gets the server’s alias only if exactly one listed mask matches', async () => {
@@ -299,7 +321,10 @@ test('the first token of a login is minted from the secret just saved, whatever 
 });
 
 // On Linux the environment of the test leads to no session bus, and so to no keychain.
-test.runIf(process.platform === 'linux')(
+const linux = process.platform === 'linux';
+if (!linux) console.log('the login without a keychain is skipped: elsewhere than on Linux there is one');
+
+test.runIf(linux)(
   'login --store keychain without a keychain fails before it deletes the tokens of the file store',
   async () => {
     const { run, json } = await bench();

@@ -159,6 +159,7 @@ describe('login', () => {
       PASSWORD,
       ['Name of a secret', 'ci'],
       ['Keep the password', ENTER],
+      ['Make two the default profile', true],
     );
     const { status, stderr } = await ask(b, 'login', { ...NO_ADDRESS, GRAPHCRED_PASSWORD: undefined });
     expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });

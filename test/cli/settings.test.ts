@@ -460,3 +460,17 @@ test('a cached token is printed while the server does not answer, even if its ve
   const now = () => Date.now() + 2 * 86_400_000;
   expect(await run('token get', { env, now })).toMatchObject({ status: 0, stdout: first.stdout });
 });
+
+test.each([
+  [86_399, false],
+  [86_400, true],
+  [-86_399, false],
+  [-86_400, true],
+])('%i seconds after a version was found it is asked for again: %j', async (seconds, again) => {
+  const { run, requests } = await bench();
+  const at = Math.floor(Date.now() / 1000) * 1000;
+  await run('secret list', { env: { GRAPHCRED_STORE: 'file' }, now: () => at });
+  requests();
+  await run('secret list', { env: { GRAPHCRED_STORE: 'file' }, now: () => at + seconds * 1000 });
+  expect(requests().some((request) => request.endsWith('/gsql/v1/version'))).toBe(again);
+});

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import type { Invocation } from '../../src/cli/command.js';
 import { findVersion } from '../../src/cli/session/connect.js';
+import { askVersion } from '../../src/cli/session/open-connection.js';
 import { openSession } from '../../src/cli/session/session.js';
 import { bench } from '../helpers/cli.js';
 
@@ -45,4 +46,17 @@ test('--wait has its own time limit, independent of --timeout', async () => {
   expect([first, second]).toEqual([600_000, 570_000]);
   expect(new Set(afterwards)).toEqual(new Set([session.timeoutMs]));
   expect(session.timeoutMs).toBe(20_000);
+});
+
+test('a version found long ago counts while the server does not answer in time', async () => {
+  const { sandbox, home, env } = await bench();
+  sandbox.addFault({ action: 'delay', ms: 100 });
+  const terminal = { isTTY: false, columns: undefined, write: () => {} };
+  const session = await openSession({
+    ctx: { env, cwd: home, home, stdin: terminal, stdout: terminal, stderr: terminal, now: Date.now },
+    flags: {},
+    report: { warn: () => {}, note: () => {}, detail: () => {} },
+  } as unknown as Invocation);
+  session.timeLeft.ms = 10;
+  expect(await askVersion(session, { any: '3.9.3' })).toMatchObject({ version: '3.9.3' });
 });

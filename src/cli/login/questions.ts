@@ -47,14 +47,11 @@ export async function openCompleted(invocation: Invocation): Promise<Session> {
   }
   if (session.graph === undefined) {
     const question = secretsNeedGraph ? 'Graph' : 'Graph (Enter for none)';
-    const graph = await askText(invocation, question, { optional: !secretsNeedGraph });
-    if (graph !== '') answers.graph = graph;
+    answers.graph = await askText(invocation, question, { optional: !secretsNeedGraph });
   }
   if (session.username === undefined) answers.username = await askUsername(session);
-  const { version } = session.learned;
-  session = await open();
-  if (version !== undefined) session.learned.version = version;
-  return session;
+  // The version is not asked for again.
+  return { ...(await open()), learned: session.learned };
 }
 
 /** Whether the REST server has its own port and that port is not set. */

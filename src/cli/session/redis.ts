@@ -6,7 +6,7 @@ import { Sensitive } from '../../core/sensitive.js';
 import { fromFile, readBounded } from '../../credentials/readers.js';
 import { parseRedisUrl, type RedisUrl } from '../../store/redis/url.js';
 import type { RedisOptions } from '../../store/store.js';
-import { pathSetting } from './session.js';
+import { pathSetting, resolvePath } from './session.js';
 import type { LocalSession } from './types.js';
 
 const MAX_PEM_BYTES = 1_000_000;
@@ -47,9 +47,9 @@ function parseUrl({ settings }: LocalSession, text: string, sentinel: boolean): 
 async function readPassword(session: LocalSession, timeoutMs: number): Promise<Sensitive | undefined> {
   const { GRAPHCRED_REDIS_PASSWORD } = session.invocation.ctx.env;
   if (GRAPHCRED_REDIS_PASSWORD) return new Sensitive(GRAPHCRED_REDIS_PASSWORD);
-  const file = pathSetting(session, 'redis.passwordFile');
   const [set] = session.settings.all['redis.passwordFile'];
-  if (file === undefined || set === undefined) return undefined;
+  if (set === undefined) return undefined;
+  const file = resolvePath(session, set.value as string, isInFile(set.level));
   if (isInFile(set.level)) requireUrlOfFile(session);
   return fromFile(file, isInFile(set.level) ? `${set.source}: redis.passwordFile` : set.source, timeoutMs);
 }
