@@ -110,7 +110,6 @@ function addLeaf(
   // The options of other commands are not added, to save time.
   if (typed) for (const option of spec.options) command.addOption(commanderOption(option));
   if (spec.passThrough) command.passThroughOptions();
-  if (!spec.args) command.allowExcessArguments(false);
   command.action(() => choose(command.args, flagsOf(command, spec)));
 }
 
