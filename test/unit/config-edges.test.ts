@@ -6,6 +6,7 @@ import { noSuchProfile } from '../../src/config/errors.js';
 import { findConfigs } from '../../src/config/find.js';
 import { isLiteralCredential } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
+import { isProfileName } from '../../src/config/schema.js';
 import {
   findTrustedConfig,
   loadUserConfig,
@@ -318,4 +319,16 @@ describe('a profile is written', () => {
     expect(() => replaceFile(file, '{}')).toThrow(`${file} cannot be written`);
     expect(fs.readdirSync(folder)).toEqual(['config.json']);
   });
+});
+
+test('names of 64 characters are names of profiles, and names of 80 are shown whole in errors', async () => {
+  expect(['a'.repeat(64), 'a'.repeat(65)].map(isProfileName)).toEqual([true, false]);
+  const shown = async (name: string) =>
+    parseConfig('/x.json', JSON.stringify({ [name]: 1 })).catch(({ message }) => message);
+  const spaced = `a ${'b'.repeat(78)}`;
+  expect(await shown(spaced)).toContain(`"${spaced}" is not`);
+  expect(await shown(`${spaced}c`)).toContain(`"${spaced.slice(0, 79)}..." is not`);
+  const missing = (name: string) => noSuchProfile({ name, source: '--profile' }, undefined, []).message;
+  expect(missing('c'.repeat(80))).toContain(`"${'c'.repeat(80)}"`);
+  expect(missing('c'.repeat(81))).toContain(`"${'c'.repeat(80)}"`);
 });

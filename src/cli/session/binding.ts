@@ -59,7 +59,7 @@ export function addressesSetAt(
 function replacedKeys<K extends AddressKey>(keys: readonly K[], { all }: Settings): K[] {
   return keys.filter((key) => {
     const [set] = all[key];
-    if (set === undefined || set.level === 'default' || isInFile(set.level)) return false;
+    if (set === undefined || set.level === 'default') return false;
     const isPort = key === 'gsqlPort' || key === 'restPort';
     const before = all[key].find(({ level }) => isInFile(level) || (isPort && level === 'default'));
     return set.value !== before?.value;
