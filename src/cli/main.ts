@@ -74,7 +74,7 @@ async function runInterruptible(invocation: Invocation): Promise<number> {
 /** Hot path: parses `token get` without loading commander. `undefined` leaves the line to commander. */
 function parseHotPath([group, command, ...words]: readonly string[]): Parsed | undefined {
   if (group !== 'token' || command !== 'get') return undefined;
-  return parseTokenGet(TOKEN_GET, words);
+  return words.length === 0 ? { args: [], flags: {} } : parseTokenGet(TOKEN_GET, words);
 }
 
 function versionText({ build }: Context): string {
