@@ -46,6 +46,12 @@ function sendTo(path: string, request: Partial<HttpRequest>): Promise<unknown> {
   );
 }
 
+/** A refusal of the token with status 200 and this many characters. */
+function longRefusal(length: number): string {
+  const start = '{"error":true,"code":"REST-10019","message":"';
+  return `${start}${'x'.repeat(length - start.length - 2)}"}`;
+}
+
 function throwing(error: unknown): never {
   throw error;
 }
@@ -176,6 +182,15 @@ const CASES: readonly (readonly [
   ['a graph that is not there, without a word', mint, {}, '{"error":true,"code":"REST-1004"}'],
   ['4.0: a secret that may have been made', create, { serverVersion: '4.0.0' }, [404, ''], [504, '']],
   ['4.x: a secret that is none', create, V4, '{"error":false,"results":{"alias":"ci","value":"a b"}}'],
+  ['4.x: a secret refused with 404', create, V4, [404, '{"error":true,"message":"no such user"}']],
+  [
+    'a lifetime of a hundred years, which is sent',
+    (conn) => conn.mintToken({ lifetime: 3_153_600_000 }),
+    {},
+    PAGE,
+  ],
+  ['a refusal as long as one may be', read, {}, longRefusal(16_384)],
+  ['an answer longer than a refusal may be', read, {}, longRefusal(16_385)],
   ['a request beside its address', () => sendTo('/../a', { base: 'http://db/base' })],
   ['a request with a base that is written in another way', () => sendTo('/a', { base: 'http://DB' })],
   ['a credential for a request without a pair of servers', () => sendTo('/a', { authorization: FOREIGN })],

@@ -65,6 +65,13 @@ describe('a token is checked', () => {
     expect(await conn.checkToken('a-token')).toEqual(found);
   });
 
+  test('a 4.x server that refuses the login and one that refuses the token are told apart by their words', async () => {
+    const refusing = async (message: string) =>
+      (await serving(() => ({ status: 401, body: { error: true, message } }), V4)).conn.checkToken('a-token');
+    expect(await refusing('Token is revoked.')).toEqual({ accepted: false, reason: 'Token is revoked.' });
+    expect(await refusalOf(refusing('Who are you?'))).toMatchObject({ code: 'AUTH_FAILED' });
+  });
+
   test('a token refused without a word is refused all the same, and that is the reason', async () => {
     const { conn } = await serving(() => ({ status: 401, body: { error: true, code: 'REST-10016' } }));
     const reason = 'The server refused the token.';
@@ -75,6 +82,34 @@ describe('a token is checked', () => {
     const { conn } = await serving(() => ({ status: 403, body: '' }));
     expect(await conn.restAuthentication()).toBe('on');
   });
+});
+
+test.each([
+  ['4.1.2', 'permission denied', 'SERVER_ERROR'],
+  ['4.1.2', 'ci', 'PERMISSION_DENIED'],
+])(
+  'the name of a secret is no part of the reason why it is not dropped on %s: %s',
+  async (serverVersion, alias, code) => {
+    const message = 'Permission denied, or not: permission denied'.slice(alias === 'ci' ? 0 : 26);
+    const results = [{ alias, value: SECRET }];
+    const { conn } = await serving(
+      ({ line }) => ({
+        body: line.startsWith('GET') ? { error: false, results } : { error: true, message },
+      }),
+      { serverVersion },
+    );
+    const { failed } = await conn.dropSecrets([alias]);
+    expect(failed?.error).toMatchObject({ code });
+  },
+);
+
+test.each([
+  ['at noon, correct-horse', 'at noon, [redacted]'],
+  [1_700_000_000, ''],
+  [undefined, ''],
+])('an expiry of 4.x that is %j is told as %j', async (expiration, told) => {
+  const { conn } = await serving(() => ({ body: { error: false, token: 'a-token', expiration } }), V4);
+  expect(await conn.getToken()).toEqual(['a-token', told]);
 });
 
 test.each([

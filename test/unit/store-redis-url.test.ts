@@ -15,6 +15,7 @@ describe('a Redis URL', () => {
       'rediss://cache.example.com:6380/',
       { ...plain, tls: true, addresses: [{ host: 'cache.example.com', port: 6380 }] },
     ],
+    ['redis://cache:65535', { ...plain, addresses: [{ host: 'cache', port: 65_535 }] }],
     ['redis://[::1]:7000/2', { ...plain, database: 2, addresses: [{ host: '::1', port: 7000 }] }],
     [
       'redis://a:1,b:2,[fe80::1]',

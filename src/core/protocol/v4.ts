@@ -133,8 +133,7 @@ export function protocolV4(session: Session): Protocol {
       const refused = refusalOf(request, reply);
       if (refused === undefined) return 'dropped';
       // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
-      const mayBeMissing =
-        reply.status < 500 && (refused.code === 'SERVER_ERROR' || refused.code === 'NOT_FOUND');
+      const mayBeMissing = reply.status < 500 && refused.code === 'SERVER_ERROR';
       if (!mayBeMissing || isListed(await listSecrets(), alias)) throw refused;
       return 'missing';
     },

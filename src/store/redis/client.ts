@@ -49,7 +49,6 @@ export async function connect(address: RedisAddress, options: DialOptions): Prom
   // `send` throws the reason of an error, so this listener does nothing.
   redis.on('error', () => {});
   await redis.connect();
-  stream.keepAlive(false);
 
   return {
     async send(commands, timeoutMs) {
