@@ -104,11 +104,12 @@ function partialDelete(
       ? 'The next token'
       : `The token for graph ${failed.info.graph ?? 'none'}, ${failed.info.lifetime} s,`;
   const why = error instanceof Error ? error.message : 'unknown error';
+  const what = error instanceof GraphException && error.ambiguous ? 'may not have been' : 'was not';
   const left = rest.length === 0 ? '' : `; ${rest.length} more were not tried`;
   const again = `${flags.all === true ? ' --all' : ''}${flags.profile === undefined ? '' : ` -p ${flags.profile}`}`;
   return new GraphException(
     'PARTIAL',
-    `${name} was not deleted: ${why} ${done} of ${targets.length} are gone${left}.`,
+    `${name} ${what} deleted: ${why} ${done} of ${targets.length} are gone${left}.`,
     {
       hint: `run it again: graphcred token delete${again}; what is left: graphcred token list`,
     },
