@@ -88,7 +88,6 @@ const MOST_LINES = 250;
 const SMALL = {
   'action/main.ts': 'the first step of the action; an entry of the build',
   'action/post.ts': 'the last step of the action; an entry of the build',
-  'action/start.ts': 'the one file of the action that reads the environment',
   'cli/commands/config/path.ts': 'a command',
   'cli/commands/token/get.ts': 'a command',
   'index.ts': 'the public names, listed one by one',

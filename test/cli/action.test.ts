@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,8 +9,8 @@ import { readSettings } from '../../src/action/inputs.js';
 import { mint } from '../../src/action/request-token.js';
 import { revoke } from '../../src/action/revoke.js';
 import { log, type Runner } from '../../src/action/runner.js';
-import { start } from '../../src/action/start.js';
-import { GraphException } from '../../src/core/errors.js';
+import { start, stopAfterGrace } from '../../src/action/start.js';
+import { type ErrorCode, GraphException } from '../../src/core/errors.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { gate } from '../helpers/gate.js';
 import { playJob } from '../helpers/runner.js';
@@ -346,6 +347,107 @@ test('of an unexpected error only the kind is shown, since its text may quote a 
     'graphcred: INTERNAL: graphcred ran into a bug (TypeError). Please report it with the version of the action.',
   );
   expect(describeError(SECRET)).not.toContain(SECRET);
+});
+
+test.each<[string, Record<string, string>, string]>([
+  [
+    'address',
+    { host: '' },
+    'INPUT_REQUIRED: The address of the database is missing. Set host, or both rest-url and gsql-url.',
+  ],
+  [
+    'host',
+    { 'rest-url': 'http://127.0.0.1:1' },
+    'USAGE: The input host is set beside rest-url or gsql-url. Set host alone for the ports 9000 and 14240, else both URLs.',
+  ],
+  [
+    'credentials',
+    { password: 'x' },
+    'USAGE: The inputs secret and password are both set. Keep one of them; a secret can do less, so it is the better one for a job.',
+  ],
+  [
+    'secret',
+    { secret: '' },
+    'INPUT_REQUIRED: The input secret is missing or empty. Set secret, or username and password. Pull requests from forks get no secrets from GitHub.',
+  ],
+  [
+    'lines',
+    { secret: 'a\nb' },
+    'USAGE: The input secret has more than one line. Set secret to the credential alone, on one line.',
+  ],
+  [
+    'lifetime',
+    { lifetime: '1.5h' },
+    'USAGE: The input lifetime is not a duration. Write seconds, or a number with a unit: 900, 15m, 2h.',
+  ],
+  [
+    'export',
+    { export: 'yes' },
+    'USAGE: The input export is neither true nor false. Set export: true or export: false.',
+  ],
+])('the line about a wrong input (%s) ends with what to write', (_, wrong, line) => {
+  const inputs = { host: 'http://127.0.0.1', secret: SECRET, ...wrong };
+  const named = Object.entries(inputs).map(([name, value]) => [`INPUT_${name.toUpperCase()}`, value]);
+  let said = '';
+  try {
+    readSettings({ env: Object.fromEntries(named), write: () => {} }, { timeoutMs: 1000 });
+  } catch (error) {
+    said = describeError(error);
+  }
+  expect(said).toBe(`graphcred: ${line}`);
+});
+
+const RUN_AGAIN =
+  'Check that the server is running and that this runner can reach it, then run the job again.';
+const ASK = 'Run graphcred doctor with the same settings to see what the server answers.';
+
+test.each<[ErrorCode, string]>([
+  [
+    'AUTH_FAILED',
+    'The server refused the credential (HTTP 200). Check the input secret, or username and password.',
+  ],
+  [
+    'PERMISSION_DENIED',
+    'This user may not do that (HTTP 200). Ask an administrator of the database for the privilege.',
+  ],
+  ['NOT_FOUND', 'There is no such graph, or this user may not see it (HTTP 200). Check the input graph.'],
+  [
+    'REST_AUTH_DISABLED',
+    'REST authentication is not enabled on this server (HTTP 200). Ask an administrator to enable it; until then the server wants no token.',
+  ],
+  ['SERVER_UNAVAILABLE', `The server is not available (HTTP 200). ${RUN_AGAIN}`],
+  ['SERVER_ERROR', `The server refused the request (HTTP 200). ${ASK}`],
+  ['ALREADY_EXISTS', `The server refused the request (HTTP 200). ${ASK}`],
+  ['BAD_RESPONSE', `The answer is not one of this kind of server (HTTP 200). ${ASK}`],
+  [
+    'UNSUPPORTED',
+    `This version of the server is not supported, or it does not tell its version (HTTP 200). ${ASK}`,
+  ],
+  ['NETWORK', `own text. ${RUN_AGAIN}`],
+  ['TIMEOUT', `own text. ${RUN_AGAIN}`],
+  ['TLS', 'own text. Check the address. For a CA of your own set NODE_EXTRA_CA_CERTS in the env of the job.'],
+  ['HOST_MISMATCH', 'own text. own hint'],
+])('the line about %s quotes no server and ends with what to do', (code, line) => {
+  const error = new GraphException(code, 'own text.', { status: 200, hint: 'own hint' });
+  expect(describeError(error)).toBe(`graphcred: ${code}: ${line}`);
+});
+
+test('a step that is cancelled has six seconds for the answer that may hold a token, however often it is cancelled', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    const job = new EventEmitter();
+    const stop = stopAfterGrace(job);
+    vi.advanceTimersByTime(60_000);
+    expect(stop.aborted).toBe(false);
+    job.emit(signal);
+    vi.advanceTimersByTime(3000);
+    job.emit(signal);
+    vi.advanceTimersByTime(2999);
+    expect(stop.aborted).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(stop.aborted).toBe(true);
+  }
 });
 
 test.each([true, false])(

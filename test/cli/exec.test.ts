@@ -1,7 +1,10 @@
 // Tests what `exec` gives the command and what it revokes. Signals and terminals are tested in test/e2e/exec-signals.test.ts.
+import { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { runChild } from '../../src/cli/child.js';
+import type { Context } from '../../src/cli/context.js';
 import { type Bench, bench, temporaryHome } from '../helpers/cli.js';
 import { COMMAND, type Running, sandboxFor, start } from '../helpers/process.js';
 
@@ -281,4 +284,18 @@ describe('exec', () => {
     const { run } = await bench();
     expect((await run(['exec', '--', ...command])).status).toBe(status);
   });
+});
+
+test('a signal that may not be sent to the command, since it runs as another user, is no failure to start it', async () => {
+  const ctx = { stdin: {}, stdout: {}, stderr: {}, platform: process.platform, cwd: temporaryHome() };
+  const kill = vi.spyOn(ChildProcess.prototype, 'kill').mockImplementationOnce(function (this: ChildProcess) {
+    this.emit('error', Object.assign(new Error('kill EPERM'), { code: 'EPERM' }));
+    this.kill('SIGTERM');
+    return false;
+  });
+  onTestFinished(() => kill.mockRestore());
+  const ended = runChild(ctx as unknown as Context, ['sh', '-c', 'read line'], process.env);
+  await vi.waitFor(() => expect(process.listenerCount('SIGUSR2')).toBeGreaterThan(0));
+  process.emit('SIGUSR2');
+  expect(await ended).toBe(128 + 15);
 });
