@@ -69,8 +69,9 @@ export async function cachedOnHost(
   return newestFirst((await store.list()).filter(fits));
 }
 
+/** Sorts them so that the one that lives longest comes first, and the same order comes out each time. */
 function newestFirst(records: StoreRecord[]): StoreRecord[] {
-  return records.sort((a, b) => (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0));
+  return records.sort((a, b) => (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0) || (a.key < b.key ? -1 : 1));
 }
 
 /** Whether a record belongs to this identity, whatever lifetime was asked for. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { onTestFinished, vi } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { parseFault } from '../../src/sandbox/fault-spec.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { cli, temporaryHome } from './cli.js';
@@ -87,8 +87,29 @@ const REQUEST = /^(REST|GSQL) (\S+) (\S+)(?: \[(.*?)\](?= |$))?(?: (.*))?$/;
 const USUAL = /^(content-type|content-length|transfer-encoding|connection|keep-alive|date)$/i;
 const FILE = /^(\S+)(?: ([0-7]{3}))? (.*)$/;
 
+const windows = process.platform === 'win32';
+
+/**
+ * Makes a test of each transcript in a folder. The file of tests must put `inquirer` of this file in place of the package.
+ * Skipped on Windows, with the reason: paths and modes are written as on Linux and macOS.
+ */
+export function testTranscripts(folder: string): void {
+  if (windows)
+    console.log('the transcripts are skipped: paths and modes in them are those of Linux and macOS');
+  // Each question listens for the end of the process.
+  afterEach(() => void process.removeAllListeners('beforeExit'));
+  const files = fs.readdirSync(folder).filter((file) => file.endsWith('.txt'));
+  test.skipIf(windows).each(files)(
+    'the session %s prints and sends what its transcript holds',
+    async (name) => {
+      const file = path.resolve(folder, name);
+      await expect(await play(fs.readFileSync(file, 'utf8'))).toMatchFileSnapshot(file);
+    },
+  );
+}
+
 /** Plays what a transcript types, and returns the transcript that came of it. */
-export async function play(transcript: string): Promise<string> {
+async function play(transcript: string): Promise<string> {
   const start = Math.floor(Date.now() / 60_000) * 60_000;
   vi.useFakeTimers({ toFake: ['Date'], now: start });
   const zone = process.env.TZ;

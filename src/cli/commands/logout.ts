@@ -27,7 +27,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const mine = (await store.list())
     .filter((record) => isStoredFor(record, { ...session.target, username: session.username }))
     // The newest first, so that requests and messages have the same order each time.
-    .sort((a, b) => b.createdAtUnix - a.createdAtUnix);
+    .sort((a, b) => b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1));
   if (mine.length === 0) {
     await requireReadable(store);
     throw new GraphException('NOT_FOUND', `Nothing of ${session.target.host} is kept here.`, {
