@@ -75,7 +75,6 @@ function resolveInside(base: string, path: string): URL {
   const target = new URL(base + path);
   const prefix = root.pathname.replace(/\/$/, '');
   if (target.origin !== root.origin || !target.pathname.startsWith(`${prefix}/`)) throw elsewhere;
-  target.hash = '';
   return target;
 }
 

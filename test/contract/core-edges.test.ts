@@ -118,6 +118,14 @@ test('a server that is not up when its version is asked for says why, and what w
   });
 });
 
+test('a server that does not speak TLS is not understood better by its version', async () => {
+  const url = await rawServer(() => {});
+  const conn = connectionAt(url.replace('http:', 'https:'), { serverVersion: 'auto' });
+  const refused = await refusalOf(conn.getSecrets());
+  expect(refused).toMatchObject({ code: 'TLS', remedies: [] });
+  expect(refused.hint).not.toContain('version');
+});
+
 test('a redirect in place of the version says to give it, and not to examine the server', async () => {
   const url = await rawServer((_request, response) => response.writeHead(302, { location: '/login' }).end());
   const refused = await refusalOf(connectionAt(url, { serverVersion: 'auto' }).getSecrets());

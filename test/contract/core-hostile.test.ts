@@ -654,3 +654,13 @@ test('on 4.x the expiry of a token is that of the JWT, whatever the text beside 
   const minted = await at(url, '4.1.2').mintToken({ lifetime: 3600 });
   expect(minted).toMatchObject({ expiresAtUnix: exp, serverText: expiration });
 });
+
+test('an answer to a call of one’s own may be larger than those of the protocol', async () => {
+  const body = 'x'.repeat(1024 * 1024 + 1);
+  const { url } = await script([200, body]);
+  expect((await connectionAt(url).rest('GET', '/query')).body).toHaveLength(body.length);
+  expect(await refusalOf(connectionAt(url).getSecrets())).toMatchObject({
+    code: 'BAD_RESPONSE',
+    message: expect.stringContaining('is larger than is read (over 1048576 bytes)'),
+  });
+});

@@ -296,6 +296,19 @@ describe('what a server repeats', () => {
   });
 });
 
+test('a call of one’s own is sent with the content type that it names', async () => {
+  const types: unknown[] = [];
+  const url = await rawServer((request, response) => {
+    types.push(request.headers['content-type']);
+    response.end('{}');
+  });
+  const conn = connectionAt(url);
+  await conn.rest('POST', '/ddl', { body: 'a,b', headers: { 'Content-Type': 'text/csv' } });
+  await conn.rest('POST', '/graph', { body: '{}' });
+  await conn.rest('POST', '/graph');
+  expect(types).toEqual(['text/csv', 'application/json', undefined]);
+});
+
 describe('options of a connection', () => {
   test.each([0, -1, Number.NaN, 2 ** 31])('a time limit of %s ms is USAGE', (timeoutMs) => {
     expect(() => new GraphConnection({ timeoutMs })).toThrow(

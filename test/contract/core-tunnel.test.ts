@@ -136,6 +136,18 @@ describe('a tunnel through a proxy', { timeout: 10_000 }, () => {
     });
   });
 
+  test('that breaks before the handshake with the server has ended has not sent the request', async () => {
+    const proxy = await proxyThat((socket) => {
+      socket.once('data', () => socket.destroy());
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+    });
+    expect(await refusalOf(through(proxy.url).rest('POST', '/echo'))).toMatchObject({
+      code: 'NETWORK',
+      message: `Cannot reach ${TARGET}: the connection broke.`,
+      ambiguous: false,
+    });
+  });
+
   test('names the server in its handshake, and by an address it names none', async () => {
     const names: (string | undefined)[] = [];
     const callbacks: ServerOptions = {

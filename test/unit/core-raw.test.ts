@@ -41,11 +41,18 @@ describe('a raw call stays within its base URL', () => {
     ['/a?b=https://evil.example/', '/a?b=https://evil.example/'],
     ['/a#fragment', '/a'],
     ['/a@evil.example', '/a@evil.example'],
+    [`/100%${'25'.repeat(7)}`, `/100%${'25'.repeat(7)}`],
   ])('%s is sent as %s', (path, expected) => {
     expect(checkRawCall('rest', REST, 'get', path, {})).toMatchObject({
       method: 'GET',
       path: expected,
     });
+  });
+
+  test('a path is read until nothing is left to decode, eight times at most', () => {
+    expect(() => checkRawCall('rest', REST, 'GET', `/100%${'25'.repeat(8)}`, {})).toThrow(
+      'The path is encoded too many times.',
+    );
   });
 
   test.each(['TRACE', 'CONNECT', 'GET /x', ''])('the method %j is refused', (method) => {

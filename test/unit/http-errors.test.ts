@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { describeFailure, refuseTransfer, timeIsOver } from '../../src/core/http/errors.js';
+import { describeFailure, hiddenIn, isHtml, refuseTransfer, timeIsOver } from '../../src/core/http/errors.js';
 import { type FailureKind, TransportFailure } from '../../src/core/http/transport.js';
 import type { HttpReply, HttpRequest } from '../../src/core/http/types.js';
+import { BoundCredential, Sensitive } from '../../src/index.js';
 
 const BASE = 'https://db.example.test:14240/base';
 const READ: HttpRequest = { server: 'service', base: BASE, method: 'GET', path: '/a?secret=hidden' };
@@ -206,4 +207,37 @@ describe('an answer', () => {
       retryable: false,
     });
   });
+});
+
+test.each([
+  ['<!DOCTYPE html>', true],
+  ['<html lang="en">', true],
+  ['<head>', true],
+  ['<BODY>', true],
+  ['<?xml version="1.0"?>', true],
+  ['\r\n <html>', true],
+  ['<!-- words -->', false],
+  ['<p>', false],
+  ['words <html>', false],
+  ['', false],
+])('whether %j begins a web page: %s', (body, page) => {
+  expect(isHtml({ status: 200, headers: {}, body, timeUnix: 0 })).toBe(page);
+});
+
+test('the login of a request is hidden whole, even where the password alone is the name of the user', () => {
+  const servers = { restUrl: BASE, gsqlUrl: BASE };
+  const hidden = (password: string) =>
+    hiddenIn({
+      ...READ,
+      authorization: {
+        scheme: 'Basic',
+        username: 'ada',
+        credential: new BoundCredential(new Sensitive(password), servers),
+      },
+      query: { secret: new BoundCredential(new Sensitive('in-query'), servers), graph: 'demo' },
+      json: { token: new BoundCredential(new Sensitive('in-body'), servers) },
+      hide: [undefined, new BoundCredential(new Sensitive('known'), servers)],
+    }).map((one) => one.reveal());
+  expect(hidden('horse')).toEqual(['horse', 'in-query', 'in-body', 'known', 'ada:horse']);
+  expect(hidden('ada')).toEqual(['in-query', 'in-body', 'known', 'ada:ada']);
 });

@@ -130,18 +130,23 @@ describe('the owner of a lock', () => {
     ['this process, however old its lock is', () => processId(here), 100 * minute, true],
     ['another process with its id', () => processId(here).replace(/\d+$/, '1'), 0, false],
     ['a process that has ended', () => `${here}/4194999/1`, 0, false],
-    ['a process elsewhere after 29 s', () => `there/${process.pid}/1`, 29_000, true],
-    ['a process elsewhere after 31 s', () => `there/${process.pid}/1`, 31_000, false],
-    ['a process elsewhere, 31 s in the future', () => `there/${process.pid}/1`, -31_000, false],
-    ['a process without a start time after 9 minutes', () => `${here}/${process.pid}/`, 9 * minute, true],
-    ['a process without a start time after 11 minutes', () => `${here}/${process.pid}/`, 11 * minute, false],
+    ['a process elsewhere just before 30 s', () => `there/${process.pid}/1`, 29_999, true],
+    ['a process elsewhere after 30 s', () => `there/${process.pid}/1`, 30_000, false],
+    ['a process elsewhere, 30 s in the future', () => `there/${process.pid}/1`, -30_000, false],
+    [
+      'a process without a start time before 10 minutes',
+      () => `${here}/${process.pid}/`,
+      10 * minute - 1,
+      true,
+    ],
+    ['a process without a start time after 10 minutes', () => `${here}/${process.pid}/`, 10 * minute, false],
   ])('%s', (_who, mark, age, alive) => {
     expect(isAlive(mark(), age, here)).toBe(alive);
   });
 
   it('that is not named yet is waited for two seconds', () => {
-    expect(isAlive(undefined, 1_900, here)).toBe(true);
-    expect(isAlive(undefined, 2_100, here)).toBe(false);
+    expect(isAlive(undefined, 1_999, here)).toBe(true);
+    expect(isAlive(undefined, 2_000, here)).toBe(false);
   });
 
   it('of another user counts as alive', () => {

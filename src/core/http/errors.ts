@@ -27,7 +27,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   }
   const { kind, reason } = failure;
   const address = new URL(request.base).origin;
-  const ambiguous = failure.sent && !isReadOnly(request) && kind !== 'tls' && kind !== 'proxy';
+  const ambiguous = failure.sent && !isReadOnly(request);
   const doubt = ambiguous ? ' It may have taken effect all the same.' : '';
   switch (kind) {
     case 'timeout':
