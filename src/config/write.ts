@@ -31,7 +31,7 @@ export function writeProfile(
   { profile, removed, makeDefault = false }: ProfileChange,
   withLock: WithLock,
 ): Promise<string> {
-  return edit(configDir, `add the profile ${name}`, withLock, (data) => {
+  return edit(configDir, adding(name), withLock, (data) => {
     const others = data.profiles as Record<string, object> | undefined;
     const before = Object.entries(others?.[name] ?? {}).filter(([key]) => !removed.includes(key));
     const old: { tls?: object } = Object.fromEntries(before);
@@ -85,13 +85,14 @@ export function removeProfile(configDir: string, name: string, withLock: WithLoc
   });
 }
 
-/** Reads the user's `config.json`, changes it and writes it, while no other process does the same. */
-async function edit(
-  configDir: string,
-  what: string,
-  withLock: WithLock,
-  change: (data: Config) => Config,
-): Promise<string> {
+/** Checks that `writeProfile` need not refuse the user's file because it is YAML. Throws CONFIG_INVALID. */
+export function requireRewritable(configDir: string, name: string): void {
+  refuseYaml(configDir, adding(name));
+}
+
+const adding = (name: string) => `add the profile ${name}`;
+
+function refuseYaml(configDir: string, what: string): void {
   for (const yaml of ['config.yaml', 'config.yml']) {
     const other = path.join(configDir, yaml);
     if (!fs.existsSync(other)) continue;
@@ -101,6 +102,16 @@ async function edit(
       { hint: `${what} by hand; .graphcredrc.example shows every key` },
     );
   }
+}
+
+/** Reads the user's `config.json`, changes it and writes it, while no other process does the same. */
+async function edit(
+  configDir: string,
+  what: string,
+  withLock: WithLock,
+  change: (data: Config) => Config,
+): Promise<string> {
+  refuseYaml(configDir, what);
   const file = path.join(configDir, 'config.json');
   const rewrite = () => {
     const next = change(readExisting(file));

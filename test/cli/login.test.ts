@@ -333,3 +333,12 @@ test.runIf(linux)(
     expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
   },
 );
+
+test.runIf(linux).each(['logout', 'token delete', 'token refresh --lifetime 1h'])(
+  '%s without a keychain says so, and not that nothing is kept',
+  async (line) => {
+    const { run } = await bench();
+    const { status, stderr } = await run(line, { env: { GRAPHCRED_STORE: 'keychain' } });
+    expect({ status, stderr }).toEqual({ status: 6, stderr: expect.stringContaining('keychain') });
+  },
+);

@@ -2,8 +2,9 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { moveTo, open } from '../../src/cli/session/store.js';
+import { moveTo, open, requireReadable } from '../../src/cli/session/store.js';
 import type { LocalSession } from '../../src/cli/session/types.js';
+import { Sensitive } from '../../src/core/sensitive.js';
 import { parseFault } from '../../src/sandbox/args.js';
 import { tryLock } from '../../src/store/lock/lock.js';
 import { stageEntry } from '../../src/store/records.js';
@@ -350,6 +351,49 @@ describe('a failure of the store', () => {
       expect(warnings).toHaveLength(2);
     },
   );
+
+  /** Adds a secret and a password in the file store to a machine whose keychain gives this answer. */
+  const withBoth = async (answer: string) => {
+    const machine = withKeychain(answer);
+    const file = await open(machine.session, 'file', false);
+    for (const kind of ['secret', 'password'] as const) {
+      const record = {
+        v: 1,
+        kind,
+        key: `the ${kind} here`,
+        store: 'file',
+        createdAtUnix: 1,
+        info: {},
+      } as const;
+      await file.write(record, new Sensitive('its value'));
+    }
+    return machine;
+  };
+  const HERE = ['the password here', 'the secret here'];
+
+  test.skipIf(process.platform === 'win32')('does not occur when the keychain is chosen', async () => {
+    const { session, warnings, contents } = await withBoth(`echo '{"ok":true,"answer":"its value"}'`);
+    await moveTo(session, 'keychain');
+    expect(await contents('file')).toEqual([]);
+    expect(await contents('keychain')).toEqual(expect.arrayContaining(HERE.map((key) => [key, 'its value'])));
+    expect(warnings).toEqual([]);
+  });
+
+  test.skipIf(process.platform === 'win32')(
+    'does not occur when the keychain is chosen and takes no value: the file store still has all',
+    async () => {
+      const refuse = `case $request in *'"set"'*) exit 1;; esac; echo '{"ok":true,"answer":"other"}'`;
+      const { session, contents } = await withBoth(refuse);
+      await expect(moveTo(session, 'keychain')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      expect((await contents('file')).sort()).toEqual(HERE.map((key) => [key, 'its value']));
+    },
+  );
+
+  test.skipIf(process.platform === 'win32')('of the keychain is not taken for an empty store', async () => {
+    const { session } = withKeychain('exit 1');
+    const store = await open(session, 'keychain', false);
+    await expect(requireReadable(store)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  });
 
   test('because of a read-only config folder is a clear error', async () => {
     const { run, home } = await bench();

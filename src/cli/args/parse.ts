@@ -4,7 +4,7 @@ import type { CommandSpec, Flags, OptionSpec } from '../command.js';
 import type { Context } from '../context.js';
 import { COMMANDS, GROUPS, withoutShortForms } from './catalogue.js';
 import { commandHelp, groupHelp, programHelp } from './help-text.js';
-import { didYouMean } from './suggest.js';
+import { didYouMean, nearestFlag } from './suggest.js';
 
 export interface Chosen {
   readonly spec: CommandSpec;
@@ -156,7 +156,11 @@ function usage(error: CommanderError, argv: readonly string[]): GraphException {
         return new GraphException('USAGE', 'There is no option --json here.', {
           hint: `for JSON: -o json; ${hint}`,
         });
-      const near = /\(Did you mean (?:one of )?([^?]+)\?\)/.exec(error.message)?.[1];
+      // commander suggests nothing for a flag with a value attached, such as `--lifetme=15m`.
+      const typed = COMMANDS.find((spec) => isTyped(spec, argv));
+      const near =
+        /\(Did you mean (?:one of )?([^?]+)\?\)/.exec(error.message)?.[1] ??
+        (typed && nearestFlag(flag, typed));
       const did = near ? `did you mean ${near}? ` : '';
       return new GraphException('USAGE', `There is no option ${flag} here.`, { hint: `${did}${hint}` });
     }

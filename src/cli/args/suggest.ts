@@ -1,3 +1,4 @@
+import type { CommandSpec } from '../command.js';
 import { COMMANDS, GROUPS } from './catalogue.js';
 
 /** Maps names from other tools to our commands. */
@@ -47,6 +48,15 @@ function nearest(first: string, second: string): string[] {
   );
   if (found.length > 0 || inGroup) return found;
   return closest(Object.keys(GROUPS).map((path) => ({ path, editDistance: editDistance(first, path) })));
+}
+
+/** Returns the option that is most similar to a flag; undefined when none is. */
+export function nearestFlag(flag: string, { options }: CommandSpec): string | undefined {
+  const all = options.map(({ name }) => ({
+    path: `--${name}`,
+    editDistance: editDistance(flag, `--${name}`),
+  }));
+  return closest(all)[0];
 }
 
 function closest(all: readonly { path: string; editDistance: number }[]): string[] {

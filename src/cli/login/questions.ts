@@ -1,4 +1,5 @@
 import { isProfileName } from '../../config/schema.js';
+import { requireRewritable } from '../../config/write.js';
 import { GraphException } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { serversInForce } from '../session/binding.js';
@@ -10,7 +11,8 @@ import type { Session } from '../session/types.js';
 /**
  * Opens the session of the profile that is about to be written, and asks for missing settings on a terminal. Only the
  * user's own config file is read, and of it only this profile.
- * @throws GraphException USAGE for a profile name that is not valid in a config file
+ * @throws GraphException USAGE for a profile name that is not valid in a config file, CONFIG_INVALID when that file cannot
+ * be rewritten
  */
 export async function openCompleted(invocation: Invocation): Promise<Session> {
   const answers: Record<string, string> = {};
@@ -20,6 +22,7 @@ export async function openCompleted(invocation: Invocation): Promise<Session> {
   const problem = refuseName(profile.name);
   if (problem !== undefined)
     throw new GraphException('USAGE', `${profile.source} is not a name for a profile.`, { hint: problem });
+  if (session.configDir !== undefined) requireRewritable(session.configDir, profile.name);
   if (!session.canPrompt) return session;
   const { askText } = await import('../output/prompt.js');
   if (profile.source === 'default' || profile.source === 'defaultProfile') {
