@@ -3,6 +3,6 @@
 import { vi } from 'vitest';
 import { testTranscripts } from '../helpers/transcript.js';
 
-vi.mock('inquirer', async () => ({ ...(await import('../helpers/transcript.js')).inquirer }));
+vi.mock('inquirer', async () => ({ ...(await import('../helpers/transcript-person.js')).inquirer }));
 
 testTranscripts('test/transcripts');

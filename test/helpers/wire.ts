@@ -47,3 +47,46 @@ export async function startRecorder(name: string, target: string, exchanges: Exc
   });
   return `http://127.0.0.1:${(recorder.address() as AddressInfo).port}`;
 }
+
+/** Headers that come with every answer. */
+const USUAL = /^(content-type|content-length|transfer-encoding|connection|keep-alive|date)$/i;
+
+/**
+ * Sends one request, and returns what arrived of the answer: the status (`000` for none), the content type and unusual
+ * headers, or the code of the error that ended the connection, and the body.
+ * @param login as `Basic user:password`, `Bearer TOKEN`, another value of the header, or `no login`
+ */
+export async function sendRaw(
+  method: string,
+  url: string,
+  login: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+): Promise<{ status: string; about: string[]; text: string }> {
+  const [scheme = '', value = ''] = login.split(' ');
+  const basic = scheme === 'Basic' && value.includes(':');
+  const authorization = basic ? `Basic ${Buffer.from(value).toString('base64')}` : login;
+  const onward = http.request(url, {
+    method,
+    headers: {
+      ...headers,
+      ...(login !== 'no login' && { authorization }),
+      'content-length': Buffer.byteLength(body),
+    },
+    agent: false,
+  });
+  onward.end(body);
+  const answer = { status: '000', about: [] as string[], text: '' };
+  try {
+    const [incoming] = (await once(onward, 'response')) as [http.IncomingMessage];
+    answer.status = String(incoming.statusCode);
+    answer.about.push(incoming.headers['content-type'] ?? 'no type');
+    for (let at = 0; at < incoming.rawHeaders.length; at += 2)
+      if (!USUAL.test(incoming.rawHeaders[at] ?? ''))
+        answer.about.push(`${incoming.rawHeaders[at]}: ${incoming.rawHeaders[at + 1]}`);
+    for await (const chunk of incoming) answer.text += chunk;
+  } catch (error) {
+    answer.about.push(`broken: ${(error as NodeJS.ErrnoException).code}`);
+  }
+  return answer;
+}

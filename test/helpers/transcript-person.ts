@@ -1,0 +1,40 @@
+/** What the person of a transcript was asked, and the answers that are left. */
+export const person = { answers: [] as string[], seen: [] as string[] };
+
+interface Question {
+  readonly type: string;
+  readonly message: string;
+  readonly default?: unknown;
+  readonly choices?: readonly { readonly name: string; readonly value: unknown }[];
+  validate?(text: string): true | string;
+}
+
+/** Takes the place of the package `inquirer`. */
+export const inquirer = {
+  createPromptModule:
+    () =>
+    async ([question]: [Question]) => ({ answer: answer(question) }),
+};
+
+function answer({ type, message, choices, validate, ...question }: Question): unknown {
+  const proposed = question.default === undefined ? '' : ` (${String(question.default)})`;
+  person.seen.push(`? ${type}: ${message}${proposed}`);
+  for (const choice of choices ?? []) person.seen.push(`?   ${choice.name}`);
+  for (;;) {
+    const typed = person.answers.shift();
+    if (typed === undefined) {
+      person.seen.push('? (closed)');
+      throw Object.assign(new Error('closed'), { name: 'ExitPromptError' });
+    }
+    if (type === 'confirm') return typed === '' ? question.default : typed === 'y';
+    if (choices) {
+      const chosen = choices.find(({ name }) => typed === '' || name.startsWith(typed));
+      if (!chosen) throw new Error(`"${typed}" is not among the choices of "${message}".`);
+      return chosen.value;
+    }
+    const text = typed === '' ? String(question.default ?? '') : typed;
+    const verdict = validate?.(text) ?? true;
+    if (verdict === true) return text;
+    person.seen.push(`?   refused "${text}": ${verdict}`);
+  }
+}
