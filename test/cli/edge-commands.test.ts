@@ -322,8 +322,12 @@ describe('login', () => {
 });
 
 test.each([
-  ['', 'a secret with a generated name', 'graphcred secret prune --dry-run'],
-  ['ci', 'the secret ci', 'graphcred secret drop ci --ignore-missing'],
+  [
+    '',
+    'a secret with a generated name',
+    'see the generated names: graphcred secret prune --dry-run; drop the one that is new: graphcred secret drop ALIAS; then make it again',
+  ],
+  ['ci', 'the secret ci', 'drop it, then make it again: graphcred secret drop ci --ignore-missing'],
 ])(
   'if the answer to secret create %j is lost, %s is named, and the hint is %j',
   async (alias, named, hint) => {
@@ -332,9 +336,7 @@ test.each([
     const { status, stderr } = await run(`secret create ${alias}`.trim());
     expect({ status, stderr }).toEqual({
       status: 7,
-      stderr: expect.stringMatching(
-        new RegExp(` So ${named} may have been made.*\\nhint: drop it, then make it again: ${hint}\\n`),
-      ),
+      stderr: expect.stringMatching(new RegExp(` So ${named} may have been made.*\\nhint: ${hint}\\n`)),
     });
   },
 );

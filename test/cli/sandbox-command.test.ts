@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { certificate } from '../helpers/certificate.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 import { freePort, freePorts } from '../helpers/free-port.js';
@@ -23,7 +23,7 @@ const ANY_PORTS = ['--rest-port', '0', '--gsql-port', '0'];
 test('the options name the ports, users, graphs, secrets, faults, the version and the file of the state', async () => {
   const [rest, gsql] = await freePorts(2);
   const state = path.join(temporaryHome(), 'state.json');
-  const words = `--rest-port ${rest} --gsql-port ${gsql} --server-version 3.9.3 --user ann:one --user ben:two:reader --graph g1 --graph g2 --secret ci:${'s'.repeat(32)}:ben:g2 --state ${state} --fault route=/echo,action=status,status=503 --fault route=/version,action=status,status=504`;
+  const words = `--rest-port ${rest} --gsql-port ${gsql} --server-version 3.9.3 --user ann:one --user ben:two:reader --graph g1 --graph g2 --graph g1 --secret ci:${'s'.repeat(32)}:ben:g2 --state ${state} --fault route=/echo,action=status,status=503 --fault route=/version,action=status,status=504`;
   const answers: unknown[] = [];
   const { ready, stderr } = await serve(words.split(' '), async () => {
     const lookUp = await fetch(`http://127.0.0.1:${rest}/requesttoken`, {
@@ -120,13 +120,16 @@ test('a port in use is exit 2 and names the port', async () => {
 });
 
 test.each([
-  ['3.10.1', /^http:\/\/127\.0\.0\.1:\d+ http:\/\/127\.0\.0\.1:\d+$/],
-  ['4.1.2', /^http:\/\/127\.0\.0\.1:(\d+)\/restpp http:\/\/127\.0\.0\.1:\1$/],
-])('on %s a command gets the addresses of free ports and no others', async (version, urls) => {
+  ['3.10.1', 2, /^http:\/\/127\.0\.0\.1:\d+ http:\/\/127\.0\.0\.1:\d+$/],
+  ['4.1.2', 1, /^http:\/\/127\.0\.0\.1:(\d+)\/restpp http:\/\/127\.0\.0\.1:\1$/],
+])('on %s a command gets the addresses of free ports and no others', async (version, ports, urls) => {
   const home = temporaryHome();
+  const listen = vi.spyOn(net.Server.prototype, 'listen');
+  onTestFinished(() => listen.mockRestore());
   const script = 'echo "$GRAPHCRED_REST_URL $GRAPHCRED_GSQL_URL" > said';
   const argv = ['sandbox', '--server-version', version, '--', 'sh', '-c', script];
   expect(await cli(home, argv)).toEqual({ status: 0, stdout: '', stderr: '' });
+  expect(listen).toHaveBeenCalledTimes(ports);
   const said = fs.readFileSync(path.join(home, 'said'), 'utf8').trim();
   expect(said).toMatch(urls);
   expect(said).not.toMatch(/:(9000|14240)\b/);

@@ -9,6 +9,7 @@ import { loopback } from '../../src/sandbox/http.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { defined } from '../helpers/defined.js';
+import { freePort } from '../helpers/free-port.js';
 import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
 
 const open: Sandbox[] = [];
@@ -91,6 +92,9 @@ describe('the sandbox', () => {
       `Port ${port} on 127.0.0.1 is taken`,
     );
     await expect(startSandbox({ gsqlPort: port, restPort: 0 })).rejects.toThrow('choose another one');
+    const free = await freePort();
+    await expect(startSandbox({ gsqlPort: free, restPort: free })).rejects.toThrow('is taken');
+    await expect(raw(`http://127.0.0.1:${free}`, 'GET /api/ping')).rejects.toThrow('ECONNREFUSED');
   });
 
   it('refuses versions it does not imitate', async () => {

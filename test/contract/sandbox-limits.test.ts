@@ -1,25 +1,20 @@
 // What no answer of the sandbox shows: how much it keeps, how long it waits, when it writes its file, where it listens.
-import { readFileSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import timers from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
 import { listen } from '../../src/sandbox/http.js';
+import { loadState, stateWriter } from '../../src/sandbox/persistence.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { emptyState } from '../../src/sandbox/state.js';
 import { newToken } from '../../src/sandbox/v3-tokens.js';
 import type { World } from '../../src/sandbox/world.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
-
-// Notes how long is waited for, and waits no longer than a millisecond.
-vi.mock('node:timers/promises', async (original) => {
-  const real = await original<typeof import('node:timers/promises')>();
-  return { ...real, setTimeout: vi.fn((_: number, ...rest: []) => real.setTimeout(1, ...rest)) };
-});
-const waits = () => vi.mocked(wait).mock.calls.map(([ms]) => ms);
 
 const start = async (options: SandboxOptions = {}) => {
   const sandbox = await demo(options);
@@ -34,16 +29,31 @@ const send = async (sandbox: Sandbox, request: string, body: unknown = '', heade
 };
 
 describe('a wait', () => {
+  /**
+   * Notes how long is waited for, and waits no longer than a millisecond. The function is replaced for all modules,
+   * because another file of this process may have loaded the sandbox already.
+   */
+  function noteWaits() {
+    const real = timers.setTimeout;
+    const spy = vi.spyOn(timers, 'setTimeout').mockImplementation((_, ...rest) => real(1, ...rest));
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      spy.mockRestore();
+      syncBuiltinESMExports();
+    });
+    return () => spy.mock.calls.map(([ms]) => ms);
+  }
+
   it('of a delay is a second, or as long as the fault says', async () => {
     const sandbox = await start({ faults: [parseFault('action=delay'), parseFault('action=delay,ms=70')] });
-    vi.mocked(wait).mockClear();
+    const waits = noteWaits();
     await send(sandbox, 'GET /api/ping');
     expect(waits()).toEqual([1000, 70]);
   });
 
   it('stands between a GSQL text and its trailer, and after no text without one', async () => {
     const sandbox = await start();
-    vi.mocked(wait).mockClear();
+    const waits = noteWaits();
     await send(sandbox, 'POST /gsqlserver/gsql/file', 'SHOW USER');
     expect(waits()).toEqual([5]);
     const newer = await start({ serverVersion: '4.2.0' });
@@ -82,6 +92,37 @@ it('the oldest result goes when more than a hundred statements were not waited f
 });
 
 describe('the state file', () => {
+  it('is written after a write that failed, for those who waited behind it', async () => {
+    const folder = join(temporaryHome(), 'folder');
+    const stateFile = join(folder, 'state.json');
+    const save = stateWriter(stateFile, emptyState());
+    const first = save();
+    const mended = first.catch(() => mkdirSync(folder));
+    const second = save();
+    await expect(first).rejects.toThrow('ENOENT');
+    await Promise.all([mended, second]);
+    expect(loadState(stateFile)).toMatchObject({ secrets: [] });
+  });
+
+  it('is whole when the sandbox is closed in the middle of a write, and no other file is left', async () => {
+    const folder = temporaryHome();
+    const stateFile = join(folder, 'state.json');
+    let atAnswer = () => {};
+    const now = () => {
+      atAnswer();
+      return NOW * 1000;
+    };
+    const sandbox = await demo({ stateFile, now });
+    let closed: Promise<void> | undefined;
+    atAnswer = () => {
+      closed ??= sandbox.close();
+    };
+    await raw(sandbox.restUrl, 'POST /requesttoken', {}, `{"secret":"${SECRET}"}`).catch(() => {});
+    await closed;
+    expect(loadState(stateFile)?.tokens.size).toBe(1);
+    expect(readdirSync(folder)).toEqual(['state.json']);
+  });
+
   /** Plays calls one after another, and returns which of them wrote the file before they were answered. */
   async function written(
     options: SandboxOptions,

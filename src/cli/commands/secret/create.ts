@@ -57,9 +57,12 @@ function maybeMade(error: unknown, alias = ''): unknown {
   if (!(error instanceof GraphException) || !error.ambiguous) return error;
   const { code, message } = error;
   const name = alias === '' ? 'a secret with a generated name' : `the secret ${alias}`;
-  const way =
-    alias === '' ? 'graphcred secret prune --dry-run' : `graphcred secret drop ${alias} --ignore-missing`;
+  // Prune would drop the generated secrets of other machines too, so it is only used to look.
+  const hint =
+    alias === ''
+      ? 'see the generated names: graphcred secret prune --dry-run; drop the one that is new: graphcred secret drop ALIAS; then make it again'
+      : `drop it, then make it again: graphcred secret drop ${alias} --ignore-missing`;
   return new GraphException(code, `${message} So ${name} may have been made, and its value is lost.`, {
-    hint: `drop it, then make it again: ${way}`,
+    hint,
   });
 }
