@@ -110,6 +110,18 @@ test.skipIf(!fs.existsSync('/dev/full'))('a result that cannot be written is exi
   expect(stderr).toContain('hint: if it goes to a file, check the free space on that disk\n');
 });
 
+test.skipIf(!fs.existsSync('/dev/full'))(
+  'a note that cannot be written to stderr does not change the exit status',
+  async () => {
+    const [program, ...first] = COMMAND;
+    const full = fs.openSync('/dev/full', 'w');
+    const env = { PATH: process.env.PATH, HOME: temporaryHome(), GRAPHCRED_STORE: 'file' };
+    const child = spawn(program, [...first, 'token', 'list'], { env, stdio: ['ignore', 'pipe', full] });
+    fs.closeSync(full);
+    expect((await endOf(child)).status).toBe(0);
+  },
+);
+
 test('what comes in many parts on standard input is sent whole, and what goes to a pipe is written whole', async () => {
   const long = 'x'.repeat(300_000);
   const received: string[] = [];
