@@ -213,6 +213,17 @@ describe('what becomes of a secret', () => {
     expect(await conn.createSecret('', { withAlias: true })).toEqual({ '': SECRET });
   });
 
+  test('of two new aliases the one with the mask of the new secret is named, even if a list was lost', async () => {
+    let lists = 0;
+    const { conn } = await serving(({ body }) => {
+      if (body.includes('CREATE')) return { body: `Using graph 'demo'\nThe secret: ${SECRET}\n` };
+      if (body.includes('SHOW') && ++lists === 2) return undefined;
+      const both = '- Secret: abc****xyz\n- Alias: a\n- Secret: s3c****xyz\n- Alias: b\n';
+      return { body: `Using graph 'demo'\n${lists < 2 ? '' : both}__GSQL__RETURN__CODE__,0\n` };
+    });
+    expect(await conn.createSecret('', { withAlias: true })).toEqual({ b: SECRET });
+  });
+
   test('a graph that no answer has confirmed is tried alone before something is written', async () => {
     const { conn, asked } = await serving(({ body }) => {
       if (body.includes('CREATE')) return { body: `Using graph 'demo'\nThe secret: ${SECRET}\n` };
@@ -314,6 +325,11 @@ describe('options of a connection', () => {
     expect(() => new GraphConnection({ timeoutMs })).toThrow(
       expect.objectContaining({ code: 'USAGE', message: expect.stringContaining('timeoutMs') }),
     );
+  });
+
+  test('a time limit may be as long as timers can count', async () => {
+    const { conn } = await serving(() => ({ body: '{}' }), { timeoutMs: 2 ** 31 - 1 });
+    expect((await conn.rest('GET', '/a')).status).toBe(200);
   });
 
   test('an empty graph and an empty user name count as none', async () => {

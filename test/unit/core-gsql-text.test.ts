@@ -64,6 +64,7 @@ describe('the answer to SHOW SECRET', () => {
     ).toEqual([]);
     expect(parseSecretList(request, lines("Using graph 'permission'"))).toEqual([]);
     expect(parseSecretList(request, lines(...trailer(0)))).toEqual([]);
+    expect(parseSecretList(request, reply(''))).toEqual([]);
   });
 
   test.each([

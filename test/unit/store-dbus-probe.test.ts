@@ -4,7 +4,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { open as openStoreOf } from '../../src/cli/session/store.js';
 import type { LocalSession } from '../../src/cli/session/types.js';
 import type { GraphException } from '../../src/core/errors.js';
@@ -201,6 +201,40 @@ describe('the probe', () => {
     expect(await probeKeychain({ env: at(socket), limitMs: 150 })).toBe('silent');
     expect(performance.now() - before).toBeGreaterThan(140);
     await expect.poll(open).toBe(0);
+  });
+
+  it.each([
+    ['an answer has three seconds', false, 3000],
+    ['all answers together have five: after four, one is left', true, 1000],
+  ])('%s', async (_what, greets, ms) => {
+    const uptime = vi.spyOn(process, 'uptime').mockReturnValue(100);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+      uptime.mockRestore();
+    });
+    const socket = path.join(dir, 'bus');
+    let waitsNow = () => {};
+    const waits = new Promise<void>((resolve) => {
+      waitsNow = resolve;
+    });
+    await listen(socket, (client) => {
+      if (greets) {
+        uptime.mockReturnValue(104);
+        client.once('data', () => client.once('data', waitsNow).write('OK 1\r\n'));
+      } else client.once('data', waitsNow);
+    });
+    let state: string | undefined;
+    const probing = probeKeychain({ env: at(socket) }).then((found) => {
+      state = found;
+    });
+    await waits;
+    vi.advanceTimersByTime(ms - 1);
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    expect(state).toBeUndefined();
+    vi.advanceTimersByTime(1);
+    await probing;
+    expect(state).toBe('silent');
   });
 
   it('ignores messages that are not answers', async () => {
