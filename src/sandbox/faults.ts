@@ -38,6 +38,11 @@ export interface Fault {
 
 const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
 
+/** Returns how many milliseconds a fault delays the answer; 0 for one that does not. */
+export function delayOf({ action, ms = 1000 }: Fault): number {
+  return action === 'delay' ? ms : 0;
+}
+
 /** Returns the answer that takes the place of the real one, for actions that do so. The call then has no effect. */
 export function faultReply(world: World, fault: Fault): Reply | undefined {
   switch (fault.action) {

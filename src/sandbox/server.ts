@@ -10,7 +10,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, json, type Reply } from './call.js';
 import { control } from './control.js';
-import { type Fault, faultList, faultReply } from './faults.js';
+import { delayOf, type Fault, faultList, faultReply } from './faults.js';
 import { head, listen, loopback, readCall, send } from './http.js';
 import { loadState, stateWriter } from './persistence.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
@@ -121,7 +121,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const perform = async (call: Call, res: ServerResponse, hits: Fault[]): Promise<number> => {
     for (const fault of hits) {
       if (fault.action === 'clock') setClockOffset(fault.seconds ?? 0);
-      if (fault.action === 'delay') await delay(fault.ms ?? 1000, undefined, { signal: closing.signal });
+      const ms = delayOf(fault);
+      if (ms > 0) await delay(ms, undefined, { signal: closing.signal });
     }
     if (hits.some((fault) => fault.action === 'drop-before')) {
       res.socket?.destroy();
