@@ -60,6 +60,22 @@ test('after the clock was set back, a secret with the temporary name is not take
   expect((await run('secret rotate ci', ahead)).status).toBe(0);
 });
 
+test('a rotation that made its temporary secret twice, and lost the second answer, takes that secret for its own', async () => {
+  const { run, home, json, sandbox } = await bench(V4);
+  await run('secret create ci --save');
+  sandbox.addFault({ action: 'status', status: 500, route: 'POST /gsql/v1/tokens', times: 1 });
+  expect((await run('secret rotate ci')).status).toBe(8);
+  const records = fs.readdirSync(stateOf(home)).map((name) => path.join(stateOf(home), name));
+  const saved = records.filter((file) => /"alias":"ci_next"/.test(fs.readFileSync(file, 'utf8')));
+  expect(saved).toHaveLength(1);
+  for (const file of saved) fs.rmSync(file);
+  sandbox.addFault({ action: 'drop-after', route: CREATE, nth: 1 });
+  expect((await run('secret rotate ci')).status).toBe(7);
+  expect((await run('secret rotate ci')).status).toBe(0);
+  const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
+  expect(secrets.map(({ alias }) => alias)).toEqual(['ci']);
+});
+
 test('on 3.x a rotation on one graph is not continued by one on another graph', async () => {
   const { run, sandbox } = await bench({ graphs: ['demo', 'other'] });
   for (const graph of ['demo', 'other']) await run(`secret create ci --save --graph ${graph}`);

@@ -10,7 +10,7 @@ import { watchForeground } from '../../src/cli/foreground.js';
 import { main } from '../../src/cli/main.js';
 import { createReport, endOfInterrupted, fail, listenForInterruption } from '../../src/cli/output/report.js';
 import { isoSeconds, localTime } from '../../src/cli/output/time.js';
-import { savedByAlias, savedForOwner } from '../../src/cli/secret/saved.js';
+import { isListedAs, savedByAlias, savedForOwner } from '../../src/cli/secret/saved.js';
 import { isStoredFor } from '../../src/cli/session/binding.js';
 import { readTls } from '../../src/cli/session/open-connection.js';
 import { openLocalSession, resolvePath } from '../../src/cli/session/session.js';
@@ -219,6 +219,14 @@ test('of several values saved under one alias, the one saved last comes first', 
     version: { secretsNeedGraph: true },
   } as unknown as Parameters<typeof savedByAlias>[0];
   expect((await savedByAlias(owner, 'ci')).map(({ createdAtUnix }) => createdAtUnix)).toEqual([3, 2, 1]);
+});
+
+test('a saved secret is not read when the server tells no mask to compare it with', async () => {
+  const read = vi.fn();
+  const owner = { store: { read }, credential: {} } as unknown as Parameters<typeof isListedAs>[0];
+  const record = { info: { alias: 'ci' } } as unknown as StoreRecord;
+  expect(await isListedAs(owner, record, { alias: 'ci' })).toBe(false);
+  expect(read).not.toHaveBeenCalled();
 });
 
 test('of the records of a server, only the secrets are saved secrets', async () => {
