@@ -142,4 +142,5 @@ test('an alias of more than 128 characters is refused and not sent', async () =>
   });
   expect(requests()).toEqual([]);
   expect((await run(`secret create ${'a'.repeat(128)}`)).status).toBe(0);
+  expect((await run(`secret drop ${'a'.repeat(128)}`)).status).toBe(0);
 });
