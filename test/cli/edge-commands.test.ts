@@ -295,8 +295,9 @@ test('a token of this machine is listed once while the shared store is away', as
   const { run, home } = await bench();
   const env = absentRedis(home);
   expect((await run('token get', { env })).status).toBe(0);
-  const { stdout } = await run('token list -o json', { env });
+  const { stdout, stderr } = await run('token list -o json', { env });
   expect(JSON.parse(stdout).tokens).toHaveLength(1);
+  expect(stderr).toContain('; this looks at the tokens of this machine only\n');
 });
 
 describe('login', () => {

@@ -16,7 +16,7 @@ import { readTls } from '../../src/cli/session/open-connection.js';
 import { openLocalSession, resolvePath } from '../../src/cli/session/session.js';
 import { GraphException } from '../../src/index.js';
 import type { StoreRecord } from '../../src/store/store.js';
-import { temporaryHome } from '../helpers/cli.js';
+import { cli, temporaryHome } from '../helpers/cli.js';
 
 function contextWith({ stdin = true, stderr = true, env = {} }) {
   const written: string[] = [];
@@ -115,6 +115,13 @@ test('the first signal decides the exit status, not one that follows', () => {
   });
   heard('SIGTERM');
   expect(interruption.status).toBe(130);
+});
+
+test('a command that changes something removes its listeners for signals when it ends', async () => {
+  const count = () => [process.listenerCount('SIGINT'), process.listenerCount('SIGTERM')];
+  const before = count();
+  expect((await cli(temporaryHome(), ['logout'], { env: { GRAPHCRED_STORE: 'file' } })).status).toBe(3);
+  expect(count()).toEqual(before);
 });
 
 test('a signal before anything was changed ends the process with its status, and says so', async () => {

@@ -45,6 +45,12 @@ describe('a folder', () => {
     );
   });
 
+  test('of another user is refused to root, too', () => {
+    vi.spyOn(process, 'geteuid').mockReturnValue(0);
+    vi.spyOn(fs, 'statSync').mockReturnValue({ uid: 54_321, mode: 0o40700 } as fs.Stats);
+    expect(() => ensurePrivateFolder(dir)).toThrow(`${dir} belongs to another user`);
+  });
+
   test('that is private already keeps its mode, another becomes private, and on a system without users it is not looked at', () => {
     const changed = vi.spyOn(fs, 'chmodSync');
     fs.chmodSync(dir, 0o500);

@@ -81,7 +81,9 @@ async function aliasSavedHere(
   { username, kind }: Credential,
   store: Store,
 ): Promise<string | undefined> {
-  if (store.name === 'none' || username === undefined || kind === 'secret') return undefined;
+  // The store `redis` holds only tokens, so a login needs no Redis server.
+  if (store.name === 'none' || store.name === 'redis' || username === undefined || kind === 'secret')
+    return undefined;
   const { gsqlUrl } = session.target;
   const { secretsNeedGraph } = await findVersion(session);
   const servers = await serversInForce(session);
