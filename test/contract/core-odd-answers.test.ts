@@ -179,6 +179,33 @@ describe('what a 4.x server grants', () => {
   });
 });
 
+describe('a token that is deleted on a 4.x server', () => {
+  const token = jwt({ iat: 1, exp: 9_999_999_999 });
+
+  test('logs in for that itself when there is no other login', async () => {
+    const logins: unknown[] = [];
+    const url = await rawServer((request, response) => {
+      logins.push(`${request.method} ${request.headers.authorization}`);
+      response.end('{"error":false}');
+    });
+    const conn = connectionAt(url, { ...V4, username: undefined, password: undefined });
+    expect(await conn.deleteToken('', { token })).toBe(true);
+    expect(logins).toEqual(['POST undefined', `DELETE Bearer ${token}`]);
+  });
+
+  test('and was deleted by somebody else in between is missing', async () => {
+    const body = { error: true, message: `The token '${token}' is invalid, please provide a valid one.` };
+    const { conn } = await serving(
+      ({ line }) => (line.startsWith('POST') ? { body: { error: false } } : { status: 400, body }),
+      V4,
+    );
+    expect(await refusalOf(conn.deleteToken('', { token }))).toMatchObject({
+      code: 'NOT_FOUND',
+      option: 'skipNA',
+    });
+  });
+});
+
 describe('what becomes of a secret', () => {
   test('an alias named twice is dropped once, and not missing', async () => {
     const { conn, asked } = await serving(({ body }) => ({

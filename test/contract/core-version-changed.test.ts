@@ -117,6 +117,21 @@ test('a credential bound to the pair of the old version is not sent to that of t
   expect(to.requests).toEqual([]);
 });
 
+test('a credential of the pair before an upgrade is refused with what the server is now', async () => {
+  const to = await sandbox({ serverVersion: '4.1.2', host: HOST });
+  const servers = { restUrl: `http://${HOST}:9000`, gsqlUrl: to.gsqlUrl };
+  const password = new BoundCredential(new Sensitive('tigergraph'), servers);
+  const conn = new GraphConnection({ ...LOGIN, password, gsqlUrl: to.gsqlUrl, knownVersion: '3.10.1' });
+  const refused = await refusalOf(conn.getSecrets());
+  expect(refused).toMatchObject({
+    code: 'HOST_MISMATCH',
+    hint: 'Try again: what belongs to the old address is then left out.',
+  });
+  expect(refused.message).toContain(
+    `This server is 4.1.2 now, and its REST server is ${to.gsqlUrl}/restpp. This credential belongs to `,
+  );
+});
+
 test('a write whose answer does not fit is sent once', async () => {
   const to = await sandbox({ serverVersion: '4.1.2' });
   const found: ServerVersion[] = [];

@@ -271,6 +271,13 @@ describe('a Sentinel', () => {
     expect((await check(await sentinel(answer)))?.message).toContain('a Sentinel sent no address');
   });
 
+  it('that refuses the question, and not for want of a login, is sent no password', async () => {
+    const asked = await sentinel('-NOPERM no\r\n');
+    const { store } = openRedis(asked.url, { sentinelMaster: 'tokens', password: new Sensitive('hidden') });
+    expect((await failureOf(store.check()))?.message).toContain('it answered SENTINEL with NOPERM');
+    expect(asked.commands).toEqual(['SENTINEL']);
+  });
+
   it('that does not answer has the next one asked', async () => {
     const master = await answering();
     const [, port = ''] = addressOf(master).split(':');

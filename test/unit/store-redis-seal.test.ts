@@ -115,3 +115,16 @@ it('a refusal is given only to processes that waited for it, and only if it is a
   expect(sent('AUTH_FAILED', 5)).toBeUndefined();
   expect(sent('SERVER_ERROR', 4)).toBeUndefined();
 });
+
+it('a refusal tells the other machines all that it tells this one', () => {
+  const seal = createSeal(Buffer.alloc(32, 7));
+  const refusal = new GraphException('AUTH_FAILED', 'no', {
+    hint: 'look',
+    option: 'username',
+    remedies: ['list-secrets'],
+    serverCode: 'REST-1',
+    serverText: 'No.',
+    status: 401,
+  });
+  expect({ ...openRefusal(seal, 'r', closeRefusal(seal, 'r', refusal, 5), 4) }).toEqual({ ...refusal });
+});

@@ -1,25 +1,34 @@
 import { GraphException, REMEDIES } from '../../core/errors.js';
 import { readChecked, stageFile } from '../../files/private-files.js';
 
+/** Returns what other processes are told of an error. */
+export function fieldsOf(refusal: GraphException) {
+  const { code, message, hint, option, remedies, serverCode, serverText, status } = refusal;
+  return { code, message, hint, option, remedies, serverCode, serverText, status };
+}
+
+/** Reads what another process told of an error. Undefined when it is not about a credential. */
+export function refusalFrom(fields: Record<string, unknown>): GraphException | undefined {
+  const { code, message, hint, option, remedies, serverCode, serverText, status } = fields;
+  if ((code !== 'AUTH_FAILED' && code !== 'PERMISSION_DENIED') || typeof message !== 'string')
+    return undefined;
+  return new GraphException(code, message, {
+    ...(typeof hint === 'string' && { hint }),
+    ...(typeof option === 'string' && { option }),
+    ...(Array.isArray(remedies) && { remedies: REMEDIES.filter((one) => remedies.includes(one)) }),
+    ...(typeof serverCode === 'string' && { serverCode }),
+    ...(typeof serverText === 'string' && { serverText }),
+    ...(typeof status === 'number' && { status }),
+  });
+}
+
 /**
  * Writes the error that the lock's owner met to a file beside the lock, for the waiting processes. To be called before
  * `release()`. Never throws.
  */
 export function writeRefusal(file: string, refusal: GraphException, nowMs: number): void {
-  const { code, message, hint, option, remedies, serverCode, serverText, status } = refusal;
   try {
-    const text = JSON.stringify({
-      at: nowMs,
-      code,
-      message,
-      hint,
-      option,
-      remedies,
-      serverCode,
-      serverText,
-      status,
-    });
-    stageFile(file, `${text}\n`).commit();
+    stageFile(file, `${JSON.stringify({ at: nowMs, ...fieldsOf(refusal) })}\n`).commit();
   } catch {
     // If the file cannot be written, the waiting processes ask the server themselves.
   }
@@ -30,20 +39,9 @@ export function readRefusal(file: string, sinceMs: number, nowMs: number): Graph
   const checked = readChecked(file);
   if (!checked || 'refused' in checked) return undefined;
   try {
-    const { at, code, message, hint, option, remedies, serverCode, serverText, status } = JSON.parse(
-      checked.text,
-    );
-    if (code !== 'AUTH_FAILED' && code !== 'PERMISSION_DENIED') return undefined;
+    const { at, ...fields } = JSON.parse(checked.text);
     // A time in the future means that the clock was set back: the refusal is old and must not be used.
-    if (typeof message !== 'string' || !(at >= sinceMs && at <= nowMs)) return undefined;
-    return new GraphException(code, message, {
-      ...(typeof hint === 'string' && { hint }),
-      ...(typeof option === 'string' && { option }),
-      ...(Array.isArray(remedies) && { remedies: REMEDIES.filter((one) => remedies.includes(one)) }),
-      ...(typeof serverCode === 'string' && { serverCode }),
-      ...(typeof serverText === 'string' && { serverText }),
-      ...(typeof status === 'number' && { status }),
-    });
+    return at >= sinceMs && at <= nowMs ? refusalFrom(fields) : undefined;
   } catch {
     return undefined;
   }

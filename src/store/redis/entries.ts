@@ -1,5 +1,6 @@
-import { GraphException } from '../../core/errors.js';
+import type { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
+import { fieldsOf, refusalFrom } from '../lock/shared-error.js';
 import type { StoreRecord } from '../store.js';
 import type { Reply } from './client.js';
 import { InvalidReply } from './reply-limits.js';
@@ -61,8 +62,7 @@ export function closeRefusal(
   refusal: GraphException,
   generation: number,
 ): Buffer {
-  const { code, message, hint, serverCode, serverText, status } = refusal;
-  return seal.close(engineKey, { code, message, hint, serverCode, serverText, status, generation });
+  return seal.close(engineKey, { ...fieldsOf(refusal), generation });
 }
 
 /** Returns the error that another process met, if it met it after this process looked first. */
@@ -72,19 +72,9 @@ export function openRefusal(
   sealed: Buffer,
   since: number,
 ): GraphException | undefined {
-  const content = seal.open(engineKey, sealed) as
-    | (Partial<GraphException> & { generation: number })
-    | undefined;
+  const content = seal.open(engineKey, sealed) as { generation: number } | undefined;
   if (!content || !(content.generation > since)) return undefined;
-  const { code, message, hint, serverCode, serverText, status } = content;
-  if ((code !== 'AUTH_FAILED' && code !== 'PERMISSION_DENIED') || typeof message !== 'string')
-    return undefined;
-  return new GraphException(code, message, {
-    ...(typeof hint === 'string' && { hint }),
-    ...(typeof serverCode === 'string' && { serverCode }),
-    ...(typeof serverText === 'string' && { serverText }),
-    ...(typeof status === 'number' && { status }),
-  });
+  return refusalFrom({ ...content });
 }
 
 export function integer(reply: Reply | undefined): number {
