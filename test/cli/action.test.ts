@@ -376,6 +376,11 @@ test.each<[string, Record<string, string>, string]>([
     'USAGE: The input secret has more than one line. Set secret to the credential alone, on one line.',
   ],
   [
+    'lines of an old Mac',
+    { secret: 'a\rb' },
+    'USAGE: The input secret has more than one line. Set secret to the credential alone, on one line.',
+  ],
+  [
     'lifetime',
     { lifetime: '1.5h' },
     'USAGE: The input lifetime is not a duration. Write seconds, or a number with a unit: 900, 15m, 2h.',
