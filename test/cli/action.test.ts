@@ -376,6 +376,11 @@ test.each<[string, Record<string, string>, string]>([
     'USAGE: The input secret has more than one line. Set secret to the credential alone, on one line.',
   ],
   [
+    'one address of two',
+    { host: '', 'rest-url': 'http://127.0.0.1:9000' },
+    'INPUT_REQUIRED: The address of the database is missing. Set host, or both rest-url and gsql-url.',
+  ],
+  [
     'lines of an old Mac',
     { secret: 'a\rb' },
     'USAGE: The input secret has more than one line. Set secret to the credential alone, on one line.',
