@@ -13,6 +13,11 @@ export interface Entry {
 const KINDS: readonly StoreRecord['kind'][] = ['token', 'secret', 'password'];
 const RECORD_NAME = /^(?:token|secret|password)-[0-9a-f]{28}\.json$/;
 
+/** Sorts records so that the newest comes first, and every process has the same order. */
+export function newestFirst(a: StoreRecord, b: StoreRecord): number {
+  return b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1);
+}
+
 /** Returns the path of a file of an entry: its record, its lock, or the error that the lock's owner met. */
 export function entryPath(
   stateDir: string,

@@ -36,7 +36,7 @@ export async function cachedTokens(
   store: Store,
   identity: Omit<Identity, 'lifetime'>,
 ): Promise<StoreRecord[]> {
-  return newestFirst(
+  return longestLivedFirst(
     (await store.list()).filter(({ kind, info }) => kind === 'token' && sameExceptLifetime(info, identity)),
   );
 }
@@ -66,11 +66,11 @@ export async function cachedOnHost(
 ): Promise<StoreRecord[]> {
   const fits = ({ kind, info }: StoreRecord) =>
     kind === 'token' && info.gsqlUrl === gsqlUrl && info.restUrl === restUrl && info.principal === principal;
-  return newestFirst((await store.list()).filter(fits));
+  return longestLivedFirst((await store.list()).filter(fits));
 }
 
 /** Sorts them so that the one that lives longest comes first, and the same order comes out each time. */
-function newestFirst(records: StoreRecord[]): StoreRecord[] {
+function longestLivedFirst(records: StoreRecord[]): StoreRecord[] {
   return records.sort((a, b) => (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0) || (a.key < b.key ? -1 : 1));
 }
 

@@ -1,5 +1,6 @@
 import type { Servers } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
+import { newestFirst } from '../../store/records.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { forgetToken } from '../../tokens/cache.js';
 import type { Invocation } from '../command.js';
@@ -26,8 +27,7 @@ export async function run(invocation: Invocation): Promise<number> {
     report.note('the tokens on the Redis server stay for the other machines; --revoke ends them for all');
   const mine = (await store.list())
     .filter((record) => isStoredFor(record, { ...session.target, username: session.username }))
-    // The newest first, so that requests and messages have the same order each time.
-    .sort((a, b) => b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1));
+    .sort(newestFirst);
   if (mine.length === 0) {
     await requireReadable(store);
     throw new GraphException('NOT_FOUND', `Nothing of ${session.target.host} is kept here.`, {

@@ -1,4 +1,10 @@
 import type { GraphException, Remedy } from '../../core/errors.js';
+import type { Flags } from '../command.js';
+
+/** Returns what a command in a hint needs to be about the profile that was typed: ` -p NAME`, or nothing. */
+export function profileWords({ profile }: Flags): string {
+  return profile === undefined ? '' : ` -p ${profile}`;
+}
 
 /** Maps the library's options to flags of the command line. */
 const FLAGS: Readonly<Record<string, string>> = {

@@ -1,5 +1,6 @@
 import { GraphException } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
+import { profileWords } from '../output/hints.js';
 import { singleLine } from '../output/report.js';
 import type { Login } from './prepare.js';
 
@@ -44,13 +45,12 @@ export function partialDrop({ flags }: Invocation, { dropped, failed, untried }:
     names.length > 10 ? `${names.length} secrets` : names.map(singleLine).join(', ');
   const left = untried.length === 0 ? '' : ` Not tried: ${listed(untried)}.`;
   const done = dropped.length === 0 ? 'nothing' : listed(dropped);
-  const named = flags.profile === undefined ? '' : ` -p ${flags.profile}`;
   const code = dropped.length === 0 && error instanceof GraphException ? error.code : 'PARTIAL';
   return new GraphException(
     code,
     `${alias} ${mayBeGone ? 'may have been' : 'was not'} dropped: ${why}${left}`,
     {
-      hint: `dropped before it: ${done}; see what is left: graphcred secret list${named}`,
+      hint: `dropped before it: ${done}; see what is left: graphcred secret list${profileWords(flags)}`,
     },
   );
 }

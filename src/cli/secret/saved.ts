@@ -1,5 +1,6 @@
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
+import { newestFirst } from '../../store/records.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { serversInForce } from '../session/binding.js';
 import { requireKeeping } from '../session/store.js';
@@ -92,7 +93,7 @@ export async function savedByAlias(owner: Owner, alias: string): Promise<StoreRe
   const { username = '' } = owner.credential;
   return (await savedForOwner(owner))
     .filter(({ info }) => info.alias === alias && info.username === username && !info.aliasIsUnknown)
-    .sort((a, b) => b.createdAtUnix - a.createdAtUnix);
+    .sort(newestFirst);
 }
 
 /** Returns the secrets saved on this machine for the server and graph of this run, of any user. */

@@ -8,6 +8,7 @@ import {
   type Purpose,
   resolveCredential,
 } from '../../credentials/resolve.js';
+import { newestFirst } from '../../store/records.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { environmentWithoutCredentials } from '../context.js';
 import {
@@ -198,8 +199,7 @@ async function savedSources(session: Session, store: Store): Promise<Partition> 
     return kind === 'password' || secretAlias === undefined || nameOf(info) === secretAlias;
   });
   if (records.length === 0) return { bound: [], excluded: undefined };
-  // The records are sorted, so that every process has the same order.
-  records.sort((a, b) => b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1));
+  records.sort(newestFirst);
   const inForce = await serversInForce(session);
   const bound: CredentialSource[] = [];
   let excluded: CredentialSource | undefined;

@@ -1,7 +1,7 @@
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Credential, CredentialSource, Purpose } from '../../credentials/resolve.js';
-import { listEntries } from '../../store/records.js';
+import { listEntries, newestFirst } from '../../store/records.js';
 import { describePair } from './binding.js';
 import { findVersion } from './connect.js';
 import type { Session } from './types.js';
@@ -118,7 +118,7 @@ function lastUsed({ stateDir, target }: Session, name: 'graph' | 'username'): st
   const values = listEntries(stateDir, () => {})
     .map(({ record }) => record)
     .filter(({ info }) => info.gsqlUrl === target.gsqlUrl && typeof info[name] === 'string')
-    .sort((a, b) => b.createdAtUnix - a.createdAtUnix)
+    .sort(newestFirst)
     .map(({ info }) => String(info[name]));
   // An empty user name means a secret whose owner is not known.
   return values.find((value) => value !== '');

@@ -5,6 +5,7 @@ import type { Credential } from '../../../credentials/resolve.js';
 import type { Store, StoreRecord } from '../../../store/store.js';
 import { cachedOnHost, cachedTokens, forgetToken } from '../../../tokens/cache.js';
 import type { Invocation } from '../../command.js';
+import { profileWords } from '../../output/hints.js';
 import { connect } from '../../session/connect.js';
 import { findCredential } from '../../session/credential.js';
 import { openSession } from '../../session/session.js';
@@ -106,7 +107,7 @@ function partialDelete(
   const why = error instanceof Error ? error.message : 'unknown error';
   const what = error instanceof GraphException && error.ambiguous ? 'may not have been' : 'was not';
   const left = rest.length === 0 ? '' : `; ${rest.length} more were not tried`;
-  const again = `${flags.all === true ? ' --all' : ''}${flags.profile === undefined ? '' : ` -p ${flags.profile}`}`;
+  const again = `${flags.all === true ? ' --all' : ''}${profileWords(flags)}`;
   return new GraphException(
     'PARTIAL',
     `${name} ${what} deleted: ${why} ${done} of ${targets.length} are gone${left}.`,
