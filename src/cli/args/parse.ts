@@ -150,14 +150,14 @@ function usage(error: CommanderError, argv: readonly string[]): GraphException {
       return new GraphException('USAGE', 'There is no such command.', { hint: `${didYouMean(argv)}${hint}` });
     case 'commander.unknownOption': {
       const flag = flagName(error.message);
-      if (COMMANDS.some((spec) => isTyped(spec, argv) && isSwitch(spec, flag)))
+      const typed = COMMANDS.find((spec) => isTyped(spec, argv));
+      if (typed && isSwitch(typed, flag))
         return new GraphException('USAGE', `The option ${flag} takes no value.`, { hint });
       if (flag === '--json')
         return new GraphException('USAGE', 'There is no option --json here.', {
           hint: `for JSON: -o json; ${hint}`,
         });
       // commander suggests nothing for a flag with a value attached, such as `--lifetme=15m`.
-      const typed = COMMANDS.find((spec) => isTyped(spec, argv));
       const near =
         /\(Did you mean (?:one of )?([^?]+)\?\)/.exec(error.message)?.[1] ??
         (typed && nearestFlag(flag, typed));
