@@ -1,14 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Invocation } from '../../src/cli/command.js';
 import { type LoggedIn, logIn, proveGraph } from '../../src/cli/login/prove.js';
 import { makeSecret } from '../../src/cli/login/save.js';
-import { openSession } from '../../src/cli/session/session.js';
 import type { Session } from '../../src/cli/session/types.js';
 import { GraphException } from '../../src/core/errors.js';
 import { noneStore } from '../../src/store/none.js';
-import { bench } from '../helpers/cli.js';
+import { bench, quietSession } from '../helpers/cli.js';
 
 const profilesOf = (home: string) =>
   JSON.parse(fs.readFileSync(path.join(home, '.config/graphcred/config.json'), 'utf8')).profiles;
@@ -152,12 +150,7 @@ test('a generated secret is dropped again only if it cannot be anybody else’s'
 
 test('each step of a login has the whole time limit, because a person answers questions in between', async () => {
   const { home, env } = await bench({ serverVersion: '4.1.2' });
-  const terminal = { isTTY: false, columns: undefined, write: () => {} };
-  const session = await openSession({
-    ctx: { env, cwd: home, home, stdin: terminal, stdout: terminal, stderr: terminal, now: Date.now },
-    flags: {},
-    report: { warn: () => {}, note: () => {}, detail: () => {} },
-  } as unknown as Invocation);
+  const session = await quietSession(home, env);
   session.timeLeft.ms = 0;
   const login = await logIn(session, noneStore);
   session.timeLeft.ms = 0;

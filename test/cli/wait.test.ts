@@ -1,9 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import type { Invocation } from '../../src/cli/command.js';
 import { findVersion } from '../../src/cli/session/connect.js';
 import { askVersion } from '../../src/cli/session/open-connection.js';
-import { openSession } from '../../src/cli/session/session.js';
-import { bench } from '../helpers/cli.js';
+import { bench, quietSession } from '../helpers/cli.js';
 
 const WAITS = 'the server is not up yet; waiting';
 
@@ -34,12 +32,7 @@ test('--wait has its own time limit, independent of --timeout', async () => {
     if (text === WAITS) passed += 30;
     else left.push(session.timeLeft.ms);
   };
-  const terminal = { isTTY: false, columns: undefined, write: () => {} };
-  const session = await openSession({
-    ctx: { env, cwd: home, home, stdin: terminal, stdout: terminal, stderr: terminal, now: Date.now },
-    flags: { wait: '10m', timeout: '20' },
-    report: { warn: () => {}, note: () => {}, detail },
-  } as unknown as Invocation);
+  const session = await quietSession(home, env, { flags: { wait: '10m', timeout: '20' }, detail });
   await findVersion(session);
   clock.mockRestore();
   const [first, second, ...afterwards] = left;
@@ -51,12 +44,7 @@ test('--wait has its own time limit, independent of --timeout', async () => {
 test('a version found long ago counts while the server does not answer in time', async () => {
   const { sandbox, home, env } = await bench();
   sandbox.addFault({ action: 'delay', ms: 100 });
-  const terminal = { isTTY: false, columns: undefined, write: () => {} };
-  const session = await openSession({
-    ctx: { env, cwd: home, home, stdin: terminal, stdout: terminal, stderr: terminal, now: Date.now },
-    flags: {},
-    report: { warn: () => {}, note: () => {}, detail: () => {} },
-  } as unknown as Invocation);
+  const session = await quietSession(home, env);
   session.timeLeft.ms = 10;
   expect(await askVersion(session, { any: '3.9.3' })).toMatchObject({ version: '3.9.3' });
 });

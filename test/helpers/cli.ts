@@ -2,8 +2,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
+import type { Flags, Invocation } from '../../src/cli/command.js';
 import type { Context } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
+import { openSession } from '../../src/cli/session/session.js';
+import type { Session } from '../../src/cli/session/types.js';
 import { GraphException } from '../../src/core/errors.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 
@@ -138,6 +141,20 @@ export interface Bench {
   /** Returns the requests since the last call of this function, as `METHOD /path`. */
   requests(): string[];
   readonly env: Record<string, string>;
+}
+
+/** Opens the session of a command that has no terminal and prints nothing. */
+export function quietSession(
+  home: string,
+  env: Record<string, string>,
+  { flags = {}, detail = () => {} }: { flags?: Flags; detail?: (text: string) => void } = {},
+): Promise<Session> {
+  const terminal = { isTTY: false, columns: undefined, write: () => {} };
+  return openSession({
+    ctx: { env, cwd: home, home, stdin: terminal, stdout: terminal, stderr: terminal, now: Date.now },
+    flags,
+    report: { warn: () => {}, note: () => {}, detail },
+  } as unknown as Invocation);
 }
 
 /** Creates a sandbox and a home. Fails the test if the sandbox received a request that it does not imitate. */

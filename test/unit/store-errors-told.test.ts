@@ -15,6 +15,7 @@ import { temporaryHome } from '../helpers/cli.js';
 import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
 import { openRedis, tokenRecord } from '../helpers/redis-store.js';
 import { alias, at, COLLECTION, LOCKED, type Script, startFakeBus } from '../helpers/session-bus.js';
+import { NO_KEYCHAIN, storeOptions } from '../helpers/store-options.js';
 import { errorOf, told } from '../helpers/told.js';
 
 /** Imitates the native module of the keychain: the error of its next call, or of loading it. */
@@ -50,21 +51,8 @@ async function compare(file: string, cases: Cases): Promise<void> {
 
 const warned: string[] = [];
 const warn = (message: string) => void warned.push(message);
-const keychain = (more: Partial<KeychainOptions> = {}): KeychainOptions => ({
-  platform: 'linux',
-  env: {},
-  mayPrompt: false,
-  child: { command: 'false', args: [] },
-  notify: () => {},
-  ...more,
-});
-const options = (more: Partial<StoreOptions> = {}): StoreOptions => ({
-  stateDir: path.join(dir, 'state'),
-  configDir: path.join(dir, 'config'),
-  warn,
-  keychain: keychain(),
-  ...more,
-});
+const keychain = (more: Partial<KeychainOptions> = {}): KeychainOptions => ({ ...NO_KEYCHAIN, ...more });
+const options = (more: Partial<StoreOptions> = {}): StoreOptions => ({ ...storeOptions(dir, warn), ...more });
 
 test('every error of the store redis says what happened, and what to do next', async () => {
   const url = (text: string) => () => parseRedisUrl(text, { sentinel: false });

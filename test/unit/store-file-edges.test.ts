@@ -11,6 +11,7 @@ import { entryPath, stageEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { failureOf, turnOptions } from '../helpers/redis-store.js';
+import { storeOptions } from '../helpers/store-options.js';
 
 let dir: string;
 let warnings: string[];
@@ -23,16 +24,7 @@ afterEach(() => vi.restoreAllMocks());
 const KEY = Buffer.alloc(32, 7).toString('base64');
 const RECORD: StoreRecord = { v: 1, kind: 'token', key: 'demo', store: 'file', createdAtUnix: 1, info: {} };
 const optionsFor = (more: Partial<StoreOptions> = {}): StoreOptions => ({
-  stateDir: path.join(dir, 'state'),
-  configDir: path.join(dir, 'config'),
-  warn: (text) => warnings.push(text),
-  keychain: {
-    platform: 'linux',
-    env: {},
-    mayPrompt: false,
-    child: { command: 'false', args: [] },
-    notify: () => {},
-  },
+  ...storeOptions(dir, (text) => warnings.push(text)),
   ...more,
 });
 const open = (more: Partial<StoreOptions> = {}) => fileStore(optionsFor(more));

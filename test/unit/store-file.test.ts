@@ -11,6 +11,7 @@ import { stageEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { defined } from '../helpers/defined.js';
 import { buildDriver, run } from '../helpers/driver.js';
+import { NO_KEYCHAIN } from '../helpers/store-options.js';
 
 let home: string;
 let stateDir: string;
@@ -65,15 +66,6 @@ function changeRecord(change: (record: Record<string, unknown>) => void): void {
   change(record);
   fs.writeFileSync(recordFile(), JSON.stringify(record));
 }
-
-/** The settings for a Linux machine without a session bus. */
-const NO_KEYCHAIN: StoreOptions['keychain'] = {
-  platform: 'linux',
-  env: {},
-  mayPrompt: false,
-  child: { command: process.execPath, args: ['-e', '0'] },
-  notify: () => {},
-};
 
 it.each(['', 'two\nlines', 'nul\0'])('the keychain stores no %j', async (text) => {
   const store = keychainStore({ stateDir, configDir, keychain: NO_KEYCHAIN, warn: () => {} });

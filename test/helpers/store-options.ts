@@ -1,0 +1,19 @@
+import path from 'node:path';
+import type { KeychainOptions, StoreOptions } from '../../src/store/store.js';
+
+/** The settings of a Linux machine without a session bus. */
+export const NO_KEYCHAIN: KeychainOptions = {
+  platform: 'linux',
+  env: {},
+  mayPrompt: false,
+  child: { command: 'false', args: [] },
+  notify: () => {},
+};
+
+/** The options of a store below a folder, on a machine without a keychain. */
+export const storeOptions = (dir: string, warn: (text: string) => void): StoreOptions => ({
+  stateDir: path.join(dir, 'state'),
+  configDir: path.join(dir, 'config'),
+  warn,
+  keychain: NO_KEYCHAIN,
+});
