@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { parseFault } from '../../src/sandbox/fault-spec.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { cli, temporaryHome } from './cli.js';
@@ -53,8 +53,6 @@ const windows = process.platform === 'win32';
 export function testTranscripts(folder: string): void {
   if (windows)
     console.log('the transcripts are skipped: paths and modes in them are those of Linux and macOS');
-  // Each question listens for the end of the process.
-  afterEach(() => void process.removeAllListeners('beforeExit'));
   const files = fs.readdirSync(folder).filter((file) => file.endsWith('.txt'));
   test.skipIf(windows).each(files)(
     'the session %s prints and sends what its transcript holds',
@@ -176,6 +174,8 @@ async function play(transcript: string): Promise<string> {
       ...(columns !== undefined && { columns }),
       ...(stdin !== undefined && { stdin }),
     });
+    // Each question has listened for the end of the process.
+    process.removeAllListeners('beforeExit');
     putExchanges();
     for (const seen of person.seen) put('?', seen.slice(2));
     for (const left of person.answers) put('?', `  never asked for: ${left}`);
