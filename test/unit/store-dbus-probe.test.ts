@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { open as openStoreOf } from '../../src/cli/session/store.js';
+import { chooseStore } from '../../src/cli/session/store.js';
 import type { LocalSession } from '../../src/cli/session/types.js';
 import type { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
@@ -429,7 +429,22 @@ describe('a value over the bus', () => {
 describe('a locked keychain that a command needs', () => {
   const TERMINAL = { isTTY: true };
   const check = (store: Store): Promise<unknown> => store.check();
-  const opened = async (env: Record<string, string>, terminal = TERMINAL, state = LOCKED, work = check) => {
+  const needed = (session: LocalSession) => chooseStore(session, { needed: true });
+  interface Terminals {
+    readonly stdin: { readonly isTTY: boolean };
+    readonly stderr: { readonly isTTY: boolean };
+  }
+  const BOTH: Terminals = { stdin: TERMINAL, stderr: TERMINAL };
+  const opened = async (
+    env: Record<string, string>,
+    {
+      terminals = BOTH,
+      state = LOCKED,
+      work = check,
+      choose = needed,
+      setAt = undefined as string | undefined,
+    } = {},
+  ) => {
     const socket = path.join(dir, 'bus');
     await fakeBus(socket, normal(state));
     const seen = path.join(dir, 'seen');
@@ -439,13 +454,17 @@ describe('a locked keychain that a command needs', () => {
     const more = { DISPLAY: ':7', PATH: process.env.PATH, GRAPHCRED_PASSWORD: 'canary' };
     const ctx = {
       platform: 'linux',
-      stdin: terminal,
-      stderr: terminal,
+      ...terminals,
       self,
       env: { ...more, ...at(socket), ...env },
     };
-    const session = { invocation: { ctx, report }, stateDir: dir, configDir: dir } as unknown as LocalSession;
-    const store = await openStoreOf(session, 'keychain', true);
+    const session = {
+      invocation: { ctx, report },
+      stateDir: dir,
+      configDir: dir,
+      store: { name: 'keychain', setAt },
+    } as unknown as LocalSession;
+    const store = await choose(session);
     const { code } = (await work(store).catch((error: GraphException) => error)) as GraphException;
     return { code, warnings, helper: fs.existsSync(seen) ? fs.readFileSync(seen, 'utf8') : undefined };
   };
@@ -460,17 +479,30 @@ describe('a locked keychain that a command needs', () => {
 
   it('when it is not locked, a new value is written by a helper, so that a crash cannot lose it', async () => {
     const record = { v: 1, kind: 'token', key: 'k', store: 'keychain', createdAtUnix: 1, info: {} } as const;
-    const written = await opened({}, TERMINAL, UNLOCKED, (store) => store.write(record, new Sensitive('x')));
+    const written = await opened(
+      {},
+      { state: UNLOCKED, work: (store) => store.write(record, new Sensitive('x')) },
+    );
     expect(written).toMatchObject({ code: 'STORE_UNAVAILABLE', warnings: [] });
     expect(written.helper).toContain('DISPLAY=:7');
   });
 
-  it.each<[string, Record<string, string>, typeof TERMINAL]>([
-    ['in a CI job', { CI: 'true' }, TERMINAL],
-    ['without a display', { DISPLAY: '' }, TERMINAL],
-    ['without a terminal', {}, { isTTY: false }],
-  ])('is STORE_LOCKED %s, and nothing is asked', async (_where, env, terminal) => {
-    const { code, warnings, helper } = await opened(env, terminal);
+  it.each<[string, Record<string, string>, Terminals]>([
+    ['in a CI job', { CI: 'true' }, BOTH],
+    ['without a display', { DISPLAY: '' }, BOTH],
+    ['when nobody can type an answer', {}, { ...BOTH, stdin: { isTTY: false } }],
+    ['when nobody sees the notice', {}, { ...BOTH, stderr: { isTTY: false } }],
+  ])('is STORE_LOCKED %s, and nothing is asked', async (_where, env, terminals) => {
+    const { code, warnings, helper } = await opened(env, { terminals });
     expect({ code, warnings, helper }).toEqual({ code: 'STORE_LOCKED', warnings: [], helper: undefined });
+  });
+
+  it.each([
+    ['stays locked if nobody has chosen the keychain', undefined, 'STORE_LOCKED'],
+    ['is unlocked if the profile names it', 'profile', 'STORE_UNAVAILABLE'],
+  ])('for a command that can do without it %s', async (_what, setAt, code) => {
+    const seen = await opened({}, { choose: (session) => chooseStore(session), setAt });
+    expect(seen.code).toBe(code);
+    expect(seen.warnings.join().includes("answer the desktop's prompt")).toBe(setAt !== undefined);
   });
 });
