@@ -1,3 +1,4 @@
+import { defaultProfileOf } from '../../config/keys.js';
 import { settingText } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
@@ -84,7 +85,7 @@ async function look(invocation: Invocation, profile: string | undefined): Promis
   if (profile === undefined) return lookAt(await openSession(invocation, NO_QUESTIONS));
   try {
     const session = await openSession(invocation, { ...NO_QUESTIONS, profile });
-    const isDefault = session.settings.file?.config.defaultProfile === profile;
+    const isDefault = defaultProfileOf(session.settings.file?.config) === profile;
     return { ...(await lookAt(session)), listedAs: isDefault ? 'defaultProfile' : '' };
   } catch (error) {
     // One malformed profile must not hide the others.
@@ -259,7 +260,7 @@ const BAR_WIDTH = 20;
 /** Shows how much of a token's life is left, as text, and as a bar where there is room for one. */
 function life(record: StoreRecord, now: number, width: number, paint: Colours): string {
   const left = Math.max(0, (record.expiresAtUnix ?? 0) - now);
-  const part = Math.min(1, left / Math.max(1, Number(record.info.lifetime)));
+  const part = Math.min(1, left / Number(record.info.lifetime));
   const words = `${formatDuration(left)} left`;
   if (width < words.length + BAR_WIDTH + 3) return words;
   const full = Math.round(part * BAR_WIDTH);
