@@ -252,6 +252,23 @@ describe('exec', () => {
     },
   );
 
+  test.each([
+    [0, 3599],
+    [0.9999, 3240],
+  ])(
+    'the token of exec --revoke on 4.x lives a second to a tenth shorter than was asked: %s',
+    async (random, lifetime) => {
+      vi.spyOn(Math, 'random').mockReturnValue(random);
+      onTestFinished(() => void vi.restoreAllMocks());
+      const now = Math.floor(Date.now() / 1000) * 1000;
+      const b = await bench({ serverVersion: '4.1.2', now: () => now });
+      const seen = await environmentOf(b, ['exec', '--revoke', '--lifetime', '1h']);
+      const payload = /^TG_API_TOKEN=[^.]+\.([^.]+)/m.exec(seen)?.[1] as string;
+      const { iat, exp } = JSON.parse(Buffer.from(payload, 'base64url').toString());
+      expect(exp - iat - 5).toBe(lifetime);
+    },
+  );
+
   test('a token that cannot be revoked is exit 10, unless the command itself failed', async () => {
     const b = await bench();
     b.sandbox.addFault({ action: 'status', status: 500, route: 'DELETE /requesttoken' });

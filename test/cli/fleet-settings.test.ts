@@ -37,7 +37,11 @@ describe('a fleet', () => {
 
   it.each([
     [{ GRAPHCRED_REDIS_URL: '' }, 2, 'GRAPHCRED_REDIS_URL'],
-    [{ GRAPHCRED_REDIS_URL: 'redis://job:hunter22@' }, 2, 'redis://HOST:6379'],
+    [
+      { GRAPHCRED_REDIS_URL: 'redis://job:hunter22@' },
+      2,
+      'graphcred: GRAPHCRED_REDIS_URL is not a Redis URL.\nhint: write redis://HOST:6379',
+    ],
     [{ GRAPHCRED_STORE_KEY: '' }, 6, 'GRAPHCRED_STORE_KEY'],
     [{ GRAPHCRED_STORE_KEY: 'short' }, 6, 'not 32 bytes'],
     [{ GRAPHCRED_REDIS_CA: 'absent.pem' }, 2, 'cannot be read'],
@@ -105,10 +109,21 @@ describe('a fleet', () => {
       const { status, stderr } = await run(line, { GRAPHCRED_REDIS_URL: away.url });
       expect({ line, status }).toEqual({ line, status: 5 });
       expect(stderr).toContain('GRAPHCRED_REDIS_PASSWORD_FILE');
+      expect(stderr).toContain('it is not sent to the one in GRAPHCRED_REDIS_URL.');
     }
     expect([away.connections(), own.connections()]).toEqual([0, 0]);
     expect(await run('token get', { GRAPHCRED_REDIS_URL: own.url })).toMatchObject({ status: 0 });
     expect(own.commands).toContain('AUTH');
+    own.commands.length = 0;
+    expect(await run('token get')).toMatchObject({ status: 0 });
+    expect(own.commands).toContain('AUTH');
+    // The file names no Redis server, so its password is for the one of the variable.
+    fs.writeFileSync(
+      path.join(folder, 'config.json'),
+      JSON.stringify({ redis: { passwordFile: 'redis-password' } }),
+    );
+    expect(await run('token get', { GRAPHCRED_REDIS_URL: away.url })).toMatchObject({ status: 0 });
+    expect(away.commands).toContain('AUTH');
   });
 
   it('does not pass its settings on to the programs that graphcred starts', () => {

@@ -1,5 +1,6 @@
 import { Secret } from 'kubernetes-models/v1/Secret';
 import { describe, expect, it } from 'vitest';
+import { requireName } from '../../src/cli/token/kubernetes.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 
 describe('token get -o k8s-secret', () => {
@@ -29,6 +30,11 @@ describe('token get -o k8s-secret', () => {
   it('is checked against a schema that refuses a token of another type', () => {
     const wrong = { metadata: { name: 'a' }, stringData: { token: 1 } };
     expect(() => new Secret(wrong as never).validate()).toThrow('must be string');
+  });
+
+  it('takes the longest name that Kubernetes does, of 253 letters', () => {
+    expect(() => requireName('a'.repeat(253))).not.toThrow();
+    expect(() => requireName('a'.repeat(254))).toThrow('This is no name of a Kubernetes object.');
   });
 
   it.each([

@@ -223,6 +223,7 @@ test.each(['{"info":null}', '{"info":7}', '{}', 'no JSON'])(
   async (text) => {
     const { run, home } = await bench();
     await run('secret create');
+    await run('secret create ci --save');
     const state = path.join(home, '.local/state/graphcred');
     fs.mkdirSync(state, { recursive: true, mode: 0o700 });
     fs.writeFileSync(path.join(state, `secret-${'0'.repeat(28)}.json`), text, { mode: 0o600 });

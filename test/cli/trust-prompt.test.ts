@@ -39,7 +39,7 @@ test('the question shows addresses, programs and files before an untrusted file 
   const { shown, file } = await askAbout({
     gsqlUrl: 'http://a.example:1',
     restUrl: 'http://b.example:2',
-    secretCommand: ['vault', 'kv get'],
+    secretCommand: ['vault', 'kv get', 'https://a:b@vault.example'],
     passwordFile: '/etc/pw',
     tls: { ca: 'ca.pem' },
   });
@@ -47,7 +47,8 @@ test('the question shows addresses, programs and files before an untrusted file 
     `file ${file}`,
     'GSQL server http://a.example:1',
     'REST server http://b.example:2',
-    'secretCommand vault kv get',
+    // All of what would run is shown.
+    'secretCommand vault kv get https://a:b@vault.example',
     'passwordFile /etc/pw',
     'tls.ca ca.pem',
   ])

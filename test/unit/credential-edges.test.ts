@@ -87,6 +87,31 @@ describe('a credential in a file', () => {
     },
   );
 
+  test('is waited for when a pipe has a writer that has not begun yet', async () => {
+    const file = pipe();
+    const writer = fs.openSync(file, fs.constants.O_RDWR);
+    const reading = readBounded(file, LIMITS);
+    fs.writeSync(writer, 'late');
+    fs.closeSync(writer);
+    expect(String(await reading)).toBe('late');
+  });
+
+  test('is waited for in any folder, also in one named dev', async () => {
+    const folder = path.join(temporaryHome(), 'dev');
+    fs.mkdirSync(folder);
+    const file = path.join(folder, 'pipe');
+    execFileSync('mkfifo', [file]);
+    const reading = readBounded(file, LIMITS);
+    const writer = fs.openSync(file, fs.constants.O_RDWR);
+    fs.writeSync(writer, 'late');
+    fs.closeSync(writer);
+    expect(String(await reading)).toBe('late');
+  });
+
+  test.runIf(process.platform === 'linux')('is not waited for when it cannot be read', async () => {
+    await expect(readBounded('/proc/self/mem', LIMITS)).rejects.toMatchObject({ code: 'EIO' });
+  });
+
   test('is not waited for any longer than allowed', async () => {
     await expect(readBounded(pipe(), { ...LIMITS, timeoutMs: 20 })).rejects.toThrow('no end in time');
   });

@@ -56,13 +56,12 @@ async function readPassword(session: LocalSession, timeoutMs: number): Promise<S
 
 /** Checks that a password of the config file is used only for the Redis server that the file names, if it names one. */
 function requireUrlOfFile({ settings }: LocalSession): void {
-  const [inForce, ...others] = settings.all['redis.url'];
-  const own = others.find(({ level }) => isInFile(level));
-  if (inForce === undefined || own === undefined || isInFile(inForce.level) || own.value === inForce.value)
-    return;
+  const set = settings.all['redis.url'];
+  const own = set.find(({ level }) => isInFile(level));
+  if (own === undefined || own.value === set[0]?.value) return;
   throw new GraphException(
     'HOST_MISMATCH',
-    `redis.passwordFile of ${settings.file?.path} belongs to the Redis server of that file; it is not sent to the one in ${inForce.source}.`,
+    `redis.passwordFile of ${settings.file?.path} belongs to the Redis server of that file; it is not sent to the one in ${set[0]?.source}.`,
     { hint: 'give the password for this server: GRAPHCRED_REDIS_PASSWORD_FILE' },
   );
 }
