@@ -120,8 +120,8 @@ function shellLogin(world: World, call: Call): Reply {
   const sent = readCookie(call);
   const caller = loginBasic(world, percentDecode(call.body.trim()));
   if (!('user' in caller)) return loginRefused(world, caller);
-  const wanted = sent.graph;
-  if (typeof wanted === 'string' && wanted !== '' && !world.state.graphs.includes(wanted)) {
+  const wanted = typeof sent.graph === 'string' && sent.graph !== '' ? sent.graph : null;
+  if (wanted !== null && !world.state.graphs.includes(wanted)) {
     return refuse(world, 'loginUnknownGraph', { graph: wanted });
   }
   const defaultPassword = caller.user.name === 'tigergraph' && caller.user.password === 'tigergraph';
@@ -134,11 +134,7 @@ function shellLogin(world: World, call: Call): Reply {
     // Clients since 3.9.2 require this number. Bit 0: the default password is still set.
     securityRecommendations: defaultPassword ? 1 : 0,
   });
-  const cookie = sessionCookie(
-    sent,
-    caller.user,
-    typeof wanted === 'string' && wanted !== '' ? wanted : null,
-  );
+  const cookie = sessionCookie(sent, caller.user, wanted);
   return { ...reply, headers: { ...reply.headers, [setCookieName(world)]: cookie } };
 }
 

@@ -47,6 +47,7 @@ describe('what is missing is named', () => {
 
   test.each([
     ['4.0.0', false],
+    ['4.0.2', false],
     ['4.1.1', false],
     ['4.1.2', true],
     ['4.2.0', true],
@@ -116,6 +117,16 @@ test('a server that is not up when its version is asked for says why, and what w
     hint: 'Try again in a minute, or wait for it. If you know its version, give it.',
     remedies: ['wait', 'give-version'],
   });
+});
+
+test('a question for the version whose answer is lost has changed nothing', async () => {
+  const url = await rawServer((request, response) => {
+    if (request.method === 'GET') response.writeHead(404).end();
+    else request.socket.destroy();
+  });
+  const refused = await refusalOf(connectionAt(url, { serverVersion: 'auto' }).findVersion());
+  expect(refused).toMatchObject({ code: 'NETWORK', ambiguous: false });
+  expect(refused.message).not.toContain('taken effect');
 });
 
 test('a server that does not speak TLS is not understood better by its version', async () => {
@@ -250,6 +261,7 @@ describe('a 4.x server that may count a lifetime in milliseconds', () => {
     [86_400, 78, 77],
     [86_400, 95, 96],
     [20, 2, 3],
+    [10_000, 12, 13],
     [8, 2, 3],
     [8, 1, 4],
   ])('is asked again when %i s became %i s, and not for %i s', async (asked, near, far) => {

@@ -263,6 +263,20 @@ describe('secrets on 4.x without REST endpoints for them', () => {
     });
   });
 
+  test.each([
+    [1, 'AUTO_GENERATED_ALIAS_abc1234'],
+    [2, ''],
+  ])('get their value although %i lists after it fail, and then the alias %j', async (failures, alias) => {
+    const { url } = await script(
+      [404, PAGE],
+      [200, "Using graph 'demo'\n"],
+      [200, `The secret: ${SECRET} has been created for user "ada".\n`],
+      ...Array.from({ length: failures }, (): [number, string] => [503, 'busy']),
+      [200, '    - Secret: s3c****xyz\n      - Alias: AUTO_GENERATED_ALIAS_abc1234\n'],
+    );
+    expect(await at(url, '4.1.0').createSecret('', { withAlias: true })).toEqual({ [alias]: SECRET });
+  });
+
   test('are not managed by statements after any other answer', async () => {
     for (const [status, body] of [
       [404, '{"error":true,"message":"no"}'],
@@ -591,8 +605,15 @@ describe('a text of the server', () => {
   });
 
   test('is shown without the session cookie, which contains the login', async () => {
-    const { url } = await script([200, '__GSQL__COOKIES__,{"clientCommit":"canary"}\nhello\n']);
-    expect((await at(url, '3.10.1').service('GET', '/x')).body).toBe('hello\n');
+    const cookie = '__GSQL__COOKIES__,{"clientCommit":"canary"}';
+    for (const [text, shown] of [
+      [`${cookie}\nhello\n`, 'hello\n'],
+      [`hello\r\n${cookie}\r\n${cookie}\r\nworld`, 'hello\r\nworld'],
+      [`hello\n${cookie}`, 'hello\n'],
+    ] as const) {
+      const { url } = await script([200, text]);
+      expect((await at(url, '3.10.1').service('GET', '/x')).body).toBe(shown);
+    }
   });
 });
 

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { serverClock } from '../../src/core/protocol/reply.js';
 import { withoutCredentials } from '../../src/core/redact.js';
 import { type ConnectionOptions, GraphConnection, Sensitive } from '../../src/index.js';
 import { connectionAt, rawServer, refusalOf } from './core-support.js';
@@ -42,6 +43,18 @@ async function serving(
 const jwt = (claims: object) =>
   `eyJhbGciOiJIUzI1NiJ9.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`;
 const V4 = { serverVersion: '4.1.2' } as const;
+
+test('the clock of a server may differ by a day, and further only if the life of the token agrees with it', () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  const here = 1_700_000_000;
+  const clock = (offset: number, expiresAtUnix?: number) =>
+    serverClock({ status: 200, headers: {}, body: '', timeUnix: here + offset }, 60, expiresAtUnix) - here;
+  expect([clock(86_400), clock(-86_400), clock(86_401), clock(-86_401)]).toEqual([86_400, -86_400, 0, 0]);
+  expect([clock(90_000, here + 90_060), clock(90_000, here + 60), clock(86_400, here + 60)]).toEqual([
+    90_000, 0, 86_400,
+  ]);
+});
 
 describe('a token is checked', () => {
   test('an internal error of a 4.x server says nothing about the token', async () => {

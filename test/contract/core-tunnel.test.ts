@@ -255,6 +255,26 @@ describe('one request', () => {
     });
   });
 
+  test.each([
+    ...['ERR_TLS_CERT_ALTNAME_INVALID', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_OSSL_PEM_NO_START_LINE'],
+    ...['ERR_BORINGSSL_X', 'CERT_HAS_EXPIRED', 'CRL_HAS_EXPIRED', 'UNABLE_TO_GET_CRL', 'EPROTO'],
+    ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'INVALID_CA', 'INVALID_PURPOSE'],
+    ...['HOSTNAME_MISMATCH', 'PATH_LENGTH_EXCEEDED'],
+  ])('that ends with %s failed because of TLS', async (code) => {
+    const proxyRoute = () => Promise.reject(Object.assign(new Error('x'), { code }));
+    await expect(performRequest(call({ proxyRoute }))).rejects.toMatchObject({ kind: 'tls', reason: code });
+  });
+
+  test.each([
+    ['HPE_INVALID_CONSTANT', 'malformed', 'HPE_INVALID_CONSTANT'],
+    ['ERR_INVALID_ARG_TYPE', 'network', 'ERR_INVALID_ARG_TYPE'],
+    ['EHOSTUNREACH', 'network', 'EHOSTUNREACH'],
+    [7, 'network', 'no answer'],
+  ])('that ends with %s failed for another reason: %s', async (code, kind, reason) => {
+    const proxyRoute = () => Promise.reject(Object.assign(new Error('x'), { code }));
+    await expect(performRequest(call({ proxyRoute }))).rejects.toMatchObject({ kind, reason });
+  });
+
   test('to a closed port was not sent', async () => {
     const port = await freePort();
     await expect(performRequest(call({ url: new URL(`http://127.0.0.1:${port}`) }))).rejects.toMatchObject({

@@ -132,6 +132,35 @@ test('a credential of the pair before an upgrade is refused with what the server
   );
 });
 
+test('the refusal of the new version is the error of the call', async () => {
+  const to = await sandbox({ serverVersion: '4.1.2', host: HOST });
+  const conn = new GraphConnection({
+    ...LOGIN,
+    password: 'wrong',
+    gsqlUrl: to.gsqlUrl,
+    knownVersion: '3.10.1',
+  });
+  expect(await refusalOf(conn.getSecrets())).toMatchObject({
+    code: 'AUTH_FAILED',
+    message: 'The server refused the login.',
+  });
+});
+
+test('a GSQL server that is away is not asked for its version as well', async () => {
+  const asked: string[] = [];
+  const url = 'http://127.0.0.1:1';
+  const onRequest = ({ path }: { path: string }) => void asked.push(path);
+  const conn = new GraphConnection({
+    ...LOGIN,
+    restUrl: url,
+    gsqlUrl: url,
+    knownVersion: '4.1.2',
+    onRequest,
+  });
+  expect((await refusalOf(conn.getSecrets())).code).toBe('NETWORK');
+  expect(asked).toEqual(['/gsql/v1/secrets']);
+});
+
 test('a write whose answer does not fit is sent once', async () => {
   const to = await sandbox({ serverVersion: '4.1.2' });
   const found: ServerVersion[] = [];

@@ -405,11 +405,15 @@ describe('secrets of 4.x', () => {
 describe('a call that the sandbox cannot answer', () => {
   it('is too large', async () => {
     const sandbox = await start();
-    const ask = (length: number) => raw(sandbox.gsqlUrl, 'POST /api/ping', {}, 'x'.repeat(length));
-    expect((await ask(16 * 1024 * 1024)).status).toBe(501);
-    // The connection may be cut before the whole body was sent.
-    const refused = await ask(16 * 1024 * 1024 + 1).catch((error: NodeJS.ErrnoException) => error.code);
-    expect([413, 'EPIPE', 'ECONNRESET']).toContain(typeof refused === 'object' ? refused.status : refused);
+    const most = 16 * 1024 * 1024;
+    expect((await raw(sandbox.gsqlUrl, 'POST /api/ping', {}, 'x'.repeat(most))).status).toBe(501);
+    const client = createConnection(Number(new URL(sandbox.gsqlUrl).port), '127.0.0.1');
+    client.write(`POST /api/ping HTTP/1.1\r\nHost: h\r\nContent-Length: ${most + 1}\r\n\r\n`);
+    client.write('x'.repeat(most + 1));
+    let received = '';
+    for await (const part of client) received += part;
+    // The sandbox has not read all that the client sent, so the connection ends.
+    expect(received).toMatch(/^HTTP\/1\.1 413 .*^Connection: close\r$/ms);
     expect(sandbox.requests).toHaveLength(1);
   });
 

@@ -178,7 +178,7 @@ describe('faults', () => {
     const control = (line: string, body = '') => raw(sandbox.gsqlUrl, line, {}, body);
     await control(
       'POST /__sandbox/faults',
-      'route=/requesttoken,action=status,status=503\n\naction=delay,ms=1',
+      'route=/requesttoken,action=status,status=503\n \naction=delay,ms=1\n',
     );
     await control('POST /__sandbox/faults', '[{"action":"status","route":"/api/ping","status":500}]');
     await control('POST /__sandbox/faults', '{"action":"delay","ms":2}');

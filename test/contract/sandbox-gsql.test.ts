@@ -82,6 +82,12 @@ describe('a GSQL text', () => {
     }
   });
 
+  it.each(['use', 'show', 'create', 'drop'])('may name an alias %s, like a statement', async (alias) => {
+    const { lines, code } = await run(`USE GRAPH demo_graph CREATE SECRET ${alias}`);
+    expect([lines[1]?.slice(0, 11), lines.length, code]).toEqual(['The secret:', 2, 0]);
+    expect((await run(`USE GRAPH demo_graph DROP SECRET ${alias}`)).code).toBe(0);
+  });
+
   it('creates only aliases that are identifiers, but drops any alias', async () => {
     for (const alias of ['my-ci', '1st', 'ä', '"two words"', '""', 'a.b', "'; DROP SECRET demo_alias; '"]) {
       const { lines, code } = await run(`USE GRAPH demo_graph CREATE SECRET ${alias}`);
@@ -160,6 +166,8 @@ describe('a body', () => {
     '{:1}',
     `${'{"a":'.repeat(100)}1${'}'.repeat(100)}x`,
     '\u0000',
+    `{'graph': 'demo_graph', 'more': ["a" "b"]}`,
+    `{'graph': 'demo_graph', 'more': ${'['.repeat(66)}${']'.repeat(66)}}`,
   ])('is refused: %s', async (body) => {
     expect(await ask(body)).toMatchObject({ error: true, message: 'The request body is not valid JSON.' });
   });

@@ -47,6 +47,8 @@ describe('a request', () => {
     ['10.9.9.7/32', 'http://10.9.9.7'],
     ['fd00::/8', 'http://[fd00::7]'],
     ['[fd00::]/8', 'http://[fd00::7]'],
+    ['fd00::/64', 'http://[fd00::7]'],
+    ['fd00::7/128', 'http://[fd00::7]'],
     ['0.0.0.0/0', 'http://10.9.9.7'],
   ])('with NO_PROXY=%s uses no proxy for %s', (noProxy, url) => {
     expect(via(url, noProxy)).toBeUndefined();
@@ -65,6 +67,9 @@ describe('a request', () => {
     ['10.9.9.0/24', 'http://10.9.9.7.example'],
     ['10.9.9.0/33', 'http://10.9.9.7'],
     ['10.9.9.0/', 'http://10.9.9.7'],
+    ['10.9.9.0/x24', 'http://10.9.9.7'],
+    ['10.9.9.0/24x', 'http://10.9.9.7'],
+    ['fd00::/129', 'http://[fd00::7]'],
     ['db.example/24', 'http://db.example'],
     ['::/0', 'http://10.9.9.7'],
   ])('with NO_PROXY=%j uses the proxy for %s', (noProxy, url) => {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { checkRawCall } from '../../src/core/raw.js';
+import type { HttpRequest } from '../../src/core/http/types.js';
+import type { Call, Session } from '../../src/core/protocol/types.js';
+import { checkRawCall, sendRaw } from '../../src/core/raw.js';
 import { GraphException } from '../../src/index.js';
 
 const REST = 'https://db.example.test/restpp';
@@ -15,6 +17,20 @@ function refused(server: 'rest' | 'service', method: string, path: string, heade
     return true;
   }
 }
+
+test('the answer to a raw call may have 64 MiB', async () => {
+  const asked: HttpRequest[] = [];
+  const session = {
+    servers: { restUrl: REST, gsqlUrl: SERVICE },
+    request: (call: Call) => ({ ...call, base: REST }),
+    send: async (request: HttpRequest) => {
+      asked.push(request);
+      return { status: 200, headers: {}, body: '', timeUnix: 1 };
+    },
+  } as unknown as Session;
+  await sendRaw(session, 'rest', undefined, 'GET', '/echo', {});
+  expect(asked.map(({ maxBytes }) => maxBytes)).toEqual([64 * 1024 * 1024]);
+});
 
 describe('a raw call stays within its base URL', () => {
   test.each([

@@ -43,6 +43,8 @@ describe('the session bus', () => {
     [{ DBUS_SESSION_BUS_ADDRESS: 'tcp:host=h,port=1;unix:path=/a;unix:abstract=b' }, ['/a', '\0b']],
     [{ DBUS_SESSION_BUS_ADDRESS: 'autolaunch:' }, []],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=%zz' }, []],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=%zz,abstract=a;unix:path=/b' }, ['/b']],
+    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=/a,abstract=b' }, ['/a']],
     [{ DBUS_SESSION_BUS_ADDRESS: ';;unix:' }, []],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path' }, []],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=;unix:path=/a' }, ['/a']],
@@ -103,6 +105,12 @@ describe('a message of the session bus', () => {
     const answersSeven = [5, 1, 0x75, 0, 7, 0, 0, 0];
     expect(parseMessage(head(3, 0, answersSeven))).toMatchObject({ replyTo: 7, error: '' });
     expect(parseMessage(head(2, 0, answersSeven))).toMatchObject({ replyTo: 7, error: undefined });
+  });
+
+  it('is not read any further after a header field of a type that no answer has', () => {
+    const unixFds = [9, 1, 0x79, 0, 1, 0, 0, 0];
+    const answersSeven = [5, 1, 0x75, 0, 7, 0, 0, 0];
+    expect(() => parseMessage(head(2, 0, [...unixFds, ...answersSeven]))).toThrow('not a D-Bus message');
   });
 
   it('may have a megabyte, and not one byte more', () => {

@@ -68,6 +68,14 @@ describe('sweeping', () => {
     expect(fs.readdirSync(dir)).toEqual(['token-1.json.77.abc.tmp']);
   });
 
+  it('covers the folder of the key too', () => {
+    const configDir = path.join(dir, 'config');
+    fs.mkdirSync(configDir);
+    fs.writeFileSync(path.join(configDir, 'store.key.4194999.abc.tmp'), 'x');
+    sweep({ stateDir: path.join(dir, 'state'), configDir });
+    expect(fs.readdirSync(configDir)).toEqual([]);
+  });
+
   it('leaves an old link of a lock that is still there, since the link may name its owner', () => {
     put('token-1.lock', 0);
     put('token-1.lock.abc-def', 2);

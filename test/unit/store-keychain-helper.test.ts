@@ -86,6 +86,17 @@ describe.skipIf(process.platform === 'win32')('the helper process of the keychai
     await expect.poll(isRunning).toBe(false);
   });
 
+  it('whose own helpers still run does not keep this process waiting', async () => {
+    const pipes = () => process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap').length;
+    const before = pipes();
+    await ask(`sleep 30 & echo $! > "$DIR/pid"; echo; echo '{"ok":true}'; exec sleep 8`);
+    try {
+      await expect.poll(pipes).toBe(before);
+    } finally {
+      process.kill(Number(fs.readFileSync(path.join(dir, 'pid'), 'utf8')));
+    }
+  });
+
   it('that never gets ready is given up', async () => {
     expect(await failureOf(ask('exec sleep 8', { ms: 50 }))).toMatchObject({
       code: 'STORE_UNAVAILABLE',
@@ -132,7 +143,12 @@ describe('inside the helper process', () => {
     keychain.entries.set('demo', 'the value');
     for (const answer of [
       { ok: true, answer: 'the value' },
-      { ok: false, code: 'STORE_LOCKED', message: 'the OS keychain is locked' },
+      {
+        ok: false,
+        code: 'STORE_LOCKED',
+        message: 'the OS keychain is locked',
+        hint: expect.stringContaining('unlock it in your desktop session'),
+      },
     ]) {
       const request = `${JSON.stringify(GET)}\n`;
       const [input, output] = [new PassThrough(), new PassThrough()];
@@ -181,7 +197,7 @@ describe('an error of the keychain', () => {
   });
 
   it('of another kind is shown on one line, and not at any length', async () => {
-    keychain.errors.push(new Error(`no\nluck\u001b[31m${'x'.repeat(1000)}`));
+    keychain.errors.push(new Error(`no\r\nluck\u001b[31m${'x'.repeat(1000)}`));
     const failure = await failureOf(performNatively(GET));
     expect(failure?.code).toBe('STORE_UNAVAILABLE');
     expect(failure?.message).toMatch(/^the OS keychain refused: no luck \[31mx+$/);

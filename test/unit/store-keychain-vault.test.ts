@@ -283,6 +283,7 @@ describe.skipIf(process.platform === 'win32')('a locked keychain', () => {
   it('that is open after the prompt and has no such entry gives none', async () => {
     await bus(lockedAtFirst(UNLOCKED));
     expect(await vaultFor(helper({ ok: true }), PROMPT).get('demo')).toBeUndefined();
+    expect(native.calls).toEqual([]);
   });
 
   it('whose prompt nobody answers is given up as locked', async () => {
@@ -322,6 +323,11 @@ describe.skipIf(process.platform === 'win32')('the keychain of macOS', () => {
     expect(await failureOf(vault.get('demo'))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     expect(asked()[0]).toEqual({ op: 'get', account: 'graphcred' });
     expect([...native.calls, ...notices]).toEqual([]);
+  });
+
+  it('has as long as a prompt may take where a person can answer one, and is then locked', async () => {
+    const vault = vaultFor(helper('wait'), { ...MAC, mayPrompt: true, answerMs: 60_000, promptMs: 50 });
+    expect(await failureOf(vault.get('demo'))).toMatchObject({ code: 'STORE_LOCKED' });
   });
 
   it('says nothing of a prompt when it answers at once', async () => {

@@ -44,6 +44,19 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
   });
 
+  it('that cannot be written where there are no hard links is an error, and leaves no file', () => {
+    vi.spyOn(fs, 'linkSync').mockImplementation(() => {
+      throw failing('EPERM');
+    });
+    const write = fs.writeFileSync;
+    vi.spyOn(fs, 'writeFileSync').mockImplementation((target, ...rest) => {
+      if (target === file) throw failing('ENOSPC');
+      write(target, ...rest);
+    });
+    expect(() => tryLock(file)).toThrow('the disk is full');
+    expect(fs.readdirSync(dir)).toEqual([]);
+  });
+
   it('is renewed while it is held, only if it is still there and its own', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
     try {

@@ -109,9 +109,7 @@ export function protocolV3(session: Session): Protocol {
           ? serverTimeUnix + end.seconds
           : end.seconds;
     const grantedSeconds = Math.max(0, expiresAtUnix - serverTimeUnix);
-    const written = String(fields.expiration ?? '');
-    const serverText = () =>
-      typeof fields.expiration === 'number' ? written : redactServerText(written, hiddenIn(request));
+    const serverText = () => redactServerText(String(fields.expiration ?? ''), hiddenIn(request));
     return { token, expiresAtUnix, grantedSeconds, serverTimeUnix, serverText };
   };
 

@@ -15,16 +15,10 @@ export async function runKeychainChild(
   const request = await readLine(input);
   let reply: ChildReply;
   try {
-    const answer = await performNatively(JSON.parse(request));
-    reply = { ok: true, ...(answer !== undefined && { answer }) };
+    reply = { ok: true, answer: await performNatively(JSON.parse(request)) };
   } catch (error) {
     const { code, message, hint } = error instanceof GraphException ? error : unexpected();
-    reply = {
-      ok: false,
-      code,
-      message,
-      ...(hint !== undefined && { hint }),
-    };
+    reply = { ok: false, code, message, hint };
   }
   await new Promise<void>((resolve) => output.write(`${JSON.stringify(reply)}\n`, () => resolve()));
   input.removeAllListeners('end').pause();

@@ -5,12 +5,12 @@ import { waitAtMost } from './timeout.js';
 
 /** The child's reply, sent as one line on its stdout. */
 export type ChildReply =
-  | { readonly ok: true; readonly answer?: Exclude<Answer, undefined> }
+  | { readonly ok: true; readonly answer?: Answer }
   | {
       readonly ok: false;
       readonly code: GraphException['code'];
       readonly message: string;
-      readonly hint?: string;
+      readonly hint?: string | undefined;
     };
 
 /** The child writes this when it has started. The time limit of the keychain counts from then on. */
@@ -44,7 +44,6 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
       // waiting.
       child.kill('SIGKILL');
       child.stdout.destroy();
-      child.stdin.destroy();
       settle();
     };
     const refuse = (error: GraphException) => end(() => reject(error));
@@ -71,7 +70,10 @@ export function askChild(operation: Operation, options: KeychainOptions, limit: 
       if (parsed?.ok) end(() => resolve(parsed.answer));
       else if (parsed)
         refuse(
-          new GraphException(parsed.code, parsed.message, { hint: OTHER_STORE, setting: 'store', ...parsed }),
+          new GraphException(parsed.code, parsed.message, {
+            hint: parsed.hint ?? OTHER_STORE,
+            setting: 'store',
+          }),
         );
       else refuse(noAnswer('in a way that can be understood'));
     });
