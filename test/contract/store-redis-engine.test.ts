@@ -239,6 +239,20 @@ describe('a node of a cluster', () => {
     expect(here.connections()).toBe(1);
   });
 
+  it('that is reached by a socket file and names only a port is not looked for elsewhere', async () => {
+    const there = await answering();
+    const file = path.join(temporaryHome(), 'redis.sock');
+    const server = net.createServer((socket) => {
+      socket.on('data', () => socket.write(`-MOVED 7 :${addressOf(there).split(':')[1]}\r\n`));
+    });
+    server.listen(file);
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const failure = await failureOf(openRedis(`unix://${file}`, { timeoutMs: 60 }).store.check());
+    expect(failure?.message).toContain('it answered PING with MOVED');
+    expect(there.connections()).toBe(0);
+  });
+
   it('is asked again in the place that was named, and not where the address leads', async () => {
     const there = await answering();
     const here = await refusing(`MOVED 7 ${addressOf(there)}`);
@@ -266,6 +280,8 @@ describe('a Sentinel', () => {
     ['one word', '+OK\r\n'],
     ['a host alone', array(bulk('127.0.0.1'))],
     ['a port that is none', array(bulk('127.0.0.1'), bulk('70000x'))],
+    ['a port behind a letter', array(bulk('127.0.0.1'), bulk('x6379'))],
+    ['a port of six digits', array(bulk('127.0.0.1'), bulk('106379'))],
     ['a number as the host', array(Buffer.from(':7\r\n'), bulk('6379'))],
   ])('that answers with %s is not followed', async (_what, answer) => {
     expect((await check(await sentinel(answer)))?.message).toContain('a Sentinel sent no address');

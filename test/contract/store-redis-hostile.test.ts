@@ -1,4 +1,6 @@
 import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { closeToken } from '../../src/store/redis/entries.js';
@@ -287,6 +289,18 @@ describe('a hostile Redis server', () => {
     expect(await failureOf(store.takeTurn('one', turnOptions(500, true)))).toMatchObject({
       code: 'LOCK_TIMEOUT',
     });
+  });
+
+  it('is asked for the turn, and is told of its end, where this machine has no folder for its locks', async () => {
+    const stateDir = path.join(temporaryHome(), 'file', 'state');
+    fs.writeFileSync(path.dirname(stateDir), 'in the way');
+    const stored = await startHostileRedis(offering(sealedFor('one')));
+    const waiting = openRedis(stored.url, { stateDir }).store;
+    expect(await waiting.takeTurn('one', turnOptions(500, true))).toBeUndefined();
+    const empty = await startHostileRedis(offering(null));
+    const turn = await openRedis(empty.url, { stateDir }).store.takeTurn('one', turnOptions(500, true));
+    await turn?.release();
+    expect(empty.commands.filter((name) => name === 'EVAL')).toHaveLength(2);
   });
 
   // holds: C11.1, C11.5

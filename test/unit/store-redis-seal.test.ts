@@ -91,6 +91,16 @@ describe('the store redis', () => {
     ).toBe('redis');
   });
 
+  it('warns of a server that is far away and reached without TLS', async () => {
+    const warnings: string[] = [];
+    const key = new Sensitive(storeKey.toString('base64'));
+    const far = { ...redis, addresses: [{ host: '192.0.2.7', port: 6379 }], timeoutMs: 1 };
+    const options = { stateDir: os.tmpdir(), redis: far, storeKey: key } as unknown as StoreOptions;
+    const store = await openStore('redis', { ...options, warn: (line) => warnings.push(line) });
+    await expect(store.check()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(warnings).toEqual([expect.stringContaining('192.0.2.7:6379 is reached without encryption')]);
+  });
+
   it.each(['secret', 'password'] as const)('never stores a %s', async (kind) => {
     const store = redisStore({ ...redis, storeKey, stateDir: os.tmpdir(), warn });
     const record = {
