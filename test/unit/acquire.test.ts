@@ -196,6 +196,22 @@ describe('in its turn a process', () => {
     expect(refusals).toEqual([refusal]);
   });
 
+  test('tells them before the turn ends, so that none of them asks the server again', async () => {
+    const order: string[] = [];
+    const { store } = memoryStore();
+    store.takeTurn = async () => ({
+      write: async () => {},
+      refuse: async () => {
+        await new Promise((resolve) => setImmediate(resolve));
+        order.push('told');
+      },
+      release: async () => void order.push('released'),
+    });
+    const refusal = new GraphException('PERMISSION_DENIED', 'no right');
+    await expect(acquire({ store, mint: () => Promise.reject(refusal) })).rejects.toBe(refusal);
+    expect(order).toEqual(['told', 'released']);
+  });
+
   test('does not tell them of a server that it did not reach', async () => {
     const { store, refusals } = memoryStore();
     const away = new GraphException('NETWORK', 'no route');

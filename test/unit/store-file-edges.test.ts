@@ -46,6 +46,16 @@ describe('the store file', () => {
     expect(warnings).toEqual([]);
   });
 
+  it('says in a list and in a search which file is not read, and why', async () => {
+    fs.mkdirSync(stateDir(), { mode: 0o700 });
+    const file = entryPath(stateDir(), 'token', 'demo', 'json');
+    fs.writeFileSync(file, '{}', { mode: 0o600 });
+    for (const look of [() => open().list(), () => open().find('demo')]) {
+      await look();
+      expect(warnings.splice(0)).toEqual([`${file} is passed over: it is not a record of graphcred`]);
+    }
+  });
+
   it('reads a value for a record from elsewhere, and says when the key is missing', async () => {
     await open({ storeKey: new Sensitive(KEY) }).write({ ...RECORD, store: 'redis' }, new Sensitive('välue'));
     expect((await open({ storeKey: new Sensitive(KEY) }).read(RECORD))?.reveal()).toBe('välue');

@@ -9,7 +9,7 @@ import { probeKeychain } from '../../src/store/keychain/secret-service.js';
 import { splittingVault } from '../../src/store/keychain/split.js';
 import { forgetKeychainValue, keychainStore } from '../../src/store/keychain/store.js';
 import { keychainVault } from '../../src/store/keychain/vault.js';
-import { stageEntry } from '../../src/store/records.js';
+import { entryPath, stageEntry } from '../../src/store/records.js';
 import type { KeychainOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { failureOf, turnOptions } from '../helpers/redis-store.js';
@@ -432,7 +432,9 @@ describe('what the keychain holds', () => {
     fs.mkdirSync(stateDir, { mode: 0o700 });
     fs.writeFileSync(path.join(stateDir, 'token-1.json.4194999.abc.tmp'), '');
     const keychain = optionsFor(helper({ ok: true, answer: true }), { platform: 'win32', split: false });
-    const store = keychainStore({ stateDir, configDir: dir, keychain, warn: () => {} });
+    const warnings: string[] = [];
+    const warn = (text: string) => warnings.push(text);
+    const store = keychainStore({ stateDir, configDir: dir, keychain, warn });
     await store.write({ ...record, store: 'file' }, new Sensitive('value'));
     expect(await store.find('demo')).toEqual(record);
     expect(await store.list()).toEqual([record]);
@@ -440,6 +442,12 @@ describe('what the keychain holds', () => {
     stageEntry(stateDir, { record: { ...record, key: 'other', store: 'file' }, sealed: 'x' }).commit();
     expect(await store.find('other')).toBeUndefined();
     expect(await store.list()).toEqual([record]);
+    const file = entryPath(stateDir, 'secret', 'broken', 'json');
+    fs.writeFileSync(file, '{}', { mode: 0o600 });
+    for (const look of [() => store.list(), () => store.find('broken')]) {
+      await look();
+      expect(warnings.splice(0)).toEqual([`${file} is passed over: it is not a record of graphcred`]);
+    }
   });
 
   it('is stored in a turn, which another process waits for without reading the keychain', async () => {
