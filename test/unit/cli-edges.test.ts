@@ -70,6 +70,10 @@ test('a token minted from a saved secret belongs to its user, and not to one who
   const token = { info: { gsqlUrl, principal: 'saved:adam/ci' } } as unknown as StoreRecord;
   expect(isStoredFor(token, { gsqlUrl, username: 'adam' })).toBe(true);
   expect(isStoredFor(token, { gsqlUrl, username: 'ad' })).toBe(false);
+  // Nobody knows whose this secret is, so it stays when one user logs out.
+  const secret = { info: { gsqlUrl, username: '' } } as unknown as StoreRecord;
+  expect(isStoredFor(secret, { gsqlUrl, username: 'adam' })).toBe(false);
+  expect(isStoredFor(secret, { gsqlUrl, username: undefined })).toBe(true);
 });
 
 test('a warning is printed once, and another one too', () => {
