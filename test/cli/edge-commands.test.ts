@@ -256,7 +256,12 @@ describe('config', () => {
 
   test('trust is an error without a config file, and without a home folder to write to', async () => {
     expect((await cli(temporaryHome(), ['config', 'trust'])).status).toBe(3);
-    expect((await cli(temporaryHome(), ['config', 'trust'], { homeless: true })).status).toBe(6);
+    expect(await cli(temporaryHome(), ['config', 'trust'], { homeless: true })).toEqual({
+      status: 6,
+      stdout: '',
+      stderr:
+        'graphcred: There is no home folder to write the approval to.\nhint: set HOME, or name the file in each call: --config FILE\n',
+    });
   });
 
   test('trust approves no file that graphcred cannot use', async () => {

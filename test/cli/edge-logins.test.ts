@@ -111,7 +111,14 @@ test('a login whose password cannot be saved still reports the secret that was s
   const choices = { store: { name: 'file', write }, alias: 'ci', password: true };
   const made = { value: new Sensitive('s'), isNew: true };
   const saved = await save(...([session, login, choices, made] as unknown as Parameters<typeof save>));
-  expect(saved).toMatchObject({ alias: 'ci', password: false, failure: { code: 'STORE_LOCKED' } });
+  expect(saved).toMatchObject({
+    alias: 'ci',
+    password: false,
+    failure: {
+      code: 'STORE_LOCKED',
+      message: 'You are logged in, but the password could not be saved: locked',
+    },
+  });
   expect(written).toEqual(['secret']);
 });
 

@@ -238,6 +238,22 @@ describe('a failure of the store', () => {
     });
   });
 
+  test('says of a token that cannot be printed that it was made, unless the store had it already', async () => {
+    const { run } = await bench();
+    const made = await run('token get', { fullDisk: true });
+    expect({ ...made, stderr: made.stderr.replace(/20\S+Z/, 'END') }).toEqual({
+      status: 2,
+      stdout: '',
+      stderr:
+        'graphcred: The result cannot be written.\nhint: a token was made and lives until END; if a store keeps it, graphcred token get prints it\n',
+    });
+    expect(await run('token get', { fullDisk: true })).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: 'graphcred: The result cannot be written.\nhint: check the disk\n',
+    });
+  });
+
   test('does not make a secret of which the disk has no room for the value look unmade', async () => {
     const { run, json } = await bench();
     const lost = await run('secret create ci', { fullDisk: true });

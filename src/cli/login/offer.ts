@@ -91,7 +91,7 @@ async function aliasSavedHere(
     record.kind === 'secret' &&
     isStoredFor(record, { gsqlUrl, username }) &&
     isSamePair(serversOfRecord(record), servers) &&
-    (!secretsNeedGraph || record.info.graph === (session.graph ?? null));
+    (!secretsNeedGraph || record.info.graph === session.graph);
   const names = new Set(
     (await store.list()).filter(fits).map(({ info }) => String(info.rotationOf ?? info.alias)),
   );

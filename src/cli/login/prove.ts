@@ -110,7 +110,7 @@ async function mintAndTidyUp(login: LoggedIn): Promise<unknown> {
     await login.connected.connection.mintToken({ lifetime: PROOF_SECONDS });
   } catch (error) {
     // The server may have made the secret before it found that there is no such graph.
-    if (error instanceof GraphException && error.code === 'NOT_FOUND') await tidyUp(login).catch(() => {});
+    if (error instanceof GraphException && error.code === 'NOT_FOUND') await tidyUp(login);
     throw error;
   }
   return tidyUp(login);
@@ -118,12 +118,18 @@ async function mintAndTidyUp(login: LoggedIn): Promise<unknown> {
 
 /** Drops the secret that the server made for a token, if it cannot be anybody else's. Returns why it could not be dropped. */
 async function tidyUp({ connected: { connection }, taken }: LoggedIn): Promise<unknown> {
-  const made = (await connection.listSecrets()).filter(
-    ({ alias }) => !taken.has(alias) && alias.startsWith('AUTO_GENERATED_ALIAS_'),
-  );
-  if (made.length !== 1) return undefined;
-  const { failed } = await connection.dropSecrets(made.map(({ alias }) => alias));
-  return failed?.error;
+  try {
+    const made = (await connection.listSecrets()).filter(
+      ({ alias }) => !taken.has(alias) && alias.startsWith('AUTO_GENERATED_ALIAS_'),
+    );
+    if (made.length !== 1) return undefined;
+    const { failed } = await connection.dropSecrets(made.map(({ alias }) => alias));
+    return failed?.error;
+  } catch (error) {
+    // Whether there is such a graph is known already, so this does not decide whether the login succeeds.
+    if (!(error instanceof GraphException)) throw error;
+    return error;
+  }
 }
 
 function withPruneHint(error: unknown): unknown {

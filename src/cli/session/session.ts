@@ -179,7 +179,8 @@ function defaultMinTtl(lifetime: number): number {
 
 function refuseTwoFromStdin({ flags }: Invocation): void {
   const named = ['password-stdin', 'secret-stdin', 'token-stdin'].filter((flag) => flags[flag] === true);
-  const stdin = [...(flags.data === '-' ? ['-d -'] : []), ...named.map((flag) => `--${flag}`)];
+  const body = flags.data === '-' || flags.data === '@-' ? [`-d ${flags.data}`] : [];
+  const stdin = [...body, ...named.map((flag) => `--${flag}`)];
   if (stdin.length < 2) return;
   throw new GraphException('USAGE', `Only one value can come from stdin, not ${stdin.length}.`, {
     hint: `keep one of: ${stdin.join(', ')}`,
@@ -237,7 +238,7 @@ function seconds(settings: Settings, key: ConfigKey): number {
 }
 
 function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Invocation): void {
-  for (const url of new Set([gsqlUrl, restUrl ?? gsqlUrl])) {
+  for (const url of [gsqlUrl, restUrl ?? gsqlUrl]) {
     if (!url.startsWith('http:') || isLoopback(url)) continue;
     report.warn(
       `${new URL(url).origin} is reached without encryption: credentials can be read on the way. Use https if the server offers it`,
