@@ -2,7 +2,6 @@ import type { GraphConnection } from '../../core/connection.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { Credential } from '../../credentials/resolve.js';
 import type { Invocation } from '../command.js';
 import { savePassword, saveSecret } from '../secret/saved.js';
 import { findCredential } from '../session/credential.js';
@@ -84,7 +83,7 @@ export async function save(
   try {
     if (alias !== undefined && value !== undefined) {
       // A name that graphcred invented is not an alias on the server, so code that compares aliases must not use it.
-      const known = isNew ? alias : await aliasOnServer(connected.connection, credential, value);
+      const known = isNew ? alias : await aliasOnServer(connected.connection, value);
       const aliasIsUnknown = known === undefined;
       await saveSecret(session, store, { alias: known ?? alias, username, value, aliasIsUnknown });
       savedAs = known ?? alias;
@@ -108,13 +107,11 @@ export async function save(
   return { alias: savedAs, password };
 }
 
-/** Finds the alias of a given secret. On 4.x, where a secret can log in, the server's list contains it by its mask. */
-async function aliasOnServer(
-  connection: GraphConnection,
-  { kind }: Credential,
-  secret: Sensitive,
-): Promise<string | undefined> {
-  if (kind !== 'secret' || !(await connection.findVersion()).secretLogsIn) return undefined;
+/**
+ * Finds the alias of a given secret: on 4.x, where a secret can log in, the server's list contains it by its mask. On
+ * 3.x there is no list without a password.
+ */
+async function aliasOnServer(connection: GraphConnection, secret: Sensitive): Promise<string | undefined> {
   const mask = maskSecret(secret.reveal());
   const fitting = (await connection.listSecrets().catch(() => [])).filter(({ masked }) => masked === mask);
   return fitting.length === 1 ? fitting[0]?.alias : undefined;

@@ -50,7 +50,7 @@ export async function promptedCredential(
   const notToken = invocation.ctx.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
   const notSecret = unusable ? `; the secret (${unusable.label}) does not log in on a 3.x server` : '';
   const notSaved =
-    session.secretAlias === undefined || unusable || excluded
+    session.secretAlias === undefined || unusable
       ? ''
       : `; no secret named ${session.secretAlias} is saved for it`;
   const ways = `${orSecret}${notToken}${notSecret}${notSaved}`;
