@@ -24,7 +24,7 @@ export async function parseCommandLine(
 ): Promise<Chosen | undefined> {
   const argv = withoutShortForms(typed);
   const [first, ...words] = argv;
-  return first === 'help' && words.length > 0 ? helpFor(ctx, words, version) : parse(ctx, argv, version);
+  return first === 'help' ? helpFor(ctx, words, version) : parse(ctx, argv, version);
 }
 
 function parse(ctx: Context, argv: readonly string[], version: string): Chosen | undefined {
