@@ -4,7 +4,7 @@ import { createServer as createHttps, type ServerOptions } from 'node:https';
 import { connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { text } from 'node:stream/consumers';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { RequestEvent } from '../../src/core/http/types.js';
 import { GraphConnection } from '../../src/index.js';
 import { certificate } from '../helpers/certificate.js';
@@ -132,11 +132,20 @@ describe('no answer', () => {
     expect(requests).toBe(1);
   });
 
-  test('a call that has ended no longer listens to its signal', async () => {
+  test('a call that has ended listens no longer to its signal, and leaves no timer that would keep its process alive', async () => {
     const url = await rawServer((_request, response) => response.end(MINTED));
     const { signal } = new AbortController();
-    await mint(connectionAt(url, { signal }));
+    const conn = connectionAt(url, { signal, timeoutMs: 43_210 });
+    const start = vi.spyOn(globalThis, 'setTimeout');
+    const stop = vi.spyOn(globalThis, 'clearTimeout');
+    onTestFinished(() => void vi.restoreAllMocks());
+    await mint(conn);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
+    const limits = start.mock.calls.flatMap(([, ms], at) =>
+      ms !== undefined && ms > 40_000 && ms <= 43_210 ? [start.mock.results[at]?.value] : [],
+    );
+    expect(limits).not.toEqual([]);
+    expect(stop.mock.calls.map(([timer]) => timer)).toEqual(expect.arrayContaining(limits));
   });
 });
 

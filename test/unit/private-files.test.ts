@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -263,8 +264,11 @@ describe('reading a file that is trusted', () => {
     expect(readChecked(file)).toMatchObject({ text: 'text' });
   });
 
-  test('refuses what is not a plain file, and does not wait for it', () => {
-    expect(readChecked(dir)).toEqual({ refused: 'it is not a plain file' });
+  test('refuses a folder and a FIFO, and does not wait for one', ({ skip }) => {
+    const fifo = path.join(dir, 'fifo');
+    if (process.platform === 'win32') skip('Windows has no FIFO in a folder');
+    execFileSync('mkfifo', ['-m', '600', fifo]);
+    for (const file of [dir, fifo]) expect(readChecked(file)).toEqual({ refused: 'it is not a plain file' });
   });
 
   test('has a limit of a million bytes, and on a system without users it looks at no mode', () => {
