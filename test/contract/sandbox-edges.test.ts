@@ -314,6 +314,13 @@ describe('a login', () => {
   });
 });
 
+it('listens on the ports of a real server unless others are given', async ({ skip }) => {
+  if (process.platform !== 'linux') skip('only Linux has a loopback address of its own for this test');
+  const sandbox = await startSandbox({ host: '127.91.3.7' });
+  onTestFinished(() => sandbox.close());
+  expect([sandbox.restUrl, sandbox.gsqlUrl]).toEqual(['http://127.91.3.7:9000', 'http://127.91.3.7:14240']);
+});
+
 describe('a token of 4.x that the server made', () => {
   it('is refused with its reason when its user or its graph has gone, or another server made it', async () => {
     const { stateFile } = stateFileOf();
