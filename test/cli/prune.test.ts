@@ -204,6 +204,18 @@ test('prune spares the secret of another profile in the config file that was nam
   expect(await json(`secret prune --dry-run --config ${own}`)).toMatchObject({ dropped: [] });
 });
 
+test('prune spares a secret of the user’s own file when the folder holds two files and another one is named', async () => {
+  const { json, home } = await bench();
+  const { secret } = await json<{ secret: string }>('secret create');
+  const named = path.join(home, 'named.json');
+  fs.writeFileSync(named, '{}', { mode: 0o600 });
+  for (const name of ['.graphcredrc', '.graphcredrc.json']) fs.writeFileSync(path.join(home, name), '{}');
+  const own = path.join(home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(own), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(own, JSON.stringify({ secret }), { mode: 0o600 });
+  expect(await json(`secret prune --dry-run --config ${named}`)).toMatchObject({ dropped: [] });
+});
+
 test('prune is not held up by a saved secret that it cannot read if its alias is known', async () => {
   const { run } = await bench();
   await run('secret create ci --save');
