@@ -97,7 +97,16 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     });
     const { found, status, verdicts } = await examine();
     expect({ status, verdicts }).toEqual({ status: 0, verdicts: 'ok ok skipped skipped ok' });
-    expect(found['store-rights']?.cause).toContain('not mint');
+    const causes = ['tls', 'rights', 'role', 'clock'].map((id) => found[`store-${id}`]?.cause);
+    expect(causes).toEqual([
+      'the server is on this machine',
+      'it may read tokens, and not mint',
+      'this Redis user may not ask for it',
+      'this Redis user may not ask for it',
+    ]);
+    expect(found['store-key']?.cause).toMatch(
+      /^key [\w-]+, the same on all machines that share tokens; 0 tokens$/,
+    );
   });
 
   it.each([
@@ -117,13 +126,19 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     const redis = await startRedis({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
     const { found, status } = await (await machine(redis)).examine();
     expect(status).toBe(6);
-    expect(found['store-role']).toMatchObject({ verdict: 'fail', cause: expect.stringContaining('replica') });
-    expect(found['store-rights']).toMatchObject({ verdict: 'skipped' });
+    expect(found['store-role']).toMatchObject({
+      verdict: 'fail',
+      cause: 'replica: it takes no writes, so this machine mints its own tokens',
+      fix: 'set GRAPHCRED_REDIS_URL to the master, or to the Sentinels with GRAPHCRED_REDIS_SENTINEL_MASTER',
+    });
+    expect(found['store-rights']).toMatchObject({ verdict: 'skipped', cause: 'a replica takes no writes' });
   });
 
   it('warns if the clock is wrong', async () => {
     const { examine } = await machine(await startRedis());
     const { found } = await examine(() => Date.now() - 3_600_000);
+    expect(found['store-rights']?.cause).toBe('it may write tokens, and mint');
+    expect(found['store-role']?.cause).toBe('master');
     expect(found['store-clock']).toMatchObject({
       verdict: 'warn',
       cause: expect.stringMatching(/^the Redis server's clock is 3[56]\d\d s ahead$/),
@@ -149,6 +164,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     expect((await examine()).found['store-key']).toMatchObject({
       verdict: 'warn',
       cause: expect.stringContaining('does not open 1 of 1 tokens'),
+      fix: 'they were changed on the Redis server: look at who may write there',
     });
   });
 
