@@ -56,6 +56,54 @@ test('the clock of a server may differ by a day, and further only if the life of
   ]);
 });
 
+test('the connection’s own token is hidden in an answer to a request without it', async () => {
+  const body = { error: true, message: 'no right with own-token-1 or the-secret-1' };
+  const { conn } = await serving(() => ({ status: 500, body }), {
+    ...V4,
+    apiToken: 'own-token-1',
+    secret: 'the-secret-1',
+  });
+  expect((await refusalOf(conn.getSecrets())).serverText).toBe('no right with [redacted] or [redacted]');
+});
+
+test('a code of the server is shown in one line, without credentials, and not at any length', async () => {
+  const token = jwt({ sub: 'ada', exp: 4_000_000_000 });
+  for (const [code, shown] of [
+    ['REST-1\u001b[31m\n2', 'REST-1 2'],
+    [`REST ${token}`, 'REST [redacted]'],
+    ['x-'.repeat(30), 'x-'.repeat(20)],
+  ]) {
+    const { conn } = await serving(() => ({ status: 500, body: { error: true, code, message: 'no' } }), V4);
+    expect((await refusalOf(conn.getSecrets())).serverCode).toBe(shown);
+  }
+});
+
+test('a secret that is named twice is dropped once', async () => {
+  const { conn, asked } = await serving(() => ({ body: { error: false, message: '', results: {} } }), V4);
+  expect(await conn.dropSecrets(['ci', 'old', 'ci'])).toEqual({ dropped: ['ci', 'old'], missing: [] });
+  expect(asked.map(({ body }) => body)).toEqual(['{"secrets":["ci"]}', '{"secrets":["old"]}']);
+});
+
+test('a token is deleted on 4.x with the secret that was given, and not with the password', async () => {
+  const logins: unknown[] = [];
+  const url = await rawServer((request, response) => {
+    logins.push(request.headers.authorization);
+    response.end('{"error":false,"message":""}');
+  });
+  await connectionAt(url, V4).deleteToken(SECRET, { token: 'a-token' });
+  expect(logins).toEqual([`GSQL-Secret ${SECRET}`, `GSQL-Secret ${SECRET}`]);
+});
+
+test('REST authentication is off only if the echo endpoint answers', async () => {
+  for (const [status, state] of [
+    [200, 'off'],
+    [202, 'unknown'],
+  ] as const) {
+    const { conn } = await serving(() => ({ status, body: { error: false, message: 'Hello GSQL' } }), V4);
+    expect(await conn.restAuthentication()).toBe(state);
+  }
+});
+
 describe('a token is checked', () => {
   test('an internal error of a 4.x server says nothing about the token', async () => {
     const { conn } = await serving(() => ({ status: 500, body: { error: true, message: 'disk full' } }), V4);
