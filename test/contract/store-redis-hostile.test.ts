@@ -74,6 +74,17 @@ describe('a hostile Redis server', () => {
     expect(opened.warnings).toEqual([expect.stringContaining('Ignoring a token')]);
   });
 
+  it.each([
+    [-7_100, 'token of one'],
+    [-7_300, undefined],
+  ])(
+    'decides whether a token that ended %i s from now by this clock still lives, up to two hours',
+    async (secondsLeft, value) => {
+      const { url } = await startHostileRedis(offering(sealedFor('one', { secondsLeft })));
+      expect(await valueIn(openRedis(url), 'one')).toBe(value);
+    },
+  );
+
   it.each([-2, -1, 0])('that gives a token a life of %d has it ignored', async (lifeMs) => {
     const { url } = await startHostileRedis(offering(sealedFor('one'), lifeMs));
     expect(await valueIn(openRedis(url), 'one')).toBeUndefined();

@@ -1,8 +1,11 @@
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import net, { type AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { Sensitive } from '../../src/core/sensitive.js';
 import { dial } from '../../src/store/redis/dial.js';
 import { certificate } from '../helpers/certificate.js';
+import { array, bulk } from '../helpers/hostile-redis.js';
 import { failureOf, openRedis } from '../helpers/redis-store.js';
 
 let own: { cert: string; key: string };
@@ -41,6 +44,52 @@ test('a server at an address is told no name, for TLS has names of hosts alone',
   await new Promise((resolve) => stream.on('error', () => {}).on('close', resolve));
   expect(server.names).toEqual([false]);
   expect(warn).not.toHaveBeenCalled();
+});
+
+/** Starts a server that answers everything it gets with `answer`. Returns its port, and its first connection. */
+async function startPlain(answer: string | Buffer) {
+  const server = net.createServer((socket) => {
+    socket.on('error', () => {}).on('data', () => socket.write(answer));
+  });
+  const connected = once(server, 'connection').then(([socket]) => socket as net.Socket);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return { port: (server.address() as AddressInfo).port, connected };
+}
+
+test('a connection that is given up, or whose login is refused, is closed', async () => {
+  const silent = await startPlain('');
+  const options = { tls: true, ca: own.cert, timeoutMs: 30 };
+  const dialled = failureOf(dial({ host: '127.0.0.1', port: silent.port }, options) as Promise<unknown>);
+  const [given] = await Promise.all([silent.connected.then((socket) => once(socket, 'close')), dialled]);
+  expect(given).toHaveLength(1);
+  const refusing = await startPlain('-WRONGPASS no\r\n');
+  const { store } = openRedis(`redis://127.0.0.1:${refusing.port}`, { password: new Sensitive('wrong') });
+  expect(await failureOf(store.check())).toMatchObject({ serverCode: 'WRONGPASS' });
+  const refused = await refusing.connected;
+  if (!refused.closed) await once(refused, 'close');
+  expect(refused.closed).toBe(true);
+});
+
+test('a Sentinel is left when it has named the server', async () => {
+  const server = await startPlain('+PONG\r\n');
+  const sentinel = await startPlain(array(bulk('127.0.0.1'), bulk(`${server.port}`)));
+  const url = `redis://127.0.0.1:${sentinel.port}`;
+  await openRedis(url, { sentinelMaster: 'tokens' }).store.check();
+  const left = await sentinel.connected;
+  if (!left.closed) await once(left, 'close');
+  expect(left.closed).toBe(true);
+  (await server.connected).destroy();
+});
+
+test('a connection that waits for no answer does not keep the process alive', async () => {
+  const sockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+  const before = sockets();
+  const server = await startPlain('+PONG\r\n');
+  await openRedis(`redis://127.0.0.1:${server.port}`).store.check();
+  // The end of the server is in this process too, and counts.
+  expect(sockets()).toBe(before + 1);
+  (await server.connected).destroy();
 });
 
 test('a certificate that is not trusted is an error at once, with the setting to check', async () => {
