@@ -107,6 +107,11 @@ describe('a secretCommand with output on stderr', () => {
     expect(result.stderr).toMatch(/sh: \+ echo \[redacted\]/);
   });
 
+  test('has the beginning of its stderr shown, however much comes after it', async () => {
+    const then = `head -c 200000 /dev/zero | tr '\\0' ' ' >&2; exit 1`;
+    expect((await get(temporaryHome(), say('no luck', then))).stderr).toMatch(/sh[^\n]*: no luck/);
+  });
+
   test('has a long stderr cut, but not in the middle of a credential', async () => {
     const words = `${'x '.repeat(145)}${VALUE} end`;
     expect((await get(temporaryHome(), say(words, 'exit 1'))).stderr).not.toContain(VALUE.slice(0, 5));

@@ -335,6 +335,21 @@ describe('a token is stored', () => {
     ]);
   });
 
+  test('before the call ends, because a process may end with it', async () => {
+    const done: string[] = [];
+    const turn: Turn = {
+      write: async () => {
+        await new Promise(setImmediate);
+        done.push('stored');
+      },
+      refuse: async () => {},
+      release: async () => void done.push('released'),
+    };
+    const store = { ...memoryStore().store, takeTurn: async () => turn };
+    await acquire({ store });
+    expect(done).toEqual(['stored', 'released']);
+  });
+
   test('for the servers that gave it, which need not be those of the turn', async () => {
     const { store } = memoryStore();
     const servers = { ...SERVERS, restUrl: 'http://new' };
