@@ -3,8 +3,10 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { tokenFromVariable } from '../../src/cli/token/given.js';
+import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { parseFault } from '../../src/sandbox/args.js';
-import { bench, cli, temporaryHome } from '../helpers/cli.js';
+import { bench, cli, quietSession, temporaryHome } from '../helpers/cli.js';
 
 const PEOPLE = '/graph/demo/vertices/Person?limit=2';
 
@@ -219,6 +221,19 @@ test.each([
 });
 
 describe('TG_API_TOKEN', () => {
+  test('goes with the servers that the variables beside it name, so that no later answer can lead it elsewhere', async () => {
+    const { sandbox, home } = await bench();
+    const { gsqlUrl, restUrl } = sandbox;
+    const session = await quietSession(home, {
+      TG_API_TOKEN: 'canary',
+      TG_HOST: 'http://127.0.0.1',
+      TG_RESTPP_PORT: new URL(restUrl).port,
+      TG_GS_PORT: new URL(gsqlUrl).port,
+    });
+    const given = await tokenFromVariable(session);
+    expect(given).toEqual(new BoundCredential(new Sensitive('canary'), { gsqlUrl, restUrl }));
+  });
+
   test('is used instead of a cached token, and no token is minted if the server refuses it', async () => {
     const { run, json, requests } = await bench();
     const { token } = await json<Token>('token get --store none');
