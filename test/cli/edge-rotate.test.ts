@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { pendingRotation } from '../../src/cli/secret/rotation-notes.js';
 import type { Journal } from '../../src/store/journal.js';
 import { stageEntry } from '../../src/store/records.js';
@@ -46,18 +46,45 @@ test('a token that another process mints from the old value during a rotation is
   expect((await json<{ tokens: unknown[] }>('token list')).tokens).toEqual([]);
 });
 
-test('after the clock was set back, a secret with the temporary name is not taken for our own', async () => {
-  const { run, sandbox } = await bench(V4);
-  await run('secret create ci --save');
-  sandbox.addFault({ action: 'drop-after', route: CREATE, nth: 1 });
-  const ahead = { now: () => Date.now() + 60_000 };
-  expect((await run('secret rotate ci', ahead)).status).not.toBe(0);
-  const { status, stderr } = await run('secret rotate ci');
-  expect({ status, taken: stderr.includes('The name ci_next is needed, and a secret has it.') }).toEqual({
-    status: 8,
-    taken: true,
+describe('a secret with the temporary name, made by a rotation that got no answer,', () => {
+  const TAKEN = 'The name ci_next is needed, and a secret has it.';
+  /** Returns what runs the rotation so many seconds after the first, whose answer got lost. */
+  const lost = async () => {
+    const { run, sandbox } = await bench(V4);
+    const begin = Date.now();
+    const at = (seconds: number) => run('secret rotate ci', { now: () => begin + seconds * 1000 });
+    const loseAnswer = () => sandbox.addFault({ action: 'drop-after', route: CREATE, nth: 1 });
+    await run('secret create ci --save');
+    loseAnswer();
+    expect((await at(0)).status).not.toBe(0);
+    return { run, at, loseAnswer };
+  };
+
+  test.each([
+    ['is not taken for our own after the clock was set back', -60, 8],
+    ['is taken for our own for ten minutes', 599, 0],
+    ['is not taken for our own after ten minutes', 600, 8],
+  ])('%s', async (_title, seconds, end) => {
+    const { at } = await lost();
+    const { status, stderr } = await at(seconds);
+    expect({ status, taken: stderr.includes(TAKEN) }).toEqual({ status: end, taken: end === 8 });
+    // A refusal changes nothing, so the rotation can still be finished.
+    expect((await at(1)).status).toBe(0);
   });
-  expect((await run('secret rotate ci', ahead)).status).toBe(0);
+
+  test('is taken for our own for another ten minutes after it was made anew', async () => {
+    const { at, loseAnswer } = await lost();
+    loseAnswer();
+    expect((await at(590)).status).not.toBe(0);
+    expect((await at(1100)).status).toBe(0);
+  });
+
+  test('is not taken for our own if the alias has another value meanwhile', async () => {
+    const { run, at } = await lost();
+    await run('secret drop ci --store none');
+    await run('secret create ci --store none');
+    expect(await at(1)).toMatchObject({ status: 8, stderr: expect.stringContaining(TAKEN) });
+  });
 });
 
 test('a rotation that made its temporary secret twice, and lost the second answer, takes that secret for its own', async () => {
