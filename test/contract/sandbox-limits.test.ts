@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
+import { parseBody } from '../../src/sandbox/body.js';
 import { delayOf } from '../../src/sandbox/faults.js';
 import { listen } from '../../src/sandbox/http.js';
 import { loadState, stateWriter } from '../../src/sandbox/persistence.js';
@@ -30,6 +31,20 @@ const send = async (sandbox: Sandbox, request: string, body: unknown = '', heade
 it('a delay is a second, or as long as the fault says', () => {
   const specs = ['action=delay', 'action=delay,ms=70', 'action=delay,ms=0', 'action=html,ms=70'];
   expect(specs.map((spec) => delayOf(parseFault(spec)))).toEqual([1000, 70, 0, 0]);
+});
+
+it('a fault that cannot be read is shown with its first thirty characters', () => {
+  const spec = `when=${'x'.repeat(40)}`;
+  expect(() => parseFault(spec)).toThrow(`near "when=${'x'.repeat(25)}" there is none`);
+});
+
+it('a body that Python wrote keeps its truth values', () => {
+  expect(parseBody("{'a': False, 'b': True, 'c': None, 'd': FALSE}")).toEqual({
+    a: false,
+    b: true,
+    c: null,
+    d: false,
+  });
 });
 
 it('the oldest token goes when there are more than 50,000', () => {
