@@ -7,6 +7,7 @@ import { closeToken } from '../../src/store/redis/entries.js';
 import { inspectEngine } from '../../src/store/redis/inspect.js';
 import { createSeal } from '../../src/store/redis/seal.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
+import type { RedisAddress } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { type Answer, array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
@@ -332,13 +333,15 @@ describe('a hostile Redis server', () => {
 });
 
 describe('the inspection of a Redis server', () => {
-  const inspected = async (answers: Readonly<Record<string, string | Buffer>>) => {
+  const inspected = async (answers: Readonly<Record<string, string | Buffer>>, more: RedisAddress[] = []) => {
     const { url } = await startHostileRedis(([name = '', ...args]) => {
       const answer = answers[name] ?? answers.other;
       return answer ?? (name === 'ZRANGEBYSCORE' ? '*0\r\n' : offering(null, -2)([name, ...args]));
     });
+    const { addresses, ...parsed } = parseRedisUrl(url, { sentinel: false });
     return inspectEngine({
-      ...parseRedisUrl(url, { sentinel: false }),
+      ...parsed,
+      addresses: [...addresses, ...more],
       storeKey,
       stateDir: temporaryHome(),
       timeoutMs: 5000,
@@ -356,6 +359,11 @@ describe('the inspection of a Redis server', () => {
       tokens: 0,
     });
     expect((await inspected({ ...replica, ROLE: array(bulk('slave'), bulk('more')) })).role).toBe('replica');
+  });
+
+  it('calls it a server of this machine only if all of its addresses are', async () => {
+    expect((await inspected(replica)).local).toBe(true);
+    expect((await inspected(replica, [{ host: 'redis.example', port: 6379 }])).local).toBe(false);
   });
 
   it('does not know what the user may not ask, and says that such a user can only read', async () => {
