@@ -60,9 +60,7 @@ describe('the store file', () => {
     await open({ storeKey: new Sensitive(KEY) }).write({ ...RECORD, store: 'redis' }, new Sensitive('välue'));
     expect((await open({ storeKey: new Sensitive(KEY) }).read(RECORD))?.reveal()).toBe('välue');
     expect(await open().read(RECORD)).toBeUndefined();
-    expect(warnings).toEqual([
-      'the token for demo cannot be decrypted with the present key and is passed over',
-    ]);
+    expect(warnings).toEqual(['Ignoring a stored token: it was encrypted with another key.']);
     expect(fs.existsSync(path.join(dir, 'config'))).toBe(false);
   });
 

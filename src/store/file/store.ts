@@ -39,11 +39,8 @@ export function fileStore(options: StoreOptions): Store {
       if (sealed === undefined) return undefined;
       const key = await keyToRead();
       const value = key && unseal(key, record, sealed);
-      if (value === undefined) {
-        warn(
-          `the ${record.kind} for ${record.key} cannot be decrypted with the present key and is passed over`,
-        );
-      }
+      if (value === undefined)
+        warn(`Ignoring a stored ${describe(record)}: it was encrypted with another key.`);
       return value;
     },
 
@@ -132,6 +129,12 @@ export function unseal(key: Buffer, record: StoreRecord, sealed: string): Sensit
   } catch {
     return undefined;
   }
+}
+
+/** Returns what a person calls the entry: `token for graph demo`, `secret ci for graph demo`, `password`. */
+function describe({ kind, info: { alias, graph } }: StoreRecord): string {
+  const name = kind === 'secret' && alias ? ` ${alias}` : '';
+  return `${kind}${name}${graph ? ` for graph ${graph}` : ''}`;
 }
 
 /** Serializes the record so that the order of its fields does not matter. */
