@@ -60,7 +60,9 @@ describe('the store file', () => {
     await open({ storeKey: new Sensitive(KEY) }).write({ ...RECORD, store: 'redis' }, new Sensitive('välue'));
     expect((await open({ storeKey: new Sensitive(KEY) }).read(RECORD))?.reveal()).toBe('välue');
     expect(await open().read(RECORD)).toBeUndefined();
-    expect(warnings).toEqual(['Ignoring a stored token: it was encrypted with another key.']);
+    expect(warnings).toEqual([
+      'Ignoring a stored token: it was encrypted with another key, or was changed since.',
+    ]);
     expect(fs.existsSync(path.join(dir, 'config'))).toBe(false);
   });
 

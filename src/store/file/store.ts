@@ -40,7 +40,9 @@ export function fileStore(options: StoreOptions): Store {
       const key = await keyToRead();
       const value = key && unseal(key, record, sealed);
       if (value === undefined)
-        warn(`Ignoring a stored ${describe(record)}: it was encrypted with another key.`);
+        warn(
+          `Ignoring a stored ${describe(record)}: it was encrypted with another key, or was changed since.`,
+        );
       return value;
     },
 
