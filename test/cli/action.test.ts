@@ -501,6 +501,16 @@ test('on 4.x, jobs that start in the same second get different tokens', async ()
   }
 });
 
+test('on 4.x, a job that does not revoke its token gets the whole lifetime', async () => {
+  const now = Date.now();
+  const { addresses } = await database('4.1.2', { now: () => now });
+  for (let job = 0; job < 3; job++) {
+    const { outputs } = await playJob().run(MINT, { ...addresses, secret: SECRET, revoke: 'false' });
+    const { exp } = JSON.parse(Buffer.from(outputs.token?.split('.')[1] ?? '', 'base64url').toString());
+    expect(exp).toBe(Math.floor(now / 1000) + 3600);
+  }
+});
+
 test('without a lifetime the token lives for an hour', async () => {
   const { addresses } = await database('3.10.1');
   const { outputs } = await playJob().run(MINT, { ...addresses, secret: SECRET });

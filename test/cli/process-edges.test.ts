@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { KEYCHAIN_CHILD } from '../../src/cli/context.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { COMMAND, COMMAND_LINE, standaloneSkipReason, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
@@ -43,6 +44,11 @@ test.skipIf(standaloneSkipReason !== undefined)(
     expect(stderr).not.toContain('hunter2');
   },
 );
+
+test('only the first word makes the process the helper of the keychain, which would wait for a request', async () => {
+  const { status, stdout } = await start(['help', KEYCHAIN_CHILD], { HOME: temporaryHome() }).ended;
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+});
 
 test('more on standard input than a token can be is refused, and the hint says where to look', async () => {
   const env = { HOME: temporaryHome(), GRAPHCRED_STORE: 'none' };
