@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createSeal } from '../../src/store/redis/seal.js';
 import { bench, type RunOptions } from '../helpers/cli.js';
+import { startHostileRedis } from '../helpers/hostile-redis.js';
 import {
   MINTER,
   privateCa,
@@ -54,6 +55,17 @@ describe.skipIf(redisSkipReason())('token list with the store redis', () => {
     const { tokens } = JSON.parse((await run('token list -o json')).stdout);
     expect(tokens.map(({ store }: { store: string }) => store)).toEqual(['redis', 'file']);
   });
+});
+
+it('a Redis server is not asked for anything while another store is chosen', async () => {
+  let asked = 0;
+  const { url } = await startHostileRedis(() => {
+    asked++;
+    return '+OK\r\n';
+  });
+  const { examine } = await machine({ url }, { GRAPHCRED_STORE: 'file' });
+  const { found } = await examine();
+  expect({ store: found.store?.verdict, asked }).toEqual({ store: 'ok', asked: 0 });
 });
 
 describe.skipIf(redisSkipReason())('logout with the store redis', () => {
