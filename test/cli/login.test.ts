@@ -252,6 +252,7 @@ test('login without a home folder is an error before anything is sent with a cre
 
 describe('a login that is interrupted while the graph is tested', () => {
   const error = new GraphException('CANCELLED', 'It was cancelled.');
+  const warnings: string[] = [];
   const ending = async (
     outcome: { minted?: unknown; dropped?: unknown },
     secret?: string,
@@ -267,7 +268,8 @@ describe('a login that is interrupted while the graph is tested', () => {
     const connected = { connection, version: { secretsNeedGraph: false } };
     const login = { connected, credential: { kind: 'password' }, taken: new Set() };
     const interruption = { status, begin: () => {} };
-    const session = { graph: 'demo', timeLeft: { ms: 0 }, timeoutMs: 1, invocation: { interruption } };
+    const invocation = { interruption, report: { warn: (text: string) => warnings.push(text) } };
+    const session = { graph: 'demo', timeLeft: { ms: 0 }, timeoutMs: 1, invocation };
     return proveGraph(session as unknown as Session, login as unknown as LoggedIn, secret).catch(
       (thrown) => thrown,
     );
@@ -290,9 +292,11 @@ describe('a login that is interrupted while the graph is tested', () => {
     expect(await ending({ minted: bug }, undefined, 130)).toBe(bug);
   });
 
-  test('and one that is not interrupted reports the error as it is, or no error if only the secret stays', async () => {
+  test('and one that is not interrupted reports the error as it is, or warns if only the secret stays', async () => {
     expect(await ending({ minted: error })).toBe(error);
+    expect(warnings).toEqual([]);
     expect(await ending({ dropped: error })).toBeUndefined();
+    expect(warnings).toEqual([expect.stringContaining('graphcred secret prune')]);
   });
 });
 

@@ -91,6 +91,10 @@ export async function proveGraph(
     if (secret === undefined) {
       const failure = await mintAndTidyUp(login);
       if (failure !== undefined && invocation.interruption?.status !== undefined) throw failure;
+      if (failure !== undefined)
+        invocation.report.warn(
+          'the server may have made a secret AUTO_GENERATED_ALIAS_… for this login, which is not dropped; to drop it: graphcred secret prune',
+        );
     } else await connected.connection.mintToken({ lifetime: PROOF_SECONDS, secret });
   } catch (error) {
     // A user without the privilege to mint is still logged in; the graph is then not checked.
