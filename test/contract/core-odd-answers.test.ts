@@ -371,6 +371,17 @@ describe('an answer that is not of the database', () => {
     },
   );
 
+  test('an answer of 16,384 characters is still read as a refusal, and a longer one is handed on', async () => {
+    const rest = JSON.stringify({ error: true, code: 'REST-10016', message: '' });
+    let length = 16_384;
+    const { conn } = await serving(() => ({
+      body: rest.replace('""', `"${'x'.repeat(length - rest.length)}"`),
+    }));
+    expect((await refusalOf(conn.rest('GET', '/echo'))).serverCode).toBe('REST-10016');
+    length++;
+    expect((await conn.rest('GET', '/echo')).status).toBe(200);
+  });
+
   test('a raw call answered with 403 and nothing else is refused', async () => {
     const { conn } = await serving(() => ({ status: 403, body: '' }));
     expect((await refusalOf(conn.rest('GET', '/echo'))).code).toBe('PERMISSION_DENIED');
