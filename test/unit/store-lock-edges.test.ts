@@ -126,6 +126,19 @@ describe('a lock', () => {
     lock?.release();
     expect(fs.readdirSync(dir)).toEqual([]);
   });
+
+  it('is released by its first file, without which the others count for nothing if the process ends meanwhile', () => {
+    fs.writeFileSync(file, `n0 ${hostId()}/4194999/1\n`, { mode: 0o600 });
+    const lock = tryLock(file);
+    const removed: unknown[] = [];
+    const remove = fs.rmSync;
+    vi.spyOn(fs, 'rmSync').mockImplementation((name, options) => {
+      removed.push(name);
+      remove(name, options);
+    });
+    lock?.release();
+    expect(removed).toEqual([file, `${file}.n0`]);
+  });
 });
 
 describe('the owner of a lock', () => {
