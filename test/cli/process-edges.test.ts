@@ -59,6 +59,19 @@ test('more on standard input than a token can be is refused, and the hint says w
   expect(stderr).toContain('hint: check what is written to it\n');
 });
 
+test('as much on standard input as is read is no error of its own', async () => {
+  const env = { HOME: temporaryHome(), GRAPHCRED_STORE: 'none' };
+  const input = `two\nlines${'x'.repeat(65_536)}`.slice(0, 65_536);
+  const { status, stderr } = await start(['token', 'check', '--token-stdin'], env, input).ended;
+  expect({ status, size: stderr.includes('more on standard input') }).toEqual({ status: 2, size: false });
+});
+
+test('a reader that has closed the pipe is no error', async () => {
+  const { child, ended } = start(['--help'], { HOME: temporaryHome() });
+  child.stdout?.destroy();
+  expect(await ended).toMatchObject({ status: 0, stderr: '' });
+});
+
 test('a current directory that was removed is refused, and the hint says how to leave it', async () => {
   const home = temporaryHome();
   const gone = path.join(home, 'gone');
