@@ -25,8 +25,10 @@ export function lineOfKey(
     const instead = word !== key && /^["']/.test(word) ? `"${probe}"` : probe;
     const changed = text.slice(0, at) + instead + text.slice(at + word.length);
     const table = tableAt(path.slice(0, -1), () => parse(changed));
-    // In JSON the table may still contain a second key of the same name.
-    if (table && Object.hasOwn(table, probe) && (word === key || !Object.hasOwn(table, key)))
+    // In JSON the table may still contain a second key of the same name. A name that has quotes of its own looks like
+    // another name in quotes, so it must be gone.
+    const isLiteral = word === key && !/^["']/.test(key);
+    if (table && Object.hasOwn(table, probe) && (isLiteral || !Object.hasOwn(table, key)))
       return text.slice(0, at).split(/\r\n?|\n/).length;
   }
   return undefined;

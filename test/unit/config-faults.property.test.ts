@@ -288,6 +288,7 @@ test.each([
   ['a key of the table that holds it', 'profiles:\n  profiles:\n    profiles: x', 3],
   ['a key under an anchor', 'profiles:\n  a: &a\n    graph: x\n  b:\n    <<: *a\n    graf: y', 6],
   ['old line ends', 'graph: x\rgraf: y', 2],
+  ['a name with quotes of its own beside the name without', `{'"graph"': x,\n"graph": y}`, 1],
   ['what is no table, though it can be taken apart', 'graph: x\nprofiles: !!binary aGVsbG8=', 2],
 ])('the line of an error is found: %s', async (_, text, line) => {
   await expect(parseConfig('/x/.graphcredrc', text)).rejects.toThrow(`/x/.graphcredrc, line ${line}: `);
