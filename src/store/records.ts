@@ -18,23 +18,39 @@ export function newestFirst(a: StoreRecord, b: StoreRecord): number {
   return b.createdAtUnix - a.createdAtUnix || (a.key < b.key ? -1 : 1);
 }
 
-/** Returns the path of a file of an entry: its record, its lock, or the error that the lock's owner met. */
+/** Returns the path of an entry's lock, or of the error that the lock's owner met. All stores share them. */
 export function entryPath(
   stateDir: string,
   kind: StoreRecord['kind'],
   key: string,
-  suffix: 'json' | 'lock' | 'refused',
+  suffix: 'lock' | 'refused',
 ): string {
   return path.join(stateDir, `${kind}-${hashOf(key)}.${suffix}`);
 }
 
-/** Reads the entry of a key, in any store. An entry that is not valid or cannot be read counts as absent. */
-export function readEntry(stateDir: string, key: string, warn: (message: string) => void): Entry | undefined {
+/** Returns the path of a record. Two stores that hold the same entry have a record each. */
+export function recordPath(stateDir: string, { kind, key, store }: RecordName): string {
+  return path.join(stateDir, `${kind}-${hashOf(`${store} ${key}`)}.json`);
+}
+
+type RecordName = Pick<StoreRecord, 'kind' | 'key' | 'store'>;
+
+/** Reads the entry of a key in one store. An entry that is not valid or cannot be read counts as absent. */
+export function readEntry(
+  stateDir: string,
+  store: StoreRecord['store'],
+  key: string,
+  warn: (message: string) => void,
+): Entry | undefined {
   for (const kind of KINDS) {
-    const entry = readEntryFile(entryPath(stateDir, kind, key, 'json'), warn);
-    if (entry?.record.key === key && entry.record.kind === kind) return entry;
+    const entry = readEntryFile(recordPath(stateDir, { kind, key, store }), warn);
+    if (entry && isNamed(entry.record, { kind, key, store })) return entry;
   }
   return undefined;
+}
+
+function isNamed(record: StoreRecord, { kind, key, store }: RecordName): boolean {
+  return record.kind === kind && record.key === key && record.store === store;
 }
 
 /**
@@ -56,8 +72,7 @@ export function listEntries(stateDir: string, warn: (message: string) => void): 
     const file = path.join(stateDir, name);
     const entry = readEntryFile(file, warn);
     // A copy of the file under another name cannot be found by its key, so it is not listed either.
-    if (entry && entryPath(stateDir, entry.record.kind, entry.record.key, 'json') === file)
-      entries.push(entry);
+    if (entry && recordPath(stateDir, entry.record) === file) entries.push(entry);
   }
   return entries;
 }
@@ -147,10 +162,10 @@ function sum53(text: string, seed: number): string {
 export function stageEntry(stateDir: string, { record, sealed }: Entry): Staged {
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
   const text = JSON.stringify({ v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed });
-  return stageFile(entryPath(stateDir, kind, key, 'json'), `${text}\n`);
+  return stageFile(recordPath(stateDir, record), `${text}\n`);
 }
 
 /** Removes an entry's file; no error if it is gone already. Throws STORE_UNAVAILABLE. */
 export function removeEntry(stateDir: string, record: StoreRecord): void {
-  removeFile(entryPath(stateDir, record.kind, record.key, 'json'));
+  removeFile(recordPath(stateDir, record));
 }

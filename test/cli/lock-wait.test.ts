@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { tryLock } from '../../src/store/lock/lock.js';
-import { entryPath, listEntries } from '../../src/store/records.js';
+import { entryPath, listEntries, recordPath } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 
 test('a call waits for another process that mints 5 s longer than that may take, by its --timeout', async () => {
@@ -10,7 +10,7 @@ test('a call waits for another process that mints 5 s longer than that may take,
   expect((await run('token get')).status).toBe(0);
   const stateDir = path.join(home, '.local/state/graphcred');
   const key = listEntries(stateDir, () => {})[0]?.record.key ?? expect.fail('no token is stored');
-  fs.rmSync(entryPath(stateDir, 'token', key, 'json'));
+  fs.rmSync(recordPath(stateDir, { kind: 'token', key, store: 'file' }));
   const holder = tryLock(entryPath(stateDir, 'token', key, 'lock'));
   expect(holder).toBeDefined();
   onTestFinished(() => {

@@ -7,7 +7,7 @@ import type { LocalSession } from '../../src/cli/session/types.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { parseFault } from '../../src/sandbox/args.js';
 import { tryLock } from '../../src/store/lock/lock.js';
-import { stageEntry } from '../../src/store/records.js';
+import { entryPath, stageEntry } from '../../src/store/records.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { foldersOf } from '../helpers/storm.js';
 
@@ -46,7 +46,8 @@ test('a token that another process has stored is used while that process still h
   const [record] = fs.readdirSync(stateDir).filter((name) => /^token-.*\.json$/.test(name));
   const file = path.join(stateDir, record as string);
   fs.renameSync(file, `${file}.aside`);
-  const lock = tryLock(file.replace('.json', '.lock'));
+  const { key } = JSON.parse(fs.readFileSync(`${file}.aside`, 'utf8'));
+  const lock = tryLock(entryPath(stateDir, 'token', key, 'lock'));
   const waiting = run('token get -o json');
   // The process has found no token and waits.
   await expect

@@ -89,7 +89,7 @@ describe.skipIf(keyringSkipReason() !== undefined)('a real keychain', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('that is locked gives, takes and removes nothing, and a value that moved is forgotten without a prompt', async () => {
+  it('that is locked gives, takes and removes nothing, and the file store leaves its record alone', async () => {
     const warnings: string[] = [];
     const opened = options(warnings, { mayPrompt: false });
     const store = keychainStore(opened);
@@ -104,11 +104,10 @@ describe.skipIf(keyringSkipReason() !== undefined)('a real keychain', () => {
     ])
       expect(await failureOf(use())).toMatchObject({ code: 'STORE_LOCKED', setting: 'store' });
     expect(await store.list()).toEqual([RECORD]);
-    const prompting = { ...opened, keychain: { ...opened.keychain, mayPrompt: true } };
-    await fileStore(prompting).write(RECORD, new Sensitive('new'));
-    expect(warnings).toEqual([
-      expect.stringContaining('still holds an old value as graphcred/token of anna'),
-    ]);
+    await fileStore(opened).write(RECORD, new Sensitive('new'));
+    expect(await fileStore(opened).remove(RECORD.key)).toBe(true);
+    expect(await store.list()).toEqual([RECORD]);
+    expect(warnings).toEqual([]);
     expect(helped()).toBe(false);
     expect(native.calls).toEqual([]);
   });

@@ -200,13 +200,17 @@ describe('large output through a slow reader', () => {
     const folder = path.join(home, '.local/state/graphcred');
     const [name = ''] = fs.readdirSync(folder).filter((file) => /^token-.*\.json$/.test(file));
     const record = JSON.parse(fs.readFileSync(path.join(folder, name), 'utf8'));
-    const { entryPath } = await import('../../src/store/records.js');
+    const { recordPath } = await import('../../src/store/records.js');
     for (let i = 0; i < 499; i++) {
       const key = `token ${i} of the test`;
       const info = { ...record.info, graph: `graph_${String(i).padStart(3, '0')}_${'y'.repeat(100)}` };
-      fs.writeFileSync(entryPath(folder, 'token', key, 'json'), JSON.stringify({ ...record, key, info }), {
-        mode: 0o600,
-      });
+      fs.writeFileSync(
+        recordPath(folder, { kind: 'token', key, store: 'file' }),
+        JSON.stringify({ ...record, key, info }),
+        {
+          mode: 0o600,
+        },
+      );
     }
     const text = (await slowly('token list', env, home)).split('\n');
     expect(text).toHaveLength(502);

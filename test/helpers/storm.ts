@@ -80,6 +80,6 @@ export function expectReadable(home: string): void {
     const raw = JSON.parse(fs.readFileSync(path.join(stateDir, name), 'utf8'));
     if (!/^(token|secret|password)-/.test(name)) continue;
     const warn = (warning: string) => expect.fail(warning);
-    expect(readEntry(stateDir, raw.key, warn)?.record.key).toBe(raw.key);
+    expect(readEntry(stateDir, raw.store, raw.key, warn)?.record.key).toBe(raw.key);
   }
 }

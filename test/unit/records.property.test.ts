@@ -210,7 +210,9 @@ describe('a record', () => {
             const newer = JSON.stringify({ ...more, ...one, v });
             fs.writeFileSync(file, newer);
             const warnings: string[] = [];
-            expect(readEntry(stateDir, one.key, (warning) => warnings.push(warning))).toBeUndefined();
+            expect(
+              readEntry(stateDir, one.store, one.key, (warning) => warnings.push(warning)),
+            ).toBeUndefined();
             expect(await open().list()).toEqual([]);
             expect(warnings).toEqual([expect.stringContaining('a newer graphcred wrote it')]);
             expect(fs.readFileSync(file, 'utf8')).toBe(newer);

@@ -7,7 +7,7 @@ import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { loadKey, loadNamedKey, makeKey } from '../../src/store/file/key.js';
 import { fileStore, seal, unseal } from '../../src/store/file/store.js';
-import { entryPath, stageEntry } from '../../src/store/records.js';
+import { entryPath, recordPath, stageEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { failureOf, turnOptions } from '../helpers/redis-store.js';
@@ -48,7 +48,7 @@ describe('the store file', () => {
 
   it('says in a list and in a search which file is not read, and why', async () => {
     fs.mkdirSync(stateDir(), { mode: 0o700 });
-    const file = entryPath(stateDir(), 'token', 'demo', 'json');
+    const file = recordPath(stateDir(), { kind: 'token', key: 'demo', store: 'file' });
     fs.writeFileSync(file, '{}', { mode: 0o600 });
     for (const look of [() => open().list(), () => open().find('demo')]) {
       await look();

@@ -7,9 +7,9 @@ import { endOfMessage } from '../../src/store/keychain/dbus.js';
 import { performNatively } from '../../src/store/keychain/native.js';
 import { probeKeychain } from '../../src/store/keychain/secret-service.js';
 import { splittingVault } from '../../src/store/keychain/split.js';
-import { forgetKeychainValue, keychainStore } from '../../src/store/keychain/store.js';
+import { keychainStore } from '../../src/store/keychain/store.js';
 import { keychainVault } from '../../src/store/keychain/vault.js';
-import { entryPath, stageEntry } from '../../src/store/records.js';
+import { recordPath, stageEntry } from '../../src/store/records.js';
 import type { KeychainOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { failureOf, turnOptions } from '../helpers/redis-store.js';
@@ -291,26 +291,6 @@ describe.skipIf(process.platform === 'win32')('a locked keychain', () => {
     const vault = vaultFor(helper('wait'), { mayPrompt: true, promptMs: 200, answerMs: 60_000 });
     expect(await failureOf(vault.get('demo'))).toMatchObject({ code: 'STORE_LOCKED' });
   });
-
-  it('is never prompted for a value that is now in another store', async () => {
-    await bus(normal(LOCKED));
-    const warnings: string[] = [];
-    const keychain = optionsFor(helper({ ok: true }), PROMPT);
-    const warn = (text: string) => warnings.push(text);
-    await forgetKeychainValue({ stateDir: dir, configDir: dir, keychain, warn }, 'demo');
-    expect(warnings).toEqual([
-      'the OS keychain still holds an old value as graphcred/demo: the OS keychain is locked',
-    ]);
-    expect([...asked(), ...notices]).toEqual([]);
-  });
-
-  it('that was unlocked loses a value that is now in another store', async () => {
-    await bus(normal(UNLOCKED));
-    native.entries.set('demo', 'old');
-    const warn = () => expect.unreachable();
-    await forgetKeychainValue({ stateDir: dir, configDir: dir, keychain: optionsFor(''), warn }, 'demo');
-    expect(native.calls).toEqual(['delete graphcred/demo']);
-  });
 });
 
 describe.skipIf(process.platform === 'win32')('the keychain of macOS', () => {
@@ -442,7 +422,7 @@ describe('what the keychain holds', () => {
     stageEntry(stateDir, { record: { ...record, key: 'other', store: 'file' }, sealed: 'x' }).commit();
     expect(await store.find('other')).toBeUndefined();
     expect(await store.list()).toEqual([record]);
-    const file = entryPath(stateDir, 'secret', 'broken', 'json');
+    const file = recordPath(stateDir, { kind: 'secret', key: 'broken', store: 'keychain' });
     fs.writeFileSync(file, '{}', { mode: 0o600 });
     for (const look of [() => store.list(), () => store.find('broken')]) {
       await look();

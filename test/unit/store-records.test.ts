@@ -14,6 +14,7 @@ import {
   hashOf,
   listEntries,
   readEntry,
+  recordPath,
   removeEntry,
   stageEntry,
 } from '../../src/store/records.js';
@@ -41,11 +42,13 @@ const RECORD: StoreRecord = {
 };
 
 describe('a record', () => {
-  const file = () => entryPath(dir, 'token', 'demo', 'json');
+  const file = (store: StoreRecord['store'] = 'file') =>
+    recordPath(dir, { kind: 'token', key: 'demo', store });
   const read = (change: object) => {
-    fs.writeFileSync(file(), JSON.stringify({ ...RECORD, sealed: 'x', ...change }), { mode: 0o600 });
+    const store = 'store' in change && change.store === 'keychain' ? 'keychain' : 'file';
+    fs.writeFileSync(file(store), JSON.stringify({ ...RECORD, sealed: 'x', ...change }), { mode: 0o600 });
     const warnings: string[] = [];
-    const entry = readEntry(dir, 'demo', (text) => warnings.push(text));
+    const entry = readEntry(dir, store, 'demo', (text) => warnings.push(text));
     const listed: string[] = [];
     expect(listEntries(dir, (text) => listed.push(text))).toHaveLength(entry ? 1 : 0);
     expect(listed).toEqual(warnings);
@@ -96,9 +99,9 @@ describe('a record', () => {
     ]);
     fs.writeFileSync(file(), 'null');
     const warnings: string[] = [];
-    readEntry(dir, 'demo', (text) => warnings.push(text));
+    readEntry(dir, 'file', 'demo', (text) => warnings.push(text));
     fs.chmodSync(file(), 0o666);
-    readEntry(dir, 'demo', (text) => warnings.push(text));
+    readEntry(dir, 'file', 'demo', (text) => warnings.push(text));
     expect(warnings).toEqual([
       expect.stringContaining('not a record of graphcred'),
       expect.stringMatching(/other users can change it. Remove it; graphcred makes a new one/),
@@ -112,18 +115,18 @@ describe('a record', () => {
       stageEntry(dir, { record: { ...record, more: 1 } as StoreRecord, sealed: 'x' }).commit();
       fs.writeFileSync(path.join(dir, `server-${hashOf('demo')}.json`), '{}', { mode: 0o600 });
       const warn = () => expect.unreachable();
-      expect(readEntry(dir, 'demo', warn)).toEqual({ record, sealed: 'x' });
+      expect(readEntry(dir, 'file', 'demo', warn)).toEqual({ record, sealed: 'x' });
       expect(listEntries(dir, warn)).toEqual([{ record, sealed: 'x' }]);
       removeEntry(dir, record);
       removeEntry(dir, record);
-      expect(readEntry(dir, 'demo', warn)).toBeUndefined();
+      expect(readEntry(dir, 'file', 'demo', warn)).toBeUndefined();
     },
   );
 
   it('whose file is named as another kind is ignored', () => {
     stageEntry(dir, { record: RECORD }).commit();
-    fs.renameSync(file(), entryPath(dir, 'secret', 'demo', 'json'));
-    expect(readEntry(dir, 'demo', () => {})).toBeUndefined();
+    fs.renameSync(file(), recordPath(dir, { kind: 'secret', key: 'demo', store: 'file' }));
+    expect(readEntry(dir, 'file', 'demo', () => {})).toBeUndefined();
     expect(listEntries(dir, () => {})).toEqual([]);
   });
 

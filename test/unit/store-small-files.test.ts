@@ -6,7 +6,14 @@ import { GraphException } from '../../src/core/errors.js';
 import { ensurePrivateFolder, readChecked, stageFile, temporaryName } from '../../src/files/private-files.js';
 import { openJournal } from '../../src/store/journal.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
-import { entryPath, hashOf, listEntries, readEntry, stageEntry } from '../../src/store/records.js';
+import {
+  entryPath,
+  hashOf,
+  listEntries,
+  readEntry,
+  recordPath,
+  stageEntry,
+} from '../../src/store/records.js';
 import { readServerCache, updateServerCache } from '../../src/store/server-cache.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
@@ -20,7 +27,9 @@ afterEach(() => vi.restoreAllMocks());
 describe('the name of an entry', () => {
   it('contains its kind, and is valid on any file system', () => {
     const key = `https://graph.example.com ${'/'.repeat(300)} 漢字`;
-    expect(path.basename(entryPath(dir, 'token', key, 'json'))).toMatch(/^token-[0-9a-f]{28}\.json$/);
+    expect(path.basename(recordPath(dir, { kind: 'token', key, store: 'file' }))).toMatch(
+      /^token-[0-9a-f]{28}\.json$/,
+    );
     expect(path.basename(entryPath(dir, 'secret', key, 'lock'))).toMatch(/^secret-[0-9a-f]{28}\.lock$/);
   });
 
@@ -41,7 +50,7 @@ describe('the name of an entry', () => {
 
 describe('records', () => {
   it('are read without a crash, whatever the file contains', () => {
-    const file = entryPath(dir, 'token', 'demo', 'json');
+    const file = recordPath(dir, { kind: 'token', key: 'demo', store: 'file' });
     const field = fc.oneof(fc.jsonValue(), fc.constantFrom<unknown>(1, 2, 'token', 'file', 'demo', {}));
     const names = ['v', 'kind', 'key', 'store', 'createdAtUnix', 'expiresAtUnix', 'info', 'sealed'] as const;
     const record = fc.record(Object.fromEntries(names.map((name) => [name, field])), { requiredKeys: [] });
@@ -55,7 +64,7 @@ describe('records', () => {
         fs.writeFileSync(file, text, { mode: 0o600 });
         const warnings: string[] = [];
         const warn = (message: string) => warnings.push(message);
-        const entry = readEntry(dir, 'demo', warn);
+        const entry = readEntry(dir, 'file', 'demo', warn);
         if (entry) expect(entry.record).toMatchObject({ v: 1, kind: 'token', key: 'demo' });
         expect(listEntries(dir, warn)).toHaveLength(entry ? 1 : 0);
         expect(fs.readFileSync(file, 'utf8')).toBe(text);
@@ -65,11 +74,11 @@ describe('records', () => {
   });
 
   it('larger than 1 MB are ignored without being read', () => {
-    const file = entryPath(dir, 'token', 'demo', 'json');
+    const file = recordPath(dir, { kind: 'token', key: 'demo', store: 'file' });
     fs.writeFileSync(file, '', { mode: 0o600 });
     fs.truncateSync(file, 100e9);
     const warnings: string[] = [];
-    expect(readEntry(dir, 'demo', (message) => warnings.push(message))).toBeUndefined();
+    expect(readEntry(dir, 'file', 'demo', (message) => warnings.push(message))).toBeUndefined();
     expect(warnings).toEqual([expect.stringContaining('larger than 1000000 bytes')]);
   });
 });
@@ -269,15 +278,22 @@ it('a refusal because of a missing privilege is given to waiting processes too',
 it('an entry with a wrong key, or copied to another name, is ignored', () => {
   const record = { v: 1, kind: 'token', key: 'a', store: 'file', createdAtUnix: 1, info: {} } as const;
   stageEntry(dir, { record, sealed: 'x' }).commit();
-  fs.copyFileSync(entryPath(dir, 'token', 'a', 'json'), entryPath(dir, 'token', 'b', 'json'));
-  expect(readEntry(dir, 'a', () => {})?.record.key).toBe('a');
-  expect(readEntry(dir, 'b', () => {})).toBeUndefined();
+  fs.copyFileSync(
+    recordPath(dir, { kind: 'token', key: 'a', store: 'file' }),
+    recordPath(dir, { kind: 'token', key: 'b', store: 'file' }),
+  );
+  expect(readEntry(dir, 'file', 'a', () => {})?.record.key).toBe('a');
+  expect(readEntry(dir, 'file', 'b', () => {})).toBeUndefined();
   expect(listEntries(dir, () => {})).toHaveLength(1);
-  fs.writeFileSync(entryPath(dir, 'token', 'c', 'json'), JSON.stringify({ ...record, key: 'c', v: 2 }), {
-    mode: 0o600,
-  });
+  fs.writeFileSync(
+    recordPath(dir, { kind: 'token', key: 'c', store: 'file' }),
+    JSON.stringify({ ...record, key: 'c', v: 2 }),
+    {
+      mode: 0o600,
+    },
+  );
   const warnings: string[] = [];
-  expect(readEntry(dir, 'c', (message) => warnings.push(message))).toBeUndefined();
+  expect(readEntry(dir, 'file', 'c', (message) => warnings.push(message))).toBeUndefined();
   expect(warnings.join()).toContain('a newer graphcred wrote it');
 });
 

@@ -140,7 +140,9 @@ export async function moveTo(session: LocalSession, name: 'keychain' | 'file' | 
           `a saved ${record.kind} stays behind in the ${from} store: ${error.message} (${record.key})`,
         );
       });
-      if (value) await target.write(record, value);
+      if (value === undefined) continue;
+      await target.write(record, value);
+      await source.remove(record.key);
     }
   }
 }

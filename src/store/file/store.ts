@@ -23,8 +23,8 @@ export function fileStore(options: StoreOptions): Store {
   const keyToWrite = () => (isNamed ? loadNamed() : loadKey(options, 'create'));
 
   function find(key: string): StoreRecord | undefined {
-    const entry = readEntry(stateDir, key, warn);
-    if (entry?.record.store !== 'file' || entry.sealed === undefined) return undefined;
+    const entry = readEntry(stateDir, 'file', key, warn);
+    if (entry?.sealed === undefined) return undefined;
     sealedOf.set(entry.record, entry.sealed);
     return entry.record;
   }
@@ -35,7 +35,7 @@ export function fileStore(options: StoreOptions): Store {
 
     async read(record) {
       if (record.store !== 'file') return undefined;
-      const sealed = sealedOf.get(record) ?? readEntry(stateDir, record.key, warn)?.sealed;
+      const sealed = sealedOf.get(record) ?? readEntry(stateDir, 'file', record.key, warn)?.sealed;
       if (sealed === undefined) return undefined;
       const key = await keyToRead();
       const value = key && unseal(key, record, sealed);
@@ -77,10 +77,7 @@ export function fileStore(options: StoreOptions): Store {
   return store;
 }
 
-/**
- * Writes a record with its encrypted value, and removes the value from the store that had it before. Throws
- * STORE_UNAVAILABLE.
- */
+/** Writes a record with its encrypted value. Throws STORE_UNAVAILABLE. */
 async function writeSealed(
   options: StoreOptions,
   key: Buffer,
@@ -89,13 +86,8 @@ async function writeSealed(
 ): Promise<void> {
   const { stateDir } = options;
   const stored: StoreRecord = { ...record, store: 'file' };
-  const before = readEntry(stateDir, record.key, () => {});
   stageEntry(stateDir, { record: stored, sealed: seal(key, stored, value) }).commit();
   (await import('../sweep.js')).sweep(options);
-  if (before?.record.store === 'keychain') {
-    const { forgetKeychainValue } = await import('../keychain/store.js');
-    await forgetKeychainValue(options, record.key);
-  }
 }
 
 const ALGORITHM = 'aes-256-gcm';

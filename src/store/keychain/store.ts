@@ -14,8 +14,7 @@ export function keychainStore(options: StoreOptions): Store {
   const vault = openVault(options.keychain);
 
   function find(key: string): StoreRecord | undefined {
-    const record = readEntry(stateDir, key, warn)?.record;
-    return record?.store === 'keychain' ? record : undefined;
+    return readEntry(stateDir, 'keychain', key, warn)?.record;
   }
 
   const store: Store = {
@@ -80,19 +79,6 @@ export function keychainStore(options: StoreOptions): Store {
       (await import('../lock/machine-turn.js')).takeMachineTurn(key, store.write, { ...turn, stateDir }),
   };
   return store;
-}
-
-/**
- * Removes a value that is now in another store. It never prompts, and a failure is only a warning: the record is
- * already gone, so nothing reads the old value any more.
- */
-export async function forgetKeychainValue(options: StoreOptions, key: string): Promise<void> {
-  try {
-    await openVault({ ...options.keychain, mayPrompt: false }).delete(key);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    options.warn(`the OS keychain still holds an old value as graphcred/${key}: ${why}`);
-  }
 }
 
 function openVault(options: KeychainOptions): Vault {
