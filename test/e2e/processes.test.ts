@@ -180,12 +180,12 @@ const skip = keyringSkipReason();
 if (skip !== undefined) console.log(`keychain tests of the command are skipped: ${skip}`);
 
 describe.skipIf(skip !== undefined)('with the real keychain', () => {
-  test('a hundred processes mint one token, which can be found and deleted, and is in no file', async () => {
+  test('two hundred processes mint one token, which can be found and deleted, and is in no file', async () => {
     await withKeyring({ state: 'unlocked' }, async (keyring) => {
       const { env, mints } = await sandboxFor(keyring.home);
       const all = { ...keyring.env, ...env } as Record<string, string>;
       const results = await Promise.all(
-        Array.from({ length: 100 }, () => start(['token', 'get', '--timeout', '5m'], all).ended),
+        Array.from({ length: 200 }, () => start(['token', 'get', '--timeout', '5m'], all).ended),
       );
       expect(new Set(results.map(({ status, stderr }) => `${status} ${stderr}`))).toEqual(new Set(['0 ']));
       expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);

@@ -233,6 +233,7 @@ describe('the turn of a machine', () => {
       now: () => 9,
       accepts: () => true,
       stateDir: dir,
+      lookIn: { find: async () => undefined },
       ...more,
     });
   const free = () => {

@@ -296,12 +296,13 @@ describe('the sweep', () => {
 describe('a turn', () => {
   const record = { v: 1, kind: 'token', key: 'k', store: 'file', createdAtUnix: 1, info: {} } as const;
   const options = { waitMs: 1000, since: 5, now: () => 9, accepts: () => true };
-  const take = (lookIn?: { find: () => Promise<typeof record | undefined> }) =>
-    takeMachineTurn('k', async () => {}, { ...options, stateDir: dir, ...(lookIn && { lookIn }) });
+  const empty: { find: () => Promise<typeof record | undefined> } = { find: async () => undefined };
+  const take = (lookIn = empty) =>
+    takeMachineTurn('k', async () => {}, { ...options, stateDir: dir, lookIn });
 
   it('is not taken if the token is already stored', async () => {
     expect(await take({ find: async () => record })).toBeUndefined();
-    const turn = await take({ find: async () => undefined });
+    const turn = await take();
     expect(turn).toBeDefined();
     await turn?.release();
   });
@@ -316,6 +317,7 @@ describe('a turn', () => {
       since: 10,
       now: () => 11,
       stateDir: dir,
+      lookIn: empty,
     });
     expect(later).toBeDefined();
     await later?.release();

@@ -74,9 +74,14 @@ export function keychainStore(options: StoreOptions): Store {
       );
     },
 
-    // A waiting process does not read the keychain, because a hundred reads at once would make it too slow to answer.
+    // A waiting process looks at the record alone. If each asked the keychain while it has the lock, the last of a
+    // hundred would wait too long.
     takeTurn: async (key, turn) =>
-      (await import('../lock/machine-turn.js')).takeMachineTurn(key, store.write, { ...turn, stateDir }),
+      (await import('../lock/machine-turn.js')).takeMachineTurn(key, store.write, {
+        ...turn,
+        stateDir,
+        lookIn: store,
+      }),
   };
   return store;
 }

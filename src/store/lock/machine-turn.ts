@@ -5,11 +5,8 @@ import { readRefusal, writeRefusal } from './shared-error.js';
 
 interface MachineTurnOptions extends TurnOptions {
   readonly stateDir: string;
-  /**
-   * The store in which a waiting process looks for a record that another one has written. It is left out where looking
-   * takes longer than waiting.
-   */
-  readonly lookIn?: Pick<Store, 'find'>;
+  /** The store in which a waiting process looks for a record that another one has written. */
+  readonly lookIn: Pick<Store, 'find'>;
 }
 
 /** Implements `takeTurn` of the store with a lock file, for one machine. */
@@ -23,7 +20,7 @@ export async function takeMachineTurn(
   const refusedFile = entryPath(stateDir, 'token', key, 'refused');
   const refusal = () => readRefusal(refusedFile, since, now());
   const accepted = async () => {
-    const record = await lookIn?.find(key);
+    const record = await lookIn.find(key);
     return record !== undefined && options.accepts(record);
   };
   const lock = await acquireLock(file, {
