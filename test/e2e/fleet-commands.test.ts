@@ -2,8 +2,11 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { Sensitive } from '../../src/core/sensitive.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { MINTER, READER, redisSkipReason, startRedis } from '../helpers/redis.js';
+import { openRedis } from '../helpers/redis-store.js';
 
 const storeKey = crypto.randomBytes(32).toString('base64');
 
@@ -49,6 +52,22 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     expect(second).not.toBe(first);
     expect((await run('token get')).stdout).toBe(second);
     expect(mints()).toBe(2);
+  });
+
+  // holds: C11.10
+  it('deletes all of its tokens, however many there are', async () => {
+    const { machine, redis } = await fleet();
+    const run = machine();
+    await run('token get');
+    const { store } = openRedis(redis.url, { storeKey: Buffer.from(storeKey, 'base64') });
+    const [first] = await store.list();
+    for (let index = 1; index < 1100; index++)
+      await store.write(
+        { ...defined(first), key: `token ${index}` },
+        new Sensitive(`${index}`.padStart(32, 'x')),
+      );
+    expect(await run('token delete --all --skip-missing')).toMatchObject({ status: 0 });
+    expect(await store.list()).toEqual([]);
   });
 
   // holds: C11.6

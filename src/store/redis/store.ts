@@ -3,17 +3,13 @@ import type { Sensitive } from '../../core/sensitive.js';
 import { acquireLock, type Lock } from '../lock/lock.js';
 import { entryPath } from '../records.js';
 import type { Store, StoreRecord, TurnOptions } from '../store.js';
-import type { Command } from './client.js';
 import { createEngine, type EngineOptions } from './engine.js';
 import { bytesOrNothing, integer, list, openToken, type TokenEntry, yesOrNo } from './entries.js';
+import { listTokens } from './list.js';
 import { InvalidReply } from './reply-limits.js';
 import { REMOVE_IF } from './scripts.js';
 import { createSeal } from './seal.js';
 import { publish, takeFleetTurn } from './turn.js';
-
-/** How many tokens are listed at most, and read at once. */
-const MOST_LISTED = 1000;
-const READ_AT_ONCE = 50;
 
 export interface RedisStoreOptions extends EngineOptions {
   /** 32 bytes, the same for the whole fleet. */
@@ -130,29 +126,8 @@ export function redisStore(options: RedisStoreOptions): Store {
     },
 
     async list() {
-      const names = await engine.run(
-        () => [['ZRANGEBYSCORE', seal.index, '-inf', '+inf', 'LIMIT', 0, MOST_LISTED]],
-        ([reply]) => list(reply).map((name) => entryName(bytesOrNothing(name)?.toString())),
-      );
-      const records: StoreRecord[] = [];
-      for (let at = 0; at < names.length; at += READ_AT_ONCE) {
-        const some = names.slice(at, at + READ_AT_ONCE);
-        const entries = await engine.run(
-          () =>
-            some.flatMap((name): Command[] => [
-              ['PTTL', seal.keyOf('t', name)],
-              ['GET', seal.keyOf('t', name)],
-            ]),
-          (replies) =>
-            some.map((name, index) => {
-              const life = integer(replies[2 * index]);
-              const sealed = bytesOrNothing(replies[2 * index + 1]);
-              return sealed && openToken(seal, name, sealed, life, now());
-            }),
-        );
-        for (const entry of entries) if (entry) records.push(remember(entry).record);
-      }
-      return records;
+      const entries = await listTokens({ engine, seal, now });
+      return entries.map((entry) => remember(entry).record);
     },
 
     async takeTurn(key, turnOptions) {
@@ -239,9 +214,4 @@ function counted(bytes: Buffer | undefined): number {
   const text = bytes?.toString() ?? '0';
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new InvalidReply('it sent a counter that is no number');
-}
-
-function entryName(text: string | undefined): string {
-  if (text !== undefined && /^[0-9a-f]{32}$/.test(text)) return text;
-  throw new InvalidReply('it sent names that are not of this store');
 }
