@@ -42,7 +42,8 @@ export function readOptions(
   options: ConnectionOptions,
   token: ConnectionSettings['token'],
 ): { settings: ConnectionSettings; serviceUrl: string; http: HttpSettings } {
-  const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion, onVersion } = options;
+  const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion } = options;
+  const onVersion = ignoreErrorsOf(options.onVersion);
   const endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };
   // A wrong address is refused now, not at the first call.
   const serviceUrl = serversOf(endpoints).gsqlUrl;
@@ -74,10 +75,23 @@ export function readOptions(
       proxy: options.proxy,
       userAgent: options.userAgent ?? 'graphcred',
       signal: options.signal,
-      onStart: options.onStart,
-      onRequest: options.onRequest,
+      onStart: ignoreErrorsOf(options.onStart),
+      onRequest: ignoreErrorsOf(options.onRequest),
     },
   };
+}
+
+/** Lets a callback of the caller fail without harm: what it throws must not cost a token that is already minted. */
+function ignoreErrorsOf<A extends unknown[]>(
+  callback: ((...args: A) => unknown) | undefined,
+): ((...args: A) => void) | undefined {
+  return (
+    callback &&
+    ((...args) => {
+      // The promise catches what the callback throws, and the rejection of a promise that it returns.
+      new Promise((resolve) => resolve(callback(...args))).catch(() => {});
+    })
+  );
 }
 
 /** A session, the protocol it speaks, and the credentials that an operation uses. */

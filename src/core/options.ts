@@ -25,7 +25,10 @@ export interface ConnectionOptions extends Endpoints {
    * The version that an earlier connection detected (`ServerVersion.version`); used while `serverVersion` is `auto`.
    */
   readonly knownVersion?: string | undefined;
-  /** Called with every version that the server reports, so that it can be stored for `knownVersion`. */
+  /**
+   * Called with every version that the server reports, so that it can be stored for `knownVersion`. An error that one of
+   * these callbacks throws is ignored.
+   */
   readonly onVersion?: ((version: ServerVersion) => void) | undefined;
   /** The time limit of each method call, however many requests it sends; 30 s when absent. */
   readonly timeoutMs?: number | undefined;

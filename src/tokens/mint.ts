@@ -64,7 +64,12 @@ async function askInUnit(
     return ask('s');
   }
   if (lifetimeUnit === 'ms' || granted !== 'thousandth') return first;
-  const second = await ask('ms');
+  const second = await ask('ms').catch((error) => {
+    // A first token that lives for a while is better than none.
+    if (!(error instanceof GraphException) || first.minted.grantedSeconds <= 1) throw error;
+    deps.warn(`a second token, for the whole life, could not be minted: ${error.message}`);
+  });
+  if (second === undefined) return first;
   const corrected = judgeLifetime(lifetime, second.minted.grantedSeconds);
   if (corrected === 'longer') {
     // The server counts seconds after all: the first token is the right one.

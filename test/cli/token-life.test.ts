@@ -75,6 +75,20 @@ describe('the unit in which a 4.x server counts lifetimes', () => {
     const { token } = JSON.parse(stdout) as Token;
     expect((await run('token check --token-stdin', { stdin: token })).status).toBe(0);
   });
+
+  test('costs no token when the second mint fails', async () => {
+    const { run, sandbox } = await bench({ ...VERSION, lifetimeUnit: 'ms' });
+    sandbox.addFault({ action: 'status', status: 500, route: 'POST /gsql/v1/tokens', nth: 2 });
+    const { status, stdout, stderr } = await run('token get');
+    expect({ status, stderr }).toMatchObject({
+      status: 0,
+      stderr: expect.stringMatching(/a second token, for the whole life, could not be minted: /),
+    });
+    expect((await run('token check --token-stdin', { stdin: stdout })).status).toBe(0);
+    sandbox.addFault({ action: 'status', status: 500, route: 'POST /gsql/v1/tokens', nth: 2 });
+    // The first token of this lifetime has ended already.
+    expect((await run('token get --lifetime 15m')).status).toBe(8);
+  });
 });
 
 describe('the expiry of a token by this machine’s clock', () => {

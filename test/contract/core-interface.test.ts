@@ -297,6 +297,20 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(Math.abs(minted.grantedSeconds - 600)).toBeLessThanOrEqual(1);
   });
 
+  // holds: C9.5
+  test.each([
+    () => {
+      throw new Error('a bug of the caller');
+    },
+    async () => {
+      throw new Error('a bug of the caller');
+    },
+  ])('a callback that fails does not lose a token', async (fail) => {
+    const conn = connect(await start(), { onStart: fail, onRequest: fail, onVersion: fail });
+    const [token] = await conn.getToken();
+    expect(await conn.checkToken(token)).toEqual({ accepted: true });
+  });
+
   test('every request is known to the server, and none has a credential in its path', async () => {
     const to = await start();
     const events: string[] = [];
@@ -526,6 +540,9 @@ describe('4.1.2', () => {
     expect(Math.abs(claims.exp - claims.iat - 3605)).toBeLessThan(2);
     const right = await conn.mintToken({ lifetime: 86_400, lifetimeUnit: 'ms' });
     expect(right.grantedSeconds).toBe(86_400);
+    // When the second request fails, the token of the first one is not lost.
+    to.addFault({ action: 'status', status: 500, route: 'POST /gsql/v1/tokens', nth: 2 });
+    expect((await conn.mintToken({ lifetime: 86_400 })).grantedSeconds).toBe(86);
   });
 
   test('one secret listed as an object instead of a list is read as a list of one', async () => {

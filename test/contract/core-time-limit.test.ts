@@ -2,7 +2,8 @@
 // it. Every answer here is late, but each one alone comes within the limit.
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { ConnectionOptions, GraphConnection } from '../../src/index.js';
+import { VersionFinder } from '../../src/core/protocol/detect-version.js';
+import { type ConnectionOptions, type GraphConnection, GraphException } from '../../src/index.js';
 import type { Sandbox } from '../../src/sandbox/server.js';
 import { connect, rawServer, refusalOf, SERVERS, sandbox } from './core-support.js';
 
@@ -90,6 +91,27 @@ test('the value of a created secret is returned even if there was no time to fin
   expect(Object.values(await connection.createSecret('', { withAlias: true }))).toEqual([value]);
   // If the first request for a list fails, a second one is sent, but only if there is time left.
   expect(arrived).toEqual(['list', 'create', 'list']);
+});
+
+test('a call that waits for the version asked for by another does not end with the time limit of that one', async () => {
+  const versions = new VersionFinder({
+    serviceUrl: 'http://127.0.0.1:1',
+    serverVersion: 'auto',
+    knownVersion: undefined,
+    onVersion: undefined,
+  });
+  let end = (_: unknown) => {};
+  const early = versions.find(() => new Promise((_, reject) => (end = reject)));
+  const later = versions.find(async () => ({
+    status: 200,
+    headers: {},
+    body: 'GSQL version: 4.1.2',
+    timeUnix: 0,
+  }));
+  await Promise.resolve();
+  end(new GraphException('TIMEOUT', 'over'));
+  await expect(early).rejects.toMatchObject({ code: 'TIMEOUT' });
+  expect(await later).toMatchObject({ version: '4.1.2' });
 });
 
 describe('timeLeft, shared by several connections', () => {

@@ -110,15 +110,17 @@ export class VersionFinder {
    * Returns the version; asks the server unless an earlier call has found it.
    * @param send sends all requests of one call
    */
-  find(send: Send): Promise<ServerVersion> {
-    if (this.#version === undefined) {
-      const found = this.#find(send);
-      this.#version = found;
-      found.catch(() => {
-        if (this.#version === found) this.#version = undefined;
-      });
-    }
-    return this.#version;
+  async find(send: Send): Promise<ServerVersion> {
+    const asked = this.#version;
+    // The time limit of another call may end sooner than that of this one, which then asks by itself.
+    if (asked)
+      return asked.catch((error) => (error.code === 'TIMEOUT' ? this.find(send) : Promise.reject(error)));
+    const found = this.#find(send);
+    this.#version = found;
+    found.catch(() => {
+      if (this.#version === found) this.#version = undefined;
+    });
+    return found;
   }
 
   async #find(send: Send): Promise<ServerVersion> {
