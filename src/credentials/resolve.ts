@@ -32,8 +32,10 @@ export interface CredentialSource {
   readonly reference?: string;
   /** The user whose secret or password it is, when the source knows. */
   readonly username?: string;
-  /** The name of a saved secret. */
-  readonly alias?: string;
+  /** The owner of a saved credential, as its record names it. */
+  readonly owner?: string;
+  /** The `secretAlias` that names a saved secret in a profile: its alias if its user is known, else its id. */
+  readonly savedAs?: string;
   /** Describes the pair of base URLs it belongs to, for messages. */
   readonly belongsTo: string;
   /** Returns the pair of base URLs it belongs to; undefined when that is malformed or unknown. */
@@ -47,8 +49,9 @@ export interface Credential {
   readonly label: string;
   readonly level: CredentialLevel;
   readonly username: string | undefined;
-  /** The name of a saved secret. */
-  readonly alias?: string | undefined;
+  /** Whose credentials are saved together with this one: the user, or a secret whose user is not known. */
+  readonly owner: string;
+  readonly savedAs?: string | undefined;
   /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */
   readonly principal: string;
   /** Returns the pair of base URLs it belongs to. */
@@ -73,7 +76,7 @@ export async function resolveCredential(
   const atHighestPriority = sources.filter(({ level }) => level === first.level);
   const preferred: CredentialKind = purpose === 'mint' ? 'secret' : 'password';
   const source = atHighestPriority.find(({ kind }) => kind === preferred) ?? first;
-  const { kind, label, level, alias } = source;
+  const { kind, label, level, savedAs } = source;
   const owner = source.username ?? username;
   if (kind === 'password' && owner === undefined) {
     throw new GraphException('INPUT_REQUIRED', `There is a password (${label}) but no user name.`, {
@@ -89,7 +92,8 @@ export async function resolveCredential(
     });
   };
   const principal = await principalOf(source, owner, value);
-  return { kind, label, level, alias, username: owner, principal, servers, value };
+  const savedWith = source.owner ?? owner ?? principal;
+  return { kind, label, level, username: owner, owner: savedWith, savedAs, principal, servers, value };
 }
 
 async function principalOf(
@@ -99,13 +103,24 @@ async function principalOf(
 ): Promise<string> {
   if (source.kind === 'password') return `user:${username}`;
   if (source.reference !== undefined) return source.reference;
-  // 48 bits of the hash are enough to tell a person's secrets apart, and far too few to guess a secret from.
-  const digest = process
-    .getBuiltinModule('node:crypto')
-    .createHash('sha256')
-    .update((await value()).reveal())
-    .digest('hex');
-  return `secret:${digest.slice(0, 12)}`;
+  return secretId(await value());
+}
+
+/** Returns whose it is, as records of the store name it. */
+export function ownerInfo({
+  username,
+  owner,
+}: Pick<Credential, 'username' | 'owner'>): Record<string, string> {
+  return username === undefined ? { owner } : { username };
+}
+
+/**
+ * Identifies a secret by what it is: a fingerprint of its value. 48 bits of the hash are enough to tell a person's
+ * secrets apart, and far too few to guess a secret from.
+ */
+export function secretId(secret: Sensitive): string {
+  const { createHash } = process.getBuiltinModule('node:crypto');
+  return `secret:${createHash('sha256').update(secret.reveal()).digest('hex').slice(0, 12)}`;
 }
 
 function once<T>(read: () => Promise<T>): () => Promise<T> {

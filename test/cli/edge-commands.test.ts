@@ -78,22 +78,6 @@ test('the folder for credentials needs a folder for the config too', async () =>
   });
 });
 
-test('of two passwords saved in the same moment every process uses the same one', async () => {
-  const { run, json, home } = await bench({
-    users: ['ann', 'tigergraph', 'zoe'].map((name) => ({ name, password: `${name}-pw`, role: 'admin' })),
-  });
-  for (const name of ['tigergraph', 'zoe', 'ann']) {
-    const env = { GRAPHCRED_USERNAME: name, GRAPHCRED_PASSWORD: `${name}-pw` };
-    expect(
-      (await run(`login -p ${name} --save-password`, { env, now: () => 1_800_000_000_000 })).status,
-    ).toBe(0);
-  }
-  const env = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined };
-  fs.rmSync(configOf(home));
-  const found = await json('status --offline', { env });
-  expect(found).toMatchObject({ username: 'ann', credential: { kind: 'password' } });
-});
-
 test('a token format that is set for all commands means text where no token is printed', async () => {
   const { run } = await bench();
   await run('secret create ci');

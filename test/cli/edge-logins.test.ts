@@ -107,12 +107,15 @@ test('a login whose password cannot be saved still reports the secret that was s
   };
   const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
   const session = { target: { ...servers, host: 'http://a' }, invocation: { ctx: { now: Date.now } } };
-  const login = { credential: { kind: 'password', username: 'ada', value: async () => new Sensitive('p') } };
-  const choices = { store: { name: 'file', write }, alias: 'ci', password: true };
+  const login = {
+    credential: { kind: 'password', username: 'ada', owner: 'ada', value: async () => new Sensitive('p') },
+    connected: { version: { secretsNeedGraph: false } },
+  };
+  const choices = { store: { name: 'file', write, list: async () => [] }, alias: 'ci', password: true };
   const made = { value: new Sensitive('s'), isNew: true };
   const saved = await save(...([session, login, choices, made] as unknown as Parameters<typeof save>));
   expect(saved).toMatchObject({
-    alias: 'ci',
+    name: 'ci',
     password: false,
     failure: {
       code: 'STORE_LOCKED',
@@ -140,12 +143,12 @@ test('a new secret that cannot be saved is printed with the hint to keep it', as
   };
   const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
   const session = { target: { ...servers, host: 'http://a' }, invocation: { ctx: { now: Date.now } } };
-  const login = { credential: { kind: 'password', username: 'ada' } };
+  const login = { credential: { kind: 'password', username: 'ada' }, connected: {} };
   const choices = { store: { name: 'file', write }, alias: 'ci', password: false };
   const made = { value: new Sensitive('s'), isNew: true };
   const saved = await save(...([session, login, choices, made] as unknown as Parameters<typeof save>));
   expect(saved).toMatchObject({
-    alias: undefined,
+    name: undefined,
     failure: { message: 'The secret was created, but it could not be saved: It is locked.' },
   });
   expect(saved.failure?.hint).toBe('keep the value that was printed: it is never shown again');
@@ -202,7 +205,7 @@ test('the value of a new secret is printed in case of a bug while it is saved, a
   const report = { result: (text: string) => printed.push(text) };
   const invocation = { ctx: { now: Date.now }, report };
   const session = { target: { ...servers, host: 'http://a' }, invocation };
-  const login = { credential: { kind: 'password', username: 'ada', value: async () => new Sensitive('p') } };
+  const login = { credential: { kind: 'password', username: 'ada' }, connected: {} };
   const choices = { store: { name: 'file', write }, alias: 'ci', password: false };
   const saving = save(
     ...([session, login, choices, { value: new Sensitive('s'), isNew: true }] as unknown as Parameters<
@@ -219,7 +222,9 @@ test('a bug while a secret is made is no reason to go on with a login', async ()
   };
   const session = { timeLeft: { ms: 0 }, timeoutMs: 1, invocation: {} };
   const login = { connected: { connection: { createSecret } }, credential: { kind: 'password' } };
-  const making = makeSecret(...([session, login, 'ci'] as unknown as Parameters<typeof makeSecret>));
+  const making = makeSecret(
+    ...([session, login, { alias: 'ci' }] as unknown as Parameters<typeof makeSecret>),
+  );
   await expect(making).rejects.toThrow('nobody thought of this');
 });
 
@@ -237,7 +242,7 @@ test.each([
   };
   const login = { connected: { connection: { createSecret } }, credential: { kind: 'password' } };
   const made = await makeSecret(
-    ...([session, login, 'ci'] as unknown as Parameters<typeof makeSecret>),
+    ...([session, login, { alias: 'ci' }] as unknown as Parameters<typeof makeSecret>),
   ).catch((error) => error);
   if (status === undefined)
     expect(made).toMatchObject({ value: undefined, isNew: false, failure: { code: 'NETWORK', message } });

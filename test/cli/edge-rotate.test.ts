@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { pendingRotation } from '../../src/cli/secret/rotation-notes.js';
 import type { Journal } from '../../src/store/journal.js';
-import { stageEntry } from '../../src/store/records.js';
+import { listEntries, stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 
 const V4 = { serverVersion: '4.1.2' };
@@ -29,14 +29,15 @@ test('a token that another process mints from the old value during a rotation is
   let onRequest = (_line: string) => {};
   const { run, home, json, sandbox } = await bench({ ...V4, log: (line) => onRequest(line) });
   await run('secret create ci --save');
+  const [saved] = listEntries(stateOf(home), () => {});
   let stored = 0;
   onRequest = (line) => {
     const { method, path: route } = JSON.parse(line) as { method: string; path: string };
     if (method !== 'DELETE' || !route.startsWith('/gsql/v1/secrets') || stored > 0) return;
     stored++;
-    const { restUrl, gsqlUrl, username, graph } = sandbox;
+    const { restUrl, gsqlUrl, graph } = sandbox;
     const now = Math.floor(Date.now() / 1000);
-    const info = { restUrl, gsqlUrl, graph, principal: `saved:${username}/ci`, lifetime: 3600 };
+    const info = { restUrl, gsqlUrl, graph, principal: String(saved?.record.info.id), lifetime: 3600 };
     const key = 'token of the other process';
     const record = { v: 1, kind: 'token', key, store: 'file', createdAtUnix: now, info } as const;
     stageEntry(stateOf(home), { record: { ...record, expiresAtUnix: now + 3600 }, sealed: 'x' }).commit();

@@ -105,7 +105,7 @@ function disagreeable(is4: boolean, status: number, words: string) {
 const LINES = [
   'secret list',
   'secret create fresh',
-  'secret create --save',
+  'secret create kept --save',
   'secret drop ci other',
   'secret prune --dry-run',
   'secret prune --yes',

@@ -1,10 +1,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { LoginChoices } from '../../src/cli/login/offer.js';
 import { type LoggedIn, logIn, proveGraph } from '../../src/cli/login/prove.js';
 import { makeSecret } from '../../src/cli/login/save.js';
 import type { Session } from '../../src/cli/session/types.js';
 import { GraphException } from '../../src/core/errors.js';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { secretId } from '../../src/credentials/resolve.js';
 import { noneStore } from '../../src/store/none.js';
 import { bench, quietSession } from '../helpers/cli.js';
 
@@ -58,9 +61,9 @@ test('a secret given to login is saved, named in the profile, and used for a fir
   const secret = (await run('secret create mine')).stdout.trim();
   const login = await run('login -p dev --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
   expect(login).toMatchObject({ status: 0, stderr: expect.stringContaining('next: graphcred token get') });
-  expect(profilesOf(home).dev).toMatchObject({ secretAlias: 'login' });
+  expect(profilesOf(home).dev).toMatchObject({ secretAlias: secretId(new Sensitive(secret)) });
   const { tokens } = await json<{ tokens: { principal: string }[] }>('token list');
-  expect(tokens.map(({ principal }) => principal)).toEqual(['saved:tigergraph/login']);
+  expect(tokens.map(({ principal }) => principal)).toEqual([secretId(new Sensitive(secret))]);
   const get = await json('token get -p dev', { env: NOBODY });
   expect(get).toMatchObject({ source: 'store' });
 });
@@ -154,7 +157,7 @@ test('each step of a login has the whole time limit, because a person answers qu
   session.timeLeft.ms = 0;
   const login = await logIn(session, noneStore);
   session.timeLeft.ms = 0;
-  const { value, failure } = await makeSecret(session, login, 'mine');
+  const { value, failure } = await makeSecret(session, login, { alias: 'mine' } as LoginChoices);
   expect(failure).toBeUndefined();
   session.timeLeft.ms = 0;
   await proveGraph(session, login, value?.reveal());
@@ -170,7 +173,7 @@ test('a given secret gets the server’s alias only if exactly one listed mask m
   }));
   const stdin = String(secrets[0]?.value);
   for (const [seed, name] of [
-    [secrets, 'login'],
+    [secrets, secretId(new Sensitive(stdin))],
     [secrets.slice(0, 1), 'one'],
   ] as const) {
     const { run, home } = await bench({ serverVersion: '4.1.2', secrets: seed });
@@ -230,15 +233,15 @@ test('a login whose first token cannot be minted is a login all the same', async
     status: 0,
     stderr: expect.stringContaining('there is no token yet: '),
   });
-  expect(profilesOf(home).dev).toMatchObject({ secretAlias: 'login' });
+  expect(profilesOf(home).dev).toMatchObject({ secretAlias: expect.stringMatching(/^secret:/) });
 });
 
-test('a given secret is saved under an invented name if the server does not list the secrets', async () => {
+test('a given secret is saved without an alias if the server does not list the secrets', async () => {
   const { run, home, sandbox } = await bench({ serverVersion: '4.1.2' });
-  const stdin = (await run('secret create mine')).stdout;
+  const stdin = (await run('secret create mine')).stdout.trim();
   sandbox.addFault({ action: 'status', status: 500, route: 'GET /gsql/v1/secrets' });
   expect((await run('login -p dev --secret-stdin', { stdin })).status).toBe(0);
-  expect(profilesOf(home).dev).toMatchObject({ secretAlias: 'login' });
+  expect(profilesOf(home).dev).toMatchObject({ secretAlias: secretId(new Sensitive(stdin)) });
 });
 
 test('login without a home folder is an error before anything is sent with a credential', async () => {

@@ -77,8 +77,6 @@ test.each(['ann', 'ben', 'cid', 'dan'])(
     };
     for (const name of ['ann', 'ben', 'cid', 'dan']) use(name, 'http://here:1', name === last ? 2 : 1);
     use('elsewhere', 'http://there:1', 3);
-    // The owner of this secret is not known.
-    use('', 'http://here:1', 4);
     const target = { gsqlUrl: 'http://here:1', host: 'http://here' };
     expect(await askUsername({ stateDir, target } as unknown as Session)).toBe(last);
   },

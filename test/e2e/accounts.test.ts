@@ -2,10 +2,12 @@ import fs from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { listEntries } from '../../src/store/records.js';
 import { cli, type Result, temporaryHome } from '../helpers/cli.js';
 import { gate } from '../helpers/gate.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
 import { sandboxFor, start } from '../helpers/process.js';
+import { foldersOf } from '../helpers/storm.js';
 
 const PASSWORDS: Record<string, string> = { ann: 'ann-pw-hunter2', bob: 'bob-pw-hunter2' };
 const NOTHING_HELD = 3;
@@ -42,10 +44,10 @@ async function accounts(home: string, serverVersion: string) {
   const folder = path.join(home, '.config/graphcred');
   fs.mkdirSync(folder, { recursive: true });
   fs.writeFileSync(path.join(folder, 'config.json'), JSON.stringify({ profiles }), { mode: 0o600 });
-  return { sandbox, sent, restUrl };
+  return { home, sandbox, sent, restUrl };
 }
 
-async function neverMeet(run: Run, { sent, restUrl, sandbox }: Awaited<ReturnType<typeof accounts>>) {
+async function neverMeet(run: Run, { home, sent, restUrl, sandbox }: Awaited<ReturnType<typeof accounts>>) {
   const works = async (token: string) =>
     (await fetch(`${restUrl}/echo`, { headers: { authorization: `Bearer ${token}` } })).status === 200;
   const good = async (line: string) => {
@@ -53,9 +55,14 @@ async function neverMeet(run: Run, { sent, restUrl, sandbox }: Awaited<ReturnTyp
     expect(status, `${line}: ${stderr}`).toBe(0);
     return stdout.trim();
   };
+  const names = new Map<unknown, string>();
   const principals = async () => {
+    for (const { record } of listEntries(foldersOf(home).stateDir, () => {})) {
+      const { id, username, alias } = record.info;
+      if (record.kind === 'secret') names.set(id, `saved:${username}/${alias}`);
+    }
     const { tokens } = JSON.parse(await good('token list -o json')) as { tokens: { principal: string }[] };
-    return tokens.map(({ principal }) => principal).sort();
+    return tokens.map(({ principal }) => names.get(principal) ?? principal).sort();
   };
   const refusedAtOnce = async (line: string, status: number) => {
     sent.length = 0;

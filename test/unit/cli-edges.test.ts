@@ -11,7 +11,6 @@ import { main } from '../../src/cli/main.js';
 import { createReport, endOfInterrupted, fail, listenForInterruption } from '../../src/cli/output/report.js';
 import { isoSeconds, localTime } from '../../src/cli/output/time.js';
 import { isListedAs, savedByAlias, savedForOwner } from '../../src/cli/secret/saved.js';
-import { isStoredFor } from '../../src/cli/session/binding.js';
 import { readTls } from '../../src/cli/session/open-connection.js';
 import { openLocalSession, resolvePath } from '../../src/cli/session/session.js';
 import { GraphException } from '../../src/index.js';
@@ -63,17 +62,6 @@ test('the CA, the certificate and the key are each read from their own file', as
   const session = { tls, settings: {}, timeoutMs: 5000 } as unknown as Parameters<typeof readTls>[0];
   const read = { ca: 'PEM of ca', cert: 'PEM of cert', key: 'PEM of key', insecure: false };
   expect(await readTls(session)).toEqual(read);
-});
-
-test('a token minted from a saved secret belongs to its user, and not to one whose name begins the same', () => {
-  const gsqlUrl = 'http://a:1';
-  const token = { info: { gsqlUrl, principal: 'saved:adam/ci' } } as unknown as StoreRecord;
-  expect(isStoredFor(token, { gsqlUrl, username: 'adam' })).toBe(true);
-  expect(isStoredFor(token, { gsqlUrl, username: 'ad' })).toBe(false);
-  // Nobody knows whose this secret is, so it stays when one user logs out.
-  const secret = { info: { gsqlUrl, username: '' } } as unknown as StoreRecord;
-  expect(isStoredFor(secret, { gsqlUrl, username: 'adam' })).toBe(false);
-  expect(isStoredFor(secret, { gsqlUrl, username: undefined })).toBe(true);
 });
 
 test('a warning is printed once, and another one too', () => {
@@ -220,13 +208,13 @@ test('of several values saved under one alias, the one saved last comes first', 
     record(1, {}),
     record(4, { alias: 'other' }),
     record(5, { username: 'bob' }),
-    record(6, { aliasIsUnknown: 1 }),
+    record(6, { alias: undefined }),
     record(7, { gsqlUrl: 'http://b:1' }),
   ];
   const owner = {
     store: { list: async () => saved },
     session: { target: { gsqlUrl: 'http://a:1' }, graph: 'demo' },
-    credential: { username: 'alice' },
+    credential: { username: 'alice', owner: 'alice' },
     version: { secretsNeedGraph: true },
   } as unknown as Parameters<typeof savedByAlias>[0];
   expect((await savedByAlias(owner, 'ci')).map(({ createdAtUnix }) => createdAtUnix)).toEqual([3, 2, 1]);

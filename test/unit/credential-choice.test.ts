@@ -48,7 +48,7 @@ test('of the saved secrets of one name the one saved last is used, in whatever o
   const two = [saved('ci', { createdAtUnix: 1 }), saved('ci_next', { createdAtUnix: 2, rotationOf: 'ci' })];
   for (const records of [two, two.toReversed()]) {
     const { principal } = await findCredential(session, 'mint', async () => storeOf(records));
-    expect(principal).toBe('saved:ada/ci_next');
+    expect(principal).toBe('secret:ci_next');
   }
 });
 
@@ -82,7 +82,7 @@ function savedSession(env: Record<string, string>, profile: object = HERE): Prom
 }
 
 function saved(alias: string, { createdAtUnix = 1, ...info }: Record<string, string | number>): StoreRecord {
-  const about = { ...HERE, graph: null, username: 'ada', alias, ...info };
+  const about = { ...HERE, graph: null, username: 'ada', alias, id: `secret:${alias}`, ...info };
   return {
     v: 1,
     kind: 'secret',

@@ -293,10 +293,10 @@ describe('the credential of a call', () => {
   });
 
   test('belongs to the user that its source names, not to the user name in force', async () => {
-    const saved = source({ username: 'ada', alias: 'login' });
+    const saved = source({ username: 'ada', owner: 'secret:5' });
     expect(await resolveCredential([saved], 'login', 'bob')).toMatchObject({
       username: 'ada',
-      alias: 'login',
+      owner: 'secret:5',
       principal: 'user:ada',
     });
     expect(await resolveCredential([saved], 'login', undefined)).toMatchObject({ username: 'ada' });

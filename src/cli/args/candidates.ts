@@ -31,7 +31,7 @@ export function savedAliases(ctx: Context): Candidate[] {
   const { stateDir } = placesOf(ctx);
   if (stateDir === undefined) return [];
   return listEntries(stateDir, () => {})
-    .filter(({ record }) => record.kind === 'secret' && PLAIN.test(String(record.info.alias)))
+    .filter(({ record }) => record.kind === 'secret' && PLAIN.test(String(record.info.alias ?? '')))
     .map(({ record: { info } }) => [
       String(info.alias),
       [info.gsqlUrl, info.graph && `graph ${info.graph}`].filter(Boolean).join(', '),

@@ -30,7 +30,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (invocation.flags['save-password'] === true) requireKeeping(first, '--save-password');
   const login = await logIn(session, first);
   const choices = await offer(session, login.credential, first, login.taken);
-  const made = await makeSecret(session, login, choices.alias);
+  const made = await makeSecret(session, login, choices);
   const { name } = session.settings.profile;
   const profile = profileOf(session, login.credential);
   const removed = KEYS_OF_ADDRESS.filter((key) => isRemoved(session.settings, key));
@@ -40,7 +40,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
   try {
     await proveGraph(session, login, made.isNew ? made.value?.reveal() : undefined);
     invocation.interruption?.begin();
-    file = await writeProfile(configDirOf(session), name, { profile, removed, makeDefault }, locked);
+    const dropped = namesAnother(session, login.credential) ? [...removed, 'secretAlias'] : removed;
+    file = await writeProfile(configDirOf(session), name, { profile, removed: dropped, makeDefault }, locked);
   } catch (error) {
     // The new secret is dropped, because nobody has seen its value.
     throw made.isNew && choices.alias !== undefined
@@ -58,13 +59,13 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (record !== undefined) recordStore(configDirOf(session), record);
   const saved = await save(session, login, choices, made);
   const failure = made.failure ?? saved.failure;
-  const alias = saved.alias ?? choices.savedAlias;
+  const alias = saved.name ?? choices.savedAlias;
   if (alias !== undefined) {
     await writeProfileKey(configDirOf(session), name, ['secretAlias', alias], locked);
     await firstToken(invocation, name);
   }
-  const lost = made.isNew && saved.alias === undefined ? made.value?.reveal() : undefined;
-  reportLogin(session, choices, { file, saved: saved.alias, lost, password: saved.password });
+  const lost = made.isNew && saved.name === undefined ? made.value?.reveal() : undefined;
+  reportLogin(session, choices, { file, saved: saved.name, lost, password: saved.password });
   if (failure) throw failure;
 }
 
@@ -100,7 +101,10 @@ function reportLogin(
     report.note(`secret ${alias}: this is the only time its value is shown`);
     report.result(lost);
   }
-  const notes = [saved && `Secret ${saved} is saved.`, password && 'The password is saved.'].filter(Boolean);
+  const notes = [
+    saved && (saved === alias ? `Secret ${saved} is saved.` : 'The secret is saved.'),
+    password && 'The password is saved.',
+  ].filter(Boolean);
   const { home, stdout } = invocation.ctx;
   const done = `Logged in to ${host} as profile ${name} (${shortPath(file, home)}).`;
   report.result(inLines(singleLine([done, ...notes].join(' ')), stdout.columns));
@@ -113,6 +117,13 @@ function reportLogin(
 function isRemoved({ file, profile, all }: Settings, key: ConfigKey): boolean {
   const had = file?.config.profiles.get(profile.name)?.[key] !== undefined;
   return had && !all[key].some(({ level }) => level === 'profile');
+}
+
+/** Whether the profile in the file names a secret of another login. */
+function namesAnother({ settings: { file, profile } }: Session, credential: Credential): boolean {
+  const before = file?.config.profiles.get(profile.name)?.username;
+  const isGiven = credential.kind === 'secret' && credential.level !== 'store';
+  return isGiven || before !== credential.username;
 }
 
 function profileOf(session: Session, credential: Credential): ProfileToWrite {

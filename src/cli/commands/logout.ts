@@ -1,12 +1,13 @@
 import type { Servers } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
+import { noneStore } from '../../store/none.js';
 import { newestFirst } from '../../store/records.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { forgetToken } from '../../tokens/cache.js';
 import type { Invocation } from '../command.js';
 import { inLines } from '../output/report.js';
 import { pluralize } from '../output/time.js';
-import { isSamePair, isStoredFor, serversInForce, serversOfRecord } from '../session/binding.js';
+import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../session/binding.js';
 import { connect } from '../session/connect.js';
 import { findCredential } from '../session/credential.js';
 import { openSession } from '../session/session.js';
@@ -25,9 +26,7 @@ export async function run(invocation: Invocation): Promise<number> {
     : await chooseStore(session, { needed: true });
   if (keepsFleetTokens)
     report.note('the tokens on the Redis server stay for the other machines; --revoke ends them for all');
-  const mine = (await store.list())
-    .filter((record) => isStoredFor(record, { ...session.target, username: session.username }))
-    .sort(newestFirst);
+  const mine = await recordsOfProfile(session, store);
   if (mine.length === 0) {
     await requireReadable(store);
     throw new GraphException('NOT_FOUND', `Nothing of ${session.target.host} is kept here.`, {
@@ -55,6 +54,37 @@ export async function run(invocation: Invocation): Promise<number> {
   throw new GraphException('PARTIAL', remainingMessage(remaining, failure), {
     hint: 'see them: graphcred token list; revoke each with the credential it was made with, or forget all of them: graphcred logout',
   });
+}
+
+/**
+ * Returns what is stored for the profile in force, newest first.
+ * @throws GraphException USAGE when the profile names nobody, and several have something saved for its server
+ */
+async function recordsOfProfile(session: Session, store: Store): Promise<StoreRecord[]> {
+  const { target, username, secretAlias } = session;
+  const { gsqlUrl } = target;
+  const records = await store.list();
+  const principal = await principalOfSettings(session);
+  const mine = recordsOf(records, { gsqlUrl, username, secretAlias, principal });
+  const owners = new Set(records.filter(({ info }) => info.gsqlUrl === gsqlUrl).map(ownerOf));
+  const namesNobody = username === undefined && secretAlias === undefined && principal === undefined;
+  if (mine.length > 0 || owners.size < 2 || !namesNobody) return mine.sort(newestFirst);
+  throw new GraphException(
+    'USAGE',
+    `Credentials of several users are saved for ${gsqlUrl}: ${[...owners].sort().join(', ')}.`,
+    { hint: 'choose one: graphcred logout --username NAME, or --secret-alias NAME' },
+  );
+}
+
+/** Returns the owner of tokens minted with a credential that flags, variables or the config file set. */
+async function principalOfSettings(session: Session): Promise<string | undefined> {
+  try {
+    const credential = await findCredential({ ...session, canPrompt: false }, 'mint', async () => noneStore);
+    return credential.principal;
+  } catch (error) {
+    if (error instanceof GraphException) return undefined;
+    throw error;
+  }
 }
 
 /** Names only what there was; empty when nothing is gone. */

@@ -4,7 +4,7 @@ import type { Credential } from '../../credentials/resolve.js';
 import type { Store, StoreName, StoreRecord } from '../../store/store.js';
 import { isPlainAlias } from '../secret/prepare.js';
 import { tryStore } from '../secret/saved.js';
-import { isSamePair, isStoredFor, serversInForce, serversOfRecord } from '../session/binding.js';
+import { isSamePair, recordsOf, serversInForce, serversOfRecord } from '../session/binding.js';
 import { findVersion } from '../session/connect.js';
 import { open } from '../session/store.js';
 import type { Session } from '../session/types.js';
@@ -14,8 +14,10 @@ export interface LoginChoices {
   readonly store: Store;
   /** The store chosen because the first one cannot be used. */
   readonly instead: StoreName | undefined;
-  /** The name of the secret to store. */
+  /** The name of the secret to make and store. */
   readonly alias: string | undefined;
+  /** Whether to store the secret that logged in. */
+  readonly keepsGiven: boolean;
   /** A secret that is already saved here and can be used for this profile. */
   readonly savedAlias: string | undefined;
   readonly password: boolean;
@@ -35,13 +37,18 @@ export async function offer(
 ): Promise<LoginChoices> {
   const { store, instead } = await usableStore(session, credential, first);
   const savedAlias = await aliasSavedHere(session, credential, store);
-  const alias = savedAlias === undefined ? await aliasToKeep(session, credential, store, taken) : undefined;
+  const keepsGiven = credential.kind === 'secret' && credential.level !== 'store' && store.name !== 'none';
+  const alias =
+    savedAlias === undefined && credential.kind === 'password'
+      ? await aliasToKeep(session, store, taken)
+      : undefined;
   const password = await keepsPassword(session, credential, store);
   if (credential.kind === 'password' && !session.canPrompt && !password && savedAlias === undefined)
     session.invocation.report.note(
       'the password is not kept; to work without it: graphcred secret create NAME --save, or log in with --save-password',
     );
-  return { store, instead, alias, savedAlias, password, makeDefault: await becomesDefault(session) };
+  const makeDefault = await becomesDefault(session);
+  return { store, instead, alias, keepsGiven, savedAlias, password, makeDefault };
 }
 
 /**
@@ -73,42 +80,41 @@ async function usableStore(
 }
 
 /**
- * Finds a secret of this user that is saved for these servers and, on 3.x, this graph: the one the profile names, else
- * the only one.
+ * Finds the saved secret that the profile is to name: the one that logged in, else one of this user for these servers
+ * and, on 3.x, this graph: the one the profile names, else the only one.
  */
 async function aliasSavedHere(
   session: Session,
-  { username, kind }: Credential,
+  { username, kind, savedAs }: Credential,
   store: Store,
 ): Promise<string | undefined> {
+  if (kind === 'secret') return savedAs;
   // The store `redis` holds only tokens, so a login needs no Redis server.
-  if (store.name === 'none' || store.name === 'redis' || username === undefined || kind === 'secret')
-    return undefined;
+  if (store.name === 'none' || store.name === 'redis' || username === undefined) return undefined;
   const { gsqlUrl } = session.target;
   const { secretsNeedGraph } = await findVersion(session);
   const servers = await serversInForce(session);
   const fits = (record: StoreRecord) =>
     record.kind === 'secret' &&
-    isStoredFor(record, { gsqlUrl, username }) &&
+    record.info.alias !== undefined &&
     isSamePair(serversOfRecord(record), servers) &&
     (!secretsNeedGraph || record.info.graph === session.graph);
   const names = new Set(
-    (await store.list()).filter(fits).map(({ info }) => String(info.rotationOf ?? info.alias)),
+    recordsOf(await store.list(), { gsqlUrl, username, secretAlias: undefined })
+      .filter(fits)
+      .map(({ info }) => String(info.rotationOf ?? info.alias)),
   );
   if (session.secretAlias !== undefined && names.has(session.secretAlias)) return session.secretAlias;
   return names.size === 1 ? [...names][0] : undefined;
 }
 
-/** Returns the name under which to store the secret: the given one, or a new one if the person wants that. */
+/** Asks for the name of a secret to make and store. */
 async function aliasToKeep(
   { invocation, canPrompt }: Session,
-  credential: Credential,
   store: Store,
   taken: ReadonlySet<string>,
 ): Promise<string | undefined> {
-  if (store.name === 'none') return undefined;
-  if (credential.kind === 'secret') return credential.level === 'store' ? undefined : 'login';
-  if (!canPrompt) return undefined;
+  if (store.name === 'none' || !canPrompt) return undefined;
   let suggestion = 'graphcred';
   for (let n = 2; taken.has(suggestion); n++) suggestion = `graphcred_${n}`;
   const refuse = (text: string) => {

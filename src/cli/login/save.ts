@@ -3,7 +3,7 @@ import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Invocation } from '../command.js';
-import { savePassword, saveSecret } from '../secret/saved.js';
+import { removeReplaced, savePassword, saveSecret } from '../secret/saved.js';
 import { findCredential } from '../session/credential.js';
 import { openSession } from '../session/session.js';
 import { chooseStore } from '../session/store.js';
@@ -25,11 +25,10 @@ export interface Made {
 export async function makeSecret(
   session: Session,
   { connected, credential }: LoggedIn,
-  alias: string | undefined,
+  { alias, keepsGiven }: LoginChoices,
 ): Promise<Made> {
+  if (keepsGiven) return { value: await credential.value(), isNew: false, failure: undefined };
   if (alias === undefined) return { value: undefined, isNew: false, failure: undefined };
-  if (credential.kind === 'secret')
-    return { value: await credential.value(), isNew: false, failure: undefined };
   // The time limit starts again, because a person was asked since the last request, and a secret that is created too
   // late would be lost.
   session.timeLeft.ms = session.timeoutMs;
@@ -65,8 +64,8 @@ export async function dropMadeSecret(
 }
 
 interface Saved {
-  /** The name under which the secret is saved; undefined when none is. */
-  readonly alias: string | undefined;
+  /** What the profile names the saved secret by: its alias, else its id; undefined when none is saved. */
+  readonly name: string | undefined;
   readonly password: boolean;
   /** Why something could not be saved. The profile is written anyway. */
   readonly failure?: GraphException;
@@ -74,37 +73,39 @@ interface Saved {
 
 export async function save(
   session: Session,
-  { credential, connected }: LoggedIn,
+  login: LoggedIn,
   { store, alias, password }: LoginChoices,
   { value, isNew }: Made,
 ): Promise<Saved> {
+  const { credential, connected } = login;
   const { username } = credential;
-  let savedAs: string | undefined;
+  let name: string | undefined;
   try {
-    if (alias !== undefined && value !== undefined) {
-      // A name that graphcred invented is not an alias on the server, so code that compares aliases must not use it.
+    if (value !== undefined) {
       const known = isNew ? alias : await aliasOnServer(connected.connection, value);
-      const aliasIsUnknown = known === undefined;
-      await saveSecret(session, store, { alias: known ?? alias, username, value, aliasIsUnknown });
-      savedAs = known ?? alias;
+      const id = await saveSecret(session, store, { alias: known, savedFor: credential, value });
+      if (isNew && known !== undefined)
+        await removeReplaced({ session, store, credential, version: connected.version }, known, value);
+      // Without a user name, another person's secret may have the same alias.
+      name = username === undefined ? id : (known ?? id);
     }
   } catch (error) {
     if (isNew && !(error instanceof GraphException)) session.invocation.report.result(value?.reveal() ?? '');
     const what = isNew ? 'The secret was created, but it' : 'You are logged in, but the secret';
     const hint = isNew ? 'keep the value that was printed: it is never shown again' : undefined;
-    return { alias: undefined, password: false, failure: unsaved(error, what, hint) };
+    return { name: undefined, password: false, failure: unsaved(error, what, hint) };
   }
   try {
     if (password && username !== undefined)
       await savePassword(session, store, { username, value: await credential.value() });
   } catch (error) {
     return {
-      alias: savedAs,
+      name,
       password: false,
       failure: unsaved(error, 'You are logged in, but the password'),
     };
   }
-  return { alias: savedAs, password };
+  return { name, password };
 }
 
 /**

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { type ConfigLocation, type FindOptions, findConfigs } from '../../config/find.js';
 import type { ConfigValues, LoadedFile } from '../../config/keys.js';
-import { loadConfig, readConfig } from '../../config/settings.js';
+import { loadConfig, readConfig, resolveSettings } from '../../config/settings.js';
 import { isTrusted } from '../../config/trust.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
@@ -10,6 +10,7 @@ import type { Sensitive } from '../../core/sensitive.js';
 import { fromFile } from '../../credentials/readers.js';
 import { listEntries } from '../../store/records.js';
 import type { StoreRecord } from '../../store/store.js';
+import { addressesSetAt } from '../session/binding.js';
 import { secretsInSettings } from '../session/credential.js';
 import { open } from '../session/store.js';
 import type { Session } from '../session/types.js';
@@ -19,6 +20,8 @@ import type { Login } from './prepare.js';
 export interface InUse {
   readonly aliases: ReadonlySet<string>;
   readonly masks: ReadonlySet<string>;
+  /** Profiles of this server whose secret comes from a program that was not run. */
+  readonly unknown: readonly string[];
 }
 
 const SECRET_RECORD = /^secret-[0-9a-f]{28}\.json$/;
@@ -41,8 +44,22 @@ export async function secretsInUse({ session, credential }: Login): Promise<InUs
   const files = await configFiles(session);
   for (const value of otherLiterals(session, files)) masks.add(maskSecret(value));
   for (const file of otherFiles(session, files)) add(await fromFile(file, file, session.timeoutMs));
+  for (const { secretAlias } of files.flatMap(tablesOf)) aliases.add(String(secretAlias));
   await addSaved(session, aliases, add);
-  return { aliases, masks };
+  return { aliases, masks, unknown: programsNotRun(session, files) };
+}
+
+/** Returns the profiles with a `secretCommand` for this server, other than the one in force. */
+function programsNotRun(session: Session, files: readonly LoadedFile[]): string[] {
+  const { settings, target, invocation } = session;
+  return files.flatMap((file) =>
+    [...file.config.profiles.keys()].filter((profile) => {
+      if (file.path === settings.file?.path && profile === settings.profile.name) return false;
+      const its = resolveSettings({ ...invocation.ctx, ...session, flags: { profile }, env: {} }, file);
+      const isHere = addressesSetAt(its, ['profile', 'fileDefaults'])?.gsqlUrl === target.gsqlUrl;
+      return isHere && its.all.secretCommand.length > 0;
+    }),
+  );
 }
 
 /** Returns the values of variables that are ignored in this run, and the secrets written in any profile. */
@@ -133,12 +150,9 @@ async function readSaved(session: Session, record: StoreRecord): Promise<Sensiti
   return (await open(session, record.store, true)).read(record);
 }
 
-/**
- * Returns the server's alias of a saved secret. Earlier versions used the name `login` for a secret whose alias they
- * did not know.
- */
-function knownAlias({ alias, aliasIsUnknown }: StoreRecord['info']): string | undefined {
-  return typeof alias === 'string' && !aliasIsUnknown && alias !== 'login' ? alias : undefined;
+/** Returns the server's alias of a saved secret, if it is known. */
+function knownAlias({ alias }: StoreRecord['info']): string | undefined {
+  return typeof alias === 'string' ? alias : undefined;
 }
 
 function isBelieved(

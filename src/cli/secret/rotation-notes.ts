@@ -13,6 +13,8 @@ export interface Progress {
   readonly next?: string | undefined;
   /** Whether the value that is to be replaced was saved on this machine. */
   readonly wasSaved?: boolean;
+  /** The id by which profiles name the secret, if it was saved. */
+  readonly origin?: string;
 }
 
 export interface RotationNotes {

@@ -2,6 +2,7 @@ import { GraphException } from '../../core/errors.js';
 import type { Secret } from '../../core/protocol/types.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
+import type { StoreRecord } from '../../store/store.js';
 import { connect } from '../session/connect.js';
 import type { Login } from './prepare.js';
 import type { Progress, RotationNotes } from './rotation-notes.js';
@@ -33,7 +34,6 @@ export async function rotate(
 ): Promise<Sensitive> {
   const { session, credential, store, version } = login;
   const { report, ctx } = session.invocation;
-  const username = credential.username;
   let { connection } = login;
   // Stopping between two steps would leave the rotation half done, so each step has the full time limit.
   session.timeLeft.ms = Number.POSITIVE_INFINITY;
@@ -52,15 +52,16 @@ export async function rotate(
       ({ connection } = await connect(session, { ...credential, value: async () => value }));
   };
 
-  const forget = async (name: string, masked?: string) =>
-    forgetSecret(login, { alias: name, masked }, await savedByAlias(login, name));
+  const forget = (name: string, known: readonly StoreRecord[], masked?: string) =>
+    forgetSecret(login, { alias: name, masked }, known);
 
   const drop = async (name: string, masked?: string) => {
-    await forget(name, masked);
+    const known = await savedByAlias(login, name);
+    await forget(name, known, masked);
     const { failed } = await connection.dropSecrets([name]);
     if (failed) throw failed.error;
     // Another process that had the old value may have minted from it since, so its tokens are deleted too.
-    await forget(name);
+    await forget(name, known);
   };
 
   const prove = async (secret: Sensitive) => {
@@ -76,8 +77,9 @@ export async function rotate(
     const value = new Sensitive(await connection.createSecret(name));
     // The mask is written before the value is saved, so that a lost value can be recognized.
     if (name === next) notes.add({ next: maskSecret(value.reveal()) });
+    const { origin } = notes.read();
     const rotationOf = name === next ? { rotationOf: alias } : {};
-    await saveSecret(session, store, { alias: name, username, value, ...rotationOf });
+    await saveSecret(session, store, { alias: name, savedFor: credential, value, origin, ...rotationOf });
     await prove(value);
     return value;
   };
@@ -122,7 +124,7 @@ export async function rotate(
 
   const begin = async (): Promise<Sensitive> => {
     // A leftover of an earlier rotation must not be confused with the new secret.
-    await forget(next);
+    await forget(next, await savedByAlias(login, next));
     try {
       return await make(next);
     } catch (error) {
@@ -159,7 +161,7 @@ export async function rotate(
   const there = isNew ? undefined : await listed(next);
   if (there !== undefined && there.masked !== notes.read().next) {
     report.warn(`another secret has the name ${next} now; it is left as it is`);
-    await forget(next);
+    await forget(next, await savedByAlias(login, next));
   } else await drop(next);
   notes.remove();
   if (value !== undefined) return value;

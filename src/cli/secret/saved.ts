@@ -1,20 +1,23 @@
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
+import { type Credential, ownerInfo, secretId } from '../../credentials/resolve.js';
 import { newestFirst } from '../../store/records.js';
 import type { Store, StoreRecord } from '../../store/store.js';
-import { serversInForce } from '../session/binding.js';
+import { ownerOf, serversInForce } from '../session/binding.js';
 import { requireKeeping } from '../session/store.js';
 import type { Session } from '../session/types.js';
 import type { Login } from './prepare.js';
 
 export interface SavedSecret {
-  readonly alias: string;
-  readonly username: string | undefined;
+  /** The server's name of it; undefined when it is not known. */
+  readonly alias: string | undefined;
   readonly value: Sensitive;
+  /** Whose secret it is; undefined for a secret that logs in by itself without a user name. */
+  readonly savedFor: Pick<Credential, 'username' | 'owner'>;
   /** The alias whose rotation made this secret, while the rotation is not finished. */
   readonly rotationOf?: string;
-  /** Whether the name was invented on this machine, because the server's alias is unknown. */
-  readonly aliasIsUnknown?: boolean;
+  /** The id under which profiles name it: of the first value, when it was rotated since. */
+  readonly origin?: string | undefined;
 }
 
 const TRIAL = 'trial entry ';
@@ -38,15 +41,19 @@ export async function tryStore({ invocation }: Session, store: Store): Promise<v
   for (const { key } of await store.list()) if (key.startsWith(TRIAL)) await store.remove(key);
 }
 
-/** Stores a secret as a credential for this pair of base URLs, user and graph. */
-export async function saveSecret(session: Session, store: Store, saved: SavedSecret): Promise<void> {
+/**
+ * Stores a secret as a credential for this pair of base URLs, owner and graph. It replaces no other secret.
+ * @returns its id
+ */
+export async function saveSecret(session: Session, store: Store, saved: SavedSecret): Promise<string> {
   const { target, graph, invocation } = session;
-  const { alias, username = '', value, rotationOf, aliasIsUnknown } = saved;
+  const { alias, savedFor, value, rotationOf, origin } = saved;
   const { gsqlUrl, restUrl } = await serversInForce(session);
+  const id = secretId(value);
   const record: StoreRecord = {
     v: 1,
     kind: 'secret',
-    key: `secret ${alias} of ${username} for ${graph === undefined ? 'any graph' : `graph ${graph}`}, at ${gsqlUrl} rest ${restUrl}`,
+    key: `${id} of ${savedFor.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}, at ${gsqlUrl} rest ${restUrl}`,
     store: store.name === 'file' ? 'file' : 'keychain',
     // Not rounded to seconds, so that the later one of two secrets saved by one rotation can be recognized.
     createdAtUnix: invocation.ctx.now() / 1000,
@@ -55,13 +62,26 @@ export async function saveSecret(session: Session, store: Store, saved: SavedSec
       gsqlUrl,
       restUrl,
       graph: graph ?? null,
-      username,
-      alias,
+      id,
+      ...ownerInfo(savedFor),
+      ...(alias !== undefined && { alias }),
       ...(rotationOf !== undefined && { rotationOf }),
-      ...(aliasIsUnknown && { aliasIsUnknown: 1 }),
+      ...(origin !== undefined && { origin }),
     },
   };
   await store.write(record, value);
+  return id;
+}
+
+/**
+ * Removes older values saved under the alias of a secret that the server has just made anew. A login by secret proves
+ * no user name, so there they stay.
+ */
+export async function removeReplaced(login: Owner, alias: string, value: Sensitive): Promise<void> {
+  if (login.credential.kind === 'secret') return;
+  const id = secretId(value);
+  for (const record of await savedByAlias(login, alias))
+    if (record.info.id !== id) await login.store.remove(record.key);
 }
 
 /** Stores the password of a user for this pair of base URLs. It logs in for every graph. */
@@ -86,13 +106,12 @@ export async function savePassword(
 export type Owner = Pick<Login, 'session' | 'credential' | 'store' | 'version'>;
 
 /**
- * Returns the secrets saved here under this name for the server, user and graph of this run; the one saved last comes
- * first.
+ * Returns the secrets saved here under this alias for the server, owner and graph of this run; the one saved last
+ * comes first.
  */
-export async function savedByAlias(owner: Owner, alias: string): Promise<StoreRecord[]> {
-  const { username = '' } = owner.credential;
-  return (await savedForOwner(owner))
-    .filter(({ info }) => info.alias === alias && info.username === username && !info.aliasIsUnknown)
+export async function savedByAlias(login: Owner, alias: string): Promise<StoreRecord[]> {
+  return (await savedForOwner(login))
+    .filter((record) => record.info.alias === alias && ownerOf(record) === login.credential.owner)
     .sort(newestFirst);
 }
 
@@ -103,8 +122,7 @@ export async function savedForOwner(owner: Owner): Promise<StoreRecord[]> {
 
 /** Whether user and alias identify a saved secret on the server; otherwise it is compared by its mask. */
 export function isNamed({ credential }: Pick<Owner, 'credential'>, { info }: StoreRecord): boolean {
-  const { aliasIsUnknown, username } = info;
-  return !aliasIsUnknown && Boolean(username) && credential.username !== undefined;
+  return info.alias !== undefined && info.username !== undefined && credential.username !== undefined;
 }
 
 /** Whether a saved secret is this one of the server's list. A secret that cannot be read counts as another one. */
@@ -124,7 +142,7 @@ interface Listed {
 
 /**
  * Deletes what is stored of a dropped secret: its value, and the cached tokens minted from it.
- * @param known records of it that the caller has found already
+ * @param known records of it that the caller has found already, and may have deleted
  * @returns how many tokens were forgotten
  */
 export async function forgetSecret(
@@ -132,16 +150,16 @@ export async function forgetSecret(
   listed: Listed,
   known: readonly StoreRecord[] = [],
 ): Promise<number> {
-  const { credential, store } = owner;
-  const principals = new Set([`saved:${credential.username}/${listed.alias}`]);
+  const { store } = owner;
+  const principals = new Set<unknown>(known.map(({ info }) => info.id));
   for (const record of await savedForOwner(owner)) {
     const isKnown = known.some(({ key }) => key === record.key);
     if (!isKnown && !(await isListedAs(owner, record, listed))) continue;
-    principals.add(`saved:${record.info.username}/${record.info.alias}`);
+    principals.add(record.info.id);
     await store.remove(record.key);
   }
   const tokens = (await store.list()).filter(
-    ({ kind, info }) => kind === 'token' && principals.has(String(info.principal)) && isHere(owner, info),
+    ({ kind, info }) => kind === 'token' && principals.has(info.principal) && isHere(owner, info),
   );
   for (const { key } of tokens) await store.remove(key);
   return tokens.length;

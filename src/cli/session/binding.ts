@@ -206,21 +206,48 @@ export function serversOfRecord({ info }: StoreRecord): Servers | undefined {
   return typeof restUrl === 'string' && typeof gsqlUrl === 'string' ? { restUrl, gsqlUrl } : undefined;
 }
 
-/** A user of a GSQL server; any user when none is given. */
-export interface Owner {
-  readonly gsqlUrl: string;
-  readonly username: string | undefined;
+/** Returns whose record it is: a user's name, or the id of a secret whose user is not known. */
+export function ownerOf({ info }: StoreRecord): string {
+  return String(info.username ?? info.owner ?? info.id ?? info.principal);
 }
 
-/** Whether a record is one of this owner's: what `logout` and `profile remove` forget. */
-export function isStoredFor({ info }: StoreRecord, { gsqlUrl, username }: Owner): boolean {
-  if (info.gsqlUrl !== gsqlUrl) return false;
-  if (username === undefined) return true;
-  if (info.username !== undefined) return info.username === username;
-  // A token minted from a secret of unknown owner is deleted too, because it is worse to stay logged in by accident.
-  const principal = String(info.principal);
-  if (principal.startsWith('saved:')) return principal.startsWith(`saved:${username}/`);
-  return !principal.startsWith('user:') || principal === `user:${username}`;
+/** Whether `secretAlias` names this saved secret: by its alias, or by its id, which it keeps when it is rotated. */
+export function isNamedBy({ info }: StoreRecord, secretAlias: string): boolean {
+  return [info.rotationOf ?? info.alias, info.id, info.origin].includes(secretAlias);
+}
+
+/** Whom a profile acts as at a GSQL server. */
+export interface ProfileOwner {
+  readonly gsqlUrl: string;
+  readonly username: string | undefined;
+  /** The saved secret that the profile names. */
+  readonly secretAlias: string | undefined;
+  /** The owner of tokens minted with a credential that is not saved. */
+  readonly principal?: string | undefined;
+}
+
+/**
+ * Returns the records that belong to a profile: what is saved for its user, the secret that it names, and the tokens
+ * minted with any of them; for a profile that names nobody, all of the server, if they have one owner. `logout` and
+ * `profile remove` delete these, and nothing of anybody else.
+ */
+export function recordsOf(records: readonly StoreRecord[], profile: ProfileOwner): StoreRecord[] {
+  const { gsqlUrl, username, secretAlias, principal } = profile;
+  const here = records.filter(({ info }) => info.gsqlUrl === gsqlUrl);
+  if (username === undefined && secretAlias === undefined && principal === undefined)
+    return new Set(here.map(ownerOf)).size === 1 ? here : [];
+  const isOfUser = ({ info }: StoreRecord) => username !== undefined && info.username === username;
+  const saved = here.filter(
+    (record) =>
+      record.kind !== 'token' &&
+      (isOfUser(record) ||
+        (username === undefined && secretAlias !== undefined && isNamedBy(record, secretAlias))),
+  );
+  const principals = [principal, username && `user:${username}`, ...saved.map(({ info }) => info.id)];
+  const tokens = here.filter(
+    (record) => record.kind === 'token' && (isOfUser(record) || principals.includes(record.info.principal)),
+  );
+  return [...saved, ...tokens];
 }
 
 export function isSamePair(a: Servers | undefined, b: Servers | undefined): boolean {

@@ -16,7 +16,9 @@ import {
   describePair,
   gsqlUrlOfFile,
   isForThisPair,
+  isNamedBy,
   isSamePair,
+  ownerOf,
   serversInForce,
   serversOfLevel,
   serversOfRecord,
@@ -55,8 +57,10 @@ async function nearestCredential(
   if (usableSet.length > 0) return resolveCredential(usableSet, purpose, session.username);
   const saved = await savedSources(session, await openStore());
   const usableSaved = await usable(session, saved.bound, purpose);
-  if (usableSaved.length > 0)
-    return resolveCredential(chosenSecret(session, usableSaved), purpose, session.username);
+  if (usableSaved.length > 0) {
+    requireOneChoice(session, usableSaved);
+    return resolveCredential(usableSaved, purpose, session.username);
+  }
   const { promptedCredential } = await import('./prompts.js');
   return promptedCredential(session, purpose, {
     excluded: set.excluded ?? saved.excluded,
@@ -100,16 +104,26 @@ async function usable(
   return (await findVersion(session)).secretLogsIn ? sources : [];
 }
 
-/** Selects from several saved secrets the one that `secretAlias` names, else the only one. */
-function chosenSecret(session: Session, sources: readonly CredentialSource[]): readonly CredentialSource[] {
-  const names = new Set(sources.flatMap(({ kind, alias }) => (kind === 'secret' ? [alias] : [])));
+/**
+ * Requires that the saved credentials are those of one owner, and that there is one secret among them.
+ * @throws GraphException USAGE, which names the ones to choose from
+ */
+function requireOneChoice({ target }: Session, saved: readonly CredentialSource[]): void {
+  const owners = new Set(saved.map(({ owner }) => owner));
+  if (owners.size > 1)
+    throw new GraphException(
+      'USAGE',
+      `Credentials of several users are saved for ${target.gsqlUrl}: ${[...owners].sort().join(', ')}.`,
+      { hint: 'choose one with --username NAME or --secret-alias NAME, or log in again: graphcred login' },
+    );
   // During a rotation the value saved last is the one that works, and it comes first.
-  if (names.size < 2) return sources;
-  throw new GraphException(
-    'USAGE',
-    `Several secrets are saved for ${session.target.host}: ${[...names].sort().join(', ')}.`,
-    { hint: 'choose one with --secret-alias NAME, or set secretAlias in the profile' },
-  );
+  const secrets = new Set(saved.flatMap(({ kind, savedAs }) => (kind === 'secret' ? [savedAs] : [])));
+  if (secrets.size > 1)
+    throw new GraphException(
+      'USAGE',
+      `Several secrets are saved for ${target.host}: ${[...secrets].sort().join(', ')}.`,
+      { hint: 'choose one with --secret-alias NAME, or set secretAlias in the profile' },
+    );
 }
 
 /** Returns the credentials that flags, variables and the config file set, highest priority first. */
@@ -185,19 +199,17 @@ function programBesideConfig({ settings }: Session, command: readonly string[]):
 
 /** Returns the credentials in the store for this database, user and graph. */
 async function savedSources(session: Session, store: Store): Promise<Partition> {
-  const { target, username, graph, secretAlias } = session;
+  const { target, graph } = session;
   // The store `redis` holds only tokens, so the server need not be asked.
   if (store.name === 'redis') return { bound: [], excluded: undefined };
   // A credential saved for the profile's own server is not sent to another one, but the error mentions it.
   const ownServer = gsqlUrlOfFile(session);
-  const records = (await store.list()).filter(({ kind, info }) => {
-    if (kind !== 'secret' && kind !== 'password') return false;
-    const isKnown =
-      info.gsqlUrl === target.gsqlUrl || (ownServer !== undefined && info.gsqlUrl === ownServer);
-    if (!isKnown) return false;
-    if (username !== undefined && info.username !== username) return false;
-    return kind === 'password' || secretAlias === undefined || nameOf(info) === secretAlias;
-  });
+  const records = ofThisProfile(
+    session,
+    (await store.list()).filter(
+      ({ kind, info }) => kind !== 'token' && [target.gsqlUrl, ownServer].includes(String(info.gsqlUrl)),
+    ),
+  );
   if (records.length === 0) return { bound: [], excluded: undefined };
   records.sort(newestFirst);
   const inForce = await serversInForce(session);
@@ -211,6 +223,18 @@ async function savedSources(session: Session, store: Store): Promise<Partition> 
   return { bound, excluded };
 }
 
+/**
+ * Selects what this profile may use: the secret that it names, and what else is saved for its user, or for the owner of
+ * that secret when it has no user.
+ */
+function ofThisProfile({ username, secretAlias }: Session, saved: readonly StoreRecord[]): StoreRecord[] {
+  const ofUser = saved.filter(({ info }) => username === undefined || info.username === username);
+  if (secretAlias === undefined) return ofUser;
+  const named = ofUser.filter((record) => record.kind === 'secret' && isNamedBy(record, secretAlias));
+  const owners = username === undefined ? named.map(ownerOf) : [username];
+  return [...named, ...ofUser.filter((one) => one.kind === 'password' && owners.includes(ownerOf(one)))];
+}
+
 /** Whether a saved secret is for this graph. On 3.x a secret belongs to a graph; on 4.x it is valid for all. */
 async function isOfThisGraph(
   session: Session,
@@ -221,21 +245,22 @@ async function isOfThisGraph(
   return !(await findVersion(session)).secretsNeedGraph;
 }
 
-/** Returns the alias that a person knows: a value saved during a rotation is named after the alias that is rotated. */
-function nameOf({ alias, rotationOf }: StoreRecord['info']): string {
-  return String(rotationOf ?? alias);
+/** Returns the `secretAlias` that names a saved secret. A value saved during a rotation has the name that is rotated. */
+function savedAs({ alias, rotationOf, origin, id, username }: StoreRecord['info']): string {
+  return String((username !== undefined && (rotationOf ?? alias)) || (origin ?? id));
 }
 
 function savedSource(record: StoreRecord, store: Store): CredentialSource {
   const kind = record.kind as 'secret' | 'password';
   const servers = serversOfRecord(record);
-  const { username, alias } = record.info;
+  const { username, alias, id } = record.info;
   return {
     kind,
     level: 'store',
-    label: `saved ${kind} ${alias ?? ''}`.trim(),
-    username: String(username),
-    ...(kind === 'secret' && { alias: nameOf(record.info), reference: `saved:${username}/${alias}` }),
+    label: kind === 'password' ? 'saved password' : alias ? `saved secret ${alias}` : `saved ${id}`,
+    owner: ownerOf(record),
+    ...(username !== undefined && { username: String(username) }),
+    ...(kind === 'secret' && { savedAs: savedAs(record.info), reference: String(id) }),
     belongsTo: servers === undefined ? 'unknown servers' : describePair(servers),
     servers: async () => servers,
     read: async () => {

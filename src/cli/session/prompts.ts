@@ -72,6 +72,7 @@ export async function promptedCredential(
     label: 'prompt',
     level: 'prompt',
     username: user,
+    owner: user,
     principal: `user:${user}`,
     servers: async () => 'in force',
     value: async () => {
@@ -120,6 +121,5 @@ function lastUsed({ stateDir, target }: Session, name: 'graph' | 'username'): st
     .filter(({ info }) => info.gsqlUrl === target.gsqlUrl && typeof info[name] === 'string')
     .sort(newestFirst)
     .map(({ info }) => String(info[name]));
-  // An empty user name means a secret whose owner is not known.
-  return values.find((value) => value !== '');
+  return values[0];
 }

@@ -76,7 +76,7 @@ export async function openSession(invocation: Invocation, options: SessionOption
     target,
     graph: settingText(settings, 'graph'),
     username: settingText(settings, 'username'),
-    secretAlias: settingText(settings, 'secretAlias'),
+    secretAlias: aliasOfUser(settings),
     principal: settingText(settings, 'principal'),
     serverVersion,
     lifetime,
@@ -139,6 +139,15 @@ export async function openLocalSession(
     output,
     store: storeSetting(settings, places, ctx.env),
   };
+}
+
+/** Returns `secretAlias`, unless it is the config file's and belongs to another user than the one in force. */
+function aliasOfUser({ all }: Settings): string | undefined {
+  const [alias] = all.secretAlias;
+  const [user] = all.username;
+  const own = all.username.find(({ level }) => isInFile(level));
+  if (alias && isInFile(alias.level) && own && user?.value !== own.value) return undefined;
+  return alias?.value as string | undefined;
 }
 
 /** Whether other users of this machine can read a credential in the config file in force. */

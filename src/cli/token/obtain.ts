@@ -1,6 +1,6 @@
 import type { GraphException } from '../../core/errors.js';
 import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
-import type { Credential } from '../../credentials/resolve.js';
+import { type Credential, ownerInfo } from '../../credentials/resolve.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { acquireToken } from '../../tokens/acquire.js';
 import { type CachedToken, cachedTokens, forgetToken, type Identity } from '../../tokens/cache.js';
@@ -41,13 +41,16 @@ export async function tokenSource(session: Session): Promise<TokenSource> {
     await askGraph(session);
   }
   // With a label the token may have been minted by another machine, so a credential is needed only to mint.
-  const base = await identityOf(session, label ?? (await credential()).principal);
+  const whose =
+    label === undefined ? await credential() : { principal: label, username: session.username, owner: label };
+  const base = await identityOf(session, whose.principal);
   return {
     obtain: ({ fresh } = { fresh: false }) =>
       acquireToken(
         {
           identity: { ...base, lifetime },
           host: target.host,
+          owner: ownerInfo(whose),
           minTtl,
           freshSince: fresh ? ctx.startedAt : undefined,
           storeRequired: isStoreRequired(session),

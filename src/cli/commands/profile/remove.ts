@@ -1,13 +1,16 @@
 import { noSuchProfile } from '../../../config/errors.js';
-import { defaultProfileOf, isInFile, type Settings } from '../../../config/keys.js';
+import { type ConfigKey, defaultProfileOf, isInFile, type Settings } from '../../../config/keys.js';
 import { removeProfile } from '../../../config/write.js';
 import { GraphException } from '../../../core/errors.js';
+import { Sensitive } from '../../../core/sensitive.js';
+import { secretId } from '../../../credentials/resolve.js';
 import { withLock } from '../../../store/lock/lock.js';
+import type { StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { askYes } from '../../output/prompt.js';
 import { inLines, shortPath, singleLine } from '../../output/report.js';
 import { pluralize } from '../../output/time.js';
-import { addressesSetAt, isStoredFor, type Owner } from '../../session/binding.js';
+import { addressesSetAt, type ProfileOwner, recordsOf } from '../../session/binding.js';
 import { openLocalSession } from '../../session/session.js';
 import { configDirOf, open } from '../../session/store.js';
 import type { LocalSession } from '../../session/types.js';
@@ -21,12 +24,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (!profileNames.includes(name))
     throw noSuchProfile({ name, source: 'profile remove' }, file?.path, profileNames);
   await confirm(session, name, flags.yes === true);
-  const owner = ownerOf(session.settings);
-  const sharedWith = await profileWithSameOwner(invocation, name, profileNames, owner);
-  const forgotten =
-    sharedWith === undefined && owner
-      ? await forget(session, owner)
-      : { tokens: 0, secrets: 0, passwords: 0 };
+  const { records, sharedWith } = await recordsToForget(invocation, session, name);
+  const forgotten = await forget(session, records);
   const written = await removeProfile(configDirOf(session), name, (lock, work) =>
     withLock(lock, { waitMs: 10_000 }, work),
   );
@@ -83,28 +82,40 @@ async function confirm(session: LocalSession, name: string, yes: boolean): Promi
     throw new GraphException('CANCELLED', 'Nothing was removed.');
 }
 
-/** Returns the owner of the profile's records. Only the config file decides, not flags and variables. */
-function ownerOf(settings: Settings): Owner | undefined {
+/** Returns whom the profile acts as. Only the config file decides, not flags and variables. */
+function ownerOfProfile(settings: Settings): ProfileOwner | undefined {
+  const set = (key: ConfigKey) =>
+    settings.all[key].find(({ level }) => isInFile(level))?.value as string | undefined;
   const addresses = addressesSetAt(settings, ['profile', 'fileDefaults']);
-  const username = settings.all.username.find(({ level }) => isInFile(level))?.value as string | undefined;
-  return addresses && { gsqlUrl: addresses.gsqlUrl, username };
+  const secret = set('secret');
+  return (
+    addresses && {
+      gsqlUrl: addresses.gsqlUrl,
+      username: set('username'),
+      secretAlias: set('secretAlias'),
+      principal: secret && secretId(new Sensitive(secret)),
+    }
+  );
 }
 
-async function profileWithSameOwner(
+/** Returns the records of a profile, or none and the name of another profile that uses one of them. */
+async function recordsToForget(
   invocation: Invocation,
+  session: LocalSession,
   name: string,
-  names: readonly string[],
-  owner: Owner | undefined,
-): Promise<string | undefined> {
-  for (const other of names) {
-    if (other === name) continue;
+): Promise<{ records: readonly StoreRecord[]; sharedWith?: string }> {
+  const all: StoreRecord[] = [];
+  // A profile does not record which store its entries are in, so both are searched.
+  for (const store of session.stateDir === undefined ? [] : (['keychain', 'file'] as const))
+    all.push(...(await (await open(session, store, true)).list()));
+  const owner = ownerOfProfile(session.settings);
+  const records = owner === undefined ? [] : recordsOf(all, owner);
+  for (const other of session.settings.profileNames.filter((one) => one !== name)) {
     const { settings } = await openLocalSession(invocation, { newProfile: true, profile: other });
-    const its = ownerOf(settings);
-    const isSameUser =
-      its?.username === undefined || owner?.username === undefined || its.username === owner.username;
-    if (its && its.gsqlUrl === owner?.gsqlUrl && isSameUser) return other;
+    const its = ownerOfProfile(settings);
+    if (its && recordsOf(records, its).length > 0) return { records: [], sharedWith: other };
   }
-  return undefined;
+  return { records };
 }
 
 interface RemovedCounts {
@@ -113,14 +124,9 @@ interface RemovedCounts {
   readonly passwords: number;
 }
 
-async function forget(session: LocalSession, owner: Owner): Promise<RemovedCounts> {
+async function forget(session: LocalSession, records: readonly StoreRecord[]): Promise<RemovedCounts> {
   const count = { token: 0, secret: 0, password: 0 };
-  // A profile does not record which store its entries are in, so both are searched.
-  for (const name of session.stateDir === undefined ? [] : (['keychain', 'file'] as const)) {
-    const store = await open(session, name, true);
-    for (const record of (await store.list()).filter((one) => isStoredFor(one, owner))) {
-      if (await store.remove(record.key)) count[record.kind]++;
-    }
-  }
+  for (const { store, kind, key } of records)
+    if (await (await open(session, store, true)).remove(key)) count[kind]++;
   return { tokens: count.token, secrets: count.secret, passwords: count.password };
 }

@@ -3,7 +3,7 @@ import { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
 import { inLines, singleLine } from '../../output/report.js';
 import { checkAlias, openLogin } from '../../secret/prepare.js';
-import { saveSecret, tryStore } from '../../secret/saved.js';
+import { removeReplaced, saveSecret, tryStore } from '../../secret/saved.js';
 
 /** Runs `graphcred secret create`. */
 export async function run(invocation: Invocation): Promise<number | undefined> {
@@ -11,7 +11,12 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   const [wanted] = args;
   if (wanted !== undefined) checkAlias(wanted);
   const save = flags.save === true;
-  const { session, connection, credential, store } = await openLogin(invocation);
+  if (save && wanted === undefined)
+    throw new GraphException('USAGE', '--save needs an alias for the secret.', {
+      hint: 'name it: graphcred secret create NAME --save',
+    });
+  const login = await openLogin(invocation);
+  const { session, connection, credential, store } = login;
   // The value is shown only once, so the store is tested before the secret is created.
   if (save) await tryStore(session, store);
   invocation.interruption?.begin();
@@ -21,7 +26,9 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   const [[alias, secret]] = Object.entries(made) as [[string, string]];
   if (!save) return show(invocation, alias, secret);
   try {
-    await saveSecret(session, store, { alias, username: credential.username, value: new Sensitive(secret) });
+    const value = new Sensitive(secret);
+    await saveSecret(session, store, { alias, savedFor: credential, value });
+    await removeReplaced(login, alias, value);
   } catch (error) {
     show(invocation, alias, secret);
     if (!(error instanceof GraphException)) throw error;

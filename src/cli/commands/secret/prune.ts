@@ -25,7 +25,11 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
       },
     );
   }
-  const litter = await findGeneratedSecrets(login);
+  const { litter, unknown } = await findGeneratedSecrets(login);
+  if (litter.length > 0 && unknown.length > 0)
+    report.warn(
+      `one of these may be in use: the secretCommand of ${unknown.map((name) => `profile ${name}`).join(', ')} was not run`,
+    );
   const names = litter.map(singleLine).join('\n');
   if (litter.length === 0 || dryRun) {
     if (report.json) report.document({ dropped: litter, missing: [], dryRun });
@@ -55,12 +59,13 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
 }
 
 /** Finds the generated aliases that this machine does not use. */
-async function findGeneratedSecrets(login: Login): Promise<string[]> {
+async function findGeneratedSecrets(login: Login): Promise<{ litter: string[]; unknown: readonly string[] }> {
   const generated = (await login.connection.listSecrets()).filter(({ alias }) => GENERATED_ALIAS.test(alias));
-  if (generated.length === 0) return [];
-  const { aliases, masks } = await secretsInUse(login);
-  return generated
+  if (generated.length === 0) return { litter: [], unknown: [] };
+  const { aliases, masks, unknown } = await secretsInUse(login);
+  const litter = generated
     .filter(({ alias, masked }) => !aliases.has(alias) && !masks.has(masked))
     .map(({ alias }) => alias)
     .sort();
+  return { litter, unknown };
 }

@@ -69,7 +69,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
 
 function journalOf({ session, credential, version }: Login, alias: string): Journal {
   const scope = version.secretsNeedGraph === false ? '' : ` on graph ${session.graph}`;
-  const key = `${alias} of ${credential.username ?? ''}${scope}, at ${session.target.gsqlUrl}`;
+  const key = `${alias} of ${credential.owner}${scope}, at ${session.target.gsqlUrl}`;
   return openJournal(stateDirOf(session), 'rotate', key);
 }
 
@@ -90,10 +90,13 @@ async function firstProgress(login: Login, alias: string, next: string): Promise
       hint: `see the names there are: graphcred secret list; or make it: graphcred secret create ${alias} --save`,
     });
   }
-  let wasSaved = (await savedByAlias(login, alias)).length > 0;
-  for (const record of await savedForOwner(login)) wasSaved ||= await isListedAs(login, record, old);
+  let [saved] = await savedByAlias(login, alias);
+  for (const record of await savedForOwner(login))
+    if (saved === undefined && (await isListedAs(login, record, old))) saved = record;
+  const id = saved?.info.origin ?? saved?.info.id;
+  const origin = id === undefined ? {} : { origin: String(id) };
   const atUnix = login.session.invocation.ctx.now() / 1000;
-  return { step: 'next', isNew: true, atUnix, old: old.masked, wasSaved };
+  return { step: 'next', isNew: true, atUnix, old: old.masked, wasSaved: saved !== undefined, ...origin };
 }
 
 /** Adds to an error how to finish an interrupted rotation: by running it again, or by hand where nothing is stored. */

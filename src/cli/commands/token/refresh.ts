@@ -1,6 +1,7 @@
 import { GraphException } from '../../../core/errors.js';
 import type { ServerVersion } from '../../../core/protocol/types.js';
 import type { Sensitive } from '../../../core/sensitive.js';
+import { ownerInfo } from '../../../credentials/resolve.js';
 import type { Store, StoreRecord, Turn } from '../../../store/store.js';
 import { storeToken } from '../../../tokens/acquire.js';
 import { type CachedToken, cachedTokens, identityKey } from '../../../tokens/cache.js';
@@ -46,7 +47,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     isStored = await storeToken(
       identityKey(identity),
       renewed,
-      { identity, host: target.host },
+      { identity, host: target.host, owner: ownerInfo(credential) },
       { store, now: ctx.now, warn: report.warn },
       turn,
     );
