@@ -81,31 +81,6 @@ const ROOMS = {
 /** Rules inside a room: files that match the pattern never import each other. */
 const STRANGERS = [{ files: /^cli\/commands\//, why: 'commands never import commands' }];
 
-const FEWEST_LINES = 30;
-const MOST_LINES = 250;
-
-/** Files under 30 lines, each with the reason why it is a file of its own. */
-const SMALL = {
-  'action/main.ts': 'the first step of the action; an entry of the build',
-  'action/post.ts': 'the last step of the action; an entry of the build',
-  'cli/commands/config/path.ts': 'a command',
-  'cli/commands/token/get.ts': 'a command',
-  'index.ts': 'the public names, listed one by one',
-  'sandbox/graph.ts': 'used by both versions of the sandbox',
-  'sandbox/roles.ts': 'used by both versions of the sandbox',
-  'sandbox/v4-refusal.ts': 'used by three files that do not import each other',
-  'store/keychain/timeout.ts': 'used on both sides of the helper process',
-  'store/none.ts': 'one of the stores',
-  'store/remove-if.ts': 'used by two stores, which do not import each other',
-};
-
-/** Files over 250 lines, each with the reason. */
-const LARGE = {
-  'core/protocol/refusal-table.ts': 'one table of recorded server texts',
-  'cli/args/catalogue.ts': 'the one table of commands',
-  'cli/commands/status.ts': 'one command: what it looks at, and how it prints that',
-};
-
 /**
  * File names that several rooms use, each with the reason. Any other name is used once in src/ and once in test/. The files of commands are not
  * checked: `secret list` and `token list` are named by what a user types.
@@ -135,14 +110,6 @@ const faults = [];
 const files = sourceFiles(path.join(root, 'src'));
 const modules = new Map(files.map((file) => [file, readModule(file)]));
 for (const [file, { imports }] of modules) for (const { to } of imports) checkImport(file, to);
-for (const [file, { lines }] of modules) checkSize(file, lines);
-for (const [list, needsReason] of [
-  [SMALL, (lines) => lines < FEWEST_LINES],
-  [LARGE, (lines) => lines > MOST_LINES],
-])
-  for (const file of Object.keys(list))
-    if (!needsReason(modules.get(file)?.lines))
-      faults.push(`scripts/rooms.mjs gives a reason for ${file}, which needs none: remove it there.`);
 const named = [
   ...files.filter((file) => !file.startsWith('cli/commands/')).map((file) => `src/${file}`),
   ...sourceFiles(path.join(root, 'test')).map((file) => `test/${file}`),
@@ -187,15 +154,6 @@ function checkImport(file, to) {
     faults.push(`${file} imports ${to}: ${from} may not import ${room}.`);
   for (const rule of STRANGERS)
     if (rule.files.test(file) && rule.files.test(to)) faults.push(`${file} imports ${to}: ${rule.why}.`);
-}
-
-function checkSize(file, lines) {
-  if (lines < FEWEST_LINES && SMALL[file] === undefined)
-    faults.push(
-      `${file} has ${lines} lines: put it where it is used, or give the reason in scripts/rooms.mjs.`,
-    );
-  if (lines > MOST_LINES && LARGE[file] === undefined)
-    faults.push(`${file} has ${lines} lines: split it, or give the reason in scripts/rooms.mjs.`);
 }
 
 function checkNames(paths) {
