@@ -200,6 +200,7 @@ export async function storeToken(
     },
   };
   try {
+    await (await import('./replaced.js')).keepReplaced(store, record, minted.token, now);
     await ((isInTurn && turn) || store).write(record, minted.token);
     return true;
   } catch (error) {

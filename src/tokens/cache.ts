@@ -69,6 +69,11 @@ export async function cachedOnHost(
   return longestLivedFirst((await store.list()).filter(fits));
 }
 
+/** Whether this token was replaced by a newer one. It is kept to be listed and deleted, and never used. */
+export function isReplaced({ info }: StoreRecord): boolean {
+  return info.replaced !== undefined;
+}
+
 /** Sorts them so that the one that lives longest comes first, and the same order comes out each time. */
 function longestLivedFirst(records: StoreRecord[]): StoreRecord[] {
   return records.sort((a, b) => (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0) || (a.key < b.key ? -1 : 1));

@@ -25,6 +25,7 @@ function memoryStore(before: (write: Store['write']) => void = () => {}) {
     check: async () => {},
     find: async (key) => held.get(key)?.record,
     read: async ({ key }) => held.get(key)?.value,
+    remove: async (key) => held.delete(key),
     write,
     takeTurn: async (): Promise<Turn> => {
       before(write);
@@ -379,4 +380,25 @@ describe('a token is stored', () => {
     expect(await storeToken('k', MINTED, OPTIONS, { ...deps, warn, store })).toBe(false);
     expect(warnings).toEqual(['the keychain store failed; the token is not kept']);
   });
+});
+
+// holds: C2.26
+test('the last eight live tokens that were replaced are kept, and those that have ended are not', async () => {
+  const { store, values } = memoryStore();
+  const put = async (number: number, now = NOW + number) => {
+    const minted = {
+      token: new Sensitive(`token ${number}`),
+      expiresAtUnix: now + 3600,
+      lifetimeSeconds: 3600,
+      serverVersion: '3.10.1',
+      servers: SERVERS,
+      requestedAtMs: now * 1000,
+    };
+    const key = identityKey(OPTIONS.identity);
+    await storeToken(key, minted, OPTIONS, { store, now: () => now * 1000, warn: () => {} });
+  };
+  for (let number = 0; number < 10; number++) await put(number);
+  expect(values().sort()).toEqual(Array.from({ length: 9 }, (_, index) => `token ${index + 1}`));
+  await put(10, NOW + 3608);
+  expect(values()).toEqual(['token 10', 'token 9']);
 });

@@ -3,7 +3,13 @@ import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
 import { type Credential, ownerInfo } from '../../credentials/resolve.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { acquireToken } from '../../tokens/acquire.js';
-import { type CachedToken, cachedTokens, forgetToken, type Identity } from '../../tokens/cache.js';
+import {
+  type CachedToken,
+  cachedTokens,
+  forgetToken,
+  type Identity,
+  isReplaced,
+} from '../../tokens/cache.js';
 import { serversInForce, serversOfRecord } from '../session/binding.js';
 import { findCredential } from '../session/credential.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../session/store.js';
@@ -94,7 +100,9 @@ export async function lastCached(
   store: Store,
   principal: string,
 ): Promise<StoreRecord | undefined> {
-  return (await cachedTokens(store, await identityOf(session, principal)))[0];
+  return (await cachedTokens(store, await identityOf(session, principal))).find(
+    (record) => !isReplaced(record),
+  );
 }
 
 /** Reads a cached token and binds it to the pair of base URLs it was minted for. */

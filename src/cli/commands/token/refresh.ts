@@ -4,7 +4,7 @@ import type { Sensitive } from '../../../core/sensitive.js';
 import { ownerInfo } from '../../../credentials/resolve.js';
 import type { Store, StoreRecord, Turn } from '../../../store/store.js';
 import { storeToken } from '../../../tokens/acquire.js';
-import { type CachedToken, cachedTokens, identityKey } from '../../../tokens/cache.js';
+import { type CachedToken, cachedTokens, identityKey, isReplaced } from '../../../tokens/cache.js';
 import { renewToken } from '../../../tokens/mint.js';
 import type { Invocation } from '../../command.js';
 import { connect, findVersion } from '../../session/connect.js';
@@ -28,7 +28,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const base = await identityOf(session, credential.principal);
   const given = await tokenFromStdin(session);
   const held = await cachedTokens(store, base);
-  const record = given ? undefined : held[0];
+  const record = given ? undefined : held.find((one) => !isReplaced(one));
   const token = given ?? (record && (await readCached(store, record)));
   if (!token) {
     await requireReadable(store);
