@@ -36,36 +36,44 @@ export interface AcquireDeps {
  * @throws GraphException the error of the mint, of a required store, or of the turn
  */
 export async function acquireToken(options: AcquireOptions, deps: AcquireDeps): Promise<CachedToken> {
-  return acquireFrom(undefined, options, deps);
+  return acquireFrom({ lostMs: 0 }, options, deps);
 }
 
-/**
- * Returns a cached token, or mints one when it is this process's turn.
- *
- * @param preparedAt when this call had its credential, in ms since 1970; undefined before that. If another process was
- *   refused a token after that time, this call fails with the same error instead of asking again
- */
+/** How far a call has come when its store fails. */
+interface Progress {
+  /**
+   * When this call had its credential, in ms since 1970; undefined before that. If another process was refused a token
+   * after that time, this call fails with the same error instead of asking again.
+   */
+  readonly preparedAt?: number;
+  /** The time for which a store that failed was waited for. It does not make a credential newer than a refusal. */
+  readonly lostMs: number;
+}
+
+/** Returns a cached token, or mints one when it is this process's turn. */
 async function acquireFrom(
-  preparedAt: number | undefined,
+  { preparedAt, lostMs }: Progress,
   options: AcquireOptions,
   deps: AcquireDeps,
 ): Promise<CachedToken> {
   const key = identityKey(options.identity);
+  const begun = deps.now();
   try {
     const held = await readCachedToken(key, options, deps);
     if (held) return held;
   } catch (error) {
-    return acquireElsewhere(error, preparedAt, options, deps);
+    const progress = preparedAt === undefined ? { lostMs: deps.now() - begun } : { preparedAt, lostMs };
+    return acquireElsewhere(error, progress, options, deps);
   }
   if (preparedAt === undefined) await deps.prepare();
-  const since = preparedAt ?? deps.now();
+  const since = preparedAt ?? deps.now() - lostMs;
   let turn: Turn | CachedToken;
   try {
     // With an unusable store there is nothing to wait for, so it is checked before the lock is taken.
     await deps.store.check();
     turn = await takeTurn(key, since, options, deps);
   } catch (error) {
-    return acquireElsewhere(error, since, options, deps);
+    return acquireElsewhere(error, { preparedAt: since, lostMs }, options, deps);
   }
   if ('token' in turn) return turn;
   try {
@@ -81,7 +89,7 @@ async function acquireFrom(
  */
 async function acquireElsewhere(
   error: unknown,
-  preparedAt: number | undefined,
+  progress: Progress,
   options: AcquireOptions,
   deps: AcquireDeps,
 ): Promise<CachedToken> {
@@ -91,7 +99,7 @@ async function acquireElsewhere(
     deps.warn(`${error.message}; ${consequence}${error.hint ? ` (${error.hint})` : ''}`);
   if (fallback) {
     warn('this machine uses its own tokens');
-    return acquireFrom(preparedAt, options, { ...deps, store: fallback, fallback: undefined });
+    return acquireFrom(progress, options, { ...deps, store: fallback, fallback: undefined });
   }
   // If the server refuses, there is no token, and the warning would be wrong.
   const minted = await deps.mint();

@@ -1,8 +1,10 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { tryLock } from '../../src/store/lock/lock.js';
+import { entryPath } from '../../src/store/records.js';
 import { closeToken } from '../../src/store/redis/entries.js';
 import { inspectEngine } from '../../src/store/redis/inspect.js';
 import { createSeal } from '../../src/store/redis/seal.js';
@@ -268,12 +270,10 @@ describe('a hostile Redis server', () => {
   it.each([
     'ERR max number of clients reached',
     'LOADING Redis is loading the dataset in memory',
-    "READONLY You can't write against a read only replica.",
     'BUSY Redis is busy running a script.',
     'MASTERDOWN Link with MASTER is down.',
     'CLUSTERDOWN Hash slot not served',
     'TRYAGAIN Multiple keys request during rehashing of slot',
-    'NOREPLICAS Not enough good replicas to write.',
     'UNBLOCKED force unblock from blocking operation',
     // The reply of an old server names no node.
     'ASK somewhere',
@@ -287,16 +287,18 @@ describe('a hostile Redis server', () => {
     expect(hostile.connections()).toBe(2);
   });
 
-  it.each(['ERR unknown command', 'ERR the max number of clients is none of your business'])(
-    'that answers %s is not asked again',
-    async (text) => {
-      const hostile = await startHostileRedis(() => `-${text}\r\n`);
-      expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({
-        message: expect.stringMatching(/with ERR$/),
-      });
-      expect(hostile.connections()).toBe(1);
-    },
-  );
+  it.each([
+    'ERR unknown command',
+    'ERR the max number of clients is none of your business',
+    "READONLY You can't write against a read only replica.",
+    'NOREPLICAS Not enough good replicas to write.',
+  ])('that answers %s is not asked again', async (text) => {
+    const hostile = await startHostileRedis(() => `-${text}\r\n`);
+    expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({
+      message: expect.stringContaining(`with ${text.split(' ')[0]}`),
+    });
+    expect(hostile.connections()).toBe(1);
+  });
 
   it('of a cluster that redirects to an address in brackets is followed there', async () => {
     const there = await startHostileRedis(offering(sealedFor('one')));
@@ -319,6 +321,58 @@ describe('a hostile Redis server', () => {
       const { url } = await startHostileRedis(() => `-MOVED 1 ${to}\r\n`);
       expect(await failureOf(openRedis(url).store.find('one'))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     }
+  });
+
+  // holds: C11.4
+  it('that is away is waited for by one process of the machine, also when others wait for it', async () => {
+    let answer: Answer | undefined = offering(null);
+    const { url } = await startHostileRedis((command) => answer?.(command));
+    const stateDir = temporaryHome();
+    const lock = tryLock(entryPath(stateDir, 'token', 'one', 'lock'));
+    const waiting = failureOf(openRedis(url, { stateDir }).store.takeTurn('one', turnOptions(60_000, true)));
+    const looked = openRedis(url, { stateDir }).store;
+    await looked.find('one');
+    answer = undefined;
+    expect(await failureOf(openRedis(url, { stateDir }).store.find('one'))).toBeDefined();
+    expect(await waiting).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    lock?.release();
+    const start = performance.now();
+    expect(await failureOf(openRedis(url, { stateDir }).store.find('one'))).toMatchObject({
+      message: expect.stringContaining('does not answer'),
+    });
+    expect(performance.now() - start).toBeLessThan(3 * 250);
+  });
+
+  // holds: C11.12
+  it('is asked nothing, over no connection, by the processes that wait for another one of their machine', async () => {
+    const hostile = await startHostileRedis(offering(sealedFor('one')));
+    const stateDir = temporaryHome();
+    const lock = tryLock(entryPath(stateDir, 'token', 'one', 'lock'));
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const waiting = openRedis(hostile.url, { stateDir }).store.takeTurn('one', turnOptions(60_000, true));
+    while (hostile.open() > 0 || hostile.commands.length < 2)
+      await new Promise((resolve) => setImmediate(resolve));
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(hostile.commands).toEqual(['PTTL', 'MGET']);
+    lock?.release();
+    await vi.advanceTimersByTimeAsync(50);
+    vi.useRealTimers();
+    expect(await waiting).toBeUndefined();
+    expect(hostile.connections()).toBe(2);
+  });
+
+  it('gets one command a look while another machine has the turn', async () => {
+    const busy = [bulk(null), bulk('somebody'), bulk('7')];
+    const hostile = await startHostileRedis(([name, ...keys]) =>
+      name === 'MGET' ? array(...busy.slice(3 - keys.length)) : ':-2\r\n',
+    );
+    const { store } = openRedis(hostile.url);
+    expect(await failureOf(store.takeTurn('one', turnOptions(400, true)))).toMatchObject({
+      code: 'LOCK_TIMEOUT',
+    });
+    expect(hostile.commands.slice(0, 5)).toEqual(['PTTL', 'MGET', 'MGET', 'PTTL', 'MGET']);
+    expect(new Set(hostile.commands.slice(5))).toEqual(new Set(['MGET']));
   });
 
   it('that grants every turn and never frees one makes no process wait longer than its limit', async () => {

@@ -60,9 +60,10 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     turn?.write(record, new Sensitive(value));
 
   const send = async (...commands: Command[]) => {
-    const options = { tls: false, ca: undefined, timeoutMs: 5000 };
+    const limits = { silentMs: 5000, totalMs: 5000 };
+    const options = { tls: false, ca: undefined, limits };
     const connection = await connect({ host: '127.0.0.1', port: redis.port }, options);
-    const replies = await connection.send(commands, 5000);
+    const replies = await connection.send(commands, limits);
     connection.close();
     return replies;
   };
@@ -214,6 +215,17 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
   describe('gives a turn', () => {
     const machineLockOf = (stateDir: string) => entryPath(stateDir, 'token', 'one', 'lock');
 
+    it('to a process only if nobody has had it since the process looked', async () => {
+      const [lock, counter] = [keyOf('l'), keyOf('g')];
+      const asked = (nonce: string, seen: string) =>
+        send(['EVAL', TAKE, 2, lock, counter, nonce, 50_000, 50_000, seen]);
+      const [first] = await asked('one', '');
+      await redis.cli('DEL', lock);
+      expect(await asked('two', '')).toEqual([0]);
+      expect(await asked('two', `${first}`)).toEqual([Number(first) + 1]);
+      expect(await asked('two', `${first}`)).toEqual([Number(first) + 1]);
+    });
+
     it('for three seconds, renewed each second, and frees it at once', async () => {
       vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
       const stateDir = temporaryHome();
@@ -315,13 +327,13 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       );
     });
 
-    it('to one process of a machine, and the others of it notice its token before it ends', async () => {
+    it('to one process of a machine, and the others of it get its token', async () => {
       const stateDir = temporaryHome();
       const turn = await take(machine({ stateDir }));
       const waiting = take(machine({ stateDir }));
       await publish(turn, 'minted');
-      expect(await waiting).toBeUndefined();
       await turn?.release();
+      expect(await waiting).toBeUndefined();
     });
 
     it('that another process of the machine does not get, even when the server has lost the lock', async () => {
@@ -341,6 +353,15 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       const turn = await take(machine({ stateDir: path.join(file, 'state') }));
       expect(turn).toBeDefined();
       await turn?.release();
+    });
+
+    it('whose lock is freed also when the token cannot be stored', async () => {
+      const turn = await take(machine());
+      await redis.cli('CONFIG', 'SET', 'maxmemory', '1');
+      expect(await failureOf(publish(turn, 'token') as Promise<void>)).toMatchObject({ serverCode: 'OOM' });
+      await turn?.release();
+      await redis.cli('CONFIG', 'SET', 'maxmemory', '0');
+      expect(await number('EXISTS', keyOf('l'))).toBe(0);
     });
 
     it('in which nothing but tokens is stored', async () => {

@@ -70,6 +70,26 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     expect(await store.list()).toEqual([]);
   });
 
+  // holds: C11.4
+  it.each([
+    ['READONLY', ['REPLICAOF', '127.0.0.1', '1']],
+    ['NOREPLICAS', ['CONFIG', 'SET', 'min-replicas-to-write', '1']],
+    ['OOM', ['CONFIG', 'SET', 'maxmemory', '1']],
+  ])(
+    'gives 20 jobs of a machine its own token at once while the server refuses writes: %s',
+    async (code, command) => {
+      const { machine, mints, redis } = await fleet();
+      await redis.cli(...command);
+      const run = machine({ GRAPHCRED_TIMEOUT: '5' });
+      const begun = performance.now();
+      const results = await Promise.all(Array.from({ length: 20 }, () => run('token get')));
+      expect(performance.now() - begun).toBeLessThan(3 * 10_000);
+      expect(results.filter(({ status }) => status !== 0)).toEqual([]);
+      expect(results[0]?.stderr).toMatch(new RegExp(`with ${code}; this machine uses its own tokens`));
+      expect(mints()).toBeLessThanOrEqual(2);
+    },
+  );
+
   // holds: C11.6
   it('gives a reader a token without any credential of the database', async () => {
     const { env, machine, mints } = await fleet('3.10.1', ['user default off', MINTER, READER]);

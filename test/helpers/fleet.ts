@@ -2,6 +2,8 @@
 // allows it, a network namespace.
 import { execFileSync, spawn } from 'node:child_process';
 import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
 import readline from 'node:readline';
 import { onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.js';
@@ -13,6 +15,7 @@ import { type Relay, startRelay } from './relay.js';
 export interface Machine {
   /** Starts jobs, all at once, and returns how they ended. If the machine is killed, their status is -1. */
   run(jobs: number, line?: string, more?: Readonly<Record<string, string>>): Promise<JobEnd[]>;
+  readonly home: string;
   /** Kills the machine with SIGKILL. */
   kill(): void;
   /** The connection of this machine to the Redis server. */
@@ -28,7 +31,7 @@ export interface Fleet {
   readonly storeKey: Buffer;
   /** Runs this many jobs, divided equally among all machines. */
   runAll(jobs: number, line?: string, more?: Readonly<Record<string, string>>): Promise<JobEnd[]>;
-  /** Resolves when this many jobs have asked the Redis server and are still connected. */
+  /** Resolves when this many jobs have looked for a token and have the lock of their machine, or wait for it. */
   looked(count: number): Promise<void>;
   /** Whether the database accepts this token. */
   accepts(token: string): Promise<boolean>;
@@ -101,12 +104,13 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     async looked(count) {
       const deadline = Date.now() + LOOK_MS;
       for (;;) {
-        // The last command of a client that the server has answered is one of the store's commands.
-        const clients = await redis.cli('CLIENT', 'LIST');
-        const seen = clients.match(/ cmd=(mget|pttl|get|eval) /g)?.length ?? 0;
+        // A job that has the lock of its machine has a lock file, and one that waits for it a temporary one.
+        const seen = machines.flatMap(({ home }) =>
+          namesIn(home).filter((name) => LOCK_FILE.test(name)),
+        ).length;
         if (seen >= count) return;
         // Jobs that got no answer in time have gone on without the server: this computer is too busy for so many jobs.
-        if (Date.now() > deadline) throw new Error(`only ${seen} of ${count} jobs wait for the Redis server`);
+        if (Date.now() > deadline) throw new Error(`only ${seen} of ${count} jobs wait`);
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     },
@@ -118,6 +122,8 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     },
   };
 }
+
+const LOCK_FILE = /^token-.*\.lock(\.\d+\.\w+\.tmp)?$/;
 
 /** The time within which jobs have to start. */
 const LOOK_MS = 60_000;
@@ -132,8 +138,9 @@ async function startMachine(
   prefix: readonly string[],
 ): Promise<Machine> {
   const [command = '', ...args] = [...prefix, process.execPath, driver];
+  const home = temporaryHome();
   const child = spawn(command, args, {
-    env: { PATH: process.env.PATH, HOME: temporaryHome() },
+    env: { PATH: process.env.PATH, HOME: home },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   onTestFinished(() => {
@@ -162,6 +169,7 @@ async function startMachine(
   });
   await ready;
   return {
+    home,
     network,
     kill: () => void child.kill('SIGKILL'),
     run(jobs, line = 'token get', more = {}) {
@@ -217,4 +225,10 @@ function makeNetwork(count: number): { host: string; prefixes: string[][] } {
     ip(`-n ${name} link set lo up`);
   }
   return { host: `${net}.1`, prefixes: names.map((name) => ['ip', 'netns', 'exec', name]) };
+}
+
+/** Returns the names of the files in the state folder of a home. */
+function namesIn(home: string): string[] {
+  const dir = path.join(home, '.local', 'state', 'graphcred');
+  return fs.existsSync(dir) ? fs.readdirSync(dir) : [];
 }

@@ -11,6 +11,8 @@ export interface HostileRedis {
   readonly commands: string[];
   /** Returns the number of connections that were opened. */
   readonly connections: () => number;
+  /** Returns the number of connections that are open. */
+  readonly open: () => number;
 }
 
 /** Starts a hostile server that speaks a part of the Redis protocol. */
@@ -21,7 +23,7 @@ export async function startHostileRedis(answer: Answer, greeting = ''): Promise<
   const server = net.createServer((socket) => {
     connections++;
     sockets.add(socket);
-    socket.on('error', () => {});
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
     if (greeting !== '') socket.write(greeting);
     let received = Buffer.alloc(0);
     socket.on('data', (chunk) => {
@@ -41,7 +43,12 @@ export async function startHostileRedis(answer: Answer, greeting = ''): Promise<
     server.close();
   });
   const { port } = server.address() as net.AddressInfo;
-  return { url: `redis://127.0.0.1:${port}`, commands, connections: () => connections };
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    commands,
+    connections: () => connections,
+    open: () => sockets.size,
+  };
 }
 
 /** Returns the first command in the buffer, once it is complete. */

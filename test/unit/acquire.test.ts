@@ -157,7 +157,30 @@ describe('while a store fails', () => {
       fallback: timesOf(store, turn as () => Promise<Turn>),
       now: () => (clock += 1000),
     });
-    expect(times).toEqual([NOW * 1000 + 1000, NOW * 1000 + 1000]);
+    expect(times).toEqual([NOW * 1000 + 2000, NOW * 1000 + 2000]);
+  });
+
+  // holds: C11.4
+  test('waiting for it does not make a credential newer than a refusal that another process met', async () => {
+    let clock = NOW * 1000;
+    const store = brokenStore();
+    const { find } = store;
+    store.find = () => {
+      clock += 2000;
+      return find();
+    };
+    const fallback = memoryStore().store;
+    const { takeTurn } = fallback;
+    let since = 0;
+    fallback.takeTurn = (key, options) => {
+      since = options.since;
+      return takeTurn(key, options);
+    };
+    const prepare = async () => {
+      clock += 500;
+    };
+    await acquire({ store, fallback, now: () => clock, prepare });
+    expect(since).toBe(NOW * 1000 + 500);
   });
 
   test('a call whose fallback fails too asks it once, and keeps the token nowhere', async () => {

@@ -3,10 +3,13 @@ import net, { type AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { connect } from '../../src/store/redis/client.js';
 import { dial } from '../../src/store/redis/dial.js';
 import { certificate } from '../helpers/certificate.js';
 import { array, bulk } from '../helpers/hostile-redis.js';
 import { failureOf, openRedis } from '../helpers/redis-store.js';
+
+const LIMITS = { silentMs: 5000, totalMs: 5000 };
 
 let own: { cert: string; key: string };
 beforeAll(async () => {
@@ -29,7 +32,7 @@ async function startServer(host = 'localhost') {
 
 test('a TLS server is told the host name it was asked for, since several may share its address', async () => {
   const server = await startServer();
-  const options = { tls: true, ca: own.cert, timeoutMs: 5000 };
+  const options = { tls: true, ca: own.cert, limits: LIMITS };
   const stream = await dial({ host: 'localhost', port: server.port }, options);
   await new Promise((resolve) => stream.on('error', () => {}).on('close', resolve));
   expect(server.names).toEqual(['localhost']);
@@ -39,7 +42,7 @@ test('a server at an address is told no name, for TLS has names of hosts alone',
   const server = await startServer('127.0.0.1');
   const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
   onTestFinished(() => warn.mockRestore());
-  const options = { tls: true, ca: own.cert, timeoutMs: 5000 };
+  const options = { tls: true, ca: own.cert, limits: LIMITS };
   const stream = await dial({ host: '127.0.0.1', port: server.port }, options);
   await new Promise((resolve) => stream.on('error', () => {}).on('close', resolve));
   expect(server.names).toEqual([false]);
@@ -59,7 +62,7 @@ async function startPlain(answer: string | Buffer) {
 
 test('a connection that is given up, or whose login is refused, is closed', async () => {
   const silent = await startPlain('');
-  const options = { tls: true, ca: own.cert, timeoutMs: 30 };
+  const options = { tls: true, ca: own.cert, limits: { silentMs: 30, totalMs: 30 } };
   const dialled = failureOf(dial({ host: '127.0.0.1', port: silent.port }, options) as Promise<unknown>);
   const [given] = await Promise.all([silent.connected.then((socket) => once(socket, 'close')), dialled]);
   expect(given).toHaveLength(1);
@@ -107,4 +110,39 @@ test('a certificate that is not trusted is an error at once, with the setting to
     setting: 'redis.ca',
   });
   expect(server.connections).toBe(1);
+});
+
+// holds: C11.11
+test('any byte counts as an answer, of a reply and of the TLS handshake', async () => {
+  const tlsServer = createServer(own, (socket) =>
+    socket.on('error', () => {}).on('data', () => socket.write('+PONG\r\n')),
+  );
+  tlsServer.listen(0, '127.0.0.1');
+  onTestFinished(() => void tlsServer.close());
+  await once(tlsServer, 'listening');
+  // All that the server sends comes in two parts: one byte, and the others when the first limit has passed.
+  const slow = net.createServer((client) => {
+    const target = net.connect((tlsServer.address() as AddressInfo).port, '127.0.0.1');
+    client
+      .on('error', () => {})
+      .on('close', () => target.destroy())
+      .pipe(target);
+    target
+      .on('error', () => {})
+      .on('data', (bytes: Buffer) => {
+        client.write(bytes.subarray(0, 1));
+        setTimeout(() => client.write(bytes.subarray(1)), 150);
+      });
+  });
+  slow.listen(0, '127.0.0.1');
+  onTestFinished(() => void slow.close());
+  await once(slow, 'listening');
+  const { port } = slow.address() as AddressInfo;
+  const limits = { silentMs: 75, totalMs: 5000 };
+  const connection = await connect({ host: '127.0.0.1', port }, { tls: true, ca: own.cert, limits });
+  expect(String(await connection.send([['PING']], limits))).toBe('PONG');
+  expect(await failureOf(connection.send([['PING']], { silentMs: 75, totalMs: 80 }))).toMatchObject({
+    code: 'ETIMEDOUT',
+  });
+  connection.close();
 });

@@ -5,7 +5,7 @@ import { readRefusal, writeRefusal } from './shared-error.js';
 
 interface MachineTurnOptions extends TurnOptions {
   readonly stateDir: string;
-  /** The store in which a waiting process looks for a record that another one has written. */
+  /** Where a waiting process looks for a record that another one has written. An error ends the wait. */
   readonly lookIn: Pick<Store, 'find'>;
 }
 
@@ -18,29 +18,26 @@ export async function takeMachineTurn(
   const { stateDir, waitMs, since, now, lookIn } = options;
   const file = entryPath(stateDir, 'token', key, 'lock');
   const refusedFile = entryPath(stateDir, 'token', key, 'refused');
-  const refusal = () => readRefusal(refusedFile, since, now());
-  const accepted = async () => {
+  const answered = async () => {
     const record = await lookIn.find(key);
-    return record !== undefined && options.accepts(record);
+    if (record !== undefined && options.accepts(record)) return true;
+    const refusal = readRefusal(refusedFile, since, now());
+    if (refusal) throw refusal;
+    return false;
   };
-  const lock = await acquireLock(file, {
-    waitMs,
-    answered: async () => refusal() !== undefined || (await accepted()),
-  });
-  if (await accepted()) {
-    lock?.release();
-    return undefined;
+  const lock = await acquireLock(file, { waitMs, answered });
+  if (lock === undefined) return undefined;
+  try {
+    if (!(await answered()))
+      return {
+        write,
+        refuse: async (error) => writeRefusal(refusedFile, error, now()),
+        release: async () => lock.release(),
+      };
+  } catch (error) {
+    lock.release();
+    throw error;
   }
-  const theirs = refusal();
-  if (theirs) {
-    lock?.release();
-    throw theirs;
-  }
-  return (
-    lock && {
-      write,
-      refuse: async (error) => writeRefusal(refusedFile, error, now()),
-      release: async () => lock.release(),
-    }
-  );
+  lock.release();
+  return undefined;
 }

@@ -7,11 +7,11 @@ export function fieldsOf(refusal: GraphException) {
   return { code, message, hint, option, remedies, serverCode, serverText, status };
 }
 
-/** Reads what another process told of an error. Undefined when it is not about a credential. */
+/** Reads what another process told of an error. Undefined when it is not one that processes share. */
 export function refusalFrom(fields: Record<string, unknown>): GraphException | undefined {
   const { code, message, hint, option, remedies, serverCode, serverText, status } = fields;
-  if ((code !== 'AUTH_FAILED' && code !== 'PERMISSION_DENIED') || typeof message !== 'string')
-    return undefined;
+  const shared = code === 'AUTH_FAILED' || code === 'PERMISSION_DENIED' || code === 'STORE_UNAVAILABLE';
+  if (!shared || typeof message !== 'string') return undefined;
   return new GraphException(code, message, {
     ...(typeof hint === 'string' && { hint }),
     ...(typeof option === 'string' && { option }),

@@ -1,6 +1,6 @@
 import { Redis, ReplyError } from 'ioredis';
 import type { RedisAddress } from '../store.js';
-import { type DialOptions, dial, type GuardedStream } from './dial.js';
+import { type DialOptions, dial, type GuardedStream, type Limits, watch } from './dial.js';
 
 export type Reply = null | number | Buffer | readonly Reply[];
 export type Command = readonly [name: string, ...args: (string | number | Buffer)[]];
@@ -22,7 +22,9 @@ export class ServerRefusal extends Error {
 /** One connection to one server. */
 export interface Connection {
   /** Sends all commands at once. Throws ServerRefusal for the first one refused, or whatever broke the connection. */
-  send(commands: readonly Command[], timeoutMs: number): Promise<Reply[]>;
+  send(commands: readonly Command[], limits: Limits): Promise<Reply[]>;
+  /** Whether the server has sent anything. */
+  hasAnswered(): boolean;
   close(): void;
 }
 
@@ -51,7 +53,7 @@ export async function connect(address: RedisAddress, options: DialOptions): Prom
   await redis.connect();
 
   return {
-    async send(commands, timeoutMs) {
+    async send(commands, limits) {
       if (broken) throw broken;
       stream.limits.expect(commands.length);
       stream.keepAlive(true);
@@ -59,16 +61,16 @@ export async function connect(address: RedisAddress, options: DialOptions): Prom
       const replies = commands.map(([name, ...args]) => redis.callBuffer(name, ...args));
       stream.uncork();
       const settled = Promise.allSettled(replies);
-      // On a busy machine the timer may fire although the reply has arrived, so pending input is handled first.
-      const timer = setTimeout(() => setImmediate(() => stream.destroy(timedOut())), timeoutMs);
+      const stop = watch(stream.received, limits, (error) => stream.destroy(error));
       const results = await settled;
-      clearTimeout(timer);
+      stop();
       stream.keepAlive(false);
       return results.map((result, index) => {
         if (result.status === 'fulfilled') return result.value as Reply;
         throw refusalOf(result.reason, String(commands[index]?.[0])) ?? broken ?? result.reason;
       });
     },
+    hasAnswered: () => stream.received() > 0,
     close() {
       stream.destroy();
     },
@@ -92,8 +94,4 @@ function refusalOf(error: unknown, command: string): ServerRefusal | undefined {
   if (!(error instanceof ReplyError)) return undefined;
   const [, code = '', detail = ''] = /^([A-Z]{1,20})\b\s*(.*)$/s.exec((error as Error).message) ?? [];
   return new ServerRefusal(code || 'an error', detail, command);
-}
-
-function timedOut(): Error {
-  return Object.assign(new Error('the server does not answer'), { code: 'ETIMEDOUT' });
 }

@@ -8,12 +8,22 @@ export interface DialOptions {
   readonly tls: boolean;
   /** CA certificates in PEM, used instead of the system's. */
   readonly ca: string | undefined;
-  readonly timeoutMs: number;
+  readonly limits: Limits;
+}
+
+/** How long to wait for a server, in ms. */
+export interface Limits {
+  /** Until the first byte. */
+  readonly silentMs: number;
+  /** Until the end of what it sends. */
+  readonly totalMs: number;
 }
 
 /** A connection that passes on only replies within the limits. */
 export interface GuardedStream extends Duplex {
   readonly limits: ReplyLimits;
+  /** Returns how many bytes the server has sent, those of the TLS handshake included. */
+  received(): number;
   /** Whether the process stays alive for this connection. */
   keepAlive(wanted: boolean): void;
 }
@@ -21,40 +31,63 @@ export interface GuardedStream extends Duplex {
 /** Connects, with TLS if wanted. */
 export function dial(address: RedisAddress, options: DialOptions): Promise<GuardedStream> {
   const { host, port, path } = { host: undefined, port: undefined, path: undefined, ...address };
-  const socket =
-    options.tls && host !== undefined
-      ? tls.connect({
-          host,
-          port,
-          ...(options.ca !== undefined && { ca: options.ca }),
-          // TLS does not allow an IP address as server name, but the certificate is still checked against it.
-          ...(net.isIP(host) === 0 && { servername: host }),
-        })
-      : net.connect(path === undefined ? { host, port: port as number } : { path });
-  const connected = options.tls && host !== undefined ? 'secureConnect' : 'connect';
+  const raw = net.connect(path === undefined ? { host, port: port as number } : { path });
   return new Promise((resolve, reject) => {
+    let socket = raw;
     const failed = (error: Error) => {
-      clearTimeout(timer);
+      stop();
       socket.destroy();
+      raw.destroy();
       reject(error);
     };
-    const timer = setTimeout(
-      // On a busy machine the timer may fire although the connection is ready, so pending input is handled first.
-      () =>
-        setImmediate(() => failed(Object.assign(new Error('connection timed out'), { code: 'ETIMEDOUT' }))),
-      options.timeoutMs,
-    );
-    socket.once('error', failed);
-    socket.once(connected, () => {
-      clearTimeout(timer);
+    const stop = watch(() => raw.bytesRead, options.limits, failed);
+    const ready = () => {
+      stop();
       socket.off('error', failed);
-      socket.setNoDelay(true);
-      resolve(guard(socket));
+      raw.setNoDelay(true);
+      resolve(guard(socket, () => raw.bytesRead));
+    };
+    raw.once('error', failed);
+    raw.once('connect', () => {
+      if (!options.tls || host === undefined) return ready();
+      // TLS gets a connected socket, because only the socket below it counts the bytes of the handshake.
+      socket = tls.connect({
+        socket: raw,
+        host,
+        ...(options.ca !== undefined && { ca: options.ca }),
+        // TLS does not allow an IP address as server name, but the certificate is still checked against it.
+        ...(net.isIP(host) === 0 && { servername: host }),
+      });
+      socket.once('error', failed).once('secureConnect', ready);
     });
   });
 }
 
-function guard(socket: net.Socket): GuardedStream {
+/**
+ * Calls `giveUp` when the server sends nothing, or does not come to an end, in time.
+ * @returns a function that ends the watch
+ */
+export function watch(
+  received: () => number,
+  { silentMs, totalMs }: Limits,
+  giveUp: (error: Error) => void,
+): () => void {
+  const before = received();
+  let stopped = false;
+  let timer: NodeJS.Timeout;
+  // On a busy machine the timer may fire although the server has answered, so pending input is handled first.
+  const arm = (ms: number, expired: () => void) => {
+    timer = setTimeout(() => setImmediate(() => stopped || expired()), ms);
+  };
+  const end = () => giveUp(Object.assign(new Error('the server does not answer'), { code: 'ETIMEDOUT' }));
+  arm(silentMs, () => (received() > before ? arm(totalMs - silentMs, end) : end()));
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
+}
+
+function guard(socket: net.Socket, received: () => number): GuardedStream {
   const limits = replyLimits();
   const stream = new Duplex({
     // Nothing is done here: replies are limited in size, so the server need not be slowed down.
@@ -82,6 +115,7 @@ function guard(socket: net.Socket): GuardedStream {
   });
   return Object.assign(stream, {
     limits,
+    received,
     keepAlive: (wanted: boolean) => {
       if (wanted) socket.ref();
       else socket.unref();

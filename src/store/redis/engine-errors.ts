@@ -22,6 +22,8 @@ const HINTS: Readonly<Record<string, string>> = {
   WRONGPASS: 'check GRAPHCRED_REDIS_USERNAME and GRAPHCRED_REDIS_PASSWORD_FILE',
   NOPERM: 'give the Redis user the rights that docs/fleet.md lists',
   OOM: 'the server has no memory left: raise its maxmemory',
+  READONLY: 'it is a replica: let GRAPHCRED_REDIS_URL name the master',
+  NOREPLICAS: 'connect its replicas, or lower its min-replicas-to-write',
   'no such master': 'check GRAPHCRED_REDIS_SENTINEL_MASTER',
   CERT_HAS_EXPIRED: 'ask the administrator of the server to renew it',
   ERR_TLS_CERT_ALTNAME_INVALID: 'write the host in GRAPHCRED_REDIS_URL as the certificate names it',

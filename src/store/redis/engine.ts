@@ -1,6 +1,8 @@
 import type { GraphException } from '../../core/errors.js';
+import { readRefusal, writeRefusal } from '../lock/shared-error.js';
 import type { RedisAddress, RedisOptions } from '../store.js';
 import { type Command, type Connection, connect, type Reply, ServerRefusal } from './client.js';
+import type { Limits } from './dial.js';
 import { isAboutTls, unavailable } from './engine-errors.js';
 import { InvalidReply } from './reply-limits.js';
 import { addressText, isOnThisMachine } from './url.js';
@@ -14,9 +16,17 @@ export interface Engine {
   /**
    * Sends commands and reads the replies, and retries until the server answers or the time limit ends. `commands` is
    * called for each attempt; `read` throws InvalidReply when the replies do not fit the commands.
-   * @throws GraphException STORE_UNAVAILABLE; every later call then fails at once
+   * @throws GraphException STORE_UNAVAILABLE; every later call then fails at once, unless only writes are refused
    */
   run<T>(commands: () => readonly Command[], read: (replies: Reply[]) => T): Promise<T>;
+  /** Closes the connection until the next command. */
+  disconnect(): void;
+}
+
+/** When an attempt ends, in ms of `uptimeMs`: while the server is silent, and at the latest. */
+interface Attempt {
+  readonly silentEnd: number;
+  readonly end: number;
 }
 
 /**
@@ -26,20 +36,22 @@ export interface Engine {
 const KNOWN_MS = 10_000;
 const UNKNOWN_MS = 2_000;
 const SENTINEL_MS = 6_000;
+/** For this time after a process waited in vain, the other processes of the machine ask once and do not wait. */
+export const AWAY_MS = 30_000;
+const AWAY_ANSWER_MS = 250;
 /** A connection without an answer for this time is closed, because its server may no longer be the master. */
 const ANSWER_MS = 2_500;
 const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 500;
 const MOST_REDIRECTIONS = 5;
 
-/**
- * The refusals that are only temporary: the server is starting, is failing over, or does not know yet that it is the
- * master.
- */
-const TRANSIENT_CODES =
-  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|ASK|MOVED|BUSY|NOREPLICAS|UNBLOCKED)$/;
+/** The refusals that are only temporary: the server is starting, busy or failing over. */
+const TRANSIENT_CODES = /^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|ASK|MOVED|BUSY|UNBLOCKED)$/;
 
-export function createEngine(options: EngineOptions): Engine {
+const WRITES_REFUSED = /^(READONLY|NOREPLICAS|OOM|MISCONF)$/;
+
+/** @param awayFile tells the processes of this machine that one of them waited in vain; without it each one waits */
+export function createEngine(options: EngineOptions, awayFile?: string): Engine {
   let connection: Connection | undefined;
   let answered = false;
   let failure: GraphException | undefined;
@@ -48,43 +60,45 @@ export function createEngine(options: EngineOptions): Engine {
   let warned = false;
   let queue: Promise<unknown> = Promise.resolve();
 
-  async function open(timeoutMs: number): Promise<Connection> {
+  async function open(attempt: Attempt): Promise<Connection> {
     const { addresses, sentinelMaster } = options;
     const candidates = redirectedTo ? [redirectedTo] : addresses;
-    const deadline = uptimeMs() + timeoutMs;
+    lastAddress = undefined;
     let failure: unknown;
     for (const [index, address] of candidates.entries()) {
       // The time that is left is divided among the remaining addresses, so the last one gets all of it.
-      const limit = Math.max(1, (deadline - uptimeMs()) / (candidates.length - index));
+      const now = uptimeMs();
+      const silentEnd = now + (attempt.silentEnd - now) / (candidates.length - index);
       try {
-        if (sentinelMaster === undefined) return await openServer(address, limit);
-        const master = await askSentinel(address, sentinelMaster, limit);
-        return await openServer(master, Math.max(1, deadline - uptimeMs()));
+        if (sentinelMaster === undefined) return await openServer(address, { ...attempt, silentEnd });
+        return await openServer(
+          await askSentinel(address, sentinelMaster, { ...attempt, silentEnd }),
+          attempt,
+        );
       } catch (error) {
-        if (isFinal(error)) throw error;
+        if (isFinal(error, options)) throw error;
         failure = error;
       }
     }
     throw failure;
   }
 
-  async function dialled(address: RedisAddress, timeoutMs: number): Promise<Connection> {
+  async function dialled(address: RedisAddress, attempt: Attempt): Promise<Connection> {
     if (!options.tls && !isOnThisMachine(address) && !warned) {
       warned = true;
       options.warn(
         `the Redis server ${addressText(address)} is reached without encryption: use rediss:// if it offers TLS`,
       );
     }
-    return connect(address, { tls: options.tls, ca: options.ca, timeoutMs });
+    return connect(address, { tls: options.tls, ca: options.ca, limits: limitsOf(attempt) });
   }
 
-  async function openServer(address: RedisAddress, timeoutMs: number): Promise<Connection> {
-    const deadline = uptimeMs() + timeoutMs;
+  async function openServer(address: RedisAddress, attempt: Attempt): Promise<Connection> {
     lastAddress = address;
-    const opened = await dialled(address, timeoutMs);
+    const opened = await dialled(address, attempt);
     const commands = [...login(), ...(options.database > 0 ? [['SELECT', options.database] as const] : [])];
     try {
-      if (commands.length > 0) await opened.send(commands, Math.max(1, deadline - uptimeMs()));
+      if (commands.length > 0) await opened.send(commands, limitsOf(attempt, opened));
       return opened;
     } catch (error) {
       opened.close();
@@ -92,21 +106,16 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  async function askSentinel(
-    address: RedisAddress,
-    master: string,
-    timeoutMs: number,
-  ): Promise<RedisAddress> {
-    const deadline = uptimeMs() + timeoutMs;
-    const sentinel = await dialled(address, timeoutMs);
-    const ask = () =>
-      sentinel.send([['SENTINEL', 'get-master-addr-by-name', master]], Math.max(1, deadline - uptimeMs()));
+  async function askSentinel(address: RedisAddress, master: string, attempt: Attempt): Promise<RedisAddress> {
+    const sentinel = await dialled(address, attempt);
+    const limits = () => limitsOf(attempt, sentinel);
+    const ask = () => sentinel.send([['SENTINEL', 'get-master-addr-by-name', master]], limits());
     try {
       return masterAddress(
         await ask().catch(async (error) => {
           // Most Sentinels have no password, so one gets it only if it asks for it.
           if (!(error instanceof ServerRefusal) || error.code !== 'NOAUTH') throw error;
-          await sentinel.send(login(), Math.max(1, deadline - uptimeMs()));
+          await sentinel.send(login(), limits());
           return ask();
         }),
       );
@@ -126,14 +135,17 @@ export function createEngine(options: EngineOptions): Engine {
     read: (replies: Reply[]) => T,
   ): Promise<T> {
     if (failure) throw failure;
-    const timeoutMs = answered ? KNOWN_MS : options.sentinelMaster === undefined ? UNKNOWN_MS : SENTINEL_MS;
-    const deadline = uptimeMs() + Math.min(timeoutMs, options.timeoutMs);
+    const away = connection === undefined && awayFile !== undefined && isNoted(awayFile);
+    const unknownMs = options.sentinelMaster === undefined ? UNKNOWN_MS : SENTINEL_MS;
+    const begun = uptimeMs();
+    const endAfter = (ms: number) => begun + Math.min(ms, options.timeoutMs);
+    const silentEnd = endAfter(away ? AWAY_ANSWER_MS : answered ? KNOWN_MS : unknownMs);
+    const attempt: Attempt = { silentEnd, end: endAfter(KNOWN_MS) };
     let redirections = 0;
     for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
-        const limit = () => Math.max(1, Math.min(deadline - uptimeMs(), ANSWER_MS));
-        connection ??= await open(limit());
-        const value = read(await connection.send(commands(), limit()));
+        connection ??= await open(attempt);
+        const value = read(await connection.send(commands(), limitsOf(attempt, connection)));
         answered = true;
         return value;
       } catch (error) {
@@ -144,13 +156,22 @@ export function createEngine(options: EngineOptions): Engine {
           redirections++;
           continue;
         }
-        if (isFinal(error) || uptimeMs() + pause >= deadline) {
-          failure = unavailable(error, options.addresses);
-          throw failure;
+        const final = isFinal(error, options);
+        if (final || uptimeMs() + pause >= silentEnd) {
+          const named = options.sentinelMaster === undefined ? undefined : lastAddress;
+          const thrown = unavailable(error, named ? [named] : options.addresses);
+          if (awayFile !== undefined && !final && !away) writeRefusal(awayFile, thrown, options.now());
+          // A server that refuses writes can still be read, and a lock can be deleted where memory is full.
+          if (!WRITES_REFUSED.test(thrown.serverCode ?? '')) failure = thrown;
+          throw thrown;
         }
       }
       await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)));
     }
+  }
+
+  function isNoted(file: string): boolean {
+    return readRefusal(file, options.now() - AWAY_MS, options.now()) !== undefined;
   }
 
   return {
@@ -160,6 +181,10 @@ export function createEngine(options: EngineOptions): Engine {
       queue = turn.catch(() => {});
       return turn;
     },
+    disconnect() {
+      connection?.close();
+      connection = undefined;
+    },
   };
 }
 
@@ -168,10 +193,20 @@ export function uptimeMs(): number {
   return process.uptime() * 1000;
 }
 
-function isFinal(error: unknown): boolean {
+/** Any byte counts as an answer, so that a busy machine does not take a live server for a dead one. */
+function limitsOf({ silentEnd, end }: Attempt, connection?: Connection): Limits {
+  const now = uptimeMs();
+  const silentMs = Math.min((connection?.hasAnswered() ? end : silentEnd) - now, ANSWER_MS);
+  return { silentMs: Math.max(1, silentMs), totalMs: Math.max(1, end - now) };
+}
+
+function isFinal(error: unknown, { sentinelMaster }: EngineOptions): boolean {
   if (error instanceof InvalidReply) return true;
-  if (error instanceof ServerRefusal)
+  if (error instanceof ServerRefusal) {
+    // A server that Sentinels have just replaced refuses writes; without Sentinels it stays a replica.
+    if (error.code === 'READONLY') return sentinelMaster === undefined;
     return !TRANSIENT_CODES.test(error.code) && !/^max number of clients/.test(error.detail);
+  }
   // A certificate that is refused now will be refused on a retry as well.
   return isAboutTls(error);
 }

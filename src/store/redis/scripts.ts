@@ -1,14 +1,16 @@
 // These steps must be atomic, so they are Lua scripts for EVAL. Each uses only the keys of one token, and none loops.
 
 /**
- * Takes the lock if it is free, or if this process got it already but the reply was lost. Returns the turn's number, or
- * 0.
+ * Takes the lock if it is free and nobody had it since the counter was read, or if this process got it already but the
+ * reply was lost. Returns the turn's number, or 0.
  */
 export const TAKE = `
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
+local counted = redis.call('GET', KEYS[2])
+if not holder and ARGV[4] and ARGV[4] ~= (counted or '') then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-if holder then return tonumber(redis.call('GET', KEYS[2]) or 0) end
+if holder then return tonumber(counted or 0) end
 local generation = redis.call('INCR', KEYS[2])
 if generation == 1 then
   -- The counter was lost: the time is ahead of whatever it counted to.

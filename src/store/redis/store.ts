@@ -1,8 +1,10 @@
+import fs from 'node:fs';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
-import { acquireLock, type Lock } from '../lock/lock.js';
+import { takeMachineTurn } from '../lock/machine-turn.js';
+import { readRefusal } from '../lock/shared-error.js';
 import { entryPath } from '../records.js';
-import type { Store, StoreRecord, TurnOptions } from '../store.js';
+import type { Store, StoreRecord, Turn, TurnOptions } from '../store.js';
 import { createEngine, type EngineOptions } from './engine.js';
 import { bytesOrNothing, integer, list, openToken, type TokenEntry, yesOrNo } from './entries.js';
 import { listTokens } from './list.js';
@@ -10,6 +12,7 @@ import { InvalidReply } from './reply-limits.js';
 import { REMOVE_IF } from './scripts.js';
 import { createSeal } from './seal.js';
 import { publish, takeFleetTurn } from './turn.js';
+import { addressText } from './url.js';
 
 export interface RedisStoreOptions extends EngineOptions {
   /** 32 bytes, the same for the whole fleet. */
@@ -21,7 +24,9 @@ export interface RedisStoreOptions extends EngineOptions {
 /** Returns a store that shares tokens between machines through a Redis server, which sees neither names nor values. */
 export function redisStore(options: RedisStoreOptions): Store {
   const { now, warn } = options;
-  const engine = createEngine(options);
+  // The same for all processes of this machine that use this server.
+  const awayFile = entryPath(options.stateDir, 'token', options.addresses.map(addressText).join(), 'refused');
+  const engine = createEngine(options, awayFile);
   const seal = createSeal(options.storeKey);
   /**
    * The tokens that `find` decrypted, so that `read` does not ask again. They are not stored on the record, because
@@ -136,55 +141,60 @@ export function redisStore(options: RedisStoreOptions): Store {
       if (!firstLook.has(name)) await find();
       const since = firstLook.get(name)?.generation ?? 0;
       const deadline = now() + turnOptions.waitMs;
-      // Only one process of each machine asks the engine for the lock, so that no engine, whatever it answers, can make
-      // this machine mint more than one token at a time.
-      const machine = await machineLock(key, find, turnOptions);
-      if (machine === 'answered') return undefined;
+      const machine = await takeMachineTurnFirst(key, turnOptions);
       try {
         const waitMs = Math.max(0, deadline - now());
         const turn = await takeFleetTurn(
           { ...turnOptions, waitMs },
           { engine, seal, name, since, now, find },
         );
-        if (!turn) machine?.release();
+        if (!turn) await machine?.release();
         return (
           turn && {
-            refuse: turn.refuse,
             write: async (record, value) => turn.write(tokenRecord(record), value),
+            async refuse(error) {
+              await turn.refuse(error);
+              await machine?.refuse(error);
+            },
             async release() {
               await turn.release();
-              machine?.release();
+              await machine?.release();
             },
           }
         );
       } catch (error) {
-        machine?.release();
+        await machine?.release();
         throw error;
       }
     },
   };
 
-  async function machineLock(
-    key: string,
-    find: () => Promise<TokenEntry | undefined>,
-    { waitMs, accepts }: TurnOptions,
-  ): Promise<Lock | 'answered' | undefined> {
-    let lookAt = 0;
-    const answered = async () => {
-      if (process.uptime() < lookAt) return false;
-      // The engine is asked less often than the lock file is read, to spare it.
-      lookAt = process.uptime() + 0.2 + Math.random() / 10;
-      const entry = await find();
-      return entry !== undefined && accepts(entry.record);
-    };
+  /**
+   * Waits for the turn of this machine, since only one process of a machine asks the engine: this spares the engine, and
+   * no engine, whatever it answers, can make this machine mint more than one token at a time.
+   */
+  async function takeMachineTurnFirst(key: string, turnOptions: TurnOptions): Promise<Turn | undefined> {
+    const { stateDir } = options;
+    const begun = now();
+    let away: GraphException | undefined;
+    // Processes that wait here need no connection.
+    if (fs.existsSync(entryPath(stateDir, 'token', key, 'lock'))) engine.disconnect();
     try {
-      return (
-        (await acquireLock(entryPath(options.stateDir, 'token', key, 'lock'), { waitMs, answered })) ??
-        'answered'
-      );
+      return await takeMachineTurn(key, async () => {}, {
+        ...turnOptions,
+        stateDir,
+        lookIn: {
+          find: async () => {
+            away = readRefusal(awayFile, begun, now());
+            if (away) throw away;
+            return undefined;
+          },
+        },
+      });
     } catch (error) {
-      // Without a writable folder only the fleet's lock is used. If the engine caused this error, it will fail again.
-      if (error instanceof GraphException && error.code === 'STORE_UNAVAILABLE') return undefined;
+      // Without a writable folder only the fleet's lock is used.
+      const cannotLock = error instanceof GraphException && error.code === 'STORE_UNAVAILABLE';
+      if (cannotLock && error !== away) return undefined;
       throw error;
     }
   }
