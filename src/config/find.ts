@@ -53,7 +53,7 @@ export function* findConfigs({ named, cwd, home, configDir }: FindOptions): Gene
     const rc = path.join(home, '.graphcredrc');
     if (isFile(rc)) yield { path: rc, place: 'home' };
   }
-  const user = configDir === undefined ? undefined : onlyFile(configDir, USER_NAMES);
+  const user = configDir === undefined ? undefined : ownFile(configDir);
   if (user !== undefined) yield { path: user, place: 'user' };
 }
 
@@ -64,6 +64,33 @@ function* projectFiles(start: string, homeFolder: string | undefined): Generator
     if (found !== undefined) yield { path: found, place: isHome ? 'home' : 'project' };
     if (isHome || dir === path.dirname(dir)) return;
   }
+}
+
+/**
+ * Returns the user's config file. One that is there and cannot be read is not taken for a missing one.
+ * @throws GraphException CONFIG_INVALID
+ */
+function ownFile(dir: string): string | undefined {
+  for (const name of USER_NAMES) {
+    const file = path.join(dir, name);
+    try {
+      if (!fs.existsSync(file) && fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined)
+        throw unusable(
+          file,
+          'it is a link to a file that does not exist',
+          'remove the link, or make the file',
+        );
+    } catch (error) {
+      if (error instanceof GraphException) throw error;
+      if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
+      throw unusable(dir, 'permission denied', `chmod 700 ${dir}`);
+    }
+  }
+  return onlyFile(dir, USER_NAMES);
+}
+
+function unusable(file: string, why: string, hint: string): GraphException {
+  return new GraphException('CONFIG_INVALID', `${file} cannot be read: ${why}.`, { hint });
 }
 
 function onlyFile(dir: string, names: readonly string[]): string | undefined {

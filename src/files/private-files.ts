@@ -37,10 +37,25 @@ export function cannotWrite(where: string, error: unknown): GraphException {
   });
 }
 
+/**
+ * Creates a folder and the missing ones above it, mode 0700. Node's own recursive form is not used: where a parent can
+ * hold no folder, as in /proc, it tries for ever.
+ */
+function makeFolder(dir: string): void {
+  try {
+    fs.mkdirSync(dir, { mode: 0o700 });
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST' && fs.statSync(dir).isDirectory()) return;
+    if (errnoOf(error) !== 'ENOENT' || dir === path.dirname(dir)) throw error;
+    makeFolder(path.dirname(dir));
+    fs.mkdirSync(dir, { mode: 0o700 });
+  }
+}
+
 /** Creates the folder for this user alone, if it is missing. Throws STORE_UNAVAILABLE. */
 export function ensurePrivateFolder(dir: string): void {
   try {
-    fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+    makeFolder(dir);
     const uid = process.geteuid?.();
     if (uid === undefined) return;
     const stat = fs.statSync(dir);
@@ -109,17 +124,13 @@ export function stageFile(file: string, text: string): Staged {
 export function replaceFile(file: string, text: string): void {
   const temporary = temporaryName(file);
   try {
-    fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-    fs.writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });
+    makeFolder(path.dirname(file));
+    createFile(temporary, text);
     renameOver(temporary, file);
   } catch (error) {
-    try {
-      fs.unlinkSync(temporary);
-    } catch {
-      // The temporary file was never created.
-    }
-    const { code } = error as NodeJS.ErrnoException;
-    throw new GraphException('CONFIG_INVALID', `${file} cannot be written (${code}).`, {
+    removeQuietly(temporary);
+    const code = errnoOf(error);
+    throw new GraphException('CONFIG_INVALID', `${file} cannot be written: ${REASONS[code] ?? code}.`, {
       hint: 'check the owner and mode of its folder, and the free space on the disk',
     });
   }
@@ -163,10 +174,20 @@ export const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   ENOTDIR: 'a file is in the way of the folder',
+  EEXIST: 'a file is in the way of the folder',
+  ENOENT: 'the folder cannot be made there',
+  ELOOP: 'it is a symbolic link',
 };
 
 export function errnoOf(error: unknown): string {
   return (error as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error';
+}
+
+/** What to type when a file is refused for this reason; undefined when nobody can tell. */
+export function howToMend(file: string, refused: string): string | undefined {
+  if (refused === 'other users can change it' || refused === REASONS.EACCES) return `chmod 600 ${file}`;
+  if (refused === 'it belongs to another user') return `chown "$(id -un)" ${file}`;
+  return refused === REASONS.ELOOP ? `replace the link by the file itself: ${file}` : undefined;
 }
 
 export type Checked =
@@ -188,7 +209,7 @@ export function readChecked(file: string, maxBytes = MAX_BYTES): Checked | undef
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    return { refused: code === 'ELOOP' ? 'it is a symbolic link' : (REASONS[code] ?? code) };
+    return { refused: REASONS[code] ?? code };
   }
   try {
     const stat = fs.fstatSync(fd);

@@ -4,7 +4,7 @@ import { hashOf } from './records.js';
 
 /** Records how far a long job has come, so that the next run can continue it. It never holds a credential. */
 export interface Journal {
-  /** Returns the step written last; undefined when nothing is pending or the entry is not valid. */
+  /** Returns the step written last; undefined when nothing is pending, and '' when the file cannot be used. */
   read(): string | undefined;
   write(step: string): void;
   remove(): void;
@@ -23,12 +23,13 @@ export function openJournal(stateDir: string, kind: 'rotate', key: string): Jour
     lockFile: `${base}.lock`,
     read() {
       const checked = readChecked(file);
-      if (!checked || 'refused' in checked) return undefined;
+      if (!checked || 'refused' in checked) return checked && '';
       try {
         const { v, key: written, step } = JSON.parse(checked.text);
-        return v === 1 && written === key && typeof step === 'string' ? step : undefined;
+        if (v === 1 && typeof written === 'string' && written !== key) return undefined;
+        return v === 1 && typeof step === 'string' ? step : '';
       } catch {
-        return undefined;
+        return '';
       }
     },
     write(step) {

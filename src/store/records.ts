@@ -1,6 +1,15 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { errnoOf, REASONS, readChecked, removeFile, type Staged, stageFile } from '../files/private-files.js';
+import { GraphException } from '../core/errors.js';
+import {
+  errnoOf,
+  howToMend,
+  REASONS,
+  readChecked,
+  removeFile,
+  type Staged,
+  stageFile,
+} from '../files/private-files.js';
 import type { StoreRecord } from './store.js';
 
 /** A record as written to the disk. */
@@ -54,8 +63,9 @@ function isNamed(record: StoreRecord, { kind, key, store }: RecordName): boolean
 }
 
 /**
- * Returns every readable entry, in no order. A folder that is there and cannot be read is not taken for an empty one:
- * it is a warning.
+ * Returns every readable entry, in no order.
+ * @param warn told of each file that is left out
+ * @throws GraphException STORE_UNAVAILABLE for a folder that cannot be read, which is not an empty one
  */
 export function listEntries(stateDir: string, warn: (message: string) => void): Entry[] {
   let names: string[];
@@ -63,8 +73,11 @@ export function listEntries(stateDir: string, warn: (message: string) => void): 
     names = fs.readdirSync(stateDir);
   } catch (error) {
     const code = errnoOf(error);
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') warn(`${stateDir} cannot be read: ${REASONS[code] ?? code}`);
-    return [];
+    if (code === 'ENOENT' || code === 'ENOTDIR') return [];
+    throw new GraphException('STORE_UNAVAILABLE', `${stateDir} cannot be read: ${REASONS[code] ?? code}`, {
+      hint: `chmod 700 ${stateDir}`,
+      setting: 'store',
+    });
   }
   const entries: Entry[] = [];
   for (const name of names) {
@@ -81,7 +94,8 @@ function readEntryFile(file: string, warn: (message: string) => void): Entry | u
   const checked = readChecked(file);
   if (checked === undefined) return undefined;
   if ('refused' in checked) {
-    warn(`${file} is passed over: ${checked.refused}. Remove it; graphcred makes a new one when needed`);
+    const mend = howToMend(file, checked.refused);
+    warn(`${file} is passed over: ${checked.refused}${mend === undefined ? '' : `; to use it: ${mend}`}`);
     return undefined;
   }
   const parsed = parseEntry(checked.text);
@@ -91,6 +105,8 @@ function readEntryFile(file: string, warn: (message: string) => void): Entry | u
   }
   return parsed;
 }
+
+const NEWER = 'a newer graphcred wrote it';
 
 /** Parses an entry. Returns a text with the reason when it cannot be used. */
 function parseEntry(text: string): Entry | string {
@@ -102,7 +118,7 @@ function parseEntry(text: string): Entry | string {
   }
   if (typeof raw !== 'object' || raw === null) return 'it is not a record of graphcred';
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed } = raw;
-  if (typeof v === 'number' && v > 1) return 'a newer graphcred wrote it';
+  if (typeof v === 'number' && v > 1) return NEWER;
   const valid =
     v === 1 &&
     KINDS.some((known) => known === kind) &&
@@ -158,11 +174,21 @@ function sum53(text: string, seed: number): string {
   return ((b & 0x1fffff) * 2 ** 32 + (a >>> 0)).toString(16).padStart(14, '0');
 }
 
-/** Writes the entry to a temporary file; `commit` then replaces the old entry. Throws STORE_UNAVAILABLE. */
+/**
+ * Writes the entry to a temporary file; `commit` then replaces the old entry.
+ * @throws GraphException STORE_UNAVAILABLE, also when a newer graphcred wrote the old entry
+ */
 export function stageEntry(stateDir: string, { record, sealed }: Entry): Staged {
+  const file = recordPath(stateDir, record);
+  const before = readChecked(file);
+  if (before && 'text' in before && parseEntry(before.text) === NEWER)
+    throw new GraphException('STORE_UNAVAILABLE', `${file} is not replaced: ${NEWER}`, {
+      hint: 'use that graphcred, or --store none',
+      setting: 'store',
+    });
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
   const text = JSON.stringify({ v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed });
-  return stageFile(recordPath(stateDir, record), `${text}\n`);
+  return stageFile(file, `${text}\n`);
 }
 
 /** Removes an entry's file; no error if it is gone already. Throws STORE_UNAVAILABLE. */

@@ -1,8 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { pendingRotation } from '../../src/cli/secret/rotation-notes.js';
-import type { Journal } from '../../src/store/journal.js';
 import { listEntries, stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 
@@ -225,12 +223,18 @@ test('a rotation whose new value has vanished from the store ends with NOT_FOUND
   expect(fs.readdirSync(stateOf(home)).filter((name) => name.startsWith('rotate-'))).toEqual([]);
 });
 
-test('the note of an earlier version, which is only the name of the step, is understood', () => {
-  const journal = (text: string | undefined) => ({ read: () => text }) as unknown as Journal;
-  expect(pendingRotation(journal('drop'))).toEqual({ step: 'drop' });
-  expect(pendingRotation(journal('{"step":"alias","old":"abc****xyz"}'))).toEqual({
-    step: 'alias',
-    old: 'abc****xyz',
-  });
-  expect(pendingRotation(journal(undefined))).toBeUndefined();
-});
+test.each(['', '{"step":"next"'])(
+  'a rotation whose note is damaged (%j) goes on from what is saved',
+  async (text) => {
+    const { run, home, json, sandbox } = await bench(V4);
+    await run('secret create ci --save');
+    // The old value is dropped, and the answer to the request for the new one gets lost.
+    sandbox.addFault({ action: 'drop-before', route: CREATE, nth: 2 });
+    expect((await run('secret rotate ci')).status).not.toBe(0);
+    const [note = ''] = fs.readdirSync(stateOf(home)).filter((name) => /^rotate-.*json$/.test(name));
+    fs.writeFileSync(path.join(stateOf(home), note), text);
+    expect((await run('secret rotate ci')).status).toBe(0);
+    expect(await json('secret list')).toMatchObject({ secrets: [{ alias: 'ci' }] });
+    expect((await run('token get --fresh', { env: { GRAPHCRED_PASSWORD: '' } })).status).toBe(0);
+  },
+);

@@ -75,12 +75,15 @@ describe.skipIf(process.platform === 'win32')(
       expect(stderr).toContain('larger than 4096 bytes');
     });
 
-    test('is read even if the record in the store is a FIFO, which does not block', async () => {
+    test('is not asked for when the file that records the store is a FIFO, which does not block', async () => {
       const { run, home } = await bench();
       const folder = path.join(home, '.config/graphcred');
       fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
       execFileSync('mkfifo', ['-m', '600', path.join(folder, 'store')]);
-      expect((await run('token get', { env: { GRAPHCRED_STORE: '', CI: '1' } })).status).toBe(0);
+      expect(await run('token get', { env: { GRAPHCRED_STORE: '', CI: '1' } })).toMatchObject({
+        status: 6,
+        stderr: expect.stringContaining('cannot be used: it is not a plain file.'),
+      });
     });
   },
 );

@@ -106,6 +106,18 @@ describe('which config file is read', () => {
     ]);
   });
 
+  test('a config file of the user that is there and cannot be read is an error', () => {
+    const configDir = temporaryHome();
+    const find = () => [...findConfigs({ cwd: '/', home: undefined, configDir })];
+    const file = path.join(configDir, 'config.yaml');
+    fs.symlinkSync('nowhere', file);
+    expect(find).toThrow(`${file} cannot be read: it is a link to a file that does not exist.`);
+    vi.spyOn(fs, 'lstatSync').mockImplementationOnce(() => {
+      throw Object.assign(new Error('EACCES'), { code: 'EACCES' });
+    });
+    expect(find).toThrow(`${configDir} cannot be read: permission denied.`);
+  });
+
   test('a home folder that does not exist ends no search, and neither does a file that was removed meanwhile', () => {
     const root = fs.realpathSync(temporaryHome());
     const file = path.join(root, '.graphcredrc');

@@ -25,14 +25,6 @@ test('a profile is added to the file that a symbolic link points to, and the lin
   expect(fs.readdirSync(elsewhere)).toEqual(['mine.json']);
 });
 
-test('a symbolic link to a missing file becomes a file', async () => {
-  const folder = temporaryHome();
-  fs.symlinkSync('nowhere.json', path.join(folder, 'config.json'));
-  await writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] }, now);
-  expect(fs.lstatSync(path.join(folder, 'config.json')).isFile()).toBe(true);
-  expect(read(path.join(folder, 'config.json')).profiles).toEqual({ a: { graph: 'one' } });
-});
-
 test('a profile file is readable only by this user, and other keys and the default profile do not change', async () => {
   const folder = path.join(temporaryHome(), 'graphcred');
   const file = path.join(folder, 'config.json');

@@ -48,8 +48,18 @@ describe('a folder', () => {
 
   test('of another user is refused to root, too', () => {
     vi.spyOn(process, 'geteuid').mockReturnValue(0);
-    vi.spyOn(fs, 'statSync').mockReturnValue({ uid: 54_321, mode: 0o40700 } as fs.Stats);
+    vi.spyOn(fs, 'statSync').mockReturnValue({
+      uid: 54_321,
+      mode: 0o40700,
+      isDirectory: () => true,
+    } as fs.Stats);
     expect(() => ensurePrivateFolder(dir)).toThrow(`${dir} belongs to another user`);
+  });
+
+  test.runIf(process.platform === 'linux')('below /proc is refused at once', () => {
+    expect(() => ensurePrivateFolder('/proc/no/such/folder')).toThrow(
+      'cannot write to /proc/no/such/folder: the folder cannot be made there',
+    );
   });
 
   test('that is private already keeps its mode, another becomes private, and on a system without users it is not looked at', () => {
@@ -220,7 +230,7 @@ describe('replacing a file', () => {
     expect(() => replaceFile(file, '{}')).toThrow(
       expect.objectContaining({
         code: 'CONFIG_INVALID',
-        message: `${file} cannot be written (EROFS).`,
+        message: `${file} cannot be written: the file system is read-only.`,
         hint: 'check the owner and mode of its folder, and the free space on the disk',
       }),
     );

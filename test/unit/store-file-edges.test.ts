@@ -202,7 +202,7 @@ describe('the key of the store file', () => {
     fs.chmodSync(generated(), 0o620);
     expect(await failureOf(loadKey(optionsFor(), 'create'))).toMatchObject({
       message: `the key file ${generated()} is not used: other users can change it`,
-      hint: `remove ${generated()} and log in again, or set GRAPHCRED_STORE_KEY`,
+      hint: `chmod 600 ${generated()}`,
       setting: 'storeKey',
     });
   });

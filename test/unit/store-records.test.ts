@@ -104,7 +104,7 @@ describe('a record', () => {
     readEntry(dir, 'file', 'demo', (text) => warnings.push(text));
     expect(warnings).toEqual([
       expect.stringContaining('not a record of graphcred'),
-      expect.stringMatching(/other users can change it. Remove it; graphcred makes a new one/),
+      `${file()} is passed over: other users can change it; to use it: chmod 600 ${file()}`,
     ]);
   });
 
@@ -134,16 +134,25 @@ describe('a record', () => {
     expect(hashOf('demo')).toBe('04e5fefc144664157caba7a9ac7e');
   });
 
-  it('is not silently missing when its folder cannot be read', () => {
-    const warnings: string[] = [];
-    const list = () => listEntries(dir, (text) => warnings.push(text));
-    for (const code of ['EACCES', 'EIO', 'ENOENT', 'ENOTDIR']) {
+  it('is not missing when its folder cannot be read', () => {
+    const list = (code: string) => {
       vi.spyOn(fs, 'readdirSync').mockImplementationOnce(() => {
         throw Object.assign(new Error(code), { code });
       });
-      expect(list()).toEqual([]);
-    }
-    expect(warnings).toEqual([`${dir} cannot be read: permission denied`, `${dir} cannot be read: EIO`]);
+      return listEntries(dir, expect.unreachable);
+    };
+    for (const code of ['ENOENT', 'ENOTDIR']) expect(list(code)).toEqual([]);
+    expect(() => list('EACCES')).toThrow(`${dir} cannot be read: permission denied`);
+    expect(() => list('EIO')).toThrow(`${dir} cannot be read: EIO`);
+  });
+
+  // holds: C5.9
+  it('of a newer graphcred is not replaced', () => {
+    fs.writeFileSync(file(), JSON.stringify({ ...RECORD, v: 2 }), { mode: 0o600 });
+    expect(() => stageEntry(dir, { record: RECORD, sealed: 'x' })).toThrow(
+      `${file()} is not replaced: a newer graphcred wrote it`,
+    );
+    expect(fs.readdirSync(dir)).toHaveLength(1);
   });
 });
 
@@ -285,10 +294,10 @@ describe('the journal of a job', () => {
   });
 
   it.each(['{"v":2,"key":"mine","step":"drop"}', '{"v":1,"key":"mine","step":7}', 'no JSON', 'null'])(
-    'with the content %s is not continued',
+    'with the content %s is there, but its step is not known',
     (text) => {
       fs.writeFileSync(path.join(dir, `rotate-${hashOf('mine')}.json`), text, { mode: 0o600 });
-      expect(openJournal(dir, 'rotate', 'mine').read()).toBeUndefined();
+      expect(openJournal(dir, 'rotate', 'mine').read()).toBe('');
     },
   );
 });

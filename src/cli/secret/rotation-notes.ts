@@ -31,8 +31,8 @@ export function pendingRotation(journal: Journal): Progress | undefined {
   try {
     return JSON.parse(text) as Progress;
   } catch {
-    // Earlier versions wrote only the name of the step.
-    return { step: text as Progress['step'] };
+    // The step is not known, so the rotation goes on from the secrets that are saved.
+    return { step: 'next' };
   }
 }
 

@@ -17,7 +17,7 @@ import {
 } from '../../config/settings.js';
 import { isLoopback } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
-import { readChecked } from '../../files/private-files.js';
+import { howToMend, readChecked } from '../../files/private-files.js';
 import type { StoreName } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { canPrompt, inCi, type Places, placesOf } from '../context.js';
@@ -226,12 +226,21 @@ function storeSetting(
   return { name, setAt: undefined };
 }
 
-/** Returns the store that `login` recorded, if it did. */
+/**
+ * Returns the store that `login` recorded, if it did.
+ * @throws GraphException STORE_UNAVAILABLE when the record is there and cannot be used
+ */
 function recordedStore(configDir: string | undefined): StoreName | undefined {
-  if (configDir === undefined) return undefined;
-  const checked = readChecked(path.join(configDir, 'store'));
-  const name = checked && 'text' in checked ? checked.text.trim() : '';
-  return STORES.includes(name) ? (name as StoreName) : undefined;
+  const file = configDir && path.join(configDir, 'store');
+  const checked = file && readChecked(file);
+  if (!checked) return undefined;
+  const name = 'text' in checked ? checked.text.trim() : '';
+  if (STORES.includes(name)) return name as StoreName;
+  const why = 'refused' in checked ? checked.refused : 'it names no store';
+  throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
+    hint: `${howToMend(file, why) ?? 'record it again: graphcred login --store keychain'}, or name one: --store file`,
+    setting: 'store',
+  });
 }
 
 function positive(settings: Settings, key: ConfigKey, hint: string): number {

@@ -6,6 +6,7 @@ import {
   createFile,
   ensurePrivateFolder,
   errnoOf,
+  howToMend,
   readChecked,
   temporaryName,
 } from '../../files/private-files.js';
@@ -123,7 +124,7 @@ const makeAnother = (file: string) => `remove ${file} and log in again, or set G
 export const notAKey = (what: string, hint = NEW_KEY) => fault(`${what} is not 32 bytes in base64`, hint);
 
 export const notUsed = (file: string, why: string) =>
-  fault(`the key file ${file} is not used: ${why}`, makeAnother(file));
+  fault(`the key file ${file} is not used: ${why}`, howToMend(file, why) ?? makeAnother(file));
 
 export const vanished = (file: string) =>
   fault(`the key file ${file} vanished while it was being made`, 'run the command again');
