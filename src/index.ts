@@ -1,7 +1,8 @@
 export { GraphConnection } from './core/connection.js';
+export { Deadline } from './core/deadline.js';
 export type { Endpoints, Servers } from './core/endpoints.js';
 export { type ErrorCode, type ErrorDetails, GraphException, type Remedy } from './core/errors.js';
-export type { ProxyOptions, RequestEvent, TimeLeft, TlsOptions } from './core/http/types.js';
+export type { ProxyOptions, RequestEvent, TlsOptions } from './core/http/types.js';
 export type {
   ConnectionOptions,
   DeleteTokenOptions,

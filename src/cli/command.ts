@@ -77,6 +77,8 @@ export interface Report {
   json: boolean;
   quiet: boolean;
   verbose: boolean;
+  /** Whether the line of a spinner is on the terminal. Several spinners may take turns there. */
+  isDrawn: boolean;
   /** Called before every line, to erase the spinner from the terminal. */
   clear(): void;
   /** Writes the result, exactly once and whole. */

@@ -59,6 +59,8 @@ export interface ErrorDetails {
    * decides.
    */
   retryable?: boolean;
+  /** How long the server asks to wait before the next request (`Retry-After`), in ms. */
+  retryAfterMs?: number | undefined;
   /** The library's option that the hint is about, for example `lifetime`. */
   option?: string;
   /** Names of remedies, from which a caller such as the command line chooses a command to suggest. */
@@ -91,6 +93,8 @@ export class GraphException extends Error {
    * decides.
    */
   readonly retryable: boolean | undefined;
+  /** How long the server asks to wait before the next request (`Retry-After`), in ms. */
+  readonly retryAfterMs: number | undefined;
   /** The option that the hint is about. */
   readonly option: string | undefined;
   /** Names of remedies; empty when none is known. */
@@ -110,6 +114,7 @@ export class GraphException extends Error {
     this.status = details.status;
     this.ambiguous = details.ambiguous ?? false;
     this.retryable = details.retryable;
+    this.retryAfterMs = details.retryAfterMs;
     this.option = details.option;
     this.remedies = details.remedies ?? [];
     this.setting = details.setting;

@@ -70,7 +70,7 @@ export function readOptions(
     },
     http: {
       timeoutMs,
-      timeLeft: options.timeLeft,
+      deadline: options.deadline,
       tls: options.tls ?? {},
       proxy: options.proxy,
       userAgent: options.userAgent ?? 'graphcred',

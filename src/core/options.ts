@@ -1,6 +1,7 @@
+import type { Deadline } from './deadline.js';
 import type { Endpoints } from './endpoints.js';
 import type { GraphException } from './errors.js';
-import type { ProxyOptions, RequestEvent, TimeLeft, TlsOptions } from './http/types.js';
+import type { ProxyOptions, RequestEvent, TlsOptions } from './http/types.js';
 import type { ServerVersion } from './protocol/version.js';
 import type { GivenCredential } from './sensitive.js';
 
@@ -36,7 +37,7 @@ export interface ConnectionOptions extends Endpoints {
    * A second time limit, shared by all calls of all connections that are given the same object. No second limit when
    * absent.
    */
-  readonly timeLeft?: TimeLeft | undefined;
+  readonly deadline?: Deadline | undefined;
   /** Certificates for https. */
   readonly tls?: TlsOptions | undefined;
   /** Proxies to go through; none when absent, whatever the environment says. */

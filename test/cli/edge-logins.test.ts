@@ -1,9 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { type LoggedIn, proveGraph } from '../../src/cli/login/prove.js';
+import type { LoggedIn } from '../../src/cli/login/prove.js';
 import { dropMadeSecret, makeSecret, save } from '../../src/cli/login/save.js';
-import type { Session } from '../../src/cli/session/types.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { bench } from '../helpers/cli.js';
@@ -185,17 +184,6 @@ test('on 3.x a secret that was saved without a graph is used for every graph', a
   expect((await run('token get', { env })).status).toBe(0);
 });
 
-test('the graph is tested with a time limit of its own', async () => {
-  const timeLeft = { ms: 1 };
-  const left: number[] = [];
-  const mintToken = async () => left.push(timeLeft.ms);
-  const session = { graph: 'demo', timeLeft, timeoutMs: 5000, invocation: {} } as unknown as Session;
-  const connected = { connection: { mintToken }, version: { secretsNeedGraph: false } };
-  const login = { connected, credential: { kind: 'password' } } as unknown as LoggedIn;
-  await proveGraph(session, login, 's'.repeat(32));
-  expect(left).toEqual([5000]);
-});
-
 test('the value of a new secret is printed in case of a bug while it is saved, and then the bug is reported', async () => {
   const printed: string[] = [];
   const write = async () => {
@@ -220,7 +208,7 @@ test('a bug while a secret is made is no reason to go on with a login', async ()
   const createSecret = async () => {
     throw new TypeError('nobody thought of this');
   };
-  const session = { timeLeft: { ms: 0 }, timeoutMs: 1, invocation: {} };
+  const session = { learned: {}, invocation: {} };
   const login = { connected: { connection: { createSecret } }, credential: { kind: 'password' } };
   const making = makeSecret(
     ...([session, login, { alias: 'ci' }] as unknown as Parameters<typeof makeSecret>),
@@ -236,8 +224,7 @@ test.each([
     throw new GraphException('NETWORK', 'No.');
   };
   const session = {
-    timeLeft: { ms: 0 },
-    timeoutMs: 1,
+    learned: {},
     invocation: { interruption: { status, begin: () => {} } },
   };
   const login = { connected: { connection: { createSecret } }, credential: { kind: 'password' } };

@@ -1,15 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { LoginChoices } from '../../src/cli/login/offer.js';
-import { type LoggedIn, logIn, proveGraph } from '../../src/cli/login/prove.js';
-import { makeSecret } from '../../src/cli/login/save.js';
+import { type LoggedIn, proveGraph } from '../../src/cli/login/prove.js';
 import type { Session } from '../../src/cli/session/types.js';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { secretId } from '../../src/credentials/resolve.js';
-import { noneStore } from '../../src/store/none.js';
-import { bench, quietSession } from '../helpers/cli.js';
+import { bench } from '../helpers/cli.js';
 
 const profilesOf = (home: string) =>
   JSON.parse(fs.readFileSync(path.join(home, '.config/graphcred/config.json'), 'utf8')).profiles;
@@ -145,23 +142,10 @@ test('a generated secret is dropped again only if it cannot be anybody else’s'
       credential: { kind: 'password' },
       taken: new Set(['AUTO_GENERATED_ALIAS_old']),
     };
-    const session = { graph: 'demo', timeLeft: { ms: 0 }, timeoutMs: 1, invocation: {} };
+    const session = { graph: 'demo', invocation: {} };
     await proveGraph(session as unknown as Session, login as unknown as LoggedIn, undefined);
     expect(gone).toEqual(dropped);
   }
-});
-
-test('each step of a login has the whole time limit, because a person answers questions in between', async () => {
-  const { home, env } = await bench({ serverVersion: '4.1.2' });
-  const session = await quietSession(home, env);
-  session.timeLeft.ms = 0;
-  const login = await logIn(session, noneStore);
-  session.timeLeft.ms = 0;
-  const { value, failure } = await makeSecret(session, login, { alias: 'mine' } as LoginChoices);
-  expect(failure).toBeUndefined();
-  session.timeLeft.ms = 0;
-  await proveGraph(session, login, value?.reveal());
-  expect(session.timeLeft.ms).toBeGreaterThan(0);
 });
 
 test('a given secret gets the server’s alias only if exactly one listed mask matches', async () => {
@@ -272,7 +256,7 @@ describe('a login that is interrupted while the graph is tested', () => {
     const login = { connected, credential: { kind: 'password' }, taken: new Set() };
     const interruption = { status, begin: () => {} };
     const invocation = { interruption, report: { warn: (text: string) => warnings.push(text) } };
-    const session = { graph: 'demo', timeLeft: { ms: 0 }, timeoutMs: 1, invocation };
+    const session = { graph: 'demo', invocation };
     return proveGraph(session as unknown as Session, login as unknown as LoggedIn, secret).catch(
       (thrown) => thrown,
     );

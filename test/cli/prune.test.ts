@@ -1,8 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { dropEach } from '../../src/cli/secret/drop-each.js';
-import type { Login } from '../../src/cli/secret/prepare.js';
 import { stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 
@@ -111,21 +109,6 @@ test('a drop without an answer is reported as possibly done, with the secrets th
   expect(stderr).toMatch(/b may have been dropped: .* Not tried: c, d\.\nhint: dropped before it: a; see/);
   sandbox.addFault({ action: 'drop-before', route: 'DELETE /gsql/v1/secrets', nth: 1 });
   expect((await run('secret drop c d --yes')).stderr).toMatch(/c (?:may have been|was not) dropped/);
-});
-
-test('each of several drops has the full time limit', async () => {
-  const session = { invocation: {}, progress: {}, timeLeft: { ms: 0 }, timeoutMs: 20_000 };
-  const left: number[] = [];
-  const connection = {
-    dropSecrets: async (dropped: string[]) => {
-      left.push(session.timeLeft.ms);
-      session.timeLeft.ms -= 15_000;
-      return { dropped, missing: [] };
-    },
-  };
-  const done = await dropEach({ session, connection } as unknown as Login, ['a', 'b', 'c']);
-  expect(done.dropped).toEqual(['a', 'b', 'c']);
-  expect(left).toEqual([20_000, 20_000, 20_000]);
 });
 
 test('prune goes on although a config file that this folder hides, or the folder itself, cannot be used', async () => {

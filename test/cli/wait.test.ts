@@ -1,6 +1,7 @@
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { findVersion } from '../../src/cli/session/connect.js';
 import { askVersion } from '../../src/cli/session/open-connection.js';
+import type { Fault } from '../../src/sandbox/faults.js';
 import { bench, quietSession } from '../helpers/cli.js';
 
 const WAITS = 'the server is not up yet; waiting';
@@ -21,30 +22,71 @@ test('--wait ends at once for a suspended workspace, because that does not start
   expect(stderr).not.toContain(WAITS);
 });
 
-test('--wait has its own time limit, independent of --timeout', async () => {
-  const { sandbox, home, env } = await bench();
-  sandbox.addFault({ action: 'starting', nth: 1, times: 1 });
+/** Finds the version by a clock that goes on by `pass` seconds at each line that says that it waits. */
+async function waiting(flags: { wait: string; timeout: string }, fault: Fault, pass: number) {
+  const { sandbox, home, env, requests } = await bench();
+  sandbox.addFault({ route: '/api/ping', nth: 1, times: 1, ...fault });
   let passed = 0;
   const clock = vi.spyOn(process, 'uptime').mockImplementation(() => passed);
-  const left: number[] = [];
+  const start = globalThis.setTimeout;
+  const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms: number) => {
+    // This is the time limit of a request, which takes a second.
+    if (ms > 15_000) passed += 1;
+    return start(work, ms);
+  }) as typeof setTimeout);
+  onTestFinished(() => void vi.restoreAllMocks());
   const detail = (text: string) => {
-    // Between two requests to the server more time passes than the time limit allows.
-    if (text === WAITS) passed += 30;
-    else left.push(session.timeLeft.ms);
+    if (text === WAITS) passed += pass;
   };
-  const session = await quietSession(home, env, { flags: { wait: '10m', timeout: '20' }, detail });
+  const session = await quietSession(home, env, { flags, detail });
   await findVersion(session);
   clock.mockRestore();
-  const [first, second, ...afterwards] = left;
-  expect([first, second]).toEqual([600_000, 570_000]);
-  expect(new Set(afterwards)).toEqual(new Set([session.timeoutMs]));
-  expect(session.timeoutMs).toBe(20_000);
+  return { session, asked: requests(), pauses: timers.mock.calls.map(([, ms]) => ms) };
+}
+
+test('--wait has its own time limit, of which --timeout does not take anything', async () => {
+  // Between two requests to the server more time passes than the time limit allows.
+  const { asked, session } = await waiting({ wait: '10m', timeout: '20' }, { action: 'starting' }, 30);
+  expect(asked).toEqual([
+    'GET /api/ping',
+    'GET /api/ping',
+    'GET /gsql/v1/version',
+    'POST /gsqlserver/gsql/version',
+  ]);
+  expect(session.learned.deadline?.forRequestMs).toBe(18_000);
+});
+
+// holds: C3.20
+test.each([
+  [429, 'Retry-After: 1', 1000, 0.5],
+  [503, 'Retry-After: 3600', 700, 1.3],
+  [503, 'Retry-After: Fri, 31 Dec 2100 23:59:59 GMT', 700, 1.3],
+  [503, 'Retry-After: soon', 500, 0.5],
+])('--wait obeys a %d with %s as far as its own time goes', async (status, header, pause, pass) => {
+  const fault = { action: 'status', status, header } as const;
+  const { asked, pauses } = await waiting({ wait: '2', timeout: '20' }, fault, pass);
+  expect(asked.slice(0, 2)).toEqual(['GET /api/ping', 'GET /api/ping']);
+  // The first request may take as long as the wait.
+  expect(pauses.map((ms) => Math.round(ms ?? 0))).toEqual(expect.arrayContaining([2000, pause]));
+});
+
+test('doctor and login wait for the server once', async () => {
+  const { run, requests, env } = await bench({ serverVersion: '4.1.2' });
+  const { stdout } = await run('secret create ci');
+  const pings = () => requests().filter((line) => line === 'GET /api/ping').length;
+  await run('doctor --wait 1');
+  // The second request is for the server's clock.
+  expect(pings()).toBe(2);
+  const given = { ...env, GRAPHCRED_PASSWORD: '' };
+  expect(await run('login --secret-stdin --wait 1', { stdin: stdout, env: given })).toMatchObject({
+    status: 0,
+  });
+  expect(pings()).toBe(1);
 });
 
 test('a version found long ago counts while the server does not answer in time', async () => {
   const { sandbox, home, env } = await bench();
   sandbox.addFault({ action: 'delay', ms: 100 });
-  const session = await quietSession(home, env);
-  session.timeLeft.ms = 10;
+  const session = { ...(await quietSession(home, env)), timeoutMs: 10 };
   expect(await askVersion(session, { any: '3.9.3' })).toMatchObject({ version: '3.9.3' });
 });

@@ -118,7 +118,7 @@ test.each(SERVERS)(
 describe('at the socket', () => {
   const SETTINGS: HttpSettings = {
     timeoutMs: 5000,
-    timeLeft: undefined,
+    deadline: undefined,
     tls: {},
     proxy: undefined,
     userAgent: 'test',

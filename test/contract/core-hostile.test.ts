@@ -187,6 +187,18 @@ describe('refusals by code and message', () => {
   });
 
   test.each([
+    [429, '7', 7000],
+    [503, '0', 0],
+    [503, 'soon', undefined],
+  ])('HTTP %i with Retry-After: %s says when to come back', async (status, after, retryAfterMs) => {
+    const { url } = await script([status, '', { 'retry-after': after }]);
+    expect(await refusalOf(at(url, '4.1.2').ping())).toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      retryAfterMs,
+    });
+  });
+
+  test.each([
     ['REST-10016', 403, "Access Denied because the input token = '' is empty or too short", 'AUTH_FAILED'],
     ['REST-10016', 200, "Access Denied because the input token = 'x' is invalid.", 'AUTH_FAILED'],
     ['REST-10018', 401, 'no', 'PERMISSION_DENIED'],

@@ -1,9 +1,9 @@
 // Tests that the time limit covers a call of the library as a whole: the request for the version, the request itself, and the requests that follow
 // it. Every answer here is late, but each one alone comes within the limit.
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { VersionFinder } from '../../src/core/protocol/detect-version.js';
-import { type ConnectionOptions, type GraphConnection, GraphException } from '../../src/index.js';
+import { type ConnectionOptions, Deadline, type GraphConnection, GraphException } from '../../src/index.js';
 import type { Sandbox } from '../../src/sandbox/server.js';
 import { connect, rawServer, refusalOf, SERVERS, sandbox } from './core-support.js';
 
@@ -114,18 +114,41 @@ test('a call that waits for the version asked for by another does not end with t
   expect(await later).toMatchObject({ version: '4.1.2' });
 });
 
-describe('timeLeft, shared by several connections', () => {
+describe('a deadline, shared by several connections', () => {
+  const shared = (to: Sandbox, deadline: Deadline) =>
+    connect(to, { timeoutMs: LIMIT, deadline, serverVersion: '3.10.1' });
+
   test('is used up by their requests together', async () => {
     const to = await lateSandbox('3.10.1');
-    const timeLeft = { ms: LIMIT };
-    const one = connect(to, { timeoutMs: LIMIT, timeLeft, serverVersion: '3.10.1' });
-    const other = connect(to, { timeoutMs: LIMIT, timeLeft, serverVersion: '3.10.1' });
-    await one.getToken();
-    expect(timeLeft.ms).toBeLessThanOrEqual(LIMIT - LATE + 5);
-    const refused = await lateRefusal(() => other.getToken());
+    const deadline = new Deadline(LIMIT);
+    await shared(to, deadline).getToken();
+    expect(deadline.forRequestMs).toBeLessThanOrEqual(LIMIT - LATE + 5);
+    const refused = await lateRefusal(() => shared(to, deadline).getToken());
     expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: true });
     expect(refused.message).toContain('may have taken effect');
-    expect(timeLeft.ms).toBeLessThan(5);
+    expect(deadline.forRequestMs).toBeLessThan(5);
+  });
+
+  test('counts requests at the same time once, and no time between requests', async () => {
+    let passed = 0;
+    const clock = vi.spyOn(process, 'uptime').mockImplementation(() => passed);
+    onTestFinished(() => clock.mockRestore());
+    const deadline = new Deadline(10_000);
+    const ends: (() => void)[] = [];
+    const request = () => deadline.count(() => new Promise<void>((resolve) => ends.push(resolve)));
+    const both = [request()];
+    passed = 1;
+    both.push(request());
+    passed = 3;
+    ends[0]?.();
+    await both[0];
+    passed = 4;
+    expect(deadline.forRequestMs).toBe(6000);
+    ends[1]?.();
+    await both[1];
+    passed = 100;
+    expect(deadline.forRequestMs).toBe(6000);
+    expect(() => deadline.check()).not.toThrow();
   });
 
   test.each([0, -1, 0.5])('with %d ms left nothing is sent', async (ms) => {
@@ -137,7 +160,7 @@ describe('timeLeft, shared by several connections', () => {
     const told: unknown[] = [];
     const connection = at(url, {
       serverVersion: '3.10.1',
-      timeLeft: { ms },
+      deadline: new Deadline(ms),
       onStart: () => told.push('start'),
       onRequest: (event) => told.push(event),
     });
@@ -145,12 +168,14 @@ describe('timeLeft, shared by several connections', () => {
     expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: false });
     expect(refused.message).toMatch(/was not sent/);
     expect({ arrived, told }).toEqual({ arrived: 0, told: [] });
+    expect(() => new Deadline(ms).check()).toThrow('the whole call are over');
   });
 
-  test('does not replace the limit of each call', async () => {
+  test('that does not cut requests is counted, and leaves each call its own limit', async () => {
     const to = await lateSandbox('3.10.1');
-    const timeLeft = { ms: Number.POSITIVE_INFINITY };
-    const connection = connect(to, { timeoutMs: LIMIT, timeLeft });
+    const deadline = new Deadline(0, false);
+    await shared(to, deadline).getToken();
+    const connection = connect(to, { timeoutMs: LIMIT, deadline });
     expect(await lateRefusal(() => connection.getToken())).toMatchObject({ code: 'TIMEOUT' });
   });
 });

@@ -26,6 +26,7 @@ function onScreen({ isTTY = true, columns = 80, env = {} as Record<string, strin
   Object.assign(report, flags);
   const spinner = createSpinner({ ctx, report });
   return {
+    ctx,
     report,
     spinner,
     /** Returns what was written since the last call. */
@@ -59,6 +60,16 @@ test('after 300 ms the spinner turns, after 2 s it shows the elapsed time, and s
   expect(news()).toBe('\r\x1b[K');
   vi.advanceTimersByTime(1000);
   expect(news()).toBe('');
+});
+
+test('what is written erases the line of any of several spinners', () => {
+  const { ctx, report, spinner, news } = onScreen();
+  spinner.start(TEXT);
+  vi.advanceTimersByTime(300);
+  createSpinner({ ctx, report }).start(TEXT);
+  news();
+  report.note('done');
+  expect(news()).toBe('\r\x1b[Kgraphcred: done\n');
 });
 
 test('the spinner shows the time limit if it is known', () => {

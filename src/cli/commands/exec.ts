@@ -139,9 +139,8 @@ async function mintForThisCall(session: Session, interruption: Interruption): Pr
   const held: CachedToken = { ...minted, source: 'server' };
   const revoke = async () => {
     try {
-      // Revoking gets a new time limit, however long minting took.
-      session.timeLeft.ms = REVOKE_MS;
-      const { connection, version } = await connect({ ...session, timeoutMs: REVOKE_MS }, credential);
+      // Revoking has a time limit of its own, however long minting took.
+      const { connection, version } = await connect(session, credential, { timeoutMs: REVOKE_MS });
       const token = new BoundCredential(held.token, held.servers);
       await connection.deleteToken(undefined, { token, skipNA: true });
       if (version.revocationFillsBlockList)

@@ -30,6 +30,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (invocation.flags['save-password'] === true) requireKeeping(first, '--save-password');
   const login = await logIn(session, first);
   const choices = await offer(session, login.credential, first, login.taken);
+  // Nothing is written yet. From here on no request is cut, so that nothing is made that nobody knows.
+  session.learned.deadline?.check();
   const made = await makeSecret(session, login, choices);
   const { name } = session.settings.profile;
   const profile = profileOf(session, login.credential);
@@ -62,7 +64,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const alias = saved.name ?? choices.savedAlias;
   if (alias !== undefined) {
     await writeProfileKey(configDirOf(session), name, ['secretAlias', alias], locked);
-    await firstToken(invocation, name);
+    await firstToken(session, name);
   }
   const lost = made.isNew && saved.name === undefined ? made.value?.reveal() : undefined;
   reportLogin(session, choices, { file, saved: saved.name, lost, password: saved.password });

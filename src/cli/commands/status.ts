@@ -57,8 +57,8 @@ const NO_QUESTIONS = { noInput: true };
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, report, ctx } = invocation;
   const names = await profilesToShow(invocation);
-  const all: Status[] = [];
-  for (const name of names) all.push(await look(invocation, name));
+  // All at once, so that one slow server takes no time from the others, and the time limit holds for the whole call.
+  const all = await Promise.all(names.map((name) => look(invocation, name)));
   if (report.json) {
     const documents = all.map(asDocument);
     report.document(flags['all-profiles'] === true ? { profiles: documents } : (documents[0] ?? {}));

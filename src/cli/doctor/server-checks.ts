@@ -105,8 +105,10 @@ export async function lookAtServer(session: Session, found: Found): Promise<Aske
     found.tls = failed(error);
     return undefined;
   }
+  // Without the server cache the server is asked for its version.
+  delete session.learned.version;
   try {
-    const { connection, version } = await connect(withoutServerCache(session), undefined);
+    const { connection, version } = await connect({ ...session, stateDir: undefined }, undefined);
     const serverTime = await connection.serverTimeUnix();
     if (secure) found.tls ??= TRUSTED;
     found.version = ok(version.version);
@@ -141,11 +143,6 @@ function judgeRestAuth(state: 'on' | 'off' | 'unknown'): Check {
     'off: the server gives out no tokens, and wants none',
     'turn it on: gadmin config set RESTPP.Factory.EnableAuth true; gadmin config apply -y; gadmin restart restpp nginx gui gsql -y',
   );
-}
-
-/** Returns the session without its server cache, so that the server is asked for its version. */
-function withoutServerCache(session: Session): Session {
-  return { ...session, stateDir: undefined, learned: {} };
 }
 
 /** Checks the login with one request, the only one that carries a credential. */
@@ -184,7 +181,7 @@ export async function lookAtLogin(
   }
   const name = credential.kind === 'secret' ? 'the secret' : `the password of ${credential.username}`;
   try {
-    const { connection } = await connect(withoutServerCache(session), credential);
+    const { connection } = await connect(session, credential);
     if (is3) await connection.listSecrets();
     else await askForSecrets(connection);
     found.credential = ok(`${name} is accepted (${credential.label})`);

@@ -31,7 +31,7 @@ export async function logIn(session: Session, store: Store): Promise<LoggedIn> {
     if (canPrompt && credential.level === 'store')
       invocation.report.note(`using the saved password of ${credential.username}`);
     await credential.value();
-    session.timeLeft.ms = session.timeoutMs;
+    session.learned.deadline?.check();
     try {
       const connected = await connect(session, credential);
       return { credential, connected, taken: await prove(session, connected, credential) };
@@ -81,10 +81,9 @@ export async function proveGraph(
   login: LoggedIn,
   secret: string | undefined,
 ): Promise<void> {
-  const { graph, timeLeft, timeoutMs, invocation } = session;
+  const { graph, invocation } = session;
   const { connected, credential } = login;
   if (graph === undefined || connected.version.secretsNeedGraph || credential.kind === 'secret') return;
-  timeLeft.ms = timeoutMs;
   // From here on the server is changed.
   invocation.interruption?.begin();
   try {

@@ -16,7 +16,7 @@ import type { Session } from '../session/types.js';
  */
 export async function openCompleted(invocation: Invocation): Promise<Session> {
   const answers: Record<string, string> = {};
-  const open = () => openSession(invocation, { newProfile: true, answers });
+  const open = () => openSession(invocation, { newProfile: true, answers, isStepwise: true });
   let session = await open();
   const { profile } = session.settings;
   const problem = refuseName(profile.name);
@@ -53,7 +53,7 @@ export async function openCompleted(invocation: Invocation): Promise<Session> {
     answers.graph = await askText(invocation, question, { optional: !secretsNeedGraph });
   }
   if (session.username === undefined) answers.username = await askUsername(session);
-  // The version is not asked for again.
+  // The version is not asked for again, and the time that was used stays used.
   return { ...(await open()), learned: session.learned };
 }
 

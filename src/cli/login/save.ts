@@ -2,7 +2,6 @@ import type { GraphConnection } from '../../core/connection.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { Invocation } from '../command.js';
 import { removeReplaced, savePassword, saveSecret } from '../secret/saved.js';
 import { findCredential } from '../session/credential.js';
 import { openSession } from '../session/session.js';
@@ -29,9 +28,6 @@ export async function makeSecret(
 ): Promise<Made> {
   if (keepsGiven) return { value: await credential.value(), isNew: false, failure: undefined };
   if (alias === undefined) return { value: undefined, isNew: false, failure: undefined };
-  // The time limit starts again, because a person was asked since the last request, and a secret that is created too
-  // late would be lost.
-  session.timeLeft.ms = session.timeoutMs;
   session.invocation.interruption?.begin();
   try {
     const value = new Sensitive(await connected.connection.createSecret(alias));
@@ -129,13 +125,16 @@ function unsaved(error: unknown, what: string, advice?: string): GraphException 
 }
 
 /** Mints a first token for the next command. A failure does not make the login fail. */
-export async function firstToken(invocation: Invocation, profile: string): Promise<void> {
+export async function firstToken({ invocation, learned }: Session, profile: string): Promise<void> {
   const credentialFlags = ['password-stdin', 'password-file', 'secret-stdin', 'secret-file', 'secret-alias'];
   const flags = Object.fromEntries(
     Object.entries(invocation.flags).filter(([name]) => !credentialFlags.includes(name)),
   );
   try {
-    const session = await openSession({ ...invocation, flags }, { newProfile: true, profile, noInput: true });
+    learned.deadline?.check();
+    const opened = await openSession({ ...invocation, flags }, { newProfile: true, profile, noInput: true });
+    // The version is not asked for again, and the time that was used stays used.
+    const session = { ...opened, learned };
     const store = await chooseStore(session);
     // No token is minted from a secret in a variable: only a saved secret is certain to be used by the next command.
     const { level } = await findCredential(session, 'mint', async () => store);

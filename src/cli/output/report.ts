@@ -39,6 +39,7 @@ export function createReport(ctx: Context): Report {
     },
     quiet: false,
     verbose: false,
+    isDrawn: false,
     clear: () => {},
     result: print,
     document: (data) => print(escapeControls(JSON.stringify({ schemaVersion: 1, ...data }))),

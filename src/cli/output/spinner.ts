@@ -28,13 +28,12 @@ export interface Spinner {
  */
 export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'>): Spinner {
   let timer: NodeJS.Timeout | undefined;
-  let drawn = false;
   let since = 0;
   let stoppedAt = 0;
 
   const erase = () => {
-    if (drawn) ctx.stderr.write('\r\x1b[K');
-    drawn = false;
+    if (report.isDrawn) ctx.stderr.write('\r\x1b[K');
+    report.isDrawn = false;
   };
   const stopOnSignal = (signal: NodeJS.Signals) => {
     stop();
@@ -55,9 +54,9 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
           : ` ${formatDuration(passed)}${maxSeconds === undefined ? '' : ` of ${formatDuration(maxSeconds)}`}`;
       const line = `${FRAMES[frame++ % FRAMES.length]} ${text}${time}`;
       // A line that wraps cannot be erased, so it is not drawn.
-      drawn = false;
+      report.isDrawn = false;
       ctx.stderr.write(`\r${line.slice(0, (ctx.stderr.columns || 80) - 1)}\x1b[K`);
-      drawn = true;
+      report.isDrawn = true;
       timer = setTimeout(draw, FRAME_MS).unref();
     };
     timer = setTimeout(

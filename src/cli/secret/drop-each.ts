@@ -12,17 +12,16 @@ export interface Dropping {
   readonly untried: readonly string[];
 }
 
-/** Drops one secret after the other, and shows how many are done. Each has the full time limit. */
+/** Drops one secret after the other, and shows how many are done. Each has the full time limit: the session is stepwise. */
 export async function dropEach(
   { session, connection }: Login,
   aliases: readonly string[],
 ): Promise<Dropping> {
-  const { invocation, progress, timeLeft, timeoutMs } = session;
+  const { invocation, progress } = session;
   const dropped: string[] = [];
   const missing: string[] = [];
   invocation.interruption?.begin();
   for (const [index, alias] of aliases.entries()) {
-    timeLeft.ms = timeoutMs;
     progress.text = `dropping secret ${index + 1} of ${aliases.length}`;
     const { failed, ...done } = await connection.dropSecrets([alias]);
     dropped.push(...done.dropped);

@@ -16,9 +16,12 @@ export interface Login extends Connected {
   readonly store: Store;
 }
 
-/** Begins every secret command: opens a connection with a login and, on 3.x, a graph. */
-export async function openLogin(invocation: Invocation): Promise<Login> {
-  const session = await openSession(invocation);
+/**
+ * Begins every secret command: opens a connection with a login and, on 3.x, a graph.
+ * @param isStepwise whether the command has steps that must not be cut when its time is over
+ */
+export async function openLogin(invocation: Invocation, { isStepwise = false } = {}): Promise<Login> {
+  const session = await openSession(invocation, { isStepwise });
   if (session.canPrompt) await askGraph(session);
   const login = await connectLogin(session, await chooseStore(session));
   if (login.version.secretsNeedGraph) requireGraph(session);

@@ -35,8 +35,15 @@ export async function rotate(
   const { session, credential, store, version } = login;
   const { report, ctx } = session.invocation;
   let { connection } = login;
-  // Stopping between two steps would leave the rotation half done, so each step has the full time limit.
-  session.timeLeft.ms = Number.POSITIVE_INFINITY;
+
+  /**
+   * Writes down that the next step begins. When the time is over, the rotation ends here, and another run goes on; but
+   * without a store nobody could go on, so it does not end.
+   */
+  const enter = (step: Progress['step']) => {
+    notes.add({ step });
+    if (store.name !== 'none') session.learned.deadline?.check();
+  };
 
   const savedValue = async (name: string) => {
     const [record] = await savedByAlias(login, name);
@@ -145,10 +152,10 @@ export async function rotate(
   let value: Sensitive | undefined;
   if (!past('alias')) {
     await logInWith(isNew ? await begin() : await ensureNext());
-    if (!past('next')) notes.add({ step: 'drop' });
+    if (!past('next')) enter('drop');
     if (!past('drop')) {
       await drop(alias, notes.read().old);
-      notes.add({ step: 'alias' });
+      enter('alias');
     }
     value = past('drop') ? await working(alias) : undefined;
     if (value === undefined) {
@@ -157,7 +164,7 @@ export async function rotate(
       value = await make(alias);
     }
     await logInWith(value);
-    notes.add({ step: 'finish' });
+    enter('finish');
   } else {
     value = await savedValue(alias);
     await logInWith(value);

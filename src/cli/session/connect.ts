@@ -4,7 +4,7 @@ import { parseVersionOption, type ServerVersion } from '../../core/protocol/vers
 import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
 import type { BoundTo, Credential } from '../../credentials/resolve.js';
 import { readServerCache } from '../../store/server-cache.js';
-import type { Login } from './open-connection.js';
+import type { Limits, Login } from './open-connection.js';
 import type { RememberedVersion, Session } from './types.js';
 
 const DAY_SECONDS = 86_400;
@@ -19,13 +19,17 @@ export interface Connected {
  * @param credential logs in; without one, requests that need a login fail
  * @throws GraphException
  */
-export async function connect(session: Session, credential: Credential | undefined): Promise<Connected> {
+export async function connect(
+  session: Session,
+  credential: Credential | undefined,
+  limits?: Limits,
+): Promise<Connected> {
   const bound = credential && (await bind(credential));
   const login: Login =
     credential?.kind === 'password' ? { username: credential.username, password: bound } : { secret: bound };
   const version = await findVersion(session);
   const { openConnection } = await import('./open-connection.js');
-  return { connection: await openConnection(session, login, version.version), version };
+  return { connection: await openConnection(session, login, version.version, limits), version };
 }
 
 /**

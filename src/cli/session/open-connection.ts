@@ -1,6 +1,7 @@
 import { refuseValue } from '../../config/errors.js';
 import type { ConfigKey } from '../../config/keys.js';
 import type { GraphConnection } from '../../core/connection.js';
+import { Deadline } from '../../core/deadline.js';
 import { GraphException } from '../../core/errors.js';
 import { readProxyVariables } from '../../core/http/proxy.js';
 import type { TlsOptions } from '../../core/http/types.js';
@@ -20,25 +21,32 @@ export interface Login {
   readonly secret?: Sensitive | BoundCredential | undefined;
 }
 
+/** The time limit of each call, and of all calls together. */
+export interface Limits {
+  readonly timeoutMs: number;
+  readonly deadline?: Deadline;
+}
+
 /** Opens a connection to the pair of base URLs in force. Sends no request. */
 export async function openConnection(
   session: Session,
   login: Login,
   knownVersion: string | undefined,
+  limits?: Limits,
 ): Promise<GraphConnection> {
-  const { invocation, target } = session;
+  const { invocation, target, learned, timeoutMs } = session;
   const { env } = invocation.ctx;
+  learned.deadline ??= new Deadline(timeoutMs, !session.isStepwise);
   const { GraphConnection } = await import('../../core/connection.js');
-  session.learned.tls ??= readTls(session);
+  learned.tls ??= readTls(session);
   return new GraphConnection({
     ...target.endpoints,
     ...login,
     graph: session.graph,
     serverVersion: session.serverVersion,
     knownVersion,
-    timeoutMs: session.timeoutMs,
-    timeLeft: session.timeLeft,
-    tls: await session.learned.tls,
+    ...(limits ?? { timeoutMs, deadline: learned.deadline }),
+    tls: await learned.tls,
     proxy: readProxyVariables(env),
     onVersion: (version) => rememberVersion(session, version),
     signal: invocation.interruption?.signal,
@@ -47,15 +55,15 @@ export async function openConnection(
 }
 
 /** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. */
-async function waitUntilUp(session: Session, connection: GraphConnection): Promise<void> {
-  const { invocation, timeLeft, waitMs, target } = session;
+async function waitUntilUp(session: Session): Promise<void> {
+  const { invocation, timeoutMs, waitMs, target } = session;
   const spinner = createSpinner(invocation);
-  const { ms: left } = timeLeft;
   const now = () => process.uptime() * 1000;
   const until = now() + waitMs;
   for (let pause = 500; until > now(); pause = Math.min(pause * 1.5, 5000)) {
     // `--wait` does not count against `--timeout`.
-    timeLeft.ms = until - now();
+    const limits = { timeoutMs: Math.min(timeoutMs, until - now()) };
+    const connection = await openConnection(session, {}, undefined, limits);
     try {
       return await connection.ping();
     } catch (error) {
@@ -63,10 +71,10 @@ async function waitUntilUp(session: Session, connection: GraphConnection): Promi
       if (!isAway(error) || error.retryable === false) return;
       invocation.report.detail('the server is not up yet; waiting');
       spinner.start(`waiting for ${target.host} to be up`, waitMs / 1000);
-      await new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(pause, until - now()))));
+      // A server that says when to come back is not asked sooner.
+      const rest = Math.max(pause, error.retryAfterMs ?? 0);
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(rest, until - now()))));
       spinner.stop();
-    } finally {
-      timeLeft.ms = left;
     }
   }
 }
@@ -108,10 +116,9 @@ export async function askVersion(
   session: Session,
   { recent, any }: RememberedVersion,
 ): Promise<ServerVersion> {
-  const connection = await openConnection(session, {}, recent);
-  if (session.waitMs > 0) await waitUntilUp(session, connection);
+  if (session.waitMs > 0) await waitUntilUp(session);
   try {
-    return await connection.findVersion();
+    return await (await openConnection(session, {}, recent)).findVersion();
   } catch (error) {
     // A cached token stays usable while the server cannot be reached, so the remembered version is used.
     if (any === undefined || !isAway(error)) throw error;

@@ -43,6 +43,8 @@ interface SessionOptions {
   readonly answers?: Readonly<Record<string, string>>;
   /** Whether to ask nothing, whatever the settings say. */
   readonly noInput?: boolean;
+  /** Whether the command does not cut its requests when its time is over, but ends between two steps, if at all. */
+  readonly isStepwise?: boolean;
 }
 
 /**
@@ -89,7 +91,7 @@ export async function openSession(invocation: Invocation, options: SessionOption
       key: pathSetting(local, 'tls.key'),
       insecure,
     },
-    timeLeft: { ms: timeoutMs },
+    isStepwise: options.isStepwise === true,
     progress: {},
     learned: {},
   };

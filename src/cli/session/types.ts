@@ -1,6 +1,7 @@
 import type { Level, Settings } from '../../config/keys.js';
+import type { Deadline } from '../../core/deadline.js';
 import type { Endpoints } from '../../core/endpoints.js';
-import type { TimeLeft, TlsOptions } from '../../core/http/types.js';
+import type { TlsOptions } from '../../core/http/types.js';
 import type { ServerVersion } from '../../core/protocol/types.js';
 import type { StoreName } from '../../store/store.js';
 import type { Invocation } from '../command.js';
@@ -50,12 +51,12 @@ export interface Session extends LocalSession {
   /** How long to wait for a server that is not up yet. */
   readonly waitMs: number;
   readonly tls: TlsFiles;
-  /** The time left for all requests of the command together. Time between requests does not count. */
-  readonly timeLeft: TimeLeft;
+  /** Whether the command does not cut its requests when its time is over, but ends between two steps, if at all. */
+  readonly isStepwise: boolean;
   /** The text that the spinner shows during a request, if it is not the default one. */
   readonly progress: { text?: string };
-  /** Values that are fetched or read at most once in a run. */
-  readonly learned: { version?: Promise<ServerVersion>; tls?: Promise<TlsOptions> };
+  /** Values that are fetched, read or made at most once in a run; the deadline is that of all requests together. */
+  readonly learned: { version?: Promise<ServerVersion>; tls?: Promise<TlsOptions>; deadline?: Deadline };
 }
 
 /** Absolute paths of PEM files. */

@@ -105,6 +105,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
     return new GraphException('SERVER_UNAVAILABLE', 'The server asks for fewer requests (HTTP 429).', {
       hint: 'Try again in a minute.',
       status,
+      retryAfterMs: retryAfterMs(reply),
     });
   }
   if (status === 400 && /plain HTTP request was sent to HTTPS port/i.test(reply.body)) {
@@ -137,7 +138,15 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
     status,
     serverText,
     ambiguous,
+    retryAfterMs: retryAfterMs(reply),
   });
+}
+
+/** Reads `Retry-After`: a number of seconds, or a date. */
+function retryAfterMs({ headers, timeUnix }: HttpReply): number | undefined {
+  const text = headers['retry-after'] ?? '';
+  const seconds = /^\d+$/.test(text) ? Number(text) : Date.parse(text) / 1000 - timeUnix;
+  return seconds >= 0 ? seconds * 1000 : undefined;
 }
 
 /**

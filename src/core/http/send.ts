@@ -17,21 +17,17 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
  */
 export async function send(settings: HttpSettings, request: HttpRequest, until: number): Promise<HttpReply> {
   const path = pathOf(request);
-  // performance.now() is not used, because it loads another module.
   const startedAt = process.uptime();
-  const { timeLeft } = settings;
-  const leftMs = Math.min(
-    settings.timeoutMs,
-    (until - startedAt) * 1000,
-    timeLeft?.ms ?? Number.POSITIVE_INFINITY,
-  );
+  const { deadline } = settings;
+  const leftMs = Math.min((until - startedAt) * 1000, deadline?.forRequestMs ?? Number.POSITIVE_INFINITY);
   // Timers count whole milliseconds, so a shorter rest counts as no time.
   if (leftMs < 1) throw timeIsOver(request, settings.timeoutMs);
   const revealed = reveal(request);
   let status: number | undefined;
   settings.onStart?.();
   try {
-    const reply = await ask(settings, request, revealed, leftMs);
+    const asking = () => ask(settings, request, revealed, leftMs);
+    const reply = await (deadline ? deadline.count(asking) : asking());
     status = reply.status;
     const refusal = refuseTransfer(request, reply);
     if (refusal !== undefined) throw refusal;
@@ -39,7 +35,6 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
   } finally {
     const { server, method } = request;
     const ms = (process.uptime() - startedAt) * 1000;
-    if (timeLeft) timeLeft.ms -= ms;
     settings.onRequest?.({ server, method, path, status, ms: Math.round(ms) });
   }
 }

@@ -1,3 +1,4 @@
+import type { Deadline } from '../deadline.js';
 import type { Servers } from '../endpoints.js';
 import type { Operation } from '../protocol/refusal-table.js';
 import type { BoundCredential } from '../sensitive.js';
@@ -42,7 +43,7 @@ export interface RequestEvent {
 export interface HttpSettings {
   /** The time limit for all requests of a call together: connecting, sending, and reading the whole answer. */
   readonly timeoutMs: number;
-  readonly timeLeft: TimeLeft | undefined;
+  readonly deadline: Deadline | undefined;
   readonly tls: TlsOptions;
   readonly proxy: ProxyOptions | undefined;
   readonly userAgent: string;
@@ -105,10 +106,4 @@ export interface HttpReply {
   readonly body: string;
   /** The time of the answer by the server's clock (`Date` header), else by this machine's; Unix seconds. */
   readonly timeUnix: number;
-}
-
-/** The time left for several requests together. Each request subtracts the time it took. */
-export interface TimeLeft {
-  /** Milliseconds left. */
-  ms: number;
 }

@@ -19,7 +19,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
       },
     );
   }
-  const login = await openLogin(invocation);
+  const login = await openLogin(invocation, { isStepwise: true });
   const { session, connection, version } = login;
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
   // A saved secret without a server alias is recognized by its mask, which must be read before the secret is dropped.

@@ -13,7 +13,7 @@ const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
 export async function run(invocation: Invocation): Promise<number | undefined> {
   const { flags, report, ctx } = invocation;
   const dryRun = flags['dry-run'] === true;
-  const login = await openLogin(invocation);
+  const login = await openLogin(invocation, { isStepwise: true });
   const { session, version } = login;
   const ask = session.canPrompt;
   if (!dryRun && flags.yes !== true && !ask) {

@@ -28,7 +28,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   }
   const suffix = '_next';
   const next = `${alias.slice(0, LONGEST_ALIAS - suffix.length)}${suffix}`;
-  const login = await openLogin(invocation);
+  const login = await openLogin(invocation, { isStepwise: true });
   const { session, store, version } = login;
   const keeps = store.name !== 'none';
   // Without a store there is no journal. Then the server prevents a second run, because it refuses a second secret
