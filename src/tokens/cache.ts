@@ -36,9 +36,7 @@ export async function cachedTokens(
   store: Store,
   identity: Omit<Identity, 'lifetime'>,
 ): Promise<StoreRecord[]> {
-  return longestLivedFirst(
-    (await store.list()).filter(({ kind, info }) => kind === 'token' && sameExceptLifetime(info, identity)),
-  );
+  return longestLivedFirst((await store.list()).filter((record) => isOfIdentity(record, identity)));
 }
 
 /**
@@ -59,14 +57,14 @@ export async function forgetToken(
   }
 }
 
-/** Tokens of a principal on one pair of servers, on any graph. */
-export async function cachedOnHost(
-  store: Store,
-  { gsqlUrl, restUrl, principal }: Omit<Identity, 'lifetime' | 'graph'>,
-): Promise<StoreRecord[]> {
-  const fits = ({ kind, info }: StoreRecord) =>
-    kind === 'token' && info.gsqlUrl === gsqlUrl && info.restUrl === restUrl && info.principal === principal;
-  return longestLivedFirst((await store.list()).filter(fits));
+/** Whether a record is a token of this principal on this pair of servers, on any graph. */
+export function isOnHost(
+  { kind, info }: StoreRecord,
+  { gsqlUrl, restUrl, principal }: Omit<Identity, 'lifetime'>,
+): boolean {
+  return (
+    kind === 'token' && info.gsqlUrl === gsqlUrl && info.restUrl === restUrl && info.principal === principal
+  );
 }
 
 /** Whether this token was replaced by a newer one. It is kept to be listed and deleted, and never used. */
@@ -79,17 +77,9 @@ function longestLivedFirst(records: StoreRecord[]): StoreRecord[] {
   return records.sort((a, b) => (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0) || (a.key < b.key ? -1 : 1));
 }
 
-/** Whether a record belongs to this identity, whatever lifetime was asked for. */
-function sameExceptLifetime(
-  info: Readonly<Record<string, unknown>>,
-  identity: Omit<Identity, 'lifetime'>,
-): boolean {
-  return (
-    info.gsqlUrl === identity.gsqlUrl &&
-    info.restUrl === identity.restUrl &&
-    info.graph === (identity.graph ?? null) &&
-    info.principal === identity.principal
-  );
+/** Whether a record is a token of this identity, whatever lifetime was asked for. */
+export function isOfIdentity(record: StoreRecord, identity: Omit<Identity, 'lifetime'>): boolean {
+  return isOnHost(record, identity) && record.info.graph === (identity.graph ?? null);
 }
 
 /** Time synchronization regularly changes a machine's clock by up to this many seconds, so a smaller difference has no meaning. */

@@ -21,6 +21,7 @@ test('token list shows owner and remaining life, never a token, and needs no ser
     schemaVersion: 1,
     tokens: [
       {
+        id: expect.stringMatching(/^[0-9a-f]{8}$/),
         host: 'http://127.0.0.1',
         restUrl: sandbox.restUrl,
         gsqlUrl: sandbox.gsqlUrl,

@@ -4,13 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { serverVersion } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
-import {
-  cachedOnHost,
-  cachedTokens,
-  forgetToken,
-  isUsable,
-  readCachedToken,
-} from '../../src/tokens/cache.js';
+import { cachedTokens, forgetToken, isUsable, readCachedToken } from '../../src/tokens/cache.js';
 import { localExpiry, mintToken, renewToken } from '../../src/tokens/mint.js';
 
 const NOW = 1_800_000_000;
@@ -69,7 +63,6 @@ describe('tokens in a store', () => {
     const list = async () => [...strangers, soon, other, record({ kind: 'secret', info: identity }), late];
     expect(await cachedTokens(store({ list }), identity)).toEqual([late, soon]);
     expect(await cachedTokens(store({ list }), { ...identity, graph: undefined })).toEqual([other]);
-    expect(await cachedOnHost(store({ list }), identity)).toEqual([late, other, soon]);
   });
 
   test('that cannot be forgotten because of a mistake of the program end the call', async () => {

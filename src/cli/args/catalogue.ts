@@ -83,10 +83,17 @@ export const COMMANDS: readonly CommandSpec[] = [
     path: 'token delete',
     writes: true,
     summary: 'delete held tokens, on the server and here',
-    examples: ['graphcred token delete', 'graphcred token delete --all --skip-missing'],
+    examples: [
+      'graphcred token delete',
+      'graphcred token delete --all',
+      'graphcred token delete --everything',
+    ],
+    args: [{ name: 'id', variadic: true }],
+    notes: 'An id names a row of graphcred token list.',
     options: [
       ...LISTING,
       { name: 'all', help: 'of every graph, for this host and principal' },
+      { name: 'everything', help: 'every token that this machine holds, for every server and user' },
       { name: 'skip-missing', help: 'no token to delete is no error' },
       TOKEN_STDIN,
     ],

@@ -1,6 +1,5 @@
 import type { Servers } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
-import { noneStore } from '../../store/none.js';
 import { newestFirst } from '../../store/records.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { forgetToken } from '../../tokens/cache.js';
@@ -9,7 +8,7 @@ import { inLines } from '../output/report.js';
 import { pluralize } from '../output/time.js';
 import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../session/binding.js';
 import { connect } from '../session/connect.js';
-import { findCredential } from '../session/credential.js';
+import { findCredential, profileOwner } from '../session/credential.js';
 import { openSession } from '../session/session.js';
 import { chooseStore, open, requireReadable } from '../session/store.js';
 import type { Session } from '../session/types.js';
@@ -61,11 +60,10 @@ export async function run(invocation: Invocation): Promise<number> {
  * @throws GraphException USAGE when the profile names nobody, and several have something saved for its server
  */
 async function recordsOfProfile(session: Session, store: Store): Promise<StoreRecord[]> {
-  const { target, username, secretAlias } = session;
-  const { gsqlUrl } = target;
+  const owner = await profileOwner(session);
+  const { gsqlUrl, username, secretAlias, principal } = owner;
   const records = await store.list();
-  const principal = await principalOfSettings(session);
-  const mine = recordsOf(records, { gsqlUrl, username, secretAlias, principal });
+  const mine = recordsOf(records, owner);
   const owners = new Set(records.filter(({ info }) => info.gsqlUrl === gsqlUrl).map(ownerOf));
   const namesNobody = username === undefined && secretAlias === undefined && principal === undefined;
   if (mine.length > 0 || owners.size < 2 || !namesNobody) return mine.sort(newestFirst);
@@ -74,17 +72,6 @@ async function recordsOfProfile(session: Session, store: Store): Promise<StoreRe
     `Credentials of several users are saved for ${gsqlUrl}: ${[...owners].sort().join(', ')}.`,
     { hint: 'choose one: graphcred logout --username NAME, or --secret-alias NAME' },
   );
-}
-
-/** Returns the owner of tokens minted with a credential that flags, variables or the config file set. */
-async function principalOfSettings(session: Session): Promise<string | undefined> {
-  try {
-    const credential = await findCredential({ ...session, canPrompt: false }, 'mint', async () => noneStore);
-    return credential.principal;
-  } catch (error) {
-    if (error instanceof GraphException) return undefined;
-    throw error;
-  }
 }
 
 /** Names only what there was; empty when nothing is gone. */

@@ -8,6 +8,7 @@ import {
   type Purpose,
   resolveCredential,
 } from '../../credentials/resolve.js';
+import { noneStore } from '../../store/none.js';
 import { newestFirst } from '../../store/records.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { environmentWithoutCredentials } from '../context.js';
@@ -19,6 +20,7 @@ import {
   isNamedBy,
   isSamePair,
   ownerOf,
+  type ProfileOwner,
   serversInForce,
   serversOfLevel,
   serversOfRecord,
@@ -66,6 +68,19 @@ async function nearestCredential(
     excluded: set.excluded ?? saved.excluded,
     unusable: set.bound[0] ?? saved.bound[0],
   });
+}
+
+/** Returns whom the session acts as, for finding what is stored for it. Asks nobody. */
+export async function profileOwner(session: Session): Promise<ProfileOwner> {
+  const { target, username, secretAlias } = session;
+  let principal: string | undefined;
+  try {
+    const nobody = { ...session, canPrompt: false };
+    ({ principal } = await findCredential(nobody, 'mint', async () => noneStore));
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+  }
+  return { gsqlUrl: target.gsqlUrl, username, secretAlias, principal };
 }
 
 /** Returns every secret in the settings of this run, whatever it is used for. */

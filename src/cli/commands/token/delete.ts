@@ -1,39 +1,48 @@
 import type { GraphConnection } from '../../../core/connection.js';
 import { GraphException } from '../../../core/errors.js';
-import { type BoundCredential, type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
+import { BoundCredential, type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
 import type { Credential } from '../../../credentials/resolve.js';
-import type { Store, StoreRecord } from '../../../store/store.js';
-import { cachedOnHost, cachedTokens, forgetToken } from '../../../tokens/cache.js';
+import { forgetToken, isOfIdentity, isOnHost } from '../../../tokens/cache.js';
 import type { Invocation } from '../../command.js';
 import { profileWords } from '../../output/hints.js';
+import { pluralize } from '../../output/time.js';
+import { serversOfRecord } from '../../session/binding.js';
 import { connect } from '../../session/connect.js';
 import { findCredential } from '../../session/credential.js';
 import { openSession } from '../../session/session.js';
 import { chooseStore, requireReadable } from '../../session/store.js';
 import type { Session } from '../../session/types.js';
 import { tokenFromStdin } from '../../token/given.js';
-import { identityOf, readCached } from '../../token/obtain.js';
+import { type HeldToken, heldTokens, withSameValue } from '../../token/held.js';
+import { identityOf } from '../../token/obtain.js';
+import { notRevoked, revokeTokens } from '../../token/revoke-tokens.js';
 
 /** Runs `graphcred token delete`. */
 export async function run(invocation: Invocation): Promise<number> {
+  if (invocation.args.length > 0 || invocation.flags.everything === true) return deleteRows(invocation);
   const session = await openSession(invocation);
   const store = await chooseStore(session, { needed: true });
   const credential = await findCredential(session, 'mint', async () => store);
   const given = await tokenFromStdin(session);
-  const targets = await chooseTargets(session, store, credential, given);
+  const all = await heldTokens(session, store);
+  const targets = await chooseTargets(session, all, credential, given);
   if (targets.length === 0) {
     await requireReadable(store);
-    return reportDeleted(invocation, 0, 0, 'This machine holds no such token.');
+    const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
+    const whose = `of ${credential.principal} for ${session.target.host}`;
+    return reportDeleted(invocation, 0, 0, `This machine holds no such token ${whose}${others}.`);
   }
-  if (store.name === 'redis')
-    invocation.report.note('this ends tokens that machines share: every job that uses one needs a new one');
+  noteShared(
+    invocation,
+    targets.flatMap(({ held }) => held),
+  );
   const { connection } = await connect(session, credential);
   invocation.interruption?.begin();
   let deleted = 0;
   let missing = 0;
   let failure: GraphException | undefined;
   for (const target of targets) {
-    const outcome = await deleteOne(target, connection, store).catch((error: unknown) => {
+    const outcome = await deleteOne(target, connection).catch((error: unknown) => {
       throw deleted + missing === 0 ? error : partialDelete(invocation, deleted, missing, targets, error);
     });
     if (outcome.known) deleted++;
@@ -41,47 +50,78 @@ export async function run(invocation: Invocation): Promise<number> {
     failure ??= outcome.failure;
   }
   if (failure) throw stillStored(invocation, deleted, missing, failure);
-  return reportDeleted(
-    invocation,
-    deleted,
-    missing,
-    'The server does not know the token; it is forgotten here too.',
-  );
+  return reportDeleted(invocation, deleted, missing, NOT_KNOWN);
 }
 
+const NOT_KNOWN = 'The server does not know the token; it is forgotten here too.';
+
 interface Target {
-  /** Every entry of the store that holds this token. */
-  readonly records: readonly StoreRecord[];
+  /** Every record on this machine that holds this token. */
+  readonly held: readonly HeldToken[];
   /** Undefined when the value has vanished from the store. */
   readonly token: Sensitive | BoundCredential | undefined;
 }
 
 async function chooseTargets(
   session: Session,
-  store: Store,
+  all: readonly HeldToken[],
   { principal }: Credential,
   given: Sensitive | undefined,
 ): Promise<Target[]> {
+  if (given !== undefined) return [{ held: await withSameValue(all, given.reveal()), token: given }];
   const identity = await identityOf(session, principal);
-  const anyGraph = session.invocation.flags.all === true || given !== undefined;
-  const cached = await (anyGraph ? cachedOnHost(store, identity) : cachedTokens(store, identity));
-  const all = await Promise.all(
-    cached.map(async (record) => ({ records: [record], token: await readCached(store, record) })),
-  );
-  if (given === undefined) return all;
-  const value = given.reveal();
-  const same = all.filter(({ token }) => token?.value.reveal() === value);
-  return [{ records: same.flatMap(({ records }) => records), token: given }];
+  const isWanted = session.invocation.flags.all === true ? isOnHost : isOfIdentity;
+  const targets: Target[] = [];
+  for (const one of all.filter(({ record }) => isWanted(record, identity))) {
+    if (targets.some(({ held }) => held.includes(one))) continue;
+    const value = await one.value();
+    const servers = serversOfRecord(one.record);
+    const token = value && servers && new BoundCredential(value, servers);
+    targets.push({ held: value ? await withSameValue(all, value.reveal()) : [one], token });
+  }
+  return targets;
+}
+
+/** Deletes the tokens of these rows of `token list`, or of all, for every server and user. */
+async function deleteRows(invocation: Invocation): Promise<number> {
+  const { args, flags, report } = invocation;
+  if ([args.length > 0, flags.everything, flags.all, flags['token-stdin']].filter(Boolean).length > 1)
+    throw new GraphException('USAGE', 'ID, --all, --everything and --token-stdin name different tokens.', {
+      hint: 'give one of them: graphcred token delete ID',
+    });
+  const session = await openSession(invocation);
+  const store = await chooseStore(session, { needed: true });
+  const all = await heldTokens(session, store);
+  const unknown = args.find((id) => !all.some((one) => one.id === id));
+  if (unknown !== undefined)
+    throw new GraphException('NOT_FOUND', `There is no token ${unknown}; nothing was deleted.`, {
+      hint: 'see the ids there are: graphcred token list',
+    });
+  const tokens = flags.everything === true ? all : all.filter(({ id }) => args.includes(id));
+  if (tokens.length === 0) await requireReadable(store);
+  noteShared(invocation, tokens);
+  const outcome = await revokeTokens(session, tokens, all);
+  const { deleted, missing } = outcome;
+  const failure = notRevoked(outcome);
+  if (failure === undefined) return reportDeleted(invocation, deleted, missing, NOT_KNOWN);
+  if (report.json) report.document({ deleted, missing });
+  else if (deleted > 0) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
+  throw failure;
+}
+
+function noteShared({ report }: Invocation, tokens: readonly HeldToken[]): void {
+  if (tokens.some(({ record }) => record.store === 'redis'))
+    report.note('this ends tokens that machines share: every job that uses one needs a new one');
 }
 
 /**
  * Deletes a token on the server, and then from the store if the server deleted it or does not know it. If the server
  * cannot be reached, the store is unchanged.
  */
-async function deleteOne({ records, token }: Target, connection: GraphConnection, store: Store) {
+async function deleteOne({ held, token }: Target, connection: GraphConnection) {
   const known = token !== undefined && (await isDeleted(connection, token));
   let failure: GraphException | undefined;
-  for (const record of records)
+  for (const { store, record } of held)
     failure = (await forgetToken(store, record, token && sensitiveOf(token))) ?? failure;
   return { known, failure };
 }
@@ -99,7 +139,9 @@ function partialDelete(
 ): GraphException {
   if (report.json) report.document({ deleted, missing });
   const done = deleted + missing;
-  const [failed, ...rest] = targets.slice(done).flatMap(({ records }) => records.slice(0, 1));
+  const [failed, ...rest] = targets
+    .slice(done)
+    .flatMap(({ held }) => held.slice(0, 1).map(({ record }) => record));
   const name =
     failed === undefined
       ? 'The next token'
@@ -151,10 +193,10 @@ function reportDeleted({ report, flags }: Invocation, deleted: number, missing: 
   const forgiven = flags['skip-missing'] === true;
   const failed = !forgiven && (missing > 0 || deleted === 0);
   if (report.json && !(failed && deleted + missing === 0)) report.document({ deleted, missing });
-  else if (deleted > 0) report.result(`Deleted ${deleted} ${deleted === 1 ? 'token' : 'tokens'}.`);
+  else if (deleted > 0) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
   if (failed) {
     throw new GraphException(deleted > 0 ? 'PARTIAL' : 'NOT_FOUND', why, {
-      hint: '--skip-missing makes this no error; held tokens: graphcred token list',
+      hint: '--skip-missing makes this no error; to delete others, see their ids: graphcred token list',
     });
   }
   if (!report.json && deleted === 0) report.note('there was no token to delete');

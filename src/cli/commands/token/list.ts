@@ -1,28 +1,27 @@
-import type { Store, StoreRecord } from '../../../store/store.js';
+import type { StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { table } from '../../output/table.js';
 import { formatDuration, times } from '../../output/time.js';
-import { openLocalSession } from '../../session/session.js';
-import { chooseReadableStore, chooseStore, fallbackOf, open } from '../../session/store.js';
-import type { LocalSession } from '../../session/types.js';
+import { recordsOf } from '../../session/binding.js';
+import { profileOwner } from '../../session/credential.js';
+import { openLocalSession, openSession } from '../../session/session.js';
+import { chooseReadableStore } from '../../session/store.js';
+import { type HeldToken, heldTokens } from '../../token/held.js';
 
 /** Runs `graphcred token list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
-  const session = await openLocalSession(invocation);
-  const stores = await readableStores(session);
+  const tokens = await tokensToList(invocation);
   const now = Math.floor(invocation.ctx.now() / 1000);
-  const records = (await Promise.all(stores.map((store) => store.list()))).flat();
-  const tokens = records.filter(({ kind }) => kind === 'token');
-  tokens.sort((a, b) => (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0) || (a.key < b.key ? -1 : 1));
   if (invocation.report.json) {
-    invocation.report.document({ tokens: tokens.map((record) => asDocument(record, now)) });
+    invocation.report.document({ tokens: tokens.map((token) => asDocument(token, now)) });
     return;
   }
   if (tokens.length === 0) {
     invocation.report.note('this machine holds no token; get one: graphcred token get');
     return;
   }
-  const rows = tokens.map(({ info, store, createdAtUnix, expiresAtUnix = 0 }) => [
+  const rows = tokens.map(({ id, record: { info, store, createdAtUnix, expiresAtUnix = 0 } }) => [
+    id,
     serverOf(info),
     String(info.graph ?? '-'),
     String(info.principal),
@@ -32,10 +31,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
   ]);
   const width = invocation.ctx.stdout.columns;
   // A narrow terminal has no room for both the age and the time left, so the age is omitted.
-  const fits = (_: string, column: number) => width === undefined || width >= 60 || column !== 4;
-  const head = ['SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'].filter(fits);
+  const fits = (_: string, column: number) => width === undefined || width >= 60 || column !== 5;
+  const head = ['ID', 'SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'].filter(fits);
   const shown = rows.map((row) => row.filter(fits));
-  invocation.report.result(table(head, shown, { width, shrinkOrder: [2, 1, 0] }));
+  invocation.report.result(table(head, shown, { width, shrinkOrder: [3, 2, 1] }));
 }
 
 /** Names the GSQL server with its port, which distinguishes two servers of one host. */
@@ -48,23 +47,26 @@ function serverOf({ host, gsqlUrl }: StoreRecord['info']): string {
   }
 }
 
-/** Returns the store that a setting names, else every store that may hold tokens. */
-async function readableStores(session: LocalSession): Promise<Store[]> {
-  if (session.store.name === 'redis') {
-    const [shared, own] = [await chooseReadableStore(session), await fallbackOf(session)];
-    return own === undefined || shared.name === 'file' ? [shared] : [shared, own];
-  }
-  if (session.store.setAt !== undefined || session.stateDir === undefined)
-    return [await chooseStore(session)];
-  return [await open(session, 'keychain', false), await open(session, 'file', false)];
+/** Returns the tokens of the profile that was typed, else all. */
+async function tokensToList(invocation: Invocation): Promise<readonly HeldToken[]> {
+  const local = await openLocalSession(invocation);
+  const all = await heldTokens(local, await chooseReadableStore(local));
+  if (invocation.flags.profile === undefined) return all;
+  const owner = await profileOwner(await openSession(invocation));
+  const records = recordsOf(
+    all.map(({ record }) => record),
+    owner,
+  );
+  return all.filter(({ record }) => records.includes(record));
 }
 
 function asDocument(
-  { info, store, createdAtUnix, expiresAtUnix = 0 }: StoreRecord,
+  { id, record: { info, store, createdAtUnix, expiresAtUnix = 0 } }: HeldToken,
   now: number,
 ): Record<string, unknown> {
   const { host, restUrl, gsqlUrl, graph, principal } = info;
   return {
+    id,
     host,
     restUrl,
     gsqlUrl,

@@ -1,0 +1,214 @@
+import type { GraphConnection } from '../../core/connection.js';
+import { GraphException } from '../../core/errors.js';
+import { BoundCredential } from '../../core/sensitive.js';
+import type { Credential } from '../../credentials/resolve.js';
+import type { Store, StoreRecord } from '../../store/store.js';
+import { forgetToken } from '../../tokens/cache.js';
+import type { Invocation } from '../command.js';
+import { isSamePair, serversInForce, serversOfRecord } from '../session/binding.js';
+import { connect } from '../session/connect.js';
+import { findCredential } from '../session/credential.js';
+import { openSession } from '../session/session.js';
+import type { Session } from '../session/types.js';
+import { type HeldToken, withSameValue } from './held.js';
+
+export interface Revocation {
+  readonly deleted: number;
+  /** How many the server did not know. */
+  readonly missing: number;
+  readonly kept: readonly { readonly token: HeldToken; readonly why: string }[];
+}
+
+/** Variables that do not belong to one server; the others count for the profile in force alone. */
+const FOR_EVERY_SERVER =
+  /^GRAPHCRED_(CONFIG|STORE|STORE_KEY|STORE_KEY_FILE|REDIS_\w+|TIMEOUT|NO_INPUT|OUTPUT)$/;
+
+/**
+ * Revokes tokens of any server and user, each with a credential that this machine knows for its pair of base URLs, and
+ * removes every record of those that the server no longer accepts. Asks nothing.
+ * @param all the tokens of this machine, of which some may have the same value
+ * @param given a credential for the pair in force, if the command has one already
+ */
+export async function revokeTokens(
+  session: Session,
+  tokens: readonly HeldToken[],
+  all: readonly HeldToken[],
+  given?: Credential,
+): Promise<Revocation> {
+  const result = { deleted: 0, missing: 0, kept: [] as { token: HeldToken; why: string }[] };
+  const connectionTo = connections(session, given);
+  const gone = new Set<HeldToken>();
+  session.invocation.interruption?.begin();
+  for (const token of tokens) {
+    if (gone.has(token)) continue;
+    try {
+      const { known, same } = await revokeOne(token, all, connectionTo, session.invocation.ctx.now());
+      for (const one of same) gone.add(one);
+      if (known) result.deleted++;
+      else result.missing++;
+    } catch (error) {
+      if (!(error instanceof GraphException) || error.code === 'CANCELLED') throw error;
+      result.kept.push({ token, why: error.message });
+    }
+  }
+  return result;
+}
+
+/** Creates the error that names the tokens which were not revoked, or undefined when there are none. */
+export function notRevoked({ kept }: Revocation): GraphException | undefined {
+  if (kept.length === 0) return undefined;
+  const named = kept.map(({ token: { id, record }, why }) => {
+    const { principal, graph, gsqlUrl } = record.info;
+    return `${id} (${principal}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
+  });
+  return new GraphException('PARTIAL', `Not revoked, and still held: ${named.join('; ')}`, {
+    hint: 'give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ID',
+  });
+}
+
+/** Returns the records that are gone, and whether the server knew the token. */
+async function revokeOne(
+  token: HeldToken,
+  all: readonly HeldToken[],
+  connectionTo: (record: StoreRecord, store: Store) => Promise<GraphConnection>,
+  now: number,
+): Promise<{ known: boolean; same: readonly HeldToken[] }> {
+  const { record, store } = token;
+  if ((record.expiresAtUnix ?? 0) <= now / 1000) {
+    await store.remove(record.key);
+    return { known: true, same: [token] };
+  }
+  const value = await token.value();
+  const servers = serversOfRecord(record);
+  if (value === undefined || servers === undefined)
+    throw new GraphException('STORE_UNAVAILABLE', 'its value cannot be read from the store');
+  const connection = await connectionTo(record, store);
+  const known = await connection
+    .deleteToken(undefined, { token: new BoundCredential(value, servers) })
+    .catch((error: unknown) => {
+      if (error instanceof GraphException && error.code === 'NOT_FOUND') return false;
+      throw error;
+    });
+  const same = await withSameValue(all, value.reveal());
+  for (const one of same) {
+    const failure = await forgetToken(one.store, one.record, value);
+    if (failure) throw new GraphException('PARTIAL', `revoked, but not forgotten here: ${failure.message}`);
+  }
+  return { known: known !== false, same };
+}
+
+/** Returns a function that finds the best login for a token, and opens each connection once. */
+function connections(session: Session, given: Credential | undefined) {
+  const opened = new Map<Credential, Promise<GraphConnection>>();
+  const withoutLogin = new Map<string, Promise<GraphConnection>>();
+  const own = given && [given];
+  const credentials = new Map<Session, Promise<Credential[]>>();
+  let profiles: Promise<Session[]> | undefined;
+  const bareSessions = new Map<string, Promise<Session | undefined>>();
+  const bareSession = (record: StoreRecord) => {
+    const flags = flagsFor(record);
+    const key = JSON.stringify(flags);
+    const opened = bareSessions.get(key) ?? sessionOf(session.invocation, flags);
+    bareSessions.set(key, opened);
+    return opened;
+  };
+  return async (record: StoreRecord, store: Store): Promise<GraphConnection> => {
+    profiles ??= profileSessions(session);
+    const bare = await bareSession(record);
+    const candidates: { at: Session; credential: Credential; rank: number }[] = [];
+    for (const at of [session, ...(await profiles), ...(bare ? [bare] : [])]) {
+      if (!(await isFor(at, record))) continue;
+      const found =
+        credentials.get(at) ?? (at === session && own ? Promise.resolve(own) : credentialsOf(at, store));
+      credentials.set(at, found);
+      for (const credential of await found)
+        candidates.push({ at, credential, rank: rankOf(credential, record, at === session) });
+    }
+    const [best] = candidates.filter(({ rank }) => rank < 3).sort((a, b) => a.rank - b.rank);
+    if (best) {
+      const connection =
+        opened.get(best.credential) ?? connect(best.at, best.credential).then((made) => made.connection);
+      opened.set(best.credential, connection);
+      return connection;
+    }
+    // Newer servers of 4.x take the token itself as a login. Others end this with an error that says what is missing.
+    const url = String(record.info.gsqlUrl);
+    const connection =
+      withoutLogin.get(url) ?? connect(bare ?? session, undefined).then((made) => made.connection);
+    withoutLogin.set(url, connection);
+    return connection;
+  };
+}
+
+/** Returns how well a credential fits a token: 0 made it, 1 is of the same user, 2 was given for this command. */
+function rankOf({ principal, username }: Credential, { info }: StoreRecord, isGiven: boolean): number {
+  if (principal === info.principal) return 0;
+  if (
+    username !== undefined &&
+    [info.username, info.principal].some((one) => one === username || one === `user:${username}`)
+  )
+    return 1;
+  return isGiven ? 2 : 3;
+}
+
+async function isFor(session: Session, record: StoreRecord): Promise<boolean> {
+  const servers = serversOfRecord(record);
+  if (session.target.gsqlUrl !== servers?.gsqlUrl) return false;
+  return isSamePair(servers, await serversInForce(session));
+}
+
+async function profileSessions({ invocation, settings }: Session): Promise<Session[]> {
+  const sessions = settings.profileNames.map((profile) => sessionOf(invocation, { profile }));
+  return (await Promise.all(sessions)).filter((one) => one !== undefined);
+}
+
+const flagsFor = ({ info }: StoreRecord) => {
+  const { gsqlUrl, restUrl, principal } = info;
+  const user = info.username ?? /^user:(.*)/.exec(String(principal))?.[1];
+  return {
+    'gsql-url': String(gsqlUrl),
+    'rest-url': String(restUrl),
+    ...(user && { username: String(user) }),
+    ...(String(principal).startsWith('secret:') && { 'secret-alias': String(principal) }),
+  };
+};
+
+/**
+ * Opens a session in which nothing counts that was typed or set for the server in force: a credential for one server is
+ * sent to no other. Undefined when its settings are malformed.
+ */
+async function sessionOf(invocation: Invocation, own: Invocation['flags']): Promise<Session | undefined> {
+  const { ctx, flags, report } = invocation;
+  const env = Object.fromEntries(
+    Object.entries(ctx.env).filter(([name]) => !/^(GRAPHCRED|TG)_/.test(name) || FOR_EVERY_SERVER.test(name)),
+  );
+  const { config, store, quiet, verbose, output, timeout } = flags;
+  const { json } = report;
+  try {
+    return await openSession(
+      {
+        ...invocation,
+        ctx: Object.assign(Object.create(ctx), { env }),
+        flags: { config, store, quiet, verbose, output, timeout, ...own },
+      },
+      { noInput: true },
+    );
+  } catch (error) {
+    if (error instanceof GraphException) return undefined;
+    throw error;
+  } finally {
+    report.json = json;
+  }
+}
+
+async function credentialsOf(session: Session, store: Store): Promise<Credential[]> {
+  const found: Credential[] = [];
+  for (const purpose of ['mint', 'login'] as const) {
+    try {
+      found.push(await findCredential({ ...session, canPrompt: false }, purpose, async () => store));
+    } catch (error) {
+      if (!(error instanceof GraphException)) throw error;
+    }
+  }
+  return found;
+}
