@@ -11,6 +11,8 @@ export interface DialOptions {
   readonly limits: Limits;
 }
 
+const STEPS = 10;
+
 /** How long to wait for a server, in ms. */
 export interface Limits {
   /** Until the first byte. */
@@ -40,7 +42,7 @@ export function dial(address: RedisAddress, options: DialOptions): Promise<Guard
       raw.destroy();
       reject(error);
     };
-    const stop = watch(() => raw.bytesRead, options.limits, failed);
+    let stop = watch(() => raw.bytesRead, options.limits, failed);
     const ready = () => {
       stop();
       socket.off('error', failed);
@@ -50,6 +52,7 @@ export function dial(address: RedisAddress, options: DialOptions): Promise<Guard
     raw.once('error', failed);
     raw.once('connect', () => {
       if (!options.tls || host === undefined) return ready();
+      stop();
       // TLS gets a connected socket, because only the socket below it counts the bytes of the handshake.
       socket = tls.connect({
         socket: raw,
@@ -58,13 +61,15 @@ export function dial(address: RedisAddress, options: DialOptions): Promise<Guard
         // TLS does not allow an IP address as server name, but the certificate is still checked against it.
         ...(net.isIP(host) === 0 && { servername: host }),
       });
+      stop = watch(() => raw.bytesRead, options.limits, failed);
       socket.once('error', failed).once('secureConnect', ready);
     });
   });
 }
 
 /**
- * Calls `giveUp` when the server sends nothing, or does not come to an end, in time.
+ * Calls `giveUp` when the server sends nothing, or does not come to an end, in time. The time is counted in steps: on a
+ * busy machine timers fire late, and this process has not had the time to receive what the server sent.
  * @returns a function that ends the watch
  */
 export function watch(
@@ -73,14 +78,22 @@ export function watch(
   giveUp: (error: Error) => void,
 ): () => void {
   const before = received();
+  const end = process.uptime() + totalMs / 1000;
   let stopped = false;
+  let steps = 0;
   let timer: NodeJS.Timeout;
-  // On a busy machine the timer may fire although the server has answered, so pending input is handled first.
-  const arm = (ms: number, expired: () => void) => {
-    timer = setTimeout(() => setImmediate(() => stopped || expired()), ms);
+  const step = () => {
+    // Pending input is handled before the server is judged.
+    timer = setTimeout(() => setImmediate(judge), silentMs / STEPS);
   };
-  const end = () => giveUp(Object.assign(new Error('the server does not answer'), { code: 'ETIMEDOUT' }));
-  arm(silentMs, () => (received() > before ? arm(totalMs - silentMs, end) : end()));
+  const judge = () => {
+    if (stopped) return;
+    steps++;
+    const waits = received() > before || steps < STEPS;
+    if (waits && process.uptime() < end) step();
+    else giveUp(Object.assign(new Error('the server does not answer'), { code: 'ETIMEDOUT' }));
+  };
+  step();
   return () => {
     stopped = true;
     clearTimeout(timer);

@@ -196,8 +196,10 @@ export function uptimeMs(): number {
 /** Any byte counts as an answer, so that a busy machine does not take a live server for a dead one. */
 function limitsOf({ silentEnd, end }: Attempt, connection?: Connection): Limits {
   const now = uptimeMs();
-  const silentMs = Math.min((connection?.hasAnswered() ? end : silentEnd) - now, ANSWER_MS);
-  return { silentMs: Math.max(1, silentMs), totalMs: Math.max(1, end - now) };
+  const totalMs = Math.max(1, end - now);
+  const left = (connection?.hasAnswered() ? end : silentEnd) - now;
+  // Each connection has some time, however late this process came to open it.
+  return { silentMs: Math.min(Math.max(left, AWAY_ANSWER_MS), ANSWER_MS, totalMs), totalMs };
 }
 
 function isFinal(error: unknown, { sentinelMaster }: EngineOptions): boolean {
