@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context {
@@ -9,6 +9,8 @@ export interface Context {
   readonly cwd: string;
   /** The absolute path of the home folder; undefined where there is none. */
   readonly home: string | undefined;
+  /** A home folder of another user, as under sudo. It counts as not set. */
+  readonly foreignHome?: string | undefined;
   readonly platform: NodeJS.Platform;
   readonly uid: number | undefined;
   readonly pid: number;
@@ -77,18 +79,46 @@ export interface Places {
   readonly configDir: string | undefined;
   /** `$XDG_STATE_HOME/graphcred` */
   readonly stateDir: string | undefined;
+  /** Why a folder is undefined although it is set. */
+  readonly foreign?: string | undefined;
 }
 
-export function placesOf({ env, home }: Pick<Context, 'env' | 'home'>): Places {
+export function placesOf(
+  ctx: Pick<Context, 'env' | 'home'> & Partial<Pick<Context, 'uid' | 'foreignHome'>>,
+): Places {
+  const { env, home, uid } = ctx;
+  let notUsed = ctx.foreignHome;
   const folder = (xdg: string | undefined, ...fallback: string[]) => {
     // The standard says that a path that is not absolute is to be ignored.
-    if (xdg !== undefined && isAbsolute(xdg)) return join(xdg, 'graphcred');
-    return home === undefined ? undefined : join(home, ...fallback, 'graphcred');
+    if (xdg === undefined || !isAbsolute(xdg))
+      return home === undefined ? undefined : join(home, ...fallback, 'graphcred');
+    if (!isForeign(xdg, uid)) return join(xdg, 'graphcred');
+    notUsed ??= xdg;
+    return undefined;
   };
+  const configDir = folder(env.XDG_CONFIG_HOME, '.config');
+  const stateDir = folder(env.XDG_STATE_HOME, '.local', 'state');
   return {
-    configDir: folder(env.XDG_CONFIG_HOME, '.config'),
-    stateDir: folder(env.XDG_STATE_HOME, '.local', 'state'),
+    configDir,
+    stateDir,
+    foreign: notUsed && `${notUsed} belongs to another user, so nothing is read from it or kept there`,
   };
+}
+
+/** Returns the home folder, unless it belongs to another user. */
+export function ownHome(
+  home: string | undefined,
+  uid: number | undefined,
+): Pick<Context, 'home' | 'foreignHome'> {
+  return home !== undefined && isForeign(home, uid) ? { home: undefined, foreignHome: home } : { home };
+}
+
+/** Whether a folder, or the one it would be made in, belongs to another user than this one and root. */
+function isForeign(folder: string, uid: number | undefined): boolean {
+  if (uid === undefined) return false;
+  const stat = statSync(folder, { throwIfNoEntry: false });
+  if (stat === undefined) return folder !== dirname(folder) && isForeign(dirname(folder), uid);
+  return stat.uid !== uid && stat.uid !== 0;
 }
 
 /**

@@ -4,7 +4,7 @@ import { GraphException } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { type Parsed, parseTokenGet, TOKEN_GET } from './args/parse-token-get.js';
 import type { Invocation } from './command.js';
-import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output } from './context.js';
+import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output, ownHome } from './context.js';
 import { createReport, endOfInterrupted, fail, listenForInterruption } from './output/report.js';
 
 declare const __VERSION__: string;
@@ -107,7 +107,7 @@ function realContext(build: string | undefined): Context {
     get cwd() {
       return workingFolder();
     },
-    home: homeFolder(),
+    ...ownHome(homeFolder(), process.getuid?.()),
     platform: process.platform,
     uid: process.getuid?.(),
     pid: process.pid,

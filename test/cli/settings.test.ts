@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type Context, canPrompt, placesOf } from '../../src/cli/context.js';
 import { open } from '../../src/cli/session/store.js';
 import type { LocalSession } from '../../src/cli/session/types.js';
@@ -473,4 +473,43 @@ test.each([
   requests();
   await run('secret list', { env: { GRAPHCRED_STORE: 'file' }, now: () => at + seconds * 1000 });
   expect(requests().some((request) => request.endsWith('/gsql/v1/version'))).toBe(again);
+});
+
+// holds: C3.4
+test('nothing is read from the home of another user, or made in it', async () => {
+  const { run, home } = await bench();
+  const ran = path.join(temporaryHome(), 'ran');
+  fs.mkdirSync(path.join(home, '.config/graphcred'), { recursive: true, mode: 0o700 });
+  const profiles = { mine: { passwordCommand: ['touch', ran] } };
+  fs.writeFileSync(path.join(home, '.config/graphcred/config.json'), JSON.stringify({ profiles }), {
+    mode: 0o600,
+  });
+  // As under sudo: root with the user's HOME. Without root's rights, another user is played.
+  if (process.getuid?.() === 0) fs.chownSync(home, 54_321, 54_321);
+  else vi.spyOn(process, 'getuid').mockReturnValue(54_321);
+  const env = { GRAPHCRED_STORE: undefined };
+  const told = `${home} belongs to another user, so nothing is read from it or kept there`;
+  expect(await run('token get', { env, cwd: '/' })).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining(told),
+  });
+  expect(await run('token get --store file', { env, cwd: '/' })).toMatchObject({
+    status: 6,
+    stderr: expect.stringContaining(`graphcred: ${told}.\nhint: set HOME`),
+  });
+  expect((await run('token get -p mine', { env, cwd: '/' })).status).toBe(3);
+  expect(fs.existsSync(ran)).toBe(false);
+  expect(fs.readdirSync(home)).toEqual(['.config']);
+});
+
+test('a folder of XDG_STATE_HOME that is another user’s, or would be made in one, is not used', () => {
+  const folder = temporaryHome();
+  const uid = fs.statSync(folder).uid === 0 ? 54_321 : 54_322;
+  if (process.getuid?.() === 0) fs.chownSync(folder, 54_322, 54_322);
+  const env = { XDG_STATE_HOME: path.join(folder, 'not/there') };
+  expect(placesOf({ env, home: '/h', uid })).toEqual({
+    configDir: '/h/.config/graphcred',
+    stateDir: undefined,
+    foreign: expect.stringContaining(`${env.XDG_STATE_HOME} belongs to another user`),
+  });
 });

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Flags, Invocation } from '../../src/cli/command.js';
-import type { Context } from '../../src/cli/context.js';
+import { type Context, ownHome } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
 import { openSession } from '../../src/cli/session/session.js';
 import type { Session } from '../../src/cli/session/types.js';
@@ -85,7 +85,7 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
     argv,
     env: { PATH: process.env.PATH, ...options.env },
     cwd: options.cwd ?? home,
-    home: options.homeless ? undefined : home,
+    ...ownHome(options.homeless ? undefined : home, process.getuid?.()),
     platform: process.platform,
     uid: process.getuid?.(),
     pid: process.pid,

@@ -110,6 +110,7 @@ export async function openLocalSession(
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
   const places = placesOf(ctx);
+  if (places.foreign) report.warn(places.foreign);
   const { env, cwd, home, uid } = ctx;
   const profile = options.profile === undefined ? {} : { profile: options.profile };
   const input = { flags: { ...flags, ...options.answers, ...profile }, env, cwd, home, uid, ...places };

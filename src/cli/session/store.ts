@@ -80,16 +80,8 @@ async function storeOptions(
 ): Promise<StoreOptions> {
   const { invocation, stateDir, configDir, timeoutMs } = session;
   const { ctx, report } = invocation;
-  if (stateDir === undefined || configDir === undefined) {
-    throw new GraphException(
-      'STORE_UNAVAILABLE',
-      `There is no home folder, so the ${name} store cannot be used.`,
-      {
-        hint: 'set HOME, or use --store none',
-        setting: 'store',
-      },
-    );
-  }
+  if (stateDir === undefined || configDir === undefined)
+    throw noFolder(session, `There is no home folder, so the ${name} store cannot be used.`);
   const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE, DISPLAY, WAYLAND_DISPLAY } = ctx.env;
   const desktop = ctx.platform !== 'linux' || Boolean(DISPLAY || WAYLAND_DISPLAY);
   return {
@@ -175,17 +167,22 @@ export function requireKeeping(store: Store, what: string): void {
 }
 
 /** Returns the folder of this machine's records. Every store except `none` has one. */
-export function stateDirOf({ stateDir }: LocalSession): string {
-  if (stateDir !== undefined) return stateDir;
-  throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to keep anything in.', {
-    hint: 'set HOME',
-  });
+export function stateDirOf(session: LocalSession): string {
+  if (session.stateDir !== undefined) return session.stateDir;
+  throw noFolder(session, 'There is no home folder to keep anything in.');
 }
 
 /** Returns the folder of the user's config file, where `login` writes. */
-export function configDirOf({ configDir }: LocalSession): string {
-  if (configDir !== undefined) return configDir;
-  throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder for a config file.', {
-    hint: 'set HOME',
+export function configDirOf(session: LocalSession): string {
+  if (session.configDir !== undefined) return session.configDir;
+  throw noFolder(session, 'There is no home folder for a config file.');
+}
+
+function noFolder({ foreign }: LocalSession, message: string): GraphException {
+  return new GraphException('STORE_UNAVAILABLE', foreign ? `${foreign}.` : message, {
+    hint: foreign
+      ? 'set HOME to your own folder (sudo -H), or use --store none'
+      : 'set HOME, or use --store none',
+    setting: 'store',
   });
 }
