@@ -296,6 +296,14 @@ describe('a Sentinel', () => {
     expect(asked.commands).toEqual(['SENTINEL']);
   });
 
+  it('that names a server which is away is not the one that the error is about', async () => {
+    const port = await freePort();
+    const named = await sentinel(array(bulk('127.0.0.1'), bulk(`${port}`)));
+    const options = { sentinelMaster: 'tokens', timeoutMs: 100 };
+    const failure = await failureOf(openRedis(named.url, options).store.check());
+    expect(failure?.message).toBe(`cannot reach the Redis server 127.0.0.1:${port}: nothing listens there`);
+  });
+
   it('that does not answer has the next one asked', async () => {
     const master = await answering();
     const [, port = ''] = addressOf(master).split(':');

@@ -295,6 +295,42 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     note('a wrong secret', '≤ 3 attempts by all', `${many(JOBS, MACHINES)}: ${fleet.database.matches()}`);
   });
 
+  // holds: C11.12
+  test('machines that wait cost the engine one connection each, and a few commands a second', async () => {
+    const fleet = await fleetOf(FEW_MACHINES);
+    const measure = async () => {
+      const info = await fleet.redis.cli('INFO');
+      const number = (name: string) => Number(new RegExp(`${name}:(\\d+)`).exec(info)?.[1]);
+      // One client and one command are those of this question.
+      return {
+        at: performance.now(),
+        clients: number('connected_clients') - 1,
+        connections: number('total_connections_received'),
+        commands: number('total_commands_processed') - 1,
+      };
+    };
+    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
+    const before = await measure();
+    await pause(5000);
+    const after = await measure();
+    fleet.database.release();
+    tokensOf([...(await holder), ...(await waiting)]);
+    const perSecond = (1000 * (after.commands - before.commands)) / (after.at - before.at) / FEW_MACHINES;
+    expect(after.clients).toBeLessThanOrEqual(FEW_MACHINES);
+    expect(perSecond).toBeLessThan(8);
+    const cold = await measure();
+    tokensOf(await fleet.runAll(FEW_JOBS));
+    const warm = await measure();
+    const keys = (await fleet.redis.cli('KEYS', 'graphcred:*')).split('\n');
+    const sizes = await Promise.all(keys.map((key) => fleet.redis.cli('MEMORY', 'USAGE', key)));
+    const each = (from: number, to: number) => ((to - from) / FEW_JOBS).toFixed(1);
+    console.log(
+      `${FEW_MACHINES} waiting machines: ${after.clients} connections, ${perSecond.toFixed(1)} commands/s each;`,
+      `a cached token: ${each(cold.connections, warm.connections)} connections, ${each(cold.commands, warm.commands)} commands a job;`,
+      `memory of an identity: ${sizes.reduce((sum, size) => sum + Number(size), 0)} bytes in ${keys.length} keys`,
+    );
+  });
+
   const replies: [string, Answer][] = [
     ['of wrong types', () => ':7\r\n'],
     ['nested without end', () => '*1\r\n'.repeat(200_000)],
