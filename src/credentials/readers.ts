@@ -2,12 +2,15 @@ import type { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
+import { withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 
 const MAX_BYTES = 64 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 const POLL_MS = 10;
 const COMMAND_MS = 30_000;
+/** How long the output of a program that has ended with 0 is waited for. */
+const GRACE_MS = 1000;
 const TERMINATION_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
 
@@ -195,25 +198,38 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
       outcome.stdout += text;
       if (outcome.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
     });
+    let isFull = false;
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      outcome.stderr = (outcome.stderr + text).slice(0, 2000);
+      if (isFull) return;
+      isFull = outcome.stderr.length + text.length > MAX_BYTES;
+      outcome.stderr = upTo(outcome.stderr + text, MAX_BYTES);
     });
     child.on('error', (error) => done({ error }));
+    // A helper that stays, such as an agent, may keep the streams open after the answer.
+    child.on('exit', (status) => {
+      if (status !== 0) return;
+      for (const stream of [child?.stdout, child?.stderr])
+        setTimeout(() => stream?.destroy(), GRACE_MS).unref();
+    });
     child.on('close', (status, signal) => done({ status, signal }));
   });
 }
 
 /**
  * Hides every word that is long enough to be a credential, and keeps ordinary words.
- * @param values other texts to hide, unless they are as short as a word
+ * @param values other texts to hide, however they are encoded, unless they are as short as a word
  */
 export function redact(text: string, values: readonly string[] = []): string {
-  let rest = text;
-  for (const value of values) if (value.length > 3) rest = rest.replaceAll(value, '[redacted]');
-  return rest
+  const hidden = values.map((value) => new Sensitive(value));
+  const shown = withoutCredentials(text, hidden)
     .replace(/\S*[A-Za-z0-9+/=_~-]{16,}\S*/g, '[redacted]')
     .replace(/((?:password|secret|token|key)["']?\s*[:=]\s*)\S+/gi, '$1[redacted]')
     .replace(/\s+/g, ' ')
-    .trim()
-    .slice(0, 300);
+    .trim();
+  return upTo(shown, 300);
+}
+
+/** Cuts a text without leaving a part of a word, which may be the beginning of a credential. */
+function upTo(text: string, length: number): string {
+  return text.length <= length ? text : text.slice(0, length).replace(/\S*$/, '');
 }
