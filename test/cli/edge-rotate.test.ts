@@ -23,7 +23,7 @@ test('a rotation that is finished later leaves a secret that somebody else has g
   expect(secrets.map(({ alias }) => alias).sort()).toEqual(['ci', 'ci_next']);
 });
 
-test('a token that another process mints from the old value during a rotation is forgotten too', async () => {
+test('a token that another process mints from the old value during a rotation stays listed', async () => {
   let onRequest = (_line: string) => {};
   const { run, home, json, sandbox } = await bench({ ...V4, log: (line) => onRequest(line) });
   await run('secret create ci --save');
@@ -42,7 +42,7 @@ test('a token that another process mints from the old value during a rotation is
   };
   expect((await run('secret rotate ci')).status).toBe(0);
   expect(stored).toBe(1);
-  expect((await json<{ tokens: unknown[] }>('token list')).tokens).toEqual([]);
+  expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
 });
 
 describe('a secret with the temporary name, made by a rotation that got no answer,', () => {

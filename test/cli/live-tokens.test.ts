@@ -76,7 +76,7 @@ profiles:
   two: { ${two}, graph: demo, username: ada, password: pw-ada }
 `;
 
-// holds: C2.28
+// holds: C2.28, C2.35
 test('--everything revokes each token with the credential of its own server and user, and keeps what it cannot', async () => {
   const old = await bench({ serverVersion: '3.10.1' });
   const other = await bench({ serverVersion: '4.1.0', users: USERS });
@@ -98,4 +98,10 @@ test('--everything revokes each token with the credential of its own server and 
   expect(deleted.stderr).toContain(`user:tigergraph, graph demo, ${other.sandbox.gsqlUrl}`);
   const left = JSON.parse((await run('token list -o json')).stdout).tokens;
   expect(left).toMatchObject([{ gsqlUrl: other.sandbox.gsqlUrl, principal: 'user:tigergraph' }]);
+  // The one that could not be revoked is kept until it is forgotten on purpose.
+  expect(await run('logout --all --revoke')).toMatchObject({ status: 10, stdout: '' });
+  expect((await run('logout --all')).stdout).toBe(
+    'Forgot 1 token and 0 saved credentials, of every server and user.\n',
+  );
+  expect((await run('logout --all')).status).toBe(3);
 });

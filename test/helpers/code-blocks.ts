@@ -52,6 +52,14 @@ export const RUN_BY = {
     'docs/with-other-tools.md / pass / yaml: profiles:',
     'docs/with-other-tools.md / pass / sh: graphcred exec -p prod -- ./load.sh',
   ],
+  'test/cli/leak.test.ts': [
+    'docs/leak.md / A secret / sh: graphcred secret rotate nightly --revoke',
+    'docs/leak.md / A secret / sh: graphcred secret drop nightly --revoke --ignore-missing',
+    'docs/leak.md / A token / sh: graphcred token delete --token-stdin --skip-missing < leaked-token.txt',
+    'docs/leak.md / A token / sh: graphcred token delete --everything --skip-missing',
+    'docs/leak.md / A store key / sh: graphcred logout --all --revoke --yes',
+    'docs/leak.md / A laptop / sh: graphcred logout --all --revoke --yes',
+  ],
   'test/clients/gitlab-component.test.ts': ['docs/ci/gitlab.md / With the component / yaml: include:'],
   'test/e2e/pages.test.ts': [
     'docs/fleet.md / Rights / text: user minter on >PASSWORD resetkeys ~graphcred:1:* resetchannels -@all +get +mget +set +del +exists +incr +pexpire +pttl +eval +zadd +zrem +zrangebyscore +zremrangebyscore +ping +auth +hello +role +time',

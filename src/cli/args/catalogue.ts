@@ -15,6 +15,7 @@ import {
 import { TOKEN_GET } from './parse-token-get.js';
 
 const LISTING = [...COMMON, OUTPUT];
+const REVOKE_MINTED = { name: 'revoke', help: 'first revoke the stored tokens that were minted from it' };
 /** The options of commands that change the user's config file and send no request to a server. */
 const FILE_ONLY = [OUTPUT, ...BEHAVIOUR];
 
@@ -43,7 +44,12 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'drop secrets by alias',
     examples: ['graphcred secret drop ci', 'graphcred secret drop old older --ignore-missing --yes'],
     args: [{ name: 'alias', required: true, variadic: true }],
-    options: [...LISTING, { name: 'ignore-missing', help: 'an alias that is not there is no error' }, YES],
+    options: [
+      ...LISTING,
+      { name: 'ignore-missing', help: 'an alias that is not there is no error' },
+      REVOKE_MINTED,
+      YES,
+    ],
     load: () => import('../commands/secret/drop.js'),
   },
   {
@@ -56,6 +62,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...LISTING,
       { name: 'print', help: 'print the new value also where the old one was saved here' },
+      REVOKE_MINTED,
     ],
     load: () => import('../commands/secret/rotate.js'),
   },
@@ -181,7 +188,12 @@ export const COMMANDS: readonly CommandSpec[] = [
     writes: true,
     summary: 'delete stored tokens, secrets and the password of this host and user',
     examples: ['graphcred logout -p prod', 'graphcred logout --revoke'],
-    options: [...LISTING, { name: 'revoke', help: 'delete the held tokens on the server first' }],
+    options: [
+      ...LISTING,
+      { name: 'revoke', help: 'delete the held tokens on the server first' },
+      { name: 'all', help: 'of every server and user' },
+      { name: 'yes', short: 'y', help: 'do not ask before deleting everything' },
+    ],
     load: () => import('../commands/logout.js'),
   },
   {

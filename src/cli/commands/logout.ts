@@ -4,6 +4,7 @@ import { newestFirst } from '../../store/records.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { forgetToken } from '../../tokens/cache.js';
 import type { Invocation } from '../command.js';
+import { askYes } from '../output/prompt.js';
 import { inLines } from '../output/report.js';
 import { pluralize } from '../output/time.js';
 import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../session/binding.js';
@@ -12,12 +13,15 @@ import { findCredential, profileOwner } from '../session/credential.js';
 import { openSession } from '../session/session.js';
 import { chooseStore, open, requireReadable } from '../session/store.js';
 import type { Session } from '../session/types.js';
+import { heldTokens, otherStores } from '../token/held.js';
 import { readCached } from '../token/obtain.js';
+import { notRevoked, revokeTokens } from '../token/revoke-tokens.js';
 
 /** Runs `graphcred logout`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, report } = invocation;
   const session = await openSession(invocation);
+  if (flags.all === true) return logoutOfAll(session);
   // A machine does not delete tokens that a fleet shares, only those it minted for itself.
   const keepsFleetTokens = session.store.name === 'redis' && flags.revoke !== true;
   const store = keepsFleetTokens
@@ -53,6 +57,40 @@ export async function run(invocation: Invocation): Promise<number> {
   throw new GraphException('PARTIAL', remainingMessage(remaining, failure), {
     hint: 'see them: graphcred token list; revoke each with the credential it was made with, or forget all of them: graphcred logout',
   });
+}
+
+/** Forgets every token and saved credential on this machine, of every server and user. */
+async function logoutOfAll(session: Session): Promise<number> {
+  const { invocation, canPrompt } = session;
+  const { flags, report, ctx } = invocation;
+  const isRevoking = flags.revoke === true;
+  const isShared = session.store.name === 'redis' && !isRevoking;
+  const store = isShared ? await open(session, 'file', true) : await chooseStore(session, { needed: true });
+  const stores = [store, ...(await otherStores(session, store))];
+  const lists = await Promise.all(stores.map(async (one) => ({ one, records: await one.list() })));
+  const kinds = lists.flatMap(({ records }) => records.map(({ kind }) => kind));
+  const tokens = kinds.filter((kind) => kind === 'token').length;
+  if (kinds.length === 0) {
+    await requireReadable(store);
+    throw new GraphException('NOT_FOUND', 'Nothing is kept here.', { hint: 'see: graphcred token list' });
+  }
+  const what = `${pluralize(tokens, 'token')} and ${pluralize(kinds.length - tokens, 'saved credential')}, of every server and user`;
+  if (flags.yes !== true && canPrompt && !(await askYes(invocation, `Forget ${what}?`)))
+    throw new GraphException('CANCELLED', 'Nothing was forgotten.');
+  if (isRevoking) {
+    const held = await heldTokens(session, store);
+    const failure = notRevoked(await revokeTokens(session, held, held));
+    // The credentials are still needed to revoke what is left.
+    if (failure) throw failure;
+  }
+  for (const { one, records } of lists)
+    for (const { kind, key } of records) if (!isRevoking || kind !== 'token') await one.remove(key);
+  if (report.json) report.document({ forgotten: kinds.length, tokens, revoked: isRevoking && tokens > 0 });
+  else
+    report.result(
+      inLines(`${isRevoking ? 'Revoked the tokens, and forgot' : 'Forgot'} ${what}.`, ctx.stdout.columns),
+    );
+  return 0;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { StoreRecord } from '../../store/store.js';
 import { connect } from '../session/connect.js';
 import type { Login } from './prepare.js';
 import type { Progress, RotationNotes } from './rotation-notes.js';
-import { forgetSecret, savedByAlias, saveSecret } from './saved.js';
+import { forgetSecret, noteLivingTokens, savedByAlias, saveSecret } from './saved.js';
 
 // The steps, each written down before it begins and safe to do twice:
 //   next    the secret <alias>_next is made, saved and proved
@@ -68,7 +68,8 @@ export async function rotate(
     const { failed } = await connection.dropSecrets([name]);
     if (failed) throw failed.error;
     // Another process that had the old value may have minted from it since, so its tokens are deleted too.
-    await forget(name, known);
+    const living = await forget(name, known);
+    if (name === alias) noteLivingTokens(login, alias, living);
   };
 
   const prove = async (secret: Sensitive) => {

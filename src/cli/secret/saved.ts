@@ -3,9 +3,13 @@ import { Sensitive } from '../../core/sensitive.js';
 import { type Credential, ownerInfo, secretId } from '../../credentials/resolve.js';
 import { newestFirst } from '../../store/records.js';
 import type { Store, StoreRecord } from '../../store/store.js';
+import { singleLine } from '../output/report.js';
+import { pluralize, times } from '../output/time.js';
 import { ownerOf, serversInForce } from '../session/binding.js';
 import { requireKeeping } from '../session/store.js';
 import type { Session } from '../session/types.js';
+import { heldTokens } from '../token/held.js';
+import { notRevoked, revokeTokens } from '../token/revoke-tokens.js';
 import type { Login } from './prepare.js';
 
 export interface SavedSecret {
@@ -141,28 +145,60 @@ interface Listed {
 }
 
 /**
- * Deletes what is stored of a dropped secret: its value, and the cached tokens minted from it.
+ * Deletes the saved value of a dropped secret, and the cached tokens minted from it, unless they live on without it.
  * @param known records of it that the caller has found already, and may have deleted
- * @returns how many tokens were forgotten
+ * @returns the tokens that live on
  */
 export async function forgetSecret(
   owner: Owner,
   listed: Listed,
   known: readonly StoreRecord[] = [],
-): Promise<number> {
+): Promise<StoreRecord[]> {
   const { store } = owner;
-  const principals = new Set<unknown>(known.map(({ info }) => info.id));
-  for (const record of await savedForOwner(owner)) {
-    const isKnown = known.some(({ key }) => key === record.key);
-    if (!isKnown && !(await isListedAs(owner, record, listed))) continue;
-    principals.add(record.info.id);
-    await store.remove(record.key);
-  }
-  const tokens = (await store.list()).filter(
-    ({ kind, info }) => kind === 'token' && principals.has(info.principal) && isHere(owner, info),
-  );
+  const saved = [...known, ...(await savedAs(owner, listed))];
+  for (const { key } of saved) await store.remove(key);
+  const tokens = (await store.list()).filter(isMintedWith(owner, saved));
+  if (owner.version.tokensOutliveSecret) return tokens.filter(isAlive(owner));
   for (const { key } of tokens) await store.remove(key);
-  return tokens.length;
+  return [];
+}
+
+async function savedAs(owner: Owner, listed: Listed): Promise<StoreRecord[]> {
+  const records = await savedForOwner(owner);
+  const same = await Promise.all(records.map((record) => isListedAs(owner, record, listed)));
+  return records.filter((_, index) => same[index]);
+}
+
+function isMintedWith(owner: Owner, secrets: readonly StoreRecord[]): (record: StoreRecord) => boolean {
+  const ids = new Set<unknown>(secrets.map(({ info }) => info.id));
+  return ({ kind, info }) => kind === 'token' && ids.has(info.principal) && isHere(owner, info);
+}
+
+function isAlive({ session }: Owner): (record: StoreRecord) => boolean {
+  return ({ expiresAtUnix = 0 }) => expiresAtUnix > session.invocation.ctx.now() / 1000;
+}
+
+/** Says until when the tokens of a dropped secret are valid, and how to end them. */
+export function noteLivingTokens({ session }: Owner, alias: string, tokens: readonly StoreRecord[]): void {
+  if (tokens.length === 0) return;
+  const last = Math.max(...tokens.map(({ expiresAtUnix = 0 }) => expiresAtUnix));
+  session.invocation.report.note(
+    `until ${times('expires', last).expiresAt} the server still accepts ${pluralize(tokens.length, 'token')} minted from ${singleLine(alias)}; to end them: graphcred token list, then graphcred token delete ID`,
+  );
+}
+
+/**
+ * Revokes the cached tokens that were minted from secrets which are about to be dropped.
+ * @throws GraphException PARTIAL when one of them could not be revoked
+ */
+export async function revokeTokensOf(login: Owner, secrets: readonly Listed[]): Promise<void> {
+  const { session, store, credential } = login;
+  const saved = (await Promise.all(secrets.map((listed) => savedAs(login, listed)))).flat();
+  const all = await heldTokens(session, store);
+  const isWanted = isMintedWith(login, saved);
+  const tokens = all.filter(({ record }) => isWanted(record));
+  const failure = notRevoked(await revokeTokens(session, tokens, all, credential));
+  if (failure) throw failure;
 }
 
 /**

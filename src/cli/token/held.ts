@@ -48,7 +48,7 @@ export async function heldTokens(session: LocalSession, chosen: Store): Promise<
 }
 
 /** Returns the stores that may hold tokens of this machine too, unless a setting names the one to use. */
-async function otherStores(session: LocalSession, chosen: Store): Promise<Store[]> {
+export async function otherStores(session: LocalSession, chosen: Store): Promise<Store[]> {
   if (session.store.name === 'redis') {
     const own = chosen.name === 'redis' ? await fallbackOf(session) : undefined;
     return own === undefined ? [] : [own];

@@ -4,7 +4,13 @@ import { askYes } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';
 import { type Dropping, dropEach, partialDrop } from '../../secret/drop-each.js';
 import { isPlainAlias, openLogin } from '../../secret/prepare.js';
-import { forgetSecret, isNamed, savedForOwner } from '../../secret/saved.js';
+import {
+  forgetSecret,
+  isNamed,
+  noteLivingTokens,
+  revokeTokensOf,
+  savedForOwner,
+} from '../../secret/saved.js';
 
 /** Runs `graphcred secret drop`. */
 export async function run(invocation: Invocation): Promise<number | undefined> {
@@ -20,7 +26,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     );
   }
   const login = await openLogin(invocation, { isStepwise: true });
-  const { session, connection, version } = login;
+  const { session, connection } = login;
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
   // A saved secret without a server alias is recognized by its mask, which must be read before the secret is dropped.
   const needsMasks = (await savedForOwner(login)).some((record) => !isNamed(login, record));
@@ -46,16 +52,20 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
       throw new GraphException('CANCELLED', 'Nothing was dropped.');
     }
   }
+  if (flags.revoke === true)
+    await revokeTokensOf(
+      login,
+      aliases.map((alias) => ({ alias, masked: masks.get(alias) })),
+    );
   const outcome = await dropEach(login, aliases);
   const { dropped, missing } = outcome;
   // A secret that the server does not know is of no use, so it is deleted from the store too.
   for (const alias of [...dropped, ...missing]) {
-    const forgotten = await forgetSecret(login, { alias, masked: masks.get(alias) }).catch(() => {
+    const living = await forgetSecret(login, { alias, masked: masks.get(alias) }).catch(() => {
       report.warn(`what is kept here of ${singleLine(alias)} could not be removed`);
-      return 0;
+      return [];
     });
-    if (forgotten > 0 && version.tokensOutliveSecret)
-      report.note(`tokens minted from ${singleLine(alias)} are forgotten here; they live on until they end`);
+    noteLivingTokens(login, alias, living);
   }
   return reportDropped(invocation, outcome);
 }

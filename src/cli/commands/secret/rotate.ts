@@ -12,7 +12,7 @@ import {
   type RotationNotes,
   rotationNotes,
 } from '../../secret/rotation-notes.js';
-import { isListedAs, savedByAlias, savedForOwner, tryStore } from '../../secret/saved.js';
+import { isListedAs, revokeTokensOf, savedByAlias, savedForOwner, tryStore } from '../../secret/saved.js';
 import { stateDirOf } from '../../session/store.js';
 
 const LONGEST_ALIAS = 128;
@@ -40,6 +40,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   try {
     const pending = journal && pendingRotation(journal);
     if (pending) report.note(`going on with a rotation of ${alias} that was not finished`);
+    if (flags.revoke === true) await revokeTokensOf(login, [{ alias }]);
     const progress = pending ?? (await firstProgress(login, alias, next));
     if (keeps) await tryStore(session, store);
     invocation.interruption?.begin();
@@ -63,7 +64,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     const done = `Secret ${alias} has a new value, saved in the ${store.name} store.`;
     report.result(inLines(done, invocation.ctx.stdout.columns));
   }
-  if (version.tokensOutliveSecret)
+  if (version.tokensOutliveSecret && flags.revoke !== true)
     report.note(`tokens minted from the old value of ${alias} live on until they end`);
 }
 
