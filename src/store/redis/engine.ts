@@ -37,7 +37,7 @@ const KNOWN_MS = 10_000;
 const UNKNOWN_MS = 2_000;
 const SENTINEL_MS = 6_000;
 /** For this time after a process waited in vain, the other processes of the machine ask once and do not wait. */
-export const AWAY_MS = 30_000;
+const AWAY_MS = 30_000;
 const AWAY_ANSWER_MS = 250;
 /** A connection without an answer for this time is closed, because its server may no longer be the master. */
 const ANSWER_MS = 2_500;
@@ -135,7 +135,8 @@ export function createEngine(options: EngineOptions, awayFile?: string): Engine 
     read: (replies: Reply[]) => T,
   ): Promise<T> {
     if (failure) throw failure;
-    const away = connection === undefined && awayFile !== undefined && isNoted(awayFile);
+    const noted = () => awayFile && readRefusal(awayFile, options.now() - AWAY_MS, options.now());
+    const away = connection === undefined && noted() !== undefined;
     const unknownMs = options.sentinelMaster === undefined ? UNKNOWN_MS : SENTINEL_MS;
     const begun = uptimeMs();
     const endAfter = (ms: number) => begun + Math.min(ms, options.timeoutMs);
@@ -149,8 +150,7 @@ export function createEngine(options: EngineOptions, awayFile?: string): Engine 
         answered = true;
         return value;
       } catch (error) {
-        connection?.close();
-        connection = undefined;
+        disconnect();
         redirectedTo = redirections < MOST_REDIRECTIONS ? redirection(error, lastAddress) : undefined;
         if (redirectedTo) {
           redirections++;
@@ -170,8 +170,9 @@ export function createEngine(options: EngineOptions, awayFile?: string): Engine 
     }
   }
 
-  function isNoted(file: string): boolean {
-    return readRefusal(file, options.now() - AWAY_MS, options.now()) !== undefined;
+  function disconnect(): void {
+    connection?.close();
+    connection = undefined;
   }
 
   return {
@@ -181,10 +182,7 @@ export function createEngine(options: EngineOptions, awayFile?: string): Engine 
       queue = turn.catch(() => {});
       return turn;
     },
-    disconnect() {
-      connection?.close();
-      connection = undefined;
-    },
+    disconnect,
   };
 }
 

@@ -1,8 +1,8 @@
 // These steps must be atomic, so they are Lua scripts for EVAL. Each uses only the keys of one token, and none loops.
 
 /**
- * Takes the lock if it is free and nobody had it since the counter was read, or if this process got it already but the
- * reply was lost. Returns the turn's number, or 0.
+ * Takes the lock if it is free and nobody had it since the counter was read. Extends it if this process has it, also
+ * when it was lost since. Returns the turn's number, or 0.
  */
 export const TAKE = `
 local holder = redis.call('GET', KEYS[1])
@@ -20,13 +20,6 @@ if generation == 1 then
 end
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return generation`;
-
-/** Extends the lock of this process, or takes it again if the engine lost it. */
-export const EXTEND = `
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1`;
 
 export const RELEASE = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end

@@ -13,7 +13,7 @@ import {
   yesOrNo,
 } from './entries.js';
 import { InvalidReply } from './reply-limits.js';
-import { EXTEND, PUBLISH, RELEASE, TAKE } from './scripts.js';
+import { PUBLISH, RELEASE, TAKE } from './scripts.js';
 import type { Seal } from './seal.js';
 
 /** How long the lock of a process that died delays the others. */
@@ -89,8 +89,8 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
     busy = true;
     extending = engine
       .run(
-        () => [['EVAL', EXTEND, 1, lock, nonce, LEASE_MS]],
-        ([reply]) => void yesOrNo(reply),
+        () => [['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS]],
+        ([reply]) => void integer(reply),
       )
       // If this fails, the lock is lost, which costs one more mint.
       .catch(() => {})
