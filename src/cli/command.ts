@@ -1,3 +1,4 @@
+import type { LoadedFile } from '../config/keys.js';
 import type { GraphException } from '../core/errors.js';
 import type { Context } from './context.js';
 
@@ -25,6 +26,8 @@ export interface Invocation {
   readonly report: Report;
   /** Tells a command that writes about Ctrl-C. */
   readonly interruption?: Interruption | undefined;
+  /** The config file in force: found, judged and asked about once in a run. */
+  readonly config?: { found?: Promise<LoadedFile | undefined> };
 }
 
 /** Returns the exit status; nothing means 0. */

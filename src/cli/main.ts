@@ -31,14 +31,14 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
     const quick = parseHotPath(argv);
     if (quick) {
       const { run } = await import('./commands/token/get.js');
-      await run({ ctx, report, ...quick, spec: TOKEN_GET });
+      await run({ ctx, report, config: {}, ...quick, spec: TOKEN_GET });
       return 0;
     }
     const chosen = await (await import('./args/parse.js')).parseCommandLine(ctx, argv, versionText(ctx));
     if (chosen === undefined) return 0;
-    if (chosen.spec.writes) return await runInterruptible({ ctx, report, ...chosen });
+    if (chosen.spec.writes) return await runInterruptible({ ctx, report, config: {}, ...chosen });
     const { run } = await chosen.spec.load();
-    return (await run({ ctx, report, ...chosen })) ?? 0;
+    return (await run({ ctx, report, config: {}, ...chosen })) ?? 0;
   } catch (error) {
     return fail(error, report);
   }

@@ -109,6 +109,22 @@ export const KEYS_OF_ADDRESS: readonly ConfigKey[] = [
   'secretAlias',
 ];
 
+/** Settings of the file that suit only the database at its address: they do not count at another one. */
+export const SETTINGS_OF_ADDRESS: readonly ConfigKey[] = [
+  'serverVersion',
+  'secretAlias',
+  'store',
+  'redis.url',
+  'redis.username',
+  'redis.passwordFile',
+  'redis.ca',
+  'redis.sentinelMaster',
+  'tls.ca',
+  'tls.cert',
+  'tls.key',
+  'tls.insecure',
+];
+
 /** The values as written. Numbers stay text, so that flags, variables and files are read in the same way. */
 export type ConfigValues = { [K in ConfigKey]?: string | string[] };
 
@@ -145,6 +161,8 @@ export interface Settings {
   readonly all: Readonly<Record<ConfigKey, readonly SourcedValue[]>>;
   /** Notes for `-v`: what was ignored, and why. Never a value. */
   readonly notes: readonly string[];
+  /** Settings of the file that do not count, because another address is in force. */
+  readonly foreign?: readonly ConfigKey[];
 }
 
 export interface ChosenProfile {

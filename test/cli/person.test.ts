@@ -325,37 +325,31 @@ describe('token get', () => {
   });
 });
 
-test('an untrusted file is used for one call after a yes, and for none after a no', async () => {
+// holds: C3.15
+test('an untrusted file is used for one call after a yes, asked for once, and for none after a no', async () => {
   const b = await bench();
   const project = path.join(b.home, 'project');
   fs.mkdirSync(project);
   const file = path.join(project, '.graphcredrc');
-  fs.writeFileSync(file, JSON.stringify({ gsqlUrl: 'http://a.example:1', graph: 'planted' }));
+  fs.writeFileSync(file, JSON.stringify({ gsqlUrl: 'http://127.0.0.1:1', graph: 'planted' }));
   fs.chmodSync(file, 0o622);
   const env = { ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined };
-  const offline = () => b.run('status --offline -o json', { person: true, cwd: project, env });
+  const at = (line: string) => b.run(line, { person: true, cwd: project, env });
   willAnswer(['Use it for this call?', false]);
-  const refused = await offline();
+  const refused = await at('secret list');
   expect(refused).toMatchObject({ status: 5, stdout: '' });
   expect(refused.stderr).toContain(`other users can write it: chmod 600 ${file}`);
   expect(refused.stderr).toMatch(
-    /^ {2}REST server +http:\/\/a\.example:9000 \(3\.x\) or http:\/\/a\.example:1\/restpp \(4\.x\)$/m,
+    /^ {2}REST server +http:\/\/127\.0\.0\.1:9000 \(3\.x\) or http:\/\/127\.0\.0\.1:1\/restpp \(4\.x\)$/m,
   );
   fs.chmodSync(file, 0o600);
   willAnswer(['Use it for this call?', true]);
-  expect(JSON.parse((await offline()).stdout)).toMatchObject({
-    gsqlUrl: 'http://a.example:1',
-    graph: 'planted',
-  });
-  willAnswer(['Use it for this call?', true]);
-  const missing = await b.run('status --offline -p nope', { person: true, cwd: project, env });
-  expect({ status: missing.status, asked: asked.length }).toEqual({ status: 3, asked: 1 });
-  willAnswer(['Use it for this call?', false]);
-  const again = await offline();
-  expect({ status: again.status, writable: again.stderr.includes('other users') }).toEqual({
-    status: 5,
-    writable: false,
-  });
+  const used = await at('secret list');
+  expect({ status: used.status, asked: asked.length }).toEqual({ status: 7, asked: 1 });
+  expect(used.stderr).toContain('http://127.0.0.1:1');
+  willAnswer();
+  for (const line of ['status', 'status --all-profiles']) expect((await at(line)).status).toBe(5);
+  expect(asked).toEqual([]);
 });
 
 test('secret prune and profile remove change nothing without a yes', async () => {

@@ -92,7 +92,7 @@ async function askAbout(settings: object, { flags = {}, env = {} } = {}) {
   const ctx = { env, stdin: terminal, stderr: terminal };
   const invocation = { flags, ctx, report: { warn: () => {} } } as unknown as Invocation;
   const input = { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.() };
-  const asked = askTrust(invocation, input, [{ path: file, text, stat: fs.statSync(file) }]);
+  const asked = askTrust(invocation, input, [{ path: file, text, stat: fs.statSync(file) }], true);
   await expect(asked).rejects.toThrow('is not trusted');
   return { file, shown: lines.join('').replace(/ +/g, ' ') };
 }

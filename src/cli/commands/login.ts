@@ -1,3 +1,4 @@
+import { findConfigs } from '../../config/find.js';
 import { type ConfigKey, defaultProfileOf, KEYS_OF_ADDRESS, type Settings } from '../../config/keys.js';
 import { type ProfileToWrite, type WithLock, writeProfile, writeProfileKey } from '../../config/write.js';
 import { GraphException } from '../../core/errors.js';
@@ -42,7 +43,11 @@ export async function run(invocation: Invocation): Promise<undefined> {
   try {
     await proveGraph(session, login, made.isNew ? made.value?.reveal() : undefined);
     invocation.interruption?.begin();
-    const dropped = namesAnother(session, login.credential) ? [...removed, 'secretAlias'] : removed;
+    const dropped = [
+      ...removed,
+      ...(session.settings.foreign ?? []).map((key) => key.replace(/\..*/, '')),
+      ...(namesAnother(session, login.credential) ? ['secretAlias'] : []),
+    ];
     file = await writeProfile(configDirOf(session), name, { profile, removed: dropped, makeDefault }, locked);
   } catch (error) {
     // The new secret is dropped, because nobody has seen its value.
@@ -81,10 +86,11 @@ interface Outcome {
 }
 
 function reportLogin(
-  { invocation, settings, target }: Session,
+  session: Session,
   { alias, makeDefault }: LoginChoices,
   { file, saved, lost, password }: Outcome,
 ): void {
+  const { invocation, settings, target } = session;
   const { report } = invocation;
   const { host } = target;
   const { name } = settings.profile;
@@ -112,7 +118,25 @@ function reportLogin(
   report.result(inLines(singleLine([done, ...notes].join(' ')), stdout.columns));
   const before = defaultProfileOf(settings.file?.config);
   const isDefault = makeDefault || before === undefined || before === name;
-  report.note(`next: graphcred token get${isDefault ? '' : ` -p ${name}`}`);
+  const inForce = fileInForce(session);
+  if (inForce !== undefined && inForce !== file)
+    report.note(`${inForce} is in force here and hides this profile`);
+  const config = inForce === undefined || inForce === file ? '' : ` --config ${file}`;
+  report.note(`next: graphcred token get${isDefault ? '' : ` -p ${name}`}${config}`);
+}
+
+/** Returns the config file that other commands find here, trusted or not. */
+function fileInForce({ invocation, configDir }: Session): string | undefined {
+  const { ctx, flags } = invocation;
+  const named = (flags.config as string | undefined) ?? (ctx.env.GRAPHCRED_CONFIG || undefined);
+  try {
+    const [first] = findConfigs({ named, cwd: ctx.cwd, home: ctx.home, configDir });
+    return first?.path;
+  } catch (error) {
+    // The file that is named, or one of two in a folder: other commands say what is wrong with it.
+    if (error instanceof GraphException) return named;
+    throw error;
+  }
 }
 
 /** Whether the profile in the file has this key, but the key is ignored because the address is new. */

@@ -8,7 +8,7 @@ import type { StoreRecord } from '../../store/store.js';
 import { forgetToken } from '../../tokens/cache.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
-import { singleLine } from '../output/report.js';
+import { errorBody, singleLine } from '../output/report.js';
 import { type Colours, colours, shorten } from '../output/table.js';
 import { formatDuration, localTime, times } from '../output/time.js';
 import { serversInForce } from '../session/binding.js';
@@ -59,10 +59,11 @@ export async function run(invocation: Invocation): Promise<number> {
   const names = await profilesToShow(invocation);
   // All at once, so that one slow server takes no time from the others, and the time limit holds for the whole call.
   const all = await Promise.all(names.map((name) => look(invocation, name)));
-  if (report.json) {
-    const documents = all.map(asDocument);
-    report.document(flags['all-profiles'] === true ? { profiles: documents } : (documents[0] ?? {}));
-  } else {
+  if (report.json && flags['all-profiles'] === true) {
+    const withError = (status: Status) => status.error && { error: errorBody(status.error) };
+    report.document({ profiles: all.map((status) => ({ ...asDocument(status), ...withError(status) })) });
+  } else if (report.json) report.document(all.map(asDocument)[0] ?? {});
+  else {
     const paint = await colours(invocation);
     const now = ctx.now() / 1000;
     report.result(
@@ -70,7 +71,8 @@ export async function run(invocation: Invocation): Promise<number> {
         'There are no profiles.',
     );
   }
-  for (const { error } of all) if (error) report.error(error);
+  if (!report.json || flags['all-profiles'] !== true)
+    for (const { error } of all) if (error) report.error(error);
   const ends = new Set(all.map(statusOf));
   return ends.size > 1 ? exitStatus('PARTIAL') : ([...ends][0] ?? 0);
 }

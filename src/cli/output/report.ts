@@ -85,11 +85,15 @@ export function fail(error: unknown, report: Report): number {
 
 /** Formats an error for stderr: one JSON object, or a line and a hint. */
 export function errorLines(error: GraphException, json: boolean, status = exitStatus(error.code)): string[] {
-  const message = singleLine(error.message);
-  const hint = singleLine(hintOf(error));
-  if (!json) return [`graphcred: ${message}`, ...(hint === '' ? [] : [`hint: ${hint}`])];
-  const body = { code: error.code, message, hint, exitCode: status };
-  return [JSON.stringify({ error: { ...body, retryable: isRetryable(error) } })];
+  const body = errorBody(error, status);
+  if (json) return [JSON.stringify({ error: body })];
+  return [`graphcred: ${body.message}`, ...(body.hint === '' ? [] : [`hint: ${body.hint}`])];
+}
+
+/** Returns what a JSON document says of an error. */
+export function errorBody(error: GraphException, exitCode = exitStatus(error.code)) {
+  const [message, hint] = [singleLine(error.message), singleLine(hintOf(error))];
+  return { code: error.code, message, hint, exitCode, retryable: isRetryable(error) };
 }
 
 /** Whether `-o json` was typed, for errors that occur before the settings are read. */

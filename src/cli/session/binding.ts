@@ -6,6 +6,7 @@ import {
   KEYS_OF_ADDRESS,
   type Level,
   PRECEDENCE,
+  SETTINGS_OF_ADDRESS,
   type Settings,
 } from '../../config/keys.js';
 import { type Endpoints, type Servers, serversOf } from '../../core/endpoints.js';
@@ -86,6 +87,21 @@ export function withoutReplacedAddress(settings: Settings): Settings {
     if (hasNewHost || !stays) all[key] = all[key].filter(({ level }) => !isInFile(level));
   }
   return { ...settings, all };
+}
+
+/**
+ * Returns the settings without those of the config file that belong to its address, when a flag or variable leads to
+ * another one. Credentials stay: they are bound to their pair, and the error names it.
+ */
+export function withoutForeignSettings(settings: Settings): Settings {
+  if (!isAddressSetAt(settings, FILE)) return settings;
+  const [own, inForce] = [addressesSetAt(settings, FILE), addressesSetAt(settings, PRECEDENCE)];
+  if (!own || !inForce || (own.gsqlUrl === inForce.gsqlUrl && own.restUrl === inForce.restUrl))
+    return settings;
+  const foreign = SETTINGS_OF_ADDRESS.filter((key) => settings.all[key].some(({ level }) => isInFile(level)));
+  const all = { ...settings.all };
+  for (const key of foreign) all[key] = all[key].filter(({ level }) => !isInFile(level));
+  return foreign.length === 0 ? settings : { ...settings, all, foreign };
 }
 
 /**

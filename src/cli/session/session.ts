@@ -4,6 +4,7 @@ import {
   type ConfigKey,
   isInFile,
   isLiteralCredential,
+  type LoadedFile,
   parseDuration,
   type Settings,
 } from '../../config/keys.js';
@@ -13,6 +14,7 @@ import {
   isOn,
   loadUserConfig,
   resolveSettings,
+  type SettingsInput,
   settingText,
 } from '../../config/settings.js';
 import { isLoopback } from '../../core/endpoints.js';
@@ -21,7 +23,7 @@ import { howToMend, readChecked } from '../../files/private-files.js';
 import type { StoreName } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { canPrompt, inCi, type Places, placesOf } from '../context.js';
-import { targetOf, withoutReplacedAddress } from './binding.js';
+import { targetOf, withoutForeignSettings, withoutReplacedAddress } from './binding.js';
 import type { LocalSession, Session, Target } from './types.js';
 
 /** Checks only the form; core knows which versions are supported. */
@@ -105,7 +107,7 @@ export async function openLocalSession(
   invocation: Invocation,
   options: SessionOptions = {},
 ): Promise<LocalSession> {
-  const { ctx, flags, report, spec } = invocation;
+  const { ctx, flags, report } = invocation;
   refuseTwoFromStdin(invocation);
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
@@ -114,20 +116,11 @@ export async function openLocalSession(
   const { env, cwd, home, uid } = ctx;
   const profile = options.profile === undefined ? {} : { profile: options.profile };
   const input = { flags: { ...flags, ...options.answers, ...profile }, env, cwd, home, uid, ...places };
-  const found = await findTrustedConfig(input);
-  let { file } = found;
-  if (found.untrusted.length > 0) {
-    if (spec.worksWithoutProjectFile) {
-      for (const one of found.untrusted) report.note(`${one.path} is not trusted and does not count`);
-    } else {
-      const { askTrust } = await import('./trust-prompt.js');
-      file = await askTrust(invocation, input, found.untrusted);
-    }
-  }
-  if (options.newProfile) file = await loadUserConfig(input);
+  const file = await (options.newProfile ? loadUserConfig(input) : configInForce(invocation, input, options));
   const newProfile = options.newProfile === true || options.anyProfile === true;
   const resolved = resolveSettings(input, file, { newProfile });
-  const settings = options.newProfile ? withoutReplacedAddress(resolved) : resolved;
+  const ofAddress = withoutForeignSettings(resolved);
+  const settings = options.newProfile ? withoutReplacedAddress(ofAddress) : ofAddress;
   const output = outputOf(invocation, settings);
   report.json = output === 'json';
   for (const note of settings.notes) report.detail(note);
@@ -144,6 +137,27 @@ export async function openLocalSession(
   };
 }
 
+/** Returns the config file in force. Several sessions of one run ask for it once. */
+function configInForce(
+  invocation: Invocation,
+  input: SettingsInput,
+  { noInput = false }: SessionOptions,
+): Promise<LoadedFile | undefined> {
+  const { config = {}, report, spec } = invocation;
+  const find = async () => {
+    const { file, untrusted } = await findTrustedConfig(input);
+    if (untrusted.length === 0) return file;
+    if (!spec.worksWithoutProjectFile) {
+      const { askTrust } = await import('./trust-prompt.js');
+      return askTrust(invocation, input, untrusted, !noInput);
+    }
+    for (const one of untrusted) report.note(`${one.path} is not trusted and does not count`);
+    return file;
+  };
+  config.found ??= find();
+  return config.found;
+}
+
 /** Returns `secretAlias`, unless it is the config file's and belongs to another user than the one in force. */
 function aliasOfUser({ all }: Settings): string | undefined {
   const [alias] = all.secretAlias;
@@ -153,11 +167,12 @@ function aliasOfUser({ all }: Settings): string | undefined {
   return alias?.value as string | undefined;
 }
 
-/** Whether other users of this machine can read a credential in the config file in force. */
-export function othersCanReadCredential({ file, all }: Settings, uid: number | undefined): boolean {
+/** Whether other users of this machine can read a credential in the config file in force, of whichever profile. */
+export function othersCanReadCredential({ file }: Settings, uid: number | undefined): boolean {
   if (!file || uid === undefined || (file.stat.mode & 0o044) === 0) return false;
+  const tables = [file.config.defaults, ...file.config.profiles.values()];
   return (['password', 'secret', 'redis.url'] as const).some((key) =>
-    all[key].some(({ level, value }) => isInFile(level) && isLiteralCredential(key, value)),
+    tables.some(({ [key]: value }) => value !== undefined && isLiteralCredential(key, value)),
   );
 }
 

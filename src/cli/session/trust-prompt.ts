@@ -31,12 +31,14 @@ const RUNS_OR_READS: readonly ConfigKey[] = [
 /**
  * Asks on a terminal whether this call may use a config file that is not trusted.
  * @param files the untrusted files, highest priority first
+ * @param mayAsk whether this command asks anything
  * @throws GraphException CONFIG_UNTRUSTED when it may not; CONFIG_INVALID when it is malformed
  */
 export async function askTrust(
   invocation: Invocation,
   input: SettingsInput,
   files: readonly UntrustedFile[],
+  mayAsk: boolean,
 ): Promise<LoadedFile> {
   const [nearest] = files as [UntrustedFile];
   const { flags, ctx, report } = invocation;
@@ -44,7 +46,7 @@ export async function askTrust(
     hint: `${isWritableByOthers(nearest) ? `other users can write it: chmod 600 ${nearest.path}; ` : ''}read it; if it is yours: graphcred config trust ${nearest.path}; for another file: --config FILE; to leave project files out: --config none`,
   });
   const { GRAPHCRED_NO_INPUT } = ctx.env;
-  if (flags['no-input'] === true || isSet(GRAPHCRED_NO_INPUT) || !canPrompt(ctx)) throw refusal;
+  if (!mayAsk || flags['no-input'] === true || isSet(GRAPHCRED_NO_INPUT) || !canPrompt(ctx)) throw refusal;
   const file = await loadConfig(nearest, input.uid);
   const settings = resolveSettings(input, file, { newProfile: true });
   report.warn(`${nearest.path} is not trusted.`);

@@ -1,8 +1,10 @@
-import type { ConfigKey, SourcedValue } from '../../../config/keys.js';
+import type { ConfigKey, Settings, SourcedValue } from '../../../config/keys.js';
+import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
 import type { Invocation } from '../../command.js';
 import { singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
+import { targetOf } from '../../session/binding.js';
 import { openLocalSession } from '../../session/session.js';
 
 const CREDENTIALS: readonly string[] = ['password', 'secret'];
@@ -11,9 +13,11 @@ const CREDENTIALS: readonly string[] = ['password', 'secret'];
 export async function run(invocation: Invocation): Promise<undefined> {
   const { settings, hiddenConfig } = await openLocalSession(invocation);
   const { file, profile } = settings;
+  const replaced = addressKeysNotInForce(settings);
   const rows = [
     { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
     ...(Object.keys(settings.all) as ConfigKey[]).flatMap((key) => {
+      if (replaced.includes(key)) return [];
       const [first, ...rest] = settings.all[key].map((setting) => describeSetting(key, setting));
       return first ? [{ name: key, ...first, shadowed: rest }] : [];
     }),
@@ -26,6 +30,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (hiddenConfig !== undefined)
     invocation.report.note(
       `${where} hides your own profiles in ${hiddenConfig}; to use those: --config ${hiddenConfig}`,
+    );
+  if (settings.foreign !== undefined)
+    invocation.report.note(
+      `another address is in force than that of ${where}, so these settings of it do not count: ${settings.foreign.join(', ')}`,
     );
   const lines = rows.map(({ name, value, source, shadowed }) => [
     name,
@@ -40,6 +48,19 @@ export async function run(invocation: Invocation): Promise<undefined> {
   invocation.report.result(
     `config file: ${singleLine(where)}\nprofile: ${singleLine(profile.name)}, ${why(profile.source)}\n${shownTable}`,
   );
+}
+
+/** Returns the address settings that another one has replaced. */
+function addressKeysNotInForce(settings: Settings): ConfigKey[] {
+  try {
+    const { endpoints } = targetOf(settings);
+    const byUrl: ConfigKey[] = endpoints.gsqlUrl === undefined ? ['gsqlUrl'] : ['host', 'gsqlPort'];
+    return [...byUrl, endpoints.restUrl === undefined ? 'restUrl' : 'restPort'];
+  } catch (error) {
+    // A malformed address is shown as it is.
+    if (error instanceof GraphException) return [];
+    throw error;
+  }
 }
 
 /** Explains why this profile is in force. */

@@ -1,4 +1,3 @@
-import path from 'node:path';
 import { findConfigs } from '../../../config/find.js';
 import { parseConfig } from '../../../config/parse.js';
 import { readConfig } from '../../../config/settings.js';
@@ -10,14 +9,14 @@ import { singleLine } from '../../output/report.js';
 
 /** Runs `graphcred config trust`. */
 export async function run(invocation: Invocation): Promise<undefined> {
-  const { ctx, args, report } = invocation;
+  const { ctx, args, flags, report } = invocation;
   const { configDir } = placesOf(ctx);
   if (configDir === undefined) {
     throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to write the approval to.', {
       hint: 'set HOME, or name the file in each call: --config FILE',
     });
   }
-  const named = args[0] === undefined ? undefined : path.resolve(ctx.cwd, args[0]);
+  const named = args[0] ?? (flags.config as string | undefined) ?? (ctx.env.GRAPHCRED_CONFIG || undefined);
   const [location] = findConfigs({ named, cwd: ctx.cwd, home: ctx.home, configDir });
   if (!location) {
     throw new GraphException('NOT_FOUND', 'There is no config file here.', {
