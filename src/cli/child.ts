@@ -1,4 +1,5 @@
-import type { ChildProcess } from 'node:child_process';
+import type { ChildProcess, StdioOptions } from 'node:child_process';
+import fs from 'node:fs';
 import os from 'node:os';
 import type { Context } from './context.js';
 
@@ -28,6 +29,7 @@ export async function runChild(
   ctx: Context,
   [command = '', ...args]: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
+  inherited: readonly number[] = [],
 ): Promise<number> {
   const { spawn } = await import('node:child_process');
   const { watchForeground } = await import('./foreground.js');
@@ -55,7 +57,10 @@ export async function runChild(
       reject(error);
     };
     try {
-      child = spawn(command, args, { stdio: 'inherit', env: env as NodeJS.ProcessEnv, cwd: ctx.cwd });
+      const stdio: StdioOptions = Array.from({ length: Math.max(2, ...inherited) + 1 }, (_, fd) =>
+        fd < 3 || inherited.includes(fd) ? fd : 'ignore',
+      );
+      child = spawn(command, args, { stdio, env: env as NodeJS.ProcessEnv, cwd: ctx.cwd });
     } catch (error) {
       fail(error);
       return;
@@ -70,6 +75,42 @@ export async function runChild(
       resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0));
     });
   });
+}
+
+/** Shells put the pipes of `<(…)` at 63 and below. */
+const MOST_DESCRIPTORS = 256;
+
+/**
+ * Returns the file descriptors above 2 that this process was started with. Node closes them for its children. To be
+ * called before this process opens files or sockets of its own. What Node has opened for itself is left out: a pipe
+ * whose two ends are both here, the null device, and what is no file, pipe, terminal or socket.
+ */
+export function inheritedDescriptors(): number[] {
+  const found: { fd: number; pipe: number | undefined; end: string }[] = [];
+  for (let fd = 3; fd < MOST_DESCRIPTORS; fd++) {
+    try {
+      const stat = fs.fstatSync(fd);
+      const isNull = stat.isCharacterDevice() && stat.rdev === fs.statSync(os.devNull).rdev;
+      if (stat.isFIFO()) found.push({ fd, pipe: stat.ino, end: endOfPipe(fd) });
+      else if (!isNull && (stat.mode & fs.constants.S_IFMT) !== 0)
+        found.push({ fd, pipe: undefined, end: '' });
+    } catch {
+      // Not open.
+    }
+  }
+  const isOwn = ({ pipe, end }: (typeof found)[number]) =>
+    pipe !== undefined && found.some((other) => other.pipe === pipe && other.end !== end);
+  return found.filter((one) => !isOwn(one)).map(({ fd }) => fd);
+}
+
+/** Tells which end of a pipe a descriptor is, where the system says so; elsewhere each counts as another end. */
+function endOfPipe(fd: number): string {
+  try {
+    const flags = /^flags:\s+0*(\d+)$/m.exec(fs.readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1] ?? '';
+    return (Number.parseInt(flags, 8) & 3) === 0 ? 'read' : 'write';
+  } catch {
+    return String(fd);
+  }
 }
 
 /**

@@ -85,8 +85,8 @@ export interface Report {
   /** Called before every line, to erase the spinner from the terminal. */
   clear(): void;
   /** Writes the result, exactly once and whole. */
-  result(text: string): void;
-  document(data: Record<string, unknown>): void;
+  result(text: string, mustArrive?: boolean): void;
+  document(data: Record<string, unknown>, mustArrive?: boolean): void;
   note(text: string): void;
   warn(text: string): void;
   detail(text: string): void;

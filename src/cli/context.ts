@@ -20,7 +20,7 @@ export interface Context {
      * Reads all of stdin. Throws GraphException USAGE when there is more than `maxBytes`, TIMEOUT when it takes too
      * long.
      */
-    read(limits: { readonly maxBytes: number; readonly timeoutMs: number }): Promise<string>;
+    read(limits: { readonly maxBytes: number; readonly timeoutMs: number }): Promise<Buffer>;
   };
   readonly stdout: Output;
   readonly stderr: Output;
@@ -39,7 +39,13 @@ export interface Context {
 export interface Output {
   readonly isTTY: boolean;
   readonly columns: number | undefined;
-  write(text: string): void;
+  /** Whether what is written goes nowhere (/dev/null). */
+  readonly isNull: boolean;
+  /**
+   * Writes the whole text. A reader that has closed the pipe is an error only for a text that must arrive.
+   * @throws GraphException USAGE
+   */
+  write(text: string, mustArrive?: boolean): void;
 }
 
 /** The argument that starts this program as its own keychain helper. For internal use. */

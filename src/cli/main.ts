@@ -1,4 +1,4 @@
-import { fstatSync, writeSync } from 'node:fs';
+import { fstatSync, statSync, writeSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
@@ -149,7 +149,7 @@ function isTerminal(fd: number): boolean {
   // node:tty.
   try {
     const stat = fstatSync(fd);
-    if (!stat.isCharacterDevice() || isNullDevice(stat.rdev)) return false;
+    if (!stat.isCharacterDevice() || isMemoryDevice(stat.rdev)) return false;
     return process.getBuiltinModule('node:tty').isatty(fd);
   } catch {
     // A closed file descriptor is not a terminal.
@@ -158,8 +158,16 @@ function isTerminal(fd: number): boolean {
 }
 
 /** Whether stdin is /dev/null or a similar device (major number 1 on Linux), as is common in scripts. */
-function isNullDevice(rdev: number): boolean {
+function isMemoryDevice(rdev: number): boolean {
   return process.platform === 'linux' && rdev >> 8 === 1;
+}
+
+function isNullDevice(fd: number): boolean {
+  try {
+    return fstatSync(fd).rdev === statSync('/dev/null').rdev;
+  } catch {
+    return false;
+  }
 }
 
 function output(fd: number): Output {
@@ -170,15 +178,18 @@ function output(fd: number): Output {
     get columns() {
       return isTerminal(fd) ? (fd === 1 ? process.stdout : process.stderr).columns : undefined;
     },
-    write: (text) => writeAll(fd, text),
+    get isNull() {
+      return isNullDevice(fd);
+    },
+    write: (text, mustArrive) => writeAll(fd, text, mustArrive),
   };
 }
 
 /**
  * Writes the whole text synchronously, so that nothing is cut off when the process ends. A reader that has closed the
- * pipe is no error.
+ * pipe is no error, unless the text must arrive.
  */
-function writeAll(fd: number, text: string): void {
+function writeAll(fd: number, text: string, mustArrive = false): void {
   let rest = Buffer.from(text);
   while (rest.length > 0) {
     try {
@@ -186,7 +197,7 @@ function writeAll(fd: number, text: string): void {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       // An error on stderr cannot be reported anywhere.
-      if (code === 'EPIPE' || (code !== 'EAGAIN' && fd === 2)) return;
+      if ((code === 'EPIPE' && !mustArrive) || (code !== 'EAGAIN' && fd === 2)) return;
       if (code !== 'EAGAIN') {
         throw new GraphException('USAGE', `The result cannot be written to standard output (${code}).`, {
           hint: 'if it goes to a file, check the free space on that disk',
@@ -197,7 +208,7 @@ function writeAll(fd: number, text: string): void {
   }
 }
 
-async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs: number }): Promise<string> {
+async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs: number }): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
   const late = setTimeout(
@@ -226,7 +237,7 @@ async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs:
   } finally {
     clearTimeout(late);
   }
-  return Buffer.concat(parts).toString('utf8');
+  return Buffer.concat(parts);
 }
 
 /**

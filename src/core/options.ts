@@ -125,7 +125,7 @@ export interface DropResult {
 /** Options of `rest` and `service`. */
 export interface RawOptions {
   /** Sent as it is. */
-  readonly body?: string | undefined;
+  readonly body?: string | Uint8Array | undefined;
   /** Return an answer that refuses the credential, with the error in `refusal`, instead of throwing it. */
   readonly keepRefusal?: boolean | undefined;
   /** Sent in addition to those of the connection. A header that logs in is refused (USAGE). */

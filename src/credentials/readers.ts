@@ -77,14 +77,14 @@ function trimmed(text: string, from: string): Sensitive {
 }
 
 /** Reads a stream to its end, within the limits. */
-export type ReadStdin = (limits: ReadLimits) => Promise<string>;
+export type ReadStdin = (limits: ReadLimits) => Promise<Buffer>;
 
 /**
  * Reads a credential from stdin.
  * @throws GraphException INPUT_REQUIRED when it is empty, TIMEOUT, USAGE
  */
 export async function fromStdin(read: ReadStdin, flag: string, timeoutMs: number): Promise<Sensitive> {
-  return trimmed(await read({ maxBytes: MAX_BYTES, timeoutMs }), `stdin (${flag})`);
+  return trimmed((await read({ maxBytes: MAX_BYTES, timeoutMs })).toString('utf8'), `stdin (${flag})`);
 }
 
 /**

@@ -162,11 +162,13 @@ test('--service logs in with user name and password on both versions', async () 
 test('-d sends a text, a file or stdin unchanged, by POST unless -X gives a method', async () => {
   const seen: string[] = [];
   const server = http.createServer(async (request, response) => {
-    let body = '';
-    for await (const part of request.setEncoding('utf8')) body += part;
-    seen.push(`${request.method} ${request.headers.authorization} ${body}`);
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part);
+    sent = Buffer.concat(parts);
+    seen.push(`${request.method} ${request.headers.authorization} ${sent}`);
     response.end('{"error":false}');
   });
+  let sent: Buffer | undefined;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => new Promise((resolve) => server.close(() => resolve())));
   const home = temporaryHome();
@@ -197,10 +199,13 @@ test('-d sends a text, a file or stdin unchanged, by POST unless -X gives a meth
     `DELETE ${login} `,
     `GET ${login} `,
   ]);
-  fs.writeFileSync(path.join(home, 'bytes'), Buffer.from([0xff, 0xfe]));
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+  fs.writeFileSync(path.join(home, 'bytes'), bytes);
+  expect(await api(['-d', '@bytes'])).toEqual(done);
+  expect(sent).toEqual(bytes);
+  seen.splice(0);
   for (const argv of [
     ['-d', '@missing'],
-    ['-d', '@bytes'],
     ['-d', '-', '--password-stdin'],
   ])
     expect(await api(argv)).toMatchObject({ status: 2, stdout: '' });

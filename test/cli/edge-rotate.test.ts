@@ -156,9 +156,18 @@ test.each([
     { action: 'status', status: 403, route: CREATE },
     'nothing was changed; when this is mended, run it again: graphcred secret rotate ci',
   ],
-  [{ action: 'drop-after', route: 'DELETE /gsql/v1/secrets' }, 'see which of ci and ci_next there are'],
-  [{ action: 'drop-after', route: CREATE, nth: 2 }, 'make ci anew, then drop ci_next'],
-  [{ action: 'drop-after', route: 'DELETE /gsql/v1/secrets', nth: 2 }, 'ci has a new value that is lost'],
+  [
+    { action: 'drop-after', route: 'DELETE /gsql/v1/secrets' },
+    'ci_next has the value that was printed; see which of ci and ci_next there are',
+  ],
+  [
+    { action: 'drop-after', route: CREATE, nth: 2 },
+    'ci_next has the value that was printed; make ci anew, then drop ci_next',
+  ],
+  [
+    { action: 'drop-after', route: 'DELETE /gsql/v1/secrets', nth: 2 },
+    'ci has the value that was printed; drop the other',
+  ],
 ] as const)('after %j a rotation without a store says what to do by hand: %s', async (fault, hint) => {
   const { run, sandbox } = await bench(V4);
   await run('secret create ci --save');

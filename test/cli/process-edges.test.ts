@@ -9,7 +9,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { KEYCHAIN_CHILD } from '../../src/cli/context.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { COMMAND, COMMAND_LINE, standaloneSkipReason, start } from '../helpers/process.js';
+import { COMMAND, COMMAND_LINE, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 /** Waits for the end of a process; its status is null when a signal ended it. */
@@ -170,4 +170,76 @@ test('what comes in many parts on standard input is sent whole, and what goes to
   expect(status).toBe(0);
   expect(received.map((body) => body === long)).toEqual([true]);
   expect(stdout.includes(long)).toBe(true);
+});
+
+// holds: C8.1
+test('exec reads a credential from stdin although its token is cached, so that the command cannot', async () => {
+  const home = temporaryHome();
+  const { env } = await sandboxFor(home);
+  expect((await start(['token', 'get'], { ...env, GRAPHCRED_STORE: 'file' }).ended).status).toBe(0);
+  const argv = ['exec', '--password-stdin', '--', 'cat'];
+  const { ended } = start(argv, { ...env, GRAPHCRED_STORE: 'file', GRAPHCRED_PASSWORD: '' }, 'tigergraph\n');
+  expect(await ended).toMatchObject({ status: 0, stdout: '', stderr: '' });
+});
+
+// holds: C8.2
+test.skipIf(process.platform === 'win32')(
+  'exec hands on the descriptors that it was started with',
+  async () => {
+    const home = temporaryHome();
+    const { env } = await sandboxFor(home);
+    fs.writeFileSync(path.join(home, 'three'), 'from 3 ');
+    const line = `exec 3<three 4>four; ${COMMAND_LINE.replace('exec ', '')} <(echo from a pipe)`;
+    const inner = 'cat <&3; cat "$1"; echo to 4 >&4';
+    const child = spawn('bash', ['-c', line, 'bash', 'exec', '--', 'bash', '-c', inner, 'inner'], {
+      env: { ...process.env, ...env, GRAPHCRED_STORE: 'none' },
+      cwd: home,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let stdout = '';
+    child.stdout?.on('data', (text) => {
+      stdout += text;
+    });
+    expect(await endOf(child)).toEqual({ status: 0, stderr: '' });
+    expect([stdout, fs.readFileSync(path.join(home, 'four'), 'utf8')]).toEqual([
+      'from 3 from a pipe\n',
+      'to 4\n',
+    ]);
+  },
+);
+
+// holds: C2.33
+test('nothing of the sandbox stays in the user’s store after its command, and it reads no variable', async () => {
+  const home = temporaryHome();
+  const inner = `${COMMAND_LINE.replace('exec ', '').replace('"$@"', '')} token get && echo "$XDG_STATE_HOME"`;
+  const env = { HOME: home, GRAPHCRED_OUTPUT: 'json', GRAPHCRED_STORE: 'keychain' };
+  const done = await start(['sandbox', '--', 'sh', '-c', inner], env).ended;
+  expect(done).toMatchObject({ status: 0, stderr: '' });
+  expect(fs.readdirSync(home)).toEqual([]);
+  expect(fs.existsSync(done.stdout.trim().split('\n')[1] as string)).toBe(false);
+  expect((await start(['sandbox', '--rest-port', 'x'], env).ended).stderr).toMatch(/^graphcred: --rest-port/);
+});
+
+// holds: C2.6
+test('a secret whose value nobody could read is told to be dropped', async () => {
+  const { env } = await sandboxFor(temporaryHome());
+  const run = async (stdout: 'pipe' | number, ...argv: string[]) => {
+    const [program, ...first] = COMMAND;
+    const options = { env: { PATH: process.env.PATH, ...env, GRAPHCRED_STORE: 'none' } };
+    const child = spawn(program, [...first, 'secret', ...argv], {
+      ...options,
+      stdio: ['ignore', stdout, 'pipe'],
+    });
+    child.stdout?.destroy();
+    return endOf(child);
+  };
+  const gone = await run('pipe', 'create', 'ci');
+  expect(gone).toEqual({ status: 2, stderr: expect.stringContaining('graphcred secret drop ci') });
+  const nowhere = await run(fs.openSync(os.devNull, 'w'), 'create', 'other');
+  expect(nowhere.stderr).toContain(
+    'the value went to the null device and is lost; drop it: graphcred secret drop other',
+  );
+  // A rotation without a store prints the value that works on what is left.
+  const rotated = await run('pipe', 'rotate', 'ci');
+  expect(rotated).toEqual({ status: 2, stderr: expect.stringMatching(/^[a-z0-9]{32}$/m) });
 });

@@ -73,6 +73,7 @@ function requireHint(argv: readonly string[], { status, stderr }: Result): void 
 export async function cli(home: string, argv: readonly string[], options: RunOptions = {}): Promise<Result> {
   const written = { stdout: '', stderr: '' };
   const output = (name: 'stdout' | 'stderr') => ({
+    isNull: false,
     isTTY: (name === 'stdout' ? options.terminal : options.stderrTerminal || options.person) === true,
     columns: options.columns,
     write: (text: string) => {
@@ -127,7 +128,7 @@ const readText = (input: string) => {
     rest = '';
     if (Buffer.byteLength(text) > limits.maxBytes)
       throw new GraphException('USAGE', 'There is more on stdin.', { hint: 'check what is written to it' });
-    return text;
+    return Buffer.from(text);
   };
 };
 

@@ -28,6 +28,7 @@ async function runJob({ id, argv, env, clockMs }: Order): Promise<JobEnd> {
   const output = (name: 'stdout' | 'stderr') => ({
     isTTY: false,
     columns: undefined,
+    isNull: false,
     write: (text: string) => {
       written[name] += text;
     },
@@ -41,7 +42,7 @@ async function runJob({ id, argv, env, clockMs }: Order): Promise<JobEnd> {
     platform: process.platform,
     uid: process.getuid?.(),
     pid: process.pid,
-    stdin: { isTTY: false, read: async () => '' },
+    stdin: { isTTY: false, read: async () => Buffer.alloc(0) },
     stdout: output('stdout'),
     stderr: output('stderr'),
     now,

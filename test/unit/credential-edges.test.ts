@@ -38,7 +38,9 @@ describe('a credential in a file', () => {
     const message = `${problem} the file named by --password-file.`;
     await expect(fromFile(file, '--password-file', 5000)).rejects.toMatchObject({ code, message, hint });
     const ofStdin = { code, message: `${problem} stdin (--password-stdin).`, hint };
-    await expect(fromStdin(async () => text, '--password-stdin', 1)).rejects.toMatchObject(ofStdin);
+    await expect(fromStdin(async () => Buffer.from(text), '--password-stdin', 1)).rejects.toMatchObject(
+      ofStdin,
+    );
   });
 
   test('that cannot be read is INPUT_REQUIRED and named', async () => {
@@ -128,7 +130,7 @@ describe('a credential in a file', () => {
     const asked: unknown[] = [];
     const read = async (limits: object) => {
       asked.push(limits);
-      return 'from-stdin\n';
+      return Buffer.from('from-stdin\n');
     };
     expect((await fromStdin(read, '--password-stdin', 1234)).reveal()).toBe('from-stdin');
     expect(asked).toEqual([{ maxBytes: 65_536, timeoutMs: 1234 }]);

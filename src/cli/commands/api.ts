@@ -75,17 +75,16 @@ async function askWith(session: Session, token: Sensitive | BoundCredential, ask
 }
 
 /** Returns the request's body: the typed words, a file's content, or stdin (`-`, and `@-` as curl has it). */
-async function bodyOf({ invocation, timeoutMs }: Session): Promise<string | undefined> {
+async function bodyOf({ invocation, timeoutMs }: Session): Promise<string | Buffer | undefined> {
   const { ctx, flags } = invocation;
   const data = flags.data as string | undefined;
   if (data === '-' || data === '@-') return ctx.stdin.read({ maxBytes: MAX_BODY_BYTES, timeoutMs });
   if (!data?.startsWith('@')) return data;
   const file = path.resolve(ctx.cwd, data.slice(1));
   try {
-    const bytes = await readBounded(file, { maxBytes: MAX_BODY_BYTES, timeoutMs });
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return await readBounded(file, { maxBytes: MAX_BODY_BYTES, timeoutMs });
   } catch {
-    throw new GraphException('USAGE', `${file} cannot be read as text (UTF-8).`, {
+    throw new GraphException('USAGE', `${file} cannot be read.`, {
       hint: 'check the path, the mode and the size of the file (64 MB at most)',
     });
   }

@@ -2,7 +2,7 @@ import { portOf, type Servers } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
 import type { CachedToken } from '../../tokens/cache.js';
-import { runChild, watchWindow } from '../child.js';
+import { inheritedDescriptors, runChild, watchWindow } from '../child.js';
 import type { Interruption, Invocation } from '../command.js';
 import { environmentWithoutCredentials } from '../context.js';
 import { exitStatus, isClosedPrompt } from '../output/exit-codes.js';
@@ -20,6 +20,7 @@ import { obtainToken } from '../token/obtain.js';
 const FAILED = 125;
 /** How long revoking may take, even if requests are in progress. */
 const REVOKE_MS = 10_000;
+const MAX_STDIN_BYTES = 64 * 1024;
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
 /** Runs `graphcred exec`. */
@@ -28,6 +29,7 @@ export async function run(invocation: Invocation): Promise<number> {
   let session: Session;
   let env: Record<string, string | undefined>;
   let revoke: (() => Promise<GraphException | undefined>) | undefined;
+  const inherited = inheritedDescriptors();
   try {
     session = await openSession(invocation);
     if (ctx.env.GRAPHCRED_EXEC === '1')
@@ -40,6 +42,9 @@ export async function run(invocation: Invocation): Promise<number> {
     } else {
       env = environment(session, await obtainToken(session, { fresh: false }));
     }
+    // A cached token needs no credential, but the command must not find one on its standard input.
+    if (flags['password-stdin'] === true || flags['secret-stdin'] === true)
+      await ctx.stdin.read({ maxBytes: MAX_STDIN_BYTES, timeoutMs: session.timeoutMs });
   } catch (error) {
     // Wrong options of exec itself keep exit status 2. Any other status could be mistaken for that of the command.
     if (error instanceof GraphException && error.code === 'USAGE') throw error;
@@ -51,7 +56,7 @@ export async function run(invocation: Invocation): Promise<number> {
   // nor leaves the token valid.
   const ignore = () => {};
   for (const signal of ENDING) process.on(signal, ignore);
-  const status = await runChild(ctx, args, env).catch((error) => notStarted(invocation, error));
+  const status = await runChild(ctx, args, env, inherited).catch((error) => notStarted(invocation, error));
   const failure = await revoke?.();
   endWithWindow();
   if (failure === undefined) return status;

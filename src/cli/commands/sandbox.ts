@@ -1,8 +1,10 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { GraphException } from '../../core/errors.js';
 import { parseFault, parseSecret, parseUser, readTls } from '../../sandbox/args.js';
 import type { Sandbox, SandboxOptions } from '../../sandbox/server.js';
 import { startSandbox } from '../../sandbox/server.js';
-import { runChild, watchWindow } from '../child.js';
+import { inheritedDescriptors, runChild, watchWindow } from '../child.js';
 import type { Flags, Invocation } from '../command.js';
 import type { Context } from '../context.js';
 
@@ -12,6 +14,7 @@ export async function run(invocation: Invocation): Promise<number> {
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
   const child = args.length > 0;
+  const inherited = inheritedDescriptors();
   const options = await readOptions(flags, child);
   const sandbox = await startSandbox({
     ...options,
@@ -22,7 +25,7 @@ export async function run(invocation: Invocation): Promise<number> {
   });
   const endWithWindow = watchWindow(ctx);
   try {
-    if (child) return await runBeside(sandbox, args, ctx);
+    if (child) return await runBeside(sandbox, args, ctx, inherited);
     // The listener is added before the line is printed, because a program that reads it may stop the sandbox at once.
     const stopped = ctx.stopped();
     report.result(sandbox.readyLine());
@@ -100,9 +103,20 @@ function withoutOwnSettings(env: Context['env']): Record<string, string | undefi
 }
 
 /** Runs a command that finds the sandbox through its environment, and returns its exit status. */
-async function runBeside(sandbox: Sandbox, command: readonly string[], ctx: Context): Promise<number> {
+async function runBeside(
+  sandbox: Sandbox,
+  command: readonly string[],
+  ctx: Context,
+  inherited: readonly number[],
+): Promise<number> {
+  const os = process.getBuiltinModule('node:os');
+  const state = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-sandbox-'));
   const env = {
     ...withoutOwnSettings(ctx.env),
+    // What belongs to the practice server goes with it, and stays out of the user's own store.
+    XDG_STATE_HOME: state,
+    GRAPHCRED_STORE: 'file',
+    GRAPHCRED_STORE_KEY: process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64'),
     GRAPHCRED_REST_URL: sandbox.restUrl,
     GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
     GRAPHCRED_GRAPH: sandbox.graph,
@@ -110,12 +124,14 @@ async function runBeside(sandbox: Sandbox, command: readonly string[], ctx: Cont
     GRAPHCRED_PASSWORD: sandbox.password,
   };
   try {
-    return await runChild(ctx, command, env);
+    return await runChild(ctx, command, env, inherited);
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     const why = missing ? 'was not found' : 'could not be started';
     throw new GraphException(missing ? 'NOT_FOUND' : 'USAGE', `The command ${why}: ${command[0]}`, {
       hint: 'check its name after --',
     });
+  } finally {
+    fs.rmSync(state, { recursive: true, force: true });
   }
 }

@@ -28,6 +28,10 @@ export async function logIn(session: Session, store: Store): Promise<LoggedIn> {
   let from = canPrompt ? passwordsOf(store) : store;
   for (let attemptsLeft = MAX_ATTEMPTS - 1; ; attemptsLeft--) {
     const credential = await findCredential(session, purpose, async () => from);
+    if (credential.kind === 'secret' && invocation.flags['save-password'] === true)
+      throw new GraphException('USAGE', `There is no password to save: ${credential.label} gives a secret.`, {
+        hint: 'leave --save-password out, or log in with a password: --password-stdin',
+      });
     if (canPrompt && credential.level === 'store')
       invocation.report.note(`using the saved password of ${credential.username}`);
     await credential.value();

@@ -17,9 +17,9 @@ export function createReport(ctx: Context): Report {
     // A short line is written without asking for the width, because that would create the stream.
     ctx.stderr.write(`${text.length < MIN_ONE_LINE_WIDTH ? text : inLines(text, ctx.stderr.columns)}\n`);
   };
-  const print = (text: string) => {
+  const print = (text: string, mustArrive?: boolean) => {
     report.clear();
-    ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+    ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`, mustArrive);
   };
   const say = (text: string) => tell(`graphcred: ${singleLine(text)}`);
   /** A command may read the same file more than once; what it says of it is printed once. */
@@ -42,7 +42,8 @@ export function createReport(ctx: Context): Report {
     isDrawn: false,
     clear: () => {},
     result: print,
-    document: (data) => print(escapeControls(JSON.stringify({ schemaVersion: 1, ...data }))),
+    document: (data, mustArrive) =>
+      print(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })), mustArrive),
     note: (text) => {
       if (!report.quiet) sayOnce(text);
     },
@@ -102,7 +103,8 @@ export function asksForJson(ctx: Context): boolean {
   const own = end === -1 ? ctx.argv : ctx.argv.slice(0, end);
   // -q, -v and other switches may stand in one word with -o.
   const at = own.findLastIndex((word) => /^(-[qviy]*o|--output)/.test(word));
-  if (at === -1) return ctx.env.GRAPHCRED_OUTPUT === 'json';
+  // The sandbox reads no variable.
+  if (at === -1) return ctx.env.GRAPHCRED_OUTPUT === 'json' && own[0] !== 'sandbox';
   return (
     /^(-[qviy]*o=?|--output=)json$/.test(own[at] as string) ||
     (/^(-[qviy]*o|--output)$/.test(own[at] as string) && own[at + 1] === 'json')

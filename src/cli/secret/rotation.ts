@@ -22,6 +22,13 @@ const PROOF_SECONDS = 300;
 /** A rotation that is continued within this time may take an existing secret named `next` as its own. */
 const RECENT_SECONDS = 600;
 
+interface RotationTarget {
+  readonly alias: string;
+  readonly next: string;
+  /** Told each new value as soon as the server has made it. */
+  onValue(name: string, value: Sensitive): void;
+}
+
 /**
  * Replaces the value of `alias`, or continues a rotation that was interrupted.
  * @returns the new value
@@ -30,7 +37,7 @@ const RECENT_SECONDS = 600;
 export async function rotate(
   login: Login,
   notes: RotationNotes,
-  { alias, next }: { alias: string; next: string },
+  { alias, next, onValue }: RotationTarget,
 ): Promise<Sensitive> {
   const { session, credential, store, version } = login;
   const { report, ctx } = session.invocation;
@@ -88,6 +95,7 @@ export async function rotate(
     const { origin } = notes.read();
     const rotationOf = name === next ? { rotationOf: alias } : {};
     await saveSecret(session, store, { alias: name, savedFor: credential, value, origin, ...rotationOf });
+    onValue(name, value);
     await prove(value);
     return value;
   };

@@ -220,8 +220,14 @@ function outputOf(invocation: Invocation, settings: Settings): string {
   if (wanted === 'text' || wanted === 'json') return wanted;
   const known = invocation.spec.options.find(({ name }) => name === 'output')?.choices;
   if (known?.includes(wanted)) return wanted;
-  if (!FORMATS.includes(wanted))
-    refuseValue(settings, 'output', 'is not a format', `choose one of: ${FORMATS.join(', ')}`);
+  // A command that prints a token in other formats would print it bare.
+  if (!FORMATS.includes(wanted) || known?.includes('header'))
+    refuseValue(
+      settings,
+      'output',
+      `is not a format${FORMATS.includes(wanted) ? ' of this command' : ''}`,
+      `choose one of: ${(known ?? FORMATS).join(', ')}`,
+    );
   return 'text';
 }
 

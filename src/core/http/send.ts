@@ -43,7 +43,7 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
 interface Revealed {
   readonly url: URL;
   readonly authorization: string | undefined;
-  readonly body: string | undefined;
+  readonly body: string | Uint8Array | undefined;
 }
 
 /**
@@ -135,7 +135,10 @@ async function ask(
   const proxyRoute = proxy?.http || proxy?.https ? routeThrough(proxy) : undefined;
   let answer: Answer | undefined;
   const fetch = createFetch({
-    fetch: (async (_url: string, init: { method: string; headers: HeaderBag; body?: string }) => {
+    fetch: (async (
+      _url: string,
+      init: { method: string; headers: HeaderBag; body?: string | Uint8Array },
+    ) => {
       answer = await performRequest({
         url,
         method: init.method,

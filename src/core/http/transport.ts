@@ -32,7 +32,7 @@ export interface TransportRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: Record<string, string>;
-  readonly body: string | undefined;
+  readonly body: string | Uint8Array | undefined;
   readonly timeoutMs: number;
   readonly maxBytes: number;
   readonly tls: TlsOptions;

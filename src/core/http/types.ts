@@ -80,7 +80,7 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly authorization?: Authorization | undefined;
   /** Holds no credential. */
-  readonly body?: string | undefined;
+  readonly body?: string | Uint8Array | undefined;
   readonly contentType?: string | undefined;
   readonly operation?: Operation | undefined;
   /**

@@ -44,13 +44,15 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   return undefined;
 }
 
-function show({ report }: Invocation, alias: string, secret: string): undefined {
+function show({ ctx, report }: Invocation, alias: string, secret: string): undefined {
   try {
-    if (report.json) report.document({ alias, secret });
+    if (report.json) report.document({ alias, secret }, true);
     else {
       report.note(`secret ${alias}: this is the only time its value is shown`);
-      report.result(secret);
+      report.result(secret, true);
     }
+    if (ctx.stdout.isNull)
+      report.warn(`the value went to the null device and is lost; drop it: graphcred secret drop ${alias}`);
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
     throw new GraphException(error.code, error.message, {

@@ -37,6 +37,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const lock = journal && (await acquireLock(journal.lockFile, { waitMs: session.timeoutMs + 5000 }));
   let value: Sensitive;
   let notes: RotationNotes | undefined;
+  let made: Made | undefined;
   try {
     const pending = journal && pendingRotation(journal);
     if (pending) report.note(`going on with a rotation of ${alias} that was not finished`);
@@ -45,19 +46,29 @@ export async function run(invocation: Invocation): Promise<undefined> {
     if (keeps) await tryStore(session, store);
     invocation.interruption?.begin();
     notes = rotationNotes(journal, progress);
-    value = await rotate(login, notes, { alias, next });
+    const onValue = (name: string, secret: Sensitive) => {
+      made = { name, value: secret };
+    };
+    value = await rotate(login, notes, { alias, next, onValue });
   } catch (error) {
     // Nothing was begun, or the notes are gone because nothing is left to go on with.
     if (notes === undefined || (journal && journal.read() === undefined)) throw error;
-    throw withNextStep(error, { alias, next, keeps }, notes.read());
+    const { step } = notes.read();
+    // Without a store nothing else holds the value that works by now; in the first step that is still the old one.
+    const lost = keeps || step === 'next' ? undefined : made;
+    if (lost) printOnly(invocation, lost);
+    throw withNextStep(error, { alias, next, keeps, isMade: lost?.name === alias }, notes.read());
   } finally {
     lock?.release();
   }
-  const show = !keeps || flags.print === true || !notes.read().wasSaved;
-  if (report.json) report.document({ alias, saved: keeps, ...(show && { secret: value.reveal() }) });
+  const show = flags.print === true || !notes.read().wasSaved;
+  if (!keeps) {
+    if (!report.json) report.note(`secret ${alias} has a new value; this is the only time it is shown`);
+    printOnly(invocation, { name: alias, value });
+  } else if (report.json) report.document({ alias, saved: true, ...(show && { secret: value.reveal() }) });
   else if (show) {
     report.note(
-      `secret ${alias} has a new value${keeps ? `, saved in the ${store.name} store` : ''}; this is the only time it is shown`,
+      `secret ${alias} has a new value, saved in the ${store.name} store; this is the only time it is shown`,
     );
     report.result(value.reveal());
   } else {
@@ -66,6 +77,29 @@ export async function run(invocation: Invocation): Promise<undefined> {
   }
   if (version.tokensOutliveSecret && flags.revoke !== true)
     report.note(`tokens minted from the old value of ${alias} live on until they end`);
+}
+
+interface Made {
+  readonly name: string;
+  readonly value: Sensitive;
+}
+
+/**
+ * Prints a value that is saved nowhere: on stderr, when stdout cannot take it.
+ * @throws GraphException USAGE when it went to stderr
+ */
+function printOnly({ ctx, report }: Invocation, { name, value }: Made): void {
+  const secret = value.reveal();
+  try {
+    if (report.json) report.document({ alias: name, saved: false, secret }, true);
+    else report.result(secret, true);
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    ctx.stderr.write(`${secret}\n`);
+    throw new GraphException(error.code, error.message, {
+      hint: `the value of the secret ${name} is the line before, and is shown nowhere else`,
+    });
+  }
 }
 
 function journalOf({ session, credential, version }: Login, alias: string): Journal {
@@ -103,7 +137,7 @@ async function firstProgress(login: Login, alias: string, next: string): Promise
 /** Adds to an error how to finish an interrupted rotation: by running it again, or by hand where nothing is stored. */
 function withNextStep(
   error: unknown,
-  { alias, next, keeps }: { alias: string; next: string; keeps: boolean },
+  { alias, next, keeps, isMade }: { alias: string; next: string; keeps: boolean; isMade: boolean },
   { step, next: made }: Progress,
 ): unknown {
   if (!(error instanceof GraphException) || error.code === 'ALREADY_EXISTS') return error;
@@ -112,12 +146,12 @@ function withNextStep(
       made === undefined && !error.ambiguous
         ? `nothing was changed; when this is mended, run it again: graphcred secret rotate ${alias}`
         : `drop it: graphcred secret drop ${next} --ignore-missing; ${alias} is as it was`,
-    drop: `see which of ${alias} and ${next} there are: graphcred secret list; then make ${alias} if it is missing, and drop ${next}`,
-    alias: `make ${alias} anew, then drop ${next}: graphcred secret drop ${alias} --ignore-missing; graphcred secret create ${alias}; graphcred secret drop ${next}`,
-    finish: `${alias} has a new value that is lost; rotate it again: graphcred secret drop ${next} --ignore-missing; graphcred secret rotate ${alias}`,
+    drop: `${next} has the value that was printed; see which of ${alias} and ${next} there are: graphcred secret list; then make ${alias} if it is missing, and drop ${next}`,
+    alias: `${next} has the value that was printed; make ${alias} anew, then drop ${next}: graphcred secret drop ${alias} --ignore-missing; graphcred secret create ${alias}; graphcred secret drop ${next}`,
+    finish: `${alias} has the value that was printed; drop the other: graphcred secret drop ${next} --ignore-missing`,
   };
   const hint = keeps
     ? `the rotation of ${alias} is not finished; ${error.code === 'CANCELLED' ? '' : 'when this is mended, '}run it again, it goes on from there: graphcred secret rotate ${alias}`
-    : byHand[step];
+    : byHand[isMade ? 'finish' : step];
   return new GraphException(error.code, error.message, { hint });
 }
