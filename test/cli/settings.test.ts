@@ -517,22 +517,25 @@ test('a folder of XDG_STATE_HOME that is another user’s, or would be made in o
 // holds: C3.22
 test.each([
   ['serverVersion', '4.1.2'],
-  ['store', 'redis'],
+  ['store', 'redis', {}],
   ['secretAlias', 'prod'],
-  ['tls', { ca: '/none/ca.pem' }],
-])('at another address the file’s %s does not count, and config show says so', async (key, value) => {
-  const { run, home } = await bench();
-  const folder = path.join(home, '.config/graphcred');
-  fs.mkdirSync(folder, { recursive: true });
-  const profile = { gsqlUrl: 'https://prod.example.com', [key]: value };
-  fs.writeFileSync(path.join(folder, 'config.json'), JSON.stringify({ profiles: { default: profile } }), {
-    mode: 0o600,
-  });
-  const env = { GRAPHCRED_STORE: undefined, CI: '1' };
-  expect(await run('secret list', { env })).toMatchObject({ status: 0 });
-  const { stderr } = await run('config show', { env });
-  expect(stderr).toMatch(new RegExp(`these settings of it do not count: ${key}`));
-});
+  ['tls', { ca: '/none/ca.pem' }, {}],
+])(
+  'at another address a profile’s %s does not count, and config show says so',
+  async (key, value, address: object = { gsqlUrl: 'https://prod.example.com' }) => {
+    const { run, home } = await bench();
+    const folder = path.join(home, '.config/graphcred');
+    fs.mkdirSync(folder, { recursive: true });
+    const profile = { ...address, [key]: value };
+    fs.writeFileSync(path.join(folder, 'config.json'), JSON.stringify({ profiles: { default: profile } }), {
+      mode: 0o600,
+    });
+    const env = { GRAPHCRED_STORE: undefined, CI: '1' };
+    expect(await run('secret list', { env })).toMatchObject({ status: 0 });
+    const { stderr } = await run('config show', { env });
+    expect(stderr).toMatch(new RegExp(`these settings of it do not count: ${key}`));
+  },
+);
 
 // holds: C4.7
 test('a credential in another profile of a file that others can read is a warning', async () => {

@@ -61,7 +61,8 @@ export type Owner = 'in force' | 'TG' | 'file' | 'nobody' | Pair;
 /** Returns the pairs that the call may use; empty if it has to end before anything is sent. */
 export function pairsInForce(scene: Scene): Pair[] {
   const { is4, flag, variable, tgVariable, profile, fileDefaults, profileTyped } = scene;
-  if (scene.planted === 'yes' && scene.command !== 'doctor') return [];
+  // `login` reads no project file, and doctor goes on without it.
+  if (scene.planted === 'yes' && !['doctor', 'login'].includes(scene.command)) return [];
   const near = [flag, variable, ...(profileTyped ? [] : [tgVariable])];
   const all = pairOf([...near, profile, fileDefaults], is4);
   // For `login`, a new address replaces the whole old one.

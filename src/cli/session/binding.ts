@@ -8,6 +8,7 @@ import {
   PRECEDENCE,
   SETTINGS_OF_ADDRESS,
   type Settings,
+  type SourcedValue,
 } from '../../config/keys.js';
 import { type Endpoints, type Servers, serversOf } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
@@ -94,13 +95,15 @@ export function withoutReplacedAddress(settings: Settings): Settings {
  * another one. Credentials stay: they are bound to their pair, and the error names it.
  */
 export function withoutForeignSettings(settings: Settings): Settings {
-  if (!isAddressSetAt(settings, FILE)) return settings;
+  // A profile without an address is one of this machine; what stands beside the profiles may be for any server.
+  const levels: readonly Level[] = isAddressSetAt(settings, FILE) ? FILE : ['profile'];
+  const isOfAddress = ({ level }: SourcedValue) => levels.includes(level);
   const [own, inForce] = [addressesSetAt(settings, FILE), addressesSetAt(settings, PRECEDENCE)];
   if (!own || !inForce || (own.gsqlUrl === inForce.gsqlUrl && own.restUrl === inForce.restUrl))
     return settings;
-  const foreign = SETTINGS_OF_ADDRESS.filter((key) => settings.all[key].some(({ level }) => isInFile(level)));
+  const foreign = SETTINGS_OF_ADDRESS.filter((key) => settings.all[key].some(isOfAddress));
   const all = { ...settings.all };
-  for (const key of foreign) all[key] = all[key].filter(({ level }) => !isInFile(level));
+  for (const key of foreign) all[key] = all[key].filter((one) => !isOfAddress(one));
   return foreign.length === 0 ? settings : { ...settings, all, foreign };
 }
 
