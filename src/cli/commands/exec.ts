@@ -6,7 +6,7 @@ import { inheritedDescriptors, runChild, watchWindow } from '../child.js';
 import type { Interruption, Invocation } from '../command.js';
 import { environmentWithoutCredentials } from '../context.js';
 import { exitStatus, isClosedPrompt } from '../output/exit-codes.js';
-import { endOfInterrupted, listenForInterruption } from '../output/report.js';
+import { EndOfSignal, endOfInterrupted, listenForInterruption } from '../output/report.js';
 import { isoSeconds } from '../output/time.js';
 import { connect } from '../session/connect.js';
 import { findCredential } from '../session/credential.js';
@@ -47,7 +47,8 @@ export async function run(invocation: Invocation): Promise<number> {
       await ctx.stdin.read({ maxBytes: MAX_STDIN_BYTES, timeoutMs: session.timeoutMs });
   } catch (error) {
     // Wrong options of exec itself keep exit status 2. Any other status could be mistaken for that of the command.
-    if (error instanceof GraphException && error.code === 'USAGE') throw error;
+    if ((error instanceof GraphException && error.code === 'USAGE') || error instanceof EndOfSignal)
+      throw error;
     report.error(named(error), FAILED);
     return FAILED;
   }

@@ -60,6 +60,7 @@ export function createReport(ctx: Context): Report {
 
 /** Reports the error that ended the command, and returns its exit status. */
 export function fail(error: unknown, report: Report): number {
+  if (error instanceof EndOfSignal) return error.status;
   if (error instanceof GraphException) {
     report.error(error);
     return exitStatus(error.code);
@@ -152,7 +153,7 @@ export function escapeControls(text: string): string {
 const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
 
 /**
- * Listens for SIGINT and SIGTERM until `stop`. A signal that comes before anything was changed ends the process at
+ * Listens for SIGINT, SIGTERM and SIGHUP until `stop`. A signal that comes before anything was changed ends the process at
  * once, with a sentence that says so.
  */
 export function listenForInterruption(report: {
@@ -173,7 +174,7 @@ export function listenForInterruption(report: {
       endProcess(status as number);
     });
   };
-  const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+  const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   for (const name of SIGNALS) process.on(name, onSignal);
   return {
     signal: controller.signal,
@@ -187,6 +188,16 @@ export function listenForInterruption(report: {
       for (const name of SIGNALS) process.off(name, onSignal);
     },
   };
+}
+
+/** Ends a command with the status of a signal, when everything is said. */
+export class EndOfSignal extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super('a signal ended the command');
+    this.status = status;
+  }
 }
 
 /** Creates the error of a command that was interrupted. `whenDone` is its message when the command itself succeeded. */

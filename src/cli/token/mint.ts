@@ -1,11 +1,50 @@
+import { GraphException } from '../../core/errors.js';
 import type { Credential } from '../../credentials/resolve.js';
 import { readServerCache, updateServerCache } from '../../store/server-cache.js';
 import type { CachedToken } from '../../tokens/cache.js';
 import { mintToken } from '../../tokens/mint.js';
+import type { Interruption } from '../command.js';
+import { EndOfSignal, endOfInterrupted, listenForInterruption } from '../output/report.js';
 import { connect, requireGraph } from '../session/connect.js';
 import type { Session } from '../session/types.js';
 
 const DAY_SECONDS = 86_400;
+
+/**
+ * Asks the server for a token, and listens for signals meanwhile: a request that is broken off may have made a token that
+ * nobody knows, which is said.
+ * @throws EndOfSignal after that
+ */
+export async function mintInterruptibly(
+  session: Session,
+  credential: Credential,
+): Promise<{ token: Omit<CachedToken, 'source'>; interruption: Interruption }> {
+  const { invocation } = session;
+  const interruption = listenForInterruption(invocation.report);
+  interruption.begin();
+  try {
+    const token = await mintFor({ ...session, invocation: { ...invocation, interruption } }, credential);
+    return { token, interruption };
+  } catch (error) {
+    if (interruption.status === undefined) throw error;
+    invocation.report.error(endOfInterrupted(mayHaveMinted(error)), interruption.status);
+    throw new EndOfSignal(interruption.status);
+  } finally {
+    interruption.stop();
+  }
+}
+
+/** Adds to an error that the server may have made a token. */
+function mayHaveMinted(error: unknown): unknown {
+  if (!(error instanceof GraphException) || !error.ambiguous) return error;
+  return new GraphException(
+    error.code,
+    `${error.message} A token may have been made, which lives until it expires.`,
+    {
+      hint: 'on 4.x a mint by password may have made a secret too: graphcred secret prune --dry-run',
+    },
+  );
+}
 
 /**
  * Asks the server for a token. The only file on the way to a token that loads HTTP code.

@@ -10,6 +10,8 @@ import {
   type Identity,
   isReplaced,
 } from '../../tokens/cache.js';
+import type { Interruption } from '../command.js';
+import { EndOfSignal, endOfInterrupted } from '../output/report.js';
 import { serversInForce, serversOfRecord } from '../session/binding.js';
 import { findCredential } from '../session/credential.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../session/store.js';
@@ -51,8 +53,9 @@ export async function tokenSource(session: Session): Promise<TokenSource> {
     label === undefined ? await credential() : { principal: label, username: session.username, owner: label };
   const base = await identityOf(session, whose.principal);
   return {
-    obtain: ({ fresh } = { fresh: false }) =>
-      acquireToken(
+    obtain: async ({ fresh } = { fresh: false }) => {
+      let interruption: Interruption | undefined;
+      const token = await acquireToken(
         {
           identity: { ...base, lifetime },
           host: target.host,
@@ -71,11 +74,17 @@ export async function tokenSource(session: Session): Promise<TokenSource> {
             await (await credential()).value();
           },
           mint: async () => {
-            const { mintFor } = await import('./mint.js');
-            return mintFor(session, await credential());
+            const { mintInterruptibly } = await import('./mint.js');
+            const minted = await mintInterruptibly(session, await credential());
+            interruption = minted.interruption;
+            return minted.token;
           },
         },
-      ),
+      );
+      if (interruption?.status === undefined) return token;
+      report.error(endOfInterrupted(undefined, 'Interrupted; the token is minted.'), interruption.status);
+      throw new EndOfSignal(interruption.status);
+    },
     forget: async (token) => {
       for (const record of await cachedTokens(store, base)) {
         const failure = await forgetToken(store, record, token);
