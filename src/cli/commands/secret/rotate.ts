@@ -64,7 +64,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const show = flags.print === true || !notes.read().wasSaved;
   if (!keeps) {
     if (!report.json) report.note(`secret ${alias} has a new value; this is the only time it is shown`);
-    printOnly(invocation, { name: alias, value });
+    const failure = printOnly(invocation, { name: alias, value });
+    if (failure) throw failure;
   } else if (report.json) report.document({ alias, saved: true, ...(show && { secret: value.reveal() }) });
   else if (show) {
     report.note(
@@ -86,17 +87,22 @@ interface Made {
 
 /**
  * Prints a value that is saved nowhere: on stderr, when stdout cannot take it.
- * @throws GraphException USAGE when it went to stderr
+ * @returns the error of stdout
  */
-function printOnly({ ctx, report }: Invocation, { name, value }: Made): void {
+function printOnly({ ctx, report }: Invocation, { name, value }: Made): GraphException | undefined {
   const secret = value.reveal();
   try {
     if (report.json) report.document({ alias: name, saved: false, secret }, true);
     else report.result(secret, true);
+    if (ctx.stdout.isNull)
+      report.warn(
+        `the value of ${name} went to the null device and is lost; make another: graphcred secret rotate ${name} --print`,
+      );
+    return undefined;
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
     ctx.stderr.write(`${secret}\n`);
-    throw new GraphException(error.code, error.message, {
+    return new GraphException(error.code, error.message, {
       hint: `the value of the secret ${name} is the line before, and is shown nowhere else`,
     });
   }
