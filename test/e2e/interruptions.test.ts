@@ -242,6 +242,27 @@ function summary(stderr: string): string {
   return /may have/.test(stderr) ? 'what may have been done' : 'what was done';
 }
 
+// holds: C2.24
+test.skipIf(!python).each(['token get', 'secret create ci'])(
+  '%s ends by SIGHUP when its window is closed, without a core file',
+  async (line) => {
+    const home = temporaryHome();
+    const { sandbox, env } = await sandboxFor(home, { serverVersion: '4.1.2' });
+    let close = () => {};
+    let isClosed: Promise<unknown> | undefined;
+    const url = await gate(sandbox.gsqlUrl, /^POST .*(tokens|secrets)/, async () => {
+      close();
+      await isClosed;
+    });
+    const at = { GRAPHCRED_GSQL_URL: url, GRAPHCRED_REST_URL: `${url}/restpp`, GRAPHCRED_STORE: 'none' };
+    const terminal = onTerminal(line.split(' '), { env: { ...env, ...at }, cwd: home });
+    close = terminal.close;
+    isClosed = terminal.ended;
+    // An abort would be -6.
+    expect((await terminal.ended).status).toBe(-1);
+  },
+);
+
 const PAGE = 'docs/reliability.md';
 const HEADING = '## Ctrl-C';
 

@@ -162,7 +162,11 @@ export function listenForInterruption(report: {
   const controller = new AbortController();
   let begun = false;
   let status: number | undefined;
+  const { isatty } = process.getBuiltinModule('node:tty');
+  const onTerminal = [0, 1, 2].some((fd) => isatty(fd));
   const onSignal = (signal: NodeJS.Signals) => {
+    // When its terminal is gone, Node would abort and write its memory to a core file.
+    if (onTerminal && signal === 'SIGHUP') process.once('exit', endByHangup);
     status ??= 128 + process.getBuiltinModule('node:os').constants.signals[signal];
     if (begun) {
       controller.abort();
@@ -188,6 +192,11 @@ export function listenForInterruption(report: {
       for (const name of SIGNALS) process.off(name, onSignal);
     },
   };
+}
+
+function endByHangup(): void {
+  process.removeAllListeners('SIGHUP');
+  process.kill(process.pid, 'SIGHUP');
 }
 
 /** Ends a command with the status of a signal, when everything is said. */
