@@ -125,6 +125,20 @@ export const SETTINGS_OF_ADDRESS: readonly ConfigKey[] = [
   'tls.insecure',
 ];
 
+/** Settings that run a program, name a file on this machine, or say where tokens are shared. */
+export const RUNS_OR_READS: readonly ConfigKey[] = [
+  'passwordCommand',
+  'secretCommand',
+  'passwordFile',
+  'secretFile',
+  'tls.ca',
+  'tls.cert',
+  'tls.key',
+  'redis.url',
+  'redis.passwordFile',
+  'redis.ca',
+];
+
 /** The values as written. Numbers stay text, so that flags, variables and files are read in the same way. */
 export type ConfigValues = { [K in ConfigKey]?: string | string[] };
 

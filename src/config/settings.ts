@@ -10,12 +10,13 @@ import {
   isLiteralCredential,
   type Level,
   type LoadedFile,
+  RUNS_OR_READS,
   SETTINGS,
   type Settings,
   type SourcedValue,
 } from './keys.js';
 import { parseConfig } from './parse.js';
-import { isTrusted } from './trust.js';
+import { isTrusted, problemOf, refused } from './trust.js';
 
 const MAX_CONFIG_BYTES = 1_000_000;
 const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
@@ -52,9 +53,13 @@ export async function findTrustedConfig(input: SettingsInput): Promise<FoundConf
   const named = text(input.flags.config) ?? nonEmpty(input.env.GRAPHCRED_CONFIG);
   const untrusted: UntrustedFile[] = [];
   for (const location of findConfigs({ ...input, named })) {
-    const { text: source, stat } = readConfig(location);
-    if (isTrusted({ location, text: source, stat, uid: input.uid, configDir: input.configDir }))
-      return { file: await loadConfig({ path: location.path, text: source, stat }, input.uid), untrusted };
+    const { bytes, text: source, stat } = readConfig(location);
+    const { uid, configDir } = input;
+    if (isTrusted({ location, bytes, stat, uid, configDir })) {
+      const file = await loadConfig({ path: location.path, text: source, stat }, uid);
+      if (location.place === 'named') refuseWritablePrograms(file, uid);
+      return { file, untrusted };
+    }
     untrusted.push({ path: location.path, text: source, stat });
   }
   return { file: undefined, untrusted };
@@ -66,8 +71,11 @@ export async function findTrustedConfig(input: SettingsInput): Promise<FoundConf
  */
 export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile | undefined> {
   const location = userConfig(input);
-  const { uid } = input;
-  return location && loadConfig({ path: location.path, ...readConfig(location) }, uid);
+  if (location === undefined) return undefined;
+  const { uid, configDir } = input;
+  const read = readConfig(location);
+  isTrusted({ location, ...read, uid, configDir });
+  return loadConfig({ path: location.path, ...read }, uid);
 }
 
 function userConfig({ cwd, configDir }: SettingsInput): ConfigLocation | undefined {
@@ -166,10 +174,10 @@ export function isOffWord(word: string): boolean {
 }
 
 /**
- * Reads the text of a config file.
- * @throws GraphException CONFIG_INVALID when it is not a regular file, cannot be read or is too large
+ * Reads a config file.
+ * @throws GraphException CONFIG_INVALID when it is not a regular file, cannot be read, is too large or is not UTF-8
  */
-export function readConfig({ path: file }: ConfigLocation): { text: string; stat: fs.Stats } {
+export function readConfig({ path: file }: ConfigLocation): { bytes: Buffer; text: string; stat: fs.Stats } {
   let fd: number;
   try {
     // Non-blocking, because opening a FIFO for reading would wait for a writer.
@@ -184,7 +192,11 @@ export function readConfig({ path: file }: ConfigLocation): { text: string; stat
       throw new GraphException('CONFIG_INVALID', `${file} is too large for a config file (1 MB at most).`, {
         hint: 'name another one with --config',
       });
-    return { text: fs.readFileSync(fd, 'utf8'), stat };
+    const bytes = fs.readFileSync(fd);
+    // A byte that is read as another character would change a password.
+    if (!process.getBuiltinModule('node:buffer').isUtf8(bytes))
+      throw new GraphException('CONFIG_INVALID', `${file} is not UTF-8 text.`, { hint: 'save it as UTF-8' });
+    return { bytes, text: bytes.toString('utf8'), stat };
   } catch (error) {
     throw error instanceof GraphException ? error : unreadable(file);
   } finally {
@@ -210,6 +222,14 @@ function refuseWritableLiterals(
     hint: `remove their permission: chmod 600 ${file}`,
     setting: 'fileMode',
   });
+}
+
+/** Refuses a named file that others can write, if it names a program or a file: they could make it any other. */
+function refuseWritablePrograms({ path: file, stat, config }: LoadedFile, uid: number | undefined): void {
+  const problem = problemOf(file, stat, uid);
+  const tables = [config.defaults, ...config.profiles.values()];
+  if (problem && tables.some((table) => RUNS_OR_READS.some((key) => table[key] !== undefined)))
+    throw refused(problem);
 }
 
 function holdsLiteral(config: ConfigFile): boolean {

@@ -1,45 +1,80 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { GraphException } from '../core/errors.js';
 import { replaceFile } from '../files/private-files.js';
 import type { ConfigLocation } from './find.js';
 
 interface TrustQuestion {
   readonly location: ConfigLocation;
-  /** The text that was parsed. */
-  readonly text: string;
+  /** The very bytes that were parsed. */
+  readonly bytes: Buffer;
   readonly stat: fs.Stats;
   readonly uid: number | undefined;
   readonly configDir: string | undefined;
 }
 
-/** Whether the settings of this file are used. If not, all of them are ignored. */
-export function isTrusted({ location, text, stat, uid, configDir }: TrustQuestion): boolean {
-  const { place } = location;
-  if (place === 'named' || place === 'user') return true;
-  if (place === 'home' && isPrivate(stat, uid)) return true;
-  return configDir !== undefined && readApproval(location.path, configDir) === sha256(text);
+/**
+ * Whether the settings of this file are used. If not, all of them are ignored.
+ * @throws GraphException CONFIG_UNTRUSTED for a file of the user's config folder that others can change
+ */
+export function isTrusted({ location, bytes, stat, uid, configDir }: TrustQuestion): boolean {
+  const { place, path: file } = location;
+  if (place === 'named') return true;
+  let problem: Problem | undefined;
+  if (place !== 'project') {
+    problem = problemOf(file, stat, uid) ?? problemOf(path.dirname(file), undefined, uid);
+    if (problem === undefined) return true;
+  }
+  if (configDir !== undefined && readApproval(file, configDir, uid) === sha256(bytes)) return true;
+  if (place === 'user' && problem) throw refused(problem);
+  return false;
+}
+
+/** Why a file or folder cannot be trusted, and what to type. */
+interface Problem {
+  readonly message: string;
+  readonly mend: string;
+}
+
+/**
+ * Returns why a file or folder of the user's is not trusted: it belongs to the user or root, and nobody else can write
+ * it. Windows has neither owner nor mode bits to check.
+ */
+export function problemOf(
+  file: string,
+  stat: fs.Stats | undefined,
+  uid: number | undefined,
+): Problem | undefined {
+  const found = stat ?? fs.statSync(file, { throwIfNoEntry: false });
+  if (uid === undefined || found === undefined) return undefined;
+  const { uid: owner, mode } = found;
+  if (owner !== uid && owner !== 0)
+    return { message: `${file} belongs to another user`, mend: `chown ${uid} ${file}` };
+  if ((mode & 0o022) === 0) return undefined;
+  return { message: `other users can write ${file}`, mend: `chmod go-w ${file}` };
+}
+
+export function refused({ message, mend }: Problem): GraphException {
+  return new GraphException('CONFIG_UNTRUSTED', `The config is not used: ${message}.`, {
+    hint: mend,
+    setting: 'fileMode',
+  });
 }
 
 /**
  * Remembers that a file is trusted with its present content.
  * @throws GraphException CONFIG_INVALID when the approval cannot be written
  */
-export function approve(file: string, text: string, configDir: string): void {
-  const approval = { v: 1, path: file, sha256: sha256(text) };
+export function approve(file: string, bytes: Buffer, configDir: string): void {
+  const approval = { v: 1, path: file, sha256: sha256(bytes) };
   replaceFile(approvalFile(file, configDir), `${JSON.stringify(approval)}\n`);
 }
 
-/**
- * Whether the file belongs to the user and other users cannot write it. Windows has neither owner nor mode bits to
- * check.
- */
-function isPrivate(stat: fs.Stats, uid: number | undefined): boolean {
-  return uid === undefined || (stat.uid === uid && (stat.mode & 0o022) === 0);
-}
-
-function readApproval(file: string, configDir: string): string | undefined {
+function readApproval(file: string, configDir: string, uid: number | undefined): string | undefined {
   try {
-    const data: unknown = JSON.parse(fs.readFileSync(approvalFile(file, configDir), 'utf8'));
+    const approval = approvalFile(file, configDir);
+    if ([approval, path.dirname(approval)].some((one) => problemOf(one, undefined, uid))) return undefined;
+    const data: unknown = JSON.parse(fs.readFileSync(approval, 'utf8'));
     const { path: approved, sha256: hash } = data as { path?: unknown; sha256?: unknown };
     return approved === file && typeof hash === 'string' ? hash : undefined;
   } catch {
@@ -51,6 +86,6 @@ function approvalFile(file: string, configDir: string): string {
   return path.join(configDir, 'trusted', `${sha256(file).slice(0, 32)}.json`);
 }
 
-function sha256(text: string): string {
-  return process.getBuiltinModule('node:crypto').createHash('sha256').update(text).digest('hex');
+function sha256(data: string | Buffer): string {
+  return process.getBuiltinModule('node:crypto').createHash('sha256').update(data).digest('hex');
 }

@@ -94,13 +94,28 @@ export async function fromStdin(read: ReadStdin, flag: string, timeoutMs: number
 export async function fromFile(file: string, label: string, timeoutMs: number): Promise<Sensitive> {
   let text: string;
   try {
+    const { mode, isFile } = modeOf(file);
+    if (isFile && process.getuid !== undefined && (mode & 0o022) !== 0)
+      throw new GraphException(
+        'CONFIG_INVALID',
+        `The file named by ${label} can be written by other users: ${file}`,
+        {
+          hint: `chmod go-w ${file}`,
+        },
+      );
     text = (await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs })).toString('utf8');
-  } catch {
+  } catch (error) {
+    if (error instanceof GraphException) throw error;
     throw new GraphException('INPUT_REQUIRED', `The file named by ${label} cannot be read: ${file}`, {
       hint: 'check the path, the owner, the mode and the size of the file',
     });
   }
   return trimmed(text, `the file named by ${label}`);
+}
+
+function modeOf(file: string): { mode: number; isFile: boolean } {
+  const stat = fs.statSync(file);
+  return { mode: stat.mode, isFile: stat.isFile() };
 }
 
 /**

@@ -185,7 +185,7 @@ export function errnoOf(error: unknown): string {
 
 /** What to type when a file is refused for this reason; undefined when nobody can tell. */
 export function howToMend(file: string, refused: string): string | undefined {
-  if (refused === 'other users can change it' || refused === REASONS.EACCES) return `chmod 600 ${file}`;
+  if (/^other users can/.test(refused) || refused === REASONS.EACCES) return `chmod 600 ${file}`;
   if (refused === 'it belongs to another user') return `chown "$(id -un)" ${file}`;
   return refused === REASONS.ELOOP ? `replace the link by the file itself: ${file}` : undefined;
 }
@@ -197,11 +197,13 @@ export type Checked =
 const MAX_BYTES = 1_000_000;
 
 /**
- * Reads a small file whose content will be trusted. `undefined` when there is none; refused when it is not a regular
+ * Reads a small file whose content will be trusted.
+ * @param isSecret whether others must not read it either
+ * `undefined` when there is none; refused when it is not a regular
  * file of this user, when others can change it, or when it is too large. Windows has neither owners nor modes to look
  * at.
  */
-export function readChecked(file: string, maxBytes = MAX_BYTES): Checked | undefined {
+export function readChecked(file: string, maxBytes = MAX_BYTES, isSecret = false): Checked | undefined {
   let fd: number;
   try {
     // Non-blocking, because opening a FIFO for reading would wait for a writer.
@@ -217,6 +219,8 @@ export function readChecked(file: string, maxBytes = MAX_BYTES): Checked | undef
     const uid = process.geteuid?.();
     if (uid !== undefined && stat.uid !== uid) return { refused: 'it belongs to another user' };
     if (uid !== undefined && (stat.mode & 0o022) !== 0) return { refused: 'other users can change it' };
+    if (uid !== undefined && isSecret && (stat.mode & 0o044) !== 0)
+      return { refused: 'other users can read it' };
     if (stat.size > maxBytes) return { refused: `it is larger than ${maxBytes} bytes` };
     const bytes = Buffer.alloc(stat.size);
     let length = 0;

@@ -150,7 +150,7 @@ test('a config file that is broken, or that others can read or write, is reporte
   const { examine, file } = await ready();
   for (const mode of [0o602, 0o620]) {
     fs.chmodSync(file, mode);
-    expect((await examine()).verdicts['config-mode']).toBe('warn');
+    expect(await examine()).toMatchObject({ status: 5, failing: ['config-mode'] });
   }
   fs.writeFileSync(file, '{"password":"hunter2"}');
   const open = await examine();
@@ -201,11 +201,8 @@ test.each(['3.2.0', '3.10.1'])(
   },
 );
 
-test('missing encryption and a config file that others can read are warnings', async () => {
-  const { examine, file, home } = await ready();
-  fs.chmodSync(file, 0o620);
-  expect((await examine()).verdicts['config-mode']).toBe('warn');
-  fs.chmodSync(file, 0o600);
+test('missing encryption is a warning, and a planted config file fails', async () => {
+  const { examine, home } = await ready();
   // The request goes through a proxy, so the name is not looked up on this machine.
   const away = { GRAPHCRED_GSQL_URL: 'http://localhost.evil.example', HTTP_PROXY: 'http://127.0.0.1:1' };
   expect((await examine({ env: away })).verdicts.tls).toBe('warn');
@@ -288,14 +285,6 @@ test('without a password and with a store that cannot be opened no login is trie
   expect(found.checks.find(({ id }) => id === 'store')?.fix).toMatch(
     /^check owner and mode of .*; choose another/,
   );
-});
-
-test('a config file that others can write and that is broken fails for its content', async () => {
-  const { examine, file } = await ready();
-  fs.writeFileSync(file, '{"password": hunter2');
-  fs.chmodSync(file, 0o602);
-  const { failing, verdicts } = await examine();
-  expect({ failing, mode: verdicts['config-mode'] }).toEqual({ failing: ['config'], mode: 'warn' });
 });
 
 test('a REST server that does not tell whether it requires a token is a warning', async () => {

@@ -292,16 +292,16 @@ test.each([
   expect(JSON.parse(stdout).file).toBe(counts ? file : null);
 });
 
-test('~/.graphcredrc is used without a question only if it belongs to this user', () => {
+test('~/.graphcredrc is used without a question only if it belongs to this user or root', () => {
   const isTrustedOf = (uid: number) =>
     isTrusted({
       location: { path: '/home/ada/.graphcredrc', place: 'home' },
-      text: '',
+      bytes: Buffer.alloc(0),
       stat: { uid, mode: 0o100600 } as fs.Stats,
       uid: 1000,
       configDir: undefined,
     });
-  expect([1000, 1001, 0].map(isTrustedOf)).toEqual([true, false, false]);
+  expect([1000, 1001, 0].map(isTrustedOf)).toEqual([true, false, true]);
 });
 
 test.each(['password', 'secret'])(
@@ -547,4 +547,52 @@ test('a credential in another profile of a file that others can read is a warnin
   expect((await run('secret list -p mine')).stderr).toContain(
     'holds a credential and other users can read it',
   );
+});
+
+// holds: C3.14
+test.each<[string, (config: string) => void, string]>([
+  ['a file that others can write', (config) => fs.chmodSync(config, 0o666), 'chmod go-w'],
+  ['a folder that others can write', (config) => fs.chmodSync(path.dirname(config), 0o777), 'chmod go-w'],
+  ['a file of another user', (config) => fs.chownSync(config, 54_321, 54_321), 'chown'],
+])('%s in the user’s config folder runs no program', async (what, spoil, mend) => {
+  if (what.includes('another user') && process.getuid?.() !== 0)
+    return console.log('not tried: only root can give a file away');
+  const { run, home } = await bench();
+  const ran = path.join(temporaryHome(), 'ran');
+  const config = path.join(home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(config), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(config, JSON.stringify({ passwordCommand: ['touch', ran] }), { mode: 0o600 });
+  spoil(config);
+  const env = { GRAPHCRED_PASSWORD: undefined };
+  for (const line of ['token get', 'login -p new', `token get --config ${config}`])
+    if (mend === 'chown' || !line.includes('--config') || what.includes('file'))
+      expect(await run(line, { env })).toMatchObject({
+        status: 5,
+        stderr: expect.stringContaining(`hint: ${mend}`),
+      });
+  expect(fs.existsSync(ran)).toBe(false);
+});
+
+// holds: C3.14
+test('a config file that is not UTF-8 is refused, and an approval is for the very bytes', async () => {
+  const { run, home } = await bench();
+  const file = path.join(home, 'project.json');
+  fs.writeFileSync(file, Buffer.from('{"graph":"a\xff"}', 'latin1'), { mode: 0o600 });
+  for (const line of [`token get --config ${file}`, `config trust ${file}`])
+    expect(await run(line)).toMatchObject({
+      status: 5,
+      stderr: expect.stringContaining('is not UTF-8 text'),
+    });
+});
+
+// holds: C4.6
+test('a credential file that others can write is refused', async () => {
+  const { run, home } = await bench();
+  const file = path.join(home, 'password');
+  fs.writeFileSync(file, 'tigergraph');
+  fs.chmodSync(file, 0o666);
+  expect(await run(`token get --password-file ${file}`)).toMatchObject({
+    status: 5,
+    stderr: expect.stringContaining(`hint: chmod go-w ${file}`),
+  });
 });

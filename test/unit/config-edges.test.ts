@@ -195,7 +195,7 @@ describe('which config file is read', () => {
     fs.writeFileSync(file, '{"password":"hidden-pass"}');
     fs.chmodSync(file, 0o666);
     await expect(loadUserConfig(input(home, { configDir: home, uid: 1000 }))).rejects.toMatchObject({
-      code: 'CONFIG_INVALID',
+      code: 'CONFIG_UNTRUSTED',
       setting: 'fileMode',
     });
   });

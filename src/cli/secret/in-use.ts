@@ -98,8 +98,8 @@ async function configFiles({ settings, invocation, configDir }: Session): Promis
   for (const named of [undefined, 'none']) {
     for (const location of locationsOf({ named, cwd, home, configDir })) {
       try {
-        const { text, stat } = readConfig(location);
-        if (files.has(location.path) || !isTrusted({ location, text, stat, uid, configDir })) continue;
+        const { bytes, text, stat } = readConfig(location);
+        if (files.has(location.path) || !isTrusted({ location, bytes, stat, uid, configDir })) continue;
         files.set(location.path, await loadConfig({ path: location.path, text, stat }, uid));
       } catch (error) {
         if (!(error instanceof GraphException)) throw error;

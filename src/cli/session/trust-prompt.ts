@@ -1,4 +1,4 @@
-import { type ConfigKey, isInFile, type LoadedFile, type Settings } from '../../config/keys.js';
+import { isInFile, type LoadedFile, RUNS_OR_READS, type Settings } from '../../config/keys.js';
 import {
   isOffWord,
   loadConfig,
@@ -13,20 +13,6 @@ import type { Invocation } from '../command.js';
 import { canPrompt } from '../context.js';
 import { singleLine } from '../output/report.js';
 import { targetOf } from './binding.js';
-
-/** Settings that run a program, name a file on this machine, or say where tokens are shared. */
-const RUNS_OR_READS: readonly ConfigKey[] = [
-  'passwordCommand',
-  'secretCommand',
-  'passwordFile',
-  'secretFile',
-  'tls.ca',
-  'tls.cert',
-  'tls.key',
-  'redis.url',
-  'redis.passwordFile',
-  'redis.ca',
-];
 
 /**
  * Asks on a terminal whether this call may use a config file that is not trusted.

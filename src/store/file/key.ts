@@ -56,7 +56,7 @@ function decode(text: string, what: string, hint = NEW_KEY): Buffer {
 
 async function readGeneratedKey(file: string): Promise<Buffer | undefined> {
   for (let attempt = 1; ; attempt++) {
-    const checked = readChecked(file);
+    const checked = readChecked(file, MAX_KEY_BYTES, true);
     if (checked === undefined) return undefined;
     if ('refused' in checked) throw notUsed(file, checked.refused);
     // Without hard links another process may have created the file but not filled it yet.

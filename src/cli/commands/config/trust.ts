@@ -23,10 +23,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
       hint: 'name it: graphcred config trust FILE',
     });
   }
-  const { text } = readConfig(location);
+  const { bytes, text } = readConfig(location);
   // The file is checked first, so that only a file that graphcred can use is approved.
   const { profiles } = await parseConfig(location.path, text);
-  approve(location.path, text, configDir);
+  approve(location.path, bytes, configDir);
   if (report.json) report.document({ file: location.path, trusted: true });
   else
     report.result(
