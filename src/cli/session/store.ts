@@ -112,7 +112,7 @@ export function recordStore(configDir: string, name: StoreName): void {
   stageFile(path.join(configDir, 'store'), `${name}\n`).commit();
 }
 
-/** Moves saved secrets to another store. Tokens are deleted, because they can be minted again. */
+/** Moves all that is stored to another store. Tokens move too: the server accepts them until they end. */
 export async function moveTo(session: LocalSession, name: 'keychain' | 'file' | 'none'): Promise<void> {
   const target = await open(session, name, true);
   if (name === 'none') return;
@@ -120,16 +120,11 @@ export async function moveTo(session: LocalSession, name: 'keychain' | 'file' | 
   for (const from of (['keychain', 'file'] as const).filter((other) => other !== name)) {
     const source = await open(session, from, true);
     for (const record of await source.list()) {
-      if (record.kind === 'token') {
-        await source
-          .remove(record.key)
-          .catch(() => session.invocation.report.warn(`a token stays behind in the ${from} store`));
-        continue;
-      }
       const value = await source.read(record).catch((error) => {
         if (!(error instanceof GraphException)) throw error;
+        const what = record.kind === 'token' ? 'token' : `saved ${record.kind}`;
         session.invocation.report.warn(
-          `a saved ${record.kind} stays behind in the ${from} store: ${error.message} (${record.key})`,
+          `a ${what} stays behind in the ${from} store: ${error.message} (${record.key})`,
         );
       });
       if (value === undefined) continue;
