@@ -517,7 +517,7 @@ test('a folder of XDG_STATE_HOME that is another user’s, or would be made in o
 // holds: C3.22
 test.each([
   ['serverVersion', '4.1.2'],
-  ['store', 'redis', {}],
+  ['store', 'redis'],
   ['secretAlias', 'prod'],
   ['tls', { ca: '/none/ca.pem' }, {}],
 ])(

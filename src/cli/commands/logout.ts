@@ -5,7 +5,7 @@ import type { Invocation } from '../command.js';
 import { askYes } from '../output/prompt.js';
 import { inLines } from '../output/report.js';
 import { pluralize } from '../output/time.js';
-import { ownerOf, recordsOf } from '../session/binding.js';
+import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../session/binding.js';
 import { findCredential, profileOwner } from '../session/credential.js';
 import { openSession } from '../session/session.js';
 import { chooseStore, open, requireReadable } from '../session/store.js';
@@ -77,10 +77,18 @@ async function revoke(session: Session, stores: readonly Store[], records: reado
   const tokens = all.filter(({ record }) =>
     records.some((one) => one.key === record.key && one.store === record.store),
   );
-  const isOwn = ({ record }: HeldToken) => given === undefined || given.principal === record.info.principal;
-  const { kept, ...counts } = await revokeTokens(session, tokens.filter(isOwn), all, given);
-  const error = new GraphException('PERMISSION_DENIED', 'the credential in use did not make it');
-  const foreign = tokens.filter((one) => !isOwn(one)).map((token) => ({ token, error }));
+  const inForce = await serversInForce(session);
+  const whyForeign = ({ record }: HeldToken) => {
+    if (given === undefined) return undefined;
+    if (!isSamePair(serversOfRecord(record), inForce)) return 'it is for another REST address';
+    return given.principal === record.info.principal ? undefined : 'the credential in use did not make it';
+  };
+  const own = tokens.filter((token) => whyForeign(token) === undefined);
+  const { kept, ...counts } = await revokeTokens(session, own, all, given);
+  const foreign = tokens.flatMap((token) => {
+    const why = whyForeign(token);
+    return why === undefined ? [] : [{ token, error: new GraphException('PERMISSION_DENIED', why) }];
+  });
   return { ...counts, kept: [...kept, ...foreign] };
 }
 

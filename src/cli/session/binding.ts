@@ -95,13 +95,15 @@ export function withoutReplacedAddress(settings: Settings): Settings {
  * another one. Credentials stay: they are bound to their pair, and the error names it.
  */
 export function withoutForeignSettings(settings: Settings): Settings {
-  // A profile without an address is one of this machine; what stands beside the profiles may be for any server.
-  const levels: readonly Level[] = isAddressSetAt(settings, FILE) ? FILE : ['profile'];
+  // A profile without an address is one of this machine. Its store may be for any server, as what stands beside the profiles.
+  const hasAddress = isAddressSetAt(settings, FILE);
+  const levels: readonly Level[] = hasAddress ? FILE : ['profile'];
+  const keys = SETTINGS_OF_ADDRESS.filter((key) => hasAddress || !/^(store|redis)/.test(key));
   const isOfAddress = ({ level }: SourcedValue) => levels.includes(level);
   const [own, inForce] = [addressesSetAt(settings, FILE), addressesSetAt(settings, PRECEDENCE)];
   if (!own || !inForce || (own.gsqlUrl === inForce.gsqlUrl && own.restUrl === inForce.restUrl))
     return settings;
-  const foreign = SETTINGS_OF_ADDRESS.filter((key) => settings.all[key].some(isOfAddress));
+  const foreign = keys.filter((key) => settings.all[key].some(isOfAddress));
   const all = { ...settings.all };
   for (const key of foreign) all[key] = all[key].filter((one) => !isOfAddress(one));
   return foreign.length === 0 ? settings : { ...settings, all, foreign };
