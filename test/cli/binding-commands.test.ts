@@ -234,19 +234,6 @@ describe('settings', () => {
     expect(requests()).toEqual([]);
   });
 
-  test('--graph "" means no graph: there is one identity and one mint', async () => {
-    const { run, requests, json } = await bench({ serverVersion: '4.1.2' });
-    const { secret } = await json<{ secret: string }>('secret create ci');
-    const env = { GRAPHCRED_GRAPH: '', GRAPHCRED_SECRET: secret, GRAPHCRED_PASSWORD: '' };
-    const first = await run('token get', { env });
-    requests();
-    expect(await run(['token', 'get', '--graph', ''], { env })).toMatchObject({
-      status: 0,
-      stdout: first.stdout,
-    });
-    expect(requests()).toEqual([]);
-  });
-
   test.each([
     { restUrl: 'not a url' },
     { profiles: { default: { restUrl: 'ftp://x' } } },

@@ -39,7 +39,6 @@ describe('token get -o k8s-secret', () => {
 
   it.each([
     ['token get -o k8s-secret', '--name NAME'],
-    ['token get -o k8s-secret --name=', '--name NAME'],
     ['token get -o k8s-secret --name Graph_Token', '--name graph-token'],
     [`token get -o k8s-secret --name ${'a'.repeat(254)}`, '--name graph-token'],
     ['token get --name graph-token', 'add -o k8s-secret'],

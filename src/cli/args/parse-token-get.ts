@@ -27,7 +27,7 @@ export function parseTokenGet(spec: CommandSpec, argv: readonly string[]): Parse
       continue;
     }
     const value = equals === -1 ? argv[++at] : word.slice(equals + 1);
-    if (value === undefined || (equals === -1 && value.startsWith('-'))) return undefined;
+    if (!value || (equals === -1 && value.startsWith('-'))) return undefined;
     if (option.choices && !option.choices.includes(value)) return undefined;
     flags[option.name] = value;
   }

@@ -130,9 +130,18 @@ function flagsOf(command: Command, spec: CommandSpec): Flags {
   for (const option of command.options) {
     const known = spec.options.find(({ name }) => `--${name}` === option.long);
     const value = values[option.attributeName()];
-    if (known && value !== undefined) flags[known.name] = value;
+    if (!known || value === undefined) continue;
+    if (value === '' && known.name !== 'data') throw emptyValue(known);
+    flags[known.name] = value;
   }
   return flags;
+}
+
+/** `-p "$UNSET"` must not make a command act on the default profile. */
+function emptyValue({ name, value }: OptionSpec): GraphException {
+  return new GraphException('USAGE', `The value of --${name} is empty.`, {
+    hint: `give a ${value}, or leave --${name} out; is a variable of the script not set?`,
+  });
 }
 
 /** Turns commander's error into a USAGE error without the typed value, which may be a credential. */

@@ -11,7 +11,7 @@ const MOST_LETTERS = 253;
  * @throws GraphException INPUT_REQUIRED, USAGE
  */
 export function requireName(name: unknown): void {
-  if (typeof name !== 'string' || name === '') {
+  if (typeof name !== 'string') {
     throw new GraphException('INPUT_REQUIRED', '-o k8s-secret needs a name for the Secret.', {
       hint: 'give --name NAME',
     });
