@@ -1,0 +1,10 @@
+import { defineConfig } from 'vitest/config';
+
+/** The tests in process, for StrykerJS: a defect in the sources does not reach the built command. */
+export default defineConfig({
+  test: {
+    include: ['unit', 'contract', 'cli'].map((folder) => `test/${folder}/**/*.test.ts`),
+    testTimeout: 30_000,
+    env: { NODE_EXTRA_CA_CERTS: '' },
+  },
+});
