@@ -37,7 +37,7 @@ const ROOMS = {
   },
   'cli/args': {
     may: ['cli', 'cli/commands', 'config', 'core'],
-    files: ['cli/output/exit-codes.ts', 'cli/output/table.ts', 'store/records.ts'],
+    files: ['cli/output/exit-codes.ts', 'cli/output/table.ts', 'store/records.ts', 'store/store.ts'],
   },
   'cli/commands': {
     may: [

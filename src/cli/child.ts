@@ -58,7 +58,7 @@ export async function runChild(
     };
     try {
       const stdio: StdioOptions = Array.from({ length: Math.max(2, ...inherited) + 1 }, (_, fd) =>
-        fd < 3 || inherited.includes(fd) ? fd : 'ignore',
+        fd < 3 || (inherited.includes(fd) && isOpen(fd)) ? fd : 'ignore',
       );
       child = spawn(command, args, { stdio, env: env as NodeJS.ProcessEnv, cwd: ctx.cwd });
     } catch (error) {
@@ -75,6 +75,14 @@ export async function runChild(
       resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0));
     });
   });
+}
+
+function isOpen(fd: number): boolean {
+  try {
+    return fs.fstatSync(fd) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** Shells put the pipes of `<(…)` at 63 and below. */

@@ -1,7 +1,28 @@
 import type { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 
-export type StoreName = 'keychain' | 'file' | 'redis' | 'none';
+/** What a store is for. Nothing outside this folder asks a store for its name to decide what to do. */
+export interface Capabilities {
+  readonly keeps: { readonly tokens: boolean; readonly credentials: boolean };
+  /** Who shares its entries. */
+  readonly scope: 'machine' | 'fleet';
+  /** Whether it may be locked, and the desktop then asks a person to unlock it. */
+  readonly canAsk: boolean;
+}
+
+export const STORES = {
+  keychain: { keeps: { tokens: true, credentials: true }, scope: 'machine', canAsk: true },
+  file: { keeps: { tokens: true, credentials: true }, scope: 'machine', canAsk: false },
+  redis: { keeps: { tokens: true, credentials: false }, scope: 'fleet', canAsk: false },
+  none: { keeps: { tokens: false, credentials: false }, scope: 'machine', canAsk: false },
+} as const satisfies Readonly<Record<string, Capabilities>>;
+
+export type StoreName = keyof typeof STORES;
+
+export const STORE_NAMES = Object.keys(STORES) as readonly StoreName[];
+
+/** The stores in which secrets, passwords and this machine's own tokens may lie. */
+export const CREDENTIAL_STORES = STORE_NAMES.filter((name) => STORES[name].keeps.credentials);
 
 /** The part of a stored entry that is stored in plain text: never the value itself. */
 export interface StoreRecord {
@@ -13,7 +34,7 @@ export interface StoreRecord {
    * person may read it. No two entries share a key, whatever their kind.
    */
   readonly key: string;
-  readonly store: 'keychain' | 'file' | 'redis';
+  readonly store: StoreName;
   readonly createdAtUnix: number;
   /** Seconds since 1970; absent on entries that do not expire (secrets, passwords). */
   readonly expiresAtUnix?: number;

@@ -1,5 +1,5 @@
 import { GraphException } from '../core/errors.js';
-import type { Store, StoreRecord, Turn } from '../store/store.js';
+import { STORES, type Store, type StoreRecord, type Turn } from '../store/store.js';
 import {
   type CachedToken,
   type Identity,
@@ -182,7 +182,7 @@ export async function storeToken(
 ): Promise<boolean> {
   const { host, owner } = options;
   const { store } = deps;
-  if (store.name === 'none') return false;
+  if (!STORES[store.name].keeps.tokens) return false;
   // If the server turned out to have another version, its REST server may be another one, and the token belongs to
   // that.
   const identity = { ...options.identity, ...minted.servers };

@@ -1,4 +1,5 @@
 import { GraphException } from '../../core/errors.js';
+import { STORE_NAMES } from '../../store/store.js';
 import type { OptionSpec } from '../command.js';
 
 const option = (name: string, help: string, value?: string, more: Partial<OptionSpec> = {}): OptionSpec => ({
@@ -25,7 +26,7 @@ export const STORE = option(
   'where tokens and secrets are stored, in this call; login remembers it',
   'store',
   {
-    choices: ['keychain', 'file', 'redis', 'none'],
+    choices: STORE_NAMES,
   },
 );
 const OUTPUT_HELP = 'how the result is printed';

@@ -1,3 +1,4 @@
+import { STORES } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { type Check, type CheckId, type Found, IDS, SHARED_STORE_IDS, skipped } from '../doctor/check.js';
 import { lookAtStore, openQuietly } from '../doctor/local-checks.js';
@@ -39,7 +40,7 @@ export async function examine(invocation: Invocation): Promise<(Check & { id: Ch
   const found: Found = {};
   // The output is often pasted into a ticket, so nothing is prompted for.
   const session = await openQuietly(invocation, found);
-  const shares = session?.store.name === 'redis';
+  const shares = session !== undefined && STORES[session.store.name].scope === 'fleet';
   let rest = 'the settings cannot be read';
   if (session) {
     const store = await lookAtStore(session, found);

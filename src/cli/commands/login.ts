@@ -4,7 +4,7 @@ import { type ProfileToWrite, type WithLock, writeProfile, writeProfileKey } fro
 import { GraphException } from '../../core/errors.js';
 import type { Credential } from '../../credentials/resolve.js';
 import { withLock } from '../../store/lock/lock.js';
-import type { StoreName } from '../../store/store.js';
+import { STORES, type StoreName } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { type LoginChoices, offer } from '../login/offer.js';
 import { logIn, proveGraph } from '../login/prove.js';
@@ -17,7 +17,8 @@ import type { Session } from '../session/types.js';
 /** Runs `graphcred login`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { report } = invocation;
-  if (invocation.flags.store === 'redis') {
+  const chosen = invocation.flags.store as StoreName | undefined;
+  if (chosen && STORES[chosen].scope === 'fleet') {
     throw new GraphException(
       'USAGE',
       'A login is never kept on a Redis server: it is shared for tokens only.',
@@ -60,7 +61,6 @@ export async function run(invocation: Invocation): Promise<undefined> {
     report.warn(
       `the profile has a new address, so the credentials of the old one are removed from it: ${credentials.join(', ')}`,
     );
-  const chosen = invocation.flags.store as Exclude<StoreName, 'redis'> | undefined;
   if (chosen !== undefined) await moveTo(session, chosen);
   const record = choices.instead ?? chosen;
   if (record !== undefined) recordStore(configDirOf(session), record);

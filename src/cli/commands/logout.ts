@@ -1,6 +1,6 @@
 import { GraphException } from '../../core/errors.js';
 import { newestFirst } from '../../store/records.js';
-import type { Store, StoreRecord } from '../../store/store.js';
+import { STORES, type Store, type StoreRecord } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { askYes } from '../output/prompt.js';
 import { inLines } from '../output/report.js';
@@ -43,7 +43,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const forgotten = gone + (failure ? 0 : credentials.length);
   const cause = revocation?.kept[0]?.error;
   // If nothing changed, the server's own answer says more.
-  const isOfServer = cause?.hint && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';
+  const isOfServer = flags.all !== true && cause?.hint && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';
   if (failure && forgotten === 0) throw isOfServer ? cause : failure;
   if (report.json) report.document({ forgotten, tokens: gone, revoked: gone > 0 && isRevoking && !failure });
   else
@@ -57,7 +57,7 @@ export async function run(invocation: Invocation): Promise<number> {
 /** Returns what there is to forget, and the stores that hold it. */
 async function chooseRecords(session: Session, isRevoking: boolean) {
   // A machine does not forget tokens that a fleet shares, only those it minted for itself.
-  const leavesShared = session.store.name === 'redis' && !isRevoking;
+  const leavesShared = STORES[session.store.name].scope === 'fleet' && !isRevoking;
   const store = leavesShared
     ? await open(session, 'file', true)
     : await chooseStore(session, { needed: true });
@@ -77,9 +77,9 @@ async function revoke(session: Session, stores: readonly Store[], records: reado
   const tokens = all.filter(({ record }) =>
     records.some((one) => one.key === record.key && one.store === record.store),
   );
-  const inForce = await serversInForce(session);
+  const inForce = given && (await serversInForce(session));
   const whyForeign = ({ record }: HeldToken) => {
-    if (given === undefined) return undefined;
+    if (given === undefined || inForce === undefined) return undefined;
     if (!isSamePair(serversOfRecord(record), inForce)) return 'it is for another REST address';
     return given.principal === record.info.principal ? undefined : 'the credential in use did not make it';
   };

@@ -4,7 +4,7 @@ import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
 import type { Credential } from '../../credentials/resolve.js';
 import { readServerCache } from '../../store/server-cache.js';
-import type { StoreRecord } from '../../store/store.js';
+import { STORES, type StoreRecord } from '../../store/store.js';
 import { forgetToken } from '../../tokens/cache.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
@@ -124,7 +124,8 @@ async function lookAt(session: Session): Promise<Status> {
     username: session.username ?? null,
     credential: null,
     store: store.name,
-    sharedThrough: store.name === 'redis' ? maskLogin(settingText(settings, 'redis.url') ?? '') : undefined,
+    sharedThrough:
+      STORES[store.name].scope === 'fleet' ? maskLogin(settingText(settings, 'redis.url') ?? '') : undefined,
   };
   const nowUnix = invocation.ctx.now() / 1000;
   let record: StoreRecord | undefined;

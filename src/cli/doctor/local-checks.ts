@@ -3,7 +3,7 @@ import path from 'node:path';
 import { findConfigs } from '../../config/find.js';
 import { findTrustedConfig } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
-import type { Store } from '../../store/store.js';
+import { STORES, type Store } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { placesOf } from '../context.js';
 import { openSession, othersCanReadCredential } from '../session/session.js';
@@ -84,7 +84,7 @@ export async function lookAtStore(session: Session, found: Found): Promise<Store
   const choices = 'choose another: graphcred login --store keychain, or --store file';
   try {
     const store = await chooseStore(session);
-    if (store.name === 'none') {
+    if (!STORES[store.name].keeps.tokens) {
       found.store = warn('none: nothing is kept, every call mints a token', choices);
       return store;
     }

@@ -1,7 +1,7 @@
 import { defaultProfileOf } from '../../config/keys.js';
 import { GraphException } from '../../core/errors.js';
 import type { Credential } from '../../credentials/resolve.js';
-import type { Store, StoreName, StoreRecord } from '../../store/store.js';
+import { STORES, type Store, type StoreName, type StoreRecord } from '../../store/store.js';
 import { isPlainAlias } from '../secret/prepare.js';
 import { tryStore } from '../secret/saved.js';
 import { isSamePair, recordsOf, serversInForce, serversOfRecord } from '../session/binding.js';
@@ -37,7 +37,8 @@ export async function offer(
 ): Promise<LoginChoices> {
   const { store, instead } = await usableStore(session, credential, first);
   const savedAlias = await aliasSavedHere(session, credential, store);
-  const keepsGiven = credential.kind === 'secret' && credential.level !== 'store' && store.name !== 'none';
+  const keepsGiven =
+    credential.kind === 'secret' && credential.level !== 'store' && STORES[store.name].keeps.credentials;
   const alias =
     savedAlias === undefined && credential.kind === 'password'
       ? await aliasToKeep(session, store, taken)
@@ -63,7 +64,7 @@ async function usableStore(
   const { invocation, canPrompt } = session;
   const asked = canPrompt || credential.kind === 'secret' || invocation.flags['save-password'] === true;
   const isSavedAlready = credential.level === 'store' && !canPrompt;
-  if (store.name === 'none' || isSavedAlready || !asked) return { store, instead: undefined };
+  if (!STORES[store.name].keeps.credentials || isSavedAlready || !asked) return { store, instead: undefined };
   try {
     await tryStore(session, store);
     return { store, instead: undefined };
@@ -90,7 +91,7 @@ async function aliasSavedHere(
 ): Promise<string | undefined> {
   if (kind === 'secret') return savedAs;
   // The store `redis` holds only tokens, so a login needs no Redis server.
-  if (store.name === 'none' || store.name === 'redis' || username === undefined) return undefined;
+  if (!STORES[store.name].keeps.credentials || username === undefined) return undefined;
   const { gsqlUrl } = session.target;
   const { secretsNeedGraph } = await findVersion(session);
   const servers = await serversInForce(session);
@@ -114,7 +115,7 @@ async function aliasToKeep(
   store: Store,
   taken: ReadonlySet<string>,
 ): Promise<string | undefined> {
-  if (store.name === 'none' || !canPrompt) return undefined;
+  if (!STORES[store.name].keeps.credentials || !canPrompt) return undefined;
   let suggestion = 'graphcred';
   for (let n = 2; taken.has(suggestion); n++) suggestion = `graphcred_${n}`;
   const refuse = (text: string) => {
@@ -141,9 +142,9 @@ async function keepsPassword(
   store: Store,
 ): Promise<boolean> {
   if (invocation.flags['save-password'] === true) return true;
-  if (kind !== 'password' || level !== 'prompt' || store.name === 'none') return false;
+  if (kind !== 'password' || level !== 'prompt' || !STORES[store.name].keeps.credentials) return false;
   const { askYes } = await import('../output/prompt.js');
-  const inKeychain = store.name === 'keychain';
+  const inKeychain = STORES[store.name].canAsk;
   const where = inKeychain ? 'in the keychain' : 'in an encrypted file, the key beside it';
   return askYes(invocation, `Keep the password ${where}, so that secret commands do not ask for it?`, {
     proposed: inKeychain,

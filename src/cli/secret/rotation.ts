@@ -2,7 +2,7 @@ import { GraphException } from '../../core/errors.js';
 import type { Secret } from '../../core/protocol/types.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { StoreRecord } from '../../store/store.js';
+import { STORES, type StoreRecord } from '../../store/store.js';
 import { connect } from '../session/connect.js';
 import type { Login } from './prepare.js';
 import type { Progress, RotationNotes } from './rotation-notes.js';
@@ -49,7 +49,7 @@ export async function rotate(
    */
   const enter = (step: Progress['step']) => {
     notes.add({ step });
-    if (store.name !== 'none') session.learned.deadline?.check();
+    if (STORES[store.name].keeps.tokens) session.learned.deadline?.check();
   };
 
   const savedValue = async (name: string) => {

@@ -35,7 +35,7 @@ export async function tryStore({ invocation }: Session, store: Store): Promise<v
       v: 1,
       kind: 'secret',
       key: TRIAL + pid,
-      store: store.name === 'file' ? 'file' : 'keychain',
+      store: store.name,
       createdAtUnix: Math.floor(now() / 1000),
       // The entry names no server, so it is never used as a credential if it is left behind.
       info: {},
@@ -58,7 +58,7 @@ export async function saveSecret(session: Session, store: Store, saved: SavedSec
     v: 1,
     kind: 'secret',
     key: `${id} of ${savedFor.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}, at ${gsqlUrl} rest ${restUrl}`,
-    store: store.name === 'file' ? 'file' : 'keychain',
+    store: store.name,
     // Not rounded to seconds, so that the later one of two secrets saved by one rotation can be recognized.
     createdAtUnix: invocation.ctx.now() / 1000,
     info: {
@@ -100,7 +100,7 @@ export async function savePassword(
     v: 1,
     kind: 'password',
     key: `password of ${username}, at ${gsqlUrl} rest ${restUrl}`,
-    store: store.name === 'file' ? 'file' : 'keychain',
+    store: store.name,
     createdAtUnix: invocation.ctx.now() / 1000,
     info: { host: target.host, gsqlUrl, restUrl, graph: null, username },
   };

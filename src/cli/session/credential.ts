@@ -10,7 +10,7 @@ import {
 } from '../../credentials/resolve.js';
 import { noneStore } from '../../store/none.js';
 import { newestFirst } from '../../store/records.js';
-import type { Store, StoreRecord } from '../../store/store.js';
+import { STORES, type Store, type StoreRecord } from '../../store/store.js';
 import { environmentWithoutCredentials } from '../context.js';
 import {
   describeLevel,
@@ -216,7 +216,7 @@ function programBesideConfig({ settings }: Session, command: readonly string[]):
 async function savedSources(session: Session, store: Store): Promise<Partition> {
   const { target, graph } = session;
   // The store `redis` holds only tokens, so the server need not be asked.
-  if (store.name === 'redis') return { bound: [], excluded: undefined };
+  if (!STORES[store.name].keeps.credentials) return { bound: [], excluded: undefined };
   // A credential saved for the profile's own server is not sent to another one, but the error mentions it.
   const ownServer = gsqlUrlOfFile(session);
   const records = ofThisProfile(

@@ -9,6 +9,7 @@ import type { ServerVersion } from '../../core/protocol/types.js';
 import type { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { readBounded } from '../../credentials/readers.js';
 import { updateServerCache } from '../../store/server-cache.js';
+import { STORES } from '../../store/store.js';
 import { createSpinner, showRequests } from '../output/spinner.js';
 import type { RememberedVersion, Session } from './types.js';
 
@@ -133,7 +134,7 @@ export async function askVersion(
 function rememberVersion(session: Session, version: ServerVersion): void {
   const { stateDir, target, invocation, store } = session;
   session.learned.version = Promise.resolve(version);
-  if (stateDir === undefined || store.name === 'none') return;
+  if (stateDir === undefined || !STORES[store.name].keeps.tokens) return;
   const versionAtUnix = Math.floor(invocation.ctx.now() / 1000);
   updateServerCache(stateDir, target.gsqlUrl, { version: version.version, versionAtUnix });
 }

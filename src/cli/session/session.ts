@@ -20,7 +20,7 @@ import {
 import { isLoopback } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { howToMend, readChecked } from '../../files/private-files.js';
-import type { StoreName } from '../../store/store.js';
+import { STORE_NAMES, type StoreName } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { canPrompt, inCi, type Places, placesOf } from '../context.js';
 import { targetOf, withoutForeignSettings, withoutReplacedAddress } from './binding.js';
@@ -28,7 +28,6 @@ import type { LocalSession, Session, Target } from './types.js';
 
 /** Checks only the form; core knows which versions are supported. */
 const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
-const STORES: readonly string[] = ['keychain', 'file', 'redis', 'none'];
 const FORMATS = ['text', 'json', 'env', 'header', 'github', 'gitlab', 'k8s-secret'];
 
 interface SessionOptions {
@@ -242,8 +241,8 @@ function storeSetting(
 ): LocalSession['store'] {
   const [set] = settings.all.store;
   if (set !== undefined) {
-    if (!STORES.includes(set.value as string))
-      refuseValue(settings, 'store', 'is not a store', `choose one of: ${STORES.join(', ')}`);
+    if (!STORE_NAMES.some((name) => name === set.value))
+      refuseValue(settings, 'store', 'is not a store', `choose one of: ${STORE_NAMES.join(', ')}`);
     return { name: set.value as StoreName, setAt: set.level };
   }
   const name = recordedStore(configDir) ?? (inCi(env) || stateDir === undefined ? 'none' : 'keychain');
@@ -259,7 +258,8 @@ function recordedStore(configDir: string | undefined): StoreName | undefined {
   const checked = file && readChecked(file);
   if (!checked) return undefined;
   const name = 'text' in checked ? checked.text.trim() : '';
-  if (STORES.includes(name)) return name as StoreName;
+  const known = STORE_NAMES.find((one) => one === name);
+  if (known) return known;
   const why = 'refused' in checked ? checked.refused : 'it names no store';
   throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
     hint: `${howToMend(file, why) ?? 'record it again: graphcred login --store keychain'}, or name one: --store file`,

@@ -4,7 +4,13 @@ import { Sensitive } from '../../core/sensitive.js';
 import { stageFile } from '../../files/private-files.js';
 import { noneStore } from '../../store/none.js';
 import { type EngineReport, inspectRedis, openStore } from '../../store/open.js';
-import type { Store, StoreName, StoreOptions } from '../../store/store.js';
+import {
+  CREDENTIAL_STORES,
+  STORES,
+  type Store,
+  type StoreName,
+  type StoreOptions,
+} from '../../store/store.js';
 import { environmentWithoutCredentials, inCi, KEYCHAIN_CHILD } from '../context.js';
 import type { LocalSession } from './types.js';
 
@@ -24,7 +30,7 @@ export function chooseStore(session: LocalSession, { needed = false } = {}): Pro
 
 /** Opens the local store that is used for tokens while the fleet's store cannot be reached. */
 export async function fallbackOf(session: LocalSession): Promise<Store | undefined> {
-  return session.store.name === 'redis' && !isStoreRequired(session)
+  return STORES[session.store.name].scope === 'fleet' && !isStoreRequired(session)
     ? open(session, 'file', false)
     : undefined;
 }
@@ -49,7 +55,8 @@ export async function chooseReadableStore(
 
 /** Whether a failure of the store is an error even if the call could mint a token without it. */
 export function isStoreRequired({ store: { name, setAt } }: LocalSession): boolean {
-  return name === 'redis' ? setAt === 'flag' : name === 'keychain' && setAt !== undefined;
+  const { scope, canAsk } = STORES[name];
+  return scope === 'fleet' ? setAt === 'flag' : canAsk && setAt !== undefined;
 }
 
 /**
@@ -61,7 +68,7 @@ export async function open(
   name: StoreName,
   worthAPrompt: boolean,
 ): Promise<Store> {
-  if (name === 'none') return noneStore;
+  if (!STORES[name].keeps.tokens) return noneStore;
   return openStore(name, await storeOptions(session, name, worthAPrompt));
 }
 
@@ -113,11 +120,11 @@ export function recordStore(configDir: string, name: StoreName): void {
 }
 
 /** Moves all that is stored to another store. Tokens move too: the server accepts them until they end. */
-export async function moveTo(session: LocalSession, name: 'keychain' | 'file' | 'none'): Promise<void> {
+export async function moveTo(session: LocalSession, name: StoreName): Promise<void> {
   const target = await open(session, name, true);
-  if (name === 'none') return;
+  if (!STORES[name].keeps.credentials) return;
   await target.check();
-  for (const from of (['keychain', 'file'] as const).filter((other) => other !== name)) {
+  for (const from of CREDENTIAL_STORES.filter((other) => other !== name)) {
     const source = await open(session, from, true);
     for (const record of await source.list()) {
       const value = await source.read(record).catch((error) => {
@@ -139,7 +146,7 @@ export async function moveTo(session: LocalSession, name: 'keychain' | 'file' | 
  * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED
  */
 export async function requireReadable(store: Store): Promise<void> {
-  if (store.name === 'keychain') await store.check();
+  if (STORES[store.name].canAsk) await store.check();
 }
 
 /**
@@ -147,7 +154,9 @@ export async function requireReadable(store: Store): Promise<void> {
  * @throws GraphException USAGE when this store does not store them
  */
 export function requireKeeping(store: Store, what: string): void {
-  if (store.name === 'redis')
+  const { keeps, scope } = STORES[store.name];
+  if (keeps.credentials) return;
+  if (scope === 'fleet')
     throw new GraphException(
       'USAGE',
       `${what} needs a store of this machine: secrets and passwords are never kept on a Redis server.`,
@@ -155,7 +164,6 @@ export function requireKeeping(store: Store, what: string): void {
         hint: 'choose one with --store keychain or --store file',
       },
     );
-  if (store.name !== 'none') return;
   throw new GraphException('USAGE', `${what} needs a persistent store; the current store is none.`, {
     hint: 'choose one with --store keychain or --store file',
   });

@@ -1,7 +1,7 @@
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { hashOf } from '../../store/records.js';
-import type { Store, StoreRecord } from '../../store/store.js';
+import { CREDENTIAL_STORES, STORES, type Store, type StoreRecord } from '../../store/store.js';
 import { fallbackOf, open } from '../session/store.js';
 import type { LocalSession } from '../session/types.js';
 
@@ -49,12 +49,12 @@ export async function heldTokens(session: LocalSession, chosen: Store): Promise<
 
 /** Returns the stores that may hold tokens of this machine too, unless a setting names the one to use. */
 export async function otherStores(session: LocalSession, chosen: Store): Promise<Store[]> {
-  if (session.store.name === 'redis') {
-    const own = chosen.name === 'redis' ? await fallbackOf(session) : undefined;
+  if (STORES[session.store.name].scope === 'fleet') {
+    const own = STORES[chosen.name].scope === 'fleet' ? await fallbackOf(session) : undefined;
     return own === undefined ? [] : [own];
   }
   if (session.store.setAt !== undefined || session.stateDir === undefined) return [];
-  const names = (['keychain', 'file'] as const).filter((name) => name !== chosen.name);
+  const names = CREDENTIAL_STORES.filter((name) => name !== chosen.name);
   return Promise.all(names.map((name) => open(session, name, false)));
 }
 

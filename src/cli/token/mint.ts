@@ -1,6 +1,7 @@
 import { GraphException } from '../../core/errors.js';
 import type { Credential } from '../../credentials/resolve.js';
 import { readServerCache, updateServerCache } from '../../store/server-cache.js';
+import { STORES } from '../../store/store.js';
 import type { CachedToken } from '../../tokens/cache.js';
 import { mintToken } from '../../tokens/mint.js';
 import type { Interruption } from '../command.js';
@@ -62,7 +63,7 @@ export async function mintFor(
   const byPassword = credential.kind === 'password';
   if (secretsNeedGraph && byPassword) requireGraph(session);
   const lifetime = unique && sameTokenWithinOneSecond ? jitterLifetime(session.lifetime) : session.lifetime;
-  const keeps = stateDir !== undefined && session.store.name !== 'none';
+  const keeps = stateDir !== undefined && STORES[session.store.name].keeps.tokens;
   const { lifetimeUnit, lifetimeUnitAtUnix = 0 } =
     stateDir === undefined ? {} : readServerCache(stateDir, target.gsqlUrl);
   const nowUnix = Math.floor(ctx.now() / 1000);

@@ -1,5 +1,6 @@
 import type { GraphConnection } from '../../core/connection.js';
-import { GraphException } from '../../core/errors.js';
+import { Deadline } from '../../core/deadline.js';
+import { type ErrorCode, GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
 import type { Credential } from '../../credentials/resolve.js';
 import type { Store, StoreRecord } from '../../store/store.js';
@@ -61,6 +62,8 @@ export async function revokeTokens(
   return result;
 }
 
+const NEEDS_CREDENTIAL: readonly ErrorCode[] = ['AUTH_FAILED', 'PERMISSION_DENIED', 'INPUT_REQUIRED'];
+
 /** Creates the error that names the tokens which were not revoked, or undefined when there are none. */
 export function notRevoked({ kept }: Revocation): GraphException | undefined {
   if (kept.length === 0) return undefined;
@@ -68,8 +71,12 @@ export function notRevoked({ kept }: Revocation): GraphException | undefined {
     const { principal, graph, gsqlUrl } = record.info;
     return `${id} (${principal}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${error.message.replace(/\.$/, '')}`;
   });
+  const other = kept.find(({ error: { code } }) => !NEEDS_CREDENTIAL.includes(code))?.error;
   return new GraphException('PARTIAL', `Not revoked, and still held: ${named.join('; ')}`, {
-    hint: 'give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ID',
+    hint: other
+      ? `${other.hint ? `${other.hint.replace(/\.$/, '')}; then ` : ''}run it again; what is left: graphcred token list`
+      : 'give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ID',
+    ...(other?.option && { option: other.option }),
   });
 }
 
@@ -121,7 +128,7 @@ function connections(session: Session, given: Credential | undefined) {
   const bareSession = (record: StoreRecord) => {
     const flags = flagsFor(record);
     const key = JSON.stringify(flags);
-    const opened = bareSessions.get(key) ?? sessionOf(session.invocation, flags);
+    const opened = bareSessions.get(key) ?? sessionOf(session, flags);
     bareSessions.set(key, opened);
     return opened;
   };
@@ -170,8 +177,8 @@ async function isFor(session: Session, record: StoreRecord): Promise<boolean> {
   return isSamePair(servers, await serversInForce(session));
 }
 
-async function profileSessions({ invocation, settings }: Session): Promise<Session[]> {
-  const sessions = settings.profileNames.map((profile) => sessionOf(invocation, { profile }));
+async function profileSessions(session: Session): Promise<Session[]> {
+  const sessions = session.settings.profileNames.map((profile) => sessionOf(session, { profile }));
   return (await Promise.all(sessions)).filter((one) => one !== undefined);
 }
 
@@ -190,7 +197,10 @@ const flagsFor = ({ info }: StoreRecord) => {
  * Opens a session in which nothing counts that was typed or set for the server in force: a credential for one server is
  * sent to no other. Undefined when its settings are malformed.
  */
-async function sessionOf(invocation: Invocation, own: Invocation['flags']): Promise<Session | undefined> {
+async function sessionOf(
+  { invocation, learned, timeoutMs }: Session,
+  own: Invocation['flags'],
+): Promise<Session | undefined> {
   const { ctx, flags, report } = invocation;
   const env = Object.fromEntries(
     Object.entries(ctx.env).filter(([name]) => !/^(GRAPHCRED|TG)_/.test(name) || FOR_EVERY_SERVER.test(name)),
@@ -198,7 +208,7 @@ async function sessionOf(invocation: Invocation, own: Invocation['flags']): Prom
   const { config, store, quiet, verbose, output, timeout } = flags;
   const { json } = report;
   try {
-    return await openSession(
+    const opened = await openSession(
       {
         ...invocation,
         ctx: Object.assign(Object.create(ctx), { env }),
@@ -206,6 +216,10 @@ async function sessionOf(invocation: Invocation, own: Invocation['flags']): Prom
       },
       { noInput: true },
     );
+    // The time limit is that of the whole call.
+    learned.deadline ??= new Deadline(timeoutMs);
+    opened.learned.deadline = learned.deadline;
+    return opened;
   } catch (error) {
     if (error instanceof GraphException) return undefined;
     throw error;

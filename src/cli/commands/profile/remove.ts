@@ -5,7 +5,7 @@ import { GraphException } from '../../../core/errors.js';
 import { Sensitive } from '../../../core/sensitive.js';
 import { secretId } from '../../../credentials/resolve.js';
 import { withLock } from '../../../store/lock/lock.js';
-import type { StoreRecord } from '../../../store/store.js';
+import { CREDENTIAL_STORES, type StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { askYes } from '../../output/prompt.js';
 import { inLines, shortPath, singleLine } from '../../output/report.js';
@@ -106,7 +106,7 @@ async function recordsToForget(
 ): Promise<{ records: readonly StoreRecord[]; sharedWith?: string }> {
   const all: StoreRecord[] = [];
   // A profile does not record which store its entries are in, so both are searched.
-  for (const store of session.stateDir === undefined ? [] : (['keychain', 'file'] as const))
+  for (const store of session.stateDir === undefined ? [] : CREDENTIAL_STORES)
     all.push(...(await (await open(session, store, true)).list()));
   const owner = ownerOfProfile(session.settings);
   const records = owner === undefined ? [] : recordsOf(all, owner);

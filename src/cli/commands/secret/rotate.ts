@@ -2,6 +2,7 @@ import { GraphException } from '../../../core/errors.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import { type Journal, openJournal } from '../../../store/journal.js';
 import { acquireLock } from '../../../store/lock/lock.js';
+import { STORES } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { inLines } from '../../output/report.js';
 import { isPlainAlias, type Login, openLogin } from '../../secret/prepare.js';
@@ -30,7 +31,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const next = `${alias.slice(0, LONGEST_ALIAS - suffix.length)}${suffix}`;
   const login = await openLogin(invocation, { isStepwise: true });
   const { session, store, version } = login;
-  const keeps = store.name !== 'none';
+  const keeps = STORES[store.name].keeps.tokens;
   // Without a store there is no journal. Then the server prevents a second run, because it refuses a second secret
   // named `next`.
   const journal = keeps ? journalOf(login, alias) : undefined;

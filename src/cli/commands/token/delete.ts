@@ -2,6 +2,7 @@ import type { GraphConnection } from '../../../core/connection.js';
 import { GraphException } from '../../../core/errors.js';
 import { BoundCredential, type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
 import type { Credential } from '../../../credentials/resolve.js';
+import { STORES } from '../../../store/store.js';
 import { forgetToken, isOfIdentity, isOnHost } from '../../../tokens/cache.js';
 import type { Invocation } from '../../command.js';
 import { profileWords } from '../../output/hints.js';
@@ -110,7 +111,7 @@ async function deleteRows(invocation: Invocation): Promise<number> {
 }
 
 function noteShared({ report }: Invocation, tokens: readonly HeldToken[]): void {
-  if (tokens.some(({ record }) => record.store === 'redis'))
+  if (tokens.some(({ record }) => STORES[record.store].scope === 'fleet'))
     report.note('this ends tokens that machines share: every job that uses one needs a new one');
 }
 
