@@ -53,6 +53,26 @@ describe('the environment of the command', () => {
   });
 });
 
+// holds: C3.23
+test('--all-graphs mints without the graph that is set, on 4.x alone', async () => {
+  const { run, json, env, sandbox, requests } = await bench({ serverVersion: '4.1.2' });
+  const ofGraph = await json<{ token: string }>('token get');
+  const { token, graph } = await json<{ token: string; graph: null }>('token get --all-graphs');
+  expect({ graph, isOther: token !== ofGraph.token }).toEqual({ graph: null, isOther: true });
+  const { stdout } = await exec(env, '--all-graphs', '--', 'sh', '-c', `echo ${VARIABLES}`).ended;
+  expect(stdout.split('|')[1]).toBe('demo');
+  const mints = sandbox.requests.filter(({ path: route }) => route === '/gsql/v1/tokens');
+  expect(mints.map(({ fields }) => fields.includes('graph'))).toEqual([true, false, false]);
+  requests();
+  for (const line of ['token get --all-graphs --graph demo', 'exec --all-graphs --graph=demo -- true'])
+    expect(await run(line)).toMatchObject({ status: 2, stderr: expect.stringContaining('contradict') });
+  expect(requests()).toEqual([]);
+  const of3 = await bench();
+  for (const line of ['token get --all-graphs', 'exec --revoke --all-graphs -- true'])
+    expect(await of3.run(line)).toMatchObject({ status: 2, stderr: expect.stringContaining('--graph NAME') });
+  expect(of3.requests().filter((line) => !line.includes('version'))).toEqual([]);
+});
+
 test('a signal to graphcred reaches the command as the same signal', async () => {
   const { env } = await sandboxFor(temporaryHome());
   const script =

@@ -1,5 +1,6 @@
 import type { CommandSpec } from '../command.js';
 import {
+  ALL_GRAPHS,
   BEHAVIOUR,
   COMMON,
   CONFIG,
@@ -132,6 +133,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...LISTING,
       LIFETIME,
       MIN_TTL,
+      ALL_GRAPHS,
       { name: 'revoke', help: 'mint a token for this run alone, and revoke it at the end' },
     ],
     load: () => import('../commands/exec.js'),

@@ -19,6 +19,7 @@ export const MIN_TTL = option(
   'replace a stored token that has less life left than this',
   'duration',
 );
+export const ALL_GRAPHS = option('all-graphs', 'a token for all graphs, although one is set (4.x)');
 export const TOKEN_STDIN = option('token-stdin', 'read the token from stdin');
 export const YES = option('yes', 'do not ask before dropping', undefined, { short: 'y' });
 export const STORE = option(

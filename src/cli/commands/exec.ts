@@ -1,3 +1,4 @@
+import { settingText } from '../../config/settings.js';
 import { portOf, type Servers } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
@@ -79,7 +80,10 @@ function named(error: unknown): GraphException {
   });
 }
 
-function environment({ invocation, graph }: Session, held: CachedToken): Record<string, string | undefined> {
+function environment(
+  { invocation, graph, settings }: Session,
+  held: CachedToken,
+): Record<string, string | undefined> {
   if (!isOneHost(held.servers))
     invocation.report.note(
       'the two servers are on two hosts: TG_HOST and TG_RESTPP_PORT are those of the REST server, and TG_GS_PORT is not set',
@@ -90,7 +94,7 @@ function environment({ invocation, graph }: Session, held: CachedToken): Record<
     TG_HOST: hostOf(held.servers.restUrl),
     // The graph is set even if it is undefined, because with --profile typed a graph in the environment belongs to
     // another database.
-    TG_GRAPHNAME: graph,
+    TG_GRAPHNAME: graph ?? settingText(settings, 'graph'),
     TG_RESTPP_PORT: portOf(held.servers.restUrl),
     // If the two servers have different hosts, no single TG_HOST is right for both: this one is the REST server's.
     TG_GS_PORT: isOneHost(held.servers) ? portOf(held.servers.gsqlUrl) : undefined,

@@ -74,10 +74,11 @@ export async function openSession(invocation: Invocation, options: SessionOption
   if (minTtl > lifetime)
     invocation.report.warn('every call mints a new token, because --min-ttl is longer than --lifetime');
   warnOfPlainHttp(target, invocation);
-  return {
+  const allGraphs = invocation.flags['all-graphs'] === true;
+  const session: Session = {
     ...local,
     target,
-    graph: settingText(settings, 'graph'),
+    graph: allGraphs ? undefined : settingText(settings, 'graph'),
     username: settingText(settings, 'username'),
     secretAlias: aliasOfUser(settings),
     principal: settingText(settings, 'principal'),
@@ -96,6 +97,21 @@ export async function openSession(invocation: Invocation, options: SessionOption
     progress: {},
     learned: {},
   };
+  if (allGraphs) await checkAllGraphs(session);
+  return session;
+}
+
+/** @throws GraphException USAGE where a graph was typed too, and on 3.x, where a token belongs to one graph */
+async function checkAllGraphs(session: Session): Promise<void> {
+  if (session.invocation.flags.graph !== undefined)
+    throw new GraphException('USAGE', '--graph and --all-graphs contradict each other.', {
+      hint: 'leave one of them out',
+    });
+  const { findVersion } = await import('./connect.js');
+  if ((await findVersion(session)).secretsNeedGraph)
+    throw new GraphException('USAGE', '--all-graphs is for 4.x; a 3.x server has no token for all graphs.', {
+      hint: 'name one graph: --graph NAME',
+    });
 }
 
 /**
