@@ -3,6 +3,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import type { Context } from './context.js';
 
+/** The terminal sends these to its whole foreground group, so passing them on would deliver them twice. */
+const OF_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGWINCH'];
+
 /** Signals that are sent to graphcred but meant for the command it runs. */
 const SIGNALS = [
   'SIGINT',
@@ -11,11 +14,6 @@ const SIGNALS = [
   'SIGQUIT',
   'SIGUSR1',
   'SIGUSR2',
-  'SIGALRM',
-  'SIGVTALRM',
-  'SIGXCPU',
-  'SIGPWR',
-  'SIGIO',
   'SIGCONT',
   'SIGWINCH',
 ] as const;
@@ -32,17 +30,12 @@ export async function runChild(
   inherited: readonly number[] = [],
 ): Promise<number> {
   const { spawn } = await import('node:child_process');
-  const { watchForeground } = await import('./foreground.js');
   const { stdin, stdout, stderr } = ctx;
   const onTerminal = stdin.isTTY || stdout.isTTY || stderr.isTTY;
   return new Promise((resolve, reject) => {
     let child: ChildProcess;
-    const foreground = onTerminal && ctx.platform !== 'win32' ? watchForeground(ctx.env.PATH) : undefined;
-    const pass = async (signal: NodeJS.Signals) => {
-      // The terminal sends these signals to the whole foreground group, so passing them on would deliver them twice.
-      if (onTerminal && signal === 'SIGWINCH') return;
-      if ((signal === 'SIGINT' || signal === 'SIGQUIT') && (await foreground?.wasSentToAll())) return;
-      child.kill(signal);
+    const pass = (signal: NodeJS.Signals) => {
+      if (!onTerminal || !OF_TERMINAL.includes(signal)) child.kill(signal);
     };
     const passed = SIGNALS.filter((signal) => signal in os.constants.signals);
     // The listeners are added before the command starts: a signal in between would end graphcred alone and leave the
@@ -50,7 +43,6 @@ export async function runChild(
     for (const signal of passed) process.on(signal, pass);
     const done = () => {
       for (const signal of passed) process.off(signal, pass);
-      foreground?.stop();
     };
     const fail = (error: unknown) => {
       done();

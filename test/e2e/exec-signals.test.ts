@@ -100,19 +100,24 @@ describe('signals', () => {
     expect((await running.ended).signal).toBe('SIGKILL');
   });
 
-  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    '%s while the token is minted ends graphcred, and the command is not run',
-    async (signal) => {
-      const home = temporaryHome();
-      const { env, asked } = await slowServer(home, 'POST');
-      const marker = path.join(home, 'ran');
-      const running = exec(env, '--', 'touch', marker);
-      await asked;
-      running.child.kill(signal);
-      expect(await running.ended).toMatchObject({ signal, stdout: '', stderr: '' });
-      expect(fs.existsSync(marker)).toBe(false);
-    },
-  );
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('%s while the token is minted is told, and the command is not run', async (signal, status) => {
+    const home = temporaryHome();
+    const { env, asked } = await slowServer(home, 'POST');
+    const marker = path.join(home, 'ran');
+    const running = exec(env, '--', 'touch', marker);
+    await asked;
+    running.child.kill(signal);
+    expect(await running.ended).toMatchObject({
+      status,
+      stdout: '',
+      stderr: expect.stringContaining('A token may have been made'),
+    });
+    expect(fs.existsSync(marker)).toBe(false);
+  });
 });
 
 describe.skipIf(!python)('on a terminal', () => {
@@ -210,17 +215,6 @@ describe.skipIf(!python)('on a terminal', () => {
     expect((await terminal.ended).status).toBe(130);
     expect(await ask(sandbox.restUrl, token)).toBe(403);
   });
-
-  test('SIGINT sent to graphcred alone reaches the command', async () => {
-    const { env } = await sandboxFor(temporaryHome());
-    const terminal = onOne(env, '--', process.execPath, '-e', COUNTER);
-    await terminal.see(/ready \d+/);
-    terminal.signal('SIGINT');
-    await terminal.see('SIGINT');
-    terminal.signal('SIGUSR2');
-    const { screen } = await terminal.ended;
-    expect(screen.match(/SIG\w+/g)).toEqual(['SIGINT']);
-  });
 });
 
 /** Returns the HTTP status with which the server answers a request with this token. */
@@ -250,16 +244,6 @@ describe('--revoke', () => {
     running.child.kill('SIGTERM');
     expect(await running.ended).toMatchObject({ status: 130, signal: null });
     expect(await ask(sandbox.restUrl, token)).toBe(403);
-  });
-
-  test('SIGALRM is passed on', async () => {
-    const { env } = await sandboxFor(temporaryHome());
-    const script =
-      'process.on("SIGALRM", () => process.exit(7)); console.log("ready"); setInterval(() => {}, 1000)';
-    const running = exec(env, '--', process.execPath, '-e', script);
-    await until(running, /ready/);
-    running.child.kill('SIGALRM');
-    expect((await running.ended).status).toBe(7);
   });
 
   test('a revocation that fails is a warning, and the exit status is that of the command', async () => {

@@ -7,7 +7,6 @@ import { type Perform, type Subject, storeSuite } from '../helpers/store-suite.j
 
 const SUBJECTS: Record<string, Subject> = {
   keychain: { store: 'keychain' },
-  'keychain with split values': { store: 'keychain', split: true },
   file: { store: 'file' },
   redis: { store: 'redis' },
   none: { store: 'none' },

@@ -178,20 +178,6 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
     });
   });
 
-  it('deletes every piece of a split value', async () => {
-    await withKeyring({}, async (keyring) => {
-      const long: Step = { do: 'write', record: RECORD, value: 'long '.repeat(2_000) };
-      await attempt(keyring, [long], { split: true });
-      expect(itemsOf(keyring)).toHaveLength(6);
-      await attempt(keyring, [long], { split: true });
-      expect(itemsOf(keyring)).toHaveLength(6);
-      await attempt(keyring, [WRITE], { split: true });
-      expect(itemsOf(keyring)).toHaveLength(1);
-      await attempt(keyring, [long, REMOVE], { split: true });
-      expect(itemsOf(keyring)).toEqual([]);
-    });
-  });
-
   it('loses its old value when the file store replaces the entry', async () => {
     await withKeyring({}, async (keyring) => {
       await attempt(keyring, [WRITE]);

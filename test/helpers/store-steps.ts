@@ -18,7 +18,6 @@ export interface Job {
   platform?: NodeJS.Platform;
   /** Program and arguments that replace this driver's own keychain child. */
   child?: string[];
-  split?: boolean;
   promptMs?: number;
   answerMs?: number;
   /** The address of the store `redis`, and the store key of the fleet. */
@@ -34,7 +33,7 @@ export async function performSteps(
   say: (message: string) => void,
   keychainChild: readonly string[],
 ): Promise<Result[]> {
-  const { mayPrompt = false, platform = process.platform, split, promptMs, answerMs } = job;
+  const { mayPrompt = false, platform = process.platform, promptMs, answerMs } = job;
   const [command = '', ...args] = job.child ?? keychainChild;
   const store = await openStore(job.store, {
     stateDir: job.stateDir,
@@ -50,7 +49,6 @@ export async function performSteps(
       mayPrompt,
       child: { command, args },
       notify: say,
-      ...(split !== undefined && { split }),
       ...(promptMs !== undefined && { promptMs }),
       ...(answerMs !== undefined && { answerMs }),
     },

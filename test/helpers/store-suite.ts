@@ -14,8 +14,6 @@ import type { Job, Result, Step } from './store-steps.js';
 
 export interface Subject {
   readonly store: StoreName;
-  /** Whether long values are split, as Windows needs it. */
-  readonly split?: boolean;
 }
 
 /** Performs the steps of a job, and returns their results and the warnings. */
@@ -74,7 +72,6 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
       configDir: path.join(world.home, '.config/graphcred'),
       steps,
       ...(server && { redis: { url: server.url, storeKey } }),
-      ...(subject.split !== undefined && { split: subject.split }),
     };
     return performJob(job, world.env);
   }
@@ -90,7 +87,6 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
     ['unicode', 'pässwörd \u{1f511} 漢字 "quoted" \\ end'],
     ['10 KB', `${'x'.repeat(10_239)}!`],
     ['10 KB of characters of four bytes', '\u{1f511}'.repeat(2_560)],
-    ['something that looks like a split header', 'graphcred-split:1:abc:2:00'],
   ])('stores %s for the next process', async (_what, value) => {
     const expiring = record('demo ünïcode key', { expiresAtUnix: madeAt + 3600 });
     expect(await valuesOf({ do: 'write', record: expiring, value })).toEqual([true]);

@@ -252,16 +252,6 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
       .split('\n')
       .map((line) => JSON.parse(line) as { op: string; account: string; value?: string });
 
-  it('on Windows splits a value that is longer than an entry may be', async () => {
-    const store = opened(`${HEAR} echo '{"ok":true}'`);
-    await store.write(RECORD, new Sensitive('x'.repeat(6000)));
-    const values = requests().flatMap(({ op, value }) =>
-      op === 'set' && value !== undefined ? [value] : [],
-    );
-    expect(values).toHaveLength(4);
-    expect(Math.max(...values.map(({ length }) => length))).toBeLessThanOrEqual(2560);
-  });
-
   it('leaves no record of a value that the keychain did not take', async () => {
     const store = opened(FAIL);
     expect((await failureOf(store.write(RECORD, new Sensitive('value'))))?.message).toBe('full');

@@ -6,7 +6,6 @@ import { Sensitive } from '../../src/core/sensitive.js';
 import { endOfMessage } from '../../src/store/keychain/dbus.js';
 import { performNatively } from '../../src/store/keychain/native.js';
 import { probeKeychain } from '../../src/store/keychain/secret-service.js';
-import { splittingVault } from '../../src/store/keychain/split.js';
 import { keychainStore } from '../../src/store/keychain/store.js';
 import { keychainVault } from '../../src/store/keychain/vault.js';
 import { recordPath, stageEntry } from '../../src/store/records.js';
@@ -376,7 +375,7 @@ describe('what the keychain holds', () => {
   };
   const reading = async (value: string, more: Partial<StoreRecord> = {}) => {
     const warnings: string[] = [];
-    const keychain = optionsFor(helper({ ok: true, answer: value }), { platform: 'win32', split: false });
+    const keychain = optionsFor(helper({ ok: true, answer: value }), { platform: 'win32' });
     const warn = (text: string) => warnings.push(text);
     const store = keychainStore({ stateDir: dir, configDir: dir, keychain, warn });
     return { value: (await store.read({ ...record, ...more }))?.reveal(), warnings };
@@ -411,7 +410,7 @@ describe('what the keychain holds', () => {
     const stateDir = path.join(dir, 'state');
     fs.mkdirSync(stateDir, { mode: 0o700 });
     fs.writeFileSync(path.join(stateDir, 'token-1.json.4194999.abc.tmp'), '');
-    const keychain = optionsFor(helper({ ok: true, answer: true }), { platform: 'win32', split: false });
+    const keychain = optionsFor(helper({ ok: true, answer: true }), { platform: 'win32' });
     const warnings: string[] = [];
     const warn = (text: string) => warnings.push(text);
     const store = keychainStore({ stateDir, configDir: dir, keychain, warn });
@@ -431,7 +430,7 @@ describe('what the keychain holds', () => {
   });
 
   it('is stored in a turn, and a process that waits for it needs neither the lock nor the keychain', async () => {
-    const keychain = optionsFor(helper({ ok: true, answer: true }), { platform: 'win32', split: false });
+    const keychain = optionsFor(helper({ ok: true, answer: true }), { platform: 'win32' });
     const opened = () => keychainStore({ stateDir: dir, configDir: dir, keychain, warn: () => {} });
     const turn = await opened().takeTurn('demo', turnOptions(20_000, true));
     const waiting = Array.from({ length: 200 }, () => opened().takeTurn('demo', turnOptions(20_000, true)));
@@ -454,13 +453,13 @@ describe('what the keychain holds', () => {
     expect(native.calls).toEqual(['get graphcred/demo', 'set graphcred/demo']);
   });
 
-  it('in pieces is checked when the keychain is', async () => {
-    const failing = splittingVault({
-      check: () => Promise.reject(new Error('locked')),
-      get: async () => undefined,
-      set: async () => {},
-      delete: async () => false,
+  it('is refused on Windows when it is longer than an entry there', async () => {
+    const keychain = optionsFor(helper({ ok: true, answer: true }), { platform: 'win32' });
+    const store = keychainStore({ stateDir: dir, configDir: dir, keychain, warn: () => {} });
+    expect(await failureOf(store.write(record, new Sensitive('ü'.repeat(1281))))).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      hint: 'use --store file',
     });
-    await expect(failing.check()).rejects.toThrow('locked');
+    expect(asked()).toEqual([]);
   });
 });

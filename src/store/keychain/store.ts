@@ -1,17 +1,19 @@
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { listEntries, readEntry, removeEntry, stageEntry } from '../records.js';
-import type { KeychainOptions, Store, StoreOptions, StoreRecord } from '../store.js';
-import { splittingVault, type Vault } from './split.js';
+import type { Store, StoreOptions, StoreRecord } from '../store.js';
 import { keychainVault } from './vault.js';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
 const CONTROLS = /[\x00-\x1f\x7f-\x9f]/;
 
+/** How many bytes the Credential Manager of Windows takes. */
+const LONGEST_ON_WINDOWS = 2560;
+
 /** Stores the value in the OS keychain, under the service `graphcred` and the record's key as account. */
 export function keychainStore(options: StoreOptions): Store {
   const { stateDir, warn } = options;
-  const vault = openVault(options.keychain);
+  const vault = keychainVault(options.keychain);
 
   function find(key: string): StoreRecord | undefined {
     return readEntry(stateDir, 'keychain', key, warn)?.record;
@@ -45,6 +47,12 @@ export function keychainStore(options: StoreOptions): Store {
           },
         );
       }
+      if (options.keychain.platform === 'win32' && Buffer.byteLength(text) > LONGEST_ON_WINDOWS)
+        throw new GraphException(
+          'STORE_UNAVAILABLE',
+          `Windows keeps values of at most ${LONGEST_ON_WINDOWS} bytes in its keychain, and this ${record.kind} is longer`,
+          { hint: 'use --store file', setting: 'store' },
+        );
       const staged = stageEntry(stateDir, { record: { ...record, store: 'keychain' } });
       try {
         await vault.set(record.key, text);
@@ -84,9 +92,4 @@ export function keychainStore(options: StoreOptions): Store {
       }),
   };
   return store;
-}
-
-function openVault(options: KeychainOptions): Vault {
-  const vault = keychainVault(options);
-  return (options.split ?? options.platform === 'win32') ? splittingVault(vault) : vault;
 }

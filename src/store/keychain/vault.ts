@@ -10,7 +10,6 @@ import {
   performNatively,
 } from './native.js';
 import { askKeychain, type KeychainAnswer, type KeychainState } from './secret-service.js';
-import type { Vault } from './split.js';
 import { waitAtMost } from './timeout.js';
 
 const ANSWER_MS = 5_000;
@@ -23,6 +22,15 @@ const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, str
   'no-default-collection': 'the OS keychain has no default keyring yet',
   silent: 'the OS keychain does not answer',
 };
+
+/** The operations of an OS keychain that are used. `undefined` and false mean that there is no such entry. */
+interface Vault {
+  get(account: string): Promise<string | undefined>;
+  set(account: string, value: string): Promise<void>;
+  delete(account: string): Promise<boolean>;
+  /** Throws the error that the next operation would throw if the keychain cannot be used now. */
+  check(): Promise<void>;
+}
 
 /**
  * Returns the OS keychain of this machine. It performs one operation at a time, even if several are requested at once.
