@@ -87,7 +87,7 @@ export function requireFiles({ env }: Runner, names: readonly RunnerFile[]): voi
     }
     if (!file)
       throw new GraphException('USAGE', `The variable ${name} is not set.`, {
-        hint: 'Run this as a step of GitHub Actions, on runner 2.300 or later.',
+        hint: 'Run this as a step of GitHub Actions, on runner 2.327.1 or later.',
       });
   }
 }

@@ -130,9 +130,9 @@ test('the log of a job on a runner without its files says what to do', async () 
       });
   });
   expect(log).toMatchInlineSnapshot(`
-    "graphcred: USAGE: The variable GITHUB_STATE is not set. Run this as a step of GitHub Actions, on runner 2.300 or later.
+    "graphcred: USAGE: The variable GITHUB_STATE is not set. Run this as a step of GitHub Actions, on runner 2.327.1 or later.
     graphcred: USAGE: The file named by GITHUB_OUTPUT cannot be written. Check the runner: it makes this file before each step.
-    graphcred: USAGE: The variable GITHUB_ENV is not set. Run this as a step of GitHub Actions, on runner 2.300 or later.
+    graphcred: USAGE: The variable GITHUB_ENV is not set. Run this as a step of GitHub Actions, on runner 2.327.1 or later.
     "
   `);
 });

@@ -62,7 +62,7 @@ function expectNothingLeft(job: Job, token: string): void {
 }
 
 test('action.yml has what the runner needs, and revokes the token whatever happened to the job', () => {
-  expect(action.runs).toMatchObject({ using: 'node20', 'post-if': 'always()' });
+  expect(action.runs).toMatchObject({ using: 'node24', 'post-if': 'always()' });
   expect(Object.keys(action.inputs)).toEqual([
     'host',
     'rest-url',
