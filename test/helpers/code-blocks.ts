@@ -100,8 +100,10 @@ export const RUN_BY = {
 
 /** The blocks that no test runs, each with the reason. */
 export const NOT_RUN: Readonly<Record<string, string>> = {
-  'README.md / Try it without a database / sh: npm ci                            # the packages it needs, and the build':
-    'it installs packages and the command on the machine; the next test looks up its scripts',
+  'README.md / Try it without a database / sh: npm ci && npm run demo            # the packages and the build; then the whole job, played against an imitation of both servers':
+    'it installs packages and runs all the tests; the next test looks up its scripts',
+  'README.md / Try it without a database / sh: npm install --global .            # the command `graphcred`, from this folder':
+    'it installs the command on the machine',
   'README.md / Working on it / sh: npm test                  # after each change: everything in one process, and each command once as built':
     'it runs all the tests; the next test looks up its scripts',
   'CONTRIBUTING.md / Set up / sh: npm ci              # packages, and the build':
