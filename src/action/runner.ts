@@ -31,8 +31,8 @@ export function maskCredentials(runner: Runner): void {
  * @throws GraphException USAGE when it has several lines
  */
 export function credentialInput(runner: Runner, name: 'secret' | 'password'): Sensitive | undefined {
-  // A secret that was piped into the repository's settings ends with a line break.
-  const value = rawInput(runner, name).replace(/\r?\n$/, '');
+  // A secret that was piped or pasted into the repository's settings may have a line break or blanks around it.
+  const value = input(runner, name);
   if (/[\r\n\0]/.test(value)) {
     throw new GraphException('USAGE', `The input ${name} has more than one line.`, {
       hint: `Set ${name} to the credential alone, on one line.`,
@@ -55,7 +55,9 @@ export function savedState({ env }: Runner, name: string): string {
  * masked.
  */
 export function mask(runner: Runner, value: string): void {
-  for (const part of new Set([value, ...value.split(/\r\n|\r|\n/)]))
+  const lines = [value, ...value.split(/\r\n|\r|\n/)];
+  // The credential is sent without the blanks around it, so it is masked without them too.
+  for (const part of new Set(lines.flatMap((line) => [line, line.trim()])))
     if (part.trim() !== '') runner.write(`::add-mask::${escaped(part)}\n`);
 }
 

@@ -215,6 +215,14 @@ test('a password with percent signs is masked unchanged, not as the runner would
   expect(await accepts(outputs.token as string)).toBe(true);
 });
 
+test('a credential with blanks around it is sent without them and masked with and without them', async () => {
+  const { addresses } = await database('3.10.1');
+  const job = playJob();
+  const { failed } = await job.run(MINT, { ...addresses, secret: `\t ${SECRET}  \n` });
+  expect(failed).toBe(false);
+  expect(job.masks).toEqual(expect.arrayContaining([`\t ${SECRET}  `, SECRET]));
+});
+
 test('a credential with several lines is refused, and each of its lines is masked', async () => {
   const { sandbox, addresses } = await database('3.10.1');
   const job = playJob();
