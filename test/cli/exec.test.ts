@@ -204,6 +204,7 @@ describe('exec', () => {
     GRAPHCRED_REDIS_URL: `redis://:${CANARY}@127.0.0.1`,
     TG_PASSWORD: CANARY,
     TG_SECRET: CANARY,
+    TG_TOKEN: CANARY,
     TG_JWT_TOKEN: CANARY,
     TG_API_TOKEN: CANARY,
   };
