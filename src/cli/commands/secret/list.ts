@@ -1,5 +1,7 @@
 import type { Secret } from '../../../core/protocol/types.js';
 import type { Invocation } from '../../command.js';
+import { inCi } from '../../context.js';
+import { singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
 import { type Login, openLogin } from '../../secret/prepare.js';
 import { isListedAs, savedForOwner } from '../../secret/saved.js';
@@ -23,10 +25,13 @@ export async function run(invocation: Invocation): Promise<undefined> {
     return;
   }
   const saved = await whichAreSaved(login, secrets);
+  // The runner of a CI job obeys a line that begins with `::` or holds `##[`, so a backslash goes between.
+  const shown = (alias: string) =>
+    inCi(invocation.ctx.env) ? singleLine(alias).replace(/^\s*(?=::)|(?<=#)(?=#\[)/g, '\\') : alias;
   invocation.report.result(
     table(
       ['ALIAS', 'SECRET', 'GRAPH', 'SAVED'],
-      secrets.map((one) => [one.alias, one.masked, one.graph ?? '-', saved.has(one) ? 'here' : '-']),
+      secrets.map((one) => [shown(one.alias), one.masked, one.graph ?? '-', saved.has(one) ? 'here' : '-']),
       { width: invocation.ctx.stdout.columns, shrinkOrder: [2, 0] },
     ),
   );
