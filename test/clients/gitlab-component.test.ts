@@ -114,6 +114,97 @@ test('the default version of the component is that of the package', () => {
   expect(Object.keys(spec.inputs).filter((name) => /secret|password|token/.test(name))).toEqual([]);
 });
 
+/** Puts inputs into the text, as GitLab does before it parses it, and returns the job. */
+function interpolated(inputs: Readonly<Record<string, string>>) {
+  const [head = '', body = ''] = TEMPLATE.split(/^---$/m);
+  const { spec } = defaultLoaders['.yaml']('head', head) as {
+    spec: { inputs: Record<string, { default?: unknown; regex?: string }> };
+  };
+  const text = body.replace(/\$\[\[ inputs\.([\w-]+) \]\]/g, (_, name: string) => {
+    const value = inputs[name] ?? String(spec.inputs[name]?.default);
+    const { regex } = spec.inputs[name] ?? {};
+    if (regex !== undefined && !new RegExp(regex, 'u').test(value)) throw new Error(`${name} is refused`);
+    return value;
+  });
+  const jobs = defaultLoaders['.yaml']('body', text) as Record<string, Job>;
+  const [[name, job] = []] = Object.entries(jobs);
+  if (name === undefined || job === undefined) throw new Error('there is no job');
+  return { name, job };
+}
+
+interface Job {
+  readonly stage: string;
+  readonly variables: Readonly<Record<string, unknown>>;
+  readonly script: readonly string[];
+}
+
+const NASTY = [
+  './load.sh',
+  'curl -H "Authorization: Bearer $TG_API_TOKEN" https://graph.example.com',
+  `sh -c 'echo "Status: ok"'`,
+  'echo a # b',
+  'echo a: b',
+  '# only a comment',
+  '- a list',
+  '? a key',
+  ': a value',
+  '{ a: b }',
+  '[ a, b ]',
+  '*alias',
+  '&anchor',
+  '!tag',
+  '| block',
+  '> folded',
+  '%directive',
+  '@at',
+  '`date`',
+  '"quoted"',
+  "'quoted'",
+  "it's",
+  'a \\',
+  'a \\" b',
+  `echo $(date) $\{HOME} $$`,
+  `echo "$\{A:-b}" && false || true; true`,
+  'a\tb',
+  '  leading blanks',
+  'trailing blanks  ',
+  'no',
+  'null',
+  '1e3',
+  '0x10',
+  '~',
+  '---',
+  '...',
+  '<<EOF',
+  'a <<< "b" > c 2>&1',
+  'echo ümläut 漢字',
+  '!! && !$',
+];
+
+test.each(NASTY)('the component hands on the command as it is typed: %s', (command) => {
+  const { job } = interpolated({ command, username: 'a #b', graph: 'no', stage: 'on' });
+  expect(job.stage).toBe('on');
+  expect(job.variables).toMatchObject({ GRAPHCRED_USERNAME: 'a #b', GRAPHCRED_GRAPH: 'no' });
+  const last = job.script.at(-1) as string;
+  const stub = 'graphcred() { for word; do last=$word; done; printf %s "$last"; }';
+  expect(execFileSync('sh', ['-c', `${stub}\n${last}`], { encoding: 'utf8' })).toBe(command);
+});
+
+test.each([
+  ['command', 'a\nb'],
+  ['command', ''],
+  ['job', "a'\nb: c"],
+  ['stage', "a'"],
+  ['image', 'a\nb'],
+  ['version', '1; touch pwn'],
+  ['host', "'"],
+  ['rest-url', 'a b'],
+  ['username', 'a\n    B: c'],
+  ['lifetime', '1h; x'],
+])('the component refuses an input that could end its place: %s %j', (name, value) => {
+  expect(() => interpolated({ command: 'true', [name]: value })).toThrow(`${name} is refused`);
+});
+
 describe.skipIf(lacking.length > 0)('in a pipeline', () => {
   test.each(['3.10.1', '4.1.2'])(
     'the five lines of the page run a command with a token and revoke it, on %s',
@@ -194,7 +285,7 @@ describe.skipIf(lacking.length > 0)('in a pipeline', () => {
   });
 
   test('a job with a keyword that is not in GitLab’s schema is refused', async () => {
-    const wrong = TEMPLATE.replace('  stage: $', '  stagee: $');
+    const wrong = TEMPLATE.replace('  stage: ', '  stagee: ');
     expect(wrong).not.toBe(TEMPLATE);
     const { status, log } = await project(include({ command: 'x' }), wrong).gitlab('--list');
     expect(status).not.toBe(0);
