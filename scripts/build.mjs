@@ -24,6 +24,8 @@ const shared = {
   },
   transform: { define: { __VERSION__: JSON.stringify(version) } },
   logLevel: 'warn',
+  // A module may be loaded late by one command and at once by another.
+  checks: { ineffectiveDynamicImport: false },
 };
 
 /** commander asks for child_process when it is loaded, which costs as much as commander; it is used by no command here. */

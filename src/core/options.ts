@@ -126,7 +126,7 @@ export interface DropResult {
 export interface RawOptions {
   /** Sent as it is. */
   readonly body?: string | Uint8Array | undefined;
-  /** Return an answer that refuses the credential, with the error in `refusal`, instead of throwing it. */
+  /** Return an answer that refuses the credential, or says that a GSQL statement failed, with the error in `refusal`, instead of throwing it. */
   readonly keepRefusal?: boolean | undefined;
   /** Sent in addition to those of the connection. A header that logs in is refused (USAGE). */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -140,6 +140,6 @@ export interface RawReply {
   readonly headers: Readonly<Record<string, string>>;
   /** At most 64 MiB, read as UTF-8. */
   readonly body: string;
-  /** The error with which the server refused the credential; set only with `keepRefusal`. */
+  /** The error with which the server refused the credential, or a GSQL statement; set only with `keepRefusal`. */
   readonly refusal?: GraphException;
 }

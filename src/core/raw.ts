@@ -2,6 +2,7 @@ import { GraphException } from './errors.js';
 import { hiddenIn } from './http/errors.js';
 import type { Authorization, HttpReply, HttpRequest } from './http/types.js';
 import type { RawOptions, RawReply } from './options.js';
+import { failedStatement } from './protocol/gsql.js';
 import { notAnEnvelope, readEnvelope } from './protocol/reply.js';
 import { refusal } from './protocol/server-error.js';
 import type { Call, Session } from './protocol/types.js';
@@ -23,6 +24,7 @@ const OWN_HEADERS = new Set([
   'upgrade',
 ]);
 const TOKEN_CODES = new Set(['REST-10016', 'REST-10018', 'REST-10019']);
+const STATEMENTS = /^\/(?:gsqlserver\/gsql\/(?:file|command)|gsql\/v1\/statements)(?:\?|$)/;
 /** Refusals are short, so larger answers are not parsed. */
 const LONGEST_REFUSAL = 16_384;
 
@@ -121,7 +123,10 @@ export function checkRawReply(request: HttpRequest, reply: HttpReply, options: R
     ? reply.body.replace(/^__GSQL__COOKIES__.*\r?\n?/gm, '')
     : reply.body;
   const refused = refusalOf(request, reply);
-  if (refused === undefined) return { status, headers, body };
+  if (refused === undefined) {
+    const failed = options.keepRefusal && STATEMENTS.test(request.path) && failedStatement(request, reply);
+    return { status, headers, body, ...(failed && { refusal: failed }) };
+  }
   if (!options.keepRefusal) throw refused;
   // Servers quote the token that they refuse, and people share error messages.
   return { status, headers, body: withoutCredentials(body, hiddenIn(request)), refusal: refused };

@@ -7,6 +7,8 @@ import { tokenFromVariable } from '../../src/cli/token/given.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { parseFault } from '../../src/sandbox/args.js';
 import { bench, cli, quietSession, temporaryHome } from '../helpers/cli.js';
+import { RUN_BY } from '../helpers/code-blocks.js';
+import { block, unused } from '../helpers/docs.js';
 
 const PEOPLE = '/graph/demo/vertices/Person?limit=2';
 
@@ -284,4 +286,35 @@ describe('TG_API_TOKEN', () => {
       expect(requests()).toEqual([]);
     },
   );
+});
+
+describe.each([
+  ['3.2.0', 0],
+  ['3.10.1', 0],
+  ['4.1.2', 1],
+])('the recipe for a file of statements on %s', (serverVersion, at) => {
+  const recipe = block('with-other-tools.md', 'A .gsql file', 'sh', at)
+    .trim()
+    .replace(/^graphcred /, '');
+  // holds: C8.6
+  test.each([
+    ['USE GRAPH demo\nSHOW SECRET', 0, 'Using graph'],
+    ['nonsense', 8, 'Encountered "nonsense"'],
+    ['USE GRAPH other', 3, "Graph 'other'"],
+    ['USE GRAPH demo\nCREATE SECRET a+=1', 8, 'a+=1'],
+    ['USE GRAPH demo\nDROP SECRET c%69', 8, 'c%69'],
+  ])('%j ends with %i, and arrives as it was written', async (text, status, part) => {
+    const { run, home, json } = await bench({ serverVersion });
+    await run('secret create ci');
+    fs.writeFileSync(path.join(home, 'schema.gsql'), `${text}\n`);
+    const result = await run(recipe);
+    expect(result).toMatchObject({ status, stdout: expect.stringContaining(part) });
+    if (status !== 0) expect(result.stderr).toMatch(/^graphcred: A statement failed/);
+    const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
+    expect(secrets.map(({ alias }) => alias)).toEqual(['ci']);
+  });
+});
+
+test('the page is read', () => {
+  expect(unused(RUN_BY['test/cli/api.test.ts'])).toEqual([]);
 });

@@ -200,7 +200,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     of: ['api', 'api --service'],
     faults: ['empty', 'html', 'malformed'],
     exit: 0,
-    why: 'api prints what it gets; only a status from 400 on or `"error": true` is a no',
+    why: 'api prints what it gets; only a status from 400 on, `"error": true` or a failed statement is a no',
   },
   {
     of: ['status', 'doctor'],

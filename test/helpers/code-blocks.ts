@@ -52,6 +52,10 @@ export const RUN_BY = {
     'docs/with-other-tools.md / pass / yaml: profiles:',
     'docs/with-other-tools.md / pass / sh: graphcred exec -p prod -- ./load.sh',
   ],
+  'test/cli/api.test.ts': [
+    'docs/with-other-tools.md / A .gsql file / sh: graphcred api --service /gsqlserver/gsql/file -d @schema.gsql',
+    'docs/with-other-tools.md / A .gsql file / sh: graphcred api --service /gsql/v1/statements -d @schema.gsql',
+  ],
   'test/cli/leak.test.ts': [
     'docs/leak.md / A secret / sh: graphcred secret rotate nightly --revoke',
     'docs/leak.md / A secret / sh: graphcred secret drop nightly --revoke --ignore-missing',

@@ -148,7 +148,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     args: [{ name: 'path', required: true }],
     notes:
-      'The answer is printed as it came. A server that says no is exit 3 (404), 4 (token or login refused) or 8.',
+      'The answer is printed as it came. A server that says no is exit 3 (404), 4 (token or login refused) or 8, and so is a GSQL statement that failed.',
     options: [
       ...LISTING,
       LIFETIME,

@@ -18,6 +18,8 @@ import { tokenSource } from '../token/obtain.js';
 
 /** Codes with which a server refuses a token that has expired or that it does not know. */
 const EXPIRED_CODES = new Set(['REST-10016', 'REST-10019']);
+/** Servers of version 3.x decode the body of these like a form. */
+const DECODED = /^\/gsqlserver\/gsql\/(?:file|command)(?:\?|$)/;
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** Runs `graphcred api`. */
@@ -25,7 +27,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { args, flags } = invocation;
   const session = await openSession(invocation);
   const [route = ''] = args;
-  const body = await bodyOf(session);
+  const typed = await bodyOf(session);
+  const body = flags.service === true && DECODED.test(route) ? encoded(typed) : typed;
   const method = (flags.method as string | undefined) ?? (body === undefined ? 'GET' : 'POST');
   const ask = (connection: GraphConnection, server: 'rest' | 'service') =>
     connection[server](method, route, { body, keepRefusal: true });
@@ -72,6 +75,17 @@ async function askWith(session: Session, token: Sensitive | BoundCredential, ask
   const { connection } = await connect(session, undefined);
   connection.apiToken = token;
   return ask(connection, 'rest');
+}
+
+/** Encodes each byte that the server would decode, so that `+` and `%` arrive as they were written. */
+function encoded(body: string | Buffer | undefined): string | undefined {
+  const hex = (letter: string) => `%${letter.charCodeAt(0).toString(16).padStart(2, '0')}`;
+  return (
+    body &&
+    Buffer.from(body as string)
+      .toString('latin1')
+      .replace(/[^\w.*-]/g, hex)
+  );
 }
 
 /** Returns the request's body: the typed words, a file's content, or stdin (`-`, and `@-` as curl has it). */

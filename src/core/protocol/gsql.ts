@@ -62,8 +62,12 @@ function readOutput(request: HttpRequest, reply: HttpReply): Output {
   if (reply.status !== 200 || envelope !== undefined || /^\s*</.test(reply.body)) {
     throw notAnEnvelope(request, reply);
   }
-  const all = reply.body.split(/\r?\n/);
-  const code = /^__GSQL__RETURN__CODE__,(\d{1,4})\s*$/m.exec(reply.body)?.[1];
+  return parseOutput(reply.body);
+}
+
+function parseOutput(body: string): Output {
+  const all = body.split(/\r?\n/);
+  const code = /^__GSQL__RETURN__CODE__,(\d{1,4})\s*$/m.exec(body)?.[1];
   return {
     lines: all.filter((line) => line.trim() !== '' && !line.startsWith('__GSQL__')),
     returnCode: code === undefined ? undefined : Number(code),
@@ -187,6 +191,27 @@ export function withoutControls(name: string): string {
 export function checkGraphInUse(request: HttpRequest, reply: HttpReply): void {
   const wrong = complaint(request, reply, readOutput(request, reply));
   if (wrong !== undefined) throw wrong;
+}
+
+/**
+ * Returns the error of a caller's own statements in a text that came with status 200: by the return code, or, where a
+ * server sends none (4.x), by the lines.
+ */
+export function failedStatement(request: HttpRequest, reply: HttpReply): GraphException | undefined {
+  if (reply.status !== 200 || readEnvelope(reply) !== undefined) return undefined;
+  const { lines, returnCode } = parseOutput(reply.body);
+  const base = { status: reply.status, code: '', returnCode };
+  const asked = ['create-secret', 'drop-secret'] as const;
+  const isKnown = (message: string) =>
+    asked.some((operation) => meaningOf({ ...request, operation }, { ...base, message }) !== undefined);
+  const message = returnCode === undefined ? lines.find(isKnown) : lines.join('\n');
+  if (message === undefined || returnCode === 0) return undefined;
+  const { code } = refusal(request, { ...base, message });
+  const shown = returnCode === undefined ? '' : ` (return code ${returnCode})`;
+  return new GraphException(code, `A statement failed${shown}.`, {
+    hint: 'Read what the server answered; other statements may have run all the same.',
+    status: reply.status,
+  });
 }
 
 export type Run = (
