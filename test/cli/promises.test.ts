@@ -137,7 +137,7 @@ test('the store is that of the option, else the one that login recorded, else no
   expect(await store({}, '--store', 'none')).toBe('none');
 });
 
-// holds: C6.10, C6.11
+// holds: C6.4, C6.10, C6.11
 test('the JSON documents have the keys of the table in the contract', async () => {
   const { run } = await bench();
   const page = fs.readFileSync('docs/contract.md', 'utf8');

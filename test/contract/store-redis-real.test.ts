@@ -519,10 +519,6 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     expect(opened.warnings).toHaveLength(1);
   });
 
-  it('answers the check', async () => {
-    expect(await machine().store.check()).toBeUndefined();
-  });
-
   describe('with a password', () => {
     let guarded: RedisServer;
     const ending: (() => void)[] = [];

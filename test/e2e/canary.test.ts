@@ -545,40 +545,6 @@ describe('what a debugger or a logger prints', () => {
     expect(findCredentials(printed(value), canaries)).toEqual([]);
     expect(() => structuredClone(value)).not.toThrow(PASSWORD);
   });
-
-  test('the errors of a connection contain no credential', async () => {
-    const { restUrl, gsqlUrl } = await echoing();
-    for (const serverVersion of ['3.2.0', '3.10.1', '4.1.2']) {
-      const asked = new GraphConnection({
-        restUrl,
-        gsqlUrl,
-        graph: 'demo',
-        username: 'ada',
-        password: PASSWORD,
-        apiToken: 'kan4r1e0token0value0of0the0user0',
-        serverVersion,
-      });
-      const calls = [
-        () => asked.getSecrets(),
-        () => asked.createSecret('a'),
-        () => asked.dropSecret('a'),
-        () => asked.getToken(),
-        () => asked.getToken({ secret: SECRET }),
-        () => asked.refreshToken({ secret: SECRET }),
-        () => asked.deleteToken(SECRET),
-        () => asked.checkToken(),
-        () => asked.rest('GET', '/echo'),
-      ];
-      for (const call of calls)
-        for (let again = 0; again < 7; again++) {
-          const error = await call().then(
-            () => undefined,
-            (reason: unknown) => reason,
-          );
-          if (error !== undefined) expect(findCredentials(printed(error), canaries)).toEqual([]);
-        }
-    }
-  });
 });
 
 const noKeyring = keyringSkipReason() ?? standaloneSkipReason;

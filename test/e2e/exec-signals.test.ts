@@ -223,15 +223,6 @@ async function ask(restUrl: string, token: string): Promise<number> {
 }
 
 describe('--revoke', () => {
-  test('the token of a command that a signal ended is revoked too', async () => {
-    const { env, sandbox } = await sandboxFor(temporaryHome());
-    const running = exec(env, '--revoke', '--', 'sh', '-c', 'echo "$TG_API_TOKEN"; exec sleep 1000');
-    const token = await until(running, /\n/);
-    running.child.kill('SIGTERM');
-    expect((await running.ended).status).toBe(143);
-    expect(await ask(sandbox.restUrl, token)).toBe(403);
-  });
-
   test('signals during the revocation neither stop it nor change the exit status', async () => {
     const { env, sandbox } = await sandboxFor(temporaryHome());
     sandbox.addFault({ action: 'delay', route: 'DELETE /requesttoken', ms: 1500 });
@@ -244,17 +235,5 @@ describe('--revoke', () => {
     running.child.kill('SIGTERM');
     expect(await running.ended).toMatchObject({ status: 130, signal: null });
     expect(await ask(sandbox.restUrl, token)).toBe(403);
-  });
-
-  test('a revocation that fails is a warning, and the exit status is that of the command', async () => {
-    const { env, sandbox } = await sandboxFor(temporaryHome());
-    const running = exec(env, '--revoke', '--', process.execPath, '-e', COUNTER);
-    await until(running, /ready/);
-    await sandbox.close();
-    running.child.kill('SIGUSR2');
-    expect(await running.ended).toMatchObject({
-      status: 40,
-      stderr: expect.stringMatching(/warning: the token could not be revoked/),
-    });
   });
 });

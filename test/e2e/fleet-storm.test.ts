@@ -9,8 +9,6 @@ import { defined } from '../helpers/defined.js';
 import { buildDriver } from '../helpers/driver.js';
 import { type FleetOptions, namespaceSkipReason, startFleet } from '../helpers/fleet.js';
 import type { JobEnd } from '../helpers/fleet-machine.js';
-import { type Answer, array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
-import { start } from '../helpers/process.js';
 import { DEEP } from '../helpers/property.js';
 import { redisSkipReason, startSentinels } from '../helpers/redis.js';
 
@@ -78,12 +76,6 @@ async function stormBefore(fleet: Awaited<ReturnType<typeof fleetOf>>, jobs: num
   return { holder, waiting: Promise.all(waiting).then((ends) => ends.flat()) };
 }
 
-const keepsNothing: Answer = ([name = '', ...args]) => {
-  if (name === 'MGET') return array(...args.map(() => bulk(null)));
-  if (name === 'GET') return bulk(null);
-  return name === 'PTTL' ? ':-2\r\n' : name === 'EVAL' ? ':1\r\n' : '+PONG\r\n';
-};
-
 describe.skipIf(redisSkipReason())('a storm', () => {
   test.each(['3.10.1', '4.1.2'])(
     'all jobs ask twice, first without a cached token: %s',
@@ -99,26 +91,6 @@ describe.skipIf(redisSkipReason())('a storm', () => {
       note(`all at once, warm, ${serverVersion}`, '0', `${many(JOBS, MACHINES)}: 0`);
     },
   );
-
-  test('each job is a process of its own, and no token is cached', async () => {
-    const fleet = await fleetOf(1);
-    const homes = Array.from({ length: MACHINES }, temporaryHome);
-    const url = `redis://127.0.0.1:${fleet.redis.port}`;
-    const left = Array.from({ length: DEEP ? 1000 : 20 }, (_, index) => defined(homes[index % homes.length]));
-    const count = left.length;
-    const ends: { status: number; stdout: string; stderr: string }[] = [];
-    const one = async () => {
-      for (let home = left.pop(); home !== undefined; home = left.pop())
-        ends.push(
-          await start(['token', 'get'], { ...fleet.env, GRAPHCRED_REDIS_URL: url, HOME: home }).ended,
-        );
-    };
-    await Promise.all(Array.from({ length: 64 }, one));
-    expect(ends.filter(({ status }) => status !== 0)).toEqual([]);
-    expect(new Set(ends.map(({ stdout }) => stdout)).size).toBe(1);
-    expect(fleet.database.matches()).toBe(1);
-    note('processes, 64 at a time, cold', '1 mint', `${many(count, MACHINES)}: 1`);
-  });
 
   test('the holder of the lock is killed', async () => {
     let slowest = 0;
@@ -329,66 +301,6 @@ describe.skipIf(redisSkipReason())('a storm', () => {
       `a cached token: ${each(cold.connections, warm.connections)} connections, ${each(cold.commands, warm.commands)} commands a job;`,
       `memory of an identity: ${sizes.reduce((sum, size) => sum + Number(size), 0)} bytes in ${keys.length} keys`,
     );
-  });
-
-  const replies: [string, Answer][] = [
-    ['of wrong types', () => ':7\r\n'],
-    ['nested without end', () => '*1\r\n'.repeat(200_000)],
-    ['without end', () => `$9999999\r\n${'x'.repeat(2_000_000)}`],
-    ['of another protocol', () => 'HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n'],
-    ['that never come', () => undefined],
-    ['that grant every lock and keep nothing', keepsNothing],
-  ];
-  test.each(replies)('a hostile engine sends replies %s', async (what, answer) => {
-    const fleet = await fleetOf(2);
-    const { url } = await startHostileRedis(answer);
-    const startedAt = Date.now();
-    const ends = await fleet.runAll(FEW_JOBS, 'token get --timeout 20', { GRAPHCRED_REDIS_URL: url });
-    const slowest = Math.max(...ends.map(({ at }) => at)) - startedAt;
-    for (const token of tokensOf(ends)) expect(await fleet.accepts(token)).toBe(true);
-    expect(fleet.database.matches()).toBeLessThanOrEqual(2);
-    expect(slowest).toBeLessThan(20_000);
-    const seen = `${many(FEW_JOBS, 2)}: ${fleet.database.matches()}, ${seconds(slowest)}`;
-    note(`hostile: replies ${what}`, '≤ machines, no hang', seen);
-  });
-
-  test('a hostile engine swaps the tokens of two identities', async () => {
-    const fleet = await fleetOf(2);
-    const [one = ''] = tokensOf(await fleet.runAll(2));
-    const [oneKey = ''] = (await fleet.redis.cli('KEYS', '*:t:*')).split('\n');
-    const other = { GRAPHCRED_PRINCIPAL: 'other' };
-    const [two = ''] = tokensOf(await fleet.runAll(2, 'token get', other));
-    const keys = (await fleet.redis.cli('KEYS', '*:t:*')).split('\n');
-    const twoKey = keys.find((key) => key !== oneKey) ?? '';
-    expect(fleet.database.matches()).toBe(2);
-    for (const [from, to] of [
-      [oneKey, 'aside'],
-      [twoKey, oneKey],
-      ['aside', twoKey],
-    ] as const)
-      await fleet.redis.cli('RENAME', from, to);
-    const mine = await fleet.runAll(FEW_JOBS);
-    const theirs = await fleet.runAll(FEW_JOBS, 'token get', other);
-    expect(tokensOf(mine)).not.toContain(two);
-    expect(tokensOf(theirs)).not.toContain(one);
-    expect(mine[0]?.stderr).toContain('Ignoring a token on the Redis server');
-    expect(fleet.database.matches()).toBeLessThanOrEqual(4);
-    const seen = `${many(2 * FEW_JOBS, 2)}: no foreign token, ${fleet.database.matches() - 2} for 2 identities`;
-    note('hostile: tokens of two identities exchanged', 'no foreign token, ≤ machines', seen);
-  });
-
-  test('a hostile engine keeps a token after it has expired', async () => {
-    const fleet = await fleetOf(2);
-    const line = 'token get --lifetime 3s --min-ttl 1s';
-    const [old = ''] = tokensOf(await fleet.runAll(2, line));
-    const key = await fleet.redis.cli('KEYS', '*:t:*');
-    await fleet.redis.cli('PERSIST', key);
-    while (await fleet.accepts(old)) await pause(200);
-    const ends = await fleet.runAll(FEW_JOBS, line);
-    expect(tokensOf(ends)).not.toContain(old);
-    expect(fleet.database.matches()).toBeLessThanOrEqual(3);
-    const seen = `${many(FEW_JOBS, 2)}: ${fleet.database.matches() - 1}`;
-    note('hostile: a token kept after its end', 'no ended token, ≤ machines', seen);
   });
 
   test('a dump of the engine contains no name and no credential', async () => {

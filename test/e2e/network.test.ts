@@ -135,32 +135,6 @@ test.each(['3.10.1', '4.1.2'])(
   },
 );
 
-test('the lower-case variable is used too, and --insecure accepts any certificate, with a warning each time', async () => {
-  const { ca: _, port } = await secureSandbox('3.10.1');
-  const proxy = await proxyTo(port);
-  const env = {
-    GRAPHCRED_GSQL_URL: 'https://other.example.test',
-    GRAPHCRED_REST_URL: 'https://other.example.test/restpp',
-    https_proxy: proxy.url,
-  };
-  for (let again = 0; again < 2; again++)
-    expect(await run(['token', 'get', '--insecure'], env)).toMatchObject({
-      status: 0,
-      stderr: expect.stringContaining('warning: server certificates are not verified'),
-    });
-  expect(proxy.asked[0]).toBe('CONNECT other.example.test:443');
-});
-
-test('a request to an http server goes through HTTP_PROXY with its whole address, and a proxy error is exit 7', async () => {
-  const proxy = await proxyTo(1);
-  const env = { GRAPHCRED_HOST: `http://${NAME}`, HTTP_PROXY: `http://${proxy.url}` };
-  expect(await run(['secret', 'list', '--server-version', '3.10.1'], env)).toMatchObject({
-    status: 7,
-    stderr: expect.stringContaining('without encryption'),
-  });
-  expect(proxy.asked).toEqual([`POST http://${NAME}:14240/gsqlserver/gsql/file`]);
-});
-
 test('a private CA and a client certificate work', async () => {
   const own = await certificate('localhost');
   const client = await certificate('client');
@@ -184,57 +158,6 @@ test('a private CA and a client certificate work', async () => {
     stderr: expect.stringContaining('another name'),
   });
 });
-
-test('no request follows a redirect', async () => {
-  const followed: unknown[] = [];
-  const elsewhere = await listening(
-    createServer((request, response) => {
-      followed.push(request.headers.authorization ?? request.url);
-      response.end('{"error":false,"token":"abcdefgh"}');
-    }),
-  );
-  const port = await listening(
-    createServer((request, response) => {
-      response.writeHead(307, { location: `http://127.0.0.1:${elsewhere}${request.url}` }).end();
-    }),
-  );
-  const url = `http://127.0.0.1:${port}`;
-  for (const version of ['3.2.0', '3.10.1', '4.1.2']) {
-    const env = { GRAPHCRED_REST_URL: url, GRAPHCRED_GSQL_URL: url, GRAPHCRED_SERVER_VERSION: version };
-    for (const argv of [
-      ['token', 'get'],
-      ['secret', 'list'],
-      ['secret', 'create', 'a'],
-      ['api', '--service', '/x'],
-    ])
-      expect(await run(argv, env)).toMatchObject({
-        status: 8,
-        stdout: '',
-        stderr: expect.stringContaining('redirect'),
-      });
-  }
-  const auto = { GRAPHCRED_REST_URL: url, GRAPHCRED_GSQL_URL: url };
-  expect(await run(['token', 'get'], auto)).toMatchObject({ status: 8 });
-  expect(followed).toEqual([]);
-});
-
-// This test runs one command of each kind. The other commands are in test/cli/time-limit.test.ts.
-test.each([
-  ['token', 'get'],
-  ['secret', 'list'],
-])(
-  '%s %s on a slow server ends when --timeout is over, even if more requests were to follow',
-  async (...argv) => {
-    const sandbox = await startSandbox({ gsqlPort: 0, restPort: 0, faults: [{ action: 'delay', ms: 1200 }] });
-    onTestFinished(() => sandbox.close());
-    const env = { GRAPHCRED_REST_URL: sandbox.restUrl, GRAPHCRED_GSQL_URL: sandbox.gsqlUrl };
-    const started = performance.now();
-    const { status, stdout, stderr } = await run([...argv, '--timeout', '2', '-o', 'json'], env);
-    expect(performance.now() - started).toBeLessThan(6000);
-    expect({ status, stdout }).toEqual({ status: 7, stdout: '' });
-    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'TIMEOUT', retryable: true } });
-  },
-);
 
 const noIPv6 = Object.values(os.networkInterfaces()).some((all) =>
   all?.some(({ address }) => address === '::1'),

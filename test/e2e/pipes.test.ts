@@ -165,61 +165,6 @@ describe('large output through a slow reader', () => {
     expect(result).toEqual({ status: 0, stdout: '', stderr: '' });
     expect(fs.readFileSync(path.join(home, 'later'), 'utf8')).toBe(whole);
   });
-
-  test.each(['3.10.1', '4.1.2'])('a list of 2,000 secrets of %s arrives whole', async (serverVersion) => {
-    const home = temporaryHome();
-    const aliases = Array.from(
-      { length: 2000 },
-      (_, i) => `alias_${String(i).padStart(4, '0')}_${'x'.repeat(90)}`,
-    );
-    const { env } = await sandboxFor(home, {
-      serverVersion,
-      secrets: aliases.map((alias) => ({
-        alias,
-        value: 'canary0123456789canary0123456789',
-        user: 'tigergraph',
-        graph: 'demo',
-      })),
-    });
-    const all = { ...env, GRAPHCRED_STORE: 'none' };
-    const graph = serverVersion.startsWith('4') ? null : 'demo';
-    const document = {
-      schemaVersion: 1,
-      secrets: aliases.map((alias) => ({ alias, masked: 'can****789', graph })),
-    };
-    expect(await slowly('secret list -o json', all, home)).toBe(`${JSON.stringify(document)}\n`);
-    const text = (await slowly('secret list', all, home)).split('\n');
-    expect(text).toHaveLength(2002);
-    expect(text[2000]).toBe(`${aliases[1999]}  can****789  ${graph ?? '-   '}   -`);
-    expect(text[2001]).toBe('');
-  });
-
-  test('token list prints 500 tokens to a slow reader', async () => {
-    const { home, env, run } = await scene();
-    expect((await run('graphcred token get')).status).toBe(0);
-    const folder = path.join(home, '.local/state/graphcred');
-    const [name = ''] = fs.readdirSync(folder).filter((file) => /^token-.*\.json$/.test(file));
-    const record = JSON.parse(fs.readFileSync(path.join(folder, name), 'utf8'));
-    const { recordPath } = await import('../../src/store/records.js');
-    for (let i = 0; i < 499; i++) {
-      const key = `token ${i} of the test`;
-      const info = { ...record.info, graph: `graph_${String(i).padStart(3, '0')}_${'y'.repeat(100)}` };
-      fs.writeFileSync(
-        recordPath(folder, { kind: 'token', key, store: 'file' }),
-        JSON.stringify({ ...record, key, info }),
-        {
-          mode: 0o600,
-        },
-      );
-    }
-    const text = (await slowly('token list', env, home)).split('\n');
-    expect(text).toHaveLength(502);
-    expect(text.at(-1)).toBe('');
-    const printed = await slowly('token list -o json', env, home);
-    const document = JSON.parse(printed);
-    expect(document.tokens).toHaveLength(500);
-    expect(printed).toBe(`${JSON.stringify(document)}\n`);
-  });
 });
 
 const full = fs.existsSync('/dev/full');
@@ -255,29 +200,6 @@ describe.skipIf(!full)('if stdout cannot be written to', () => {
     const unkept = await run('graphcred token get --store none >/dev/full');
     expect(unkept.stderr).toMatch(/a token was made and lives until/);
   });
-
-  test('the message names a secret that could not be printed, so that it can be dropped', async () => {
-    const { run } = await scene();
-    const { status, stderr } = await run('graphcred secret create ci -q >/dev/full');
-    expect({ status, stderr }).toEqual({
-      status: 2,
-      stderr: expect.stringMatching(/hint: the secret was made, .*graphcred secret drop ci\n$/),
-    });
-    expect((await run('graphcred secret drop ci')).stdout).toBe('Dropped: ci\n');
-  });
-
-  test.each(['github', 'gitlab'])(
-    'a file of -o %s that cannot be written is an error before a token is minted',
-    async (format) => {
-      const { run, home, mints } = await scene();
-      const more = format === 'github' ? '' : ' --dotenv nowhere/out.env';
-      const env = { GITHUB_OUTPUT: path.join(home, 'nowhere/output') };
-      const { status, stdout, stderr } = await run(`graphcred token get -o ${format}${more}`, env);
-      expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-      expect(stderr).toMatch(/^graphcred: \S+ cannot be written\.\nhint: /);
-      expect(mints()).toBe(0);
-    },
-  );
 });
 
 describe('if stdout is closed', () => {

@@ -3,9 +3,8 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { run } from '../helpers/driver.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
-import { BIN, sandboxFor, start } from '../helpers/process.js';
+import { sandboxFor, start } from '../helpers/process.js';
 
 const COMMANDS = ['token get', 'secret list', 'token delete', 'status', 'secret create'];
 
@@ -92,42 +91,6 @@ function read(file: string): string {
 }
 
 describe('exec', () => {
-  // holds: C7.2, C8.1
-  test('gives the command a token and none of the user’s credentials, and exits with the command’s status', async () => {
-    const home = temporaryHome();
-    const { env } = await sandboxFor(home);
-    const script =
-      'env | grep -E "^(TG_|GRAPHCRED_(PASSWORD|SECRET|STORE_KEY))" | cut -d= -f1 | sort; exit 7';
-    const more = {
-      ...env,
-      GRAPHCRED_STORE_KEY: Buffer.alloc(32, 1).toString('base64'),
-      TG_SECRET: 'x',
-      TG_PASSWORD: 'y',
-    };
-    const { status, stdout, stderr } = await start(
-      ['exec', '--store', 'file', '--', 'sh', '-c', script],
-      more,
-    ).ended;
-    expect({ status, stderr }).toEqual({ status: 7, stderr: '' });
-    expect(stdout.trim().split('\n')).toEqual([
-      'TG_API_TOKEN',
-      'TG_GRAPHNAME',
-      'TG_GS_PORT',
-      'TG_HOST',
-      'TG_RESTPP_PORT',
-    ]);
-  });
-
-  test.each([
-    [['sh', '-c', 'kill -TERM $$'], 143],
-    [['graphcred-no-such-command'], 127],
-    [['/etc/passwd'], 126],
-  ])('%j ends with %i', async (command, status) => {
-    const home = temporaryHome();
-    const { env } = await sandboxFor(home);
-    expect((await start(['exec', '--store', 'none', '--', ...command], env).ended).status).toBe(status);
-  });
-
   // holds: C7.2, C8.5
   test('exits 125 for an error before the command runs, and 2 for a wrong option', async () => {
     const home = temporaryHome();
@@ -137,42 +100,6 @@ describe('exec', () => {
     expect(failed.status).toBe(125);
     expect(JSON.parse(failed.stderr).error).toMatchObject({ code: 'AUTH_FAILED', exitCode: 125 });
     expect((await start(['exec', '--bogus', '--', 'true'], env).ended).status).toBe(2);
-  });
-
-  // holds: C8.2
-  test('passes a signal on and exits with the status of a command that handled it', async () => {
-    const home = temporaryHome();
-    const { env } = await sandboxFor(home);
-    const running = start(
-      [
-        'exec',
-        '--store',
-        'none',
-        '--',
-        'sh',
-        '-c',
-        'trap "exit 9" TERM; echo ready; while :; do sleep 0.05; done',
-      ],
-      env,
-    );
-    await new Promise((resolve) => running.child.stdout?.once('data', resolve));
-    running.child.kill('SIGTERM');
-    expect(await running.ended).toMatchObject({ status: 9, stdout: 'ready\n' });
-  });
-
-  test('--revoke leaves no token behind, here or on the server', async () => {
-    const home = temporaryHome();
-    const { env, sandbox } = await sandboxFor(home);
-    const { status, stdout } = await start(
-      ['exec', '--revoke', '--store', 'file', '--', 'printenv', 'TG_API_TOKEN'],
-      env,
-    ).ended;
-    expect(status).toBe(0);
-    const reply = await fetch(`${sandbox.restUrl}/echo`, {
-      headers: { authorization: `Bearer ${stdout.trim()}` },
-    });
-    expect(reply.status).toBe(403);
-    expect((await start(['token', 'delete', '--store', 'file'], env).ended).status).toBe(3);
   });
 });
 
@@ -230,25 +157,4 @@ test('without a keychain the token is still printed, with one line that says why
   expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
   expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(/no OS keychain.*login --store file/)]);
   expect((await start(['token', 'get', '--store', 'keychain'], bare).ended).status).toBe(6);
-});
-
-test('a reader that closes the pipe early causes no error', async () => {
-  const home = temporaryHome();
-  const { env } = await sandboxFor(home);
-  const running = start(['token', 'get', '--store', 'none'], env);
-  running.child.stdout?.destroy();
-  expect(await running.ended).toMatchObject({ status: 0, stderr: '' });
-});
-
-test('a working directory that no longer exists is exit 2 and one line', async () => {
-  const home = temporaryHome();
-  const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"';
-  for (const [words, status, stderr] of [
-    [['token', 'list'], 2, /^graphcred: The current directory no longer exists\.\nhint: [^\n]+\n$/],
-    [['--version'], 0, /^$/],
-  ] as const) {
-    const command = ['sh', '-c', `cd "$HOME" && ${script}`, 'sh', process.execPath, BIN, ...words];
-    const ended = await run(command, { PATH: process.env.PATH ?? '', HOME: home });
-    expect(ended).toMatchObject({ status, stderr: expect.stringMatching(stderr) });
-  }
 });

@@ -100,41 +100,6 @@ const ALL: Step[] = [READ, WRITE, REMOVE, { do: 'find', key: 'demo' }, { do: 'li
 const failing = (error: object) => [error, error, error, { value: RECORD }, { value: [RECORD] }];
 
 describe.skipIf(noKeychain !== undefined)('the keychain', () => {
-  it('is missing if there is no session bus', async () => {
-    const { remove, ...world } = makeHome();
-    try {
-      plantRecord(world);
-      const ended = await attempt(world, ALL);
-      expect(ended.results).toEqual(
-        failing(unavailable('there is no OS keychain: no session bus is running')),
-      );
-      expect(ended).toMatchObject({ status: 0, stderr: '' });
-      expect(ended.ms).toBeLessThan(AT_ONCE_MS);
-    } finally {
-      remove();
-    }
-  });
-
-  it('is missing if the socket of the session bus is dead', async () => {
-    const { remove, ...world } = makeHome();
-    try {
-      const socket = path.join(world.home, 'bus');
-      const server = net.createServer().listen(socket);
-      await once(server, 'listening');
-      fs.linkSync(socket, `${socket}.left`);
-      server.close();
-      plantRecord(world);
-      const env = { ...world.env, DBUS_SESSION_BUS_ADDRESS: `unix:path=${socket}.left` };
-      const ended = await attempt({ ...world, env }, ALL);
-      expect(ended.results).toEqual(
-        failing(unavailable('there is no OS keychain: no session bus is running')),
-      );
-      expect(ended.ms).toBeLessThan(AT_ONCE_MS);
-    } finally {
-      remove();
-    }
-  });
-
   it('is missing if the bus has no Secret Service', async () => {
     await withKeyring({ state: 'no-service' }, async (keyring) => {
       plantRecord(keyring);
@@ -175,33 +140,6 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
       const [item, ...others] = itemsOf(keyring);
       expect(others).toEqual([]);
       expect(labelOf(keyring, defined(item))).toContain("'graphcred/demo'");
-    });
-  });
-
-  it('loses its old value when the file store replaces the entry', async () => {
-    await withKeyring({}, async (keyring) => {
-      await attempt(keyring, [WRITE]);
-      const file = await attempt(keyring, [WRITE, READ], { store: 'file' });
-      expect(file.results).toEqual([{ value: true }, { value: 'the value' }]);
-      expect(itemsOf(keyring)).toEqual([]);
-      // A value that was in the keychain before does not appear again.
-      const keychain = await attempt(keyring, [READ, { do: 'list' }, REMOVE]);
-      expect(keychain.results).toEqual([{}, { value: [] }, { value: false }]);
-      // The same in the other direction: the value moves back from the file to the keychain.
-      await attempt(keyring, [WRITE]);
-      expect((await attempt(keyring, [READ, REMOVE], { store: 'file' })).results).toEqual([
-        {},
-        { value: false },
-      ]);
-      expect((await attempt(keyring, [READ])).results).toEqual([{ value: 'the value' }]);
-    });
-  });
-
-  it('counts as empty if another program deleted the value', async () => {
-    await withKeyring({}, async (keyring) => {
-      plantRecord(keyring);
-      const ended = await attempt(keyring, [READ, REMOVE, { do: 'find', key: 'demo' }]);
-      expect(ended.results).toEqual([{}, { value: true }, {}]);
     });
   });
 
@@ -251,68 +189,6 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
       });
       expect(ended.ms).toBeLessThan(5_000 + AT_ONCE_MS);
     });
-  });
-});
-
-// These tests use the code for macOS and Windows on Linux: the same helper process, with the keychain of Linux.
-describe.skipIf(noKeychain !== undefined)('a keychain used only by the helper process', () => {
-  it.each<[NodeJS.Platform, number]>([
-    ['darwin', 1],
-    ['win32', 3],
-  ])('stores and deletes values as on %s', async (platform, items) => {
-    await withKeyring({}, async (keyring) => {
-      const value = `ä" ${'x'.repeat(4_000)}`;
-      const written = await attempt(keyring, [{ ...WRITE, value }, READ], { platform });
-      expect(written).toMatchObject({ results: [{ value: true }, { value }], status: 0, stderr: '' });
-      expect(itemsOf(keyring)).toHaveLength(items);
-      const removed = await attempt(keyring, [REMOVE, REMOVE, READ], { platform });
-      expect(removed.results).toEqual([{ value: true }, { value: false }, {}]);
-      expect(itemsOf(keyring)).toEqual([]);
-    });
-  });
-
-  it('is reported locked when the system says so', async () => {
-    await withKeyring({ state: 'locked' }, async (keyring) => {
-      expect((await attempt(keyring, [WRITE], { platform: 'darwin' })).results).toEqual([locked]);
-    });
-  });
-
-  it.each([
-    ['does not start', ['/missing/program'], 'because its helper process did not start (ENOENT)'],
-    ['crashes', ['sh', '-c', 'kill -SEGV $$'], 'because its helper process ended early (SIGSEGV)'],
-    ['ends early', ['sh', '-c', 'exit 3'], 'because its helper process ended early (status 3)'],
-    ['talks nonsense', ['sh', '-c', 'echo hello; exec sleep 60'], 'in a way that can be understood'],
-    ['never starts', ['sleep', '60'], 'within 1.5 s'],
-    ['never answers', ['sh', '-c', 'echo; exec sleep 60'], 'within 0.5 s'],
-    ['leaves somebody behind who holds its output', ['sh', '-c', 'sleep 7 & exit 3'], 'within 1.5 s'],
-  ])('is given up when the helper %s', async (_what, child, how) => {
-    const { remove, ...world } = makeHome();
-    try {
-      plantRecord(world);
-      const ended = await attempt(world, [READ], { platform: 'darwin', child, answerMs: 500 });
-      expect(ended.results).toEqual([unavailable(`the OS keychain did not answer ${how}`)]);
-      expect(ended).toMatchObject({ status: 0, stderr: '' });
-      expect(ended.ms).toBeLessThan(AT_ONCE_MS);
-      const left = processesOf(world.home).map((pid) => commandOf(pid).join(' ').trim());
-      expect(left).toEqual(child.includes('sleep 7 & exit 3') ? ['sleep 7'] : []);
-    } finally {
-      for (const pid of processesOf(world.home)) process.kill(pid, 'SIGKILL');
-      remove();
-    }
-  });
-
-  it('makes the command wait on a terminal, with a message that says why', async () => {
-    const { remove, ...world } = makeHome();
-    try {
-      plantRecord(world);
-      const asked = { platform: 'darwin', child: ['sleep', '60'], mayPrompt: true, promptMs: 3_000 } as const;
-      const ended = await attempt(world, [READ], { ...asked, child: [...asked.child] });
-      expect(ended.results).toEqual([locked]);
-      expect(ended.stderr).toBe('waiting for the keychain: answer its prompt (up to 3 s)\n');
-      expect(ended.ms).toBeGreaterThan(3_000);
-    } finally {
-      remove();
-    }
   });
 });
 
@@ -415,36 +291,6 @@ describe.skipIf(noKeychain !== undefined || mountSkipReason() !== undefined)('th
       expect(ended.ms).toBeLessThan(AT_ONCE_MS);
     });
   });
-
-  it('says how to install the package keytar if it is missing', async () => {
-    await withKeyring({}, async (keyring) => {
-      plantRecord(keyring);
-      const hidden = 'mount -t tmpfs none node_modules/keytar && exec "$@"';
-      const ended = await attempt(keyring, [READ], {}, ['unshare', '-m', 'sh', '-c', hidden, 'sh']);
-      expect(ended.results).toEqual([
-        {
-          ...unavailable('the package keytar, which opens the OS keychain, is not installed'),
-          hint: expect.stringContaining('npm install --include=optional'),
-        },
-      ]);
-    });
-  });
-
-  it('holds no part of the value if the disk is full', async () => {
-    await withKeyring({}, async (keyring) => {
-      const small = `mkdir -p ${keyring.home}/state && mount -t tmpfs -o size=4k none ${keyring.home}/state && \
-head -c 8192 /dev/zero > ${keyring.home}/state/filler 2>/dev/null; exec "$@"`;
-      const ended = await attempt(keyring, [WRITE], {}, ['unshare', '-m', 'sh', '-c', small, 'sh']);
-      expect(ended.results).toEqual([
-        {
-          code: 'STORE_UNAVAILABLE',
-          message: `cannot write to ${keyring.home}/state: the disk is full`,
-          hint: expect.stringContaining('free some space there'),
-        },
-      ]);
-      expect(itemsOf(keyring)).toEqual([]);
-    });
-  });
 });
 
 function gdbus(world: World, ...args: string[]): string {
@@ -486,63 +332,4 @@ function commandOf(pid: number): string[] {
   } catch {
     return [];
   }
-}
-
-describe.skipIf(noKeychain !== undefined)('a value that another program put into the keychain', () => {
-  /** Stores a token, and then replaces its value as another program would. */
-  const replaced = (value: string) =>
-    withKeyring({}, async (keyring) => {
-      await attempt(keyring, [WRITE]);
-      const script = 'require("keytar").setPassword("graphcred", "demo", process.argv[1])';
-      const ended = await run([process.execPath, '-e', script, value], keyring.env);
-      expect(ended).toMatchObject({ status: 0, stderr: '' });
-      return attempt(keyring, [READ]);
-    });
-
-  it.each([
-    ['a line break', 'first\nsecond'],
-    ['a carriage return', 'token\r'],
-    ['an escape sequence', 'token\u001b[31m'],
-    ['a control character of Latin-1', 'token\u009b31m'],
-  ])('with %s counts as missing, and nothing of it is printed', async (_what, value) => {
-    const { results, stderr } = await replaced(value);
-    expect(results).toEqual([{}]);
-    expect(stderr).toBe(
-      'the OS keychain holds a token with a line break or another control character as graphcred/demo; it is ignored, and replaced when a new one is stored\n',
-    );
-  });
-
-  const noTool = noKeychain ?? skipWithout('secret-tool');
-  it.skipIf(noTool !== undefined)(`that is empty counts as absent ${noTool ?? ''}`, async () => {
-    await withKeyring({}, async (keyring) => {
-      await attempt(keyring, [WRITE]);
-      const item = ['service', 'graphcred', 'account', 'demo'];
-      await run(['secret-tool', 'clear', ...item], keyring.env);
-      expect(await run(['secret-tool', 'store', '--label=x', ...item], keyring.env)).toMatchObject({
-        status: 0,
-      });
-      const { results, stderr } = await attempt(keyring, [READ]);
-      expect({ results, stderr }).toEqual({ results: [{}], stderr: '' });
-    });
-  });
-});
-
-describe('a value with control characters', () => {
-  it.each(['', 'a\0b', 'a\nb', 'a\u001b[31m'])('%j is not written to the keychain', async (value) => {
-    const world = makeHome();
-    try {
-      const { results } = await attempt(world, [{ do: 'write', record: RECORD, value }]);
-      expect(results).toEqual([expect.objectContaining({ code: 'STORE_UNAVAILABLE' })]);
-      expect((results[0] as { message: string }).message).toContain('control characters');
-    } finally {
-      world.remove();
-    }
-  });
-});
-
-function skipWithout(program: string): string | undefined {
-  const folders = (process.env.PATH ?? '').split(path.delimiter);
-  if (folders.some((folder) => fs.existsSync(path.join(folder, program)))) return undefined;
-  console.warn(`a keychain test is skipped: ${program} is not installed`);
-  return `(skipped: ${program} is not installed)`;
 }

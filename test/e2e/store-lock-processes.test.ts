@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { acquireLock, tryLock } from '../../src/store/lock/lock.js';
+import { tryLock } from '../../src/store/lock/lock.js';
 import { sweep } from '../../src/store/sweep.js';
 import { defined } from '../helpers/defined.js';
 import { buildDriver } from '../helpers/driver.js';
@@ -114,47 +114,6 @@ describe.skipIf(process.platform !== 'linux')('a lock among processes (Linux)', 
     expect(all.map(({ errors }) => errors).join('')).toBe('');
     expect(all.map(({ said }) => said)).toEqual(all.map(() => '+'.repeat(rounds)));
     expect(fs.readdirSync(dir)).toEqual([]);
-  });
-
-  it('is taken over at once from a process that was killed', async () => {
-    const holder = start('endless', 60_000);
-    await expect.poll(() => fs.existsSync(path.join(dir, 'endless.witness')), { timeout: 10_000 }).toBe(true);
-    const file = path.join(dir, 'endless.lock');
-    expect(tryLock(file)).toBeUndefined();
-    await kill(holder.child);
-    const before = performance.now();
-    const lock = tryLock(file);
-    expect(lock).toBeDefined();
-    expect(performance.now() - before).toBeLessThan(1_000);
-    lock?.release();
-    expect(fs.readdirSync(dir)).toEqual(['endless.witness']);
-  });
-
-  it('is taken over from a zombie, which still has its process id', async () => {
-    // The shell starts the process with the lock and then becomes a program that never collects its exit status, so it stays a zombie.
-    const shell = spawn(
-      'sh',
-      [
-        '-c',
-        `"$1" "$2" "$3" endless 60000 & echo $!; exec sleep 60`,
-        'sh',
-        process.execPath,
-        driver.file,
-        dir,
-      ],
-      {
-        env: { PATH: process.env.PATH ?? '' },
-        stdio: ['ignore', 'pipe', 'ignore'],
-      },
-    );
-    started.add(shell);
-    const [pid] = await once(shell.stdout.setEncoding('utf8'), 'data');
-    await expect.poll(() => fs.existsSync(path.join(dir, 'endless.witness')), { timeout: 10_000 }).toBe(true);
-    process.kill(Number(pid), 'SIGKILL');
-    const state = () => /^State:\s+(.)/m.exec(fs.readFileSync(`/proc/${Number(pid)}/status`, 'utf8'))?.[1];
-    await expect.poll(state, { timeout: 10_000 }).toBe('Z');
-    const lock = await acquireLock(path.join(dir, 'endless.lock'), { waitMs: 1_000 });
-    lock.release();
   });
 
   const noNamespace = namespaceProblem();

@@ -28,15 +28,6 @@ describe.skipIf(!python)('a command beside a sandbox, on a terminal', () => {
     expect(fs.readdirSync(cwd).sort()).toEqual(['errors', 'trace']);
   });
 
-  test('ends when the window is closed, unless it handles the signal', async () => {
-    const { cwd, terminal } = beside(`echo $$ > pid; ${LOOP}`);
-    await terminal.see('ready');
-    terminal.close();
-    expect((await terminal.ended).status).toBe(-1);
-    const pid = Number(fs.readFileSync(path.join(cwd, 'pid'), 'utf8'));
-    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
-  });
-
   test('gets one SIGINT for one Ctrl-C, and a signal that was sent to graphcred alone', async () => {
     const { terminal } = beside(`trap 'echo INT' INT; trap 'echo TERM; exit 7' TERM; ${LOOP}`);
     await terminal.see('ready');
@@ -66,13 +57,6 @@ describe.skipIf(!python)('a sandbox on a terminal', () => {
       /in another terminal type:\s*graphcred secret create try --rest-url \S+ --gsql-url \S+ --graph demo -u tigergraph/,
     );
   });
-
-  test('prints nothing on stderr if a program reads stdout', async () => {
-    const sandbox = start(['sandbox', '--rest-port', '0', '--gsql-port', '0'], { HOME: temporaryHome() });
-    await once(sandbox.child.stdout as Readable, 'data');
-    sandbox.child.kill('SIGTERM');
-    expect(await sandbox.ended).toMatchObject({ status: 0, stderr: '' });
-  });
 });
 
 describe('a command beside a sandbox', () => {
@@ -99,9 +83,4 @@ describe('a command beside a sandbox', () => {
       });
     },
   );
-
-  test('is exit 3 if it does not exist', async () => {
-    const stderr = expect.stringContaining('The command was not found: no-such-program');
-    expect(await beside('no-such-program').ended).toMatchObject({ status: 3, stdout: '', stderr });
-  });
 });

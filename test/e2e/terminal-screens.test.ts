@@ -114,123 +114,6 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     await film({ name: 'login-stopped', argv: ['login'], env, steps: [...who, stop] });
   });
 
-  test('status without and with a token, and in a narrow window', async () => {
-    const { env, run } = await world();
-    await film({ name: 'status-none', argv: ['status'], env });
-    await run('token', 'get');
-    await film({ name: 'status', argv: ['status'], env });
-    await film({ name: 'status-narrow', argv: ['status'], env, columns: 44 });
-    await film({ name: 'status-offline', argv: ['status', '--offline'], env });
-  });
-
-  test('profile list, use and remove, and long profile names in a narrow window', async () => {
-    const { env, home } = await world();
-    const config = path.join(home, '.config', 'graphcred');
-    fs.mkdirSync(config, { recursive: true });
-    const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl } = env;
-    const own = { restUrl, gsqlUrl, username: 'tigergraph' };
-    const profiles = { dev: { ...own, graph: 'demo' }, prod: { ...own, graph: 'social' } };
-    fs.writeFileSync(path.join(config, 'config.json'), JSON.stringify({ defaultProfile: 'dev', profiles }));
-    const mine = { HOME: home, GRAPHCRED_STORE: 'file' };
-    await film({ name: 'profile-list', argv: ['profile', 'list'], env: mine });
-    await film({ name: 'profile-list-narrow', argv: ['profile', 'list'], env: mine, columns: 44 });
-    await film({ name: 'profile-use', argv: ['profile', 'use', 'prod'], env: mine });
-    await film({
-      name: 'profile-remove',
-      argv: ['profile', 'rm', 'dev'],
-      env: mine,
-      steps: [[/Remove/, 'y\r']],
-    });
-    await film({ name: 'profile-unknown', argv: ['status', '-p', 'dve'], env: mine });
-  });
-
-  test('status if the server cannot be reached', async () => {
-    const { env, sandbox } = await world();
-    await sandbox.close();
-    await film({ name: 'status-unreachable', argv: ['status'], env });
-  });
-
-  test('logout, and a second logout', async () => {
-    const { env, run } = await world();
-    await run('secret', 'create', 'ci', '--save');
-    await run('token', 'get');
-    await film({ name: 'logout', argv: ['logout', '--revoke'], env });
-    await film({ name: 'logout-again', argv: ['logout'], env });
-  });
-
-  test('secret create', async () => {
-    const { env } = await world();
-    await film({ name: 'secret-create', argv: ['secret', 'create', 'ci'], env });
-    await film({ name: 'secret-create-save', argv: ['secret', 'create', 'kept', '--save'], env });
-    await film({ name: 'secret-create-taken', argv: ['secret', 'create', 'ci'], env });
-  });
-
-  test('secret list, in a wide and in a narrow window', async () => {
-    const { env, run } = await world();
-    await film({ name: 'secret-list-empty', argv: ['secret', 'list'], env });
-    for (const alias of ['ci', 'nightly_load_of_the_whole_social_graph_from_the_warehouse'])
-      await run('secret', 'create', alias);
-    await film({ name: 'secret-list', argv: ['secret', 'list'], env });
-    await film({ name: 'secret-list-narrow', argv: ['secret', 'list'], env, columns: 44 });
-  });
-
-  test('secret drop, answered with no and with yes', async () => {
-    const { env, run } = await world();
-    for (const alias of ['ci', 'old']) await run('secret', 'create', alias);
-    const argv = ['secret', 'drop', 'ci', 'old'];
-    await film({ name: 'secret-drop-no', argv, env, steps: [['Drop 2', 'n\r']] });
-    await film({ name: 'secret-drop-yes', argv, env, steps: [['Drop 2', 'y\r']] });
-    await film({ name: 'secret-drop-missing', argv, env, steps: [['Drop 2', 'y\r']] });
-  });
-
-  test('secret prune and secret rotate', async () => {
-    const { env, run } = await world();
-    await run('secret', 'create', 'ci', '--save');
-    await run('secret', 'create');
-    await film({ name: 'secret-rotate', argv: ['secret', 'rotate', 'ci'], env });
-    await film({ name: 'secret-prune', argv: ['secret', 'prune'], env, steps: [['Drop this', 'y\r']] });
-    await film({ name: 'secret-prune-nothing', argv: ['secret', 'prune'], env });
-  });
-
-  test('token get, list, check, refresh and delete', async () => {
-    const { env } = await world();
-    await film({ name: 'token-list-empty', argv: ['token', 'list'], env });
-    await film({ name: 'token-get', argv: ['token', 'get'], env });
-    await film({ name: 'token-list', argv: ['token', 'list'], env });
-    await film({ name: 'token-list-narrow', argv: ['token', 'list'], env, columns: 60 });
-    await film({ name: 'token-check', argv: ['token', 'check'], env });
-    await film({ name: 'token-refresh', argv: ['token', 'refresh'], env });
-    await film({ name: 'token-delete', argv: ['token', 'delete'], env });
-    await film({ name: 'token-delete-again', argv: ['token', 'delete'], env });
-  });
-
-  test('token get for an unknown user, and on a server without REST authentication', async () => {
-    const { stranger } = await world();
-    await film({
-      name: 'token-get-asked',
-      argv: ['token', 'get'],
-      env: stranger,
-      steps: [
-        ['User name', 'tigergraph\r'],
-        ['Password of', 'tigergraph\r', '(the password) Enter'],
-      ],
-    });
-    const { env } = await world({ restAuth: 'off' });
-    await film({ name: 'token-get-rest-auth-off', argv: ['token', 'get'], env });
-  });
-
-  test('config show and path, in a wide and in a narrow window', async () => {
-    const { env, home } = await world();
-    const config = path.join(home, '.config', 'graphcred');
-    fs.mkdirSync(config, { recursive: true });
-    const profiles = { dev: { graph: 'social', username: 'alice', lifetime: '15m' } };
-    fs.writeFileSync(path.join(config, 'config.json'), JSON.stringify({ defaultProfile: 'dev', profiles }));
-    const { GRAPHCRED_STORE: _, ...shown } = env;
-    await film({ name: 'config-show', argv: ['config', 'show'], env: shown, columns: 100 });
-    await film({ name: 'config-show-narrow', argv: ['config', 'show'], env: shown, columns: 60 });
-    await film({ name: 'config-path', argv: ['config', 'path'], env: shown });
-  });
-
   test('the question about an untrusted config file, and config trust', async () => {
     const { home, env } = await world();
     const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl, ...rest } = env;
@@ -257,13 +140,6 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     expect(later.status).toBe(0);
   });
 
-  test('doctor, when every check passes and when most fail', async () => {
-    const { env, sandbox } = await world();
-    await film({ name: 'doctor', argv: ['doctor'], env, columns: 100 });
-    await sandbox.close();
-    await film({ name: 'doctor-unreachable', argv: ['doctor'], env, columns: 100 });
-  });
-
   test('exec, which gives its command the terminal', async () => {
     const { env } = await world();
     const script = 'read -p "name? " name; echo "$name, $(stty size), token of $' + '{#TG_API_TOKEN}"';
@@ -271,38 +147,6 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     const ended = await film({ name: 'exec', argv, env, steps: [['name?', 'alice\r']] });
     expect(ended.screen).toContain('alice, 40 80, token of 32');
     await film({ name: 'exec-not-found', argv: ['exec', '--', 'no-such-command'], env });
-  });
-
-  test('api', async () => {
-    const { env } = await world();
-    await film({ name: 'api', argv: ['api', '/echo'], env });
-    await film({ name: 'api-not-found', argv: ['api', '/no/such/path'], env });
-  });
-
-  test('completion, help and wrong command lines', async () => {
-    const { env } = await world();
-    await film({ name: 'completion', argv: ['completion', 'bash'], env });
-    await film({ name: 'help', argv: ['help'], env });
-    await film({ name: 'help-narrow', argv: ['help'], env, columns: 44 });
-    await film({ name: 'help-login', argv: ['help', 'login'], env });
-    await film({ name: 'mistake-json', argv: ['status', '--json'], env });
-    await film({ name: 'help-secret-drop', argv: ['help', 'secret', 'drop'], env });
-    await film({ name: 'help-exit-codes', argv: ['help', 'exit-codes'], env });
-    await film({ name: 'help-formatting', argv: ['help', 'formatting'], env, columns: 60 });
-    await film({ name: 'mistake-command', argv: ['token', 'gte'], env });
-    await film({ name: 'mistake-option', argv: ['token', 'get', '--lifetme', '15m'], env });
-  });
-
-  test('sandbox, until Ctrl-C', async () => {
-    const { env } = await world();
-    const argv = ['sandbox', '--rest-port', '0', '--gsql-port', '0'];
-    const ended = await film({
-      name: 'sandbox',
-      argv,
-      env,
-      steps: [[/-u tigergraph$/m, KEYS.ctrlC, '(Ctrl-C)']],
-    });
-    expect(ended.status).toBe(0);
   });
 });
 

@@ -1,5 +1,3 @@
-import fs from 'node:fs';
-import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 import { sandboxFor, start } from '../helpers/process.js';
@@ -21,30 +19,6 @@ describe.skipIf(!python)('on a terminal', () => {
     expect(ended).toMatchObject({ status: 0, restored: true, cursorShown: true });
     expect(ended.stdout).toMatch(/^[a-z0-9]{32}\n$/);
     expect(ended.bytes).not.toContain(ended.stdout.trim());
-  });
-
-  test.each([
-    [['secret', 'list'], 0],
-    [['token', 'get'], 0],
-  ])('%j asks for graph, user name and password, in this order', async (argv, status) => {
-    const { env } = await sandboxFor(temporaryHome());
-    const { GRAPHCRED_USERNAME: _, GRAPHCRED_PASSWORD: __, GRAPHCRED_GRAPH: ___, ...bare } = env;
-    const terminal = onTerminal([...argv, ...NOTHING_KEPT], { env: bare });
-    for (const [question, words] of [
-      ['Which graph?', 'demo'],
-      [/Which graph\? demo[\s\S]*User name at/, 'tigergraph'],
-      [/User name at [\s\S]*Password of/, 'tigergraph'],
-    ] as const) {
-      await terminal.see(question);
-      terminal.type(`${words}\r`);
-    }
-    expect(await terminal.ended).toMatchObject({ status });
-    // If no person can be asked, a missing graph is still an error that names the flag.
-    const { GRAPHCRED_GRAPH: _graph, ...known } = env;
-    expect(await start([...argv, ...NOTHING_KEPT], known).ended).toMatchObject({
-      status: 2,
-      stderr: expect.stringContaining('--graph NAME'),
-    });
   });
 
   test('what is typed as a password never appears, not even when Ctrl-T is pressed', async () => {
@@ -80,78 +54,6 @@ describe.skipIf(!python)('on a terminal', () => {
     const { status, stderr } = await start(['secret', 'list'], bare).ended;
     expect(status).toBe(2);
     expect(stderr).toContain('--password-stdin');
-  });
-
-  test.each([
-    ['Ctrl-C', KEYS.ctrlC],
-    ['Ctrl-D', KEYS.ctrlD],
-  ])('%s at the question is exit 130, and nothing is sent', async (_, key) => {
-    const { env, sandbox } = await sandboxFor(temporaryHome());
-    const { GRAPHCRED_PASSWORD: __, ...bare } = env;
-    const terminal = onTerminal(['secret', 'list', ...NOTHING_KEPT], { env: bare, pipe: true });
-    await terminal.see('Password of');
-    terminal.type(key);
-    const asked = { status: 130, stdout: '', restored: true, cursorShown: true };
-    expect(await terminal.ended).toMatchObject(asked);
-    expect(sandbox.requests.filter(({ login }) => login !== 'none')).toEqual([]);
-  });
-
-  test.each([
-    [['--no-input'], {}],
-    [[], { CI: 'true' }],
-    [[], { GRAPHCRED_NO_INPUT: '1' }],
-  ])('%j %j asks no question: exit 2', async (flags, more) => {
-    const { env } = await sandboxFor(temporaryHome());
-    const { GRAPHCRED_PASSWORD: _, ...bare } = env;
-    const argv = ['token', 'get', ...NOTHING_KEPT, ...flags];
-    const { status, screen } = await onTerminal(argv, { env: { ...bare, ...more } }).ended;
-    expect(status).toBe(2);
-    expect(screen).toContain('--password-stdin');
-  });
-
-  test('several secrets are dropped only after a yes, and --yes does not ask', async () => {
-    const { env } = await sandboxFor(temporaryHome());
-    const drop = ['secret', 'drop', 'one', 'two', ...NOTHING_KEPT];
-    const create = (alias: string) => start(['secret', 'create', alias, ...NOTHING_KEPT], env).ended;
-    const answered = async (key: string) => {
-      const terminal = onTerminal(drop, { env, pipe: true });
-      await terminal.see('Drop 2 secrets: one, two?');
-      terminal.type(`${key}\r`);
-      return terminal.ended;
-    };
-    await Promise.all([create('one'), create('two')]);
-    expect(await answered('n')).toMatchObject({ status: 130, stdout: '' });
-    // Enter alone means no.
-    expect(await answered('')).toMatchObject({ status: 130, stdout: '' });
-    expect(await answered('y')).toMatchObject({ status: 0, stdout: 'Dropped: one, two\n' });
-    await Promise.all([create('one'), create('two')]);
-    const unasked = await onTerminal([...drop, '--yes'], { env, pipe: true }).ended;
-    expect(unasked).toMatchObject({ status: 0, stdout: 'Dropped: one, two\n', screen: '' });
-  });
-
-  // holds: C3.15
-  test('an untrusted file is shown with both addresses, and is used for this call after a yes', async () => {
-    const home = temporaryHome();
-    const { env, sandbox } = await sandboxFor(home);
-    const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl, ...bare } = env;
-    const cwd = path.join(home, 'cloned');
-    fs.mkdirSync(cwd);
-    fs.writeFileSync(path.join(cwd, '.graphcredrc.json'), JSON.stringify({ restUrl, gsqlUrl }));
-    const answered = async (key: string) => {
-      const terminal = onTerminal(['token', 'get', ...NOTHING_KEPT], { env: bare, cwd, pipe: true });
-      await terminal.see('Use it for this call?');
-      expect(terminal.screen().replace(/\s+/g, ' ')).toContain(
-        `GSQL server ${gsqlUrl} REST server ${restUrl}`,
-      );
-      terminal.type(`${key}\r`);
-      return terminal.ended;
-    };
-    expect(await answered('n')).toMatchObject({ status: 5, stdout: '' });
-    expect(sandbox.requests).toEqual([]);
-    expect(await answered('y')).toMatchObject({
-      status: 0,
-      stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/),
-    });
   });
 
   describe.each([
@@ -206,15 +108,5 @@ describe.skipIf(!python)('on a terminal', () => {
     await terminal.see('waiting for');
     terminal.close();
     expect((await terminal.ended).status).toBe(-1);
-  });
-
-  test('the names that prune would drop are shown under -q too', async () => {
-    const { env } = await sandboxFor(temporaryHome());
-    expect((await start(['secret', 'create', ...NOTHING_KEPT], env).ended).status).toBe(0);
-    const terminal = onTerminal(['secret', 'prune', '-q', ...NOTHING_KEPT], { env });
-    await terminal.see('Drop this secret?');
-    expect(terminal.screen()).toContain('AUTO_GENERATED_ALIAS_');
-    terminal.type('n\r');
-    expect(await terminal.ended).toMatchObject({ status: 130 });
   });
 });

@@ -14,6 +14,7 @@ import {
   stageFile,
   temporaryName,
 } from '../../src/files/private-files.js';
+import { readBounded } from '../../src/store/bounded-read.js';
 import { temporaryHome } from '../helpers/cli.js';
 
 let dir: string;
@@ -320,4 +321,48 @@ test('a temporary name is beside the file, and holds the number of the process',
   const name = temporaryName(path.join(dir, 'file'));
   expect(path.dirname(name)).toBe(dir);
   expect(path.basename(name)).toMatch(new RegExp(`^file\\.${process.pid}\\.[a-z0-9]{6,8}\\.tmp$`));
+});
+
+describe('files whose content is trusted', () => {
+  const write = (mode: number) => {
+    const file = path.join(dir, 'small');
+    fs.rmSync(file, { force: true });
+    fs.writeFileSync(file, 'text');
+    fs.chmodSync(file, mode);
+    return file;
+  };
+
+  test.each([
+    ['600', true],
+    ['644', true],
+    ['640', true],
+    ['620', false],
+    ['602', false],
+  ])('with mode %s is read: %s', (mode, read) => {
+    expect(readChecked(write(Number.parseInt(mode, 8)))).toEqual(
+      read ? expect.objectContaining({ text: 'text' }) : { refused: 'other users can change it' },
+    );
+  });
+
+  test('must belong to this user, must not be links, and have a size limit', () => {
+    const file = write(0o600);
+    fs.symlinkSync(file, path.join(dir, 'link'));
+    expect(readChecked(path.join(dir, 'link'))).toEqual({ refused: 'it is a symbolic link' });
+    expect(readChecked(file, 3)).toEqual({ refused: 'it is larger than 3 bytes' });
+    vi.spyOn(process, 'geteuid').mockReturnValue(54_321);
+    expect(readChecked(file)).toEqual({ refused: 'it belongs to another user' });
+  });
+});
+
+describe('a small file', () => {
+  test('leaves no open file behind, however it was read', async () => {
+    const file = path.join(dir, 'file');
+    createFile(file, 'text');
+    const closed = vi.spyOn(fs, 'closeSync');
+    readChecked(file);
+    readChecked(file, 1);
+    await readBounded(file, { maxBytes: 4, timeoutMs: 1000 });
+    await readBounded(file, { maxBytes: 1, timeoutMs: 1000 }).catch(() => {});
+    expect(closed).toHaveBeenCalledTimes(4);
+  });
 });

@@ -8,7 +8,7 @@ import { GraphException } from '../../src/index.js';
 import { fileStore } from '../../src/store/file/store.js';
 import { openJournal } from '../../src/store/journal.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
-import { readEntry, stageEntry } from '../../src/store/records.js';
+import { stageEntry } from '../../src/store/records.js';
 import { readServerCache, updateServerCache } from '../../src/store/server-cache.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { cli } from '../helpers/cli.js';
@@ -190,35 +190,6 @@ describe('a record', () => {
           }
         }),
         { numRuns: Math.ceil(RUNS.numRuns / 4) },
-      );
-    },
-    PROPERTY_MS,
-  );
-
-  test(
-    'of a newer version counts as missing, causes a warning, and is not changed',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(
-          record,
-          fc.integer({ min: 2, max: 1000 }),
-          fc.dictionary(text, fc.jsonValue()),
-          async (one, v, more) => {
-            empty();
-            stageEntry(stateDir, { record: one }).commit();
-            const file = onlyFile();
-            const newer = JSON.stringify({ ...more, ...one, v });
-            fs.writeFileSync(file, newer);
-            const warnings: string[] = [];
-            expect(
-              readEntry(stateDir, one.store, one.key, (warning) => warnings.push(warning)),
-            ).toBeUndefined();
-            expect(await open().list()).toEqual([]);
-            expect(warnings).toEqual([expect.stringContaining('a newer graphcred wrote it')]);
-            expect(fs.readFileSync(file, 'utf8')).toBe(newer);
-          },
-        ),
-        RUNS,
       );
     },
     PROPERTY_MS,

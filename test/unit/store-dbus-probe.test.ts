@@ -22,7 +22,6 @@ import {
   listenOn,
   type Manner,
   normal,
-  type Part,
   type Reply,
   type Script,
   startFakeBus,
@@ -277,18 +276,6 @@ describe('the probe', () => {
     expect(await probeKeychain({ env: { DBUS_SESSION_BUS_ADDRESS: addresses } })).toBe('locked');
   });
 
-  it('finds the bus in the runtime folder if no address is set', async () => {
-    await fakeBus(path.join(dir, 'bus'), normal(UNLOCKED));
-    expect(await probeKeychain({ env: { XDG_RUNTIME_DIR: dir } })).toBe('unlocked');
-  });
-
-  it.runIf(process.platform === 'linux')('reaches a bus on an abstract socket', async () => {
-    const name = `graphcred-test-${process.pid}`;
-    await fakeBus(`\0${name}`, normal(UNLOCKED));
-    const env = { DBUS_SESSION_BUS_ADDRESS: `unix:abstract=${name}` };
-    expect(await probeKeychain({ env })).toBe('unlocked');
-  });
-
   it('reports that there is no bus if nothing listens', async () => {
     expect(await probeKeychain({ env: {} })).toBe('no-bus');
     expect(await probeKeychain({ env: at(path.join(dir, 'missing')) })).toBe('no-bus');
@@ -408,30 +395,6 @@ describe('a value over the bus', () => {
       expect(answer).toEqual({ state: part === 'session' ? 'unlocked' : 'silent' });
     },
   );
-
-  it('never keeps a call from ending, whatever the service answers', async () => {
-    let parts: Part[] = [];
-    const bus: Script = { ...normal(UNLOCKED), session, found };
-    await fakeBus(path.join(dir, 'bus'), {
-      ...bus,
-      get secret(): Reply {
-        return { parts };
-      },
-    });
-    const part = fc.oneof(
-      fc.string({ maxLength: 9 }),
-      fc.nat({ max: 0xffff_ffff }),
-      fc.uint8Array({ maxLength: 9 }).map((bytes) => Buffer.from(bytes)),
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(part, { maxLength: 6 }), async (random) => {
-        parts = random;
-        const env = at(path.join(dir, 'bus'));
-        expect((await askKeychain({ env, limitMs: 2_000 }, wanted)).state).toBe('unlocked');
-      }),
-      { numRuns: 200 },
-    );
-  });
 });
 
 describe('a locked keychain that a command needs', () => {

@@ -1,43 +1,35 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { fileStore } from '../../src/store/file/store.js';
-import { endOfMessage } from '../../src/store/keychain/dbus.js';
-import { keychainStore } from '../../src/store/keychain/store.js';
-import { listEntries, stageEntry } from '../../src/store/records.js';
+import { loadKey, loadNamedKey, makeKey } from '../../src/store/file/key.js';
+import { fileStore, seal, unseal } from '../../src/store/file/store.js';
+import { entryPath, listEntries, stageEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
+import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
-import { buildDriver, run } from '../helpers/driver.js';
-import { NO_KEYCHAIN } from '../helpers/store-options.js';
+import { failureOf, turnOptions } from '../helpers/redis-store.js';
+import { NO_KEYCHAIN, storeOptions } from '../helpers/store-options.js';
 
 let home: string;
 let stateDir: string;
 let configDir: string;
 let warnings: string[];
 beforeEach(() => {
-  home = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-file-'));
+  home = temporaryHome();
   stateDir = path.join(home, 'state');
   configDir = path.join(home, 'config');
   warnings = [];
 });
-afterEach(() => {
-  vi.restoreAllMocks();
-  fs.rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => vi.restoreAllMocks());
 
-function open(more: Partial<StoreOptions> = {}) {
-  const keychain: StoreOptions['keychain'] = {
-    platform: process.platform,
-    env: {},
-    mayPrompt: false,
-    child: { command: process.execPath, args: ['-e', '0'] },
-    notify: () => {},
-  };
-  return fileStore({ stateDir, configDir, keychain, warn: (text) => warnings.push(text), ...more });
-}
+const optionsFor = (more: Partial<StoreOptions> = {}): StoreOptions => ({
+  ...storeOptions(home, (text) => warnings.push(text)),
+  ...more,
+});
+const open = (more: Partial<StoreOptions> = {}) => fileStore(optionsFor(more));
 
 const RECORD: StoreRecord = {
   v: 1,
@@ -48,6 +40,7 @@ const RECORD: StoreRecord = {
   expiresAtUnix: 1_700_003_600,
   info: { graph: 'demo', port: 9000 },
 };
+const BARE: StoreRecord = { v: 1, kind: 'token', key: 'demo', store: 'file', createdAtUnix: 1, info: {} };
 const VALUE = new Sensitive('the value');
 const KEY = Buffer.alloc(32, 7).toString('base64');
 
@@ -66,16 +59,6 @@ function changeRecord(change: (record: Record<string, unknown>) => void): void {
   change(record);
   fs.writeFileSync(recordFile(), JSON.stringify(record));
 }
-
-it.each(['', 'two\nlines', 'nul\0'])('the keychain stores no %j', async (text) => {
-  const store = keychainStore({ stateDir, configDir, keychain: NO_KEYCHAIN, warn: () => {} });
-  await expect(store.write(RECORD, new Sensitive(text))).rejects.toThrow('cannot keep an empty value');
-});
-
-it('a message of the session bus with an impossible size is not accepted', () => {
-  const head = Buffer.from([0x6c, 2, 0, 1, 0, 0, 0x20, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
-  expect(() => endOfMessage(head)).toThrow('not a D-Bus message');
-});
 
 describe('the file store', () => {
   // holds: C5.6
@@ -138,12 +121,6 @@ describe('the file store', () => {
     expect((await store.read(defined((await store.list())[0])))?.reveal()).toBe('a newer value');
   });
 
-  it('does not add the value to a record', async () => {
-    await open().write(RECORD, VALUE);
-    expect(await open().find('demo')).toEqual(RECORD);
-    expect(await open().list()).toEqual([RECORD]);
-  });
-
   it('keeps the old entry if the disk is full', async () => {
     await open().write(RECORD, VALUE);
     vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
@@ -160,25 +137,6 @@ describe('the file store', () => {
     expect(await readBack()).toBe('the value');
   });
 
-  it('writes the record again if another machine removed its temporary file', async () => {
-    const rename = fs.renameSync;
-    vi.spyOn(fs, 'renameSync').mockImplementationOnce((from, to) => {
-      fs.rmSync(from);
-      rename(from, to);
-    });
-    await open().write(RECORD, VALUE);
-    expect(await readBack()).toBe('the value');
-    expect(fs.readdirSync(stateDir)).toHaveLength(1);
-  });
-
-  // holds: C5.9
-  it('makes its folder private if others could read it', async () => {
-    fs.mkdirSync(stateDir, { mode: 0o755 });
-    fs.chmodSync(stateDir, 0o755);
-    await open().write(RECORD, VALUE);
-    expect(fs.statSync(stateDir).mode & 0o777).toBe(0o700);
-  });
-
   it.skipIf(process.getuid?.() !== 0)('ignores records and folders of another user (as root)', async () => {
     await open().write(RECORD, VALUE);
     fs.chownSync(recordFile(), 1234, 1234);
@@ -189,15 +147,6 @@ describe('the file store', () => {
       code: 'STORE_UNAVAILABLE',
       message: `${stateDir} belongs to another user`,
     });
-  });
-
-  it('does not block on a FIFO instead of a record', async () => {
-    await open().write(RECORD, VALUE);
-    const file = recordFile();
-    fs.rmSync(file);
-    execFileSync('mkfifo', ['-m', '600', file]);
-    expect(await readBack()).toBeUndefined();
-    expect(warnings).toEqual([expect.stringContaining('not a plain file')]);
   });
 });
 
@@ -216,28 +165,6 @@ describe('the key of the file store', () => {
     expect(await readBack()).toBe('the value');
   });
 
-  it('is the same for twenty processes that generate one at once', async () => {
-    const driver = await buildDriver('test/helpers/store-driver.ts');
-    try {
-      const ends = await Promise.all(
-        Array.from({ length: 20 }, (_, i) => {
-          const record = { ...RECORD, key: `key ${i}` };
-          const steps = [{ do: 'write', record, value: `value ${i}` }];
-          const job = JSON.stringify({ store: 'file', stateDir, configDir, steps });
-          return run([process.execPath, driver.file], { PATH: process.env.PATH ?? '' }, job);
-        }),
-      );
-      expect(ends.map(({ stdout, stderr }) => stdout + stderr)).toEqual(ends.map(() => '[{"value":true}]\n'));
-    } finally {
-      driver.remove();
-    }
-    const store = open();
-    for (let i = 0; i < 20; i++) {
-      expect((await store.read(defined(await store.find(`key ${i}`))))?.reveal()).toBe(`value ${i}`);
-    }
-    expect(fs.readdirSync(configDir)).toEqual(['store.key']);
-  });
-
   it('is generated on a file system without hard links too', async () => {
     vi.spyOn(fs, 'linkSync').mockImplementation(() => {
       throw Object.assign(new Error('EPERM'), { code: 'EPERM' });
@@ -245,16 +172,6 @@ describe('the key of the file store', () => {
     await open().write(RECORD, VALUE);
     expect(fs.readdirSync(configDir)).toEqual(['store.key']);
     expect(await readBack()).toBe('the value');
-  });
-
-  it('is waited for while another process writes it', async () => {
-    await open({ storeKey: new Sensitive(KEY) }).write(RECORD, VALUE);
-    fs.mkdirSync(configDir, { mode: 0o700 });
-    const file = path.join(configDir, 'store.key');
-    fs.writeFileSync(file, '', { mode: 0o600 });
-    const reading = readBack();
-    fs.writeFileSync(file, KEY);
-    expect(await reading).toBe('the value');
   });
 
   // holds: C5.10
@@ -320,16 +237,172 @@ describe('the key of the file store', () => {
       message: expect.stringContaining('ENOENT'),
     });
   });
+});
 
-  it.each<[string, (file: string) => void]>([
-    ['its group can change it', (file) => fs.chmodSync(file, 0o620)],
-    ['others can change it', (file) => fs.chmodSync(file, 0o602)],
-    ['it was cut short', (file) => fs.truncateSync(file, 10)],
-    ['it is empty', (file) => fs.truncateSync(file, 0)],
-  ])('when generated is refused if %s', async (_what, spoil) => {
-    await open().write(RECORD, VALUE);
-    spoil(path.join(configDir, 'store.key'));
-    await expect(readBack()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    await expect(open().write(RECORD, VALUE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+describe('the entries of the file store', () => {
+  it('has no entry of the keychain, and none without a value', async () => {
+    stageEntry(stateDir, { record: { ...BARE, store: 'keychain' }, sealed: 'x' }).commit();
+    stageEntry(stateDir, { record: { ...BARE, key: 'empty' } }).commit();
+    const store = open();
+    expect(await store.find('demo')).toBeUndefined();
+    expect(await store.find('empty')).toBeUndefined();
+    expect(await store.remove('demo')).toBe(false);
+    expect(await store.remove('empty')).toBe(false);
+    expect((await store.list()).map(({ key }) => key)).toEqual(['empty']);
+    expect(await store.read({ ...BARE, store: 'keychain' })).toBeUndefined();
+    expect(await store.read({ ...BARE, key: 'empty' })).toBeUndefined();
+    expect(fs.readdirSync(stateDir)).toHaveLength(2);
+    expect(warnings).toEqual([]);
+  });
+
+  it('reads a value for a record from elsewhere, and says when the key is missing', async () => {
+    await open({ storeKey: new Sensitive(KEY) }).write({ ...BARE, store: 'redis' }, new Sensitive('välue'));
+    expect((await open({ storeKey: new Sensitive(KEY) }).read(BARE))?.reveal()).toBe('välue');
+    expect(await open().read(BARE)).toBeUndefined();
+    expect(warnings).toEqual([
+      'Ignoring a stored token: it was encrypted with another key, or was changed since.',
+    ]);
+    expect(fs.existsSync(path.join(home, 'config'))).toBe(false);
+  });
+
+  it('takes its turns in the folder of its entries, and looks for the token of another process', async () => {
+    const turn = await open().takeTurn('demo', turnOptions(1000, true));
+    expect(fs.existsSync(entryPath(stateDir, 'token', 'demo', 'lock'))).toBe(true);
+    const waiting = open().takeTurn('demo', turnOptions(20_000, true));
+    await turn?.write(BARE, new Sensitive('minted'));
+    expect(await waiting).toBeUndefined();
+    await turn?.release();
+    expect((await open().read(BARE))?.reveal()).toBe('minted');
+    const asked = turnOptions(1000, false);
+    const refused = await open().takeTurn('demo', asked);
+    await refused?.refuse(new GraphException('AUTH_FAILED', 'no'));
+    await refused?.release();
+    expect(await failureOf(open().takeTurn('demo', asked))).toMatchObject({ code: 'AUTH_FAILED' });
+  });
+
+  it('removes an entry only if its value is still the same', async () => {
+    const store = open();
+    await store.write(BARE, new Sensitive('new'));
+    expect(await store.removeIf(BARE, new Sensitive('old'))).toBe(false);
+    expect(await store.removeIf(BARE, undefined)).toBe(false);
+    expect(await store.removeIf(BARE, new Sensitive('new'))).toBe(true);
+    expect(fs.readdirSync(stateDir)).toEqual([]);
+    await open({ storeKey: new Sensitive(KEY) }).write(BARE, new Sensitive('not readable here'));
+    expect(await store.removeIf(BARE, undefined)).toBe(true);
+    expect(fs.readdirSync(stateDir)).toEqual([]);
+  });
+
+  it('sweeps its folders after it wrote, and not the value that is new', async () => {
+    fs.mkdirSync(stateDir, { mode: 0o700 });
+    fs.writeFileSync(path.join(stateDir, 'token-1.json.4194999.abc.tmp'), '');
+    await open().write(BARE, new Sensitive('x'));
+    expect(fs.readdirSync(stateDir)).toHaveLength(1);
+  });
+
+  it('loads a key that comes through a pipe once, for reading and writing', async () => {
+    const storeKeyFile = path.join(home, 'pipe');
+    execFileSync('mkfifo', ['-m', '600', storeKeyFile]);
+    const fd = fs.openSync(storeKeyFile, fs.constants.O_RDWR);
+    fs.writeSync(fd, KEY);
+    const store = open({ storeKeyFile });
+    const checking = store.check();
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    fs.closeSync(fd);
+    await checking;
+    await store.write(BARE, new Sensitive('x'));
+    expect((await store.read(BARE))?.reveal()).toBe('x');
+  });
+
+  it('encrypts in one format for all versions', () => {
+    const key = Buffer.alloc(32, 7);
+    const sealed = seal(key, BARE, new Sensitive('välue'));
+    expect(Buffer.from(sealed, 'base64')).toHaveLength(12 + 16 + 6);
+    expect(unseal(key, BARE, sealed)?.reveal()).toBe('välue');
+    expect(
+      unseal(key, BARE, 'jbJNjWazAEqk4l4/6nonpFh/0GrJPYrH+eHWiwPfl5Mf1xruUALGki1K7IhTBpI3')?.reveal(),
+    ).toBe('from another version');
+    const info = { user: 'anna', life: 60, graph: 'g', base: null };
+    const several = { ...BARE, expiresAtUnix: 9, info };
+    const theirs = 'AwMDAwMDAwMDAwMD6gR3u0Rejby52OycfTVusEqYg3A/XjswGyxjOoIyk2ie';
+    expect(unseal(key, several, theirs)?.reveal()).toBe('of several fields');
+    for (const length of [0, 27, 28])
+      expect(unseal(key, BARE, Buffer.alloc(length).toString('base64'))).toBeUndefined();
+    const empty = seal(key, BARE, new Sensitive(''));
+    expect(unseal(key, BARE, empty)?.reveal()).toBe('');
+  });
+});
+
+describe('the file of the key', () => {
+  const generated = () => path.join(home, 'config', 'store.key');
+
+  it('may be as long as a file of a key is read', async () => {
+    const storeKeyFile = path.join(home, 'key');
+    fs.writeFileSync(storeKeyFile, `${KEY}${' '.repeat(4096 - KEY.length)}`, { mode: 0o600 });
+    expect(await loadNamedKey(optionsFor({ storeKeyFile }))).toEqual(Buffer.alloc(32, 7));
+    expect(await loadNamedKey(optionsFor())).toBeUndefined();
+    expect(warnings).toEqual([]);
+  });
+
+  it('that was generated is used only if it belongs to this user alone, and only made when it is needed', async () => {
+    expect(await loadKey(optionsFor(), 'existing')).toBeUndefined();
+    expect(fs.existsSync(generated())).toBe(false);
+    const made = await loadKey(optionsFor(), 'create');
+    expect(made).toHaveLength(32);
+    expect(await loadKey(optionsFor(), 'existing')).toEqual(made);
+    expect(await loadKey(optionsFor(), 'create')).toEqual(made);
+    fs.chmodSync(generated(), 0o620);
+    expect(await failureOf(loadKey(optionsFor(), 'create'))).toMatchObject({
+      message: `the key file ${generated()} is not used: other users can change it`,
+      hint: `chmod 600 ${generated()}`,
+      setting: 'storeKey',
+    });
+  });
+
+  it('that another process made in the same moment is used', async () => {
+    const link = fs.linkSync;
+    vi.spyOn(fs, 'linkSync').mockImplementationOnce((...args) => {
+      fs.writeFileSync(generated(), KEY, { mode: 0o600 });
+      link(...args);
+    });
+    expect(await loadKey(optionsFor(), 'create')).toEqual(Buffer.alloc(32, 7));
+    expect(fs.readdirSync(path.join(home, 'config'))).toEqual(['store.key']);
+  });
+
+  it('whose file another process has made and not filled yet is waited for, and not for ever', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      fs.mkdirSync(path.dirname(generated()), { mode: 0o700 });
+      fs.writeFileSync(generated(), '', { mode: 0o600 });
+      const loading = loadKey(optionsFor(), 'existing');
+      await vi.advanceTimersByTimeAsync(150);
+      fs.writeFileSync(generated(), KEY);
+      await vi.advanceTimersByTimeAsync(10);
+      expect(await loading).toEqual(Buffer.alloc(32, 7));
+      fs.writeFileSync(generated(), '');
+      const failing = failureOf(loadKey(optionsFor(), 'existing'));
+      await vi.advanceTimersByTimeAsync(1000);
+      expect((await failing)?.message).toBe(`the key file ${generated()} is not 32 bytes in base64`);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('that vanishes while it is made is an error', async () => {
+    vi.spyOn(fs, 'linkSync').mockImplementationOnce(() => {});
+    expect(await failureOf(loadKey(optionsFor(), 'create'))).toMatchObject({
+      message: `the key file ${generated()} vanished while it was being made`,
+      hint: 'run the command again',
+    });
+    expect(fs.readdirSync(path.join(home, 'config'))).toEqual([]);
+  });
+
+  it('that cannot be written is an error of its folder', () => {
+    vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
+      throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+    });
+    expect(() => makeKey(generated())).toThrow(
+      `cannot write to ${path.join(home, 'config')}: the disk is full`,
+    );
+    expect(fs.readdirSync(path.join(home, 'config'))).toEqual([]);
   });
 });

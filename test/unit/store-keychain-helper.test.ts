@@ -104,20 +104,6 @@ describe.skipIf(process.platform === 'win32')('the helper process of the keychai
     });
   });
 
-  it.each([
-    ['echo; exit 3', 'ended early (status 3)'],
-    ['echo; kill -9 $$', 'ended early (SIGKILL)'],
-    ['echo; echo nonsense; sleep 8', 'in a way that can be understood'],
-  ])('that does %s is an error that says so at once', async (script, message) => {
-    expect((await failureOf(ask(script)))?.message).toContain(message);
-  });
-
-  it('that cannot be started is an error', async () => {
-    const child = { command: path.join(dir, 'missing'), args: [] };
-    const failure = await failureOf(askChild(GET, { ...options(''), child }, { ms: 9000, prompting: false }));
-    expect(failure?.message).toContain('did not start (ENOENT)');
-  });
-
   it('gets the environment that it was given, and not that of this process', async () => {
     process.env.GRAPHCRED_CANARY = 'canary';
     try {
@@ -126,15 +112,6 @@ describe.skipIf(process.platform === 'win32')('the helper process of the keychai
       delete process.env.GRAPHCRED_CANARY;
     }
     expect(fs.readFileSync(path.join(dir, 'env'), 'utf8')).not.toContain('canary');
-  });
-
-  it('passes on the error of the keychain with its code and hint', async () => {
-    const reply = { ok: false, code: 'STORE_LOCKED', message: 'it is locked', hint: 'unlock it' };
-    expect(await failureOf(ask(`echo; echo '${JSON.stringify(reply)}'`))).toMatchObject({
-      code: 'STORE_LOCKED',
-      message: 'it is locked',
-      hint: 'unlock it',
-    });
   });
 });
 
@@ -194,14 +171,6 @@ describe('an error of the keychain', () => {
   ])('%j means that it is locked', async (text) => {
     keychain.errors.push(new Error(text));
     expect((await failureOf(performNatively(GET)))?.code).toBe('STORE_LOCKED');
-  });
-
-  it('of another kind is shown on one line, and not at any length', async () => {
-    keychain.errors.push(new Error(`no\r\nluck\u001b[31m${'x'.repeat(1000)}`));
-    const failure = await failureOf(performNatively(GET));
-    expect(failure?.code).toBe('STORE_UNAVAILABLE');
-    expect(failure?.message).toMatch(/^the OS keychain refused: no luck \[31mx+$/);
-    expect(failure?.message.length).toBeLessThan(250);
   });
 
   it('that an item vanished meanwhile makes it ask once more, and only once', async () => {

@@ -5,7 +5,6 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { endOfMessage } from '../../src/store/keychain/dbus.js';
 import { performNatively } from '../../src/store/keychain/native.js';
-import { probeKeychain } from '../../src/store/keychain/secret-service.js';
 import { keychainStore } from '../../src/store/keychain/store.js';
 import { keychainVault } from '../../src/store/keychain/vault.js';
 import { recordPath, stageEntry } from '../../src/store/records.js';
@@ -16,9 +15,7 @@ import {
   alias,
   at,
   COLLECTION,
-  encode,
   LOCKED,
-  listenOn,
   normal,
   type Script,
   startFakeBus,
@@ -197,29 +194,6 @@ describe.skipIf(process.platform === 'win32')('the keychain of Linux', () => {
     await vaultFor().delete('demo');
     expect(vi.getTimerCount()).toBe(0);
   });
-
-  it('is not waited for any longer because of messages that are not answers', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    const chatter = encode(undefined, { sig: 's', body: ':1.7' }, false);
-    let sent = 0;
-    await listenOn(path.join(dir, 'bus'), (client) => {
-      client.once('data', () => {
-        client.write('OK 1\r\n');
-        const talking = setInterval(() => client.write(chatter, () => sent++), 2);
-        client.on('close', () => clearInterval(talking));
-      });
-    });
-    const answer = probeKeychain({ env: at(path.join(dir, 'bus')), limitMs: 60_000 });
-    const messages = async () => {
-      const enough = sent + 5;
-      while (sent < enough) await new Promise((resolve) => setImmediate(resolve));
-    };
-    for (let time = 0; time < 2; time++) {
-      await messages();
-      vi.advanceTimersByTime(40_000);
-    }
-    expect(await answer).toBe('silent');
-  });
 });
 
 describe.skipIf(process.platform === 'win32')('a locked keychain', () => {
@@ -283,12 +257,6 @@ describe.skipIf(process.platform === 'win32')('a locked keychain', () => {
     await bus(lockedAtFirst(UNLOCKED));
     expect(await vaultFor(helper({ ok: true }), PROMPT).get('demo')).toBeUndefined();
     expect(native.calls).toEqual([]);
-  });
-
-  it('whose prompt nobody answers is given up as locked', async () => {
-    await bus(normal(LOCKED));
-    const vault = vaultFor(helper('wait'), { mayPrompt: true, promptMs: 200, answerMs: 60_000 });
-    expect(await failureOf(vault.get('demo'))).toMatchObject({ code: 'STORE_LOCKED' });
   });
 });
 

@@ -1,23 +1,28 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { GraphException } from '../../src/core/errors.js';
-import { acquireLock, tryLock } from '../../src/store/lock/lock.js';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { acquireLock, tryLock, withLock } from '../../src/store/lock/lock.js';
 import { takeMachineTurn } from '../../src/store/lock/machine-turn.js';
+import { hostId, isAlive, processId } from '../../src/store/lock/process-owner.js';
+import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
+import { entryPath } from '../../src/store/records.js';
+import type { StoreRecord } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { failureOf } from '../helpers/redis-store.js';
 
 let dir: string;
 let file: string;
 beforeEach(() => {
-  dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-lock-'));
+  dir = temporaryHome();
   file = path.join(dir, 'token-x.lock');
 });
-afterEach(() => {
-  vi.restoreAllMocks();
-  fs.rmSync(dir, { recursive: true, force: true });
-});
+afterEach(() => vi.restoreAllMocks());
 
 /** Changes the content that names the lock's owner, and the age of the lock. */
 function forge(change: (content: string) => string, ageMs = 0): void {
@@ -98,15 +103,6 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('is given up after the time limit, with a message that says what to do', async () => {
-    tryLock(file);
-    await expect(acquireLock(file, { waitMs: 60 })).rejects.toMatchObject({
-      code: 'LOCK_TIMEOUT',
-      hint: expect.stringContaining(file),
-    });
-    expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
-  });
-
   it('is not waited for any longer when it is no longer needed', async () => {
     const holder = tryLock(file);
     let asked = 0;
@@ -115,23 +111,6 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
     holder?.release();
     expect(await acquireLock(file, { waitMs: 60_000, answered: async () => true })).toBeDefined();
-  });
-
-  it.skipIf(process.platform !== 'linux')(
-    'is taken over although another process now has the dead owner’s id',
-    () => {
-      tryLock(file);
-      forge((content) => content.replace(/\/(\d+)\/\d+$/m, '/$1/1'));
-      expect(tryLock(file)).toBeDefined();
-    },
-  );
-
-  it('of another machine is respected while it is young, and taken over when it is old', () => {
-    tryLock(file);
-    forge((content) => content.replace(/ .*\//, ' elsewhere:boot:1/1/'), 20_000);
-    expect(tryLock(file)).toBeUndefined();
-    forge((content) => content, 10 * 60_000);
-    expect(tryLock(file)).toBeDefined();
   });
 
   it('of another container is respected for as long as its owner renews it, and taken over 30 s after its end', () => {
@@ -212,13 +191,6 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('whose file is empty is waited for briefly, and then taken over', () => {
-    fs.writeFileSync(file, '');
-    expect(tryLock(file)).toBeUndefined();
-    forge(() => '', 10_000);
-    expect(tryLock(file)).toBeDefined();
-  });
-
   it('is taken over in time, even if the clock is set back', () => {
     const threeHoursAhead = -3 * 3_600_000;
     fs.writeFileSync(file, '');
@@ -286,40 +258,290 @@ describe('the sweep', () => {
       'token-x.lock',
     ]);
   });
+});
 
-  it('does nothing if there is no folder', () => {
-    sweep({ stateDir: path.join(dir, 'missing'), configDir: path.join(dir, 'missing') });
+const failing = (code: string) => Object.assign(new Error(code), { code });
+
+describe('a lock while another process acts', () => {
+  it('that another process took in the same moment stays with it, without hard links too', () => {
+    const theirs = `abc-def ${processId(hostId())}\n`;
+    vi.spyOn(fs, 'linkSync').mockImplementation(() => {
+      fs.writeFileSync(file, theirs, { mode: 0o600 });
+      throw failing('EPERM');
+    });
+    expect(tryLock(file)).toBeUndefined();
+    expect(fs.readFileSync(file, 'utf8')).toBe(theirs);
+    vi.restoreAllMocks();
+    fs.rmSync(file);
+    vi.spyOn(fs, 'linkSync').mockImplementation(() => {
+      fs.writeFileSync(file, theirs, { mode: 0o600 });
+      throw failing('EEXIST');
+    });
+    expect(tryLock(file)).toBeUndefined();
+    expect(fs.readFileSync(file, 'utf8')).toBe(theirs);
+    expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
+  });
+
+  it('that cannot be written where there are no hard links is an error, and leaves no file', () => {
+    vi.spyOn(fs, 'linkSync').mockImplementation(() => {
+      throw failing('EPERM');
+    });
+    const write = fs.writeFileSync;
+    vi.spyOn(fs, 'writeFileSync').mockImplementation((target, ...rest) => {
+      if (target === file) throw failing('ENOSPC');
+      write(target, ...rest);
+    });
+    expect(() => tryLock(file)).toThrow('the disk is full');
     expect(fs.readdirSync(dir)).toEqual([]);
+  });
+
+  it('is renewed while it is held, only if it is still there and its own', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
+    try {
+      const lock = tryLock(file);
+      const old = new Date(Date.now() - 20_000);
+      fs.utimesSync(file, old, old);
+      vi.advanceTimersByTime(5_000);
+      expect(Math.abs(fs.statSync(file).mtimeMs - Date.now())).toBeLessThan(1000);
+      fs.writeFileSync(file, 'another elsewhere/1/1\n');
+      fs.utimesSync(file, old, old);
+      vi.advanceTimersByTime(5_000);
+      expect(Date.now() - fs.statSync(file).mtimeMs).toBeGreaterThan(20_000);
+      fs.rmSync(file);
+      vi.advanceTimersByTime(5_000);
+      expect(fs.existsSync(file)).toBe(false);
+      lock?.release();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('that cannot be removed does not make its release fail', () => {
+    const lock = tryLock(file);
+    vi.spyOn(fs, 'rmSync').mockImplementation(() => {
+      throw failing('EROFS');
+    });
+    lock?.release();
+    expect(fs.existsSync(file)).toBe(true);
+  });
+
+  it('is released after the work, also when that fails', async () => {
+    expect(await withLock(file, { waitMs: 100 }, () => fs.existsSync(file))).toBe(true);
+    const failed = withLock(file, { waitMs: 100 }, () => {
+      throw new Error('the work failed');
+    });
+    await expect(failed).rejects.toThrow('the work failed');
+    expect(fs.readdirSync(dir)).toEqual([]);
+  });
+
+  it('says how long was waited, and is asked again until then', async () => {
+    tryLock(file);
+    const clock = vi.spyOn(process, 'uptime').mockReturnValue(100);
+    const waiting = failureOf(acquireLock(file, { waitMs: 7_000 }));
+    clock.mockReturnValue(106.9);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    clock.mockReturnValue(107.1);
+    expect(await waiting).toMatchObject({
+      code: 'LOCK_TIMEOUT',
+      message: 'another graphcred process is busy with this entry; waited 7 s',
+      hint: expect.stringContaining('run the command again'),
+    });
+  });
+
+  it('that its owner is still writing is waited for, although half of its content names a dead process', () => {
+    const whole = `abc-def ${processId(hostId())}`;
+    fs.writeFileSync(file, whole.slice(0, -1), { mode: 0o600 });
+    expect(tryLock(file)).toBeUndefined();
+  });
+
+  it('may have many dead owners', () => {
+    const dead = (name: string) => `${name} ${hostId()}/4194999/1\n`;
+    fs.writeFileSync(file, dead('n0'), { mode: 0o600 });
+    for (let link = 0; link < 200; link++)
+      fs.writeFileSync(`${file}.n${link}`, dead(`n${link + 1}`), { mode: 0o600 });
+    const lock = tryLock(file);
+    expect(lock).toBeDefined();
+    lock?.release();
+    expect(fs.readdirSync(dir)).toEqual([]);
+  });
+
+  it('is released by its first file, without which the others count for nothing if the process ends meanwhile', () => {
+    fs.writeFileSync(file, `n0 ${hostId()}/4194999/1\n`, { mode: 0o600 });
+    const lock = tryLock(file);
+    const removed: unknown[] = [];
+    const remove = fs.rmSync;
+    vi.spyOn(fs, 'rmSync').mockImplementation((name, options) => {
+      removed.push(name);
+      remove(name, options);
+    });
+    lock?.release();
+    expect(removed).toEqual([file, `${file}.n0`]);
   });
 });
 
-describe('a turn', () => {
-  const record = { v: 1, kind: 'token', key: 'k', store: 'file', createdAtUnix: 1, info: {} } as const;
-  const options = { waitMs: 1000, since: 5, now: () => 9, accepts: () => true };
-  const empty: { find: () => Promise<typeof record | undefined> } = { find: async () => undefined };
-  const take = (lookIn = empty) =>
-    takeMachineTurn('k', async () => {}, { ...options, stateDir: dir, lookIn });
+describe('the owner of a lock', () => {
+  const here = 'here';
+  const minute = 60_000;
 
-  it('is not taken if the token is already stored', async () => {
-    expect(await take({ find: async () => record })).toBeUndefined();
-    const turn = await take();
-    expect(turn).toBeDefined();
-    await turn?.release();
+  it('is known on a machine whose name has blanks and slashes', () => {
+    vi.spyOn(os, 'hostname').mockReturnValue('a/b c');
+    expect(hostId()).not.toMatch(/[/ ]/);
+    expect(isAlive(processId(hostId()), minute, hostId())).toBe(true);
   });
 
-  it('ends with the error that another process met after this one began, and not with an older one', async () => {
-    const first = await take();
-    await first?.refuse(new GraphException('AUTH_FAILED', 'no'));
-    await first?.release();
-    await expect(take()).rejects.toMatchObject({ code: 'AUTH_FAILED' });
-    const later = await takeMachineTurn('k', async () => {}, {
-      ...options,
-      since: 10,
-      now: () => 11,
-      stateDir: dir,
-      lookIn: empty,
+  it.each([
+    ['this process', () => processId(here), 0, true],
+    ['this process, however old its lock is', () => processId(here), 100 * minute, true],
+    ['another process with its id', () => processId(here).replace(/\d+$/, '1'), 0, false],
+    ['a process that has ended', () => `${here}/4194999/1`, 0, false],
+    ['a process elsewhere just before 30 s', () => `there/${process.pid}/1`, 29_999, true],
+    ['a process elsewhere after 30 s', () => `there/${process.pid}/1`, 30_000, false],
+    ['a process elsewhere, 30 s in the future', () => `there/${process.pid}/1`, -30_000, false],
+    [
+      'a process without a start time before 10 minutes',
+      () => `${here}/${process.pid}/`,
+      10 * minute - 1,
+      true,
+    ],
+    ['a process without a start time after 10 minutes', () => `${here}/${process.pid}/`, 10 * minute, false],
+  ])('%s', (_who, mark, age, alive) => {
+    expect(isAlive(mark(), age, here)).toBe(alive);
+  });
+
+  it('that is not named yet is waited for two seconds', () => {
+    expect(isAlive(undefined, 1_999, here)).toBe(true);
+    expect(isAlive(undefined, 2_000, here)).toBe(false);
+  });
+
+  it('of another user counts as alive', () => {
+    vi.spyOn(process, 'kill').mockImplementation(() => {
+      throw failing('EPERM');
     });
-    expect(later).toBeDefined();
-    await later?.release();
+    expect(isAlive(processId(here), 0, here)).toBe(true);
+  });
+
+  it.skipIf(process.platform !== 'linux')(
+    'is known by the machine, its start and the process namespace',
+    () => {
+      expect(hostId()).toMatch(/^[^:/ ]+:[0-9a-f-]{36}:\d+$/);
+      vi.spyOn(fs, 'readlinkSync').mockImplementation(() => {
+        throw failing('ENOENT');
+      });
+      expect(hostId()).toMatch(/^[^:/ ]+::$/);
+    },
+  );
+});
+
+describe('a refusal', () => {
+  it('keeps its option and those remedies that this version knows', () => {
+    const refused = path.join(dir, 'token-x.refused');
+    const details = { hint: 'look', option: 'lifetime', remedies: ['wait', 'examine'] as const };
+    writeRefusal(refused, new GraphException('AUTH_FAILED', 'no', details), 5);
+    expect(readRefusal(refused, 5, 5)).toMatchObject({ option: 'lifetime', hint: 'look' });
+    expect([...(readRefusal(refused, 5, 5)?.remedies ?? [])].sort()).toEqual(['examine', 'wait']);
+    const changed = fs.readFileSync(refused, 'utf8').replace('"wait"', '"dance"');
+    fs.writeFileSync(refused, changed);
+    expect(readRefusal(refused, 5, 5)?.remedies).toEqual(['examine']);
+    for (const [name, value] of Object.entries({
+      hint: 7,
+      option: 7,
+      remedies: 'wait',
+      status: 'x',
+      serverCode: 7,
+      serverText: 7,
+    })) {
+      fs.writeFileSync(refused, JSON.stringify({ ...JSON.parse(changed), [name]: value }));
+      expect(readRefusal(refused, 5, 5)).toMatchObject({ code: 'AUTH_FAILED', message: 'no' });
+      expect(readRefusal(refused, 5, 5)?.[name as 'hint']).not.toBe(value);
+    }
+    for (const change of [{ code: 'SERVER_ERROR' }, { message: 7 }, { at: 'now' }, { at: 4 }, { at: 6 }]) {
+      fs.writeFileSync(refused, JSON.stringify({ ...JSON.parse(changed), ...change }));
+      expect(readRefusal(refused, 5, 5)).toBeUndefined();
+    }
+  });
+});
+
+describe('the turn of a machine', () => {
+  const record: StoreRecord = { v: 1, kind: 'token', key: 'k', store: 'file', createdAtUnix: 1, info: {} };
+  const lockFile = () => entryPath(dir, 'token', 'k', 'lock');
+  const take = (more: Partial<Parameters<typeof takeMachineTurn>[2]> = {}, write = async () => {}) =>
+    takeMachineTurn('k', write, {
+      waitMs: 2000,
+      since: 5,
+      now: () => 9,
+      accepts: () => true,
+      stateDir: dir,
+      lookIn: { find: async () => undefined },
+      ...more,
+    });
+  const free = () => {
+    const lock = tryLock(lockFile());
+    lock?.release();
+    return lock !== undefined;
+  };
+
+  it('is the lock of the key, with which a value is written, until it is released', async () => {
+    const write = vi.fn(async () => {});
+    const turn = await take({}, write);
+    expect(free()).toBe(false);
+    const value = new Sensitive('x');
+    await turn?.write(record, value);
+    expect(write.mock.calls).toEqual([[record, value]]);
+    await turn?.release();
+    expect(free()).toBe(true);
+  });
+
+  it('is not kept when a usable record or a refusal is there', async () => {
+    expect(await take({ lookIn: { find: async () => record } })).toBeUndefined();
+    expect(free()).toBe(true);
+    const unusable = await take({ lookIn: { find: async () => record }, accepts: () => false });
+    await unusable?.refuse(new GraphException('AUTH_FAILED', 'no'));
+    await unusable?.release();
+    expect(await failureOf(take())).toMatchObject({ code: 'AUTH_FAILED' });
+    expect(free()).toBe(true);
+  });
+
+  it('is waited for no longer when a record or a refusal comes', async () => {
+    tryLock(lockFile());
+    let looks = 0;
+    expect(await take({ lookIn: { find: async () => (++looks > 2 ? record : undefined) } })).toBeUndefined();
+    const waiting = failureOf(take({ waitMs: 20_000 }));
+    writeRefusal(entryPath(dir, 'token', 'k', 'refused'), new GraphException('AUTH_FAILED', 'no'), 9);
+    expect(await waiting).toMatchObject({ code: 'AUTH_FAILED' });
+    expect(await failureOf(take({ since: 10, now: () => 10, waitMs: 30 }))).toMatchObject({
+      code: 'LOCK_TIMEOUT',
+    });
+  });
+});
+
+describe.skipIf(process.platform !== 'linux')('the process that owns a lock', () => {
+  const statOf = (pid: number) => fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
+  const fieldsOf = (pid: number) =>
+    statOf(pid)
+      .slice(statOf(pid).lastIndexOf(')') + 2)
+      .split(' ');
+  const markOf = (pid: number) => `${hostId()}/${pid}/${fieldsOf(pid)[19]}`;
+  const started = (command: string, ...args: string[]) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    return child;
+  };
+
+  it('that has ended counts as dead although its parent has not asked for its status yet', async () => {
+    const parent = started('sh', '-c', 'sleep 0.01 & echo $!; exec sleep 30');
+    const [line] = await once(parent.stdout, 'data');
+    const pid = Number(String(line));
+    await expect.poll(() => fieldsOf(pid)[0]).toBe('Z');
+    expect(isAlive(markOf(pid), 0, hostId())).toBe(false);
+  });
+
+  it('lives when the name of its program holds blanks and parentheses', async () => {
+    const program = path.join(dir, 'x) S 1 (y');
+    fs.symlinkSync('/bin/sh', program);
+    const child = started(program, '-c', 'echo; read -r line < /dev/tty || sleep 30; sleep 30');
+    await once(child.stdout, 'data');
+    const pid = child.pid as number;
+    expect(statOf(pid)).toContain('(x) S 1 (y)');
+    expect(isAlive(markOf(pid), 0, hostId())).toBe(true);
   });
 });

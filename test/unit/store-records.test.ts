@@ -1,12 +1,13 @@
-// The top files of src/store at their edges: records, named files that are read for a time, the sweep, the journal, and what opens a store.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { readBounded } from '../../src/store/bounded-read.js';
 import { openJournal } from '../../src/store/journal.js';
 import { tryLock } from '../../src/store/lock/lock.js';
+import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
 import { noneStore } from '../../src/store/none.js';
 import { openStore } from '../../src/store/open.js';
 import {
@@ -23,7 +24,10 @@ import { readServerCache, updateServerCache } from '../../src/store/server-cache
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';
 import { temporaryHome } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { failureOf, turnOptions } from '../helpers/redis-store.js';
+
+// The top files of src/store: records, named files that are read for a time, the sweep, the journal, and what opens a store.
 
 let dir: string;
 beforeEach(() => {
@@ -381,23 +385,202 @@ describe('removing an entry if it is still the same', () => {
 });
 
 describe('the server cache', () => {
-  it.each([
-    ['3', true],
-    ['4.2', true],
-    ['3.10.1', true],
-    ['3.1000', false],
-    ['3.9.123456', false],
-    ['5.1', false],
-    ['4.1-beta', false],
-    ['v4.1', false],
-  ])('of the version %s is read: %s', (version, read) => {
-    updateServerCache(dir, 'http://h', { version, versionAtUnix: 5 });
-    expect(readServerCache(dir, 'http://h')).toEqual(read ? { version, versionAtUnix: 5 } : {});
-  });
-
   it('takes newer facts over older ones', () => {
     updateServerCache(dir, 'http://h', { version: '3.9', versionAtUnix: 5 });
     updateServerCache(dir, 'http://h', { version: '4.1', versionAtUnix: 6 });
     expect(readServerCache(dir, 'http://h')).toEqual({ version: '4.1', versionAtUnix: 6 });
+  });
+});
+
+describe('the name of an entry', () => {
+  it('contains its kind, and is valid on any file system', () => {
+    const key = `https://graph.example.com ${'/'.repeat(300)} 漢字`;
+    expect(path.basename(recordPath(dir, { kind: 'token', key, store: 'file' }))).toMatch(
+      /^token-[0-9a-f]{28}\.json$/,
+    );
+    expect(path.basename(entryPath(dir, 'secret', key, 'lock'))).toMatch(/^secret-[0-9a-f]{28}\.lock$/);
+  });
+
+  it('is different for keys that look alike', () => {
+    const keys = new Set<string>();
+    for (let i = 0; i < 20_000; i++) {
+      keys.add(`http://127.0.0.1:9000 http://127.0.0.1:14240 demo user${i} 2592000`);
+      keys.add(`http://127.0.0.1:${i} demo`);
+      keys.add(String.fromCharCode(i));
+      keys.add('x'.repeat(i % 500));
+    }
+    expect(new Set([...keys].map(hashOf)).size).toBe(keys.size);
+    // Each half alone has no collisions either.
+    expect(new Set([...keys].map((key) => hashOf(key).slice(0, 14))).size).toBe(keys.size);
+    expect(new Set([...keys].map((key) => hashOf(key).slice(14))).size).toBe(keys.size);
+  });
+});
+
+describe('a refusal', () => {
+  const refusal = new GraphException('AUTH_FAILED', 'the server does not accept this password', {
+    hint: 'check the password',
+    serverCode: 'REST-1001',
+    serverText: 'no',
+    status: 401,
+  });
+
+  it('is given to processes that were waiting at the time, and to no others', () => {
+    const file = entryPath(dir, 'token', 'demo', 'refused');
+    const before = Date.now();
+    expect(readRefusal(file, before, Date.now())).toBeUndefined();
+    writeRefusal(file, refusal, Date.now());
+    const { code, message, hint, serverCode, serverText, status } = refusal;
+    expect(readRefusal(file, before, Date.now())).toBeInstanceOf(GraphException);
+    expect(readRefusal(file, before, Date.now())).toMatchObject({
+      code,
+      message,
+      hint,
+      serverCode,
+      serverText,
+      status,
+    });
+    expect(readRefusal(file, Date.now() + 1, Date.now() + 2)).toBeUndefined();
+    expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('that cannot be written has no effect', () => {
+    fs.writeFileSync(path.join(dir, 'file'), '');
+    const file = entryPath(path.join(dir, 'file'), 'token', 'demo', 'refused');
+    writeRefusal(file, refusal, Date.now());
+    expect(readRefusal(file, 0, Date.now())).toBeUndefined();
+  });
+});
+
+describe('the cache about servers', () => {
+  const url = 'http://127.0.0.1:14240';
+
+  it('is updated for each server separately', () => {
+    const state = path.join(dir, 'state');
+    expect(readServerCache(state, url)).toEqual({});
+    updateServerCache(state, url, { version: '3.10.1', versionAtUnix: 1_700_000_000 });
+    updateServerCache(state, url, { lifetimeUnit: 'ms', lifetimeUnitAtUnix: 1_700_000_001 });
+    updateServerCache(state, 'http://other:14240', { lifetimeUnit: 's', lifetimeUnitAtUnix: 1_700_000_002 });
+    expect(readServerCache(state, url)).toEqual({
+      version: '3.10.1',
+      versionAtUnix: 1_700_000_000,
+      lifetimeUnit: 'ms',
+      lifetimeUnitAtUnix: 1_700_000_001,
+    });
+    expect(readServerCache(state, 'http://other:14240')).toEqual({
+      lifetimeUnit: 's',
+      lifetimeUnitAtUnix: 1_700_000_002,
+    });
+    for (const name of fs.readdirSync(state)) {
+      expect(name).toMatch(/^server-[0-9a-f]{28}\.json$/);
+      expect(fs.statSync(path.join(state, name)).mode & 0o777).toBe(0o600);
+    }
+    expect(listEntries(state, () => expect.unreachable())).toEqual([]);
+  });
+
+  it.each([
+    ['', {}],
+    ['null', {}],
+    ['[]', {}],
+    ['{"v":2}', {}],
+    [`{"v":1,"url":"http://other"}`, {}],
+    [`{"v":1,"url":"${url}","version":3,"lifetimeUnit":"h"}`, {}],
+    [`{"v":1,"url":"${url}","lifetimeUnit":"ms"}`, {}],
+    [`{"v":2,"url":"${url}","version":"3.9","versionAtUnix":17}`, {}],
+    ...['9.9', '5.0', '3.', '3.10.123456', '3.1000', 'v4.1', '4.1.2-rc', '4.1.2.3'].map(
+      (version): [string, object] => [`{"v":1,"url":"${url}","version":"${version}","versionAtUnix":17}`, {}],
+    ),
+    ...['3', '4.2', '3.10.12345', '4.999.0'].map((version): [string, object] => [
+      `{"v":1,"url":"${url}","version":"${version}","versionAtUnix":17}`,
+      { version, versionAtUnix: 17 },
+    ]),
+    ...['1e999', '"soon"', 'null'].map((at): [string, object] => [
+      `{"v":1,"url":"${url}","version":"3.9","versionAtUnix":${at},"lifetimeUnit":"s","lifetimeUnitAtUnix":${at}}`,
+      {},
+    ]),
+    ['{"v":1,"url":"http://other","version":"3.9","versionAtUnix":17}', {}],
+    [
+      `{"v":1,"url":"${url}","version":"3.9","lifetimeUnit":"s","lifetimeUnitAtUnix":17}`,
+      { lifetimeUnit: 's', lifetimeUnitAtUnix: 17 },
+    ],
+  ])('with the content %j is read as %j', (text, expected) => {
+    updateServerCache(dir, url, {});
+    const file = path.join(dir, defined(fs.readdirSync(dir)[0]));
+    fs.writeFileSync(file, text);
+    expect(readServerCache(dir, url)).toEqual(expected);
+    for (const mode of [0o620, 0o602]) {
+      fs.chmodSync(file, mode);
+      expect(readServerCache(dir, url)).toEqual({});
+    }
+  });
+
+  it('is not written if the folder is read-only', () => {
+    fs.writeFileSync(path.join(dir, 'file'), '');
+    updateServerCache(path.join(dir, 'file'), url, { lifetimeUnit: 's' });
+    expect(readServerCache(path.join(dir, 'file'), url)).toEqual({});
+  });
+});
+
+it('the journal of another job is not read', () => {
+  const journal = openJournal(dir, 'rotate', 'mine');
+  journal.write('drop');
+  const [file] = fs.readdirSync(dir).filter((name) => name.endsWith('.json')) as [string];
+  const other = openJournal(dir, 'rotate', 'other');
+  fs.renameSync(path.join(dir, file), other.lockFile.replace(/lock$/, 'json'));
+  expect(other.read()).toBeUndefined();
+});
+
+it('a refusal because of a missing privilege is given to waiting processes too', () => {
+  const file = path.join(dir, 'token-x.refused');
+  writeRefusal(file, new GraphException('PERMISSION_DENIED', 'no'), 5);
+  expect(readRefusal(file, 5, 5)).toMatchObject({ code: 'PERMISSION_DENIED' });
+  expect(readRefusal(file, 6, 6)).toBeUndefined();
+});
+
+describe('the sweep of temporary files', () => {
+  const put = (name: string, ageHours: number) => {
+    const then = new Date(Date.now() - ageHours * 3_600_000);
+    fs.writeFileSync(path.join(dir, name), 'x');
+    fs.utimesSync(path.join(dir, name), then, then);
+  };
+
+  it('leaves the fresh temporary file of a process that belongs to another user', () => {
+    put('token-1.json.77.abc.tmp', 0);
+    vi.spyOn(process, 'kill').mockImplementation(() => {
+      throw Object.assign(new Error('not permitted'), { code: 'EPERM' });
+    });
+    sweep({ stateDir: dir, configDir: dir });
+    expect(fs.readdirSync(dir)).toEqual(['token-1.json.77.abc.tmp']);
+  });
+
+  it('leaves an old link of a lock that is still there, since the link may name its owner', () => {
+    put('token-1.lock', 0);
+    put('token-1.lock.abc-def', 2);
+    sweep({ stateDir: dir, configDir: dir });
+    expect(fs.readdirSync(dir)).toHaveLength(2);
+  });
+});
+
+describe('removing an entry of another kind', () => {
+  const record: StoreRecord = { v: 1, kind: 'token', key: 'k', store: 'file', createdAtUnix: 1, info: {} };
+  const store = (found: StoreRecord) => {
+    let removed = 0;
+    return {
+      removed: () => removed,
+      find: async () => found,
+      read: async () => new Sensitive('value'),
+      remove: async () => ++removed > 0,
+    };
+  };
+
+  it('spares an entry of another kind, and frees the lock either way', async () => {
+    const other = store({ ...record, kind: 'secret' });
+    expect(await removeIfSame(other, dir, record, new Sensitive('value'))).toBe(false);
+    expect(other.removed()).toBe(0);
+    const same = store(record);
+    expect(await removeIfSame(same, dir, record, new Sensitive('value'))).toBe(true);
+    expect(same.removed()).toBe(1);
+    const lock = tryLock(entryPath(dir, 'token', 'k', 'lock'));
+    expect(lock).toBeDefined();
+    lock?.release();
   });
 });

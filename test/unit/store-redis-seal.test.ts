@@ -1,16 +1,9 @@
 import crypto from 'node:crypto';
-import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { GraphException } from '../../src/core/errors.js';
-import { Sensitive } from '../../src/core/sensitive.js';
-import { openStore } from '../../src/store/open.js';
 import { closeRefusal, openRefusal } from '../../src/store/redis/entries.js';
 import { createSeal } from '../../src/store/redis/seal.js';
-import { redisStore } from '../../src/store/redis/store.js';
-import type { StoreOptions } from '../../src/store/store.js';
 import { RUNS } from '../helpers/property.js';
 
 const storeKey = Buffer.alloc(32, 7);
@@ -67,52 +60,6 @@ describe('an entry that is encrypted for a Redis server', () => {
     expect(new Set(keys.map((key) => tag.exec(key)?.[0])).size).toBe(1);
     expect(new Set(keys).size).toBe(5);
     expect(createSeal(Buffer.alloc(32, 8)).index).not.toBe(seal.index);
-  });
-});
-
-describe('the store redis', () => {
-  const redis = {
-    addresses: [{ host: '127.0.0.1', port: 1 }],
-    tls: false,
-    database: 0,
-    timeoutMs: 100,
-    now: Date.now,
-  };
-  const warn = () => {};
-
-  it('requires a key that all machines have, not one that a machine generates', async () => {
-    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-redis-'));
-    onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
-    const options = { stateDir: dir, configDir: dir, redis, warn } as unknown as StoreOptions;
-    fs.writeFileSync(path.join(dir, 'store.key'), `${storeKey.toString('base64')}\n`, { mode: 0o600 });
-    await expect(openStore('redis', options)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    expect(
-      (await openStore('redis', { ...options, storeKey: new Sensitive(storeKey.toString('base64')) })).name,
-    ).toBe('redis');
-  });
-
-  it('warns of a server that is far away and reached without TLS', async () => {
-    const warnings: string[] = [];
-    const key = new Sensitive(storeKey.toString('base64'));
-    const far = { ...redis, addresses: [{ host: '192.0.2.7', port: 6379 }], timeoutMs: 1 };
-    const options = { stateDir: os.tmpdir(), redis: far, storeKey: key } as unknown as StoreOptions;
-    const store = await openStore('redis', { ...options, warn: (line) => warnings.push(line) });
-    await expect(store.check()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    expect(warnings).toEqual([expect.stringContaining('192.0.2.7:6379 is reached without encryption')]);
-  });
-
-  it.each(['secret', 'password'] as const)('never stores a %s', async (kind) => {
-    const store = redisStore({ ...redis, storeKey, stateDir: os.tmpdir(), warn });
-    const record = {
-      v: 1,
-      kind,
-      key: 'x',
-      store: 'file',
-      createdAtUnix: 1,
-      expiresAtUnix: 2,
-      info: {},
-    } as const;
-    await expect(store.write(record, new Sensitive('canary'))).rejects.toMatchObject({ code: 'USAGE' });
   });
 });
 

@@ -1,4 +1,4 @@
-// Runs the command on unusual machines: without a home, without an entry for the user, with files that are pipes or have no end.
+// Files and name servers that never answer. Time limits of requests are tested in test/cli/time-limit.test.ts.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import fs from 'node:fs';
@@ -10,66 +10,12 @@ import { COMMAND, sandboxFor, standaloneSkipReason, start } from '../helpers/pro
 
 /** Three times what `--timeout 2` allows. */
 const BOUND_MS = 6_000;
-const NOBODY = 54_321;
 const NAME_SERVER = '127.83.41.7';
 const noMounts = mountSkipReason() !== undefined;
 const canLeaveLookUp = 'execve' in process || standaloneSkipReason !== undefined;
 /** The system's resolver gives up by itself after this many seconds. */
 const RESOLVER_SECONDS = canLeaveLookUp ? 20 : 4;
 if (!canLeaveLookUp) console.log("Node 20 waits for the system's resolver: the time is not checked there");
-const cannotChangeUser =
-  process.getuid?.() === 0 ? undefined : 'only root can start a process as a user without an entry';
-if (cannotChangeUser) console.log(`skipped: ${cannotChangeUser}`);
-
-describe.skipIf(cannotChangeUser)('a user without a passwd entry and without HOME', () => {
-  const run = (argv: readonly string[], env: Record<string, string> = {}) => {
-    const [command, ...first] = COMMAND;
-    return spawnSync(command, [...first, ...argv], {
-      env: { PATH: process.env.PATH ?? '', ...env },
-      uid: NOBODY,
-      gid: NOBODY,
-      cwd: '/',
-      encoding: 'utf8',
-    });
-  };
-
-  test.each(['--version', 'help', 'help exit-codes'])('%s works', (line) => {
-    const { status, stdout, stderr } = run(line.split(' '));
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).not.toBe('');
-  });
-
-  test.each(['token list', 'config path', 'status --offline'])('%s ends without a stack trace', (line) => {
-    const { status, stderr } = run(line.split(' '));
-    expect(stderr).not.toMatch(/^\s+at /m);
-    expect(stderr).not.toContain('ran into a bug');
-    expect([0, 3, 6]).toContain(status);
-  });
-});
-
-// holds: C3.4
-test.each(['', '.', 'relative/home'])(
-  'HOME=%j: a planted ./.config is not the user’s own config folder, and its program is not run',
-  async (home) => {
-    const folder = temporaryHome();
-    const ran = path.join(folder, 'ran');
-    for (const below of ['.config', 'relative/home/.config']) {
-      fs.mkdirSync(path.join(folder, below, 'graphcred'), { recursive: true });
-      fs.writeFileSync(
-        path.join(folder, below, 'graphcred', 'config.json'),
-        JSON.stringify({ graph: 'demo', username: 'x', secretCommand: ['touch', ran], timeout: 2 }),
-      );
-    }
-    const { status } = await start(
-      ['token', 'get', '--store', 'none', '--timeout', '2'],
-      { HOME: home, CI: '1' },
-      '',
-      folder,
-    ).ended;
-    expect(status).not.toBe(0);
-    expect(fs.existsSync(ran)).toBe(false);
-  },
-);
 
 describe('what never ends', () => {
   /** Runs the command with a limit of 2 s. The answer must come within three times that limit. */
@@ -108,30 +54,6 @@ describe('what never ends', () => {
     else expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
   });
 
-  test.each([
-    ['--password-file', ['token', 'get', '--password-file', '/dev/zero']],
-    ['--ca', ['token', 'get', '--ca', '/dev/zero']],
-    ['-d @', ['api', '/echo', '-d', '@/dev/zero']],
-  ])('a device, as %s, is refused', async (_what, argv) => {
-    const home = temporaryHome();
-    const { env } = await sandboxFor(home);
-    const { status, stdout, stderr } = await bounded(argv, { ...env, GRAPHCRED_STORE: 'none' });
-    expect({ status, stdout }).toEqual({ status: expect.any(Number), stdout: '' });
-    expect([2, 5]).toContain(status);
-    expect(stderr).toContain('hint: ');
-  });
-
-  test('--password-stdin on an idle pipe ends with the time limit', async () => {
-    const { env } = await sandboxFor(temporaryHome());
-    const { status, stderr } = await bounded(
-      ['token', 'get', '--password-stdin', '--store', 'none'],
-      { ...env, GRAPHCRED_PASSWORD: '' },
-      'open',
-    );
-    expect([2, 7]).toContain(status);
-    expect(stderr).toContain('standard input');
-  });
-
   test.skipIf(noMounts).each(['token get', 'secret create', 'status', 'doctor'])(
     'if the name server does not answer, %s ends in time',
     async (line) => {
@@ -160,17 +82,4 @@ describe('what never ends', () => {
       expect(seconds).toBeLessThan(canLeaveLookUp ? BOUND_MS / 1000 : RESOLVER_SECONDS + BOUND_MS / 1000);
     },
   );
-
-  test('a config file of 1 GB does not delay completion', async () => {
-    const home = temporaryHome();
-    const cwd = path.join(home, 'cloned');
-    fs.mkdirSync(cwd);
-    fs.closeSync(fs.openSync(path.join(cwd, '.graphcredrc'), 'w'));
-    fs.truncateSync(path.join(cwd, '.graphcredrc'), 1024 ** 3);
-    const began = performance.now();
-    // The config file is read only to complete the name of a profile.
-    const { status, stdout } = await start(['__complete', 'status', '-p', ''], { HOME: home }, '', cwd).ended;
-    expect(performance.now() - began).toBeLessThan(BOUND_MS);
-    expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
-  });
 });
