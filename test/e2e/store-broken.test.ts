@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { cli, temporaryHome } from '../helpers/cli.js';
@@ -20,9 +21,11 @@ const otherUser = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'
 function otherUserProblem(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root can run a process as somebody else';
   try {
-    execFileSync(defined(otherUser[0]), [...otherUser.slice(1), ...COMMAND, '--version'], {
-      stdio: 'pipe',
-    });
+    for (const words of [
+      [...COMMAND, '--version'],
+      ['ls', path.join(os.tmpdir(), '.')],
+    ])
+      execFileSync(defined(otherUser[0]), [...otherUser.slice(1), ...words], { stdio: 'pipe' });
     return undefined;
   } catch {
     return 'the program cannot be run as somebody else here (setpriv, or the folders it lies in)';

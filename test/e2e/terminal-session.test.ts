@@ -20,7 +20,7 @@ function constant(screen: string): string {
     .replace(/\b20\d\d-\d\d-\d\d \d\d:\d\d\b/g, '2026-01-31 09:30')
     .replace(/\b20\d\d-\d\d-\d\d …/g, '2026-01-31 …')
     .replace(/\b\ds ago/g, '0s ago')
-    .replace(/^[0-9a-f]{8}(?=  \d)/gm, 'xxxxxxxx')
+    .replace(/^[0-9a-f]{8}(?= {2}\d)/gm, 'xxxxxxxx')
     .replace(/\bsecret:[0-9a-f]+/g, (principal) => `secret:${'x'.repeat(principal.length - 7)}`)
     .replace(/ +$/gm, '');
 }
@@ -77,7 +77,7 @@ const SESSION: readonly (readonly [command: string, ...steps: Step[]])[] = [
   ['graphcred help logout'],
   ['graphcred help help'],
   // Step 7: a long operation.
-  ['for n in 1 2 3; do graphcred secret create -p social -q > /dev/null; done'],
+  ['for n in 1 2 3; do graphcred secret create -p social -q >& /dev/null; done'],
   ['graphcred secret prune -p social', [/Drop these/, 'y\r'], ['dropping secret 2 of 3', KEYS.ctrlC]],
   // Step 8: error messages.
   ['GRAPHCRED_SECRET= graphcred token get --config empty.json --no-input -u alice'],
