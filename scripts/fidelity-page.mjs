@@ -10,7 +10,7 @@ const CHANGED = 'test/contract/core-version-changed.test.ts';
 /** Rules about the protocol that are not about refusals. */
 export const RULES = [
   {
-    rule: 'Tokens of 3.0 to 3.4: `GET`, `PUT`, `DELETE /requesttoken` with everything in the query. 3.5 and later: `POST`, `PUT`, `DELETE` with JSON.',
+    rule: 'Tokens of 3.0 to 3.4: `POST` (by password `GET`), `PUT`, `DELETE /requesttoken` with everything in the query but a secret to mint from, which is the body. 3.5 and later: `POST`, `PUT`, `DELETE` with JSON.',
     evidence: 'documented',
     file: INTERFACE,
     test: 'the token paths and methods are those of 3.x',

@@ -36,7 +36,7 @@ const everywhere = (question: Ask): Question => ({ ...question, only: GENERATION
 const on3 = (question: Ask): Question => ({ ...question, only: OLD });
 const on4 = (question: Ask): Question => ({ ...question, only: ['4'] });
 
-/** Builds a request to `/requesttoken` of 3.x: its fields are in the query on 3.0–3.4, and in JSON from 3.5 on. */
+/** Builds a request to `/requesttoken` of 3.x: its fields are in the query on 3.0–3.4, but for a secret to mint from, and in JSON from 3.5 on. */
 function tokenRequest(
   question: Omit<Ask, 'server' | 'path' | 'json' | 'query'> & {
     readonly server?: 'rest' | 'gsql';
@@ -46,9 +46,15 @@ function tokenRequest(
   const { fields, ...rest } = question;
   const server = question.server ?? 'rest';
   const path = server === 'gsql' ? '/gsqlserver/requesttoken' : '/requesttoken';
-  const old = rest.method === 'POST' ? 'GET' : rest.method;
+  const { secret, ...others } = fields;
+  const isMint = rest.method === 'POST';
+  // A secret to mint from is the body, so that it is in no URL.
+  const old =
+    isMint && secret !== undefined
+      ? { query: others, text: secret }
+      : { method: isMint ? 'GET' : rest.method, query: fields };
   return [
-    { ...rest, server, path, method: old, query: fields, only: ['3.0'] },
+    { ...rest, server, path, ...old, only: ['3.0'] },
     { ...rest, server, path, json: fields, only: ['3.5'] },
   ];
 }

@@ -139,7 +139,7 @@ export const RUNS_OR_READS: readonly ConfigKey[] = [
   'redis.ca',
 ];
 
-/** The values as written. Numbers stay text, so that flags, variables and files are read in the same way. */
+/** The values as text, also those of ports and durations, so that flags, variables and files are read in the same way. */
 export type ConfigValues = { [K in ConfigKey]?: string | string[] };
 
 export interface ConfigFile {

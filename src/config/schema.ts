@@ -47,6 +47,8 @@ const TABLES: Readonly<Record<string, string>> = {
   redis: 'url, username, passwordFile, ca or sentinelMaster',
 };
 
+const TAKES_NUMBER: ReadonlySet<string> = new Set(['port', 'duration']);
+
 type Fail = (path: readonly string[], problem: string, hint?: string) => never;
 
 function checkValues(data: Record<string, unknown>, at: readonly string[], fail: Fail): ConfigValues {
@@ -83,12 +85,14 @@ function take(values: ConfigValues, key: string, value: unknown, path: readonly 
   } else if (value === '' && kind === 'text') {
     // An empty text counts as not set, as it does in a variable.
     delete values[name];
-  } else if (typeof value === 'string' || typeof value === 'number') {
+  } else if (typeof value === 'string' || (typeof value === 'number' && TAKES_NUMBER.has(kind))) {
     if (value === '') fail(path, 'is empty', 'remove the key, or give it a value');
     if (kind === 'port' && !/^\d+$/.test(String(value))) fail(path, 'is not a port number');
     values[name] = String(value);
   } else {
-    fail(path, 'is not a piece of text');
+    // The parser has changed the text of a number already: 3.10 is 3.1, and 0123 is 123.
+    const hint = Array.isArray(value) || isTable(value) ? undefined : `put it in quotes: ${path.at(-1)}: "…"`;
+    fail(path, 'is not a piece of text', hint);
   }
 }
 

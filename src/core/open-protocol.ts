@@ -136,6 +136,7 @@ export async function openProtocol(
     password,
     secret,
     token,
+    confirmVersion: () => versions.confirm(version, send),
     basicLogin: () => password && basicLogin(username, password),
     request: (call) => ({
       ...call,

@@ -122,6 +122,11 @@ async function withReplay(played: readonly Played[], version: string, act: Act):
         new RegExp(`^(?:/restpp)?${question.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path) &&
         (question.text === undefined || statementIn(question.text) === verb),
     );
+    if (found === undefined && path.endsWith('/version')) {
+      response.writeHead(version.startsWith('3') && path.startsWith('/gsqlserver') ? 200 : 404);
+      response.end(`GSQL version: ${version}`);
+      return;
+    }
     if (found === undefined) strangers.push(`${request.method} ${path} ${verb}`);
     response.writeHead(found?.answer.status ?? 418, found?.answer.headers);
     response.end(found && filled(found.answer, version));

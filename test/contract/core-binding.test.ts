@@ -27,7 +27,8 @@ async function twoServers() {
         });
         request.on('end', () => {
           heard.push([request.method, request.url, JSON.stringify(request.headers), body].join(' '));
-          response.end('{"error":false,"token":"abcdefgh"}');
+          const isVersion = request.url === '/gsqlserver/gsql/version';
+          response.end(isVersion ? 'GSQL version: 3.2.0' : '{"error":false,"token":"abcdefgh"}');
         });
       }),
     );
@@ -132,6 +133,7 @@ describe('at the socket', () => {
     'basic header': (credential) => ({ authorization: { scheme: 'Basic', username: 'ada', credential } }),
     query: (secret) => ({ query: { secret } }),
     body: (secret) => ({ json: { secret } }),
+    'whole body': (body) => ({ body }),
   };
 
   describe.each(Object.keys(WAYS))('a credential in the %s', (way) => {

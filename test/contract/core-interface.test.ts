@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { defined } from '../helpers/defined.js';
 import { connect, refusalOf, SERVERS, SERVERS_3, sandbox } from './core-support.js';
 
 const THIRTY_DAYS = 2_592_000;
@@ -343,6 +344,25 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
     expect(Math.abs(unix - (now() + 900))).toBeLessThan(10);
   });
 
+  // holds: C10.5
+  test('a token goes into no URL because of a version that was only given', async () => {
+    const to = await start();
+    const conn = connect(to, { serverVersion: '3.1' });
+    const token = defined((await connect(to).getToken({ secret: await conn.createSecret('ci') }))[0]);
+    const ended = await Promise.allSettled([
+      conn.refreshToken({ token }),
+      conn.deleteToken(undefined, { token }),
+    ]);
+    const sent = to.requests.filter(({ query }) => query.token !== undefined);
+    expect(sent).toHaveLength(generation === '3.0' ? 2 : 0);
+    if (generation === '3.0') return;
+    const refused = {
+      code: 'USAGE',
+      message: 'The server is 3.10.1, and was given as 3.1: nothing was sent.',
+    };
+    expect(ended).toMatchObject([{ reason: refused }, { reason: refused }]);
+  });
+
   test('the token paths and methods are those of 3.x', async () => {
     const to = await start();
     const conn = connect(to);
@@ -350,9 +370,10 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
     await conn.getToken({ secret });
     await conn.refreshToken({ secret });
     await conn.deleteToken(secret);
-    const calls = to.requests.filter(({ path }) => path === '/requesttoken').map(({ method }) => method);
-    // The documented method is POST; servers before 3.5 know only GET here.
-    expect(calls).toEqual([generation === '3.0' ? 'GET' : 'POST', 'PUT', 'DELETE']);
+    const calls = to.requests.filter(({ path }) => path === '/requesttoken');
+    expect(calls.map(({ method }) => method)).toEqual(['POST', 'PUT', 'DELETE']);
+    // A mint has its secret in the body on every version.
+    expect(calls[0]?.query).toEqual(generation === '3.0' ? { lifetime: String(THIRTY_DAYS) } : {});
   });
 
   test('a refreshed token expires a lifetime from now, not from its old expiry', async () => {

@@ -18,6 +18,10 @@ import { rawServer, refusalOf, sandbox, spilled } from './core-support.js';
 async function saying(status: number, body: string, first: Readonly<Record<string, string>> = {}) {
   const asked: string[] = [];
   const url = await rawServer(async (request, response) => {
+    if (request.url?.endsWith('/version')) {
+      response.writeHead(request.url.startsWith('/gsqlserver') ? 200 : 404).end('GSQL version: 3.2.0');
+      return;
+    }
     let sent = '';
     for await (const part of request) sent += part;
     asked.push(`${request.method} ${request.url} ${decodeURIComponent(sent.replaceAll('+', ' '))}`);

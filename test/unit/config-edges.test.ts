@@ -42,11 +42,20 @@ describe('values of a config file', () => {
 
   const LIST = 'write a list: secretCommand: [vault, kv, get, -field=secret, kv/graph]';
   const CORRECT = 'correct the file; .graphcredrc.example shows every key';
+  // holds: C3.23
   test.each([
     [{ secretCommand: 'vault' }, 'secretCommand is not a list of words', LIST],
     [{ secretCommand: ['a', 1] }, 'secretCommand is not a list of words', LIST],
     [{ host: '' }, 'host is empty', 'remove the key, or give it a value'],
     [{ graph: {} }, 'graph is not a piece of text', CORRECT],
+    // YAML has made these of 3.10, 0123456 and 1.10 already.
+    [{ serverVersion: 3.1 }, 'serverVersion is not a piece of text', 'put it in quotes: serverVersion: "…"'],
+    [
+      { profiles: { p: { password: 123456 } } },
+      'profiles.p.password is not a piece of text',
+      'put it in quotes: password: "…"',
+    ],
+    [{ tls: { ca: 1.1 } }, 'tls.ca is not a piece of text', 'put it in quotes: ca: "…"'],
     [{ gsqlurl: 'x' }, 'gsqlurl is not a setting graphcred knows', 'did you mean gsqlUrl?'],
     [{ toString: 'x' }, 'toString is not a setting graphcred knows', CORRECT],
     [{ tls: 'x' }, 'tls is not a table with ca, cert, key or insecure', CORRECT],

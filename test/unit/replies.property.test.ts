@@ -190,6 +190,7 @@ describe('answers to calls', () => {
       secret: undefined,
       token: () => token,
       basicLogin: () => ({ scheme: 'Basic', username: 'user', credential: password }),
+      confirmVersion: async () => {},
       request: (call) => ({
         ...call,
         base: SERVERS.gsqlUrl,

@@ -171,8 +171,13 @@ export function isHtml(reply: HttpReply): boolean {
 }
 
 /** Returns every credential a request carries: in its header, its query and its body. */
-export function credentialsIn({ authorization, query, json }: HttpRequest): BoundCredential[] {
-  const values = [authorization?.credential, ...Object.values(query ?? {}), ...Object.values(json ?? {})];
+export function credentialsIn({ authorization, query, json, body }: HttpRequest): BoundCredential[] {
+  const values = [
+    authorization?.credential,
+    body,
+    ...Object.values({ ...query }),
+    ...Object.values({ ...json }),
+  ];
   return values.filter((value) => value instanceof BoundCredential);
 }
 

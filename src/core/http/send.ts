@@ -65,7 +65,7 @@ function reveal(request: HttpRequest): Revealed {
   return {
     url,
     authorization: authorization && headerText(authorization),
-    body: json === undefined ? request.body : JSON.stringify(Object.fromEntries(texts(json))),
+    body: json === undefined ? plain(request.body) : JSON.stringify(Object.fromEntries(texts(json))),
   };
 }
 
@@ -96,8 +96,12 @@ function pairText({ restUrl, gsqlUrl }: Servers): string {
 
 function texts(fields: Fields = {}): [name: string, value: string][] {
   return Object.entries(fields).flatMap(([name, value]): [string, string][] =>
-    value === undefined ? [] : [[name, value instanceof BoundCredential ? value.value.reveal() : value]],
+    value === undefined ? [] : [[name, plain(value)]],
   );
+}
+
+function plain<T>(value: T | BoundCredential): T | string {
+  return value instanceof BoundCredential ? value.value.reveal() : value;
 }
 
 function headerText({ scheme, credential, username }: Authorization): string {

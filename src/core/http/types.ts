@@ -79,8 +79,8 @@ export interface HttpRequest {
   readonly json?: Fields | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly authorization?: Authorization | undefined;
-  /** Holds no credential. */
-  readonly body?: string | Uint8Array | undefined;
+  /** Bytes or a text without a credential, or the credential alone. */
+  readonly body?: string | Uint8Array | BoundCredential | undefined;
   readonly contentType?: string | undefined;
   readonly operation?: Operation | undefined;
   /**

@@ -131,6 +131,20 @@ export class VersionFinder {
     return known ?? this.#ask(send);
   }
 
+  /** Asks for the version when it was given. Throws USAGE unless the server is of that generation. */
+  async confirm({ generation, version }: ServerVersion, send: Send): Promise<void> {
+    if (parseVersionOption(this.#options.serverVersion) === undefined) return;
+    const found = await this.#ask(send).catch((error) =>
+      error.code === 'UNSUPPORTED' ? undefined : Promise.reject(error),
+    );
+    if (found?.generation === generation) return;
+    const told = found ? `is ${found.version}` : 'does not tell its version';
+    throw new GraphException('USAGE', `The server ${told}, and was given as ${version}: nothing was sent.`, {
+      hint: 'Such a server takes the token in the URL, so it must say itself that it is one. Give the right version, or none.',
+      option: OPTION,
+    });
+  }
+
   async #ask(send: Send): Promise<ServerVersion> {
     this.#askedIn = send;
     const version = await detectVersion(this.#options.serviceUrl, send);

@@ -217,8 +217,8 @@ function badCredential(request: HttpRequest): ErrorMapping {
 
 /** Returns the secret with which the request logged in. */
 function sentSecret(request: HttpRequest): string | undefined {
-  const { authorization, json, query } = request;
-  const secret = (json ?? query)?.secret;
+  const { authorization, json, query, body } = request;
+  const secret = (json ?? query)?.secret ?? body;
   const own = credentialsIn(request).find(
     (one) => one === secret || (authorization?.scheme === 'GSQL-Secret' && one === authorization.credential),
   );

@@ -100,6 +100,8 @@ export interface Session {
    * that cannot log in.
    */
   basicLogin(): Authorization | undefined;
+  /** Asks the server for its version when that was only given. Throws USAGE unless the server is of that generation. */
+  confirmVersion(): Promise<void>;
   /** Completes a request with the base URL and the settings of the connection. */
   request(call: Call): HttpRequest;
   send(request: HttpRequest): Promise<HttpReply>;

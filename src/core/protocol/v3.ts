@@ -84,17 +84,27 @@ export function protocolV3(session: Session): Protocol {
     if (secret === undefined && authorization === undefined)
       throw noLogin('a secret, or a user name and password');
     const fields = { ...input, token, secret };
+    // 3.0 to 3.4 expect the fields in the query, later versions as JSON. A secret to mint from may be the body there,
+    // which keeps it out of the URL.
+    const old =
+      secret !== undefined && token === undefined
+        ? { query: input, body: secret, contentType: 'application/x-www-form-urlencoded' }
+        : { query: fields };
     return session.request({
       server: 'rest',
       method,
       path: '/requesttoken',
       operation,
-      // 3.0 to 3.4 expect the fields in the query, later versions as JSON.
-      ...(generation === '3.0' ? { query: fields } : { json: fields }),
+      ...(generation === '3.0' ? old : { json: fields }),
       authorization,
       // On 3.0 to 3.4 a GET mints a token, so the method does not mean that nothing changes.
       readOnly: false,
     });
+  };
+
+  /** Before 3.5 a token travels in the URL, so the server itself has to say that it is one of those. */
+  const seenForQuery = async () => {
+    if (generation === '3.0') await session.confirmVersion();
   };
 
   const issued = (request: HttpRequest, reply: HttpReply, lifetime: number): IssuedToken => {
@@ -121,7 +131,7 @@ export function protocolV3(session: Session): Protocol {
       const graph = secret === undefined ? graphFor('a token by user name and password') : undefined;
       const request = tokenRequest(
         'mint',
-        generation === '3.0' ? 'GET' : 'POST',
+        generation === '3.0' && secret === undefined ? 'GET' : 'POST',
         { graph, lifetime: String(lifetime) },
         secret,
       );
@@ -129,11 +139,13 @@ export function protocolV3(session: Session): Protocol {
     },
 
     async refreshToken({ token, secret, lifetime }) {
+      await seenForQuery();
       const request = tokenRequest('refresh', 'PUT', { lifetime: String(lifetime) }, secret, token);
       return issued(request, await session.send(request), lifetime);
     },
 
     async deleteToken(token, secret) {
+      await seenForQuery();
       const request = tokenRequest('delete', 'DELETE', {}, secret, token);
       const reply = await session.send(request);
       if (meansUnknownToken(request, reply)) return 'missing';
