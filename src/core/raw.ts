@@ -73,8 +73,15 @@ function resolveInside(base: string, path: string): URL {
   // The URL class drops line breaks and tabs and reads \ as /, so these checks and the server could read such a path
   // differently.
   if (!/^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(path)) throw elsewhere;
+  if (path.includes('#')) {
+    throw new GraphException('USAGE', 'A # would cut the path off, so this is not sent.', {
+      hint: 'Write %23 for it.',
+    });
+  }
   const root = new URL(base);
   const target = new URL(base + path);
+  // A server that decodes before it routes would leave the base by such a segment.
+  if (/(?:^|[/\\])\.\.?(?:[/\\]|$)/.test(decodeFully(target.pathname))) throw elsewhere;
   const prefix = root.pathname.replace(/\/$/, '');
   if (target.origin !== root.origin || !target.pathname.startsWith(`${prefix}/`)) throw elsewhere;
   return target;
@@ -129,7 +136,12 @@ export function checkRawReply(request: HttpRequest, reply: HttpReply, options: R
   }
   if (!options.keepRefusal) throw refused;
   // Servers quote the token that they refuse, and people share error messages.
-  return { status, headers, body: withoutCredentials(body, hiddenIn(request)), refusal: refused };
+  return {
+    status,
+    headers,
+    body: withoutCredentials(body.slice(0, LONGEST_REFUSAL), hiddenIn(request)),
+    refusal: refused,
+  };
 }
 
 function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | undefined {

@@ -62,8 +62,14 @@ function readChunk(fd: number): Buffer | 'later' {
 }
 
 /** Editors add a line end to a file, which is not part of the credential. */
-function trimmed(text: string, from: string): Sensitive {
-  const value = text.replace(/\r?\n$/, '');
+function trimmed(bytes: Buffer, from: string): Sensitive {
+  const text = bytes.toString('utf8');
+  if (/^(?:\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2)))
+    throw new GraphException('USAGE', `There is UTF-16 text in ${from}.`, {
+      hint: 'save it as UTF-8; in PowerShell: Set-Content -Encoding utf8 -NoNewline',
+    });
+  // Some editors begin a file with a byte order mark.
+  const value = text.replace(/^\uFEFF/, '').replace(/\r?\n$/, '');
   if (value === '')
     throw new GraphException('INPUT_REQUIRED', `There is nothing in ${from}.`, {
       hint: `put the credential there, on one line`,
@@ -84,7 +90,7 @@ export type ReadStdin = (limits: ReadLimits) => Promise<Buffer>;
  * @throws GraphException INPUT_REQUIRED when it is empty, TIMEOUT, USAGE
  */
 export async function fromStdin(read: ReadStdin, flag: string, timeoutMs: number): Promise<Sensitive> {
-  return trimmed((await read({ maxBytes: MAX_BYTES, timeoutMs })).toString('utf8'), `stdin (${flag})`);
+  return trimmed(await read({ maxBytes: MAX_BYTES, timeoutMs }), `stdin (${flag})`);
 }
 
 /**
@@ -92,7 +98,7 @@ export async function fromStdin(read: ReadStdin, flag: string, timeoutMs: number
  * @throws GraphException INPUT_REQUIRED when it cannot be read or is empty
  */
 export async function fromFile(file: string, label: string, timeoutMs: number): Promise<Sensitive> {
-  let text: string;
+  let bytes: Buffer;
   try {
     const { mode, isFile } = modeOf(file);
     if (isFile && process.getuid !== undefined && (mode & 0o022) !== 0)
@@ -103,14 +109,14 @@ export async function fromFile(file: string, label: string, timeoutMs: number): 
           hint: `chmod go-w ${file}`,
         },
       );
-    text = (await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs })).toString('utf8');
+    bytes = await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs });
   } catch (error) {
     if (error instanceof GraphException) throw error;
     throw new GraphException('INPUT_REQUIRED', `The file named by ${label} cannot be read: ${file}`, {
       hint: 'check the path, the owner, the mode and the size of the file',
     });
   }
-  return trimmed(text, `the file named by ${label}`);
+  return trimmed(bytes, `the file named by ${label}`);
 }
 
 function modeOf(file: string): { mode: number; isFile: boolean } {
@@ -155,7 +161,7 @@ export async function fromCommand(
   const words = redact(outcome.stderr, stdout.split(/\r?\n/));
   if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
   if (status !== 0) throw failed(signal ? `was killed by ${signal}` : `ended with status ${status}`, words);
-  const value = trimmed(stdout, `the output of ${name} (${label})`);
+  const value = trimmed(Buffer.from(stdout), `the output of ${name} (${label})`);
   if (words !== '') options.say(`${name}: ${words}`);
   return value;
 }

@@ -16,6 +16,8 @@ const EVIL =
 /** Matches every character of the Unicode category C except the line feed, and the two Unicode line ends, which terminals do not treat as such. */
 const OBEYED = /[^\P{C}\n]|[\u2028\u2029]/u;
 
+const TOKEN = `${'t'.repeat(31)}1`;
+
 type Answer = [status: number, body: string, headers?: Record<string, string>];
 
 async function server(
@@ -219,4 +221,23 @@ describe('an answer that is not valid', () => {
       stdout: 'abcdefgh\n',
     });
   });
+
+  // holds: C9.6
+  test.each(['3.2.0', '3.10.1', '4.1.2'])(
+    'a health page on %s is never taken for something done',
+    async (version) => {
+      const { env } = await server(() => [200, '{"status":"UP"}']);
+      const lines = ['token delete --token-stdin', 'token check --token-stdin', 'token get', 'status'];
+      for (const line of [...lines, 'secret drop abc --yes', 'secret create abc', 'secret list', 'doctor']) {
+        const argv = [...line.split(' '), '--server-version', version, '--graph', 'demo'];
+        const login = { GRAPHCRED_USERNAME: 'ada', GRAPHCRED_PASSWORD: 'pw-of-ada' };
+        const { status, stdout } = await cli(temporaryHome(), argv, {
+          env: { ...env, ...login },
+          stdin: TOKEN,
+        });
+        expect(status, line).not.toBe(0);
+        expect(stdout, line).not.toMatch(/Deleted|accepts|Dropped|is accepted/);
+      }
+    },
+  );
 });

@@ -42,7 +42,7 @@ describe('values of a config file', () => {
 
   const LIST = 'write a list: secretCommand: [vault, kv, get, -field=secret, kv/graph]';
   const CORRECT = 'correct the file; .graphcredrc.example shows every key';
-  // holds: C3.23
+  // holds: C3.24
   test.each([
     [{ secretCommand: 'vault' }, 'secretCommand is not a list of words', LIST],
     [{ secretCommand: ['a', 1] }, 'secretCommand is not a list of words', LIST],

@@ -349,3 +349,13 @@ describe('a message of a server has its meaning only as a whole', () => {
     expect(meaningIn(message, operation)).toBeUndefined();
   });
 });
+
+// holds: C10.5
+test('a refusal of any length is told in time', () => {
+  const [request] = answerTo(REFUSALS[0] as Row);
+  const started = Date.now();
+  for (const read of [refusal, meaningOf]) {
+    read(request, { status: 400, code: '', message: '['.repeat(120_000) });
+  }
+  expect(Date.now() - started).toBeLessThan(5000);
+});

@@ -18,10 +18,14 @@ function pipe(): string {
 }
 
 describe('a credential in a file', () => {
-  test('keeps its blanks, and loses one line end of any system', async () => {
+  test('keeps its blanks, and loses a byte order mark and one line end of any system', async () => {
     const file = path.join(temporaryHome(), 'password');
-    for (const end of ['', '\n', '\r\n']) {
-      fs.writeFileSync(file, `  pass word ${end}`);
+    for (const [begin, end] of [
+      ['', ''],
+      ['', '\n'],
+      ['\uFEFF', '\r\n'],
+    ]) {
+      fs.writeFileSync(file, `${begin}  pass word ${end}`);
       expect((await fromFile(file, '--password-file', 5000)).reveal()).toBe('  pass word ');
     }
   });
@@ -41,6 +45,14 @@ describe('a credential in a file', () => {
     await expect(fromStdin(async () => Buffer.from(text), '--password-stdin', 1)).rejects.toMatchObject(
       ofStdin,
     );
+  });
+
+  test('of UTF-16 is refused and named', async () => {
+    for (const bytes of [Buffer.from('\uFEFFpw', 'utf16le'), Buffer.from([0xfe, 0xff, 0, 0x70])])
+      await expect(fromStdin(async () => bytes, '--password-stdin', 1)).rejects.toMatchObject({
+        code: 'USAGE',
+        message: 'There is UTF-16 text in stdin (--password-stdin).',
+      });
   });
 
   test('that cannot be read is INPUT_REQUIRED and named', async () => {

@@ -152,8 +152,16 @@ describe('an answer', () => {
       '',
       { 'content-encoding': 'br' },
       'BAD_RESPONSE',
-      'POST /a: the answer is compressed, which was not asked for.',
+      'POST /a: the answer is compressed, which was not asked for. The request may have taken effect all the same.',
     ],
+    [
+      303,
+      '',
+      {},
+      'BAD_RESPONSE',
+      'POST /a was redirected (HTTP 303). The request may have taken effect all the same.',
+    ],
+    [503, 'x', { 'content-encoding': 'br' }, 'SERVER_UNAVAILABLE', 'The server is not available (HTTP 503).'],
     [407, '', {}, 'NETWORK', 'The proxy requires a login (HTTP 407).'],
     [429, '', {}, 'SERVER_UNAVAILABLE', 'The server asks for fewer requests (HTTP 429).'],
     [

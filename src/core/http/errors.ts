@@ -76,24 +76,30 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   }
 }
 
+const DOUBT = ' The request may have taken effect all the same.';
+
 /** Creates the error for a redirect, or for an answer of a server that is suspended, starting or missing. */
 export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphException | undefined {
   const { status } = reply;
   if (status >= 300 && status < 400) {
-    return new GraphException('BAD_RESPONSE', `${what(request)} was redirected (HTTP ${status}).`, {
+    // This one says that the request was carried out.
+    const ambiguous = status === 303 && !isReadOnly(request);
+    const message = `${what(request)} was redirected (HTTP ${status}).${ambiguous ? DOUBT : ''}`;
+    return new GraphException('BAD_RESPONSE', message, {
       hint: 'Redirects are never followed, for the credential would go along. Use the final address.',
       status,
+      ambiguous,
     });
   }
-  if (reply.headers['content-encoding'] !== undefined && reply.headers['content-encoding'] !== 'identity') {
-    return new GraphException(
-      'BAD_RESPONSE',
-      `${what(request)}: the answer is compressed, which was not asked for.`,
-      {
-        hint: 'Something between here and the server does that: check proxies, and the addresses.',
-        status,
-      },
-    );
+  const encoding = reply.headers['content-encoding'] ?? 'identity';
+  if (encoding !== 'identity' && ![407, 429, 502, 503, 504].includes(status)) {
+    const ambiguous = (status < 400 || status >= 500) && !isReadOnly(request);
+    const message = `${what(request)}: the answer is compressed, which was not asked for.${ambiguous ? DOUBT : ''}`;
+    return new GraphException('BAD_RESPONSE', message, {
+      hint: 'Something between here and the server does that: check proxies, and the addresses.',
+      status,
+      ambiguous,
+    });
   }
   if (status === 407) {
     return new GraphException('NETWORK', 'The proxy requires a login (HTTP 407).', {
@@ -116,7 +122,8 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   }
   const workspace = stateOfWorkspace(reply);
   if (workspace === undefined && ![502, 503, 504].includes(status)) return undefined;
-  const serverText = isHtml(reply) ? '' : redactServerText(reply.body, hiddenIn(request));
+  const serverText =
+    isHtml(reply) || encoding !== 'identity' ? '' : redactServerText(reply.body, hiddenIn(request));
   if (workspace === 'suspended') {
     return new GraphException('SERVER_UNAVAILABLE', `The workspace is suspended (HTTP ${status}).`, {
       hint: 'Waiting does not help: start it in the cloud console, or turn on its auto start.',
@@ -128,7 +135,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   const asleep = workspace === 'starting';
   // A gateway that lost the server behind it cannot say whether the request arrived there.
   const ambiguous = !asleep && status !== 503 && !isReadOnly(request);
-  const doubt = ambiguous ? ' The request may have taken effect all the same.' : '';
+  const doubt = ambiguous ? DOUBT : '';
   const state = asleep ? 'is asleep or starting' : 'is not available';
   return new GraphException('SERVER_UNAVAILABLE', `The server ${state} (HTTP ${status}).${doubt}`, {
     hint: asleep

@@ -125,6 +125,7 @@ async function ask(
 ): Promise<HttpReply> {
   const headers: Record<string, string> = {
     accept: 'application/json, text/plain, */*',
+    'accept-encoding': 'identity',
     'user-agent': settings.userAgent,
     ...request.headers,
   };

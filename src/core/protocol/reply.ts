@@ -14,15 +14,18 @@ export interface Envelope {
   readonly fields: Fields;
 }
 
-/** Returns the answer as JSON object with the keys both servers use; undefined when it is anything else. */
+/**
+ * Returns the answer as JSON object with the keys both servers use; undefined when it is anything else. Every documented
+ * success says that there was no error: a health page such as `{"status":"UP"}` does not.
+ */
 export function readEnvelope(reply: HttpReply): Envelope | undefined {
   const fields = parseLenient(reply.body);
   if (!isRecord(fields)) return undefined;
   const { error, code, message } = fields;
   // Servers write the flag as boolean, as text, or leave it empty.
   const isRefused = error === true || error === 'true';
-  if (!isRefused && error !== undefined && error !== false && error !== 'false' && error !== '')
-    return undefined;
+  const saysNo = error === false || error === 'false' || error === '';
+  if (!isRefused && !saysNo && !(error === undefined && reply.status >= 400)) return undefined;
   return {
     refused: isRefused || reply.status >= 400,
     code: typeof code === 'string' ? code : '',

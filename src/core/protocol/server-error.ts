@@ -17,11 +17,19 @@ export interface Refused {
 
 /** Looks up the meaning of a refusal; undefined when no row of the table applies. */
 export function meaningOf(request: HttpRequest, refused: Refused): Meaning | undefined {
-  return find(request, refused)?.row.means;
+  return find(request, shortened(refused))?.row.means;
+}
+
+/** The patterns take long for a long text. */
+const LONGEST_MESSAGE = 16_384;
+
+function shortened(refused: Refused): Refused {
+  return { ...refused, message: refused.message.slice(0, LONGEST_MESSAGE) };
 }
 
 /** Creates the GraphException for a server's refusal. */
-export function refusal(request: HttpRequest, refused: Refused): GraphException {
+export function refusal(request: HttpRequest, whole: Refused): GraphException {
+  const refused = shortened(whole);
   const text = redactServerText(refused.message, hiddenIn(request));
   const found = find(request, refused);
   const [code, message, hint, next] = found
