@@ -210,15 +210,6 @@ describe('a hostile Redis server', () => {
     },
   );
 
-  it.each([1, 3])('that gives %d values where two were asked for is given up at once', async (length) => {
-    const values = array(...Array.from({ length }, () => bulk(null)));
-    const hostile = await startHostileRedis(([name]) => (name === 'PTTL' ? ':-2\r\n' : values));
-    expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({
-      message: expect.stringContaining('another type than was asked for'),
-    });
-    expect(hostile.connections()).toBe(1);
-  });
-
   it.each(nonsense)('that answers the list with %s adds nothing to the list', async (_what, answer) => {
     const { url } = await startHostileRedis((command) =>
       command[0] === 'ZRANGEBYSCORE' ? array(bulk('0'.repeat(32))) : answer(command),

@@ -111,13 +111,6 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       expect((await store.read(listed as StoreRecord))?.reveal()).toBe('old');
     });
 
-    it('in the database that the address names, and not in another', async () => {
-      const other = openRedis(`${redis.url}/2`, { storeKey });
-      await write(other, 'elsewhere');
-      expect(await valueIn(machine(), 'one')).toBeUndefined();
-      expect(await valueIn(other, 'one')).toBe('elsewhere');
-    });
-
     it('whose times a clock of two hours off does not end early, and an older one does', async () => {
       await write(machine(), 'value', tokenRecord('one', 600));
       const reading = (aheadMs: number) => valueIn(machine({ now: () => Date.now() + aheadMs }), 'one');
@@ -327,15 +320,6 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       );
     });
 
-    it('to one process of a machine, and the others of it get its token', async () => {
-      const stateDir = temporaryHome();
-      const turn = await take(machine({ stateDir }));
-      const waiting = take(machine({ stateDir }));
-      await publish(turn, 'minted');
-      await turn?.release();
-      expect(await waiting).toBeUndefined();
-    });
-
     it('that another process of the machine does not get, even when the server has lost the lock', async () => {
       const stateDir = temporaryHome();
       const turn = await take(machine({ stateDir }));
@@ -344,14 +328,6 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
         code: 'LOCK_TIMEOUT',
         message: expect.stringContaining('another graphcred process'),
       });
-      await turn?.release();
-    });
-
-    it('without a folder for the lock of the machine too', async () => {
-      const file = path.join(temporaryHome(), 'file');
-      fs.writeFileSync(file, '');
-      const turn = await take(machine({ stateDir: path.join(file, 'state') }));
-      expect(turn).toBeDefined();
       await turn?.release();
     });
 

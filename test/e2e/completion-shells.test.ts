@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { cli, temporaryHome } from '../helpers/cli.js';
-import { COMMAND, sandboxFor, start } from '../helpers/process.js';
+import { putCommand, sandboxFor, start } from '../helpers/process.js';
 import { onTerminal, python } from '../helpers/terminal.js';
 
 type Shell = 'bash' | 'zsh' | 'fish';
@@ -20,14 +20,7 @@ function missing(shell: Shell): string {
 async function ready() {
   const home = temporaryHome();
   const { env, sandbox } = await sandboxFor(home);
-  fs.mkdirSync(path.join(home, 'bin'));
-  fs.writeFileSync(
-    path.join(home, 'bin/graphcred'),
-    `#!/bin/sh\nexec ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"\n`,
-    {
-      mode: 0o755,
-    },
-  );
+  putCommand(home);
   fs.writeFileSync(path.join(home, 'bin/load-the-house'), '#!/bin/sh\n', { mode: 0o755 });
   const created = await start(['secret', 'create', 'nightly', '--save', '--store', 'file'], env).ended;
   expect(created.status).toBe(0);

@@ -8,28 +8,17 @@ import { findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
+import { endOf } from '../helpers/process.js';
 
 const CANARY = new Map([[ACCOUNT.password, 'the password']]);
 
-interface Ended {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Runs `npm run conformance`. `onStart` gets a function that sends the process a signal. */
-function conformance(argv: string[], stdin = '', onStart?: (kill: () => void) => void): Promise<Ended> {
+function conformance(argv: string[], stdin = '', onStart?: (kill: () => void) => void) {
   const child = spawn(process.execPath, ['scripts/conformance.mjs', ...argv]);
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk;
-  });
+  const ended = endOf(child);
   child.stdin.end(stdin);
   onStart?.(() => child.kill('SIGINT'));
-  return new Promise((resolve) => child.on('close', (status) => resolve({ status, stdout, stderr })));
+  return ended;
 }
 
 describe('npm run conformance', () => {

@@ -1,9 +1,7 @@
 // Tests `exec` with signals and on a terminal. What it gives the command and what it revokes is tested in test/cli/exec.test.ts.
 import fs from 'node:fs';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 import { COMMAND, type Running, sandboxFor, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
@@ -20,33 +18,6 @@ const COUNTER = `
 
 function exec(env: Record<string, string>, ...argv: string[]): Running {
   return start(['exec', '--store', 'none', ...argv], env);
-}
-
-interface Slow {
-  readonly env: Record<string, string>;
-  /** Resolves when the request that is not answered has arrived. */
-  readonly asked: Promise<void>;
-}
-
-/** Starts a REST server that never answers requests of this method, and answers any other request with a token. */
-async function slowServer(home: string, method: string): Promise<Slow> {
-  let arrived = () => {};
-  const asked = new Promise<void>((resolve) => {
-    arrived = resolve;
-  });
-  const server = http.createServer((request, response) => {
-    if (request.method === method) return arrived();
-    const expiration = Math.floor(Date.now() / 1000) + 3600;
-    response.end(JSON.stringify({ error: false, code: 'REST-0000', token: 'a1'.repeat(16), expiration }));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const where = { GRAPHCRED_REST_URL: url, GRAPHCRED_GSQL_URL: url, GRAPHCRED_SERVER_VERSION: '3' };
-  return { env: { HOME: home, GRAPHCRED_SECRET: 'x', GRAPHCRED_LIFETIME: '1h', ...where }, asked };
 }
 
 /** Resolves with the output of a process as soon as it matches the pattern. */
@@ -98,25 +69,6 @@ describe('signals', () => {
     expect(await answer).toContain('SIGTERM');
     process.kill(pid, 'SIGUSR2');
     expect((await running.ended).signal).toBe('SIGKILL');
-  });
-
-  test.each([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-    ['SIGHUP', 129],
-  ] as const)('%s while the token is minted is told, and the command is not run', async (signal, status) => {
-    const home = temporaryHome();
-    const { env, asked } = await slowServer(home, 'POST');
-    const marker = path.join(home, 'ran');
-    const running = exec(env, '--', 'touch', marker);
-    await asked;
-    running.child.kill(signal);
-    expect(await running.ended).toMatchObject({
-      status,
-      stdout: '',
-      stderr: expect.stringContaining('A token may have been made'),
-    });
-    expect(fs.existsSync(marker)).toBe(false);
   });
 });
 

@@ -1,14 +1,13 @@
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { generate } from 'selfsigned';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { EXITS } from '../../src/cli/output/exit-codes.js';
 import { parseFault } from '../../src/sandbox/args.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
-import { COMMAND, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
+import { sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 // Each case runs against this: a sandbox, a home, and the environment that leads to them.
@@ -326,25 +325,7 @@ async function run(
   const store = argv.includes('--store') ? {} : { GRAPHCRED_STORE: 'none' };
   const env2 = { ...place.env, ...store };
   if (one.typed !== undefined) return typedAt(argv, env2, folder, one.typed);
-  return plainly(argv, env2, folder);
-}
-
-function plainly(argv: readonly string[], env: Record<string, string>, cwd: string): Promise<Ended> {
-  const [command, ...first] = COMMAND;
-  return collect(spawn(command, [...first, ...argv], { env: { PATH: process.env.PATH, ...env }, cwd }));
-}
-
-function collect(child: ReturnType<typeof spawn>): Promise<Ended> {
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const ended: Ended = { status: -1, stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name]?.setEncoding('utf8').on('data', (text: string) => {
-      ended[name] += text;
-    });
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (status) => resolve({ ...ended, status: status ?? -1 }));
-  });
+  return start(argv, env2, 'open', folder).ended;
 }
 
 /** Runs the command with stdin and stderr on a terminal, and types the answer at the question. */

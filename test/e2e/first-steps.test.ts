@@ -7,7 +7,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, blocksOf, unused } from '../helpers/docs.js';
-import { COMMAND, standaloneSkipReason } from '../helpers/process.js';
+import { endOf, putCommand, standaloneSkipReason } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 const README = '../README.md';
@@ -22,13 +22,10 @@ async function newcomer(options: Parameters<typeof startSandbox>[0] = {}) {
   const sandbox = await startSandbox({ restPort: 0, gsqlPort: 0, ...options });
   onTestFinished(() => sandbox.close());
   const home = temporaryHome();
-  const bin = path.join(home, 'bin');
-  fs.mkdirSync(bin);
-  const words = COMMAND.map((word) => `'${word}'`).join(' ');
-  fs.writeFileSync(path.join(bin, 'graphcred'), `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
+  const bin = putCommand(home);
   const env = { PATH: `${bin}:${process.env.PATH}`, HOME: home, XDG_RUNTIME_DIR: home };
   const shell = (script: string, more: Record<string, string> = {}) =>
-    run('sh', ['-e', '-c', here(script, sandbox)], home, { ...env, ...more });
+    endOf(spawn('sh', ['-e', '-c', here(script, sandbox)], { cwd: home, env: { ...env, ...more } }));
   const put = (text: string) => {
     const file = path.join(home, '.config/graphcred/config.yaml');
     fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
@@ -44,21 +41,6 @@ function here(text: string, { restUrl, gsqlUrl }: Sandbox): string {
     .replaceAll('http://127.0.0.1:9000', restUrl)
     .replaceAll('https://graph.example.com/restpp', restUrl)
     .replaceAll('https://graph.example.com', gsqlUrl);
-}
-
-function run(command: string, args: string[], cwd: string, env: Record<string, string>) {
-  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text) => {
-    stderr += text;
-  });
-  return new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (status) => resolve({ status, stdout, stderr }));
-  });
 }
 
 /** Replaces the parts of the output that differ from run to run. */
@@ -99,10 +81,7 @@ const QUESTION = /^\? ((?:(?!^[?✔]).)+)$/msu;
 describe.skipIf(noCurl || !python || standaloneSkipReason !== undefined)('first-steps.md', () => {
   test('the commands of the page print what the page shows, and ask for each answer and the password once', async () => {
     const home = temporaryHome();
-    const bin = path.join(home, 'bin');
-    fs.mkdirSync(bin);
-    const program = COMMAND.map((word) => `'${word}'`).join(' ');
-    fs.writeFileSync(path.join(bin, 'graphcred'), `#!/bin/sh\nexec ${program} "$@"\n`, { mode: 0o755 });
+    const bin = putCommand(home);
     fs.writeFileSync(path.join(home, 'nightly.sh'), block(STEPS, 'Use the secret in a script', 'sh'));
     const env = { HOME: home, PATH: `${bin}:${process.env.PATH}`, XDG_RUNTIME_DIR: home, LC_ALL: 'C.UTF-8' };
 

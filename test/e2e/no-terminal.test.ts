@@ -1,8 +1,8 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { COMMAND, sandboxFor } from '../helpers/process.js';
+import { COMMAND, endOf, sandboxFor } from '../helpers/process.js';
 import { onTerminal, python } from '../helpers/terminal.js';
 
 const [command, ...first] = COMMAND;
@@ -16,26 +16,6 @@ const WAYS: Readonly<Record<string, (argv: string[], env: Record<string, string>
   'no terminal at all': (argv, env) => begin(argv, { env, detached: true }),
   'CI=true': (argv, env) => begin(argv, { env: { ...env, CI: 'true' } }),
 };
-
-interface Ended {
-  status: number;
-  stdout: string;
-  stderr: string;
-}
-
-function ended(child: ChildProcess): Promise<Ended> {
-  onTestFinished(() => void child.kill('SIGKILL'));
-  child.stdin?.on('error', () => {});
-  const result: Ended = { status: -1, stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name]?.setEncoding('utf8').on('data', (text: string) => {
-      result[name] += text;
-    });
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (status) => resolve({ ...result, status: status ?? -1 }));
-  });
-}
 
 /** The exit status of each command while the password is missing, and the user name and the server are set. */
 const POOR: Readonly<Record<string, readonly [words: string, status: number]>> = {
@@ -76,7 +56,7 @@ test.each(Object.keys(WAYS))('%s: every command ends, and names the flag and the
   const all = { PATH: process.env.PATH ?? '', ...poor, GRAPHCRED_STORE: 'file' };
   const results = await fourAtOnce(Object.entries(POOR), async ([command, [words]]) => {
     const argv = `${command} ${words}`.trim().split(' ');
-    const { status, stderr } = await ended((WAYS[way] as (typeof WAYS)[string])(argv, all));
+    const { status, stderr } = await endOf((WAYS[way] as (typeof WAYS)[string])(argv, all));
     if (status === 2 || status === 125)
       expect(stderr).toContain('hint: give --password-stdin, --password-file or GRAPHCRED_PASSWORD');
     return [command, status];

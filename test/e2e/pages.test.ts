@@ -10,7 +10,7 @@ import { startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
-import { COMMAND, start } from '../helpers/process.js';
+import { endOf, putCommand, start } from '../helpers/process.js';
 
 const onPath = (program: string) =>
   (process.env.PATH ?? '').split(':').some((folder) => fs.existsSync(path.join(folder, program)));
@@ -22,25 +22,12 @@ const linesOf = (text: string) => text.trimEnd().split('\n');
 /** Creates a home with `graphcred` on its PATH. */
 function homeWithCommand(): { home: string; env: Record<string, string>; bin: string } {
   const home = temporaryHome();
-  const bin = path.join(home, 'bin');
-  fs.mkdirSync(bin);
-  const words = COMMAND.map((word) => `'${word}'`).join(' ');
-  fs.writeFileSync(path.join(bin, 'graphcred'), `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 });
+  const bin = putCommand(home);
   return { home, bin, env: { PATH: `${bin}:${process.env.PATH}`, HOME: home } };
 }
 
-function shell(script: string, cwd: string, env: Record<string, string>) {
-  const child = spawn('sh', ['-e', '-c', script], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      output[name] += text;
-    });
-  return new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (status) => resolve({ status, ...output }));
-  });
-}
+const shell = (script: string, cwd: string, env: Record<string, string>) =>
+  endOf(spawn('sh', ['-e', '-c', script], { cwd, env }));
 
 test('contract.md lists every command, with options that it takes', () => {
   const listed = linesOf(block('contract.md', '2. Commands', 'text')).flatMap((line) => {

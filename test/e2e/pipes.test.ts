@@ -5,33 +5,19 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
-import { COMMAND, sandboxFor } from '../helpers/process.js';
+import { COMMAND, endOf, sandboxFor } from '../helpers/process.js';
 import { python } from '../helpers/terminal.js';
 
-interface Ended {
-  status: number;
-  stdout: string;
-  stderr: string;
-}
-
 /** Runs a line of shell in which `graphcred` is the built command. */
-async function shell(script: string, env: Readonly<Record<string, string>>, cwd: string): Promise<Ended> {
+async function shell(script: string, env: Readonly<Record<string, string>>, cwd: string) {
   const graphcred = `graphcred() { ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"; }`;
   const child = spawn('bash', ['-c', `set -o pipefail; ${graphcred}; ${script}`], {
     env: { PATH: process.env.PATH, ...env },
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const ended = { status: -1, stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      ended[name] += text;
-    });
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (status) => resolve({ ...ended, status: status ?? -1 }));
-  });
+  const { status, stdout, stderr } = await endOf(child);
+  return { status, stdout, stderr };
 }
 
 async function scene() {

@@ -6,8 +6,6 @@ import { temporaryHome } from '../helpers/cli.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
 import { sandboxFor, start } from '../helpers/process.js';
 
-const COMMANDS = ['token get', 'secret list', 'token delete', 'status', 'secret create'];
-
 function filesUnder(folder: string): string[] {
   return fs
     .readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -63,23 +61,6 @@ test('an error of the process that mints is the error of all processes that wait
   const results = await Promise.all(Array.from({ length: 8 }, () => start(argv, wrong).ended));
   expect(new Set(results.map(({ status }) => status))).toEqual(new Set([4]));
   expect(sandbox.requests.length).toBeLessThanOrEqual(2);
-});
-
-// holds: C4.9
-test.each(COMMANDS)('%s ends while stdin is an open pipe without data', async (line) => {
-  const home = temporaryHome();
-  const { env } = await sandboxFor(home);
-  const { GRAPHCRED_PASSWORD: _, ...poor } = env;
-  const { status, stdout, stderr } = await start(
-    line.split(' '),
-    { ...poor, GRAPHCRED_STORE: 'file' },
-    'open',
-  ).ended;
-  expect({ status, stdout: line === 'status' ? '' : stdout }).toEqual({
-    status: ['status', 'token delete'].includes(line) ? 3 : 2,
-    stdout: '',
-  });
-  if (status === 2) expect(stderr).toMatch(/--password-stdin.*GRAPHCRED_PASSWORD/s);
 });
 
 function read(file: string): string {

@@ -122,16 +122,6 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
     });
   });
 
-  it('is reported at once if it is locked and nobody can unlock it', async () => {
-    await withKeyring({ state: 'locked' }, async (keyring) => {
-      plantRecord(keyring);
-      const ended = await attempt(keyring, ALL);
-      expect(ended.results).toEqual(failing(locked));
-      expect(ended).toMatchObject({ status: 0, stderr: '' });
-      expect(ended.ms).toBeLessThan(AT_ONCE_MS);
-    });
-  });
-
   it('stores the value if it is unlocked, under a label that a person understands', async () => {
     await withKeyring({}, async (keyring) => {
       const ended = await attempt(keyring, [WRITE, READ]);

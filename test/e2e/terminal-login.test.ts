@@ -71,46 +71,6 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(bytes).not.toContain(later.stdout.trim());
   });
 
-  test('asks for another store if there is no keychain, and the arrow keys choose it', async () => {
-    const { env, home } = await somewhere();
-    const chosen = onTerminal(['login'], { env });
-    await answer(chosen, QUESTIONS.slice(0, 4));
-    await chosen.see('Where to keep secrets and tokens instead');
-    expect(chosen.screen()).toContain('there is no OS keychain');
-    expect(chosen.screen()).toMatch(/[❯>] in encrypted files/);
-    chosen.type(KEYS.down);
-    await chosen.see(/[❯>] nowhere/);
-    chosen.type(KEYS.up);
-    await chosen.see(/[❯>] in encrypted files/);
-    chosen.type(KEYS.enter);
-    await answer(chosen, QUESTIONS.slice(4));
-    expect(await chosen.ended).toMatchObject({
-      status: 0,
-      screen: expect.stringMatching(/graphcred\s+is\s+saved/),
-    });
-    expect(filesIn(home)['.config/graphcred/store']).toBe('file\n');
-    const later = await start(['token', 'get'], { HOME: home }).ended;
-    expect(later).toMatchObject({ status: 0, stderr: '' });
-  });
-
-  // holds: C2.22
-  test('asks three times if the password is wrong, and then writes nothing', async () => {
-    const { env, home, sandbox } = await somewhere({ GRAPHCRED_STORE: 'file' });
-    const terminal = onTerminal(['login'], { env });
-    await answer(terminal, [
-      ...QUESTIONS.slice(0, 3),
-      ['Password of tigergraph', 'hunter2\r'],
-      [/2 more attempts[\s\S]*Password of/, 'hunter2\r'],
-      [/1 more attempt\)[\s\S]*Password of/, 'hunter2\r'],
-    ]);
-    const { status, screen, bytes, restored } = await terminal.ended;
-    expect({ status, restored }).toEqual({ status: 4, restored: true });
-    expect(screen).toContain('hint: Check user name and password');
-    expect(bytes).not.toContain('hunter2');
-    expect(sandbox.requests.filter(({ login }) => login !== 'none')).toHaveLength(3);
-    expect(Object.keys(filesIn(home)).filter((file) => file.startsWith('.config'))).toEqual([]);
-  });
-
   describe.each(ALL.map(([question], at) => [question, at] as const))('stopped at "%s"', (question, at) => {
     test.each([
       ['Ctrl-C', KEYS.ctrlC],

@@ -34,28 +34,6 @@ describe.skipIf(!python)('on a terminal', () => {
     expect(sandbox.requests.filter(({ login }) => login !== 'none')).toHaveLength(1);
   });
 
-  // holds: C4.4
-  test('on 3.x a saved secret cannot log in, so the password is asked for, and nothing else', async () => {
-    const home = temporaryHome();
-    const { env } = await sandboxFor(home);
-    const { GRAPHCRED_PASSWORD = '', ...rest } = env;
-    const bare = { ...rest, GRAPHCRED_STORE: 'file' };
-    const saved = await start(['secret', 'create', 'kept', '--save'], { ...bare, GRAPHCRED_PASSWORD }).ended;
-    expect(saved.status).toBe(0);
-    for (const argv of [
-      ['secret', 'list'],
-      ['api', '--service', '/api/ping'],
-    ]) {
-      const terminal = onTerminal(argv, { env: bare });
-      await terminal.see('Password of tigergraph at http://127.0.0.1');
-      terminal.type('tigergraph\r');
-      expect(await terminal.ended).toMatchObject({ status: 0 });
-    }
-    const { status, stderr } = await start(['secret', 'list'], bare).ended;
-    expect(status).toBe(2);
-    expect(stderr).toContain('--password-stdin');
-  });
-
   describe.each([
     ['the password', ['secret', 'list'], 'Password of'],
     ['secret drop', ['secret', 'drop', 'one', 'two'], 'Drop 2 secrets'],

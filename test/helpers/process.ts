@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
@@ -20,9 +21,37 @@ export const COMMAND_LINE = `exec ${COMMAND.map((word) => `'${word}'`).join(' ')
 export const standaloneSkipReason = EXECUTABLE ? `${EXECUTABLE} does not run on Node` : undefined;
 if (standaloneSkipReason) console.log(`tests that look into Node are skipped: ${standaloneSkipReason}`);
 
+/** Writes a program `graphcred` that runs the command, and returns its folder, which belongs on the PATH. */
+export function putCommand(home: string): string {
+  const bin = path.join(home, 'bin');
+  fs.mkdirSync(bin, { recursive: true });
+  fs.writeFileSync(path.join(bin, 'graphcred'), `#!/bin/sh\n${COMMAND_LINE}\n`, { mode: 0o755 });
+  return bin;
+}
+
+type Ended = Result & { signal: NodeJS.Signals | null };
+
 export interface Running {
   readonly child: ChildProcess;
-  readonly ended: Promise<Result & { signal: NodeJS.Signals | null }>;
+  readonly ended: Promise<Ended>;
+}
+
+/** Resolves with the status and the output of a process when it has ended. The test's end kills it. */
+export function endOf(child: ChildProcess): Promise<Ended> {
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name]?.setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  // It is no error of the test if a process ends without reading its input.
+  child.stdin?.on('error', () => {});
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (status, signal) => resolve({ status: status ?? -1, signal, ...output }));
+  });
 }
 
 /** Starts the built command as a process. Its environment is `env` and the PATH, nothing else. */
@@ -38,24 +67,8 @@ export function start(
     stdio: 'pipe',
     ...(cwd !== undefined && { cwd }),
   });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text) => {
-    stderr += text;
-  });
-  // It is no error of the test if a process ends without reading its input.
-  child.stdin.on('error', () => {});
+  const ended = endOf(child);
   if (input !== 'open') child.stdin.end(input);
-  onTestFinished(() => {
-    child.kill('SIGKILL');
-  });
-  const ended = new Promise<Result & { signal: NodeJS.Signals | null }>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (status, signal) => resolve({ status: status ?? -1, signal, stdout, stderr }));
-  });
   return { child, ended };
 }
 

@@ -77,25 +77,8 @@ const open = (): Promise<number> =>
 
 describe('a message of the session bus', () => {
   const head = (type: number, bodyLength: number, fields: number[]) => {
-    const message = Buffer.from([
-      0x6c,
-      type,
-      0,
-      1,
-      0,
-      0,
-      0,
-      0,
-      1,
-      0,
-      0,
-      0,
-      fields.length,
-      0,
-      0,
-      0,
-      ...fields,
-    ]);
+    const start = [0x6c, type, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0];
+    const message = Buffer.from([...start, fields.length, 0, 0, 0, ...fields]);
     message.writeUInt32LE(bodyLength, 4);
     return message;
   };
