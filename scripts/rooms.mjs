@@ -53,7 +53,7 @@ const ROOMS = {
     ],
   },
   'cli/doctor': { may: ['cli', 'cli/token', 'cli/secret', 'cli/session', 'cli/output', ...BELOW_CLI] },
-  'cli/token': { may: ['cli', 'cli/session', 'cli/output', ...BELOW_CLI] },
+  'cli/token': { may: ['cli', 'cli/session', 'cli/output', ...BELOW_CLI], files: ['files/private-files.ts'] },
   'cli/secret': { may: ['cli', 'cli/token', 'cli/session', 'cli/output', ...BELOW_CLI] },
   'cli/login': { may: ['cli', 'cli/token', 'cli/secret', 'cli/session', 'cli/output', ...BELOW_CLI] },
   'cli/session': { may: ['cli', 'cli/output', 'files', ...BELOW_CLI], files: ['store/redis/url.ts'] },

@@ -176,7 +176,7 @@ function output(fd: number): Output {
       return isTerminal(fd);
     },
     get columns() {
-      return isTerminal(fd) ? (fd === 1 ? process.stdout : process.stderr).columns : undefined;
+      return isTerminal(fd) ? (fd === 1 ? process.stdout : process.stderr).columns || undefined : undefined;
     },
     get isNull() {
       return isNullDevice(fd);

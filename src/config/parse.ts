@@ -24,11 +24,24 @@ export async function parseConfig(file: string, content: string): Promise<Config
         throw formatError(file, jsonErrorLine(text), 'JSON');
       }
     }
+    if (data !== undefined && hasKeyTwice(text, data))
+      throw formatError(file, undefined, 'JSON: a key stands there twice');
     if (data !== undefined) return checked(file, data, text, JSON.parse);
   }
   const { defaultLoadersSync } = await import('cosmiconfig');
   const parse = (yaml: string): unknown => parseYaml(defaultLoadersSync['.yaml'], file, yaml);
   return checked(file, parse(text), text, parse);
+}
+
+/** JSON.parse takes the last of two equal keys without a word; a YAML parser refuses them. */
+function hasKeyTwice(text: string, data: unknown): boolean {
+  const written = (text.match(/"(?:[^"\\]|\\.)*"(?:\s*:)?/g) ?? []).filter((one) => one.endsWith(':'));
+  const count = (value: unknown): number =>
+    typeof value === 'object' && value !== null
+      ? Object.values(value).reduce((sum: number, one) => sum + count(one), 0) +
+        (Array.isArray(value) ? 0 : Object.keys(value).length)
+      : 0;
+  return written.length !== count(data);
 }
 
 async function checked(

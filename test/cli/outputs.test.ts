@@ -83,6 +83,34 @@ test('the dotenv file replaces a symbolic link and does not follow it', async ()
   expect(fs.lstatSync(path.join(home, 'out.env')).isFile()).toBe(true);
 });
 
+test('the dotenv file keeps its other lines', async () => {
+  const { run, home } = await bench();
+  fs.writeFileSync(path.join(home, 'out.env'), 'A=1\nTG_API_TOKEN=old\nB=2');
+  expect((await run('token get -o gitlab --dotenv out.env')).status).toBe(0);
+  expect(fs.readFileSync(path.join(home, 'out.env'), 'utf8')).toMatch(
+    /^A=1\nB=2\nTG_API_TOKEN=[a-z0-9]{32}\n$/,
+  );
+});
+
+test('-o github begins a line of its own in the runner’s file', async () => {
+  const { run, home } = await bench();
+  const GITHUB_OUTPUT = path.join(home, 'output');
+  fs.writeFileSync(GITHUB_OUTPUT, 'a=1');
+  expect((await run('token get -o github', { env: { GITHUB_OUTPUT } })).status).toBe(0);
+  expect(fs.readFileSync(GITHUB_OUTPUT, 'utf8')).toMatch(/^a=1\ntoken<</);
+});
+
+test('-o github mints nothing when the mask goes nowhere', async () => {
+  const { run, home, requests } = await bench();
+  requests();
+  const GITHUB_OUTPUT = path.join(home, 'output');
+  expect(await run('token get -o github', { env: { GITHUB_OUTPUT }, toNowhere: true })).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('cannot be masked'),
+  });
+  expect(requests()).toEqual([]);
+});
+
 test('the dotenv file never replaces a device or a pipe, and then no token is minted', async () => {
   const { run, home, requests } = await bench();
   execFileSync('mkfifo', [path.join(home, 'pipe')]);

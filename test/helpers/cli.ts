@@ -17,6 +17,8 @@ export interface Result {
 }
 
 export interface RunOptions {
+  /** Standard output is the null device. */
+  toNowhere?: boolean;
   env?: Record<string, string | undefined>;
   cwd?: string;
   stdin?: string;
@@ -73,7 +75,7 @@ function requireHint(argv: readonly string[], { status, stderr }: Result): void 
 export async function cli(home: string, argv: readonly string[], options: RunOptions = {}): Promise<Result> {
   const written = { stdout: '', stderr: '' };
   const output = (name: 'stdout' | 'stderr') => ({
-    isNull: false,
+    isNull: name === 'stdout' && options.toNowhere === true,
     isTTY: (name === 'stdout' ? options.terminal : options.stderrTerminal || options.person) === true,
     columns: options.columns,
     write: (text: string) => {

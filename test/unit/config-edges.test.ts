@@ -26,6 +26,13 @@ function input(home: string, more: Partial<SettingsInput> = {}): SettingsInput {
   return { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.(), ...more };
 }
 
+test.each(['{"graph": "a", "graph": "b"}', '{"profiles": {"p": {}, "p": {"graph": "x: y"}}}'])(
+  'a key that stands twice is refused in JSON too: %s',
+  async (text) => {
+    await expect(parseConfig('/x/.graphcredrc.json', text)).rejects.toThrow('a key stands there twice');
+  },
+);
+
 describe('values of a config file', () => {
   test.each([
     [{ tls: { insecure: 'false' } }, 'tls.insecure is neither true nor false'],

@@ -282,7 +282,6 @@ test(
 );
 
 test.each([
-  ['the last of two in JSON, which is the one that counts', '{"restPort": 1,\n"restPort": "x"}', 2],
   ['a number spelt otherwise', 'graph: x\n0x1f: y', 2],
   ['the name in a value and a comment before', 'graph: "graf: x"\n# graf: y\ngraf: z', 3],
   ['a key of the table that holds it', 'profiles:\n  profiles:\n    profiles: x', 3],

@@ -183,7 +183,10 @@ export async function lookAtLogin(
   try {
     const { connection } = await connect(session, credential);
     if (is3) await connection.listSecrets();
-    else await askForSecrets(connection);
+    else if (!(await askForSecrets(connection))) {
+      found.credential = skipped('the server has no list of secrets (HTTP 404), so nothing could be asked');
+      return;
+    }
     found.credential = ok(`${name} is accepted (${credential.label})`);
     if (is3) found.graph = ok(String(session.graph));
   } catch (error) {
@@ -210,12 +213,13 @@ async function secretForMints(
 }
 
 /**
- * Asks for secrets to test a login. The list is not used: early 4.x does not have it at this path, and a GSQL statement
- * would be a second request.
+ * Asks for secrets to test a login. The list is not used. False when the server does not have it at this path, as early
+ * 4.x.
  */
-async function askForSecrets(connection: GraphConnection): Promise<void> {
+async function askForSecrets(connection: GraphConnection): Promise<boolean> {
   const { status, headers, body } = await connection.service('GET', '/gsql/v1/secrets');
-  if (status === 404 || readEnvelope({ status, headers, body, timeUnix: 0 })?.refused === false) return;
+  if (status === 404) return false;
+  if (readEnvelope({ status, headers, body, timeUnix: 0 })?.refused === false) return true;
   throw new GraphException(
     'BAD_RESPONSE',
     `the server answers neither yes nor no to the login (HTTP ${status})`,

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../../core/errors.js';
+import { errnoOf, REASONS } from '../../files/private-files.js';
 import type { CachedToken } from '../../tokens/cache.js';
 import type { Invocation } from '../command.js';
 import { isoSeconds, times } from '../output/time.js';
@@ -85,6 +86,10 @@ export function requireFiles({ ctx, flags }: Invocation, output: 'github' | 'git
     }
     return;
   }
+  if (ctx.stdout.isNull)
+    throw new GraphException('USAGE', 'Nobody reads standard output, so the token cannot be masked.', {
+      hint: 'leave > /dev/null out: -o github prints the command that masks the token',
+    });
   for (const name of flags.export === true ? ['GITHUB_OUTPUT', 'GITHUB_ENV'] : ['GITHUB_OUTPUT']) {
     const file = ctx.env[name];
     if (file) {
@@ -104,7 +109,10 @@ export function requireFiles({ ctx, flags }: Invocation, output: 'github' | 'git
 /** Prints the command that masks the token, and only then writes the token where later steps find it. */
 export function toGithub(invocation: Invocation, token: string, expiresAt: string): void {
   const { ctx, flags, report } = invocation;
-  report.result(`::add-mask::${token.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A')}`);
+  report.result(
+    `::add-mask::${token.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A')}`,
+    true,
+  );
   append(ctx.env.GITHUB_OUTPUT as string, [
     ['token', token],
     ['expires-at', expiresAt],
@@ -116,7 +124,11 @@ function append(file: string, pairs: readonly (readonly [string, string])[]): vo
   // The delimiter is random: a value that contained it could set further variables.
   const end = `graphcred_${randomHex(16)}`;
   const text = pairs.map(([name, value]) => `${name}<<${end}\n${value}\n${end}\n`).join('');
-  written(file, () => fs.appendFileSync(file, text, { mode: 0o600 }));
+  written(file, () => {
+    const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '';
+    const separator = before === '' || before.endsWith('\n') ? '' : '\n';
+    fs.appendFileSync(file, separator + text, { mode: 0o600 });
+  });
 }
 
 function randomHex(bytes: number): string {
@@ -133,7 +145,10 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
   const temporary = `${file}.${randomHex(8)}.tmp`;
   written(file, () => {
     try {
-      fs.writeFileSync(temporary, `TG_API_TOKEN=${token}\n`, { mode: 0o600, flag: 'wx' });
+      const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n') : [];
+      const others = before.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
+      const lines = [...others, `TG_API_TOKEN=${token}`, ''];
+      fs.writeFileSync(temporary, lines.join('\n'), { mode: 0o600, flag: 'wx' });
       fs.renameSync(temporary, file);
     } catch (error) {
       fs.rmSync(temporary, { force: true });
@@ -146,8 +161,9 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
 function written(file: string, write: () => void): void {
   try {
     write();
-  } catch {
-    throw new GraphException('USAGE', `${file} cannot be written.`, {
+  } catch (error) {
+    const why = REASONS[errnoOf(error)];
+    throw new GraphException('USAGE', `${file} cannot be written${why === undefined ? '' : `: ${why}`}.`, {
       hint: 'check the path and its folder',
     });
   }
