@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, type Stats, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
@@ -119,10 +119,15 @@ export function ownHome(
   return home !== undefined && isForeign(home, uid) ? { home: undefined, foreignHome: home } : { home };
 }
 
-/** Whether a folder, or the one it would be made in, belongs to another user than this one and root. */
+/** Whether a folder, or the one it would be made in, belongs to another user than this one and root, or is closed to it. */
 function isForeign(folder: string, uid: number | undefined): boolean {
   if (uid === undefined) return false;
-  const stat = statSync(folder, { throwIfNoEntry: false });
+  let stat: Stats | undefined;
+  try {
+    stat = statSync(folder, { throwIfNoEntry: false });
+  } catch {
+    return true;
+  }
   if (stat === undefined) return folder !== dirname(folder) && isForeign(dirname(folder), uid);
   return stat.uid !== uid && stat.uid !== 0;
 }

@@ -6,7 +6,7 @@ import { failedStatement } from './protocol/gsql.js';
 import { notAnEnvelope, readEnvelope } from './protocol/reply.js';
 import { refusal } from './protocol/server-error.js';
 import type { Call, Session } from './protocol/types.js';
-import { withoutCredentials } from './redact.js';
+import { upTo, withoutCredentials } from './redact.js';
 
 const RAW_MAX_BYTES = 64 * 1024 * 1024;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
@@ -136,12 +136,8 @@ export function checkRawReply(request: HttpRequest, reply: HttpReply, options: R
   }
   if (!options.keepRefusal) throw refused;
   // Servers quote the token that they refuse, and people share error messages.
-  return {
-    status,
-    headers,
-    body: withoutCredentials(body.slice(0, LONGEST_REFUSAL), hiddenIn(request)),
-    refusal: refused,
-  };
+  const short = upTo(body, LONGEST_REFUSAL);
+  return { status, headers, body: withoutCredentials(short, hiddenIn(request)), refusal: refused };
 }
 
 function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | undefined {

@@ -123,6 +123,14 @@ function cut(text: string, spans: [from: number, to: number][]): string {
   return rest + text.slice(done);
 }
 
+/** Cuts a text without leaving a part of a word, which may be the beginning of a credential. */
+export function upTo(text: string, length: number): string {
+  if (text.length <= length) return text;
+  let end = length;
+  while (end > 0 && /\S/.test(text[end - 1] as string)) end--;
+  return text.slice(0, end);
+}
+
 /**
  * Masks a secret as its first three characters, `****` and its last three; a value under 12 characters as `****` alone.
  */

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { withoutCredentials } from '../core/redact.js';
+import { upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 
 const MAX_BYTES = 64 * 1024;
@@ -248,9 +248,4 @@ export function redact(text: string, values: readonly string[] = []): string {
     .replace(/\s+/g, ' ')
     .trim();
   return upTo(shown, 300);
-}
-
-/** Cuts a text without leaving a part of a word, which may be the beginning of a credential. */
-function upTo(text: string, length: number): string {
-  return text.length <= length ? text : text.slice(0, length).replace(/\S*$/, '');
 }

@@ -42,13 +42,20 @@ export function cannotWrite(where: string, error: unknown): GraphException {
  * hold no folder, as in /proc, it tries for ever.
  */
 function makeFolder(dir: string): void {
+  // Another process may make the same folder at the same time.
+  const make = () => {
+    try {
+      fs.mkdirSync(dir, { mode: 0o700 });
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST' || !fs.statSync(dir).isDirectory()) throw error;
+    }
+  };
   try {
-    fs.mkdirSync(dir, { mode: 0o700 });
+    make();
   } catch (error) {
-    if (errnoOf(error) === 'EEXIST' && fs.statSync(dir).isDirectory()) return;
     if (errnoOf(error) !== 'ENOENT' || dir === path.dirname(dir)) throw error;
     makeFolder(path.dirname(dir));
-    fs.mkdirSync(dir, { mode: 0o700 });
+    make();
   }
 }
 

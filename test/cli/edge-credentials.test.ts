@@ -7,7 +7,6 @@ import { type Context, placesOf } from '../../src/cli/context.js';
 import { createReport } from '../../src/cli/output/report.js';
 import { redisOptions } from '../../src/cli/session/redis.js';
 import { openLocalSession } from '../../src/cli/session/session.js';
-import { parseFault } from '../../src/sandbox/args.js';
 import { absentRedis, bench, cli, temporaryHome } from '../helpers/cli.js';
 
 const stateOf = (home: string) => path.join(home, '.local/state/graphcred');
@@ -124,15 +123,6 @@ test('logout leaves the tokens that a fleet shares, and forgets those of this ma
   const { status, stdout, stderr } = await run('logout', { env });
   expect({ status, stdout }).toEqual({ status: 0, stdout: 'Forgot 1 token of http://127.0.0.1.\n' });
   expect(stderr).toContain('stay for the other machines');
-});
-
-test('doctor accepts a login at a 4.x server that has no list of secrets at this path', async () => {
-  const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
-  sandbox.addFault(parseFault('route=/gsql/v1/secrets,action=status,status=404'));
-  const { checks } = JSON.parse((await run('doctor -o json')).stdout) as {
-    checks: { id: string; verdict: string }[];
-  };
-  expect(checks.find(({ id }) => id === 'credential')?.verdict).toBe('ok');
 });
 
 test('doctor says of a store key that is none that the store cannot be used', async () => {

@@ -47,6 +47,7 @@ test('token list leaves out the age of tokens where the terminal is narrow', asy
     (await run('token list', columns === undefined ? {} : { terminal: true, columns })).stdout.split('\n')[0];
   for (const columns of [undefined, 60]) expect(await head(columns)).toMatch(/STORE +MADE +LIFE$/);
   expect(await head(59)).toMatch(/STORE +LIFE$/);
+  expect(await head(49)).toMatch(/PRINCIPAL +LIFE$/);
 });
 
 test('token list without a chosen store shows the tokens of every store of this machine', async () => {

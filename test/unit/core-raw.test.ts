@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpRequest } from '../../src/core/http/types.js';
 import type { Call, Session } from '../../src/core/protocol/types.js';
-import { checkRawCall, sendRaw } from '../../src/core/raw.js';
+import { checkRawCall, checkRawReply, sendRaw } from '../../src/core/raw.js';
+import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { GraphException } from '../../src/index.js';
 
 const REST = 'https://db.example.test/restpp';
@@ -30,6 +31,24 @@ test('the answer to a raw call may have 64 MiB', async () => {
   } as unknown as Session;
   await sendRaw(session, 'rest', undefined, 'GET', '/echo', {});
   expect(asked.map(({ maxBytes }) => maxBytes)).toEqual([64 * 1024 * 1024]);
+});
+
+// holds: C9.6
+test('a long refusal is cut, and shows no part of the token that it quotes', async () => {
+  const token = new BoundCredential(new Sensitive('0123456789abcdef'.repeat(2)), {
+    restUrl: REST,
+    gsqlUrl: SERVICE,
+  });
+  const request = {
+    base: REST,
+    path: '/echo',
+    method: 'GET',
+    authorization: { scheme: 'Bearer', credential: token },
+  };
+  const body = `${' '.repeat(16_360)}${token.value.reveal()} is refused`;
+  const reply = { status: 403, headers: {}, body, timeUnix: 1 };
+  const { body: shown } = checkRawReply(request as HttpRequest, reply, { keepRefusal: true });
+  expect(shown.trim()).toBe('');
 });
 
 describe('a raw call stays within its base URL', () => {

@@ -133,16 +133,23 @@ function connections(session: Session, given: Credential | undefined) {
     return opened;
   };
   return async (record: StoreRecord, store: Store): Promise<GraphConnection> => {
-    profiles ??= profileSessions(session);
-    const bare = await bareSession(record);
+    const places = [
+      async () => [session],
+      () => (profiles ??= profileSessions(session)),
+      async () => [await bareSession(record)],
+    ];
     const candidates: { at: Session; credential: Credential; rank: number }[] = [];
-    for (const at of [session, ...(await profiles), ...(bare ? [bare] : [])]) {
-      if (!(await isFor(at, record))) continue;
-      const found =
-        credentials.get(at) ?? (at === session && own ? Promise.resolve(own) : credentialsOf(at, store));
-      credentials.set(at, found);
-      for (const credential of await found)
-        candidates.push({ at, credential, rank: rankOf(credential, record, at === session) });
+    for (const place of places) {
+      for (const at of await place()) {
+        if (at === undefined || !(await isFor(at, record))) continue;
+        const found =
+          credentials.get(at) ?? (at === session && own ? Promise.resolve(own) : credentialsOf(at, store));
+        credentials.set(at, found);
+        for (const credential of await found)
+          candidates.push({ at, credential, rank: rankOf(credential, record, at === session) });
+      }
+      // The credential that made the token needs no better one.
+      if (candidates.some(({ rank }) => rank === 0)) break;
     }
     const [best] = candidates.filter(({ rank }) => rank < 3).sort((a, b) => a.rank - b.rank);
     if (best) {
@@ -154,7 +161,8 @@ function connections(session: Session, given: Credential | undefined) {
     // Newer servers of 4.x take the token itself as a login. Others end this with an error that says what is missing.
     const url = String(record.info.gsqlUrl);
     const connection =
-      withoutLogin.get(url) ?? connect(bare ?? session, undefined).then((made) => made.connection);
+      withoutLogin.get(url) ??
+      connect((await bareSession(record)) ?? session, undefined).then((made) => made.connection);
     withoutLogin.set(url, connection);
     return connection;
   };

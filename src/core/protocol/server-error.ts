@@ -1,7 +1,7 @@
 import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js';
 import { credentialsIn, hiddenIn, what } from '../http/errors.js';
 import type { HttpRequest } from '../http/types.js';
-import { redactServerText } from '../redact.js';
+import { redactServerText, upTo } from '../redact.js';
 import { type Meaning, REFUSALS, type Row } from './refusal-table.js';
 
 /** The error that the server sent. */
@@ -24,7 +24,7 @@ export function meaningOf(request: HttpRequest, refused: Refused): Meaning | und
 const LONGEST_MESSAGE = 16_384;
 
 function shortened(refused: Refused): Refused {
-  return { ...refused, message: refused.message.slice(0, LONGEST_MESSAGE) };
+  return { ...refused, message: upTo(refused.message, LONGEST_MESSAGE) };
 }
 
 /** Creates the GraphException for a server's refusal. */

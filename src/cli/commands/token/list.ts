@@ -30,8 +30,9 @@ export async function run(invocation: Invocation): Promise<undefined> {
     expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired',
   ]);
   const width = invocation.ctx.stdout.columns;
-  // A narrow terminal has no room for both the age and the time left, so the age is omitted.
-  const fits = (_: string, column: number) => width === undefined || width >= 60 || column !== 5;
+  // A narrow terminal has no room for the age, and a very narrow one none for the store.
+  const needed = [0, 0, 0, 0, 50, 60, 0];
+  const fits = (_: string, column: number) => width === undefined || width >= (needed[column] ?? 0);
   const head = ['ID', 'SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'].filter(fits);
   const shown = rows.map((row) => row.filter(fits));
   invocation.report.result(table(head, shown, { width, shrinkOrder: [3, 2, 1] }));
