@@ -69,7 +69,7 @@ export function inCi(env: Context['env']): boolean {
  * Matches the names of variables that hold a credential, ours and those of other tools. Windows ignores case in names.
  */
 const CREDENTIAL_VARIABLES =
-  /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY|REDIS_)|TG_(PASSWORD|SECRET|TOKEN|JWT_TOKEN|API_TOKEN)$)/i;
+  /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY|REDIS_|JWT|OIDC_)|TG_(PASSWORD|SECRET|TOKEN|JWT_TOKEN|API_TOKEN)$)/i;
 
 /**
  * Returns the environment for a program that graphcred starts: without credentials, so that it cannot use one or mint

@@ -1,4 +1,5 @@
 import { GraphException } from '../core/errors.js';
+import { shellWord } from '../files/shell-word.js';
 import { type ChosenProfile, type ConfigKey, isInFile, type Settings } from './keys.js';
 
 /** Creates the error for a setting of a config file. It never shows the value, which may be a password. */
@@ -35,7 +36,7 @@ export function noSuchProfile(
   const quoted = `"${name.replace(/[^\x20-\x7e]/g, '?').slice(0, 80)}"`;
   const there =
     names.length > 0 ? `profiles of ${file}: ${names.join(', ')}` : 'make it with: graphcred login';
-  const own = `${file} hides your own profiles in ${hidden}; to use those: --config ${hidden}`;
+  const own = `${file} hides your own profiles in ${hidden}; to use those: --config ${shellWord(hidden ?? '')}`;
   return new GraphException('NOT_FOUND', `There is no profile ${quoted} (${source}).`, {
     hint: hidden === undefined ? there : `${own}; ${there}`,
   });

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
+import { shellWord } from '../files/shell-word.js';
 import { noSuchProfile, refuseValue } from './errors.js';
 import { type ConfigLocation, findConfigs } from './find.js';
 import {
@@ -206,7 +207,7 @@ export function readConfig({ path: file }: ConfigLocation): { bytes: Buffer; tex
 
 function unreadable(file: string): GraphException {
   return new GraphException('CONFIG_INVALID', `${file} cannot be read.`, {
-    hint: `check its owner and mode: ls -l ${path.basename(file)}`,
+    hint: `check its owner and mode: ls -l ${shellWord(path.basename(file))}`,
   });
 }
 
@@ -219,7 +220,7 @@ function refuseWritableLiterals(
 ): void {
   if (uid === undefined || (stat.mode & 0o022) === 0 || !holdsLiteral(config)) return;
   throw new GraphException('CONFIG_INVALID', `${file} holds a credential, and other users can write to it.`, {
-    hint: `remove their permission: chmod 600 ${file}`,
+    hint: `remove their permission: chmod 600 ${shellWord(file)}`,
     setting: 'fileMode',
   });
 }

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { replaceFile } from '../files/private-files.js';
+import { shellWord } from '../files/shell-word.js';
 import type { ConfigLocation } from './find.js';
 
 interface TrustQuestion {
@@ -49,9 +50,9 @@ export function problemOf(
   if (uid === undefined || found === undefined) return undefined;
   const { uid: owner, mode } = found;
   if (owner !== uid && owner !== 0)
-    return { message: `${file} belongs to another user`, mend: `chown ${uid} ${file}` };
+    return { message: `${file} belongs to another user`, mend: `chown ${uid} ${shellWord(file)}` };
   if ((mode & 0o022) === 0) return undefined;
-  return { message: `other users can write ${file}`, mend: `chmod go-w ${file}` };
+  return { message: `other users can write ${file}`, mend: `chmod go-w ${shellWord(file)}` };
 }
 
 export function refused({ message, mend }: Problem): GraphException {

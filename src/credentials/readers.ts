@@ -4,6 +4,7 @@ import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
+import { shellWord } from '../files/shell-word.js';
 
 const MAX_BYTES = 64 * 1024;
 const CHUNK_BYTES = 64 * 1024;
@@ -106,7 +107,7 @@ export async function fromFile(file: string, label: string, timeoutMs: number): 
         'CONFIG_INVALID',
         `The file named by ${label} can be written by other users: ${file}`,
         {
-          hint: `chmod go-w ${file}`,
+          hint: `chmod go-w ${shellWord(file)}`,
         },
       );
     bytes = await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs });

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
+import { shellWord } from './shell-word.js';
 
 const ATTEMPTS = 10;
 const PAUSE_MS = 20;
@@ -192,8 +193,8 @@ export function errnoOf(error: unknown): string {
 
 /** What to type when a file is refused for this reason; undefined when nobody can tell. */
 export function howToMend(file: string, refused: string): string | undefined {
-  if (/^other users can/.test(refused) || refused === REASONS.EACCES) return `chmod 600 ${file}`;
-  if (refused === 'it belongs to another user') return `chown "$(id -un)" ${file}`;
+  if (/^other users can/.test(refused) || refused === REASONS.EACCES) return `chmod 600 ${shellWord(file)}`;
+  if (refused === 'it belongs to another user') return `chown "$(id -un)" ${shellWord(file)}`;
   return refused === REASONS.ELOOP ? `replace the link by the file itself: ${file}` : undefined;
 }
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
@@ -6,7 +7,7 @@ import { askUsername } from '../../src/cli/session/prompts.js';
 import { askTrust } from '../../src/cli/session/trust-prompt.js';
 import type { Session } from '../../src/cli/session/types.js';
 import { stageEntry } from '../../src/store/records.js';
-import { temporaryHome } from '../helpers/cli.js';
+import { bench, temporaryHome } from '../helpers/cli.js';
 
 // In this test the person answers no, and accepts each suggestion.
 vi.mock('../../src/cli/output/prompt.js', () => ({
@@ -48,7 +49,7 @@ test('the question shows addresses, programs and files before an untrusted file 
     'GSQL server http://a.example:1',
     'REST server http://b.example:2',
     // All of what would run is shown.
-    'secretCommand vault kv get https://a:b@vault.example',
+    "secretCommand vault 'kv get' https://a:b@vault.example",
     'passwordFile /etc/pw',
     'tls.ca ca.pem',
   ])
@@ -79,6 +80,36 @@ test.each(['ann', 'ben', 'cid', 'dan'])(
     use('elsewhere', 'http://there:1', 3);
     const target = { gsqlUrl: 'http://here:1', host: 'http://here' };
     expect(await askUsername({ stateDir, target } as unknown as Session)).toBe(last);
+  },
+);
+
+test('a value of the file can neither fill the screen nor hide where a word ends', async () => {
+  const { shown } = await askAbout({
+    host: 'https://a.example',
+    secretCommand: ['pass', 'show a', `x${'\u3000'.repeat(3000)}y`],
+  });
+  expect(shown).toContain("secretCommand pass 'show a' 'x\\u{3000}\\u{3000}");
+  expect(Math.max(...shown.split('\n').map(({ length }) => length))).toBeLessThan(450);
+});
+
+test.each(['$(touch pwn)', 'a b', "it's", 'plain'])(
+  'the command that trusts a file in the folder %j works when it is copied',
+  async (name) => {
+    const { run, home } = await bench();
+    const cwd = path.join(home, name);
+    fs.mkdirSync(cwd);
+    const file = path.join(cwd, '.graphcredrc');
+    fs.writeFileSync(file, 'graph: demo\npasswordCommand: [./own, x]\n', { mode: 0o600 });
+    const { stderr } = await run('token get', { cwd });
+    const command = /graphcred config trust (.*?); for another file/.exec(stderr)?.[1];
+    expect(execFileSync('sh', ['-c', `printf %s ${command}`], { cwd: home, encoding: 'utf8' })).toBe(file);
+    expect(fs.existsSync(path.join(home, 'pwn'))).toBe(false);
+    const trusted = await run('config trust', { cwd });
+    expect(trusted.status).toBe(0);
+    expect(trusted.stderr.replace(/ +/g, ' ')).toContain('passwordCommand ./own x');
+    expect(trusted.stderr).toContain(
+      './own is found when it runs: the program itself is no part of the approval',
+    );
   },
 );
 

@@ -3,6 +3,7 @@ import { type ConfigKey, defaultProfileOf, KEYS_OF_ADDRESS, type Settings } from
 import { type ProfileToWrite, type WithLock, writeProfile, writeProfileKey } from '../../config/write.js';
 import { GraphException } from '../../core/errors.js';
 import type { Credential } from '../../credentials/resolve.js';
+import { shellWord } from '../../files/shell-word.js';
 import { withLock } from '../../store/lock/lock.js';
 import { STORES, type StoreName } from '../../store/store.js';
 import type { Invocation } from '../command.js';
@@ -121,7 +122,7 @@ function reportLogin(
   const inForce = fileInForce(session);
   if (inForce !== undefined && inForce !== file)
     report.note(`${inForce} is in force here and hides this profile`);
-  const config = inForce === undefined || inForce === file ? '' : ` --config ${file}`;
+  const config = inForce === undefined || inForce === file ? '' : ` --config ${shellWord(file)}`;
   report.note(`next: graphcred token get${isDefault ? '' : ` -p ${name}`}${config}`);
 }
 

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { findConfigs } from '../../config/find.js';
 import { findTrustedConfig } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
+import { shellWord } from '../../files/shell-word.js';
 import { STORES, type Store } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { placesOf } from '../context.js';
@@ -22,7 +23,7 @@ export async function openQuietly(invocation: Invocation, found: Found): Promise
       found.config = fail(
         'CONFIG_UNTRUSTED',
         `${untrusted} is not trusted, so other commands refuse to run here`,
-        `read it; if it is yours: graphcred config trust ${untrusted}; else: --config none`,
+        `read it; if it is yours: graphcred config trust ${shellWord(untrusted)}; else: --config none`,
       );
     else if (!file) found.config = ok('no config file; flags, variables and defaults');
     else found.config = ok(`${file.path}, profile ${profile.name}`);

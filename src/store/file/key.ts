@@ -10,6 +10,7 @@ import {
   readChecked,
   temporaryName,
 } from '../../files/private-files.js';
+import { shellWord } from '../../files/shell-word.js';
 import { type BoundedText, readBounded } from '../bounded-read.js';
 import type { StoreOptions } from '../store.js';
 
@@ -85,7 +86,7 @@ async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Prom
   const mode = process.geteuid ? read.mode : 0o600;
   if ((mode & 0o022) !== 0) {
     throw new GraphException('STORE_UNAVAILABLE', `other users can change the key file ${file}`, {
-      hint: `chmod 600 ${file}`,
+      hint: `chmod 600 ${shellWord(file)}`,
       setting: 'storeKey',
     });
   }

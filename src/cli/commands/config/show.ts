@@ -1,6 +1,7 @@
 import type { ConfigKey, Settings, SourcedValue } from '../../../config/keys.js';
 import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
+import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
 import { singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
@@ -29,7 +30,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const where = file?.path ?? 'none';
   if (hiddenConfig !== undefined)
     invocation.report.note(
-      `${where} hides your own profiles in ${hiddenConfig}; to use those: --config ${hiddenConfig}`,
+      `${where} hides your own profiles in ${hiddenConfig}; to use those: --config ${shellWord(hiddenConfig)}`,
     );
   if (settings.foreign !== undefined)
     invocation.report.note(

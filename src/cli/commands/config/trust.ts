@@ -1,11 +1,14 @@
+import path from 'node:path';
 import { findConfigs } from '../../../config/find.js';
 import { parseConfig } from '../../../config/parse.js';
-import { readConfig } from '../../../config/settings.js';
+import { readConfig, resolveSettings } from '../../../config/settings.js';
 import { approve } from '../../../config/trust.js';
 import { GraphException } from '../../../core/errors.js';
+import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
 import { placesOf } from '../../context.js';
 import { singleLine } from '../../output/report.js';
+import { describeFile } from '../../session/trust-prompt.js';
 
 /** Runs `graphcred config trust`. */
 export async function run(invocation: Invocation): Promise<undefined> {
@@ -23,9 +26,27 @@ export async function run(invocation: Invocation): Promise<undefined> {
       hint: 'name it: graphcred config trust FILE',
     });
   }
-  const { bytes, text } = readConfig(location);
+  const { bytes, text, stat } = readConfig(location);
   // The file is checked first, so that only a file that graphcred can use is approved.
-  const { profiles } = await parseConfig(location.path, text);
+  const config = await parseConfig(location.path, text);
+  const { profiles } = config;
+  const input = { flags: {}, env: {}, cwd: ctx.cwd, home: ctx.home, configDir, uid: ctx.uid };
+  for (const profile of profiles.size === 0 ? [undefined] : profiles.keys()) {
+    const settings = resolveSettings(
+      { ...input, flags: { profile } },
+      { path: location.path, stat, config },
+      { newProfile: true },
+    );
+    if (profile !== undefined) report.note(`profile ${singleLine(profile)}`);
+    for (const line of describeFile({ path: location.path, stat }, settings)) report.note(line);
+    const programs = [settings.all.passwordCommand, settings.all.secretCommand].flatMap(
+      ([set]) => set?.value[0] ?? [],
+    );
+    for (const program of programs.filter((one) => !path.isAbsolute(one)))
+      report.note(
+        `${singleLine(shellWord(program))} is found when it runs: the program itself is no part of the approval`,
+      );
+  }
   approve(location.path, bytes, configDir);
   if (report.json) report.document({ file: location.path, trusted: true });
   else

@@ -1,5 +1,6 @@
 import { defaultProfileOf } from '../../../config/keys.js';
 import { maskLogin } from '../../../core/redact.js';
+import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
 import { table } from '../../output/table.js';
 import { openLocalSession } from '../../session/session.js';
@@ -21,7 +22,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   );
   if (hiddenConfig !== undefined)
     report.note(
-      `${file?.path} hides your own profiles in ${hiddenConfig}; to list those: --config ${hiddenConfig}`,
+      `${file?.path} hides your own profiles in ${hiddenConfig}; to list those: --config ${shellWord(hiddenConfig)}`,
     );
   if (report.json) {
     report.document({ file: file?.path ?? null, profiles });

@@ -1,5 +1,6 @@
 import { noSuchProfile } from '../../../config/errors.js';
 import { writeDefaultProfile } from '../../../config/write.js';
+import { shellWord } from '../../../files/shell-word.js';
 import { withLock } from '../../../store/lock/lock.js';
 import type { Invocation } from '../../command.js';
 import { inLines, shortPath, singleLine } from '../../output/report.js';
@@ -25,7 +26,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { settings } = await openLocalSession(invocation, { anyProfile: true });
   if (settings.file && settings.file.path !== file?.path)
     report.warn(
-      `in this folder ${settings.file.path} is in force and hides your own profiles; to use those here: --config ${written}`,
+      `in this folder ${settings.file.path} is in force and hides your own profiles; to use those here: --config ${shellWord(written)}`,
     );
   if (report.json) report.document({ defaultProfile: name, file: written });
   else {
