@@ -70,3 +70,20 @@ test('token list without a home folder is empty', async () => {
   const result = await run('token list -o json', { env: { GRAPHCRED_STORE: undefined }, homeless: true });
   expect(result).toEqual({ status: 0, stdout: '{"schemaVersion":1,"tokens":[]}\n', stderr: '' });
 });
+
+// holds: C2.36
+test.each(['token list', 'logout'])('%s names records that it cannot read, and is PARTIAL', async (line) => {
+  const { run, home } = await bench();
+  await run('token get');
+  const [name = ''] = fs
+    .readdirSync(path.join(home, '.local/state/graphcred'))
+    .filter((one) => /^token-/.test(one));
+  const file = path.join(home, '.local/state/graphcred', name);
+  fs.writeFileSync(file, JSON.stringify({ ...JSON.parse(fs.readFileSync(file, 'utf8')), v: 2 }), {
+    mode: 0o600,
+  });
+  const { status, stderr } = await run(line);
+  expect(status).toBe(10);
+  expect(stderr).toContain(`${file} is passed over: a newer graphcred wrote it`);
+  expect(fs.existsSync(file)).toBe(true);
+});

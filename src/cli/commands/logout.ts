@@ -8,7 +8,7 @@ import { pluralize } from '../output/time.js';
 import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../session/binding.js';
 import { findCredential, profileOwner } from '../session/credential.js';
 import { openSession } from '../session/session.js';
-import { chooseStore, open, requireReadable } from '../session/store.js';
+import { chooseStore, open, requireAllRead, requireReadable } from '../session/store.js';
 import type { Session } from '../session/types.js';
 import { type HeldToken, heldTokens, otherStores } from '../token/held.js';
 import { notRevoked, revokeTokens } from '../token/revoke-tokens.js';
@@ -22,6 +22,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const whose = flags.all === true ? ', of every server and user' : ` of ${session.target.host}`;
   if (records.length === 0) {
     for (const store of stores) await requireReadable(store);
+    await requireAllRead(session);
     const nothing = flags.all === true ? 'Nothing' : `Nothing of ${session.target.host}`;
     throw new GraphException('NOT_FOUND', `${nothing} is kept here.`, { hint: 'see: graphcred token list' });
   }
@@ -51,6 +52,7 @@ export async function run(invocation: Invocation): Promise<number> {
       inLines(`${summary(gone, forgotten - gone, isRevoking, 'Forgot')}${whose}.`, ctx.stdout.columns),
     );
   if (failure) throw failure;
+  await requireAllRead(session);
   return 0;
 }
 

@@ -169,6 +169,21 @@ export function requireKeeping(store: Store, what: string): void {
   });
 }
 
+/**
+ * Reports records that lie here and cannot be read: they may hold credentials, so a list without them is not the whole.
+ * @throws GraphException PARTIAL
+ */
+export async function requireAllRead({ stateDir }: LocalSession): Promise<void> {
+  if (stateDir === undefined) return;
+  const { listEntries } = await import('../../store/records.js');
+  const unread: string[] = [];
+  listEntries(stateDir, (why) => unread.push(why));
+  if (unread.length === 0) return;
+  throw new GraphException('PARTIAL', `Not every record here can be read: ${unread.join('; ')}.`, {
+    hint: 'use the newer graphcred for them, or delete those files: what they hold stays valid until it expires',
+  });
+}
+
 /** Returns the folder of this machine's records. Every store except `none` has one. */
 export function stateDirOf(session: LocalSession): string {
   if (session.stateDir !== undefined) return session.stateDir;

@@ -5,12 +5,18 @@ import { formatDuration, times } from '../../output/time.js';
 import { recordsOf } from '../../session/binding.js';
 import { profileOwner } from '../../session/credential.js';
 import { openLocalSession, openSession } from '../../session/session.js';
-import { chooseReadableStore } from '../../session/store.js';
+import { chooseReadableStore, requireAllRead } from '../../session/store.js';
+import type { LocalSession } from '../../session/types.js';
 import { type HeldToken, heldTokens } from '../../token/held.js';
 
 /** Runs `graphcred token list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
-  const tokens = await tokensToList(invocation);
+  const { tokens, local } = await tokensToList(invocation);
+  print(invocation, tokens);
+  await requireAllRead(local);
+}
+
+function print(invocation: Invocation, tokens: readonly HeldToken[]): void {
   const now = Math.floor(invocation.ctx.now() / 1000);
   if (invocation.report.json) {
     invocation.report.document({ tokens: tokens.map((token) => asDocument(token, now)) });
@@ -49,16 +55,18 @@ function serverOf({ host, gsqlUrl }: StoreRecord['info']): string {
 }
 
 /** Returns the tokens of the profile that was typed, else all. */
-async function tokensToList(invocation: Invocation): Promise<readonly HeldToken[]> {
+async function tokensToList(
+  invocation: Invocation,
+): Promise<{ tokens: readonly HeldToken[]; local: LocalSession }> {
   const local = await openLocalSession(invocation);
   const all = await heldTokens(local, await chooseReadableStore(local));
-  if (invocation.flags.profile === undefined) return all;
+  if (invocation.flags.profile === undefined) return { tokens: all, local };
   const owner = await profileOwner(await openSession(invocation));
   const records = recordsOf(
     all.map(({ record }) => record),
     owner,
   );
-  return all.filter(({ record }) => records.includes(record));
+  return { tokens: all.filter(({ record }) => records.includes(record)), local };
 }
 
 function asDocument(
