@@ -120,4 +120,9 @@ export class GraphException extends Error {
     this.setting = details.setting;
     this.problem = details.problem;
   }
+
+  /** With the message, which an Error leaves out of its JSON. */
+  toJSON(): object {
+    return Object.assign({ message: this.message }, this);
+  }
 }

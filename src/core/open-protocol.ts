@@ -6,6 +6,7 @@ import { fitsVersion, VersionFinder } from './protocol/detect-version.js';
 import type { Protocol, Session } from './protocol/types.js';
 import { protocolV3 } from './protocol/v3.js';
 import { protocolV4 } from './protocol/v4.js';
+import { parseVersionOption } from './protocol/version.js';
 import {
   type BoundCredential,
   bindTo,
@@ -39,15 +40,21 @@ const PROTOCOLS = { '3.0': protocolV3, '3.5': protocolV3, '4': protocolV4 } as c
  * @throws GraphException USAGE
  */
 export function readOptions(
-  options: ConnectionOptions,
+  given: ConnectionOptions,
   token: ConnectionSettings['token'],
 ): { settings: ConnectionSettings; serviceUrl: string; http: HttpSettings } {
+  // Without types, null means not given.
+  const options: ConnectionOptions = Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== null),
+  );
   const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion } = options;
+  if (options.username !== undefined) checkUsername(options.username);
   const onVersion = ignoreErrorsOf(options.onVersion);
   const endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };
   // A wrong address is refused now, not at the first call.
   const serviceUrl = serversOf(endpoints).gsqlUrl;
   const serverVersion = options.serverVersion ?? 'auto';
+  parseVersionOption(serverVersion);
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   if (!(timeoutMs > 0 && timeoutMs <= LONGEST_TIMEOUT_MS)) {
     throw new GraphException(
@@ -200,11 +207,13 @@ function basicLogin(username: string | undefined, credential: BoundCredential): 
       option: 'username',
     });
   }
-  if (username.includes(':')) {
-    throw new GraphException('USAGE', 'A user name cannot hold a colon.', {
-      hint: 'Check it.',
-      option: 'username',
-    });
-  }
   return { scheme: 'Basic', username, credential };
+}
+
+function checkUsername(username: string): void {
+  if (!username.includes(':')) return;
+  throw new GraphException('USAGE', 'A user name cannot hold a colon.', {
+    hint: 'Check it.',
+    option: 'username',
+  });
 }

@@ -7,7 +7,8 @@ const LIST_ALIASES: ErrorDetails = { hint: 'List the aliases.', remedies: ['list
 
 /** Throws USAGE when there is no alias to drop, or an empty one. */
 export function checkAliases(aliases: readonly string[]): void {
-  if (aliases.length > 0 && aliases.every((alias) => typeof alias === 'string' && alias !== '')) return;
+  const isAlias = (alias: unknown) => typeof alias === 'string' && alias !== '';
+  if (Array.isArray(aliases) && aliases.length > 0 && aliases.every(isAlias)) return;
   throw new GraphException('USAGE', 'Name at least one secret to drop, and no empty alias.', LIST_ALIASES);
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { type ConnectionOptions, GraphConnection } from '../../src/index.js';
 import { defined } from '../helpers/defined.js';
 import { connect, refusalOf, SERVERS, SERVERS_3, sandbox } from './core-support.js';
 
@@ -611,4 +612,14 @@ test('the same program finds the version of the server by itself, with one reque
     expect(probes.length).toBe(generation === '4' ? 1 : 2);
     expect(probes.map(({ login }) => login)).not.toContain('basic');
   }
+});
+
+test('null is not given, an error keeps its message in JSON, and a missing alias is refused', async () => {
+  const none = { host: null, graph: null } as unknown as ConnectionOptions;
+  const conn = new GraphConnection({ ...none, gsqlUrl: 'http://127.0.0.1:1', restUrl: 'http://127.0.0.1:1' });
+  const refused = await refusalOf(conn.dropSecret(undefined as unknown as string));
+  expect(JSON.parse(JSON.stringify(refused))).toMatchObject({
+    code: 'USAGE',
+    message: 'Name at least one secret to drop, and no empty alias.',
+  });
 });

@@ -104,7 +104,11 @@ export function performRequest(call: TransportRequest): Promise<Answer> {
       if (error instanceof TransportFailure) fail(error.kind, error.reason);
       else fail(...classify(error));
     };
-    const cancel = (): void => fail('cancelled', 'cancelled');
+    const cancel = (): void => {
+      // AbortSignal.timeout() gives this reason.
+      const isOver = (call.signal?.reason as Error | undefined)?.name === 'TimeoutError';
+      fail(isOver ? 'timeout' : 'cancelled', isOver ? 'no answer' : 'cancelled');
+    };
     const timer = setTimeout(() => fail('timeout', 'no answer'), call.timeoutMs);
     call.signal?.addEventListener('abort', cancel);
     if (call.signal?.aborted) {

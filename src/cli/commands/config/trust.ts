@@ -31,7 +31,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const config = await parseConfig(location.path, text);
   const { profiles } = config;
   const input = { flags: {}, env: {}, cwd: ctx.cwd, home: ctx.home, configDir, uid: ctx.uid };
-  for (const profile of profiles.size === 0 ? [undefined] : profiles.keys()) {
+  const shown = report.json ? [] : profiles.size === 0 ? [undefined] : profiles.keys();
+  for (const profile of shown) {
     const settings = resolveSettings(
       { ...input, flags: { profile } },
       { path: location.path, stat, config },
