@@ -85,7 +85,7 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
         ['User name', 'tigergraph\r'],
         ['Password of', 'tigergraph\r', '(the password) Enter'],
         ['Where to keep', KEYS.down, '(arrow down)'],
-        [/[❯>] nowhere/, `${KEYS.up}\r`, '(arrow up) Enter'],
+        [/[❯>] nowhere[\s\S]*select/, `${KEYS.up}\r`, '(arrow up) Enter'],
         ['Name of a secret', '\r'],
         ['Keep the password', '\r'],
       ],
