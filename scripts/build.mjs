@@ -1,15 +1,13 @@
-// Builds the command (one code-split CommonJS bundle) and the library (ESM and CommonJS, with types).
-import { execFileSync } from 'node:child_process';
+// Builds the command (one code-split CommonJS bundle) and the library (one CommonJS file, with its types).
 import fs from 'node:fs';
-import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { generateDtsBundle } from 'dts-bundle-generator';
 import { rolldown } from 'rolldown';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 /** `node scripts/build.mjs FOLDER` builds somewhere else. */
 const dist = path.resolve(process.argv[2] ?? path.join(root, 'dist'));
-const require = createRequire(import.meta.url);
 const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
 
 fs.rmSync(dist, { recursive: true, force: true });
@@ -108,11 +106,28 @@ function closure(id, found) {
   return found;
 }
 
+/** The packages whose modules are in the bundles, as CycloneDX lists them: scanners look only at what npm installed. */
+const bundled = new Map();
+const noteBundled = {
+  name: 'note-bundled',
+  generateBundle(_options, bundle) {
+    for (const id of Object.values(bundle).flatMap((chunk) => Object.keys(chunk.modules ?? {}))) {
+      const folder = /^.*node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(id.replace(/^\0/, ''))?.[0];
+      if (folder === undefined) continue;
+      const { name, version, license } = JSON.parse(
+        fs.readFileSync(path.join(folder, 'package.json'), 'utf8'),
+      );
+      const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
+      bundled.set(purl, { type: 'library', name, version, purl, licenses: [{ expression: license }] });
+    }
+  },
+};
+
 const cli = await rolldown({
   ...shared,
   preserveEntrySignatures: 'allow-extension',
   input: { start: path.join(root, 'src/cli/main.ts') },
-  plugins: [lazyChildProcess, silentIoredis, plainBuiltins, noteImports],
+  plugins: [lazyChildProcess, silentIoredis, plainBuiltins, noteImports, noteBundled],
 });
 await cli.write({
   dir: path.join(dist, 'cli'),
@@ -129,41 +144,29 @@ await cli.write({
 });
 await cli.close();
 
-const library = await rolldown({ ...shared, input: { index: path.join(root, 'src/index.ts') } });
-for (const [format, extension] of [
-  ['esm', 'mjs'],
-  ['cjs', 'cjs'],
-]) {
-  await library.write({
-    dir: path.join(dist, 'lib'),
-    format,
-    exports: 'named',
-    entryFileNames: `[name].${extension}`,
-    chunkFileNames: `[name]-[hash].${extension}`,
-  });
-}
+// One copy of the library for `import` and `require`: two would know nothing of each other's classes.
+const library = await rolldown({
+  ...shared,
+  input: { index: path.join(root, 'src/index.ts') },
+  plugins: [noteBundled],
+});
+await library.write({ dir: path.join(dist, 'lib'), format: 'cjs', exports: 'named' });
 await library.close();
 
-// Types once for each module system: what `import` and `require` find must call itself what it is.
-const types = path.join(dist, 'types');
-execFileSync(
-  process.execPath,
-  [require.resolve('typescript/bin/tsc'), '-p', path.join(root, 'tsconfig.lib.json'), '--outDir', types],
-  {
-    stdio: 'inherit',
-  },
+const [types] = generateDtsBundle(
+  [{ filePath: path.join(root, 'src/index.ts'), output: { noBanner: true } }],
+  { preferredConfigPath: path.join(root, 'tsconfig.lib.json') },
 );
-for (const file of fs.readdirSync(types, { recursive: true })) {
-  const from = path.join(types, file);
-  if (!fs.statSync(from).isFile()) continue;
-  const text = fs.readFileSync(from, 'utf8');
-  for (const extension of ['mjs', 'cjs']) {
-    const to = path.join(dist, 'lib', file.replace(/\.d\.ts$/, extension === 'mjs' ? '.d.mts' : '.d.cts'));
-    fs.mkdirSync(path.dirname(to), { recursive: true });
-    fs.writeFileSync(to, text.replace(/(from\s+['"]\.[^'"]*)\.js(['"])/g, `$1.${extension}$2`));
-  }
-}
-fs.rmSync(types, { recursive: true });
+fs.writeFileSync(path.join(dist, 'lib/index.d.ts'), types);
+
+const sbom = {
+  bomFormat: 'CycloneDX',
+  specVersion: '1.6',
+  version: 1,
+  metadata: { component: { type: 'application', name: 'graphcred', version } },
+  components: [...bundled.values()].sort((a, b) => (a.purl < b.purl ? -1 : 1)),
+};
+fs.writeFileSync(path.join(dist, 'sbom.cdx.json'), `${JSON.stringify(sbom, null, 2)}\n`);
 
 // Each step of action.yml is one file, which needs no node_modules.
 for (const step of ['main', 'post']) {

@@ -15,7 +15,7 @@ const connection = new GraphConnection({
 });
 \`\`\`
 
-ESM and CommonJS, with types. The library reads no file, no environment and no terminal, prints nothing, and keeps nothing: it is
+One CommonJS file for \`import\` and \`require\`, with types that need no others. The library reads no file, no environment and no terminal, prints nothing, and keeps nothing: it is
 told everything, and does what it is told. Node 20.19 or later.
 
 **Units.** Names that end in \`Unix\` are whole seconds since 1970. Lifetimes are seconds. \`timeoutMs\` and \`ms\` are milliseconds.

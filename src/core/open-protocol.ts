@@ -63,6 +63,7 @@ export function readOptions(
       { hint: 'For example 30000.', option: 'timeoutMs' },
     );
   }
+  if (options.signal !== undefined) allowListeners(options.signal);
   return {
     serviceUrl,
     settings: {
@@ -86,6 +87,16 @@ export function readOptions(
       onRequest: ignoreErrorsOf(options.onRequest),
     },
   };
+}
+
+/** Each request in progress listens to the signal, and Node warns of the eleventh listener. */
+function allowListeners(signal: AbortSignal): void {
+  if (!(signal instanceof AbortSignal)) {
+    throw new GraphException('USAGE', 'signal must be an AbortSignal.', {
+      hint: 'pass controller.signal or AbortSignal.timeout(ms)',
+    });
+  }
+  process.getBuiltinModule('node:events').setMaxListeners(0, signal);
 }
 
 /** Lets a callback of the caller fail without harm: what it throws must not cost a token that is already minted. */

@@ -5,6 +5,9 @@ import type { ProxyOptions, RequestEvent, TlsOptions } from './http/types.js';
 import type { ServerVersion } from './protocol/version.js';
 import type { GivenCredential } from './sensitive.js';
 
+/** `AbortSignal`, looked up so that these types need neither `dom` nor `@types/node`. */
+type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } } ? S : never;
+
 /**
  * The servers, the user, and how to connect. A credential may be a plain string or `Sensitive`, which belongs to this
  * connection's pair of base URLs, or a `BoundCredential`, which is refused (HOST_MISMATCH) when its pair is another.
@@ -45,7 +48,7 @@ export interface ConnectionOptions extends Endpoints {
   /** Sent as `User-Agent`; `graphcred` when absent. */
   readonly userAgent?: string | undefined;
   /** When it is aborted, a call in progress ends with CANCELLED. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: Signal | undefined;
   /** Called before each request is sent. */
   readonly onStart?: (() => void) | undefined;
   /** Called after each request. */

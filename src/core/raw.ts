@@ -45,6 +45,12 @@ export function checkRawCall(
     throw new GraphException('USAGE', 'This HTTP method is not supported.', {
       hint: `Choose one of: ${[...METHODS].join(', ')}.`,
     });
+  const { body } = options;
+  if (body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)) {
+    throw new GraphException('USAGE', 'The body must be a string or a Uint8Array.', {
+      hint: 'pass JSON.stringify(body)',
+    });
+  }
   const target = resolveInside(base, path);
   refuseDangerous(verb, target);
   const headers: Record<string, string> = {};
@@ -63,7 +69,7 @@ export function checkRawCall(
     headers[key] = value;
   }
   const inBase = target.pathname.slice(new URL(base).pathname.replace(/\/$/, '').length);
-  return { server, method: verb, path: inBase + target.search, headers, body: options.body };
+  return { server, method: verb, path: inBase + target.search, headers, body };
 }
 
 function resolveInside(base: string, path: string): URL {
@@ -72,7 +78,13 @@ function resolveInside(base: string, path: string): URL {
   });
   // The URL class drops line breaks and tabs and reads \ as /, so these checks and the server could read such a path
   // differently.
-  if (!/^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(path)) throw elsewhere;
+  if (!/^\/(?!\/)[^\\\p{Cc}]*$/u.test(path)) throw elsewhere;
+  const odd = /[^\x21-\x7e]/u.exec(path)?.[0];
+  if (odd !== undefined) {
+    throw new GraphException('USAGE', 'A path has no blanks and no letters outside ASCII.', {
+      hint: `write ${encodeURIComponent(Buffer.from(odd).toString())} for the first of them`,
+    });
+  }
   if (path.includes('#')) {
     throw new GraphException('USAGE', 'A # would cut the path off, so this is not sent.', {
       hint: 'Write %23 for it.',
@@ -136,7 +148,7 @@ export function checkRawReply(request: HttpRequest, reply: HttpReply, options: R
   }
   if (!options.keepRefusal) throw refused;
   // Servers quote the token that they refuse, and people share error messages.
-  const short = upTo(body, LONGEST_REFUSAL);
+  const short = body.length > LONGEST_REFUSAL ? `${upTo(body, LONGEST_REFUSAL)}…` : body;
   return { status, headers, body: withoutCredentials(short, hiddenIn(request)), refusal: refused };
 }
 

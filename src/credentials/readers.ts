@@ -4,63 +4,14 @@ import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
+import { type ReadLimits, readBounded } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
 
 const MAX_BYTES = 64 * 1024;
-const CHUNK_BYTES = 64 * 1024;
-const POLL_MS = 10;
 const COMMAND_MS = 30_000;
 /** How long the output of a program that has ended with 0 is waited for. */
 const GRACE_MS = 1000;
 const TERMINATION_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
-
-/** How much may be read, and how long that may take. */
-export interface ReadLimits {
-  readonly maxBytes: number;
-  readonly timeoutMs: number;
-}
-
-/**
- * Reads a regular file or a pipe (`<(pass show x)`) to its end.
- * @throws Error for a device, for more than `maxBytes`, when `timeoutMs` is over, and when it cannot be read
- */
-export async function readBounded(file: string, { maxBytes, timeoutMs }: ReadLimits): Promise<Buffer> {
-  const until = process.uptime() + timeoutMs / 1000;
-  // The file is opened non-blocking, because opening a FIFO, and reading from it, would wait for a process that writes to it.
-  const fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
-  try {
-    const stat = fs.fstatSync(fd);
-    if (!stat.isFile() && !stat.isFIFO()) throw new Error('neither a file nor a pipe');
-    // A named FIFO may still get a writer; a pipe that the shell made already has one.
-    const mayBegin = stat.isFIFO() && !/^\/(dev|proc)\//.test(file);
-    const chunks: Buffer[] = [];
-    for (let size = 0; ; ) {
-      const chunk = readChunk(fd);
-      if (chunk === 'later' || (chunk.length === 0 && mayBegin && size === 0)) {
-        if (process.uptime() > until) throw new Error('no end in time');
-        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-        continue;
-      }
-      if (chunk.length === 0) return Buffer.concat(chunks);
-      size += chunk.length;
-      if (size > maxBytes) throw new Error('too large');
-      chunks.push(chunk);
-    }
-  } finally {
-    fs.closeSync(fd);
-  }
-}
-
-function readChunk(fd: number): Buffer | 'later' {
-  const chunk = Buffer.alloc(CHUNK_BYTES);
-  try {
-    return chunk.subarray(0, fs.readSync(fd, chunk));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 'later';
-    throw error;
-  }
-}
 
 /** Editors add a line end to a file, which is not part of the credential. */
 function trimmed(bytes: Buffer, from: string): Sensitive {
@@ -99,7 +50,6 @@ export async function fromStdin(read: ReadStdin, flag: string, timeoutMs: number
  * @throws GraphException INPUT_REQUIRED when it cannot be read or is empty
  */
 export async function fromFile(file: string, label: string, timeoutMs: number): Promise<Sensitive> {
-  let bytes: Buffer;
   try {
     const { mode, isFile } = modeOf(file);
     if (isFile && process.getuid !== undefined && (mode & 0o022) !== 0)
@@ -110,14 +60,14 @@ export async function fromFile(file: string, label: string, timeoutMs: number): 
           hint: `chmod go-w ${shellWord(file)}`,
         },
       );
-    bytes = await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs });
+    const { bytes } = await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs });
+    return trimmed(bytes, `the file named by ${label}`);
   } catch (error) {
     if (error instanceof GraphException) throw error;
     throw new GraphException('INPUT_REQUIRED', `The file named by ${label} cannot be read: ${file}`, {
       hint: 'check the path, the owner, the mode and the size of the file',
     });
   }
-  return trimmed(bytes, `the file named by ${label}`);
 }
 
 function modeOf(file: string): { mode: number; isFile: boolean } {
@@ -157,12 +107,13 @@ export async function fromCommand(
       windowsHide: true,
     }),
   );
-  const { error, stopped, status, signal, stdout } = outcome;
+  const { error, stopped, status, signal } = outcome;
+  const stdout = Buffer.from(outcome.stdout, 'latin1');
   if (error) throw failed(error.code === 'ENOENT' ? 'was not found' : 'could not be started');
-  const words = redact(outcome.stderr, stdout.split(/\r?\n/));
+  const words = redact(outcome.stderr, stdout.toString().split(/\r?\n/));
   if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
   if (status !== 0) throw failed(signal ? `was killed by ${signal}` : `ended with status ${status}`, words);
-  const value = trimmed(Buffer.from(stdout), `the output of ${name} (${label})`);
+  const value = trimmed(stdout, `the output of ${name} (${label})`);
   if (words !== '') options.say(`${name}: ${words}`);
   return value;
 }
@@ -170,6 +121,7 @@ export async function fromCommand(
 interface Outcome {
   status: number | null;
   signal: NodeJS.Signals | null;
+  /** One character for each byte. */
   stdout: string;
   stderr: string;
   /** Why the program was stopped, if it was. */
@@ -216,7 +168,7 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
       done({ error: error as Error });
       return;
     }
-    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    child.stdout?.setEncoding('latin1').on('data', (text: string) => {
       outcome.stdout += text;
       if (outcome.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
     });

@@ -5,6 +5,8 @@ import { shellWord } from './shell-word.js';
 
 const ATTEMPTS = 10;
 const PAUSE_MS = 20;
+const PIPE_PAUSE_MS = 10;
+const CHUNK_BYTES = 64 * 1024;
 /** The errors of Windows when another process, such as a virus scanner, has the file open. */
 const IN_USE = new Set(['EPERM', 'EACCES', 'EBUSY']);
 
@@ -240,5 +242,56 @@ export function readChecked(file: string, maxBytes = MAX_BYTES, isSecret = false
     return { refused: errnoOf(error) };
   } finally {
     fs.closeSync(fd);
+  }
+}
+
+/** How much may be read, and how long that may take: the other end of a pipe may write late or never. */
+export interface ReadLimits {
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+}
+
+/**
+ * Reads a regular file or a pipe (`<(pass show x)`) to its end.
+ * @throws Error of the file system, or one whose message gives the reason: a device, too large, no end in time
+ */
+export async function readBounded(
+  file: string,
+  { maxBytes, timeoutMs }: ReadLimits,
+): Promise<{ bytes: Buffer; mode: number }> {
+  const until = process.uptime() + timeoutMs / 1000;
+  // The file is opened non-blocking, because opening a FIFO, and reading from it, would wait for a process that writes to it.
+  const fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
+  try {
+    const stat = fs.fstatSync(fd);
+    if (!stat.isFile() && !stat.isFIFO()) throw new Error('it is neither a file nor a pipe');
+    // A named FIFO may still get a writer; a pipe that the shell made already has one.
+    const mayBegin = stat.isFIFO() && !/^\/(dev|proc)\//.test(file);
+    const chunks: Buffer[] = [];
+    for (let size = 0; ; ) {
+      const chunk = readChunk(fd);
+      if (chunk === 'later' || (chunk.length === 0 && mayBegin && size === 0)) {
+        if (process.uptime() > until)
+          throw new Error(`its writer did not finish within ${Math.round(timeoutMs / 1000)} s`);
+        await new Promise((resolve) => setTimeout(resolve, PIPE_PAUSE_MS));
+        continue;
+      }
+      if (chunk.length === 0) return { bytes: Buffer.concat(chunks), mode: stat.mode };
+      size += chunk.length;
+      if (size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`);
+      chunks.push(chunk);
+    }
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+function readChunk(fd: number): Buffer | 'later' {
+  const chunk = Buffer.alloc(CHUNK_BYTES);
+  try {
+    return chunk.subarray(0, fs.readSync(fd, chunk));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 'later';
+    throw error;
   }
 }

@@ -80,7 +80,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('a mint on %s,', (version) => {
   });
 
   test('reads JSON with raw line breaks inside texts', async () => {
-    const { url } = await script([200, '{"error":false,"message":"a\nb\tc","token":"abcdefgh"}']);
+    const { url } = await script([200, '\uFEFF{"error":false,"message":"a\nb\tc","token":"abcdefgh"}']);
     expect((await at(url, version).getToken({ secret: SECRET }))[0]).toBe('abcdefgh');
   });
 

@@ -132,6 +132,15 @@ describe('no answer', () => {
     expect(requests).toBe(1);
   });
 
+  test('eleven calls at once with one signal cause no warning', async () => {
+    const url = await rawServer((_request, response) => response.end(MINTED));
+    const warning = vi.spyOn(process, 'emitWarning');
+    onTestFinished(() => void vi.restoreAllMocks());
+    const conn = connectionAt(url, { signal: new AbortController().signal });
+    await Promise.all(Array.from({ length: 11 }, () => mint(conn)));
+    expect(warning).not.toHaveBeenCalled();
+  });
+
   test('a call that has ended listens no longer to its signal, and leaves no timer that would keep its process alive', async () => {
     const url = await rawServer((_request, response) => response.end(MINTED));
     const { signal } = new AbortController();

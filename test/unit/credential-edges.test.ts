@@ -4,8 +4,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { fromCommand, fromFile, fromStdin, readBounded } from '../../src/credentials/readers.js';
+import { fromCommand, fromFile, fromStdin } from '../../src/credentials/readers.js';
 import { type CredentialSource, resolveCredential } from '../../src/credentials/resolve.js';
+import { readBounded } from '../../src/files/private-files.js';
 import { temporaryHome } from '../helpers/cli.js';
 
 const NODE = path.basename(process.execPath);
@@ -86,7 +87,7 @@ describe('a credential in a file', () => {
     const writer = fs.openSync(file, fs.constants.O_RDWR);
     fs.writeSync(writer, 'late');
     fs.closeSync(writer);
-    expect(String(await reading)).toBe('late');
+    expect(String((await reading).bytes)).toBe('late');
   });
 
   test.runIf(process.platform === 'linux')(
@@ -107,7 +108,7 @@ describe('a credential in a file', () => {
     const reading = readBounded(file, LIMITS);
     fs.writeSync(writer, 'late');
     fs.closeSync(writer);
-    expect(String(await reading)).toBe('late');
+    expect(String((await reading).bytes)).toBe('late');
   });
 
   test('is waited for in any folder, also in one named dev', async () => {
@@ -119,7 +120,7 @@ describe('a credential in a file', () => {
     const writer = fs.openSync(file, fs.constants.O_RDWR);
     fs.writeSync(writer, 'late');
     fs.closeSync(writer);
-    expect(String(await reading)).toBe('late');
+    expect(String((await reading).bytes)).toBe('late');
   });
 
   test.runIf(process.platform === 'linux')('is not waited for when it cannot be read', async () => {
@@ -127,14 +128,16 @@ describe('a credential in a file', () => {
   });
 
   test('is not waited for any longer than allowed', async () => {
-    await expect(readBounded(pipe(), { ...LIMITS, timeoutMs: 20 })).rejects.toThrow('no end in time');
+    await expect(readBounded(pipe(), { ...LIMITS, timeoutMs: 20 })).rejects.toThrow(
+      'did not finish within 0 s',
+    );
   });
 
   test('is refused when a pipe gives more than allowed', async () => {
     const file = pipe();
     const reading = readBounded(file, LIMITS);
     const writing = fs.promises.writeFile(file, 'x'.repeat(1001)).catch(() => undefined);
-    await expect(reading).rejects.toThrow('too large');
+    await expect(reading).rejects.toThrow('it is larger than 1000 bytes');
     await writing;
   });
 
@@ -156,6 +159,13 @@ describe('a program that prints a credential', () => {
       env: { MARK: 'of-the-call' },
       say: (words) => said.push(words),
     });
+
+  test('and prints UTF-16 is told so', async () => {
+    await expect(run(`process.stdout.write(Buffer.from('\uFEFFpw', 'utf16le'))`)).rejects.toMatchObject({
+      code: 'USAGE',
+      message: expect.stringContaining('There is UTF-16 text in'),
+    });
+  });
 
   test('runs in the folder and the environment of the call, and leaves no listener and no timer behind', async () => {
     const cwd = fs.realpathSync(temporaryHome());

@@ -6,6 +6,7 @@ import {
   cannotWrite,
   createFile,
   ensurePrivateFolder,
+  readBounded,
   readChecked,
   removeFile,
   removeQuietly,
@@ -14,7 +15,6 @@ import {
   stageFile,
   temporaryName,
 } from '../../src/files/private-files.js';
-import { readBounded } from '../../src/store/bounded-read.js';
 import { temporaryHome } from '../helpers/cli.js';
 
 let dir: string;

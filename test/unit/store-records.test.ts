@@ -1,10 +1,8 @@
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { readBounded } from '../../src/store/bounded-read.js';
 import { openJournal } from '../../src/store/journal.js';
 import { tryLock } from '../../src/store/lock/lock.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
@@ -157,84 +155,6 @@ describe('a record', () => {
       `${file()} is not replaced: a newer graphcred wrote it`,
     );
     expect(fs.readdirSync(dir)).toHaveLength(1);
-  });
-});
-
-describe('a file that the user named', () => {
-  const LIMITS = { maxBytes: 100, timeoutMs: 5000 };
-
-  it('is read with its mode', async () => {
-    const file = path.join(dir, 'file');
-    fs.writeFileSync(file, 'text');
-    fs.chmodSync(file, 0o640);
-    const { text, mode } = await readBounded(file, LIMITS);
-    expect({ text, mode: mode & 0o777 }).toEqual({ text: 'text', mode: 0o640 });
-    fs.writeFileSync(file, '');
-    expect((await readBounded(file, LIMITS)).text).toBe('');
-  });
-
-  it.each(['/dev/null', '.'])('that is %s is refused, since it is no file', async (file) => {
-    await expect(readBounded(file, LIMITS)).rejects.toThrow('it is neither a file nor a pipe');
-  });
-
-  describe.skipIf(process.platform === 'win32')('and is a pipe', () => {
-    const pipe = () => {
-      const file = path.join(dir, 'pipe');
-      execFileSync('mkfifo', ['-m', '600', file]);
-      return file;
-    };
-    const writer = (file: string) => {
-      const fd = fs.openSync(file, fs.constants.O_RDWR);
-      let open = true;
-      const close = () => {
-        if (open) fs.closeSync(fd);
-        open = false;
-      };
-      onTestFinished(close);
-      return { write: (text: string) => fs.writeSync(fd, text), close };
-    };
-
-    it('is read to its end, however late the parts of it come', async () => {
-      const file = pipe();
-      const reading = readBounded(file, LIMITS);
-      await new Promise((resolve) => setTimeout(resolve, 30));
-      const { write, close } = writer(file);
-      write('first ');
-      await new Promise((resolve) => setTimeout(resolve, 30));
-      write('second');
-      close();
-      expect((await reading).text).toBe('first second');
-    });
-
-    it.each([
-      ['nobody writes to', () => {}],
-      ['a writer keeps open', (file: string) => void writer(file).write('a')],
-    ])('that %s is given up when the time is over, and not before', async (_what, prepare) => {
-      const file = pipe();
-      prepare(file);
-      const begun = performance.now();
-      await expect(readBounded(file, { maxBytes: 100, timeoutMs: 150 })).rejects.toThrow(
-        'its writer did not finish within 0 s',
-      );
-      expect(performance.now() - begun).toBeGreaterThan(140);
-      expect(performance.now() - begun).toBeLessThan(3000);
-    });
-
-    it('that gives too much is not read to its end', async () => {
-      const file = pipe();
-      writer(file).write('x'.repeat(101));
-      await expect(readBounded(file, LIMITS)).rejects.toThrow('it is larger than 100 bytes');
-    });
-  });
-
-  it('and cannot be read is an error of its own', async () => {
-    await expect(readBounded(path.join(dir, 'missing'), LIMITS)).rejects.toMatchObject({ code: 'ENOENT' });
-    const file = path.join(dir, 'file');
-    fs.writeFileSync(file, 'text');
-    vi.spyOn(fs, 'readSync').mockImplementation(() => {
-      throw Object.assign(new Error('broken'), { code: 'EIO' });
-    });
-    await expect(readBounded(file, LIMITS)).rejects.toMatchObject({ code: 'EIO' });
   });
 });
 

@@ -4,7 +4,7 @@ import { GraphException } from '../../core/errors.js';
 import type { RawReply } from '../../core/options.js';
 import { checkRawCall } from '../../core/raw.js';
 import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
-import { readBounded } from '../../credentials/readers.js';
+import { readBounded } from '../../files/private-files.js';
 import type { CachedToken } from '../../tokens/cache.js';
 import type { Invocation } from '../command.js';
 import { escapeControls } from '../output/report.js';
@@ -96,7 +96,7 @@ async function bodyOf({ invocation, timeoutMs }: Session): Promise<string | Buff
   if (!data?.startsWith('@')) return data;
   const file = path.resolve(ctx.cwd, data.slice(1));
   try {
-    return await readBounded(file, { maxBytes: MAX_BODY_BYTES, timeoutMs });
+    return (await readBounded(file, { maxBytes: MAX_BODY_BYTES, timeoutMs })).bytes;
   } catch {
     throw new GraphException('USAGE', `${file} cannot be read.`, {
       hint: 'check the path, the mode and the size of the file (64 MB at most)',

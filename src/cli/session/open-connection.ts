@@ -1,5 +1,4 @@
-import { refuseValue } from '../../config/errors.js';
-import type { ConfigKey } from '../../config/keys.js';
+import { readPem } from '../../config/settings.js';
 import type { GraphConnection } from '../../core/connection.js';
 import { Deadline } from '../../core/deadline.js';
 import { GraphException } from '../../core/errors.js';
@@ -7,14 +6,12 @@ import { readProxyVariables } from '../../core/http/proxy.js';
 import type { TlsOptions } from '../../core/http/types.js';
 import type { ServerVersion } from '../../core/protocol/types.js';
 import type { BoundCredential, Sensitive } from '../../core/sensitive.js';
-import { readBounded } from '../../credentials/readers.js';
 import { updateServerCache } from '../../store/server-cache.js';
 import { STORES } from '../../store/store.js';
 import { createSpinner, showRequests } from '../output/spinner.js';
 import type { RememberedVersion, Session } from './types.js';
 
 /** The limit for a PEM file. A bundle of all public CAs is a quarter of this size. */
-const MAX_PEM_BYTES = 1_000_000;
 
 export interface Login {
   readonly username?: string | undefined;
@@ -82,31 +79,14 @@ async function waitUntilUp(session: Session): Promise<void> {
 
 /** Reads the certificates that the settings name. Throws USAGE or CONFIG_INVALID for a file that cannot be read. */
 export async function readTls(session: Session): Promise<TlsOptions> {
-  const { ca, cert, key, insecure } = session.tls;
+  const { settings, timeoutMs, tls } = session;
+  const { ca, cert, key, insecure } = tls;
   return {
-    ca: await readPem(session, 'tls.ca', ca),
-    cert: await readPem(session, 'tls.cert', cert),
-    key: await readPem(session, 'tls.key', key),
+    ca: await readPem(settings, 'tls.ca', ca, timeoutMs),
+    cert: await readPem(settings, 'tls.cert', cert, timeoutMs),
+    key: await readPem(settings, 'tls.key', key, timeoutMs),
     insecure,
   };
-}
-
-async function readPem(
-  { settings, timeoutMs }: Session,
-  setting: ConfigKey,
-  file: string | undefined,
-): Promise<string | undefined> {
-  if (file === undefined) return undefined;
-  try {
-    return (await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs })).toString('utf8');
-  } catch {
-    return refuseValue(
-      settings,
-      setting,
-      `names a file that cannot be read: ${file}`,
-      'check the path, the mode and the size of the file',
-    );
-  }
 }
 
 /**

@@ -1,15 +1,13 @@
 import { refuseValue } from '../../config/errors.js';
 import { isInFile } from '../../config/keys.js';
-import { settingText } from '../../config/settings.js';
+import { readPem, settingText } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import { fromFile, readBounded } from '../../credentials/readers.js';
+import { fromFile } from '../../credentials/readers.js';
 import { parseRedisUrl, type RedisUrl } from '../../store/redis/url.js';
 import type { RedisOptions } from '../../store/store.js';
 import { pathSetting, resolvePath } from './session.js';
 import type { LocalSession } from './types.js';
-
-const MAX_PEM_BYTES = 1_000_000;
 
 /**
  * Returns how to reach the Redis server; undefined when no setting names one.
@@ -28,7 +26,7 @@ export async function redisOptions(
     ...url,
     username: settingText(settings, 'redis.username') ?? url.username,
     password: (await readPassword(session, timeoutMs)) ?? url.password,
-    ca: await readCa(session, timeoutMs),
+    ca: await readPem(settings, 'redis.ca', pathSetting(session, 'redis.ca'), timeoutMs),
     sentinelMaster,
     timeoutMs,
     now: invocation.ctx.now,
@@ -64,16 +62,4 @@ function requireUrlOfFile({ settings }: LocalSession): void {
     `redis.passwordFile of ${settings.file?.path} belongs to the Redis server of that file; it is not sent to the one in ${set[0]?.source}.`,
     { hint: 'give the password for this server: GRAPHCRED_REDIS_PASSWORD_FILE' },
   );
-}
-
-async function readCa(session: LocalSession, timeoutMs: number): Promise<string | undefined> {
-  const file = pathSetting(session, 'redis.ca');
-  if (file === undefined) return undefined;
-  try {
-    return (await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs })).toString('utf8');
-  } catch {
-    const problem = `names a file that cannot be read: ${file}`;
-    const hint = 'check the path, the mode and the size of the file';
-    return refuseValue(session.settings, 'redis.ca', problem, hint);
-  }
 }

@@ -75,7 +75,9 @@ export function isRecord(value: unknown): value is Fields {
 /**
  * Parses JSON as the servers write it, with raw line breaks inside strings. Control characters are replaced by blanks.
  */
-function parseLenient(text: string): unknown {
+function parseLenient(body: string): unknown {
+  // A proxy or a web server may put a byte order mark before it.
+  const text = body.replace(/^\uFEFF/, '');
   try {
     return JSON.parse(text);
   } catch {

@@ -7,11 +7,11 @@ import {
   ensurePrivateFolder,
   errnoOf,
   howToMend,
+  readBounded,
   readChecked,
   temporaryName,
 } from '../../files/private-files.js';
 import { shellWord } from '../../files/shell-word.js';
-import { type BoundedText, readBounded } from '../bounded-read.js';
 import type { StoreOptions } from '../store.js';
 
 type KeyOptions = Pick<StoreOptions, 'configDir' | 'storeKey' | 'storeKeyFile' | 'timeoutMs' | 'warn'>;
@@ -72,7 +72,7 @@ async function readGeneratedKey(file: string): Promise<Buffer | undefined> {
  * do.
  */
 async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Promise<string> {
-  let read: BoundedText;
+  let read: { bytes: Buffer; mode: number };
   try {
     read = await readBounded(file, { maxBytes: MAX_KEY_BYTES, timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS });
   } catch (error) {
@@ -91,7 +91,7 @@ async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Prom
     });
   }
   if ((mode & 0o044) !== 0) warn(`other users can read the key file ${file}; chmod 600 it`);
-  return read.text;
+  return read.bytes.toString('utf8');
 }
 
 /** Creates the key file. If two processes do so at once, both use the key of the first. Throws STORE_UNAVAILABLE. */
