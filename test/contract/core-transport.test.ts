@@ -64,7 +64,9 @@ describe('no answer', () => {
         serverVersion: '3.10.1',
         faults: [{ action: fault, route: '/requesttoken' }],
       });
-      expect(await refusalOf(connect(to).getToken())).toMatchObject({ code: 'NETWORK', ambiguous: true });
+      const refused = await refusalOf(connect(to).getToken());
+      expect(refused).toMatchObject({ code: 'NETWORK', ambiguous: true });
+      expect(/broke off after \d+ bytes/.test(refused.message)).toBe(fault === 'truncate');
     }
   });
 
@@ -408,6 +410,7 @@ async function connectProxy(
 describe('proxies', () => {
   test.each([
     ['user:p%40ss@', 'user:p@ss'],
+    ['user:50%@', 'user:50%'],
     ['user@', 'user:'],
     [':p%40ss@', ':p@ss'],
     ['', undefined],
@@ -453,6 +456,20 @@ describe('proxies', () => {
       expect(spilled(refused)).not.toContain('hidden-pass');
     }
   });
+
+  test.each(['http', 'https'] as const)(
+    'a proxy that is not there is told as such, for %s',
+    async (scheme) => {
+      const dead = `http://127.0.0.1:${await freePort()}`;
+      const proxy = { [scheme]: dead.replace('//', '//user:hidden-pass@') };
+      const refused = await refusalOf(mint(connectionAt(`${scheme}://db.example.test:9000`, { proxy })));
+      expect(refused).toMatchObject({
+        code: 'NETWORK',
+        message: `Cannot reach the proxy ${dead}: the connection was refused.`,
+        ambiguous: false,
+      });
+    },
+  );
 
   test('a proxy that answers 407 to a request for an http server is NETWORK, and says who wants a login', async () => {
     const http = await rawServer((_request, response) => response.writeHead(407).end('login'));

@@ -3,7 +3,12 @@ import { createServer as createHttp, type IncomingMessage } from 'node:http';
 import { createServer as createHttps, type ServerOptions } from 'node:https';
 import { connect as connectTcp, createServer as createTcp, Socket } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { performRequest, type RequestOptions, type TransportRequest } from '../../src/core/http/transport.js';
+import {
+  type ProxyRoute,
+  performRequest,
+  type RequestOptions,
+  type TransportRequest,
+} from '../../src/core/http/transport.js';
 import type { ConnectionOptions } from '../../src/index.js';
 import { certificate } from '../helpers/certificate.js';
 import { freePort } from '../helpers/free-port.js';
@@ -102,6 +107,7 @@ describe('a tunnel through a proxy', { timeout: 10_000 }, () => {
     const proxy = await proxyThat(() => {});
     const refused = await refusalOf(through(proxy.url, { timeoutMs: 300 }).rest('GET', '/echo'));
     expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: false });
+    expect(refused.message).toContain(`through the proxy ${proxy.url} had no answer`);
     await Promise.all(proxy.closed);
   });
 
@@ -131,7 +137,7 @@ describe('a tunnel through a proxy', { timeout: 10_000 }, () => {
     const proxy = await proxyThat((socket) => socket.destroy());
     expect(await refusalOf(through(proxy.url).rest('GET', '/echo'))).toMatchObject({
       code: 'NETWORK',
-      message: `The proxy could not connect to ${TARGET}: ECONNRESET.`,
+      message: `Cannot reach the proxy ${proxy.url}: the connection broke.`,
       ambiguous: false,
     });
   });
@@ -180,19 +186,20 @@ describe('one request', () => {
     timeoutMs: 5000,
     maxBytes: 10,
     tls: {},
-    proxyRoute: undefined,
+    proxy: undefined,
     signal: undefined,
     ...more,
   });
+  const through = (open: ProxyRoute['open']): ProxyRoute => ({ origin: 'http://proxy.test', open });
 
   test('goes to the port that its address implies, over a connection of its own', async () => {
     const routes: RequestOptions[] = [];
-    const proxyRoute: TransportRequest['proxyRoute'] = async (_call, direct) => {
+    const proxy = through(async (_call, direct) => {
       routes.push(direct);
       throw new Error('far enough');
-    };
+    });
     for (const address of ['https://db.example.test/a?b=c', 'http://[::1]:81/'])
-      await expect(performRequest(call({ url: new URL(address), proxyRoute }))).rejects.toThrow('no answer');
+      await expect(performRequest(call({ url: new URL(address), proxy }))).rejects.toThrow('no answer');
     const common = { method: 'GET', agent: false, autoSelectFamilyAttemptTimeout: 1000 };
     expect(routes).toEqual([
       {
@@ -218,11 +225,11 @@ describe('one request', () => {
   test('that was stopped while its tunnel was made closes the tunnel and sends nothing', async () => {
     const abort = new AbortController();
     const tunnel = new Socket();
-    const proxyRoute: TransportRequest['proxyRoute'] = async (_call, direct) => {
+    const proxy = through(async (_call, direct) => {
       abort.abort();
       return { ...direct, tunnel, createConnection: () => expect.fail('it was sent') };
-    };
-    await expect(performRequest(call({ proxyRoute, signal: abort.signal }))).rejects.toMatchObject({
+    });
+    await expect(performRequest(call({ proxy, signal: abort.signal }))).rejects.toMatchObject({
       kind: 'cancelled',
       sent: false,
     });
@@ -261,18 +268,18 @@ describe('one request', () => {
     ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'INVALID_CA', 'INVALID_PURPOSE'],
     ...['HOSTNAME_MISMATCH', 'PATH_LENGTH_EXCEEDED'],
   ])('that ends with %s failed because of TLS', async (code) => {
-    const proxyRoute = () => Promise.reject(Object.assign(new Error('x'), { code }));
-    await expect(performRequest(call({ proxyRoute }))).rejects.toMatchObject({ kind: 'tls', reason: code });
+    const proxy = through(() => Promise.reject(Object.assign(new Error('x'), { code })));
+    await expect(performRequest(call({ proxy }))).rejects.toMatchObject({ kind: 'tls', reason: code });
   });
 
   test.each([
     ['HPE_INVALID_CONSTANT', 'malformed', 'HPE_INVALID_CONSTANT'],
-    ['ERR_INVALID_ARG_TYPE', 'network', 'ERR_INVALID_ARG_TYPE'],
-    ['EHOSTUNREACH', 'network', 'EHOSTUNREACH'],
-    [7, 'network', 'no answer'],
+    ['ERR_INVALID_ARG_TYPE', 'no-proxy', 'ERR_INVALID_ARG_TYPE'],
+    ['EHOSTUNREACH', 'no-proxy', 'EHOSTUNREACH'],
+    [7, 'no-proxy', 'no answer'],
   ])('that ends with %s failed for another reason: %s', async (code, kind, reason) => {
-    const proxyRoute = () => Promise.reject(Object.assign(new Error('x'), { code }));
-    await expect(performRequest(call({ proxyRoute }))).rejects.toMatchObject({ kind, reason });
+    const proxy = through(() => Promise.reject(Object.assign(new Error('x'), { code })));
+    await expect(performRequest(call({ proxy }))).rejects.toMatchObject({ kind, reason });
   });
 
   test('to a closed port was not sent', async () => {

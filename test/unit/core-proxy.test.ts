@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { proxyFor, readProxyVariables, routeThrough } from '../../src/core/http/proxy.js';
+import { proxyFor, readProxyVariables, routeTo } from '../../src/core/http/proxy.js';
 import type { TransportRequest } from '../../src/core/http/transport.js';
 
 const via = (url: string, noProxy = '', http = 'http://proxy:3128', https = 'http://proxy:3129') =>
@@ -96,8 +96,9 @@ describe('the proxy variables', () => {
 });
 
 test('the certificate of a proxy is checked, even with `insecure`, which applies to the server only', async () => {
-  const route = routeThrough({ http: 'https://proxy.example.com', https: undefined, noProxy: undefined });
-  const call = { url: new URL('http://graph.example.com/echo'), headers: {}, tls: { insecure: true } };
-  const options = await route(call as unknown as TransportRequest, {}, new AbortController().signal);
+  const url = new URL('http://graph.example.com/echo');
+  const call = { url, headers: {}, tls: { insecure: true } } as unknown as TransportRequest;
+  const route = routeTo(url, { http: 'https://proxy.example.com' });
+  const options = await route?.open(call, {}, new AbortController().signal);
   expect(options).toMatchObject({ hostname: 'proxy.example.com', rejectUnauthorized: true });
 });

@@ -5,6 +5,7 @@ import { isCutOff, networkReason, tlsHint, tlsReason } from './failure-reasons.j
 import { TransportFailure } from './transport.js';
 import type { HttpReply, HttpRequest } from './types.js';
 
+const PROXY_HINT = 'Check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY.';
 const TIMEOUT_HINT = { hint: 'Try again, or allow more time.', option: 'timeoutMs' } as const;
 
 /** Creates the error for a request that is not sent, because earlier requests have used up the time limit. */
@@ -25,15 +26,16 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   if (!(failure instanceof TransportFailure)) {
     return new GraphException('INTERNAL', `${what(request)} could not be sent.`);
   }
-  const { kind, reason } = failure;
+  const { kind, reason, proxy } = failure;
   const address = new URL(request.base).origin;
   const ambiguous = failure.sent && !isReadOnly(request);
   const doubt = ambiguous ? ' It may have taken effect all the same.' : '';
+  const through = proxy === undefined ? '' : ` through the proxy ${proxy}`;
   switch (kind) {
     case 'timeout':
       return new GraphException(
         'TIMEOUT',
-        `${what(request)} to ${address} had no answer within ${timeoutMs / 1000} s.${doubt}`,
+        `${what(request)} to ${address}${through} had no answer within ${timeoutMs / 1000} s.${doubt}`,
         { ...TIMEOUT_HINT, ambiguous },
       );
     case 'cancelled':
@@ -49,8 +51,18 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
       );
     case 'proxy':
       return new GraphException('NETWORK', `The proxy could not connect to ${address}: ${reason}.`, {
-        hint: 'Check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY.',
+        hint: PROXY_HINT,
       });
+    case 'no-proxy':
+      return new GraphException('NETWORK', `Cannot reach the proxy ${proxy}: ${networkReason(reason)}.`, {
+        hint: PROXY_HINT,
+      });
+    case 'cut-off':
+      return new GraphException(
+        'NETWORK',
+        `${what(request)}: the answer of ${address}${through} broke off after ${reason}.${doubt}`,
+        { hint: 'Check that the server still runs, and the proxies and gateways on the way.', ambiguous },
+      );
     case 'too-large':
       return new GraphException(
         'BAD_RESPONSE',

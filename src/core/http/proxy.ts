@@ -10,19 +10,20 @@ import {
 } from './transport.js';
 import type { ProxyOptions } from './types.js';
 
-/** Sends each request through the proxy that applies to it, if any. */
-export function routeThrough(proxy: ProxyOptions): ProxyRoute {
-  return (call, direct, stop) => routeThroughProxy(call, proxy, direct, stop);
+/** Returns the way through the proxy that applies to `url`, if any. */
+export function routeTo(url: URL, proxy: ProxyOptions): ProxyRoute | undefined {
+  const via = proxyFor(url, proxy);
+  return (
+    via && { origin: via.origin, open: (call, direct, stop) => routeThroughProxy(call, via, direct, stop) }
+  );
 }
 
 async function routeThroughProxy(
   call: TransportRequest,
-  proxy: ProxyOptions,
+  via: URL,
   direct: RequestOptions,
   stop: AbortSignal,
 ): Promise<RequestOptions> {
-  const via = proxyFor(call.url, proxy);
-  if (via === undefined) return direct;
   const toProxy: RequestOptions = {
     protocol: via.protocol,
     hostname: bareHost(via),
@@ -123,7 +124,9 @@ function isInNetwork(host: string, network: string): boolean {
 
 function proxyAuthorization(via: URL): Record<string, string> {
   if (via.username === '' && via.password === '') return {};
-  const login = `${decodeURIComponent(via.username)}:${decodeURIComponent(via.password)}`;
+  // Unlike decodeURIComponent, this leaves a % that encodes nothing as it is.
+  const { unescape: decode } = process.getBuiltinModule('node:querystring');
+  const login = `${decode(via.username)}:${decode(via.password)}`;
   return { 'proxy-authorization': `Basic ${Buffer.from(login).toString('base64')}` };
 }
 
@@ -143,16 +146,19 @@ function openTunnel(
       headers: { host: authority, ...authorization },
       signal: stop,
     });
-    const refuse = (reason: string): void => reject(new TransportFailure('proxy', reason, false));
     request.on('connect', (response, socket) => {
       if (response.statusCode === 200) {
         resolve(socket);
         return;
       }
       socket.destroy();
-      refuse(response.statusCode === 407 ? 'it requires a login (HTTP 407)' : `HTTP ${response.statusCode}`);
+      const { statusCode } = response;
+      const reason = statusCode === 407 ? 'it requires a login (HTTP 407)' : `HTTP ${statusCode}`;
+      reject(new TransportFailure('proxy', reason, false));
     });
-    request.on('error', (error: NodeJS.ErrnoException) => refuse(error.code ?? 'no answer'));
+    request.on('error', ({ code = 'no answer' }: NodeJS.ErrnoException) =>
+      reject(new TransportFailure('no-proxy', code, false)),
+    );
     request.end();
   });
 }

@@ -3,7 +3,7 @@ import { normalizeBaseUrl, type Servers } from '../endpoints.js';
 import { GraphException } from '../errors.js';
 import { BoundCredential } from '../sensitive.js';
 import { credentialsIn, describeFailure, pathOf, refuseTransfer, timeIsOver } from './errors.js';
-import { routeThrough } from './proxy.js';
+import { routeTo } from './proxy.js';
 import { type Answer, performRequest } from './transport.js';
 import type { Authorization, Fields, HttpReply, HttpRequest, HttpSettings } from './types.js';
 
@@ -136,8 +136,6 @@ async function ask(
   } else if (request.method !== 'GET') {
     headers['content-length'] = '0';
   }
-  const { proxy } = settings;
-  const proxyRoute = proxy?.http || proxy?.https ? routeThrough(proxy) : undefined;
   let answer: Answer | undefined;
   const fetch = createFetch({
     fetch: (async (
@@ -152,7 +150,7 @@ async function ask(
         timeoutMs,
         maxBytes: request.maxBytes ?? DEFAULT_MAX_BYTES,
         tls: settings.tls,
-        proxyRoute,
+        proxy: settings.proxy && routeTo(url, settings.proxy),
         signal: settings.signal,
       });
       const { body } = answer;

@@ -10,7 +10,16 @@ export type RequestOptions = NodeRequestOptions & {
   tunnel?: Socket;
 };
 
-export type FailureKind = 'network' | 'timeout' | 'tls' | 'cancelled' | 'malformed' | 'too-large' | 'proxy';
+export type FailureKind =
+  | 'network'
+  | 'timeout'
+  | 'tls'
+  | 'cancelled'
+  | 'malformed'
+  | 'too-large'
+  | 'cut-off'
+  | 'proxy'
+  | 'no-proxy';
 
 /** The reason why no answer came. It contains nothing of the request. */
 export class TransportFailure extends Error {
@@ -19,12 +28,15 @@ export class TransportFailure extends Error {
   readonly reason: string;
   /** True when the connection was established, so that the server may have read the request. */
   readonly sent: boolean;
+  /** Origin of the proxy on the way. */
+  readonly proxy: string | undefined;
 
-  constructor(kind: FailureKind, reason: string, sent: boolean) {
+  constructor(kind: FailureKind, reason: string, sent: boolean, proxy?: string) {
     super(reason);
     this.kind = kind;
     this.reason = reason;
     this.sent = sent;
+    this.proxy = proxy;
   }
 }
 
@@ -36,16 +48,17 @@ export interface TransportRequest {
   readonly timeoutMs: number;
   readonly maxBytes: number;
   readonly tls: TlsOptions;
-  /** Sends the request through a proxy; its `stop` is aborted when the request ends. */
-  readonly proxyRoute: ProxyRoute | undefined;
+  readonly proxy: ProxyRoute | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
-export type ProxyRoute = (
-  call: TransportRequest,
-  direct: RequestOptions,
-  stop: AbortSignal,
-) => Promise<RequestOptions>;
+/** The way through a proxy. */
+export interface ProxyRoute {
+  /** The proxy's scheme, host and port. */
+  readonly origin: string;
+  /** Returns the options that send the request through it; `stop` is aborted when the request ends. */
+  open(call: TransportRequest, direct: RequestOptions, stop: AbortSignal): Promise<RequestOptions>;
+}
 
 export interface Answer {
   readonly status: number;
@@ -85,6 +98,7 @@ export function performRequest(call: TransportRequest): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let sent = false;
     let settled = false;
+    let tunneled = false;
     let request: ClientRequest | undefined;
     const stop = new AbortController();
 
@@ -96,13 +110,18 @@ export function performRequest(call: TransportRequest): Promise<Answer> {
       then();
     };
     const fail = (kind: FailureKind, reason: string): void => {
-      settle(() => reject(new TransportFailure(kind, reason, sent)));
+      settle(() => reject(new TransportFailure(kind, reason, sent, call.proxy?.origin)));
       stop.abort();
       request?.destroy();
     };
     const failWith = (error: unknown): void => {
       if (error instanceof TransportFailure) fail(error.kind, error.reason);
-      else fail(...classify(error));
+      else {
+        const [kind, reason] = classify(error);
+        // A tunnel is open before the request begins, so this was the connection to the proxy.
+        const isOfProxy = kind === 'network' && call.proxy !== undefined && !sent && !tunneled;
+        fail(isOfProxy ? 'no-proxy' : kind, reason);
+      }
     };
     const cancel = (): void => {
       // AbortSignal.timeout() gives this reason.
@@ -124,7 +143,7 @@ export function performRequest(call: TransportRequest): Promise<Answer> {
         if (size > call.maxBytes) fail('too-large', `over ${call.maxBytes} bytes`);
         else chunks.push(chunk);
       });
-      response.on('error', failWith);
+      response.on('error', () => fail('cut-off', `${size} bytes`));
       response.on('end', () => {
         const { statusCode = 0, headers } = response;
         settle(() => resolve({ status: statusCode, headers, body: Buffer.concat(chunks).toString('utf8') }));
@@ -133,8 +152,8 @@ export function performRequest(call: TransportRequest): Promise<Answer> {
 
     const start = async (): Promise<void> => {
       const direct = directRoute(call);
-      const options =
-        call.proxyRoute === undefined ? direct : await call.proxyRoute(call, direct, stop.signal);
+      const options = (await call.proxy?.open(call, direct, stop.signal)) ?? direct;
+      tunneled = options.tunnel !== undefined;
       if (settled) {
         options.tunnel?.destroy();
         return;
