@@ -76,27 +76,27 @@ const noteImports = {
  * needs it: `--version` loads only `start`, a cached token one file more, and a mint another; `--help` needs no parser.
  */
 const PARTS = [
-  ['start', ['main']],
-  ['cached-token', ['commands/token/get']],
+  ['start', ['cli/main']],
+  ['cached-token', ['cli/commands/token/get']],
   [
     'new-token',
     [
-      'token/mint',
-      'session/open-connection',
-      '../core/connection',
-      '../core/http/transport',
-      '../credentials/readers',
-      '../store/lock/machine-turn',
-      '../store/sweep',
+      'app/mint-token',
+      'auth/open-connection',
+      'auth/readers',
+      'core/connection',
+      'core/http/transport',
+      'store/lock/machine-turn',
+      'store/sweep',
     ],
   ],
-  ['help', ['args/help-text']],
-  ['parse', ['args/parse']],
+  ['help', ['cli/args/help-text']],
+  ['parse', ['cli/args/parse']],
 ];
 const partOf = (id) => PARTS.find(([, modules]) => modules.some((name) => isNeededBy(name, id)))?.[0];
 const needs = new Map();
 function isNeededBy(name, id) {
-  if (!needs.has(name)) needs.set(name, closure(path.join(root, `src/cli/${name}.ts`), new Set()));
+  if (!needs.has(name)) needs.set(name, closure(path.join(root, `src/${name}.ts`), new Set()));
   return needs.get(name).has(id);
 }
 function closure(id, found) {

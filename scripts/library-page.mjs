@@ -148,10 +148,12 @@ function membersOf(declaration, checker) {
 }
 
 function commentOf(symbol, checker) {
-  return ts
+  const text = ts
     .displayPartsToString(symbol.getDocumentationComment(checker))
     .replace(/\s*\n\s*/g, ' ')
     .trim();
+  if (text === '') throw new Error(`${symbol.name} is exported by src/index.ts and has no comment.`);
+  return text;
 }
 
 /** Returns the parameters and result of a method, or the type of a field, as written in the source. */

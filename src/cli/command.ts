@@ -1,21 +1,10 @@
+import type { Interruption } from '../auth/ports.js';
 import type { LoadedFile } from '../config/keys.js';
 import type { GraphException } from '../core/errors.js';
 import type { Context } from './context.js';
 
 /** Flags by their long name: text, `true` for a switch, a list for one that may be repeated. */
 export type Flags = Readonly<Record<string, string | true | string[] | undefined>>;
-
-/** Tells a command that changes something whether it was interrupted (Ctrl-C). */
-export interface Interruption {
-  /**
-   * Aborted by the first SIGINT or SIGTERM after `begin`. This ends the request in progress and prevents further ones.
-   */
-  readonly signal: AbortSignal;
-  /** Called before the first change. After a signal, the command then reports what was done before it ends. */
-  begin(): void;
-  /** The exit status for the signal; undefined while there was none. */
-  readonly status: number | undefined;
-}
 
 /** One run of one command: what was typed, and where the result goes. */
 export interface Invocation {

@@ -1,5 +1,6 @@
 import { existsSync, type Stats, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
+import type { Places } from '../auth/call.js';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context {
@@ -77,16 +78,6 @@ const CREDENTIAL_VARIABLES =
  */
 export function environmentWithoutCredentials(env: Context['env']): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !CREDENTIAL_VARIABLES.test(name)));
-}
-
-/** The folders of this user's files. Without a home folder they are undefined, and nothing is stored or read. */
-export interface Places {
-  /** `$XDG_CONFIG_HOME/graphcred` */
-  readonly configDir: string | undefined;
-  /** `$XDG_STATE_HOME/graphcred` */
-  readonly stateDir: string | undefined;
-  /** Why a folder is undefined although it is set. */
-  readonly foreign?: string | undefined;
 }
 
 export function placesOf(

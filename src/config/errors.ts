@@ -1,4 +1,4 @@
-import { GraphException } from '../core/errors.js';
+import { type ErrorDetails, GraphException } from '../core/errors.js';
 import { shellWord } from '../files/shell-word.js';
 import { type ChosenProfile, type ConfigKey, isInFile, type Settings } from './keys.js';
 
@@ -46,11 +46,17 @@ export function noSuchProfile(
  * Throws the error for a value that is not valid.
  * @throws GraphException USAGE when a flag or variable set the value, CONFIG_INVALID when a file did
  */
-export function refuseValue(settings: Settings, key: ConfigKey, problem: string, hint: string): never {
+export function refuseValue(
+  settings: Settings,
+  key: ConfigKey,
+  problem: string,
+  hint: string,
+  more: Pick<ErrorDetails, 'option' | 'remedies'> = {},
+): never {
   const setting = settings.all[key][0];
   const fromFile = isInFile(setting?.level);
   const where = fromFile ? `${settings.file?.path}: ${setting?.source}: ${key}` : (setting?.source ?? key);
-  throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
+  throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint, ...more });
 }
 
 function fileAndLine(file: string, line: number | undefined): string {

@@ -3,7 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { tokenFromVariable } from '../../src/cli/token/given.js';
+import { tokenFromVariable } from '../../src/auth/given-token.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { parseFault } from '../../src/sandbox/args.js';
 import { bench, cli, quietSession, temporaryHome } from '../helpers/cli.js';

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { identityKey } from '../../src/tokens/cache.js';
+import { identityKey } from '../../src/app/token-cache.js';
 import { type Bench, bench, cli, temporaryHome } from '../helpers/cli.js';
 
 const SECRET = 'ab12'.repeat(8);

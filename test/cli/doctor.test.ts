@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { generate } from 'selfsigned';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { judgeClock } from '../../src/cli/doctor/check.js';
-import { resolveName } from '../../src/cli/doctor/reach.js';
+import { judgeClock } from '../../src/app/doctor/check.js';
+import { resolveName } from '../../src/app/doctor/reach.js';
 import { bench, type RunOptions } from '../helpers/cli.js';
 
 const IDS =

@@ -1,12 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { redisOptions } from '../../src/auth/redis.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import type { CommandSpec } from '../../src/cli/command.js';
 import { type Context, placesOf } from '../../src/cli/context.js';
 import { createReport } from '../../src/cli/output/report.js';
-import { redisOptions } from '../../src/cli/session/redis.js';
-import { openLocalSession } from '../../src/cli/session/session.js';
+import { openLocalSession } from '../../src/cli/session.js';
 import { absentRedis, bench, cli, temporaryHome } from '../helpers/cli.js';
 
 const stateOf = (home: string) => path.join(home, '.local/state/graphcred');

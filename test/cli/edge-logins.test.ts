@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { LoggedIn } from '../../src/cli/login/prove.js';
-import { dropMadeSecret, makeSecret, save } from '../../src/cli/login/save.js';
+import type { LoggedIn } from '../../src/app/login/prove.js';
+import { dropMadeSecret, makeSecret, save } from '../../src/app/login/save.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { bench } from '../helpers/cli.js';
@@ -105,14 +105,16 @@ test('a login whose password cannot be saved still reports the secret that was s
     written.push(kind);
   };
   const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
-  const session = { target: { ...servers, host: 'http://a' }, invocation: { ctx: { now: Date.now } } };
+  const session = { target: { ...servers, host: 'http://a' }, ports: { now: Date.now } };
   const login = {
     credential: { kind: 'password', username: 'ada', owner: 'ada', value: async () => new Sensitive('p') },
     connected: { version: { secretsNeedGraph: false } },
   };
   const choices = { store: { name: 'file', write, list: async () => [] }, alias: 'ci', password: true };
   const made = { value: new Sensitive('s'), isNew: true };
-  const saved = await save(...([session, login, choices, made] as unknown as Parameters<typeof save>));
+  const saved = await save(
+    ...([session, login, choices, made, () => {}] as unknown as Parameters<typeof save>),
+  );
   expect(saved).toMatchObject({
     name: 'ci',
     password: false,
@@ -141,11 +143,13 @@ test('a new secret that cannot be saved is printed with the hint to keep it', as
     throw new GraphException('STORE_LOCKED', 'It is locked.', { hint: 'unlock it' });
   };
   const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
-  const session = { target: { ...servers, host: 'http://a' }, invocation: { ctx: { now: Date.now } } };
+  const session = { target: { ...servers, host: 'http://a' }, ports: { now: Date.now } };
   const login = { credential: { kind: 'password', username: 'ada' }, connected: {} };
   const choices = { store: { name: 'file', write }, alias: 'ci', password: false };
   const made = { value: new Sensitive('s'), isNew: true };
-  const saved = await save(...([session, login, choices, made] as unknown as Parameters<typeof save>));
+  const saved = await save(
+    ...([session, login, choices, made, () => {}] as unknown as Parameters<typeof save>),
+  );
   expect(saved).toMatchObject({
     name: undefined,
     failure: { message: 'The secret was created, but it could not be saved: It is locked.' },
@@ -190,13 +194,12 @@ test('the value of a new secret is printed in case of a bug while it is saved, a
     throw new TypeError('nobody thought of this');
   };
   const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
-  const report = { result: (text: string) => printed.push(text) };
-  const invocation = { ctx: { now: Date.now }, report };
-  const session = { target: { ...servers, host: 'http://a' }, invocation };
+  const session = { target: { ...servers, host: 'http://a' }, ports: { now: Date.now } };
+  const show = (secret: string) => printed.push(secret);
   const login = { credential: { kind: 'password', username: 'ada' }, connected: {} };
   const choices = { store: { name: 'file', write }, alias: 'ci', password: false };
   const saving = save(
-    ...([session, login, choices, { value: new Sensitive('s'), isNew: true }] as unknown as Parameters<
+    ...([session, login, choices, { value: new Sensitive('s'), isNew: true }, show] as unknown as Parameters<
       typeof save
     >),
   );
@@ -208,7 +211,7 @@ test('a bug while a secret is made is no reason to go on with a login', async ()
   const createSecret = async () => {
     throw new TypeError('nobody thought of this');
   };
-  const session = { learned: {}, invocation: {} };
+  const session = { learned: {} };
   const login = { connected: { connection: { createSecret } }, credential: { kind: 'password' } };
   const making = makeSecret(
     ...([session, login, { alias: 'ci' }] as unknown as Parameters<typeof makeSecret>),
@@ -225,7 +228,7 @@ test.each([
   };
   const session = {
     learned: {},
-    invocation: { interruption: { status, begin: () => {} } },
+    interruption: { status, begin: () => {} },
   };
   const login = { connected: { connection: { createSecret } }, credential: { kind: 'password' } };
   const made = await makeSecret(

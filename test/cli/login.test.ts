@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type LoggedIn, proveGraph } from '../../src/cli/login/prove.js';
-import type { Session } from '../../src/cli/session/types.js';
+import { type LoggedIn, proveGraph } from '../../src/app/login/prove.js';
+import { secretId } from '../../src/auth/credential.js';
+import type { Session } from '../../src/cli/session.js';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { secretId } from '../../src/credentials/resolve.js';
 import { bench } from '../helpers/cli.js';
 
 const profilesOf = (home: string) =>
@@ -142,7 +142,7 @@ test('a generated secret is dropped again only if it cannot be anybody else’s'
       credential: { kind: 'password' },
       taken: new Set(['AUTO_GENERATED_ALIAS_old']),
     };
-    const session = { graph: 'demo', invocation: {} };
+    const session = { graph: 'demo' };
     await proveGraph(session as unknown as Session, login as unknown as LoggedIn, undefined);
     expect(gone).toEqual(dropped);
   }
@@ -255,8 +255,8 @@ describe('a login that is interrupted while the graph is tested', () => {
     const connected = { connection, version: { secretsNeedGraph: false } };
     const login = { connected, credential: { kind: 'password' }, taken: new Set() };
     const interruption = { status, begin: () => {} };
-    const invocation = { interruption, report: { warn: (text: string) => warnings.push(text) } };
-    const session = { graph: 'demo', invocation };
+    const reporter = { warn: (text: string) => warnings.push(text) };
+    const session = { graph: 'demo', interruption, ports: { reporter } };
     return proveGraph(session as unknown as Session, login as unknown as LoggedIn, secret).catch(
       (thrown) => thrown,
     );

@@ -2,8 +2,10 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { moveTo, open, requireReadable } from '../../src/cli/session/store.js';
-import type { LocalSession } from '../../src/cli/session/types.js';
+import { moveTo, open, requireReadable } from '../../src/auth/stores.js';
+import type { Invocation } from '../../src/cli/command.js';
+import { portsOf } from '../../src/cli/ports.js';
+import type { LocalSession } from '../../src/cli/session.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { parseFault } from '../../src/sandbox/args.js';
 import { tryLock } from '../../src/store/lock/lock.js';
@@ -331,7 +333,8 @@ describe('a failure of the store', () => {
       } as const;
       stageEntry(stateDir, { record }).commit();
     }
-    const session = { stateDir, configDir, invocation } as unknown as LocalSession;
+    const ports = portsOf(invocation as unknown as Invocation);
+    const session = { stateDir, configDir, ports } as unknown as LocalSession;
     const contents = async (name: 'keychain' | 'file') => {
       const store = await open(session, name, false);
       const records = await store.list();

@@ -3,8 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Invocation } from '../../src/cli/command.js';
-import type { Session } from '../../src/cli/session/types.js';
-import { assignment, printToken, toGithub, toGitlab } from '../../src/cli/token/print.js';
+import { assignment, printToken, toGithub, toGitlab } from '../../src/cli/print-token.js';
+import type { Session } from '../../src/cli/session.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 

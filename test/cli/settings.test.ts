@@ -1,9 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { open } from '../../src/auth/stores.js';
 import { type Context, canPrompt, placesOf } from '../../src/cli/context.js';
-import { open } from '../../src/cli/session/store.js';
-import type { LocalSession } from '../../src/cli/session/types.js';
+import type { LocalSession } from '../../src/cli/session.js';
 import { isTrusted } from '../../src/config/trust.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 
@@ -426,7 +426,7 @@ test('between a host and a URL, the one of higher priority gives the address', a
 
 test('without a home folder, a store that needs files is STORE_UNAVAILABLE', async () => {
   const session = {
-    invocation: { ctx: {} },
+    ports: { env: {}, reporter: {} },
     stateDir: undefined,
     configDir: undefined,
   } as unknown as LocalSession;

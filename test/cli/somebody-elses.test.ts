@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { isSamePair } from '../../src/cli/session/binding.js';
+import { isSamePair } from '../../src/auth/servers.js';
 import { GraphConnection } from '../../src/core/connection.js';
 import { bench, cli } from '../helpers/cli.js';
 

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { assignment } from '../../src/cli/token/print.js';
+import { assignment } from '../../src/cli/print-token.js';
 import { isoSeconds } from '../../src/core/protocol/reply.js';
 import { bench } from '../helpers/cli.js';
 

@@ -3,14 +3,14 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { acquireToken } from '../../src/app/acquire-token.js';
+import { localExpiry, mintToken } from '../../src/app/mint-token.js';
 import type { GraphConnection } from '../../src/core/connection.js';
 import { GraphException } from '../../src/core/errors.js';
 import { serverVersion } from '../../src/core/protocol/version.js';
 import type { Sensitive } from '../../src/core/sensitive.js';
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { noneStore } from '../../src/store/none.js';
-import { acquireToken } from '../../src/tokens/acquire.js';
-import { localExpiry, mintToken } from '../../src/tokens/mint.js';
 import { bench } from '../helpers/cli.js';
 import { gate } from '../helpers/gate.js';
 

@@ -2,17 +2,16 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { askUsername } from '../../src/auth/prompts.js';
 import type { Invocation } from '../../src/cli/command.js';
-import { askUsername } from '../../src/cli/session/prompts.js';
-import { askTrust } from '../../src/cli/session/trust-prompt.js';
-import type { Session } from '../../src/cli/session/types.js';
+import type { Session } from '../../src/cli/session.js';
+import { askTrust } from '../../src/cli/trust-prompt.js';
 import { stageEntry } from '../../src/store/records.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 
 // In this test the person answers no, and accepts each suggestion.
 vi.mock('../../src/cli/output/prompt.js', () => ({
   askYes: async () => false,
-  askText: async (_: unknown, _question: string, { suggestion = '' }) => suggestion,
 }));
 
 test('the question shows a REST server on another host, and hides the password of a Redis URL', async () => {
@@ -79,7 +78,8 @@ test.each(['ann', 'ben', 'cid', 'dan'])(
     for (const name of ['ann', 'ben', 'cid', 'dan']) use(name, 'http://here:1', name === last ? 2 : 1);
     use('elsewhere', 'http://there:1', 3);
     const target = { gsqlUrl: 'http://here:1', host: 'http://here' };
-    expect(await askUsername({ stateDir, target } as unknown as Session)).toBe(last);
+    const prompter = { text: async (_: string, { suggestion = '' }: { suggestion?: string }) => suggestion };
+    expect(await askUsername({ stateDir, target, ports: { prompter } } as unknown as Session)).toBe(last);
   },
 );
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { findVersion } from '../../src/cli/session/connect.js';
-import { askVersion } from '../../src/cli/session/open-connection.js';
+import { findVersion } from '../../src/auth/connect.js';
+import { askVersion } from '../../src/auth/open-connection.js';
 import type { Fault } from '../../src/sandbox/faults.js';
 import { bench, quietSession } from '../helpers/cli.js';
 

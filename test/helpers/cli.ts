@@ -5,8 +5,8 @@ import { onTestFinished } from 'vitest';
 import type { Flags, Invocation } from '../../src/cli/command.js';
 import { type Context, ownHome } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
-import { openSession } from '../../src/cli/session/session.js';
-import type { Session } from '../../src/cli/session/types.js';
+import type { Session } from '../../src/cli/session.js';
+import { openSession } from '../../src/cli/session.js';
 import { GraphException } from '../../src/core/errors.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 

@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import {
+  type AcquireDeps,
+  type AcquireOptions,
+  acquireToken,
+  storeToken,
+} from '../../src/app/acquire-token.js';
+import { identityKey } from '../../src/app/token-cache.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import type { Store, StoreRecord, Turn } from '../../src/store/store.js';
-import { type AcquireDeps, type AcquireOptions, acquireToken, storeToken } from '../../src/tokens/acquire.js';
-import { identityKey } from '../../src/tokens/cache.js';
 
 const NOW = 1_800_000_000;
 const SERVERS = { gsqlUrl: 'http://gsql', restUrl: 'http://rest' };

@@ -2,16 +2,17 @@ import { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { isListedAs, savedByAlias, savedForOwner } from '../../src/app/saved-secrets.js';
+import { isoSeconds, localTime } from '../../src/app/words.js';
+import { resolvePath } from '../../src/auth/call.js';
+import { readTls } from '../../src/auth/open-connection.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild, watchWindow } from '../../src/cli/child.js';
 import type { CommandSpec, Flags, Invocation } from '../../src/cli/command.js';
 import { type Context, canPrompt, endProcess } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
 import { createReport, endOfInterrupted, fail, listenForInterruption } from '../../src/cli/output/report.js';
-import { isoSeconds, localTime } from '../../src/cli/output/time.js';
-import { isListedAs, savedByAlias, savedForOwner } from '../../src/cli/secret/saved.js';
-import { readTls } from '../../src/cli/session/open-connection.js';
-import { openLocalSession, resolvePath } from '../../src/cli/session/session.js';
+import { openLocalSession } from '../../src/cli/session.js';
 import { GraphException } from '../../src/index.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
@@ -47,8 +48,9 @@ describe('a person is asked', () => {
 });
 
 test('of paths only ~/ stands for the home folder', () => {
-  const invocation = { ctx: { cwd: '/work', home: '/home/me' } };
-  const session = { settings: {}, invocation } as unknown as Parameters<typeof resolvePath>[0];
+  const session = { settings: {}, ports: { cwd: '/work', home: '/home/me' } } as unknown as Parameters<
+    typeof resolvePath
+  >[0];
   expect(resolvePath(session, '~/x.pem', false)).toBe('/home/me/x.pem');
   expect(resolvePath(session, '~x.pem', false)).toBe('/work/~x.pem');
 });
@@ -212,7 +214,7 @@ test('of several values saved under one alias, the one saved last comes first', 
   ];
   const owner = {
     store: { list: async () => saved },
-    session: { target: { gsqlUrl: 'http://a:1' }, graph: 'demo' },
+    call: { target: { gsqlUrl: 'http://a:1' }, graph: 'demo' },
     credential: { username: 'alice', owner: 'alice' },
     version: { secretsNeedGraph: true },
   } as unknown as Parameters<typeof savedByAlias>[0];
@@ -231,7 +233,7 @@ test('of the records of a server, only the secrets are saved secrets', async () 
   const record = (kind: string) => ({ kind, info: { gsqlUrl: 'http://a:1', graph: 'demo' } });
   const owner = {
     store: { list: async () => ['token', 'secret', 'password'].map(record) },
-    session: { target: { gsqlUrl: 'http://a:1' }, graph: 'demo' },
+    call: { target: { gsqlUrl: 'http://a:1' }, graph: 'demo' },
     version: { secretsNeedGraph: true },
   } as unknown as Parameters<typeof savedForOwner>[0];
   expect((await savedForOwner(owner)).map(({ kind }) => kind)).toEqual(['secret']);

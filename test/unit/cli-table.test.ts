@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { formatDuration } from '../../src/app/words.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { EXITS, isRetryable } from '../../src/cli/output/exit-codes.js';
 import { hintOf } from '../../src/cli/output/hints.js';
 import { inLines, shortPath } from '../../src/cli/output/report.js';
 import { colours, shorten, table } from '../../src/cli/output/table.js';
-import { formatDuration } from '../../src/cli/output/time.js';
 import { GraphException, REMEDIES } from '../../src/core/errors.js';
 
 const HEAD = ['HOST', 'PRINCIPAL', 'LIFE'];

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkAlias, isPlainAlias } from '../../src/cli/secret/prepare.js';
+import { checkAlias, isPlainAlias } from '../../src/app/gsql-login.js';
 import { parseDuration, SETTINGS } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
 import { checkConfig } from '../../src/config/schema.js';

@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { findCredential } from '../../src/cli/session/credential.js';
-import type { Session } from '../../src/cli/session/types.js';
+import { findCredential, resolveCredential } from '../../src/auth/choose.js';
+import type { CredentialSource } from '../../src/auth/credential.js';
+import { redact } from '../../src/auth/readers.js';
+import type { Session } from '../../src/cli/session.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { redact } from '../../src/credentials/readers.js';
-import { type CredentialSource, resolveCredential } from '../../src/credentials/resolve.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
 import { quietSession, temporaryHome } from '../helpers/cli.js';
 

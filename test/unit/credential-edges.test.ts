@@ -3,9 +3,10 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { resolveCredential } from '../../src/auth/choose.js';
+import type { CredentialSource } from '../../src/auth/credential.js';
+import { fromCommand, fromFile, fromStdin } from '../../src/auth/readers.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { fromCommand, fromFile, fromStdin } from '../../src/credentials/readers.js';
-import { type CredentialSource, resolveCredential } from '../../src/credentials/resolve.js';
 import { readBounded } from '../../src/files/private-files.js';
 import { temporaryHome } from '../helpers/cli.js';
 

@@ -1,7 +1,7 @@
 import net from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { failed, judgeClock } from '../../src/cli/doctor/check.js';
-import { probePort } from '../../src/cli/doctor/reach.js';
+import { failed, judgeClock } from '../../src/app/doctor/check.js';
+import { probePort } from '../../src/app/doctor/reach.js';
 import { GraphException } from '../../src/core/errors.js';
 
 test.each([

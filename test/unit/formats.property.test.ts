@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { assignment } from '../../src/cli/token/print.js';
+import { assignment } from '../../src/cli/print-token.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 

@@ -5,8 +5,10 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { chooseStore } from '../../src/cli/session/store.js';
-import type { LocalSession } from '../../src/cli/session/types.js';
+import { chooseStore } from '../../src/auth/stores.js';
+import type { Invocation } from '../../src/cli/command.js';
+import { portsOf } from '../../src/cli/ports.js';
+import type { LocalSession } from '../../src/cli/session.js';
 import type { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { endOfMessage, parseMessage } from '../../src/store/keychain/dbus.js';
@@ -413,7 +415,7 @@ describe('a locked keychain that a command needs', () => {
       env: { ...more, ...at(socket), ...env },
     };
     const session = {
-      invocation: { ctx, report },
+      ports: portsOf({ ctx, report } as unknown as Invocation),
       stateDir: dir,
       configDir: dir,
       store: { name: 'keychain', setAt },

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { readServerCache, updateServerCache } from '../../src/auth/version-cache.js';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { openJournal } from '../../src/store/journal.js';
@@ -18,7 +19,6 @@ import {
   stageEntry,
 } from '../../src/store/records.js';
 import { removeIfSame } from '../../src/store/remove-if.js';
-import { readServerCache, updateServerCache } from '../../src/store/server-cache.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';
 import { temporaryHome } from '../helpers/cli.js';

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { localExpiry, mintToken, renewToken } from '../../src/app/mint-token.js';
+import { cachedTokens, forgetToken, isUsable, readCachedToken } from '../../src/app/token-cache.js';
 import { serverVersion } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
-import { cachedTokens, forgetToken, isUsable, readCachedToken } from '../../src/tokens/cache.js';
-import { localExpiry, mintToken, renewToken } from '../../src/tokens/mint.js';
 
 const NOW = 1_800_000_000;
 

@@ -1,20 +1,20 @@
 import path from 'node:path';
+import { tokenSource } from '../../app/get-token.js';
+import type { CachedToken } from '../../app/token-cache.js';
+import { findCredential } from '../../auth/choose.js';
+import { connect } from '../../auth/connect.js';
+import { tokenFromVariable, tokenFromVariableOr } from '../../auth/given-token.js';
+import { chooseStore } from '../../auth/stores.js';
 import type { GraphConnection } from '../../core/connection.js';
 import { GraphException } from '../../core/errors.js';
 import type { RawReply } from '../../core/options.js';
 import { checkRawCall } from '../../core/raw.js';
 import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
 import { readBounded } from '../../files/private-files.js';
-import type { CachedToken } from '../../tokens/cache.js';
 import type { Invocation } from '../command.js';
 import { escapeControls } from '../output/report.js';
-import { connect } from '../session/connect.js';
-import { findCredential } from '../session/credential.js';
-import { openSession } from '../session/session.js';
-import { chooseStore } from '../session/store.js';
-import type { Session } from '../session/types.js';
-import { tokenFromVariable, tokenFromVariableOr } from '../token/given.js';
-import { tokenSource } from '../token/obtain.js';
+import type { Session } from '../session.js';
+import { openSession } from '../session.js';
 
 /** Codes with which a server refuses a token that has expired or that it does not know. */
 const EXPIRED_CODES = new Set(['REST-10016', 'REST-10019']);

@@ -1,10 +1,18 @@
+import {
+  type Check,
+  type CheckId,
+  type Found,
+  IDS,
+  SHARED_STORE_IDS,
+  skipped,
+} from '../../app/doctor/check.js';
+import { lookAtSharedStore } from '../../app/doctor/redis-checks.js';
+import { lookAtLogin, lookAtNetwork, lookAtServer } from '../../app/doctor/server-checks.js';
 import { STORES } from '../../store/store.js';
 import type { Invocation } from '../command.js';
-import { type Check, type CheckId, type Found, IDS, SHARED_STORE_IDS, skipped } from '../doctor/check.js';
-import { lookAtStore, openQuietly } from '../doctor/local-checks.js';
-import { lookAtSharedStore } from '../doctor/redis-checks.js';
-import { lookAtLogin, lookAtNetwork, lookAtServer } from '../doctor/server-checks.js';
+import { lookAtStore, openQuietly } from '../doctor-files.js';
 import { exitStatus } from '../output/exit-codes.js';
+import { hintOf } from '../output/hints.js';
 import { singleLine } from '../output/report.js';
 import { colours, wrapped } from '../output/table.js';
 
@@ -50,11 +58,15 @@ export async function examine(invocation: Invocation): Promise<(Check & { id: Ch
     const connected = await lookAtServer(session, found);
     if (connected) await lookAtLogin(session, connected, store, found);
   }
-  return [
+  const checks = [
     ...IDS.map((id) => ({ id, ...(found[id] ?? skipped(rest)) })),
     ...(shares ? SHARED_STORE_IDS : []).map((id) => ({
       id,
       ...(found[id] ?? skipped('the Redis server cannot be asked')),
     })),
   ];
+  return checks.map((check) => ({
+    ...check,
+    fix: hintOf({ hint: check.fix, option: check.option, remedies: check.remedies ?? [] }),
+  }));
 }

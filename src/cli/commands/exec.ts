@@ -1,21 +1,20 @@
+import { obtainToken } from '../../app/get-token.js';
+import { mintFor } from '../../app/mint-token.js';
+import type { CachedToken } from '../../app/token-cache.js';
+import { isoSeconds } from '../../app/words.js';
+import { findCredential } from '../../auth/choose.js';
+import { connect } from '../../auth/connect.js';
+import { Interrupted, type Interruption } from '../../auth/ports.js';
+import { chooseStore } from '../../auth/stores.js';
 import { settingText } from '../../config/settings.js';
 import { portOf, type Servers } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
-import type { CachedToken } from '../../tokens/cache.js';
 import { inheritedDescriptors, runChild, watchWindow } from '../child.js';
-import type { Interruption, Invocation } from '../command.js';
+import type { Invocation } from '../command.js';
 import { environmentWithoutCredentials } from '../context.js';
 import { exitStatus, isClosedPrompt } from '../output/exit-codes.js';
-import { EndOfSignal, endOfInterrupted, listenForInterruption } from '../output/report.js';
-import { isoSeconds } from '../output/time.js';
-import { connect } from '../session/connect.js';
-import { findCredential } from '../session/credential.js';
-import { openSession } from '../session/session.js';
-import { chooseStore } from '../session/store.js';
-import type { Session } from '../session/types.js';
-import { mintFor } from '../token/mint.js';
-import { obtainToken } from '../token/obtain.js';
+import { openSession, type Session } from '../session.js';
 
 /** The exit status for a failure before the command ran; `error.code` gives the cause. */
 const FAILED = 125;
@@ -37,7 +36,6 @@ export async function run(invocation: Invocation): Promise<number> {
       report.note('this runs inside another graphcred exec; the command gets a token of its own');
     if (flags.revoke === true) {
       const minted = await mintInterruptibly(session);
-      if (typeof minted === 'number') return minted;
       revoke = minted.revoke;
       env = environment(session, minted.held);
     } else {
@@ -48,7 +46,7 @@ export async function run(invocation: Invocation): Promise<number> {
       await ctx.stdin.read({ maxBytes: MAX_STDIN_BYTES, timeoutMs: session.timeoutMs });
   } catch (error) {
     // Wrong options of exec itself keep exit status 2. Any other status could be mistaken for that of the command.
-    if ((error instanceof GraphException && error.code === 'USAGE') || error instanceof EndOfSignal)
+    if ((error instanceof GraphException && error.code === 'USAGE') || error instanceof Interrupted)
       throw error;
     report.error(named(error), FAILED);
     return FAILED;
@@ -118,21 +116,17 @@ interface Minted {
 
 /**
  * Mints a token, and revokes it when a signal arrived meanwhile.
- * @returns the exit status when a signal came before the command was started
+ * @throws Interrupted when a signal came before the command was started
  */
-async function mintInterruptibly(session: Session): Promise<Minted | number> {
-  const { report } = session.invocation;
-  const interruption = listenForInterruption(report);
+async function mintInterruptibly(session: Session): Promise<Minted> {
+  const interruption = session.ports.listen();
   try {
     const minted = await mintForThisCall(session, interruption);
     if (interruption.status === undefined) return minted;
-    const failure = await minted.revoke();
-    report.error(endOfInterrupted(failure, 'Interrupted; the token is revoked.'), interruption.status);
-    return interruption.status;
+    throw new Interrupted(interruption.status, await minted.revoke(), 'Interrupted; the token is revoked.');
   } catch (error) {
-    if (interruption.status === undefined) throw error;
-    report.error(endOfInterrupted(error), interruption.status);
-    return interruption.status;
+    if (interruption.status === undefined || error instanceof Interrupted) throw error;
+    throw new Interrupted(interruption.status, error);
   } finally {
     interruption.stop();
   }
@@ -140,12 +134,11 @@ async function mintInterruptibly(session: Session): Promise<Minted | number> {
 
 /** Mints a token for this run alone. It is not taken from the store or stored, and is revoked at the end. */
 async function mintForThisCall(session: Session, interruption: Interruption): Promise<Minted> {
-  const { invocation } = session;
-  const { report } = invocation;
+  const { report } = session.invocation;
   const credential = await findCredential(session, 'mint', () => chooseStore(session, { needed: true }));
   await credential.value();
   interruption.begin();
-  const minted = await mintFor({ ...session, invocation: { ...invocation, interruption } }, credential, true);
+  const minted = await mintFor({ ...session, interruption }, credential, true);
   const held: CachedToken = { ...minted, source: 'server' };
   const revoke = async () => {
     try {

@@ -1,19 +1,21 @@
+import { obtainToken } from '../../app/get-token.js';
+import { type LoginChoices, offer } from '../../app/login/offer.js';
+import { logIn, proveGraph } from '../../app/login/prove.js';
+import { dropMadeSecret, makeSecret, save } from '../../app/login/save.js';
+import { findCredential } from '../../auth/choose.js';
+import type { Credential } from '../../auth/credential.js';
+import { chooseStore, configDirOf, moveTo, recordStore, requireKeeping } from '../../auth/stores.js';
 import { findConfigs } from '../../config/find.js';
 import { type ConfigKey, defaultProfileOf, KEYS_OF_ADDRESS, type Settings } from '../../config/keys.js';
 import { type ProfileToWrite, type WithLock, writeProfile, writeProfileKey } from '../../config/write.js';
 import { GraphException } from '../../core/errors.js';
-import type { Credential } from '../../credentials/resolve.js';
 import { shellWord } from '../../files/shell-word.js';
 import { withLock } from '../../store/lock/lock.js';
 import { STORES, type StoreName } from '../../store/store.js';
 import type { Invocation } from '../command.js';
-import { type LoginChoices, offer } from '../login/offer.js';
-import { logIn, proveGraph } from '../login/prove.js';
-import { openCompleted } from '../login/questions.js';
-import { dropMadeSecret, firstToken, makeSecret, save } from '../login/save.js';
+import { openCompleted } from '../login-questions.js';
 import { inLines, shortPath, singleLine } from '../output/report.js';
-import { chooseStore, configDirOf, moveTo, recordStore, requireKeeping } from '../session/store.js';
-import type { Session } from '../session/types.js';
+import { openSession, type Session } from '../session.js';
 
 /** Runs `graphcred login`. */
 export async function run(invocation: Invocation): Promise<undefined> {
@@ -30,9 +32,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
   }
   const session = await openCompleted(invocation);
   const first = await chooseStore(session, { needed: true });
-  if (invocation.flags['save-password'] === true) requireKeeping(first, '--save-password');
-  const login = await logIn(session, first);
-  const choices = await offer(session, login.credential, first, login.taken);
+  const savePassword = invocation.flags['save-password'] === true;
+  if (savePassword) requireKeeping(first, '--save-password');
+  const login = await logIn(session, first, savePassword);
+  const choices = await offer(session, login.credential, first, { taken: login.taken, savePassword });
   // Nothing is written yet. From here on no request is cut, so that nothing is made that nobody knows.
   session.learned.deadline?.check();
   const made = await makeSecret(session, login, choices);
@@ -65,7 +68,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (chosen !== undefined) await moveTo(session, chosen);
   const record = choices.instead ?? chosen;
   if (record !== undefined) recordStore(configDirOf(session), record);
-  const saved = await save(session, login, choices, made);
+  const saved = await save(session, login, choices, made, report.result);
   const failure = made.failure ?? saved.failure;
   const alias = saved.name ?? choices.savedAlias;
   if (alias !== undefined) {
@@ -75,6 +78,27 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const lost = made.isNew && saved.name === undefined ? made.value?.reveal() : undefined;
   reportLogin(session, choices, { file, saved: saved.name, lost, password: saved.password });
   if (failure) throw failure;
+}
+
+/** Mints a first token for the next command. A failure does not make the login fail. */
+async function firstToken({ invocation, learned }: Session, profile: string): Promise<void> {
+  const credentialFlags = ['password-stdin', 'password-file', 'secret-stdin', 'secret-file', 'secret-alias'];
+  const flags = Object.fromEntries(
+    Object.entries(invocation.flags).filter(([name]) => !credentialFlags.includes(name)),
+  );
+  try {
+    learned.deadline?.check();
+    const opened = await openSession({ ...invocation, flags }, { newProfile: true, profile, noInput: true });
+    // The version is not asked for again, and the time that was used stays used.
+    const call = { ...opened, learned };
+    const store = await chooseStore(call);
+    // No token is minted from a secret in a variable: only a saved secret is certain to be used by the next command.
+    const { level } = await findCredential(call, 'mint', async () => store);
+    if (level === 'store') await obtainToken(call, { fresh: false });
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    invocation.report.warn(`there is no token yet: ${error.message}`);
+  }
 }
 
 interface Outcome {

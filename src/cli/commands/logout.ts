@@ -1,17 +1,17 @@
+import { type HeldToken, heldTokens, otherStores } from '../../app/held-tokens.js';
+import { notRevoked, revokeTokens } from '../../app/revoke-tokens.js';
+import { pluralize } from '../../app/words.js';
+import { findCredential, profileOwner } from '../../auth/choose.js';
+import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../../auth/servers.js';
+import { chooseStore, open, requireAllRead, requireReadable } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { newestFirst } from '../../store/records.js';
 import { STORES, type Store, type StoreRecord } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { askYes } from '../output/prompt.js';
 import { inLines } from '../output/report.js';
-import { pluralize } from '../output/time.js';
-import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../session/binding.js';
-import { findCredential, profileOwner } from '../session/credential.js';
-import { openSession } from '../session/session.js';
-import { chooseStore, open, requireAllRead, requireReadable } from '../session/store.js';
-import type { Session } from '../session/types.js';
-import { type HeldToken, heldTokens, otherStores } from '../token/held.js';
-import { notRevoked, revokeTokens } from '../token/revoke-tokens.js';
+import type { Session } from '../session.js';
+import { openSession } from '../session.js';
 
 /** Runs `graphcred logout`. */
 export async function run(invocation: Invocation): Promise<number> {

@@ -1,23 +1,23 @@
+import { lastCached, readCached } from '../../app/get-token.js';
+import { forgetToken } from '../../app/token-cache.js';
+import { formatDuration, localTime, times } from '../../app/words.js';
+import { findCredential } from '../../auth/choose.js';
+import { connect } from '../../auth/connect.js';
+import type { Credential } from '../../auth/credential.js';
+import { serversInForce } from '../../auth/servers.js';
+import { chooseReadableStore } from '../../auth/stores.js';
+import { readServerCache } from '../../auth/version-cache.js';
 import { defaultProfileOf } from '../../config/keys.js';
 import { settingText } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
-import type { Credential } from '../../credentials/resolve.js';
-import { readServerCache } from '../../store/server-cache.js';
 import { STORES, type StoreRecord } from '../../store/store.js';
-import { forgetToken } from '../../tokens/cache.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { errorBody, singleLine } from '../output/report.js';
 import { type Colours, colours, shorten } from '../output/table.js';
-import { formatDuration, localTime, times } from '../output/time.js';
-import { serversInForce } from '../session/binding.js';
-import { connect } from '../session/connect.js';
-import { findCredential } from '../session/credential.js';
-import { openLocalSession, openSession } from '../session/session.js';
-import { chooseReadableStore } from '../session/store.js';
-import type { Session } from '../session/types.js';
-import { lastCached, readCached } from '../token/obtain.js';
+import type { Session } from '../session.js';
+import { openLocalSession, openSession } from '../session.js';
 
 type State = 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
 

@@ -1,3 +1,4 @@
+import type { TextOptions } from '../../auth/ports.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Invocation } from '../command.js';
 import { inLines } from './report.js';
@@ -42,14 +43,6 @@ async function ask(invocation: Invocation) {
 function shortenToWidth({ ctx }: Invocation, message: string, after: string): string {
   const lines = inLines(`? ${message} ${after}`, ctx.stderr.columns);
   return lines.slice(2, -after.length).trimEnd();
-}
-
-interface TextOptions {
-  readonly suggestion?: string;
-  /** Whether an empty answer is accepted, as an empty text. */
-  readonly optional?: boolean;
-  /** Returns what is wrong with the answer, which is then asked for again. */
-  readonly refuse?: (text: string) => string | undefined;
 }
 
 export async function askText(

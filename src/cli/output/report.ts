@@ -1,5 +1,6 @@
+import { Interrupted, type Interruption } from '../../auth/ports.js';
 import { GraphException } from '../../core/errors.js';
-import type { Interruption, Report } from '../command.js';
+import type { Report } from '../command.js';
 import { type Context, endProcess } from '../context.js';
 import { exitStatus, isClosedPrompt, isRetryable } from './exit-codes.js';
 import { hintOf } from './hints.js';
@@ -60,7 +61,10 @@ export function createReport(ctx: Context): Report {
 
 /** Reports the error that ended the command, and returns its exit status. */
 export function fail(error: unknown, report: Report): number {
-  if (error instanceof EndOfSignal) return error.status;
+  if (error instanceof Interrupted) {
+    report.error(endOfInterrupted(error.reason, error.message), error.status);
+    return error.status;
+  }
   if (error instanceof GraphException) {
     report.error(error);
     return exitStatus(error.code);
@@ -197,16 +201,6 @@ export function listenForInterruption(report: {
 function endByHangup(): void {
   process.removeAllListeners('SIGHUP');
   process.kill(process.pid, 'SIGHUP');
-}
-
-/** Ends a command with the status of a signal, when everything is said. */
-export class EndOfSignal extends Error {
-  readonly status: number;
-
-  constructor(status: number) {
-    super('a signal ended the command');
-    this.status = status;
-  }
 }
 
 /** Creates the error of a command that was interrupted. `whenDone` is its message when the command itself succeeded. */

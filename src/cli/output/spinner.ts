@@ -1,7 +1,7 @@
+import { formatDuration } from '../../app/words.js';
 import type { ConnectionOptions } from '../../core/options.js';
 import type { Invocation } from '../command.js';
 import { inCi } from '../context.js';
-import { formatDuration } from './time.js';
 
 /** A shorter wait needs no spinner. */
 const SHOW_AFTER_MS = 300;

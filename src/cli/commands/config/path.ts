@@ -1,7 +1,7 @@
 import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
 import { singleLine } from '../../output/report.js';
-import { openLocalSession } from '../../session/session.js';
+import { openLocalSession } from '../../session.js';
 
 /** Runs `graphcred config path`. */
 export async function run(invocation: Invocation): Promise<undefined> {

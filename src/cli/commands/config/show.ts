@@ -1,3 +1,4 @@
+import { targetOf } from '../../../auth/servers.js';
 import type { ConfigKey, Settings, SourcedValue } from '../../../config/keys.js';
 import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
@@ -5,8 +6,7 @@ import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
 import { singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
-import { targetOf } from '../../session/binding.js';
-import { openLocalSession } from '../../session/session.js';
+import { openLocalSession } from '../../session.js';
 
 const CREDENTIALS: readonly string[] = ['password', 'secret'];
 

@@ -8,7 +8,7 @@ import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
 import { placesOf } from '../../context.js';
 import { singleLine } from '../../output/report.js';
-import { describeFile } from '../../session/trust-prompt.js';
+import { describeFile } from '../../trust-prompt.js';
 
 /** Runs `graphcred config trust`. */
 export async function run(invocation: Invocation): Promise<undefined> {

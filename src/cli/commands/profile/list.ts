@@ -3,7 +3,7 @@ import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
 import { table } from '../../output/table.js';
-import { openLocalSession } from '../../session/session.js';
+import { openLocalSession } from '../../session.js';
 
 /** Runs `graphcred profile list`. */
 export async function run(invocation: Invocation): Promise<undefined> {

@@ -1,19 +1,19 @@
+import { pluralize } from '../../../app/words.js';
+import { secretId } from '../../../auth/credential.js';
+import { addressesSetAt, type ProfileOwner, recordsOf } from '../../../auth/servers.js';
+import { configDirOf, open } from '../../../auth/stores.js';
 import { noSuchProfile } from '../../../config/errors.js';
 import { type ConfigKey, defaultProfileOf, isInFile, type Settings } from '../../../config/keys.js';
 import { removeProfile } from '../../../config/write.js';
 import { GraphException } from '../../../core/errors.js';
 import { Sensitive } from '../../../core/sensitive.js';
-import { secretId } from '../../../credentials/resolve.js';
 import { withLock } from '../../../store/lock/lock.js';
 import { CREDENTIAL_STORES, type StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { askYes } from '../../output/prompt.js';
 import { inLines, shortPath, singleLine } from '../../output/report.js';
-import { pluralize } from '../../output/time.js';
-import { addressesSetAt, type ProfileOwner, recordsOf } from '../../session/binding.js';
-import { openLocalSession } from '../../session/session.js';
-import { configDirOf, open } from '../../session/store.js';
-import type { LocalSession } from '../../session/types.js';
+import type { LocalSession } from '../../session.js';
+import { openLocalSession } from '../../session.js';
 
 /** Runs `graphcred profile remove`. */
 export async function run(invocation: Invocation): Promise<undefined> {

@@ -1,11 +1,11 @@
+import { configDirOf } from '../../../auth/stores.js';
 import { noSuchProfile } from '../../../config/errors.js';
 import { writeDefaultProfile } from '../../../config/write.js';
 import { shellWord } from '../../../files/shell-word.js';
 import { withLock } from '../../../store/lock/lock.js';
 import type { Invocation } from '../../command.js';
 import { inLines, shortPath, singleLine } from '../../output/report.js';
-import { openLocalSession } from '../../session/session.js';
-import { configDirOf } from '../../session/store.js';
+import { openLocalSession } from '../../session.js';
 
 /** Runs `graphcred profile use`. */
 export async function run(invocation: Invocation): Promise<undefined> {

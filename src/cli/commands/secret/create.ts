@@ -1,9 +1,10 @@
+import { checkAlias, openLogin } from '../../../app/gsql-login.js';
+import { removeReplaced, saveSecret, tryStore } from '../../../app/saved-secrets.js';
 import { GraphException } from '../../../core/errors.js';
 import { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
 import { inLines, singleLine } from '../../output/report.js';
-import { checkAlias, openLogin } from '../../secret/prepare.js';
-import { removeReplaced, saveSecret, tryStore } from '../../secret/saved.js';
+import { openSession } from '../../session.js';
 
 /** Runs `graphcred secret create`. */
 export async function run(invocation: Invocation): Promise<number | undefined> {
@@ -15,10 +16,10 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     throw new GraphException('USAGE', '--save needs an alias for the secret.', {
       hint: 'name it: graphcred secret create NAME --save',
     });
-  const login = await openLogin(invocation);
-  const { session, connection, credential, store } = login;
+  const login = await openLogin(await openSession(invocation));
+  const { call, connection, credential, store } = login;
   // The value is shown only once, so the store is tested before the secret is created.
-  if (save) await tryStore(session, store);
+  if (save) await tryStore(call, store);
   invocation.interruption?.begin();
   const made = await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
     throw maybeMade(error, wanted);
@@ -27,7 +28,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   if (!save) return show(invocation, alias, secret);
   try {
     const value = new Sensitive(secret);
-    await saveSecret(session, store, { alias, savedFor: credential, value });
+    await saveSecret(call, store, { alias, savedFor: credential, value });
     await removeReplaced(login, alias, value);
   } catch (error) {
     show(invocation, alias, secret);

@@ -1,16 +1,18 @@
-import { GraphException } from '../../../core/errors.js';
-import type { Invocation } from '../../command.js';
-import { askYes } from '../../output/prompt.js';
-import { singleLine } from '../../output/report.js';
-import { type Dropping, dropEach, partialDrop } from '../../secret/drop-each.js';
-import { isPlainAlias, openLogin } from '../../secret/prepare.js';
+import { type Dropping, dropEach, partialDrop } from '../../../app/drop-secrets.js';
+import { isPlainAlias, openLogin } from '../../../app/gsql-login.js';
 import {
   forgetSecret,
   isNamed,
   noteLivingTokens,
   revokeTokensOf,
   savedForOwner,
-} from '../../secret/saved.js';
+} from '../../../app/saved-secrets.js';
+import type { Call } from '../../../auth/call.js';
+import { GraphException } from '../../../core/errors.js';
+import type { Invocation } from '../../command.js';
+import { askYes } from '../../output/prompt.js';
+import { singleLine } from '../../output/report.js';
+import { openSession } from '../../session.js';
 
 /** Runs `graphcred secret drop`. */
 export async function run(invocation: Invocation): Promise<number | undefined> {
@@ -25,8 +27,8 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
       },
     );
   }
-  const login = await openLogin(invocation, { isStepwise: true });
-  const { session, connection } = login;
+  const login = await openLogin(await openSession(invocation, { isStepwise: true }));
+  const { call, connection } = login;
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
   // A saved secret without a server alias is recognized by its mask, which must be read before the secret is dropped.
   const needsMasks = (await savedForOwner(login)).some((record) => !isNamed(login, record));
@@ -45,7 +47,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
       );
     }
   }
-  if (aliases.length > 1 && flags.yes !== true && session.canPrompt) {
+  if (aliases.length > 1 && flags.yes !== true && call.canPrompt) {
     if (
       !(await askYes(invocation, `Drop ${aliases.length} secrets: ${aliases.map(singleLine).join(', ')}?`))
     ) {
@@ -67,7 +69,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     });
     noteLivingTokens(login, alias, living);
   }
-  return reportDropped(invocation, outcome);
+  return reportDropped(invocation, call, outcome);
 }
 
 /** Whether this can be an alias on a server, and cannot change a GSQL statement. */
@@ -75,7 +77,7 @@ function isSendable(alias: string): boolean {
   return alias.length > 0 && alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
 }
 
-function reportDropped(invocation: Invocation, outcome: Dropping): number {
+function reportDropped(invocation: Invocation, call: Call, outcome: Dropping): number {
   const { report, flags } = invocation;
   const { dropped, missing, failed } = outcome;
   const forgiven = flags['ignore-missing'] === true;
@@ -84,7 +86,7 @@ function reportDropped(invocation: Invocation, outcome: Dropping): number {
   const isKnown = dropped.length + missing.length > 0;
   if (report.json && isKnown) report.document({ dropped, missing, dryRun: false });
   else if (dropped.length > 0) report.result(`Dropped: ${dropped.map(singleLine).join(', ')}`);
-  if (failed) throw partialDrop(invocation, outcome);
+  if (failed) throw partialDrop(call, outcome);
   if (missing.length === 0) return 0;
   if (forgiven) {
     report.note(`not there: ${missing.map(singleLine).join(', ')}`);

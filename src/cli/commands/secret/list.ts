@@ -1,15 +1,16 @@
+import { type Login, openLogin } from '../../../app/gsql-login.js';
+import { isListedAs, savedForOwner } from '../../../app/saved-secrets.js';
 import type { Secret } from '../../../core/protocol/types.js';
 import type { Invocation } from '../../command.js';
 import { inCi } from '../../context.js';
 import { singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
-import { type Login, openLogin } from '../../secret/prepare.js';
-import { isListedAs, savedForOwner } from '../../secret/saved.js';
+import { openSession } from '../../session.js';
 
 /** Runs `graphcred secret list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
-  const login = await openLogin(invocation);
-  const { session, connection, version } = login;
+  const login = await openLogin(await openSession(invocation));
+  const { call, connection, version } = login;
   const secrets = await connection.listSecrets();
   // Aliases are sorted by code point, so that the order does not depend on the machine's language.
   secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
@@ -20,7 +21,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     return;
   }
   if (secrets.length === 0) {
-    const where = version.secretsNeedGraph ? ` on graph ${session.graph}` : '';
+    const where = version.secretsNeedGraph ? ` on graph ${call.graph}` : '';
     invocation.report.note(`there are no secrets${where}; make one: graphcred secret create NAME`);
     return;
   }

@@ -1,10 +1,11 @@
+import { dropEach, partialDrop } from '../../../app/drop-secrets.js';
+import { type Login, openLogin } from '../../../app/gsql-login.js';
+import { secretsInUse } from '../../../app/secrets-in-use.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
 import { askYes } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';
-import { dropEach, partialDrop } from '../../secret/drop-each.js';
-import { secretsInUse } from '../../secret/in-use.js';
-import { type Login, openLogin } from '../../secret/prepare.js';
+import { openSession } from '../../session.js';
 
 /** Matches the aliases that servers generate. */
 const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
@@ -13,9 +14,9 @@ const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
 export async function run(invocation: Invocation): Promise<number | undefined> {
   const { flags, report, ctx } = invocation;
   const dryRun = flags['dry-run'] === true;
-  const login = await openLogin(invocation, { isStepwise: true });
-  const { session, version } = login;
-  const ask = session.canPrompt;
+  const login = await openLogin(await openSession(invocation, { isStepwise: true }));
+  const { call, version } = login;
+  const ask = call.canPrompt;
   if (!dryRun && flags.yes !== true && !ask) {
     throw new GraphException(
       'INPUT_REQUIRED',
@@ -54,7 +55,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   }
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note('tokens minted from dropped secrets live on until they end');
-  if (failed) throw partialDrop(invocation, outcome);
+  if (failed) throw partialDrop(call, outcome);
   return undefined;
 }
 

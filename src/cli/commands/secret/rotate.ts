@@ -1,3 +1,19 @@
+import { isPlainAlias, type Login, openLogin } from '../../../app/gsql-login.js';
+import { rotate } from '../../../app/rotate-secret.js';
+import {
+  type Progress,
+  pendingRotation,
+  type RotationNotes,
+  rotationNotes,
+} from '../../../app/rotation-notes.js';
+import {
+  isListedAs,
+  revokeTokensOf,
+  savedByAlias,
+  savedForOwner,
+  tryStore,
+} from '../../../app/saved-secrets.js';
+import { stateDirOf } from '../../../auth/stores.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import { type Journal, openJournal } from '../../../store/journal.js';
@@ -5,16 +21,7 @@ import { acquireLock } from '../../../store/lock/lock.js';
 import { STORES } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { inLines } from '../../output/report.js';
-import { isPlainAlias, type Login, openLogin } from '../../secret/prepare.js';
-import { rotate } from '../../secret/rotation.js';
-import {
-  type Progress,
-  pendingRotation,
-  type RotationNotes,
-  rotationNotes,
-} from '../../secret/rotation-notes.js';
-import { isListedAs, revokeTokensOf, savedByAlias, savedForOwner, tryStore } from '../../secret/saved.js';
-import { stateDirOf } from '../../session/store.js';
+import { openSession } from '../../session.js';
 
 const LONGEST_ALIAS = 128;
 
@@ -29,13 +36,13 @@ export async function run(invocation: Invocation): Promise<undefined> {
   }
   const suffix = '_next';
   const next = `${alias.slice(0, LONGEST_ALIAS - suffix.length)}${suffix}`;
-  const login = await openLogin(invocation, { isStepwise: true });
-  const { session, store, version } = login;
+  const login = await openLogin(await openSession(invocation, { isStepwise: true }));
+  const { call, store, version } = login;
   const keeps = STORES[store.name].keeps.tokens;
   // Without a store there is no journal. Then the server prevents a second run, because it refuses a second secret
   // named `next`.
   const journal = keeps ? journalOf(login, alias) : undefined;
-  const lock = journal && (await acquireLock(journal.lockFile, { waitMs: session.timeoutMs + 5000 }));
+  const lock = journal && (await acquireLock(journal.lockFile, { waitMs: call.timeoutMs + 5000 }));
   let value: Sensitive;
   let notes: RotationNotes | undefined;
   let made: Made | undefined;
@@ -44,7 +51,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     if (pending) report.note(`going on with a rotation of ${alias} that was not finished`);
     if (flags.revoke === true) await revokeTokensOf(login, [{ alias }]);
     const progress = pending ?? (await firstProgress(login, alias, next));
-    if (keeps) await tryStore(session, store);
+    if (keeps) await tryStore(call, store);
     invocation.interruption?.begin();
     notes = rotationNotes(journal, progress);
     const onValue = (name: string, secret: Sensitive) => {
@@ -109,10 +116,10 @@ function printOnly({ ctx, report }: Invocation, { name, value }: Made): GraphExc
   }
 }
 
-function journalOf({ session, credential, version }: Login, alias: string): Journal {
-  const scope = version.secretsNeedGraph === false ? '' : ` on graph ${session.graph}`;
-  const key = `${alias} of ${credential.owner}${scope}, at ${session.target.gsqlUrl}`;
-  return openJournal(stateDirOf(session), 'rotate', key);
+function journalOf({ call, credential, version }: Login, alias: string): Journal {
+  const scope = version.secretsNeedGraph === false ? '' : ` on graph ${call.graph}`;
+  const key = `${alias} of ${credential.owner}${scope}, at ${call.target.gsqlUrl}`;
+  return openJournal(stateDirOf(call), 'rotate', key);
 }
 
 /**
@@ -137,7 +144,7 @@ async function firstProgress(login: Login, alias: string, next: string): Promise
     if (saved === undefined && (await isListedAs(login, record, old))) saved = record;
   const id = saved?.info.origin ?? saved?.info.id;
   const origin = id === undefined ? {} : { origin: String(id) };
-  const atUnix = login.session.invocation.ctx.now() / 1000;
+  const atUnix = login.call.ports.now() / 1000;
   return { step: 'next', isNew: true, atUnix, old: old.masked, wasSaved: saved !== undefined, ...origin };
 }
 

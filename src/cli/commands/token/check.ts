@@ -1,15 +1,15 @@
+import { lastCached, readCached } from '../../../app/get-token.js';
+import { forgetToken } from '../../../app/token-cache.js';
+import { findCredential } from '../../../auth/choose.js';
+import { connect } from '../../../auth/connect.js';
+import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../../auth/given-token.js';
+import { chooseReadableStore } from '../../../auth/stores.js';
 import { GraphException } from '../../../core/errors.js';
 import { sensitiveOf } from '../../../core/sensitive.js';
 import type { Store } from '../../../store/store.js';
-import { forgetToken } from '../../../tokens/cache.js';
 import type { Invocation } from '../../command.js';
-import { connect } from '../../session/connect.js';
-import { findCredential } from '../../session/credential.js';
-import { openSession } from '../../session/session.js';
-import { chooseReadableStore } from '../../session/store.js';
-import type { Session } from '../../session/types.js';
-import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../token/given.js';
-import { lastCached, readCached } from '../../token/obtain.js';
+import type { Session } from '../../session.js';
+import { openSession } from '../../session.js';
 
 /** Runs `graphcred token check`. */
 export async function run(invocation: Invocation): Promise<number> {

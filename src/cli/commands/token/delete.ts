@@ -1,22 +1,22 @@
+import { identityOf } from '../../../app/get-token.js';
+import { type HeldToken, heldTokens, withSameValue } from '../../../app/held-tokens.js';
+import { notRevoked, revokeTokens } from '../../../app/revoke-tokens.js';
+import { forgetToken, isOfIdentity, isOnHost } from '../../../app/token-cache.js';
+import { pluralize } from '../../../app/words.js';
+import { findCredential } from '../../../auth/choose.js';
+import { connect } from '../../../auth/connect.js';
+import type { Credential } from '../../../auth/credential.js';
+import { tokenFromStdin } from '../../../auth/given-token.js';
+import { serversOfRecord } from '../../../auth/servers.js';
+import { chooseStore, requireReadable } from '../../../auth/stores.js';
 import type { GraphConnection } from '../../../core/connection.js';
 import { GraphException } from '../../../core/errors.js';
 import { BoundCredential, type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
-import type { Credential } from '../../../credentials/resolve.js';
 import { STORES } from '../../../store/store.js';
-import { forgetToken, isOfIdentity, isOnHost } from '../../../tokens/cache.js';
 import type { Invocation } from '../../command.js';
 import { profileWords } from '../../output/hints.js';
-import { pluralize } from '../../output/time.js';
-import { serversOfRecord } from '../../session/binding.js';
-import { connect } from '../../session/connect.js';
-import { findCredential } from '../../session/credential.js';
-import { openSession } from '../../session/session.js';
-import { chooseStore, requireReadable } from '../../session/store.js';
-import type { Session } from '../../session/types.js';
-import { tokenFromStdin } from '../../token/given.js';
-import { type HeldToken, heldTokens, withSameValue } from '../../token/held.js';
-import { identityOf } from '../../token/obtain.js';
-import { notRevoked, revokeTokens } from '../../token/revoke-tokens.js';
+import type { Session } from '../../session.js';
+import { openSession } from '../../session.js';
 
 /** Runs `graphcred token delete`. */
 export async function run(invocation: Invocation): Promise<number> {

@@ -1,7 +1,7 @@
+import { obtainToken } from '../../../app/get-token.js';
 import type { Invocation } from '../../command.js';
-import { openSession } from '../../session/session.js';
-import { obtainToken } from '../../token/obtain.js';
-import { checkOutput, printToken } from '../../token/print.js';
+import { checkOutput, printToken } from '../../print-token.js';
+import { openSession } from '../../session.js';
 
 /** Runs `graphcred token get`. */
 export async function run(invocation: Invocation): Promise<undefined> {

@@ -1,13 +1,13 @@
+import { type HeldToken, heldTokens } from '../../../app/held-tokens.js';
+import { formatDuration, times } from '../../../app/words.js';
+import { profileOwner } from '../../../auth/choose.js';
+import { recordsOf } from '../../../auth/servers.js';
+import { chooseReadableStore, requireAllRead } from '../../../auth/stores.js';
 import type { StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { table } from '../../output/table.js';
-import { formatDuration, times } from '../../output/time.js';
-import { recordsOf } from '../../session/binding.js';
-import { profileOwner } from '../../session/credential.js';
-import { openLocalSession, openSession } from '../../session/session.js';
-import { chooseReadableStore, requireAllRead } from '../../session/store.js';
-import type { LocalSession } from '../../session/types.js';
-import { type HeldToken, heldTokens } from '../../token/held.js';
+import type { LocalSession } from '../../session.js';
+import { openLocalSession, openSession } from '../../session.js';
 
 /** Runs `graphcred token list`. */
 export async function run(invocation: Invocation): Promise<undefined> {

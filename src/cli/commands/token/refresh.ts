@@ -1,20 +1,20 @@
+import { storeToken } from '../../../app/acquire-token.js';
+import { identityOf, readCached } from '../../../app/get-token.js';
+import { renewToken } from '../../../app/mint-token.js';
+import { type CachedToken, cachedTokens, identityKey, isReplaced } from '../../../app/token-cache.js';
+import { findCredential } from '../../../auth/choose.js';
+import { connect, findVersion } from '../../../auth/connect.js';
+import { ownerInfo } from '../../../auth/credential.js';
+import { tokenFromStdin } from '../../../auth/given-token.js';
+import { chooseStore, requireReadable } from '../../../auth/stores.js';
 import { GraphException } from '../../../core/errors.js';
 import type { ServerVersion } from '../../../core/protocol/types.js';
 import type { Sensitive } from '../../../core/sensitive.js';
-import { ownerInfo } from '../../../credentials/resolve.js';
 import type { Store, StoreRecord, Turn } from '../../../store/store.js';
-import { storeToken } from '../../../tokens/acquire.js';
-import { type CachedToken, cachedTokens, identityKey, isReplaced } from '../../../tokens/cache.js';
-import { renewToken } from '../../../tokens/mint.js';
 import type { Invocation } from '../../command.js';
-import { connect, findVersion } from '../../session/connect.js';
-import { findCredential } from '../../session/credential.js';
-import { openSession } from '../../session/session.js';
-import { chooseStore, requireReadable } from '../../session/store.js';
-import type { Session } from '../../session/types.js';
-import { tokenFromStdin } from '../../token/given.js';
-import { identityOf, readCached } from '../../token/obtain.js';
-import { checkOutput, printToken } from '../../token/print.js';
+import { checkOutput, printToken } from '../../print-token.js';
+import type { Session } from '../../session.js';
+import { openSession } from '../../session.js';
 
 /** Runs `graphcred token refresh`. */
 export async function run(invocation: Invocation): Promise<undefined> {

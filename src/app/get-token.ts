@@ -1,0 +1,111 @@
+import type { Call } from '../auth/call.js';
+import { findCredential } from '../auth/choose.js';
+import { type Credential, ownerInfo } from '../auth/credential.js';
+import { Interrupted, type Interruption } from '../auth/ports.js';
+import { serversInForce, serversOfRecord } from '../auth/servers.js';
+import { chooseStore, fallbackOf, isStoreRequired } from '../auth/stores.js';
+import type { GraphException } from '../core/errors.js';
+import { BoundCredential, type Sensitive } from '../core/sensitive.js';
+import type { Store, StoreRecord } from '../store/store.js';
+import { acquireToken } from './acquire-token.js';
+import { type CachedToken, cachedTokens, forgetToken, type Identity, isReplaced } from './token-cache.js';
+
+/** Gives tokens to a run that may need more than one. */
+export interface TokenSource {
+  /** Returns a cached token, or mints one and caches it. */
+  obtain(options?: { fresh: boolean }): Promise<CachedToken>;
+  /**
+   * Deletes a token from the store, unless another process has replaced it meanwhile. Returns the error if it could not
+   * be deleted.
+   */
+  forget(token: Sensitive): Promise<GraphException | undefined>;
+}
+
+/** Returns the token of this call: the cached one, or a new one that is then cached. */
+export async function obtainToken(call: Call, options: { fresh: boolean }): Promise<CachedToken> {
+  return (await tokenSource(call)).obtain(options);
+}
+
+export async function tokenSource(call: Call): Promise<TokenSource> {
+  const { ports, lifetime, minTtl, target, principal: label } = call;
+  const store = await chooseStore(call);
+  const fallback = await fallbackOf(call);
+  let found: Promise<Credential> | undefined;
+  const credential = () => {
+    found ??= findCredential(call, 'mint', async () => store);
+    return found;
+  };
+  // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
+  if (call.canPrompt && call.graph === undefined && (await credential()).kind === 'password') {
+    const { askGraph } = await import('../auth/prompts.js');
+    await askGraph(call);
+  }
+  // With a label the token may have been minted by another machine, so a credential is needed only to mint.
+  const whose =
+    label === undefined ? await credential() : { principal: label, username: call.username, owner: label };
+  const base = await identityOf(call, whose.principal);
+  return {
+    obtain: async ({ fresh } = { fresh: false }) => {
+      let interruption: Interruption | undefined;
+      const token = await acquireToken(
+        {
+          identity: { ...base, lifetime },
+          host: target.host,
+          owner: ownerInfo(whose),
+          minTtl,
+          freshSince: fresh ? ports.startedAt : undefined,
+          storeRequired: isStoreRequired(call),
+          waitMs: call.timeoutMs + 5000,
+        },
+        {
+          store,
+          fallback,
+          now: ports.now,
+          warn: ports.reporter.warn,
+          prepare: async () => {
+            await (await credential()).value();
+          },
+          mint: async () => {
+            const { mintInterruptibly } = await import('./mint-token.js');
+            const minted = await mintInterruptibly(call, await credential());
+            interruption = minted.interruption;
+            return minted.token;
+          },
+        },
+      );
+      if (interruption?.status === undefined) return token;
+      throw new Interrupted(interruption.status, undefined, 'Interrupted; the token is minted.');
+    },
+    forget: async (token) => {
+      for (const record of await cachedTokens(store, base)) {
+        const failure = await forgetToken(store, record, token);
+        if (failure) return failure;
+      }
+      return undefined;
+    },
+  };
+}
+
+/**
+ * Returns the identity of the call's tokens: the pair of base URLs and the graph in force, and the owner of the
+ * credential.
+ */
+export async function identityOf(call: Call, principal: string): Promise<Omit<Identity, 'lifetime'>> {
+  return { ...(await serversInForce(call)), graph: call.graph, principal };
+}
+
+/** Returns the cached token that expires last, with any lifetime. */
+export async function lastCached(
+  call: Call,
+  store: Store,
+  principal: string,
+): Promise<StoreRecord | undefined> {
+  return (await cachedTokens(store, await identityOf(call, principal))).find((record) => !isReplaced(record));
+}
+
+/** Reads a cached token and binds it to the pair of base URLs it was minted for. */
+export async function readCached(store: Store, record: StoreRecord): Promise<BoundCredential | undefined> {
+  const token = await store.read(record);
+  const servers = serversOfRecord(record);
+  return token && servers && new BoundCredential(token, servers);
+}

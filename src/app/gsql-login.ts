@@ -1,0 +1,45 @@
+import type { Call } from '../auth/call.js';
+import { findCredential } from '../auth/choose.js';
+import { type Connected, connect, requireGraph } from '../auth/connect.js';
+import type { Credential } from '../auth/credential.js';
+import { askGraph } from '../auth/prompts.js';
+import { chooseStore } from '../auth/stores.js';
+import { GraphException } from '../core/errors.js';
+import type { Store } from '../store/store.js';
+
+/** A connection with a login for the GSQL server. */
+export interface Login extends Connected {
+  readonly call: Call;
+  readonly credential: Credential;
+  readonly store: Store;
+}
+
+/** Begins every secret command: opens a connection with a login and, on 3.x, a graph. */
+export async function openLogin(call: Call): Promise<Login> {
+  if (call.canPrompt) await askGraph(call);
+  const login = await connectLogin(call, await chooseStore(call));
+  if (login.version.secretsNeedGraph) requireGraph(call);
+  return login;
+}
+
+export async function connectLogin(call: Call, store: Store): Promise<Login> {
+  const credential = await findCredential(call, 'login', async () => store);
+  return { ...(await connect(call, credential)), credential, call, store };
+}
+
+const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+
+/**
+ * Checks an alias before anything is sent.
+ * @throws GraphException USAGE
+ */
+export function checkAlias(alias: string): void {
+  if (ALIAS.test(alias)) return;
+  throw new GraphException('USAGE', 'This alias cannot be used.', {
+    hint: 'begin with a letter or _, then letters, digits and _, 128 characters at most',
+  });
+}
+
+export function isPlainAlias(alias: string): boolean {
+  return ALIAS.test(alias);
+}

@@ -1,0 +1,265 @@
+import type { Call } from '../auth/call.js';
+import { connect, requireGraph } from '../auth/connect.js';
+import type { Credential } from '../auth/credential.js';
+import { Interrupted, type Interruption } from '../auth/ports.js';
+import { readServerCache, updateServerCache } from '../auth/version-cache.js';
+import type { GraphConnection } from '../core/connection.js';
+import { GraphException } from '../core/errors.js';
+import type { MintedToken } from '../core/options.js';
+import type { ServerVersion } from '../core/protocol/types.js';
+import { type BoundCredential, Sensitive } from '../core/sensitive.js';
+import { STORES } from '../store/store.js';
+import type { CachedToken } from './token-cache.js';
+
+const DAY_SECONDS = 86_400;
+
+/**
+ * Asks the server for a token, and listens for signals meanwhile: a request that is broken off may have made a token that
+ * nobody knows, which is said.
+ * @throws Interrupted
+ */
+export async function mintInterruptibly(
+  call: Call,
+  credential: Credential,
+): Promise<{ token: Omit<CachedToken, 'source'>; interruption: Interruption }> {
+  const interruption = call.ports.listen();
+  interruption.begin();
+  try {
+    const token = await mintFor({ ...call, interruption }, credential);
+    return { token, interruption };
+  } catch (error) {
+    if (interruption.status === undefined) throw error;
+    throw new Interrupted(interruption.status, mayHaveMinted(error));
+  } finally {
+    interruption.stop();
+  }
+}
+
+/** Adds to an error that the server may have made a token. */
+function mayHaveMinted(error: unknown): unknown {
+  if (!(error instanceof GraphException) || !error.ambiguous) return error;
+  return new GraphException(
+    error.code,
+    `${error.message} A token may have been made, which lives until it expires.`,
+    {
+      hint: 'on 4.x a mint by password may have made a secret too: graphcred secret prune --dry-run',
+    },
+  );
+}
+
+/**
+ * Asks the server for a token. The only file on the way to a token that loads HTTP code.
+ * @param unique the token will be revoked, so no other process may have the same one
+ */
+export async function mintFor(
+  call: Call,
+  credential: Credential,
+  unique = false,
+): Promise<Omit<CachedToken, 'source'>> {
+  const { ports, target, stateDir } = call;
+  const { connection, version } = await connect(call, credential);
+  const { secretsNeedGraph, sameTokenWithinOneSecond, mintByPasswordCreatesSecret } = version;
+  const byPassword = credential.kind === 'password';
+  if (secretsNeedGraph && byPassword) requireGraph(call);
+  const lifetime = unique && sameTokenWithinOneSecond ? jitterLifetime(call.lifetime) : call.lifetime;
+  const keeps = stateDir !== undefined && STORES[call.store.name].keeps.tokens;
+  const { lifetimeUnit, lifetimeUnitAtUnix = 0 } =
+    stateDir === undefined ? {} : readServerCache(stateDir, target.gsqlUrl);
+  const nowUnix = Math.floor(ports.now() / 1000);
+  // A server can be upgraded or replaced, so the detected unit is used for a day.
+  const recent = Math.abs(nowUnix - lifetimeUnitAtUnix) < DAY_SECONDS;
+  const minted = await mintToken(
+    { connection, version, lifetime, lifetimeUnit: recent ? lifetimeUnit : undefined },
+    {
+      now: ports.now,
+      warn: ports.reporter.warn,
+      rememberUnit: (unit) => {
+        if (keeps)
+          updateServerCache(stateDir, target.gsqlUrl, { lifetimeUnit: unit, lifetimeUnitAtUnix: nowUnix });
+      },
+    },
+  );
+  if (mintByPasswordCreatesSecret && byPassword) {
+    ports.reporter.note(
+      'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*). To avoid that: graphcred secret create NAME --save',
+    );
+  }
+  return minted;
+}
+
+/**
+ * A 4.x server gives the same token to all requests of one second with the same lifetime. A slightly shorter random
+ * lifetime gives this call a token of its own.
+ */
+function jitterLifetime(lifetime: number): number {
+  if (lifetime < 2) return lifetime;
+  const spread = Math.min(600, Math.ceil(lifetime / 10));
+  return lifetime - 1 - Math.floor(Math.random() * spread);
+}
+
+export interface MintInput {
+  readonly connection: GraphConnection;
+  readonly version: ServerVersion;
+  /** The lifetime to ask for, in seconds. */
+  readonly lifetime: number;
+  /** The unit in which this server recently counted lifetimes. */
+  readonly lifetimeUnit: 's' | 'ms' | undefined;
+}
+
+export interface MintDeps {
+  now(): number;
+  warn(message: string): void;
+  rememberUnit(unit: 's' | 'ms'): void;
+}
+
+/** A token as the server gave it, and the times of request and answer in ms since 1970. */
+interface Answer {
+  readonly minted: MintedToken;
+  readonly requestedAtMs: number;
+  readonly answeredAtMs: number;
+}
+
+/**
+ * Mints a token and checks the life that the server granted. If the server evidently counts in the other unit, a
+ * second token is minted in that unit, and the unit is remembered. Nothing else mints twice.
+ */
+export async function mintToken(input: MintInput, deps: MintDeps): Promise<Omit<CachedToken, 'source'>> {
+  const { connection, version, lifetime } = input;
+  const ask = (lifetimeUnit: 's' | 'ms') =>
+    timed(deps, () => connection.mintToken({ lifetime, lifetimeUnit }));
+  const found = version.lifetimeUnitVaries ? await askInUnit(input, ask, deps) : await ask('s');
+  return described(connection, version, found, lifetime, deps);
+}
+
+/** 4.x: servers differ in the unit of a lifetime, and only the granted life shows which one it uses. */
+async function askInUnit(
+  { connection, lifetime, lifetimeUnit = 's' }: MintInput,
+  ask: (unit: 's' | 'ms') => Promise<Answer>,
+  deps: MintDeps,
+): Promise<Answer> {
+  const revoke = async ({ minted: { token, grantedSeconds } }: Answer) => {
+    try {
+      await connection.deleteToken(undefined, { token: new Sensitive(token), skipNA: true });
+    } catch (error) {
+      if (!(error instanceof GraphException)) throw error;
+      deps.warn(
+        `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${error.message}`,
+      );
+    }
+  };
+  const first = await ask(lifetimeUnit);
+  const granted = judgeLifetime(lifetime, first.minted.grantedSeconds);
+  if (lifetimeUnit === 'ms' && granted === 'longer') {
+    // The server now counts seconds, so this token lives a thousand times too long and must be deleted.
+    deps.rememberUnit('s');
+    await revoke(first);
+    return ask('s');
+  }
+  if (lifetimeUnit === 'ms' || granted !== 'thousandth') return first;
+  const second = await ask('ms').catch((error) => {
+    // A first token that lives for a while is better than none.
+    if (!(error instanceof GraphException) || first.minted.grantedSeconds <= 1) throw error;
+    deps.warn(`a second token, for the whole life, could not be minted: ${error.message}`);
+  });
+  if (second === undefined) return first;
+  const corrected = judgeLifetime(lifetime, second.minted.grantedSeconds);
+  if (corrected === 'longer') {
+    // The server counts seconds after all: the first token is the right one.
+    await revoke(second);
+    return first;
+  }
+  if (corrected === 'as-asked') deps.rememberUnit('ms');
+  return second;
+}
+
+async function timed({ now }: Pick<MintDeps, 'now'>, ask: () => Promise<MintedToken>): Promise<Answer> {
+  const requestedAtMs = now();
+  const minted = await ask();
+  return { minted, requestedAtMs, answeredAtMs: now() };
+}
+
+async function described(
+  connection: GraphConnection,
+  version: ServerVersion,
+  answer: Answer,
+  lifetime: number,
+  deps: Pick<MintDeps, 'warn'>,
+): Promise<Omit<CachedToken, 'source'>> {
+  const { minted, requestedAtMs, answeredAtMs } = answer;
+  const expiresAtUnix = localExpiry(answer, lifetime);
+  const ended = expiresAtUnix <= answeredAtMs / 1000;
+  if (ended || judgeLifetime(lifetime, minted.grantedSeconds) !== 'as-asked') {
+    deps.warn(
+      `the server gave the token a life of ${minted.grantedSeconds} s, not the ${lifetime} s asked for${ended ? '; it has ended already' : ''}`,
+    );
+  }
+  return {
+    token: new Sensitive(minted.token),
+    expiresAtUnix,
+    lifetimeSeconds: lifetime,
+    serverVersion: version.version,
+    servers: await connection.baseUrls(),
+    requestedAtMs,
+  };
+}
+
+/**
+ * A `Date` header counts whole seconds, and so does the expiry of a token. A difference of this size is not a clock
+ * difference.
+ */
+const CLOCK_RESOLUTION_SECONDS = 2;
+/** A larger clock difference is not corrected, so an expiry further away gives no information. */
+const LARGEST_SKEW_SECONDS = 86_400;
+
+/**
+ * Returns the expiry by this machine's clock: the server's expiry minus the difference of the clocks.
+ * @param lifetime asked for, in seconds
+ */
+export function localExpiry({ minted, requestedAtMs, answeredAtMs }: Answer, lifetime: number): number {
+  const { expiresAtUnix, grantedSeconds, serverTimeUnix } = minted;
+  const requestedAt = Math.floor(requestedAtMs / 1000);
+  // The server read its clock between request and answer, so only a time outside these two shows a clock difference.
+  const agrees =
+    serverTimeUnix >= requestedAt - CLOCK_RESOLUTION_SECONDS &&
+    serverTimeUnix <= answeredAtMs / 1000 + CLOCK_RESOLUTION_SECONDS;
+  // The life is counted from the request, so that a slow answer does not prolong it.
+  const corrected = agrees ? expiresAtUnix : expiresAtUnix - (serverTimeUnix - requestedAt);
+  const fits = (end: number) => judgeLifetime(lifetime, end - requestedAt) === 'as-asked';
+  // A `Date` header may be wrong although the expiry is right, for example when a proxy writes its own.
+  const wrongDate =
+    !fits(corrected) &&
+    (fits(expiresAtUnix) || (corrected > requestedAt + lifetime && expiresAtUnix < corrected));
+  const end = wrongDate ? expiresAtUnix : corrected;
+  const asAsked = requestedAt + lifetime;
+  if (
+    end < requestedAt - LARGEST_SKEW_SECONDS ||
+    end > asAsked + Math.max(LARGEST_SKEW_SECONDS, lifetime * 1000)
+  )
+    return asAsked;
+  const latest = wrongDate ? asAsked : requestedAt + grantedSeconds;
+  return end > latest + CLOCK_RESOLUTION_SECONDS ? latest : end;
+}
+
+export interface RenewInput extends Omit<MintInput, 'lifetimeUnit'> {
+  readonly token: Sensitive | BoundCredential;
+}
+
+/** Extends a token, counted from now (3.x). */
+export async function renewToken(
+  input: RenewInput,
+  deps: Pick<MintDeps, 'now' | 'warn'>,
+): Promise<Omit<CachedToken, 'source'>> {
+  const { connection, version, token, lifetime } = input;
+  const renewed = await timed(deps, () => connection.renewToken({ token, lifetime }));
+  return described(connection, version, renewed, lifetime, deps);
+}
+
+/** Compares the lifetime that the server granted with the one requested. */
+function judgeLifetime(asked: number, granted: number): 'as-asked' | 'thousandth' | 'longer' | 'shorter' {
+  // For a short lifetime, a tenth of it is less than the clock resolution.
+  const thousandth = Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000);
+  if (thousandth && granted <= asked / 4) return 'thousandth';
+  const off = Math.abs(granted - asked);
+  if (off <= 10 || off <= asked * 0.1) return 'as-asked';
+  return granted > asked ? 'longer' : 'shorter';
+}

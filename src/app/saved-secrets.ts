@@ -1,0 +1,209 @@
+import type { Call } from '../auth/call.js';
+import { type Credential, ownerInfo, secretId } from '../auth/credential.js';
+import { ownerOf, serversInForce } from '../auth/servers.js';
+import { requireKeeping } from '../auth/stores.js';
+import { maskSecret } from '../core/redact.js';
+import { Sensitive } from '../core/sensitive.js';
+import { newestFirst } from '../store/records.js';
+import type { Store, StoreRecord } from '../store/store.js';
+import type { Login } from './gsql-login.js';
+import { heldTokens } from './held-tokens.js';
+import { notRevoked, revokeTokens } from './revoke-tokens.js';
+import { pluralize, times } from './words.js';
+
+export interface SavedSecret {
+  /** The server's name of it; undefined when it is not known. */
+  readonly alias: string | undefined;
+  readonly value: Sensitive;
+  /** Whose secret it is; undefined for a secret that logs in by itself without a user name. */
+  readonly savedFor: Pick<Credential, 'username' | 'owner'>;
+  /** The alias whose rotation made this secret, while the rotation is not finished. */
+  readonly rotationOf?: string;
+  /** The id under which profiles name it: of the first value, when it was rotated since. */
+  readonly origin?: string | undefined;
+}
+
+const TRIAL = 'trial entry ';
+
+/** Tests the store: writes a trial entry and removes it, together with trial entries that killed processes left. */
+export async function tryStore({ ports }: Call, store: Store): Promise<void> {
+  requireKeeping(store, '--save');
+  const { pid, now } = ports;
+  await store.write(
+    {
+      v: 1,
+      kind: 'secret',
+      key: TRIAL + pid,
+      store: store.name,
+      createdAtUnix: Math.floor(now() / 1000),
+      // The entry names no server, so it is never used as a credential if it is left behind.
+      info: {},
+    },
+    new Sensitive('trial'),
+  );
+  for (const { key } of await store.list()) if (key.startsWith(TRIAL)) await store.remove(key);
+}
+
+/**
+ * Stores a secret as a credential for this pair of base URLs, owner and graph. It replaces no other secret.
+ * @returns its id
+ */
+export async function saveSecret(call: Call, store: Store, saved: SavedSecret): Promise<string> {
+  const { target, graph, ports } = call;
+  const { alias, savedFor, value, rotationOf, origin } = saved;
+  const { gsqlUrl, restUrl } = await serversInForce(call);
+  const id = secretId(value);
+  const record: StoreRecord = {
+    v: 1,
+    kind: 'secret',
+    key: `${id} of ${savedFor.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}, at ${gsqlUrl} rest ${restUrl}`,
+    store: store.name,
+    // Not rounded to seconds, so that the later one of two secrets saved by one rotation can be recognized.
+    createdAtUnix: ports.now() / 1000,
+    info: {
+      host: target.host,
+      gsqlUrl,
+      restUrl,
+      graph: graph ?? null,
+      id,
+      ...ownerInfo(savedFor),
+      ...(alias !== undefined && { alias }),
+      ...(rotationOf !== undefined && { rotationOf }),
+      ...(origin !== undefined && { origin }),
+    },
+  };
+  await store.write(record, value);
+  return id;
+}
+
+/**
+ * Removes older values saved under the alias of a secret that the server has just made anew. A login by secret proves
+ * no user name, so there they stay.
+ */
+export async function removeReplaced(login: Owner, alias: string, value: Sensitive): Promise<void> {
+  if (login.credential.kind === 'secret') return;
+  const id = secretId(value);
+  for (const record of await savedByAlias(login, alias))
+    if (record.info.id !== id) await login.store.remove(record.key);
+}
+
+/** Stores the password of a user for this pair of base URLs. It logs in for every graph. */
+export async function savePassword(
+  call: Call,
+  store: Store,
+  { username, value }: { readonly username: string; readonly value: Sensitive },
+): Promise<void> {
+  const { gsqlUrl, restUrl } = await serversInForce(call);
+  const { target, ports } = call;
+  const record: StoreRecord = {
+    v: 1,
+    kind: 'password',
+    key: `password of ${username}, at ${gsqlUrl} rest ${restUrl}`,
+    store: store.name,
+    createdAtUnix: ports.now() / 1000,
+    info: { host: target.host, gsqlUrl, restUrl, graph: null, username },
+  };
+  await store.write(record, value);
+}
+
+export type Owner = Pick<Login, 'call' | 'credential' | 'store' | 'version'>;
+
+/**
+ * Returns the secrets saved here under this alias for the server, owner and graph of this run; the one saved last
+ * comes first.
+ */
+export async function savedByAlias(login: Owner, alias: string): Promise<StoreRecord[]> {
+  return (await savedForOwner(login))
+    .filter((record) => record.info.alias === alias && ownerOf(record) === login.credential.owner)
+    .sort(newestFirst);
+}
+
+/** Returns the secrets saved on this machine for the server and graph of this run, of any user. */
+export async function savedForOwner(owner: Owner): Promise<StoreRecord[]> {
+  return (await owner.store.list()).filter(({ kind, info }) => kind === 'secret' && isHere(owner, info));
+}
+
+/** Whether user and alias identify a saved secret on the server; otherwise it is compared by its mask. */
+export function isNamed({ credential }: Pick<Owner, 'credential'>, { info }: StoreRecord): boolean {
+  return info.alias !== undefined && info.username !== undefined && credential.username !== undefined;
+}
+
+/** Whether a saved secret is this one of the server's list. A secret that cannot be read counts as another one. */
+export async function isListedAs(owner: Owner, record: StoreRecord, listed: Listed): Promise<boolean> {
+  const { username, alias } = record.info;
+  if (isNamed(owner, record)) return alias === listed.alias && username === owner.credential.username;
+  if (listed.masked === undefined) return false;
+  const value = await owner.store.read(record);
+  return value !== undefined && maskSecret(value.reveal()) === listed.masked;
+}
+
+/** A secret as the server lists it; without the mask where that is not known. */
+interface Listed {
+  readonly alias: string;
+  readonly masked?: string | undefined;
+}
+
+/**
+ * Deletes the saved value of a dropped secret, and the cached tokens minted from it, unless they live on without it.
+ * @param known records of it that the caller has found already, and may have deleted
+ * @returns the tokens that live on
+ */
+export async function forgetSecret(
+  owner: Owner,
+  listed: Listed,
+  known: readonly StoreRecord[] = [],
+): Promise<StoreRecord[]> {
+  const { store } = owner;
+  const saved = [...known, ...(await savedAs(owner, listed))];
+  for (const { key } of saved) await store.remove(key);
+  const tokens = (await store.list()).filter(isMintedWith(owner, saved));
+  if (owner.version.tokensOutliveSecret) return tokens.filter(isAlive(owner));
+  for (const { key } of tokens) await store.remove(key);
+  return [];
+}
+
+async function savedAs(owner: Owner, listed: Listed): Promise<StoreRecord[]> {
+  const records = await savedForOwner(owner);
+  const same = await Promise.all(records.map((record) => isListedAs(owner, record, listed)));
+  return records.filter((_, index) => same[index]);
+}
+
+function isMintedWith(owner: Owner, secrets: readonly StoreRecord[]): (record: StoreRecord) => boolean {
+  const ids = new Set<unknown>(secrets.map(({ info }) => info.id));
+  return ({ kind, info }) => kind === 'token' && ids.has(info.principal) && isHere(owner, info);
+}
+
+function isAlive({ call }: Owner): (record: StoreRecord) => boolean {
+  return ({ expiresAtUnix = 0 }) => expiresAtUnix > call.ports.now() / 1000;
+}
+
+/** Says until when the tokens of a dropped secret are valid, and how to end them. */
+export function noteLivingTokens({ call }: Owner, alias: string, tokens: readonly StoreRecord[]): void {
+  if (tokens.length === 0) return;
+  const last = Math.max(...tokens.map(({ expiresAtUnix = 0 }) => expiresAtUnix));
+  call.ports.reporter.note(
+    `until ${times('expires', last).expiresAt} the server still accepts ${pluralize(tokens.length, 'token')} minted from ${alias}; to end them: graphcred token list, then graphcred token delete ID`,
+  );
+}
+
+/**
+ * Revokes the cached tokens that were minted from secrets which are about to be dropped.
+ * @throws GraphException PARTIAL when one of them could not be revoked
+ */
+export async function revokeTokensOf(login: Owner, secrets: readonly Listed[]): Promise<void> {
+  const { call, store, credential } = login;
+  const saved = (await Promise.all(secrets.map((listed) => savedAs(login, listed)))).flat();
+  const all = await heldTokens(call, store);
+  const isWanted = isMintedWith(login, saved);
+  const tokens = all.filter(({ record }) => isWanted(record));
+  const failure = notRevoked(await revokeTokens(call, tokens, all, credential));
+  if (failure) throw failure;
+}
+
+/**
+ * Whether a record was made for this server and, on 3.x, where a secret belongs to a graph, for this graph or for none.
+ */
+function isHere({ call, version }: Owner, info: StoreRecord['info']): boolean {
+  const anyGraph = !version.secretsNeedGraph || info.graph === null;
+  return info.gsqlUrl === call.target.gsqlUrl && (anyGraph || info.graph === call.graph);
+}

@@ -1,0 +1,132 @@
+import path from 'node:path';
+import { type ConfigKey, isInFile, type Level, type Settings } from '../config/keys.js';
+import type { Deadline } from '../core/deadline.js';
+import type { Endpoints } from '../core/endpoints.js';
+import type { TlsOptions } from '../core/http/types.js';
+import type { ServerVersion } from '../core/protocol/types.js';
+import type { StoreName } from '../store/store.js';
+import type { Interruption, Ports } from './ports.js';
+
+/** The folders of this user's files. Without a home folder they are undefined, and nothing is stored or read. */
+export interface Places {
+  /** `$XDG_CONFIG_HOME/graphcred` */
+  readonly configDir: string | undefined;
+  /** `$XDG_STATE_HOME/graphcred` */
+  readonly stateDir: string | undefined;
+  /** Why a folder is undefined although it is set. */
+  readonly foreign?: string | undefined;
+}
+
+/** The database: the addresses as set, and what follows from them without asking the server. */
+export interface Target {
+  readonly endpoints: Endpoints;
+  /** Base URL of the GSQL server. */
+  readonly gsqlUrl: string;
+  /** Base URL of the REST server; undefined while it depends on the server's version. */
+  readonly restUrl: string | undefined;
+  /** Scheme and host name of the GSQL server, without port. */
+  readonly host: string;
+}
+
+/** The settings of one call, without anything that concerns a server. */
+export interface LocalCall extends Places {
+  readonly ports: Ports;
+  /** Tells about Ctrl-C; undefined while a signal ends the process at once. */
+  readonly interruption?: Interruption | undefined;
+  /** Where each value comes from, for messages and for `config show`. */
+  readonly settings: Settings;
+  /** The user's own config file, when another one is in force and hides it. */
+  readonly hiddenConfig: string | undefined;
+  /** Whether a person can be asked. */
+  readonly canPrompt: boolean;
+  /** The credential or token that standard input holds. */
+  readonly fromStdin: 'password' | 'secret' | 'token' | undefined;
+  /** Whether the profile was typed, so that the `TG_*` variables do not count. */
+  readonly isProfileTyped: boolean;
+  /** What a command in a hint needs to be about the profile that was typed: ` -p NAME`, or nothing. */
+  readonly profileWords: string;
+  /** The store of this call, and where that was set; undefined for the default. */
+  readonly store: { readonly name: StoreName; readonly setAt: Level | undefined };
+}
+
+/** The settings of one run that talks to a database, read and checked once. */
+export interface Call extends LocalCall {
+  readonly target: Target;
+  /** The graph that was set, or that a person has typed since. */
+  graph: string | undefined;
+  readonly username: string | undefined;
+  readonly secretAlias: string | undefined;
+  /** The label of the token (`--label`), which replaces the owner in its identity. */
+  readonly principal: string | undefined;
+  /** `auto`, `3`, `4` or a number such as `3.10.1`. */
+  readonly serverVersion: string;
+  /** The token lifetime to ask for, in seconds. */
+  readonly lifetime: number;
+  /** Seconds of life that a cached token must have left. */
+  readonly minTtl: number;
+  readonly timeoutMs: number;
+  /** How long to wait for a server that is not up yet. */
+  readonly waitMs: number;
+  readonly tls: TlsFiles;
+  /** Whether the command does not cut its requests when its time is over, but ends between two steps, if at all. */
+  readonly isStepwise: boolean;
+  /** The text that the spinner shows during a request, if it is not the default one. */
+  readonly progress: { text?: string };
+  /** Values that are fetched, read or made at most once in a run; the deadline is that of all requests together. */
+  readonly learned: { version?: Promise<ServerVersion>; tls?: Promise<TlsOptions>; deadline?: Deadline };
+  /**
+   * Makes the call of another place, within the time limit of this one. Nothing counts there that was typed or set for
+   * the server in force: a credential for one server is sent to no other. Asks nothing. Undefined when the settings of the
+   * place are malformed.
+   */
+  elsewhere(place: Place): Promise<Call | undefined>;
+}
+
+/** Whose settings a call has: those of a profile, or of two base URLs and what is saved for them. */
+export type Place =
+  | { readonly profile: string }
+  | {
+      readonly gsqlUrl: string;
+      readonly restUrl: string;
+      readonly username?: string;
+      readonly secretAlias?: string;
+    };
+
+/** Absolute paths of PEM files. */
+interface TlsFiles {
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  readonly insecure: boolean;
+}
+
+/** The version in the server cache, if there is one. */
+export interface RememberedVersion {
+  /** However old it is. */
+  readonly any?: string;
+  /** The same, if it is not older than a day. */
+  readonly recent?: string;
+}
+
+/**
+ * Returns the absolute path of a file that a setting names. A relative path in a config file is relative to that file.
+ */
+export function pathSetting({ settings, ports }: LocalCall, key: ConfigKey): string | undefined {
+  const [set] = settings.all[key];
+  return set && resolvePath({ settings, ports }, set.value as string, isInFile(set.level));
+}
+
+/**
+ * Makes a path absolute.
+ * @param fromFile whether the path was set in the config file
+ */
+export function resolvePath(
+  { settings, ports }: Pick<LocalCall, 'settings' | 'ports'>,
+  name: string,
+  fromFile: boolean,
+): string {
+  const { cwd, home } = ports;
+  if (name.startsWith('~/') && home !== undefined) return path.join(home, name.slice(2));
+  const base = fromFile && settings.file ? path.dirname(settings.file.path) : cwd;
+  return path.resolve(base, name);
+}

@@ -1,0 +1,164 @@
+import { GraphException } from '../core/errors.js';
+import type { Sensitive } from '../core/sensitive.js';
+import { noneStore } from '../store/none.js';
+import type { Store } from '../store/store.js';
+import type { Call } from './call.js';
+import { findVersion } from './connect.js';
+import {
+  type Credential,
+  type CredentialKind,
+  type CredentialSource,
+  type Purpose,
+  secretId,
+} from './credential.js';
+import type { ProfileOwner } from './servers.js';
+import { isForThisPair } from './servers.js';
+import { type Partition, savedSources, setSources } from './sources.js';
+
+/**
+ * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
+ * pair of base URLs in force. Nobody is asked and no program runs before its value is needed.
+ * @param openStore gives the store that may hold a saved one; called only when no flag, variable or config file has one
+ * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
+ */
+export async function findCredential(
+  call: Call,
+  purpose: Purpose,
+  openStore: () => Promise<Store>,
+): Promise<Credential> {
+  const credential = await nearestCredential(call, purpose, openStore);
+  return call.principal === undefined ? credential : { ...credential, principal: call.principal };
+}
+
+async function nearestCredential(
+  call: Call,
+  purpose: Purpose,
+  openStore: () => Promise<Store>,
+): Promise<Credential> {
+  const set = await partition(call, setSources(call));
+  const usableSet = await usable(call, set.bound, purpose);
+  if (usableSet.length > 0) return resolveCredential(usableSet, purpose, call.username);
+  const saved = await savedSources(call, await openStore());
+  const usableSaved = await usable(call, saved.bound, purpose);
+  if (usableSaved.length > 0) {
+    requireOneChoice(call, usableSaved);
+    return resolveCredential(usableSaved, purpose, call.username);
+  }
+  const { promptedCredential } = await import('./prompts.js');
+  return promptedCredential(call, purpose, {
+    excluded: set.excluded ?? saved.excluded,
+    unusable: set.bound[0] ?? saved.bound[0],
+  });
+}
+
+/** Returns whom the call acts as, for finding what is stored for it. Asks nobody. */
+export async function profileOwner(call: Call): Promise<ProfileOwner> {
+  const { target, username, secretAlias } = call;
+  let principal: string | undefined;
+  try {
+    const nobody = { ...call, canPrompt: false };
+    ({ principal } = await findCredential(nobody, 'mint', async () => noneStore));
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+  }
+  return { gsqlUrl: target.gsqlUrl, username, secretAlias, principal };
+}
+
+async function partition(call: Call, sources: readonly CredentialSource[]): Promise<Partition> {
+  const bound: CredentialSource[] = [];
+  let excluded: CredentialSource | undefined;
+  for (const source of sources) {
+    if (source.level !== 'store' && (await isForThisPair(call, source.level))) bound.push(source);
+    else excluded ??= source;
+  }
+  return { bound, excluded };
+}
+
+/**
+ * Selects the sources for a login: passwords, and secrets only if there is no password and the server accepts a secret
+ * as login.
+ */
+async function usable(
+  call: Call,
+  sources: readonly CredentialSource[],
+  purpose: Purpose,
+): Promise<readonly CredentialSource[]> {
+  if (purpose === 'mint' || sources.length === 0) return sources;
+  const passwords = sources.filter(({ kind }) => kind === 'password');
+  if (passwords.length > 0) return passwords;
+  return (await findVersion(call)).secretLogsIn ? sources : [];
+}
+
+/**
+ * Requires that the saved credentials are those of one owner, and that there is one secret among them.
+ * @throws GraphException USAGE, which names the ones to choose from
+ */
+function requireOneChoice({ target }: Call, saved: readonly CredentialSource[]): void {
+  const owners = new Set(saved.map(({ owner }) => owner));
+  if (owners.size > 1)
+    throw new GraphException(
+      'USAGE',
+      `Credentials of several users are saved for ${target.gsqlUrl}: ${[...owners].sort().join(', ')}.`,
+      { hint: 'choose one with --username NAME or --secret-alias NAME, or log in again: graphcred login' },
+    );
+  // During a rotation the value saved last is the one that works, and it comes first.
+  const secrets = new Set(saved.flatMap(({ kind, savedAs }) => (kind === 'secret' ? [savedAs] : [])));
+  if (secrets.size > 1)
+    throw new GraphException(
+      'USAGE',
+      `Several secrets are saved for ${target.host}: ${[...secrets].sort().join(', ')}.`,
+      { hint: 'choose one with --secret-alias NAME, or set secretAlias in the profile' },
+    );
+}
+
+/**
+ * Takes the highest level that has a credential and picks there the kind that the purpose prefers.
+ * @param sources at least one
+ * @param username the user name in force, if any
+ */
+export async function resolveCredential(
+  sources: readonly CredentialSource[],
+  purpose: Purpose,
+  username: string | undefined,
+): Promise<Credential> {
+  const [first] = sources as [CredentialSource];
+  const atHighestPriority = sources.filter(({ level }) => level === first.level);
+  const preferred: CredentialKind = purpose === 'mint' ? 'secret' : 'password';
+  const source = atHighestPriority.find(({ kind }) => kind === preferred) ?? first;
+  const { kind, label, level, savedAs } = source;
+  const owner = source.username ?? username;
+  if (kind === 'password' && owner === undefined) {
+    throw new GraphException('INPUT_REQUIRED', `There is a password (${label}) but no user name.`, {
+      hint: 'give --username or GRAPHCRED_USERNAME',
+    });
+  }
+  const value = once(() => source.read());
+  const servers = async () => {
+    const own = await source.servers();
+    if (own !== undefined) return own;
+    throw new GraphException('HOST_MISMATCH', `It is not known which servers ${label} belongs to.`, {
+      hint: 'check the addresses beside it: graphcred config show',
+    });
+  };
+  const principal = await principalOf(source, owner, value);
+  const savedWith = source.owner ?? owner ?? principal;
+  return { kind, label, level, username: owner, owner: savedWith, savedAs, principal, servers, value };
+}
+
+async function principalOf(
+  source: CredentialSource,
+  username: string | undefined,
+  value: () => Promise<Sensitive>,
+): Promise<string> {
+  if (source.kind === 'password') return `user:${username}`;
+  if (source.reference !== undefined) return source.reference;
+  return secretId(await value());
+}
+
+function once<T>(read: () => Promise<T>): () => Promise<T> {
+  let answer: Promise<T> | undefined;
+  return () => {
+    answer ??= read();
+    return answer;
+  };
+}

@@ -1,0 +1,81 @@
+import type { GraphConnection } from '../core/connection.js';
+import { GraphException } from '../core/errors.js';
+import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
+import { BoundCredential, type Sensitive } from '../core/sensitive.js';
+import type { Call, RememberedVersion } from './call.js';
+import type { BoundTo, Credential } from './credential.js';
+import type { Limits, Login } from './open-connection.js';
+import { readServerCache } from './version-cache.js';
+
+const DAY_SECONDS = 86_400;
+
+export interface Connected {
+  readonly connection: GraphConnection;
+  readonly version: ServerVersion;
+}
+
+/**
+ * Opens a connection for this run, and finds out the server's version.
+ * @param credential logs in; without one, requests that need a login fail
+ * @throws GraphException
+ */
+export async function connect(
+  call: Call,
+  credential: Credential | undefined,
+  limits?: Limits,
+): Promise<Connected> {
+  const bound = credential && (await bind(credential));
+  const login: Login =
+    credential?.kind === 'password' ? { username: credential.username, password: bound } : { secret: bound };
+  const version = await findVersion(call);
+  const { openConnection } = await import('./open-connection.js');
+  return { connection: await openConnection(call, login, version.version, limits), version };
+}
+
+/**
+ * Returns the server's version: the one set, the one remembered for at most a day, or the one the server reports. It is
+ * asked without a credential.
+ */
+export function findVersion(call: Call): Promise<ServerVersion> {
+  call.learned.version ??= knownOrAskedVersion(call);
+  return call.learned.version;
+}
+
+async function knownOrAskedVersion(call: Call): Promise<ServerVersion> {
+  const { serverVersion, waitMs } = call;
+  const remembered = serverVersion === 'auto' ? rememberedVersion(call) : {};
+  // With `--wait` the server is asked whether it is up, even if its version is known.
+  const known = waitMs > 0 ? undefined : parseVersionOption(remembered.recent ?? serverVersion);
+  if (known !== undefined) return known;
+  const { askVersion } = await import('./open-connection.js');
+  return askVersion(call, remembered);
+}
+
+function rememberedVersion({ stateDir, target, ports }: Call): RememberedVersion {
+  if (stateDir === undefined) return {};
+  const { version, versionAtUnix } = readServerCache(stateDir, target.gsqlUrl);
+  if (version === undefined || versionAtUnix === undefined) return {};
+  const isRecent = Math.abs(ports.now() / 1000 - versionAtUnix) < DAY_SECONDS;
+  return isRecent ? { recent: version, any: version } : { any: version };
+}
+
+/**
+ * Binds the value of a credential to the pair of base URLs it belongs to. A credential of the pair in force is bound by
+ * the connection itself, since the REST server depends on the version.
+ */
+export async function bind(credential: {
+  value(): Promise<Sensitive>;
+  servers(): Promise<BoundTo>;
+}): Promise<Sensitive | BoundCredential> {
+  const value = await credential.value();
+  const servers = await credential.servers();
+  return servers === 'in force' ? value : new BoundCredential(value, servers);
+}
+
+/** Requires a graph: 3.x binds secrets, and tokens minted with a password, to one. */
+export function requireGraph(call: Call): void {
+  if (call.graph !== undefined) return;
+  throw new GraphException('USAGE', 'Which graph? A 3.x server needs one for this.', {
+    hint: 'give --graph NAME, GRAPHCRED_GRAPH, or graph in the profile',
+  });
+}

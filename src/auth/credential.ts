@@ -1,0 +1,79 @@
+import type { Servers } from '../core/endpoints.js';
+import type { Sensitive } from '../core/sensitive.js';
+
+export type CredentialKind = 'secret' | 'password';
+
+/** Where a credential was set, highest priority first in the list given to `choose`. */
+export type CredentialLevel =
+  | 'flag'
+  | 'variable'
+  | 'tgVariable'
+  | 'profile'
+  | 'fileDefaults'
+  | 'default'
+  | 'store'
+  | 'prompt';
+
+/** A pair of base URLs. `in force` means the pair of the connection, which changes when its server was upgraded. */
+export type BoundTo = Servers | 'in force';
+
+export interface CredentialSource {
+  readonly kind: CredentialKind;
+  readonly level: CredentialLevel;
+  /**
+   * Where the credential was set, for messages: `--password-stdin`, `GRAPHCRED_SECRET`, `profile prod: secretCommand`.
+   */
+  readonly label: string;
+  /**
+   * Identifies the value without reading it, where reading is slow: the words of the command, the name of the saved
+   * secret.
+   */
+  readonly reference?: string;
+  /** The user whose secret or password it is, when the source knows. */
+  readonly username?: string;
+  /** The owner of a saved credential, as its record names it. */
+  readonly owner?: string;
+  /** The `secretAlias` that names a saved secret in a profile: its alias if its user is known, else its id. */
+  readonly savedAs?: string;
+  /** Describes the pair of base URLs it belongs to, for messages. */
+  readonly belongsTo: string;
+  /** Returns the pair of base URLs it belongs to; undefined when that is malformed or unknown. */
+  servers(): Promise<BoundTo | undefined>;
+  read(): Promise<Sensitive>;
+}
+
+/** The credential of this call. Its value is read once, and only when something is about to be sent. */
+export interface Credential {
+  readonly kind: CredentialKind;
+  readonly label: string;
+  readonly level: CredentialLevel;
+  readonly username: string | undefined;
+  /** Whose credentials are saved together with this one: the user, or a secret whose user is not known. */
+  readonly owner: string;
+  readonly savedAs?: string | undefined;
+  /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */
+  readonly principal: string;
+  /** Returns the pair of base URLs it belongs to. */
+  servers(): Promise<BoundTo>;
+  value(): Promise<Sensitive>;
+}
+
+/** What the credential is for. A mint prefers a secret to a password; a login prefers a password to a secret. */
+export type Purpose = 'mint' | 'login';
+
+/** Returns whose it is, as records of the store name it. */
+export function ownerInfo({
+  username,
+  owner,
+}: Pick<Credential, 'username' | 'owner'>): Record<string, string> {
+  return username === undefined ? { owner } : { username };
+}
+
+/**
+ * Identifies a secret by what it is: a fingerprint of its value. 48 bits of the hash are enough to tell a person's
+ * secrets apart, and far too few to guess a secret from.
+ */
+export function secretId(secret: Sensitive): string {
+  const { createHash } = process.getBuiltinModule('node:crypto');
+  return `secret:${createHash('sha256').update(secret.reveal()).digest('hex').slice(0, 12)}`;
+}

@@ -1,0 +1,46 @@
+import { GraphException } from '../core/errors.js';
+import { BoundCredential, Sensitive } from '../core/sensitive.js';
+import type { Call } from './call.js';
+import { fromStdin } from './readers.js';
+import { describeLevel, describePair, isForThisPair, serversOfLevel } from './servers.js';
+
+/** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
+export async function tokenFromStdin(call: Call): Promise<Sensitive | undefined> {
+  if (call.fromStdin !== 'token') return undefined;
+  return fromStdin(call.ports.readStdin, '--token-stdin', call.timeoutMs);
+}
+
+/**
+ * Returns the token in `TG_API_TOKEN`. It is ignored if --profile was typed or if it belongs to other servers than
+ * those in force.
+ */
+export async function tokenFromVariable(call: Call): Promise<Sensitive | BoundCredential | undefined> {
+  const { env, reporter } = call.ports;
+  const value = env.TG_API_TOKEN;
+  if (!value || call.isProfileTyped) return undefined;
+  const servers = (await isForThisPair(call, 'tgVariable'))
+    ? await serversOfLevel(call, 'tgVariable')
+    : undefined;
+  if (servers === 'in force') return new Sensitive(value);
+  if (servers !== undefined) return new BoundCredential(new Sensitive(value), servers);
+  reporter.note('TG_API_TOKEN is for the servers in TG_HOST and is not used here');
+  return undefined;
+}
+
+/**
+ * Looks for another credential or token when the token in `TG_API_TOKEN` belongs to other servers.
+ * @throws GraphException HOST_MISMATCH when nothing else is found and the variable belongs to other servers
+ */
+export async function tokenFromVariableOr<T>(call: Call, find: () => Promise<T>): Promise<T> {
+  try {
+    return await find();
+  } catch (error) {
+    const isSet = Boolean(call.ports.env.TG_API_TOKEN) && !call.isProfileTyped;
+    if (!isSet || !(error instanceof GraphException) || error.code !== 'INPUT_REQUIRED') throw error;
+    throw new GraphException(
+      'HOST_MISMATCH',
+      `TG_API_TOKEN belongs to ${describeLevel(call, 'tgVariable')}; it is not sent to ${describePair(call.target)}.`,
+      { hint: 'give a credential for these servers: --secret-stdin, --password-stdin or GRAPHCRED_SECRET' },
+    );
+  }
+}

@@ -1,0 +1,91 @@
+import type { ConnectionOptions } from '../core/options.js';
+import type { Sensitive } from '../core/sensitive.js';
+
+/** What the use cases need of the world around them. The command line makes it from a terminal and a process. */
+export interface Ports {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** The absolute path of the home folder; undefined where there is none. */
+  readonly home: string | undefined;
+  readonly platform: NodeJS.Platform;
+  readonly uid: number | undefined;
+  readonly pid: number;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Milliseconds since 1970 at which this process started. */
+  readonly startedAt: number;
+  /** Whether the desktop may ask the person at this terminal to unlock the keychain. */
+  readonly canUnlock: boolean;
+  /** How to start this program as its own keychain helper: the command and its first arguments. */
+  readonly keychainHelper: { readonly command: string; readonly args: readonly string[] };
+  /** The environment for another program: without credentials. */
+  childEnvironment(): Record<string, string | undefined>;
+  /** Reads all of stdin. Throws GraphException USAGE when there is more than `maxBytes`, TIMEOUT when it takes too long. */
+  readStdin(limits: { readonly maxBytes: number; readonly timeoutMs: number }): Promise<Buffer>;
+  readonly reporter: Reporter;
+  readonly prompter: Prompter;
+  /** Begins to listen for signals. */
+  listen(): Interruption & { stop(): void };
+}
+
+/** Tells a person what happens, beside the result. */
+export interface Reporter {
+  note(text: string): void;
+  warn(text: string): void;
+  /** Only with `-v`. */
+  detail(text: string): void;
+  /** A line that says what is waited for, on a terminal. */
+  spinner(): Promise<{ start(text: string, maxSeconds?: number): void; stop(): void }>;
+  /** Shows each request while it is under way, and with `-v` a line about it. `progress.text` goes before `text`. */
+  requests(
+    progress: { readonly text?: string },
+    text: string,
+  ): Promise<Required<Pick<ConnectionOptions, 'onStart' | 'onRequest'>>>;
+}
+
+export interface TextOptions {
+  readonly suggestion?: string;
+  /** Whether an empty answer is accepted, as an empty text. */
+  readonly optional?: boolean;
+  /** Returns what is wrong with the answer, which is then asked for again. */
+  readonly refuse?: (text: string) => string | undefined;
+}
+
+/** Asks a person. */
+export interface Prompter {
+  text(question: string, options?: TextOptions): Promise<string>;
+  hidden(question: string): Promise<Sensitive>;
+  /** @param options.proposed the answer that Enter gives */
+  yes(question: string, options?: { proposed?: boolean }): Promise<boolean>;
+  choice<V extends string>(
+    question: string,
+    choices: readonly { readonly name: string; readonly value: V }[],
+  ): Promise<V>;
+}
+
+/** Tells a use case that changes something whether it was interrupted (Ctrl-C). */
+export interface Interruption {
+  /**
+   * Aborted by the first SIGINT or SIGTERM after `begin`. This ends the request in progress and prevents further ones.
+   */
+  readonly signal: AbortSignal;
+  /** Called before the first change. After a signal, the use case then reports what was done before it ends. */
+  begin(): void;
+  /** The exit status for the signal; undefined while there was none. */
+  readonly status: number | undefined;
+}
+
+/** Thrown by a use case that a signal has ended. */
+export class Interrupted extends Error {
+  /** The exit status for the signal. */
+  readonly status: number;
+  /** Why the work was broken off; undefined when it was done. */
+  readonly reason: unknown;
+
+  /** @param message what to say when the work was done */
+  constructor(status: number, reason: unknown, message = 'Interrupted, when all was done already.') {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+  }
+}

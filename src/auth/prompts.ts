@@ -1,0 +1,116 @@
+import { GraphException } from '../core/errors.js';
+import type { Sensitive } from '../core/sensitive.js';
+import { listEntries, newestFirst } from '../store/records.js';
+import type { Call } from './call.js';
+import { findVersion } from './connect.js';
+import type { Credential, CredentialSource, Purpose } from './credential.js';
+import { describePair } from './servers.js';
+
+/**
+ * The variables whose empty value is mentioned in the error: a CI job sets one to an empty text when its secret is not
+ * configured.
+ */
+const CREDENTIAL_VARIABLES = (['SECRET', 'PASSWORD'] as const).flatMap((kind) => [
+  `GRAPHCRED_${kind}`,
+  `GRAPHCRED_${kind}_FILE`,
+  `TG_${kind}`,
+]);
+
+interface Found {
+  readonly excluded: CredentialSource | undefined;
+  readonly unusable: CredentialSource | undefined;
+}
+
+/**
+ * Asks a person for the credential, if a prompt is possible, and only when the value is needed.
+ * @param found.excluded a credential that was found, but for another pair of base URLs
+ * @param found.unusable a secret that was found, but that cannot log in at this server
+ * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH
+ */
+export async function promptedCredential(
+  call: Call,
+  purpose: Purpose,
+  { excluded, unusable }: Found,
+): Promise<Credential> {
+  const { ports, target, canPrompt } = call;
+  if (excluded && !canPrompt) throw mismatch(call, excluded);
+  // If a secret was found that cannot log in, that is the better explanation than an empty variable.
+  const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => ports.env[name] === '');
+  const missing = (what: string, hint: string) =>
+    new GraphException(
+      'INPUT_REQUIRED',
+      empty.length === 0
+        ? `${what} is needed for ${target.gsqlUrl}, and there is no terminal to ask.`
+        : `${empty.join(' and ')} ${empty.length === 1 ? 'is' : 'are'} empty, and there is no other credential for ${target.gsqlUrl}.`,
+      {
+        hint: empty.length === 0 ? hint : `put the value into it, as the CI system's settings do; or ${hint}`,
+      },
+    );
+  const orSecret = purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
+  const notToken = ports.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
+  const notSecret = unusable ? `; the secret (${unusable.label}) does not log in on a 3.x server` : '';
+  const notSaved =
+    call.secretAlias === undefined || unusable ? '' : `; no secret named ${call.secretAlias} is saved for it`;
+  const ways = `${orSecret}${notToken}${notSecret}${notSaved}`;
+  if (excluded) ports.reporter.note(`${excluded.label} is for other servers and is not used here`);
+  let { username } = call;
+  if (username === undefined) {
+    if (!canPrompt) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${ways}`);
+    if (purpose === 'mint') await askGraph(call);
+    username = await askUsername(call);
+  }
+  const user = username;
+  let answer: Promise<Sensitive> | undefined;
+  const ask = async (): Promise<Sensitive> => {
+    return ports.prompter.hidden(`Password of ${user} at ${target.host}`);
+  };
+  return {
+    kind: 'password',
+    label: 'prompt',
+    level: 'prompt',
+    username: user,
+    owner: user,
+    principal: `user:${user}`,
+    servers: async () => 'in force',
+    value: async () => {
+      if (!canPrompt)
+        throw missing('A password', `give --password-stdin, --password-file or GRAPHCRED_PASSWORD${ways}`);
+      answer ??= ask();
+      return answer;
+    },
+  };
+}
+
+function mismatch(call: Call, { label, belongsTo }: CredentialSource): GraphException {
+  return new GraphException(
+    'HOST_MISMATCH',
+    `The credential from ${label} belongs to ${belongsTo}; it is not sent to ${describePair(call.target)}.`,
+    { hint: 'give the credential for these servers: --password-stdin, --secret-stdin or GRAPHCRED_SECRET' },
+  );
+}
+
+/** Asks for the graph if none is set and the server needs one, as 3.x does. The call must be able to prompt. */
+export async function askGraph(call: Call): Promise<void> {
+  if (call.graph !== undefined) return;
+  if (!(await findVersion(call)).secretsNeedGraph) return;
+  const suggestion = lastUsed(call, 'graph');
+  call.graph = await call.ports.prompter.text('Which graph?', suggestion === undefined ? {} : { suggestion });
+}
+
+/** Asks for the user name at the server in force. */
+export async function askUsername(call: Call): Promise<string> {
+  const suggestion = lastUsed(call, 'username');
+  const question = `User name at ${call.target.host}`;
+  return call.ports.prompter.text(question, suggestion === undefined ? {} : { suggestion });
+}
+
+/** Returns the default for a prompt: the value in the newest record of this machine for the GSQL server in force. */
+function lastUsed({ stateDir, target }: Call, name: 'graph' | 'username'): string | undefined {
+  if (stateDir === undefined) return undefined;
+  const values = listEntries(stateDir, () => {})
+    .map(({ record }) => record)
+    .filter(({ info }) => info.gsqlUrl === target.gsqlUrl && typeof info[name] === 'string')
+    .sort(newestFirst)
+    .map(({ info }) => String(info[name]));
+  return values[0];
+}

@@ -1,0 +1,62 @@
+import { refuseValue } from '../config/errors.js';
+import { isInFile } from '../config/keys.js';
+import { readPem, settingText } from '../config/settings.js';
+import { GraphException } from '../core/errors.js';
+import { Sensitive } from '../core/sensitive.js';
+import { parseRedisUrl, type RedisUrl } from '../store/redis/url.js';
+import type { RedisOptions } from '../store/store.js';
+import type { LocalCall } from './call.js';
+import { pathSetting, resolvePath } from './call.js';
+import { fromFile } from './readers.js';
+
+/**
+ * Returns how to reach the Redis server; undefined when no setting names one.
+ * @param timeoutMs longest wait for the server, and for a pipe that holds the password or the certificate
+ */
+export async function redisOptions(call: LocalCall, timeoutMs: number): Promise<RedisOptions | undefined> {
+  const { settings, ports } = call;
+  const text = settingText(settings, 'redis.url');
+  if (text === undefined) return undefined;
+  const sentinelMaster = settingText(settings, 'redis.sentinelMaster');
+  const url = parseUrl(call, text, sentinelMaster !== undefined);
+  return {
+    ...url,
+    username: settingText(settings, 'redis.username') ?? url.username,
+    password: (await readPassword(call, timeoutMs)) ?? url.password,
+    ca: await readPem(settings, 'redis.ca', pathSetting(call, 'redis.ca'), timeoutMs),
+    sentinelMaster,
+    timeoutMs,
+    now: ports.now,
+  };
+}
+
+function parseUrl({ settings }: LocalCall, text: string, sentinel: boolean): RedisUrl {
+  try {
+    return parseRedisUrl(text, { sentinel });
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    return refuseValue(settings, 'redis.url', error.problem ?? 'is not valid', error.hint ?? '');
+  }
+}
+
+async function readPassword(call: LocalCall, timeoutMs: number): Promise<Sensitive | undefined> {
+  const { GRAPHCRED_REDIS_PASSWORD } = call.ports.env;
+  if (GRAPHCRED_REDIS_PASSWORD) return new Sensitive(GRAPHCRED_REDIS_PASSWORD);
+  const [set] = call.settings.all['redis.passwordFile'];
+  if (set === undefined) return undefined;
+  const file = resolvePath(call, set.value as string, isInFile(set.level));
+  if (isInFile(set.level)) requireUrlOfFile(call);
+  return fromFile(file, isInFile(set.level) ? `${set.source}: redis.passwordFile` : set.source, timeoutMs);
+}
+
+/** Checks that a password of the config file is used only for the Redis server that the file names, if it names one. */
+function requireUrlOfFile({ settings }: LocalCall): void {
+  const set = settings.all['redis.url'];
+  const own = set.find(({ level }) => isInFile(level));
+  if (own === undefined || own.value === set[0]?.value) return;
+  throw new GraphException(
+    'HOST_MISMATCH',
+    `redis.passwordFile of ${settings.file?.path} belongs to the Redis server of that file; it is not sent to the one in ${set[0]?.source}.`,
+    { hint: 'give the password for this server: GRAPHCRED_REDIS_PASSWORD_FILE' },
+  );
+}

@@ -1,0 +1,296 @@
+import { refuseValue } from '../config/errors.js';
+import {
+  ADDRESS_KEYS,
+  type ConfigKey,
+  isInFile,
+  KEYS_OF_ADDRESS,
+  type Level,
+  PRECEDENCE,
+  SETTINGS_OF_ADDRESS,
+  type Settings,
+  type SourcedValue,
+} from '../config/keys.js';
+import { type Endpoints, type Servers, serversOf } from '../core/endpoints.js';
+import { GraphException } from '../core/errors.js';
+import type { ServerVersion } from '../core/protocol/types.js';
+import type { StoreRecord } from '../store/store.js';
+import type { Call, Target } from './call.js';
+import { findVersion } from './connect.js';
+import type { BoundTo } from './credential.js';
+
+type AddressKey = (typeof ADDRESS_KEYS)[number];
+
+/**
+ * Derives the addresses of the database from the settings.
+ * @throws GraphException USAGE, CONFIG_INVALID for an address that is malformed or contradicts another
+ */
+export function targetOf(settings: Settings): Target {
+  return orRefuse(settings, () => {
+    const endpoints = endpointsSetAt(settings, PRECEDENCE);
+    const { gsqlUrl, restUrl } = serversOf(endpoints);
+    const { protocol, hostname } = new URL(gsqlUrl);
+    return { endpoints, gsqlUrl, restUrl, host: `${protocol}//${hostname}` };
+  });
+}
+
+/** Whether an address is set at one of these levels. */
+export function isAddressSetAt(settings: Settings, levels: readonly Level[]): boolean {
+  return ADDRESS_KEYS.some((key) => settings.all[key].some(({ level }) => levels.includes(level)));
+}
+
+/**
+ * Returns the base URLs that the addresses set at these levels alone lead to; undefined when they are malformed.
+ * @param version without it `restUrl` is undefined where it depends on the version
+ */
+export function addressesSetAt(
+  settings: Settings,
+  levels: readonly Level[],
+  version?: ServerVersion,
+): { gsqlUrl: string; restUrl: string | undefined } | undefined {
+  try {
+    const endpoints = endpointsSetAt(settings, levels);
+    return version === undefined ? serversOf(endpoints) : serversOf(endpoints, version);
+  } catch (error) {
+    if (error instanceof GraphException && error.code !== 'INTERNAL') return undefined;
+    throw error;
+  }
+}
+
+/** Returns the keys that a flag, a variable or an answer sets to another value than the config file. */
+function replacedKeys<K extends AddressKey>(keys: readonly K[], { all }: Settings): K[] {
+  return keys.filter((key) => {
+    const [set] = all[key];
+    if (set === undefined || set.level === 'default') return false;
+    const isPort = key === 'gsqlPort' || key === 'restPort';
+    const before = all[key].find(({ level }) => isInFile(level) || (isPort && level === 'default'));
+    return set.value !== before?.value;
+  });
+}
+
+/**
+ * Returns the settings without the config file's address, and the settings of that database, when a flag or variable
+ * replaces the address.
+ */
+export function withoutReplacedAddress(settings: Settings): Settings {
+  const ports = replacedKeys(['gsqlPort', 'restPort'], settings);
+  const hasNewHost = replacedKeys(['host', 'gsqlUrl', 'restUrl'], settings).length > 0;
+  if (!hasNewHost && ports.length === 0) return settings;
+  const all = { ...settings.all };
+  for (const key of KEYS_OF_ADDRESS) {
+    // Another port means another database, but the file's host and a URL of the other server still count.
+    const stays =
+      key === 'gsqlUrl'
+        ? !ports.includes('gsqlPort')
+        : key === 'restUrl'
+          ? !ports.includes('restPort')
+          : ADDRESS_KEYS.some((address) => address === key);
+    if (hasNewHost || !stays) all[key] = all[key].filter(({ level }) => !isInFile(level));
+  }
+  return { ...settings, all };
+}
+
+/**
+ * Returns the settings without those of the config file that belong to its address, when a flag or variable leads to
+ * another one. Credentials stay: they are bound to their pair, and the error names it.
+ */
+export function withoutForeignSettings(settings: Settings): Settings {
+  // A profile without an address is one of this machine. Its store may be for any server, as what stands beside the profiles.
+  const hasAddress = isAddressSetAt(settings, FILE);
+  const levels: readonly Level[] = hasAddress ? FILE : ['profile'];
+  const keys = SETTINGS_OF_ADDRESS.filter((key) => hasAddress || !/^(store|redis)/.test(key));
+  const isOfAddress = ({ level }: SourcedValue) => levels.includes(level);
+  const [own, inForce] = [addressesSetAt(settings, FILE), addressesSetAt(settings, PRECEDENCE)];
+  if (!own || !inForce || (own.gsqlUrl === inForce.gsqlUrl && own.restUrl === inForce.restUrl))
+    return settings;
+  const foreign = keys.filter((key) => settings.all[key].some(isOfAddress));
+  const all = { ...settings.all };
+  for (const key of foreign) all[key] = all[key].filter((one) => !isOfAddress(one));
+  return foreign.length === 0 ? settings : { ...settings, all, foreign };
+}
+
+/**
+ * Returns the addresses set at these levels. Between a URL and the host and port that it replaces, the higher priority
+ * decides.
+ */
+function endpointsSetAt(settings: Settings, levels: readonly Level[]): Endpoints {
+  const pick = (key: AddressKey) => {
+    const set = settings.all[key].find(({ level }) => level !== 'default' && levels.includes(level));
+    return set && { text: set.value as string, priority: PRECEDENCE.indexOf(set.level) };
+  };
+  const lowest = PRECEDENCE.length;
+  const [host, gsqlUrl, restUrl] = [pick('host'), pick('gsqlUrl'), pick('restUrl')];
+  const [gsqlPort, restPort] = [pick('gsqlPort'), pick('restPort')];
+  const urlCounts =
+    gsqlUrl && gsqlUrl.priority <= Math.min(host?.priority ?? lowest, gsqlPort?.priority ?? lowest);
+  const hostCounts = host && !(urlCounts && gsqlUrl.priority < host.priority);
+  const restCounts =
+    restUrl && restUrl.priority <= Math.min(host?.priority ?? lowest, restPort?.priority ?? lowest);
+  return {
+    ...(hostCounts && { host: host.text }),
+    ...(urlCounts && { gsqlUrl: gsqlUrl.text }),
+    ...(restCounts && { restUrl: restUrl.text }),
+    ...(gsqlPort && { gsqlPort: portNumber(settings, 'gsqlPort', gsqlPort.text) }),
+    ...(restPort && { restPort: portNumber(settings, 'restPort', restPort.text) }),
+  };
+}
+
+function portNumber(settings: Settings, key: ConfigKey, text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port < 1 || port > 65_535) {
+    refuseValue(settings, key, 'is not a port number', 'a port is a whole number from 1 to 65535');
+  }
+  return port;
+}
+
+/** Adds to an error of the core which file, variable or flag set the wrong setting. */
+function orRefuse<T>(settings: Settings, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof GraphException) || error.setting === undefined) throw error;
+    const key = error.setting as ConfigKey;
+    const { problem = 'is not valid', hint = '', option, remedies } = error;
+    const written = withScheme(settings, key);
+    if (written !== undefined) return refuseValue(settings, key, problem, written);
+    return refuseValue(settings, key, problem, hint, { remedies, ...(option && { option }) });
+  }
+}
+
+/** For a host typed without http:// or https://, returns both URLs, so that the right one can be copied. */
+function withScheme({ all }: Settings, key: ConfigKey): string | undefined {
+  const typed = all.host[0]?.value;
+  if (key !== 'host' || typeof typed !== 'string' || /^https?:\/\//i.test(typed)) return undefined;
+  const name = /^[A-Za-z0-9.-]+(:\d+)?$/.test(typed) ? typed.replace(/:\d+$/, '') : 'graph.example.com';
+  return `write https://${name} or http://${name}`;
+}
+
+const FILE: readonly Level[] = ['profile', 'fileDefaults'];
+/** The levels whose own addresses decide. A credential of any other level belongs to the pair in force. */
+const LEVELS_OF_ADDRESSES: Partial<Record<Level | 'prompt', readonly Level[]>> = {
+  tgVariable: ['tgVariable'],
+  profile: FILE,
+  fileDefaults: FILE,
+};
+
+/**
+ * Returns the pair of base URLs that a credential set at this level belongs to. No other function decides it. A
+ * credential of the config file belongs to the pair that the file alone yields; one of the `TG_*` variables to the
+ * pair of the `TG_*` addresses if there are any; and one that is typed, piped or named by a flag or a `GRAPHCRED_*`
+ * variable to the pair in force.
+ * @returns undefined when the addresses of that level are malformed
+ */
+export async function serversOfLevel(call: Call, level: Level | 'prompt'): Promise<BoundTo | undefined> {
+  const addresses = addressesOfLevel(call, level);
+  if (addresses === 'in force') return addresses;
+  if (addresses === undefined) return undefined;
+  const { gsqlUrl, restUrl } = addresses;
+  if (restUrl !== undefined) return { gsqlUrl, restUrl };
+  // Another GSQL server is not asked for its version: its pair cannot be the one in force.
+  if (gsqlUrl !== call.target.gsqlUrl) return { gsqlUrl, restUrl: `${gsqlUrl}/restpp` };
+  // No REST server or port is set, so both pairs are the same in every version.
+  if (call.target.restUrl === undefined) return 'in force';
+  const levels = LEVELS_OF_ADDRESSES[level] ?? [];
+  return addressesSetAt(call.settings, levels, await findVersion(call)) as Servers | undefined;
+}
+
+/**
+ * Whether a credential set at this level may be used in this call. Asks the server only if the settings alone do not
+ * decide.
+ */
+export async function isForThisPair(call: Call, level: Level | 'prompt'): Promise<boolean> {
+  const addresses = addressesOfLevel(call, level);
+  if (addresses === 'in force') return true;
+  const { gsqlUrl, restUrl } = call.target;
+  if (addresses?.gsqlUrl !== gsqlUrl) return false;
+  if (addresses.restUrl === restUrl) return true;
+  const own = await serversOfLevel(call, level);
+  return own === 'in force' || isSamePair(own, await serversInForce(call));
+}
+
+function addressesOfLevel({ settings }: Call, level: Level | 'prompt') {
+  const levels = LEVELS_OF_ADDRESSES[level];
+  if (levels === undefined || (level === 'tgVariable' && !isAddressSetAt(settings, levels)))
+    return 'in force';
+  return addressesSetAt(settings, levels);
+}
+
+/** Returns the GSQL server that the config file alone leads to, if there is a file. */
+export function gsqlUrlOfFile({ settings }: Call): string | undefined {
+  return settings.file && addressesSetAt(settings, FILE)?.gsqlUrl;
+}
+
+/** Returns the pair that a stored credential or token was made for; undefined if the record does not name both. */
+export function serversOfRecord({ info }: StoreRecord): Servers | undefined {
+  const { restUrl, gsqlUrl } = info;
+  return typeof restUrl === 'string' && typeof gsqlUrl === 'string' ? { restUrl, gsqlUrl } : undefined;
+}
+
+/** Returns whose record it is: a user's name, or the id of a secret whose user is not known. */
+export function ownerOf({ info }: StoreRecord): string {
+  return String(info.username ?? info.owner ?? info.id ?? info.principal);
+}
+
+/** Whether `secretAlias` names this saved secret: by its alias, or by its id, which it keeps when it is rotated. */
+export function isNamedBy({ info }: StoreRecord, secretAlias: string): boolean {
+  return [info.rotationOf ?? info.alias, info.id, info.origin].includes(secretAlias);
+}
+
+/** Whom a profile acts as at a GSQL server. */
+export interface ProfileOwner {
+  readonly gsqlUrl: string;
+  readonly username: string | undefined;
+  /** The saved secret that the profile names. */
+  readonly secretAlias: string | undefined;
+  /** The owner of tokens minted with a credential that is not saved. */
+  readonly principal?: string | undefined;
+}
+
+/**
+ * Returns the records that belong to a profile: what is saved for its user, the secret that it names, and the tokens
+ * minted with any of them; for a profile that names nobody, all of the server, if they have one owner. `logout` and
+ * `profile remove` delete these, and nothing of anybody else.
+ */
+export function recordsOf(records: readonly StoreRecord[], profile: ProfileOwner): StoreRecord[] {
+  const { gsqlUrl, username, secretAlias, principal } = profile;
+  const here = records.filter(({ info }) => info.gsqlUrl === gsqlUrl);
+  if (username === undefined && secretAlias === undefined && principal === undefined)
+    return new Set(here.map(ownerOf)).size === 1 ? here : [];
+  const isOfUser = ({ info }: StoreRecord) => username !== undefined && info.username === username;
+  const saved = here.filter(
+    (record) =>
+      record.kind !== 'token' &&
+      (isOfUser(record) ||
+        (username === undefined && secretAlias !== undefined && isNamedBy(record, secretAlias))),
+  );
+  const principals = [principal, username && `user:${username}`, ...saved.map(({ info }) => info.id)];
+  const tokens = here.filter(
+    (record) => record.kind === 'token' && (isOfUser(record) || principals.includes(record.info.principal)),
+  );
+  return [...saved, ...tokens];
+}
+
+export function isSamePair(a: Servers | undefined, b: Servers | undefined): boolean {
+  return a !== undefined && b !== undefined && a.restUrl === b.restUrl && a.gsqlUrl === b.gsqlUrl;
+}
+
+/** Describes the servers that a credential of this level belongs to. Sends no request. */
+export function describeLevel(call: Call, level: Level | 'prompt'): string {
+  const addresses = addressesOfLevel(call, level);
+  if (addresses === undefined) return 'servers whose addresses are malformed';
+  return describePair(addresses === 'in force' ? call.target : addresses);
+}
+
+/** Describes a pair. If the REST server depends on the version, both addresses are named. */
+export function describePair({ gsqlUrl, restUrl }: { gsqlUrl: string; restUrl: string | undefined }): string {
+  const rest = restUrl ?? `port 9000 (3.x) or ${gsqlUrl}/restpp (4.x)`;
+  return `${gsqlUrl} (GSQL) with ${rest} (REST)`;
+}
+
+/**
+ * Returns the pair of base URLs in force. If the REST server's depends on an unknown version, the server is asked for
+ * it without a credential.
+ */
+export async function serversInForce(call: Call): Promise<Servers> {
+  const { endpoints, gsqlUrl, restUrl } = call.target;
+  return restUrl === undefined ? serversOf(endpoints, await findVersion(call)) : { gsqlUrl, restUrl };
+}

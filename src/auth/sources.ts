@@ -1,0 +1,183 @@
+import path from 'node:path';
+import { type ConfigKey, isInFile, PRECEDENCE, type SourcedValue } from '../config/keys.js';
+import { GraphException } from '../core/errors.js';
+import { Sensitive } from '../core/sensitive.js';
+import { newestFirst } from '../store/records.js';
+import { STORES, type Store, type StoreRecord } from '../store/store.js';
+import type { Call } from './call.js';
+import { resolvePath } from './call.js';
+import { findVersion } from './connect.js';
+import type { CredentialSource } from './credential.js';
+import {
+  describeLevel,
+  describePair,
+  gsqlUrlOfFile,
+  isNamedBy,
+  isSamePair,
+  ownerOf,
+  serversInForce,
+  serversOfLevel,
+  serversOfRecord,
+} from './servers.js';
+
+const KINDS = ['secret', 'password'] as const;
+
+/** Loaded for a credential whose value is needed, which is not so while its token is cached. */
+const readers = () => import('./readers.js');
+
+export interface Partition {
+  readonly bound: CredentialSource[];
+  /** The credential of highest priority that belongs to another pair. */
+  readonly excluded: CredentialSource | undefined;
+}
+
+/** Returns every secret in the settings of this run, whatever it is used for. */
+export function secretsInSettings(call: Call): CredentialSource[] {
+  return setSources(call).filter(({ kind }) => kind === 'secret');
+}
+
+/** Returns the credentials that flags, variables and the config file set, highest priority first. */
+export function setSources(call: Call): CredentialSource[] {
+  const { ports, settings, timeoutMs } = call;
+  const sources: CredentialSource[] = [];
+  for (const level of PRECEDENCE) {
+    for (const kind of KINDS) {
+      if (level === 'flag' && call.fromStdin === kind) {
+        const label = `--${kind}-stdin`;
+        const read = async () => (await readers()).fromStdin(ports.readStdin, label, timeoutMs);
+        const belongsTo = describeLevel(call, level);
+        sources.push({ kind, level, label, belongsTo, servers: async () => 'in force', read });
+      }
+      for (const form of ['', 'File', 'Command'] as const) {
+        const key = `${kind}${form}` as ConfigKey;
+        const value = settings.all[key].find((one) => one.level === level);
+        if (value) sources.push(sourceOf(call, kind, form, key, value));
+      }
+    }
+  }
+  return sources;
+}
+
+function sourceOf(
+  call: Call,
+  kind: 'secret' | 'password',
+  form: '' | 'File' | 'Command',
+  key: ConfigKey,
+  { value, level, source }: SourcedValue,
+): CredentialSource {
+  const { ports } = call;
+  const label = isInFile(level) ? `${source}: ${key}` : source;
+  const belongsTo = describeLevel(call, level);
+  const base = { kind, level, label, belongsTo, servers: () => serversOfLevel(call, level) };
+  switch (form) {
+    case '':
+      return { ...base, read: async () => new Sensitive(value as string) };
+    case 'File':
+      return {
+        ...base,
+        read: async () => {
+          const file = resolvePath(call, value as string, isInFile(level));
+          return (await readers()).fromFile(file, label, call.timeoutMs);
+        },
+      };
+    case 'Command': {
+      const command = programBesideConfig(call, value as readonly string[]);
+      return {
+        ...base,
+        // JSON is used, so that two commands that differ only in where their words are split are two principals.
+        reference: `command:${JSON.stringify(command)}`,
+        read: async () =>
+          (await readers()).fromCommand(command, label, {
+            cwd: ports.cwd,
+            env: ports.childEnvironment(),
+            say: ports.reporter.note,
+          }),
+      };
+    }
+  }
+}
+
+/**
+ * Makes a relative path of a program absolute: it is looked for beside the config file, never in the working directory.
+ */
+function programBesideConfig({ settings }: Call, command: readonly string[]): readonly string[] {
+  const [program = '', ...args] = command;
+  if (!/[/\\]/.test(program) || path.isAbsolute(program) || !settings.file) return command;
+  return [path.resolve(path.dirname(settings.file.path), program), ...args];
+}
+
+/** Returns the credentials in the store for this database, user and graph. */
+export async function savedSources(call: Call, store: Store): Promise<Partition> {
+  const { target, graph } = call;
+  // The store `redis` holds only tokens, so the server need not be asked.
+  if (!STORES[store.name].keeps.credentials) return { bound: [], excluded: undefined };
+  // A credential saved for the profile's own server is not sent to another one, but the error mentions it.
+  const ownServer = gsqlUrlOfFile(call);
+  const records = ofThisProfile(
+    call,
+    (await store.list()).filter(
+      ({ kind, info }) => kind !== 'token' && [target.gsqlUrl, ownServer].includes(String(info.gsqlUrl)),
+    ),
+  );
+  if (records.length === 0) return { bound: [], excluded: undefined };
+  records.sort(newestFirst);
+  const inForce = await serversInForce(call);
+  const bound: CredentialSource[] = [];
+  let excluded: CredentialSource | undefined;
+  for (const record of records) {
+    const source = savedSource(record, store);
+    if (!isSamePair(serversOfRecord(record), inForce)) excluded ??= source;
+    else if (await isOfThisGraph(call, record, graph)) bound.push(source);
+  }
+  return { bound, excluded };
+}
+
+/**
+ * Selects what this profile may use: the secret that it names, and what else is saved for its user, or for the owner of
+ * that secret when it has no user.
+ */
+function ofThisProfile({ username, secretAlias }: Call, saved: readonly StoreRecord[]): StoreRecord[] {
+  const ofUser = saved.filter(({ info }) => username === undefined || info.username === username);
+  if (secretAlias === undefined) return ofUser;
+  const named = ofUser.filter((record) => record.kind === 'secret' && isNamedBy(record, secretAlias));
+  const owners = username === undefined ? named.map(ownerOf) : [username];
+  return [...named, ...ofUser.filter((one) => one.kind === 'password' && owners.includes(ownerOf(one)))];
+}
+
+/** Whether a saved secret is for this graph. On 3.x a secret belongs to a graph; on 4.x it is valid for all. */
+async function isOfThisGraph(
+  call: Call,
+  { kind, info }: StoreRecord,
+  graph: string | undefined,
+): Promise<boolean> {
+  if (kind === 'password' || info.graph === null || graph === undefined || info.graph === graph) return true;
+  return !(await findVersion(call)).secretsNeedGraph;
+}
+
+/** Returns the `secretAlias` that names a saved secret. A value saved during a rotation has the name that is rotated. */
+function savedAs({ alias, rotationOf, origin, id, username }: StoreRecord['info']): string {
+  return String((username !== undefined && (rotationOf ?? alias)) || (origin ?? id));
+}
+
+function savedSource(record: StoreRecord, store: Store): CredentialSource {
+  const kind = record.kind as 'secret' | 'password';
+  const servers = serversOfRecord(record);
+  const { username, alias, id } = record.info;
+  return {
+    kind,
+    level: 'store',
+    label: kind === 'password' ? 'saved password' : alias ? `saved secret ${alias}` : `saved ${id}`,
+    owner: ownerOf(record),
+    ...(username !== undefined && { username: String(username) }),
+    ...(kind === 'secret' && { savedAs: savedAs(record.info), reference: String(id) }),
+    belongsTo: servers === undefined ? 'unknown servers' : describePair(servers),
+    servers: async () => servers,
+    read: async () => {
+      const value = await store.read(record);
+      if (value !== undefined) return value;
+      throw new GraphException('NOT_FOUND', `The saved ${kind} is no longer in the ${store.name} store.`, {
+        hint: 'save it again: graphcred secret create NAME --save, or graphcred login',
+      });
+    },
+  };
+}

@@ -1,0 +1,191 @@
+import path from 'node:path';
+import { GraphException } from '../core/errors.js';
+import { Sensitive } from '../core/sensitive.js';
+import { stageFile } from '../files/private-files.js';
+import { noneStore } from '../store/none.js';
+import { type EngineReport, inspectRedis, openStore } from '../store/open.js';
+import { CREDENTIAL_STORES, STORES, type Store, type StoreName, type StoreOptions } from '../store/store.js';
+import type { LocalCall } from './call.js';
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+type CallWithTimeout = LocalCall & { readonly timeoutMs?: number };
+
+/**
+ * Opens the store of this run.
+ * @param options.needed the command cannot do without it, so the desktop may ask to unlock the keychain
+ * @throws GraphException STORE_UNAVAILABLE when there is no folder for the store
+ */
+export function chooseStore(call: LocalCall, { needed = false } = {}): Promise<Store> {
+  const { name, setAt } = call.store;
+  return open(call, name, needed || setAt !== undefined);
+}
+
+/** Opens the local store that is used for tokens while the fleet's store cannot be reached. */
+export async function fallbackOf(call: LocalCall): Promise<Store | undefined> {
+  return STORES[call.store.name].scope === 'fleet' && !isStoreRequired(call)
+    ? open(call, 'file', false)
+    : undefined;
+}
+
+/** Opens the store of this run, or its fallback while it cannot be reached, for commands that only read. */
+export async function chooseReadableStore(call: LocalCall, options = { needed: false }): Promise<Store> {
+  const store = await chooseStore(call, options);
+  const fallback = await fallbackOf(call);
+  if (fallback === undefined) return store;
+  try {
+    await store.check();
+    return store;
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    call.ports.reporter.warn(`${error.message}; this looks at the tokens of this machine only`);
+    return fallback;
+  }
+}
+
+/** Whether a failure of the store is an error even if the call could mint a token without it. */
+export function isStoreRequired({ store: { name, setAt } }: LocalCall): boolean {
+  const { scope, canAsk } = STORES[name];
+  return scope === 'fleet' ? setAt === 'flag' : canAsk && setAt !== undefined;
+}
+
+/**
+ * Opens a store.
+ * @param worthAPrompt whether the desktop may ask a person to unlock the keychain for this
+ */
+export async function open(call: CallWithTimeout, name: StoreName, worthAPrompt: boolean): Promise<Store> {
+  if (!STORES[name].keeps.tokens) return noneStore;
+  return openStore(name, await storeOptions(call, name, worthAPrompt));
+}
+
+/**
+ * Examines the fleet's Redis server, for `doctor`.
+ * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
+ */
+export async function inspectSharedStore(call: CallWithTimeout): Promise<EngineReport> {
+  return inspectRedis(await storeOptions(call, 'redis', false));
+}
+
+async function storeOptions(
+  call: CallWithTimeout,
+  name: StoreName,
+  worthAPrompt: boolean,
+): Promise<StoreOptions> {
+  const { ports, stateDir, configDir, timeoutMs } = call;
+  const { reporter } = ports;
+  if (stateDir === undefined || configDir === undefined)
+    throw noFolder(call, `There is no home folder, so the ${name} store cannot be used.`);
+  const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE } = ports.env;
+  return {
+    stateDir,
+    configDir,
+    storeKey: GRAPHCRED_STORE_KEY ? new Sensitive(GRAPHCRED_STORE_KEY) : undefined,
+    storeKeyFile: GRAPHCRED_STORE_KEY_FILE || undefined,
+    timeoutMs,
+    keychain: {
+      platform: ports.platform,
+      get env() {
+        return ports.childEnvironment();
+      },
+      mayPrompt: worthAPrompt && ports.canUnlock,
+      child: ports.keychainHelper,
+      notify: (message) => reporter.warn(message),
+    },
+    redis:
+      name === 'redis'
+        ? await (await import('./redis.js')).redisOptions(call, timeoutMs ?? DEFAULT_TIMEOUT_MS)
+        : undefined,
+    warn: (message) => reporter.warn(message),
+  };
+}
+
+/** Records the store for later runs that name none. Throws STORE_UNAVAILABLE. */
+export function recordStore(configDir: string, name: StoreName): void {
+  stageFile(path.join(configDir, 'store'), `${name}\n`).commit();
+}
+
+/** Moves all that is stored to another store. Tokens move too: the server accepts them until they end. */
+export async function moveTo(call: LocalCall, name: StoreName): Promise<void> {
+  const target = await open(call, name, true);
+  if (!STORES[name].keeps.credentials) return;
+  await target.check();
+  for (const from of CREDENTIAL_STORES.filter((other) => other !== name)) {
+    const source = await open(call, from, true);
+    for (const record of await source.list()) {
+      const value = await source.read(record).catch((error) => {
+        if (!(error instanceof GraphException)) throw error;
+        const what = record.kind === 'token' ? 'token' : `saved ${record.kind}`;
+        call.ports.reporter.warn(
+          `a ${what} stays behind in the ${from} store: ${error.message} (${record.key})`,
+        );
+      });
+      if (value === undefined) continue;
+      await target.write(record, value);
+      await source.remove(record.key);
+    }
+  }
+}
+
+/**
+ * Checks the store before a command reports that nothing is stored: a locked or missing keychain must not look empty.
+ * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED
+ */
+export async function requireReadable(store: Store): Promise<void> {
+  if (STORES[store.name].canAsk) await store.check();
+}
+
+/**
+ * Requires a store for secrets and passwords.
+ * @throws GraphException USAGE when this store does not store them
+ */
+export function requireKeeping(store: Store, what: string): void {
+  const { keeps, scope } = STORES[store.name];
+  if (keeps.credentials) return;
+  if (scope === 'fleet')
+    throw new GraphException(
+      'USAGE',
+      `${what} needs a store of this machine: secrets and passwords are never kept on a Redis server.`,
+      {
+        hint: 'choose one with --store keychain or --store file',
+      },
+    );
+  throw new GraphException('USAGE', `${what} needs a persistent store; the current store is none.`, {
+    hint: 'choose one with --store keychain or --store file',
+  });
+}
+
+/**
+ * Reports records that lie here and cannot be read: they may hold credentials, so a list without them is not the whole.
+ * @throws GraphException PARTIAL
+ */
+export async function requireAllRead({ stateDir }: LocalCall): Promise<void> {
+  if (stateDir === undefined) return;
+  const { listEntries } = await import('../store/records.js');
+  const unread: string[] = [];
+  listEntries(stateDir, (why) => unread.push(why));
+  if (unread.length === 0) return;
+  throw new GraphException('PARTIAL', `Not every record here can be read: ${unread.join('; ')}.`, {
+    hint: 'use the newer graphcred for them, or delete those files: what they hold stays valid until it expires',
+  });
+}
+
+/** Returns the folder of this machine's records. Every store except `none` has one. */
+export function stateDirOf(call: LocalCall): string {
+  if (call.stateDir !== undefined) return call.stateDir;
+  throw noFolder(call, 'There is no home folder to keep anything in.');
+}
+
+/** Returns the folder of the user's config file, where `login` writes. */
+export function configDirOf(call: LocalCall): string {
+  if (call.configDir !== undefined) return call.configDir;
+  throw noFolder(call, 'There is no home folder for a config file.');
+}
+
+function noFolder({ foreign }: LocalCall, message: string): GraphException {
+  return new GraphException('STORE_UNAVAILABLE', foreign ? `${foreign}.` : message, {
+    hint: foreign
+      ? 'set HOME to your own folder (sudo -H), or use --store none'
+      : 'set HOME, or use --store none',
+    setting: 'store',
+  });
+}

@@ -1,0 +1,202 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import type { CachedToken } from '../app/token-cache.js';
+import { isoSeconds, times } from '../app/words.js';
+import { GraphException } from '../core/errors.js';
+import { errnoOf, REASONS } from '../files/private-files.js';
+import type { Invocation } from './command.js';
+import { kubernetesSecret, requireName } from './kubernetes.js';
+import type { Session } from './session.js';
+
+/** Adds to the error where the token is stored, when a new token cannot be printed. */
+export function notPrinted(error: unknown, held: CachedToken): unknown {
+  if (!(error instanceof GraphException)) return error;
+  const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
+  return new GraphException(error.code, error.message, { hint });
+}
+
+export function printAs(format: string, { invocation, graph, target }: Session, held: CachedToken): void {
+  const { report, flags } = invocation;
+  const token = held.token.reveal();
+  switch (format) {
+    case 'json':
+      report.document({
+        token,
+        ...times('expires', held.expiresAtUnix),
+        lifetimeSeconds: held.lifetimeSeconds,
+        source: held.source,
+        serverVersion: held.serverVersion,
+        graph: graph ?? null,
+        host: target.host,
+      });
+      break;
+    case 'header':
+      report.result(`Authorization: Bearer ${token}`);
+      break;
+    case 'env':
+      report.result(assignment('TG_API_TOKEN', token, flags.shell as string | undefined));
+      break;
+    case 'github':
+      toGithub(invocation, token, isoSeconds(held.expiresAtUnix));
+      break;
+    case 'gitlab':
+      toGitlab(invocation, token);
+      break;
+    case 'k8s-secret':
+      report.result(kubernetesSecret(flags.name as string, held));
+      break;
+  }
+}
+
+/** Returns a line that sets a variable when the shell evaluates it, whatever the value contains. */
+export function assignment(name: string, value: string, shell = 'sh'): string {
+  switch (shell) {
+    case 'fish':
+      return `set -gx ${name} '${value.replace(/[\\']/g, '\\$&')}'`;
+    case 'powershell':
+      // Single quotes of every kind PowerShell takes for one are doubled, as its documentation says.
+      return `$env:${name} = '${value.replace(/['\u2018\u2019\u201a\u201b]/g, '$&$&')}'`;
+    default:
+      return `export ${name}='${value.replace(/'/g, "'\\''")}'`;
+  }
+}
+
+/**
+ * Checks the files that the CI system provides.
+ * @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written
+ */
+export function requireFiles({ ctx, flags }: Invocation, output: 'github' | 'gitlab'): void {
+  if (output === 'gitlab') {
+    if (flags.dotenv === undefined) {
+      throw new GraphException('INPUT_REQUIRED', '-o gitlab needs a file to write to.', {
+        hint: 'give --dotenv FILE',
+      });
+    }
+    const file = path.resolve(ctx.cwd, flags.dotenv as string);
+    let plain = true;
+    written(file, () => {
+      fs.accessSync(path.dirname(file), fs.constants.W_OK);
+      plain = fs.statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
+    });
+    // Only a plain file is accepted: the file is replaced by renaming, and root could replace /dev/null.
+    if (!plain) {
+      throw new GraphException('USAGE', `${file} is no plain file.`, {
+        hint: 'give --dotenv a file that may be replaced; to print the token leave -o gitlab out',
+      });
+    }
+    return;
+  }
+  if (ctx.stdout.isNull)
+    throw new GraphException('USAGE', 'Nobody reads standard output, so the token cannot be masked.', {
+      hint: 'leave > /dev/null out: -o github prints the command that masks the token',
+    });
+  for (const name of flags.export === true ? ['GITHUB_OUTPUT', 'GITHUB_ENV'] : ['GITHUB_OUTPUT']) {
+    const file = ctx.env[name];
+    if (file) {
+      written(file, () => fs.appendFileSync(file, '', { mode: 0o600 }));
+      continue;
+    }
+    throw new GraphException(
+      'INPUT_REQUIRED',
+      `-o github needs the variable ${name}, which GitHub Actions sets.`,
+      {
+        hint: 'outside GitHub Actions use another format, for example -o env',
+      },
+    );
+  }
+}
+
+/** Prints the command that masks the token, and only then writes the token where later steps find it. */
+export function toGithub(invocation: Invocation, token: string, expiresAt: string): void {
+  const { ctx, flags, report } = invocation;
+  report.result(
+    `::add-mask::${token.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A')}`,
+    true,
+  );
+  append(ctx.env.GITHUB_OUTPUT as string, [
+    ['token', token],
+    ['expires-at', expiresAt],
+  ]);
+  if (flags.export === true) append(ctx.env.GITHUB_ENV as string, [['TG_API_TOKEN', token]]);
+}
+
+function append(file: string, pairs: readonly (readonly [string, string])[]): void {
+  // The delimiter is random: a value that contained it could set further variables.
+  const end = `graphcred_${randomHex(16)}`;
+  const text = pairs.map(([name, value]) => `${name}<<${end}\n${value}\n${end}\n`).join('');
+  written(file, () => {
+    const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '';
+    const separator = before === '' || before.endsWith('\n') ? '' : '\n';
+    fs.appendFileSync(file, separator + text, { mode: 0o600 });
+  });
+}
+
+function randomHex(bytes: number): string {
+  return process.getBuiltinModule('node:crypto').randomBytes(bytes).toString('hex');
+}
+
+/** Writes a dotenv report. GitLab reads it after the job and cannot mask the token while the job runs. */
+export function toGitlab({ ctx, flags, report }: Invocation, token: string): void {
+  if (/[\r\n]/.test(token))
+    throw new GraphException('BAD_RESPONSE', 'This token cannot stand in a dotenv file.', {
+      hint: 'use another format, for example -o env',
+    });
+  const file = path.resolve(ctx.cwd, flags.dotenv as string);
+  const temporary = `${file}.${randomHex(8)}.tmp`;
+  written(file, () => {
+    try {
+      const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n') : [];
+      const others = before.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
+      const lines = [...others, `TG_API_TOKEN=${token}`, ''];
+      fs.writeFileSync(temporary, lines.join('\n'), { mode: 0o600, flag: 'wx' });
+      fs.renameSync(temporary, file);
+    } catch (error) {
+      fs.rmSync(temporary, { force: true });
+      throw error;
+    }
+  });
+  report.note(`wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`);
+}
+
+function written(file: string, write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    const why = REASONS[errnoOf(error)];
+    throw new GraphException('USAGE', `${file} cannot be written${why === undefined ? '' : `: ${why}`}.`, {
+      hint: 'check the path and its folder',
+    });
+  }
+}
+
+/**
+ * Prints a token in the format asked for.
+ * @throws GraphException USAGE when it cannot be written where it should go
+ */
+export async function printToken(session: Session, held: CachedToken): Promise<void> {
+  const format = session.output;
+  try {
+    if (format === 'text') session.invocation.report.result(held.token.reveal());
+    else printAs(format, session, held);
+  } catch (error) {
+    throw held.source === 'store' ? error : notPrinted(error, held);
+  }
+}
+
+/** Checks the output format before a token is minted, since some formats need more than the token. */
+export function checkOutput({ invocation, output }: Session): void {
+  for (const [flag, format] of [
+    ['export', 'github'],
+    ['dotenv', 'gitlab'],
+    ['shell', 'env'],
+    ['name', 'k8s-secret'],
+  ] as const) {
+    if (invocation.flags[flag] === undefined || output === format) continue;
+    // Without a format the bare token would be printed.
+    throw new GraphException('USAGE', `--${flag} is for -o ${format}, not for -o ${output}.`, {
+      hint: `add -o ${format}, or leave --${flag} out`,
+    });
+  }
+  if (output === 'github' || output === 'gitlab') requireFiles(invocation, output);
+  if (output === 'k8s-secret') requireName(invocation.flags.name);
+}

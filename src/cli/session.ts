@@ -1,0 +1,347 @@
+import path from 'node:path';
+import {
+  type Call,
+  type LocalCall,
+  type Place,
+  type Places,
+  pathSetting,
+  type Target,
+} from '../auth/call.js';
+import { targetOf, withoutForeignSettings, withoutReplacedAddress } from '../auth/servers.js';
+import { refuseValue } from '../config/errors.js';
+import {
+  type ConfigKey,
+  isInFile,
+  isLiteralCredential,
+  type LoadedFile,
+  parseDuration,
+  type Settings,
+} from '../config/keys.js';
+import {
+  findTrustedConfig,
+  hiddenUserConfig,
+  isOn,
+  loadUserConfig,
+  resolveSettings,
+  type SettingsInput,
+  settingText,
+} from '../config/settings.js';
+import { Deadline } from '../core/deadline.js';
+import { isLoopback } from '../core/endpoints.js';
+import { GraphException } from '../core/errors.js';
+import { howToMend, readChecked } from '../files/private-files.js';
+import { STORE_NAMES, type StoreName } from '../store/store.js';
+import type { Invocation } from './command.js';
+import { canPrompt, inCi, placesOf } from './context.js';
+import { profileWords } from './output/hints.js';
+import { portsOf } from './ports.js';
+
+/** Checks only the form; core knows which versions are supported. */
+const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
+/** Variables that do not belong to one server; the others count for the profile in force alone. */
+const FOR_EVERY_SERVER =
+  /^GRAPHCRED_(CONFIG|STORE|STORE_KEY|STORE_KEY_FILE|REDIS_\w+|TIMEOUT|NO_INPUT|OUTPUT)$/;
+const FORMATS = ['text', 'json', 'env', 'header', 'github', 'gitlab', 'k8s-secret'];
+
+interface SessionOptions {
+  /**
+   * Whether the profile is about to be written. Then it need not exist, only the user's own config file counts, and a
+   * new address replaces the old one completely.
+   */
+  readonly newProfile?: boolean;
+  /** Whether the profile in force may be missing. */
+  readonly anyProfile?: boolean;
+  /** The profile to use instead of the one that flags and variables name. */
+  readonly profile?: string;
+  /** Values that a person has just typed; they count like flags. */
+  readonly answers?: Readonly<Record<string, string>>;
+  /** Whether to ask nothing, whatever the settings say. */
+  readonly noInput?: boolean;
+  /** Whether the command does not cut its requests when its time is over, but ends between two steps, if at all. */
+  readonly isStepwise?: boolean;
+}
+
+/** A call as a command has it: with the words that were typed, and where its result goes. */
+interface Typed {
+  readonly invocation: Invocation;
+  readonly output: string;
+}
+export type LocalSession = LocalCall & Typed;
+export type Session = Call & Typed;
+
+/**
+ * Reads the settings, checks them and turns them into URLs, numbers and unions.
+ * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
+ */
+export async function openSession(invocation: Invocation, options: SessionOptions = {}): Promise<Session> {
+  const local = await openLocalSession(invocation, options);
+  const { settings } = local;
+  const target = targetOf(settings);
+  const lifetime = positive(settings, 'lifetime', 'a token lives at least a second: --lifetime 15m');
+  const minTtl =
+    settingText(settings, 'minTtl') === undefined ? defaultMinTtl(lifetime) : seconds(settings, 'minTtl');
+  const timeoutMs = positive(settings, 'timeout', 'allow at least a second: --timeout 30') * 1000;
+  const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
+  if (!VERSION_FORM.test(serverVersion)) {
+    refuseValue(
+      settings,
+      'serverVersion',
+      'is not a server version',
+      'write auto, 3, 4, or a number such as 3.10.1',
+    );
+  }
+  const insecure = isOn(settings, 'tls.insecure');
+  if (insecure) invocation.report.warn('server certificates are not verified (--insecure)');
+  if (minTtl > lifetime)
+    invocation.report.warn('every call mints a new token, because --min-ttl is longer than --lifetime');
+  warnOfPlainHttp(target, invocation);
+  const allGraphs = invocation.flags['all-graphs'] === true;
+  const session: Session = {
+    ...local,
+    target,
+    graph: allGraphs ? undefined : settingText(settings, 'graph'),
+    username: settingText(settings, 'username'),
+    secretAlias: aliasOfUser(settings),
+    principal: settingText(settings, 'principal'),
+    serverVersion,
+    lifetime,
+    minTtl,
+    timeoutMs,
+    waitMs: seconds(settings, 'wait') * 1000,
+    tls: {
+      ca: pathSetting(local, 'tls.ca'),
+      cert: pathSetting(local, 'tls.cert'),
+      key: pathSetting(local, 'tls.key'),
+      insecure,
+    },
+    isStepwise: options.isStepwise === true,
+    progress: {},
+    learned: {},
+    elsewhere: (place) => openElsewhere(session, place),
+  };
+  if (allGraphs) await checkAllGraphs(session);
+  return session;
+}
+
+async function openElsewhere(
+  { invocation, learned, timeoutMs }: Session,
+  place: Place,
+): Promise<Session | undefined> {
+  const { ctx, flags, report } = invocation;
+  const env = Object.fromEntries(
+    Object.entries(ctx.env).filter(([name]) => !/^(GRAPHCRED|TG)_/.test(name) || FOR_EVERY_SERVER.test(name)),
+  );
+  const { config, store, quiet, verbose, output, timeout } = flags;
+  const own = Object.entries(place).map(([key, value]) => [
+    key.replace(/[A-Z]/g, '-$&').toLowerCase(),
+    value,
+  ]);
+  const { json } = report;
+  try {
+    const opened = await openSession(
+      {
+        ...invocation,
+        ctx: Object.assign(Object.create(ctx), { env }),
+        flags: { config, store, quiet, verbose, output, timeout, ...Object.fromEntries(own) },
+      },
+      { noInput: true },
+    );
+    learned.deadline ??= new Deadline(timeoutMs);
+    opened.learned.deadline = learned.deadline;
+    return opened;
+  } catch (error) {
+    if (error instanceof GraphException) return undefined;
+    throw error;
+  } finally {
+    report.json = json;
+  }
+}
+
+/** @throws GraphException USAGE where a graph was typed too, and on 3.x, where a token belongs to one graph */
+async function checkAllGraphs(session: Session): Promise<void> {
+  if (session.invocation.flags.graph !== undefined)
+    throw new GraphException('USAGE', '--graph and --all-graphs contradict each other.', {
+      hint: 'leave one of them out',
+    });
+  const { findVersion } = await import('../auth/connect.js');
+  if ((await findVersion(session)).secretsNeedGraph)
+    throw new GraphException('USAGE', '--all-graphs is for 4.x; a 3.x server has no token for all graphs.', {
+      hint: 'name one graph: --graph NAME',
+    });
+}
+
+/**
+ * Reads only the settings, for commands that talk to no database.
+ * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
+ */
+export async function openLocalSession(
+  invocation: Invocation,
+  options: SessionOptions = {},
+): Promise<LocalSession> {
+  const { ctx, flags, report } = invocation;
+  refuseTwoFromStdin(invocation);
+  report.quiet = flags.quiet === true;
+  report.verbose = flags.verbose === true;
+  const places = placesOf(ctx);
+  if (places.foreign) report.warn(places.foreign);
+  const { env, cwd, home, uid } = ctx;
+  const profile = options.profile === undefined ? {} : { profile: options.profile };
+  const input = { flags: { ...flags, ...options.answers, ...profile }, env, cwd, home, uid, ...places };
+  const file = await (options.newProfile ? loadUserConfig(input) : configInForce(invocation, input, options));
+  const newProfile = options.newProfile === true || options.anyProfile === true;
+  const resolved = resolveSettings(input, file, { newProfile });
+  const ofAddress = withoutForeignSettings(resolved);
+  const settings = options.newProfile ? withoutReplacedAddress(ofAddress) : ofAddress;
+  const output = outputOf(invocation, settings);
+  report.json = output === 'json';
+  for (const note of settings.notes) report.detail(note);
+  if (file && othersCanReadCredential(settings, uid))
+    report.warn(`${file.path} holds a credential and other users can read it: chmod 600 ${file.path}`);
+  return {
+    ...places,
+    invocation,
+    ports: portsOf(invocation),
+    interruption: invocation.interruption,
+    fromStdin: credentialFromStdin(flags),
+    isProfileTyped: flags.profile !== undefined,
+    profileWords: profileWords(flags),
+    settings,
+    hiddenConfig: hiddenUserConfig(input, file),
+    canPrompt: options.noInput !== true && !isOn(settings, 'noInput') && canPrompt(ctx),
+    output,
+    store: storeSetting(settings, places, ctx.env),
+  };
+}
+
+/** Returns the config file in force. Several sessions of one run ask for it once. */
+function configInForce(
+  invocation: Invocation,
+  input: SettingsInput,
+  { noInput = false }: SessionOptions,
+): Promise<LoadedFile | undefined> {
+  const { config = {}, report, spec } = invocation;
+  const find = async () => {
+    const { file, untrusted } = await findTrustedConfig(input);
+    if (untrusted.length === 0) return file;
+    if (!spec.worksWithoutProjectFile) {
+      const { askTrust } = await import('./trust-prompt.js');
+      return askTrust(invocation, input, untrusted, !noInput);
+    }
+    for (const one of untrusted) report.note(`${one.path} is not trusted and does not count`);
+    return file;
+  };
+  config.found ??= find();
+  return config.found;
+}
+
+/** Returns `secretAlias`, unless it is the config file's and belongs to another user than the one in force. */
+function aliasOfUser({ all }: Settings): string | undefined {
+  const [alias] = all.secretAlias;
+  const [user] = all.username;
+  const own = all.username.find(({ level }) => isInFile(level));
+  if (alias && isInFile(alias.level) && own && user?.value !== own.value) return undefined;
+  return alias?.value as string | undefined;
+}
+
+/** Whether other users of this machine can read a credential in the config file in force, of whichever profile. */
+export function othersCanReadCredential({ file }: Settings, uid: number | undefined): boolean {
+  if (!file || uid === undefined || (file.stat.mode & 0o044) === 0) return false;
+  const tables = [file.config.defaults, ...file.config.profiles.values()];
+  return (['password', 'secret', 'redis.url'] as const).some((key) =>
+    tables.some(({ [key]: value }) => value !== undefined && isLiteralCredential(key, value)),
+  );
+}
+
+/** Returns the shortest remaining life with which a cached token is still used. */
+function defaultMinTtl(lifetime: number): number {
+  return Math.min(60, lifetime * 0.1);
+}
+
+function credentialFromStdin(flags: Invocation['flags']): LocalCall['fromStdin'] {
+  return (['password', 'secret', 'token'] as const).find((kind) => flags[`${kind}-stdin`] === true);
+}
+
+function refuseTwoFromStdin({ flags }: Invocation): void {
+  const named = ['password-stdin', 'secret-stdin', 'token-stdin'].filter((flag) => flags[flag] === true);
+  const body = flags.data === '-' || flags.data === '@-' ? [`-d ${flags.data}`] : [];
+  const stdin = [...body, ...named.map((flag) => `--${flag}`)];
+  if (stdin.length < 2) return;
+  throw new GraphException('USAGE', `Only one value can come from stdin, not ${stdin.length}.`, {
+    hint: `keep one of: ${stdin.join(', ')}`,
+  });
+}
+
+/** Returns the output format. A token format that is set for all commands means text where no token is printed. */
+function outputOf(invocation: Invocation, settings: Settings): string {
+  const wanted = settingText(settings, 'output') ?? 'text';
+  if (wanted === 'text' || wanted === 'json') return wanted;
+  const known = invocation.spec.options.find(({ name }) => name === 'output')?.choices;
+  if (known?.includes(wanted)) return wanted;
+  // A command that prints a token in other formats would print it bare.
+  if (!FORMATS.includes(wanted) || known?.includes('header'))
+    refuseValue(
+      settings,
+      'output',
+      `is not a format${FORMATS.includes(wanted) ? ' of this command' : ''}`,
+      `choose one of: ${(known ?? FORMATS).join(', ')}`,
+    );
+  return 'text';
+}
+
+/**
+ * Returns the store from the first of: flag, variable, config file, the store that `login` recorded, `none` in CI or
+ * without a home, and the keychain.
+ */
+function storeSetting(
+  settings: Settings,
+  { configDir, stateDir }: Places,
+  env: Invocation['ctx']['env'],
+): LocalSession['store'] {
+  const [set] = settings.all.store;
+  if (set !== undefined) {
+    if (!STORE_NAMES.some((name) => name === set.value))
+      refuseValue(settings, 'store', 'is not a store', `choose one of: ${STORE_NAMES.join(', ')}`);
+    return { name: set.value as StoreName, setAt: set.level };
+  }
+  const name = recordedStore(configDir) ?? (inCi(env) || stateDir === undefined ? 'none' : 'keychain');
+  return { name, setAt: undefined };
+}
+
+/**
+ * Returns the store that `login` recorded, if it did.
+ * @throws GraphException STORE_UNAVAILABLE when the record is there and cannot be used
+ */
+function recordedStore(configDir: string | undefined): StoreName | undefined {
+  const file = configDir && path.join(configDir, 'store');
+  const checked = file && readChecked(file);
+  if (!checked) return undefined;
+  const name = 'text' in checked ? checked.text.trim() : '';
+  const known = STORE_NAMES.find((one) => one === name);
+  if (known) return known;
+  const why = 'refused' in checked ? checked.refused : 'it names no store';
+  throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
+    hint: `${howToMend(file, why) ?? 'record it again: graphcred login --store keychain'}, or name one: --store file`,
+    setting: 'store',
+  });
+}
+
+function positive(settings: Settings, key: ConfigKey, hint: string): number {
+  const value = seconds(settings, key);
+  return value >= 1 ? value : refuseValue(settings, key, 'is too short', hint);
+}
+
+function seconds(settings: Settings, key: ConfigKey): number {
+  const value = parseDuration(settingText(settings, key) ?? '');
+  if (value !== undefined) return value;
+  const hint = 'write seconds, or a number with a unit: 90, 15m, 12h, 30d, 1w';
+  return refuseValue(settings, key, 'is not a duration', hint);
+}
+
+function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Invocation): void {
+  for (const url of [gsqlUrl, restUrl ?? gsqlUrl]) {
+    if (!url.startsWith('http:') || isLoopback(url)) continue;
+    report.warn(
+      `${new URL(url).origin} is reached without encryption: credentials can be read on the way. Use https if the server offers it`,
+    );
+  }
+}

@@ -1,0 +1,90 @@
+import { targetOf } from '../auth/servers.js';
+import { isInFile, type LoadedFile, RUNS_OR_READS, type Settings } from '../config/keys.js';
+import {
+  isOffWord,
+  loadConfig,
+  resolveSettings,
+  type SettingsInput,
+  type UntrustedFile,
+} from '../config/settings.js';
+import { serversOf } from '../core/endpoints.js';
+import { GraphException } from '../core/errors.js';
+import { maskLogin } from '../core/redact.js';
+import { shellWord } from '../files/shell-word.js';
+import type { Invocation } from './command.js';
+import { canPrompt } from './context.js';
+import { singleLine } from './output/report.js';
+
+/**
+ * Asks on a terminal whether this call may use a config file that is not trusted.
+ * @param files the untrusted files, highest priority first
+ * @param mayAsk whether this command asks anything
+ * @throws GraphException CONFIG_UNTRUSTED when it may not; CONFIG_INVALID when it is malformed
+ */
+export async function askTrust(
+  invocation: Invocation,
+  input: SettingsInput,
+  files: readonly UntrustedFile[],
+  mayAsk: boolean,
+): Promise<LoadedFile> {
+  const [nearest] = files as [UntrustedFile];
+  const { flags, ctx, report } = invocation;
+  const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
+    hint: `${isWritableByOthers(nearest) ? `other users can write it: chmod 600 ${shellWord(nearest.path)}; ` : ''}read it; if it is yours: graphcred config trust ${shellWord(nearest.path)}; for another file: --config FILE; to leave project files out: --config none`,
+  });
+  const { GRAPHCRED_NO_INPUT } = ctx.env;
+  if (!mayAsk || flags['no-input'] === true || isSet(GRAPHCRED_NO_INPUT) || !canPrompt(ctx)) throw refusal;
+  const file = await loadConfig(nearest, input.uid);
+  const settings = resolveSettings(input, file, { newProfile: true });
+  report.warn(`${nearest.path} is not trusted.`);
+  for (const line of describeFile(nearest, settings)) ctx.stderr.write(`  ${line}\n`);
+  const { askYes } = await import('./output/prompt.js');
+  if (await askYes(invocation, 'Use it for this call?')) return file;
+  throw refusal;
+}
+
+/**
+ * Describes what the file decides: its owner, both addresses, and everything it runs or reads. Each is a line of its
+ * own, whatever the file holds.
+ */
+export function describeFile(
+  { path: file, stat }: Pick<UntrustedFile, 'path' | 'stat'>,
+  settings: Settings,
+): string[] {
+  const { endpoints, gsqlUrl, restUrl } = targetOf(settings);
+  const rest =
+    restUrl ?? `${serversOf(endpoints, { restBehindGsql: false }).restUrl} (3.x) or ${gsqlUrl}/restpp (4.x)`;
+  const keys = RUNS_OR_READS.flatMap((key) => {
+    const [set] = settings.all[key];
+    if (set === undefined || !isInFile(set.level)) return [];
+    const text = typeof set.value === 'string' ? set.value : set.value.map(shellWord).join(' ');
+    return [`${key.padEnd(15)}  ${key === 'redis.url' ? maskLogin(text) : text}`];
+  });
+  return [
+    `file             ${file}`,
+    `owner            user ${stat.uid}, mode ${(stat.mode & 0o777).toString(8).padStart(4, '0')}`,
+    `GSQL server      ${gsqlUrl}`,
+    `REST server      ${rest}`,
+    ...keys,
+  ].map((line) => shorten(singleLine(line.replace(/[\p{Z}\p{Cf}]/gu, escapeBlank))));
+}
+
+const LONGEST_LINE = 400;
+
+/** A long value must not push the rest off the screen. */
+function shorten(line: string): string {
+  if (line.length <= LONGEST_LINE) return line;
+  return `${line.slice(0, LONGEST_LINE)}… (${line.length - LONGEST_LINE} more characters)`;
+}
+
+function escapeBlank(blank: string): string {
+  return blank === ' ' ? blank : `\\u{${blank.codePointAt(0)?.toString(16)}}`;
+}
+
+function isWritableByOthers({ stat }: UntrustedFile): boolean {
+  return (stat.mode & 0o022) !== 0;
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== '' && !isOffWord(value);
+}
