@@ -1,4 +1,3 @@
-import type { Call } from '../auth/call.js';
 import { GraphException } from '../core/errors.js';
 import type { Login } from './gsql-login.js';
 
@@ -30,7 +29,7 @@ export async function dropEach({ call, connection }: Login, aliases: readonly st
  * Creates the error of a drop that failed half-way. It names the secret that may be gone, and those that were not
  * tried.
  */
-export function partialDrop({ profileWords }: Call, { dropped, failed, untried }: Dropping): GraphException {
+export function partialDrop({ dropped, failed, untried }: Dropping): GraphException {
   const error = failed?.error;
   const mayBeGone = error instanceof GraphException && error.ambiguous;
   const why = error instanceof Error ? error.message : 'unknown error';
@@ -44,7 +43,7 @@ export function partialDrop({ profileWords }: Call, { dropped, failed, untried }
     code,
     `${alias} ${mayBeGone ? 'may have been' : 'was not'} dropped: ${why}${left}`,
     {
-      hint: `dropped before it: ${done}; see what is left: graphcred secret list${profileWords}`,
+      hint: `dropped before it: ${done}; see what is left: graphcred secret list`,
     },
   );
 }

@@ -43,8 +43,6 @@ export interface LocalCall extends Places {
   readonly fromStdin: 'password' | 'secret' | 'token' | undefined;
   /** Whether the profile was typed, so that the `TG_*` variables do not count. */
   readonly isProfileTyped: boolean;
-  /** What a command in a hint needs to be about the profile that was typed: ` -p NAME`, or nothing. */
-  readonly profileWords: string;
   /** The store of this call, and where that was set; undefined for the default. */
   readonly store: { readonly name: StoreName; readonly setAt: Level | undefined };
 }

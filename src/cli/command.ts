@@ -65,6 +65,8 @@ export interface OptionSpec {
 
 /** Writes the output: the result to stdout, everything else to stderr. */
 export interface Report {
+  /** What was typed: hints name the same profile and config file. */
+  typed: Flags;
   /** The next three fields are set from the command line, and again once the settings are read. */
   json: boolean;
   quiet: boolean;

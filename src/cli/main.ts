@@ -31,11 +31,13 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
     const quick = parseHotPath(argv);
     if (quick) {
       const { run } = await import('./commands/token/get.js');
+      report.typed = quick.flags;
       await run({ ctx, report, config: {}, ...quick, spec: TOKEN_GET });
       return 0;
     }
     const chosen = await (await import('./args/parse.js')).parseCommandLine(ctx, argv, versionText(ctx));
     if (chosen === undefined) return 0;
+    report.typed = chosen.flags;
     if (chosen.spec.writes) return await runInterruptible({ ctx, report, config: {}, ...chosen });
     const { run } = await chosen.spec.load();
     return (await run({ ctx, report, config: {}, ...chosen })) ?? 0;

@@ -33,7 +33,6 @@ import { howToMend, readChecked } from '../files/private-files.js';
 import { STORE_NAMES, type StoreName } from '../store/store.js';
 import type { Invocation } from './command.js';
 import { canPrompt, inCi, placesOf } from './context.js';
-import { profileWords } from './output/hints.js';
 import { portsOf } from './ports.js';
 
 /** Checks only the form; core knows which versions are supported. */
@@ -204,7 +203,6 @@ export async function openLocalSession(
     interruption: invocation.interruption,
     fromStdin: credentialFromStdin(flags),
     isProfileTyped: flags.profile !== undefined,
-    profileWords: profileWords(flags),
     settings,
     hiddenConfig: hiddenUserConfig(input, file),
     canPrompt: options.noInput !== true && !isOn(settings, 'noInput') && canPrompt(ctx),

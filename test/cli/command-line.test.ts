@@ -108,14 +108,14 @@ describe('a credential on the command line', () => {
 
 describe('wrong arguments', () => {
   test.each([
-    [['hunter2'], /There is no such command/],
-    [['token', 'hunter2'], /There is no such command[\s\S]*token get, token refresh/],
+    [['hunter2'], /Unknown command/],
+    [['token', 'hunter2'], /Unknown command[\s\S]*token get, token refresh/],
     [['token'], /needs one more word/],
     [['token', 'get', 'hunter2'], /more words than/],
     [['token', 'get', '--pass=hunter2'], /no option --pass here/],
     [['token', 'get', '-xhunter2'], /no option -x here/],
     [['token', 'get', '--shell=hunter2'], /--shell does not take this value/],
-    [['token', 'gte', '--graph', 'hunter2'], /There is no such command/],
+    [['token', 'gte', '--graph', 'hunter2'], /Unknown command/],
     [['token', 'get', '--store', 'hunter2'], /--store does not take this value/],
     [['token', 'get', '--graph'], /--graph needs a value/],
     [['token', 'get', '--graph='], /--graph is empty/],
@@ -123,8 +123,8 @@ describe('wrong arguments', () => {
     [['status', '--config='], /--config is empty/],
     [['secret', 'drop'], /alias is missing/],
     [['secret', 'list', '--fresh'], /no option --fresh here/],
-    [['constructor'], /There is no such command/],
-    [['__proto__', 'toString'], /There is no such command/],
+    [['constructor'], /Unknown command/],
+    [['__proto__', 'toString'], /Unknown command/],
     [['token', 'get', '--lifetime', 'hunter2'], /--lifetime/],
     [['token', 'get', '--rest-port', 'hunter2'], /--rest-port/],
     [['token', 'get', '--server-version', 'hunter2'], /server version/],

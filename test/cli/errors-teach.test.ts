@@ -169,6 +169,6 @@ test('an error that waiting cannot solve is not retryable, and the hint names th
 
 test('unknown words that resemble no command get no suggestion', async () => {
   const { stderr } = await cli(temporaryHome(), ['xylophone']);
-  expect(stderr).not.toContain('did you mean');
-  expect((await cli(temporaryHome(), ['tokne', 'get'])).stderr).toContain('did you mean token get');
+  expect(stderr).not.toContain('Did you mean');
+  expect((await cli(temporaryHome(), ['tokne', 'get'])).stderr).toContain('Did you mean: token get');
 });

@@ -14,6 +14,18 @@ function exec(env: Record<string, string>, ...argv: string[]): Running {
   return start(['exec', '--store', 'none', ...argv], env);
 }
 
+// holds: C8.8
+test('without a command, the shell of a person gets the token; a script is told what is missing', async () => {
+  const { run, home } = await bench();
+  const SHELL = path.join(home, 'shell');
+  fs.writeFileSync(SHELL, '#!/bin/sh\ntest -n "$TG_API_TOKEN" && exit 7\n', { mode: 0o700 });
+  expect(await run('exec', { person: true, env: { SHELL } })).toMatchObject({
+    status: 7,
+    stderr: expect.stringContaining('to leave it: exit'),
+  });
+  expect(await run('exec', { env: { SHELL } })).toMatchObject({ status: 2, stdout: '' });
+});
+
 describe('the environment of the command', () => {
   test.each(['3.10.1', '4.1.2'])('contains the address of the database on %s', async (serverVersion) => {
     const home = temporaryHome();

@@ -65,6 +65,7 @@ test.each([
   [['--profile=dev', 'status', '--offline'], 'dev (--profile)'],
   [['-pdev', '-v', 'status', '--offline'], 'dev (--profile)'],
   [['-o', 'json', '-p', 'dev', 'config', 'show'], '"value":"dev"'],
+  [['-qvp', 'dev', '--lifetime', '15m', 'config', 'show', '-ojson'], '"value":"dev"'],
 ])('shared options may stand before the command: %j', async (argv, shown) => {
   const home = temporaryHome();
   fs.mkdirSync(`${home}/.config/graphcred`, { recursive: true });
@@ -201,7 +202,7 @@ test('on a narrow terminal a description stands below a long name, and on a wide
 test('the help names what belongs to another program, and what may be left out or repeated', async () => {
   const usage = async (...words: string[]) =>
     /\nUsage: (.*)/.exec((await cli(temporaryHome(), [...words, '--help'])).stdout)?.[1];
-  expect(await usage('exec')).toBe('graphcred exec [options] [--] <command...>');
+  expect(await usage('exec')).toBe('graphcred exec [options] [--] [command...]');
   expect(await usage('sandbox')).toBe('graphcred sandbox [options] [--] [command...]');
   expect(await usage('secret', 'create')).toBe('graphcred secret create [options] [alias]');
   expect(await usage('secret', 'drop')).toBe('graphcred secret drop [options] <alias...>');
@@ -224,33 +225,16 @@ test('the help explains the command’s own options and names the shared ones', 
   expect(stdout).not.toContain('undefined');
 });
 
+// holds: C2.38
 test.each([
-  ['tokn get', 'token get'],
-  ['token gte', 'token get'],
-  ['token create', 'token get'],
+  ['auth login', 'login'],
+  ['revoke', 'token delete'],
   ['g token', 'token get'],
-  ['token revoke', 'token delete'],
-  ['token drop', 'token delete'],
-  ['token renew', 'token refresh'],
-  ['token verify', 'token check'],
-  ['secret add x', 'secret create'],
-  ['secret remove x', 'secret drop'],
-  ['run', 'exec'],
-  ['whoami', 'status'],
-  ['version', '--version'],
-  ['secret delete x', 'secret drop'],
-  ['rotate x', 'secret rotate'],
-  ['list', 'secret list or token list or profile list'],
-  ['logn', 'login'],
   ['SECRET', 'secret'],
-  ['help tokn', 'token'],
-  ['help secret lst', 'secret list'],
-  ['exce', 'exec'],
-  ['g token', 'token get'],
 ])('the error for %s suggests %s', async (line, meant) => {
   const { status, stderr } = await cli(temporaryHome(), line.split(' '));
   expect(status).toBe(2);
-  expect(stderr).toContain(`hint: did you mean ${meant}? `);
+  expect(stderr).toContain(`. Did you mean: ${meant}\n`);
 });
 
 test.each(['frobnicate', 'x y', 'secret crtea', 'toString', '__proto__', 'token'])(
@@ -258,12 +242,12 @@ test.each(['frobnicate', 'x y', 'secret crtea', 'toString', '__proto__', 'token'
   async (line) => {
     const { status, stderr } = await cli(temporaryHome(), line.split(' '));
     expect(status).toBe(2);
-    expect(stderr).not.toContain('did you mean');
+    expect(stderr).not.toMatch(/did you mean/i);
   },
 );
 
 test.each([
-  [['bogus'], 'There is no such command.'],
+  [['bogus'], 'Unknown command "bogus".'],
   [['token'], 'graphcred token needs one more word.'],
   [['token', 'get', '--hunter2=x'], 'There is no option --hunter here.'],
   [['token', 'get', '--graph'], 'The option --graph needs a value.'],

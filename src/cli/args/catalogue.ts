@@ -4,6 +4,7 @@ import {
   BEHAVIOUR,
   COMMON,
   CONFIG,
+  INCLUDE,
   LIFETIME,
   MIN_TTL,
   OUTPUT,
@@ -124,11 +125,15 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     path: 'exec',
     summary: 'run a command with a token in its environment (TG_API_TOKEN)',
-    examples: ['graphcred exec -- python3 load.py', 'graphcred exec --revoke --lifetime 15m -- ./nightly.sh'],
-    args: [{ name: 'command', required: true, variadic: true }],
+    examples: [
+      'graphcred exec -- python3 load.py',
+      'graphcred exec --revoke --lifetime 15m -- ./nightly.sh',
+      'graphcred exec -p prod',
+    ],
+    args: [{ name: 'command', variadic: true }],
     passThrough: true,
     notes:
-      'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on.',
+      'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on. Without a command, on a terminal, your shell is opened with them; exit leaves it.',
     options: [
       ...LISTING,
       LIFETIME,
@@ -160,7 +165,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         value: 'body',
         help: 'what to send: the text itself, @FILE, or - for stdin',
       },
-      { name: 'include', short: 'i', help: 'print status and headers first' },
+      INCLUDE,
       { name: 'service', help: 'ask the GSQL server, with user name and password' },
     ],
     load: () => import('../commands/api.js'),

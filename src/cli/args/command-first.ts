@@ -1,8 +1,6 @@
 import { GraphException } from '../../core/errors.js';
 import { GROUPS } from './catalogue.js';
-import { COMMON, OUTPUT } from './options.js';
-
-const SHARED = [...COMMON, OUTPUT];
+import { optionsAt, SHARED } from './options.js';
 
 /**
  * Moves options that stand before the command behind it, where every command expects them. If one of them is not a
@@ -26,18 +24,9 @@ export function commandFirst(argv: readonly string[]): readonly string[] {
 export function leadingOptions(argv: readonly string[]): number {
   let at = 0;
   while (argv[at]?.startsWith('-')) {
-    const word = argv[at] as string;
-    const [name] = word.split('=', 1);
-    const option = SHARED.find((one) =>
-      word.startsWith('--')
-        ? name === `--${one.name}`
-        : one.short !== undefined &&
-          (word === `-${one.short}` || (one.value !== undefined && word.startsWith(`-${one.short}`))),
-    );
-    if (option === undefined) return 0;
-    const isSeparate =
-      option.value !== undefined && (word === `--${option.name}` || word === `-${option.short}`);
-    at += isSeparate ? 2 : 1;
+    const typed = optionsAt(argv, at, SHARED);
+    if (typed === undefined) return 0;
+    at += typed.words;
   }
   return at;
 }

@@ -55,7 +55,7 @@ function programOf(spec: CommandSpec, words: readonly string[]): number | undefi
     const word = words[at] as string;
     if (word === '--') return at + 1 < words.length ? at + 1 : undefined;
     if (!word.startsWith('-')) return word === '' && spec.path !== 'exec' ? undefined : at;
-    if (optionNamed(spec.options, word)?.value !== undefined) at++;
+    if (takesNext(spec.options, word)) at++;
   }
   return undefined;
 }

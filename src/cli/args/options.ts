@@ -1,6 +1,7 @@
 import { GraphException } from '../../core/errors.js';
 import { STORE_NAMES } from '../../store/store.js';
 import type { OptionSpec } from '../command.js';
+import type { Context } from '../context.js';
 
 const option = (name: string, help: string, value?: string, more: Partial<OptionSpec> = {}): OptionSpec => ({
   name,
@@ -78,6 +79,8 @@ export const OUTPUT: OptionSpec = option('output', OUTPUT_HELP, 'format', {
   choices: ['text', 'json'],
 });
 
+export const INCLUDE = option('include', 'print status and headers first', undefined, { short: 'i' });
+
 const TOKEN_FORMATS = ['text', 'json', 'env', 'header', 'github', 'gitlab'];
 const TOKEN_FILES: readonly OptionSpec[] = [
   option('shell', 'dialect of -o env', 'shell', { choices: ['sh', 'fish', 'powershell'] }),
@@ -103,6 +106,64 @@ export const HEADINGS: readonly (readonly [heading: string, options: readonly Op
   ['Behaviour', BEHAVIOUR],
 ];
 export const COMMON: readonly OptionSpec[] = HEADINGS.flatMap(([, options]) => options);
+
+/** The options that may stand before the command: those of all settings that a command line can give. */
+export const SHARED: readonly OptionSpec[] = [...COMMON, LIFETIME, MIN_TTL, OUTPUT];
+
+/** Options in one or two words of a command line: `-qvp prod`, `--profile=prod`. */
+export interface Typed {
+  readonly options: readonly { readonly option: OptionSpec; readonly value?: string | undefined }[];
+  /** How many words they take. */
+  readonly words: number;
+}
+
+/** Reads the options that begin at a word; undefined when there is another one in that word. */
+export function optionsAt(
+  argv: readonly string[],
+  at: number,
+  known: readonly OptionSpec[],
+): Typed | undefined {
+  const word = argv[at] as string;
+  if (!word.startsWith('-')) return undefined;
+  const equals = word.indexOf('=');
+  if (word.startsWith('--')) {
+    const name = word.slice(2, equals === -1 ? undefined : equals);
+    const option = known.find((one) => one.name === name);
+    if (option === undefined) return undefined;
+    if (equals !== -1) return { options: [{ option, value: word.slice(equals + 1) }], words: 1 };
+    return withValue([], option, argv[at + 1]);
+  }
+  const options: { option: OptionSpec }[] = [];
+  for (let letter = 1; letter < word.length; letter++) {
+    const option = known.find(({ short }) => short === word[letter]);
+    if (option === undefined) return undefined;
+    const rest = word.slice(letter + 1).replace(/^=/, '');
+    if (option.value !== undefined && rest !== '')
+      return { options: [...options, { option, value: rest }], words: 1 };
+    if (letter === word.length - 1) return withValue(options, option, argv[at + 1]);
+    options.push({ option });
+  }
+  return undefined;
+}
+
+function withValue(before: Typed['options'], option: OptionSpec, next: string | undefined): Typed {
+  if (option.value === undefined) return { options: [...before, { option }], words: 1 };
+  return { options: [...before, { option, value: next }], words: 2 };
+}
+
+/** Whether `-o json` was typed, for errors that occur before the settings are read. */
+export function asksForJson(argv: readonly string[], { GRAPHCRED_OUTPUT }: Context['env']): boolean {
+  const end = argv.indexOf('--');
+  const own = end === -1 ? argv : argv.slice(0, end);
+  let format: string | undefined;
+  for (let at = 0; at < own.length; ) {
+    const typed = optionsAt(own, at, [...SHARED, YES, INCLUDE]);
+    for (const { option, value } of typed?.options ?? []) if (option === OUTPUT) format = value ?? '';
+    at += typed?.words ?? 1;
+  }
+  // The sandbox reads no variable.
+  return (format ?? (own[0] === 'sandbox' ? undefined : GRAPHCRED_OUTPUT)) === 'json';
+}
 
 const CREDENTIAL_FLAG = /^--(password|secret|token)(=|$)/;
 const LOOKS_LIKE_A_SECRET = /^[a-z0-9]{32}$/;

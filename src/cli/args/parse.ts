@@ -4,7 +4,7 @@ import type { CommandSpec, Flags, OptionSpec } from '../command.js';
 import type { Context } from '../context.js';
 import { COMMANDS, GROUPS, withoutShortForms } from './catalogue.js';
 import { commandHelp, groupHelp, programHelp } from './help-text.js';
-import { didYouMean, nearestFlag } from './suggest.js';
+import { nearestCommands, nearestFlag } from './suggest.js';
 
 export interface Chosen {
   readonly spec: CommandSpec;
@@ -150,13 +150,11 @@ function usage(error: CommanderError, argv: readonly string[]): GraphException {
   const group = argv[0] !== undefined && Object.hasOwn(GROUPS, argv[0]) ? argv[0] : undefined;
   // For commander a group is a command, so it reports the words after an unknown command as excess arguments.
   if (group !== undefined && /^[^-]/.test(argv[1] ?? '') && !COMMANDS.some((spec) => isTyped(spec, argv))) {
-    return new GraphException('USAGE', 'There is no such command.', {
-      hint: `${didYouMean(argv)}choose one of: ${pathsOf(leavesOf(group))}`,
-    });
+    return unknownCommand(argv.slice(0, 2), `choose one of: ${pathsOf(leavesOf(group))}`);
   }
   switch (error.code) {
     case 'commander.unknownCommand':
-      return new GraphException('USAGE', 'There is no such command.', { hint: `${didYouMean(argv)}${hint}` });
+      return unknownCommand(argv, hint);
     case 'commander.unknownOption': {
       const flag = flagName(error.message);
       const typed = COMMANDS.find((spec) => isTyped(spec, argv));
@@ -193,6 +191,20 @@ function usage(error: CommanderError, argv: readonly string[]): GraphException {
   }
 }
 
+/** Names the unknown word, unless it may be a credential, and the commands most like it. */
+function unknownCommand(argv: readonly string[], hint: string): GraphException {
+  const group = argv[0] !== undefined && Object.hasOwn(GROUPS, argv[0]);
+  const words = argv.filter((word) => !word.startsWith('-')).slice(0, group ? 2 : 1);
+  const shown = words.some(maybeCredential) ? '' : ` "${words.join(' ')}"`;
+  const near = nearestCommands(argv);
+  const did = near.length === 0 ? '' : ` Did you mean: ${near.join(', ')}`;
+  return new GraphException('USAGE', `Unknown command${shown}.${did}`, { hint });
+}
+
+function maybeCredential(word: string): boolean {
+  return !/^[A-Za-z_-]{1,15}$/.test(word);
+}
+
 function isSwitch({ options }: CommandSpec, flag: string): boolean {
   return options.some(({ name, value }) => value === undefined && `--${name}` === flag);
 }
@@ -220,8 +232,9 @@ async function helpFor(ctx: Context, words: readonly string[], version: string):
   }
   const topic = words.join(' ');
   if (!COMMANDS.some(({ path }) => path === topic || path.startsWith(`${topic} `))) {
+    const near = nearestCommands(words).map((one) => `graphcred help ${one}`);
     throw new GraphException('USAGE', 'There is no help of this name.', {
-      hint: `${didYouMean(words)}a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
+      hint: `${near.length === 0 ? '' : `did you mean: ${near.join(', ')}? `}a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
     });
   }
   parse(ctx, [...words, '--help'], version);

@@ -3,6 +3,10 @@ import { COMMANDS, GROUPS } from './catalogue.js';
 
 /** Maps names from other tools to our commands. */
 const SYNONYMS: Readonly<Record<string, string>> = {
+  'auth login': 'login',
+  'auth logout': 'logout',
+  'auth status': 'status',
+  'auth token': 'token get',
   'secret add': 'secret create',
   'secret delete': 'secret drop',
   'secret new': 'secret create',
@@ -14,17 +18,17 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   'token renew': 'token refresh',
   'token revoke': 'token delete',
   'token verify': 'token check',
+  revoke: 'token delete',
   run: 'exec',
   version: '--version',
   whoami: 'status',
 };
 
-/** Returns at most three commands similar to the unknown words, as a question; empty when none is similar. */
-export function didYouMean(words: readonly string[]): string {
+/** Returns at most three commands similar to the unknown words. */
+export function nearestCommands(words: readonly string[]): string[] {
   const typed = words.filter((word) => !word.startsWith('-')).map((word) => word.toLowerCase());
   const [first = '', second = ''] = typed;
-  const near = [...new Set(nearest(first, second))].slice(0, 3);
-  return near.length === 0 ? '' : `did you mean ${near.join(' or ')}? `;
+  return [...new Set(nearest(first, second))].slice(0, 3);
 }
 
 function nearest(first: string, second: string): string[] {

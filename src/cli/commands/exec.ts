@@ -12,7 +12,7 @@ import { GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
 import { inheritedDescriptors, runChild, watchWindow } from '../child.js';
 import type { Invocation } from '../command.js';
-import { environmentWithoutCredentials } from '../context.js';
+import { type Context, environmentWithoutCredentials } from '../context.js';
 import { exitStatus, isClosedPrompt } from '../output/exit-codes.js';
 import { openSession, type Session } from '../session.js';
 
@@ -25,7 +25,8 @@ const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
 /** Runs `graphcred exec`. */
 export async function run(invocation: Invocation): Promise<number> {
-  const { args, flags, report, ctx } = invocation;
+  const { flags, report, ctx } = invocation;
+  const args = invocation.args.length > 0 ? invocation.args : shellOf(ctx);
   let session: Session;
   let env: Record<string, string | undefined>;
   let revoke: (() => Promise<GraphException | undefined>) | undefined;
@@ -51,12 +52,16 @@ export async function run(invocation: Invocation): Promise<number> {
     report.error(named(error), FAILED);
     return FAILED;
   }
+  if (invocation.args.length === 0)
+    report.note(`this is ${args[0]} with a token in TG_API_TOKEN; to leave it: exit`);
   const endWithWindow = watchWindow(ctx);
   // Signals are ignored until this process ends, so that one after the command's end neither changes the exit status
   // nor leaves the token valid.
   const ignore = () => {};
   for (const signal of ENDING) process.on(signal, ignore);
-  const status = await runChild(ctx, args, env, inherited).catch((error) => notStarted(invocation, error));
+  const status = await runChild(ctx, args, env, inherited).catch((error) =>
+    notStarted({ args, report }, error),
+  );
   const failure = await revoke?.();
   endWithWindow();
   if (failure === undefined) return status;
@@ -66,6 +71,13 @@ export async function run(invocation: Invocation): Promise<number> {
   }
   report.error(failure);
   return exitStatus(failure.code);
+}
+
+/** Returns the user's shell. @throws GraphException USAGE without a terminal, where nobody can type into it */
+function shellOf({ env, platform, stdin }: Context): readonly string[] {
+  if (!stdin.isTTY)
+    throw new GraphException('USAGE', 'The command is missing.', { hint: 'see: graphcred exec --help' });
+  return [platform === 'win32' ? env.COMSPEC || 'cmd.exe' : env.SHELL || '/bin/sh'];
 }
 
 function named(error: unknown): GraphException {
@@ -161,7 +173,10 @@ async function mintForThisCall(session: Session, interruption: Interruption): Pr
   return { held, revoke };
 }
 
-function notStarted({ args, report }: Invocation, error: NodeJS.ErrnoException): number {
+function notStarted(
+  { args, report }: Pick<Invocation, 'args' | 'report'>,
+  error: NodeJS.ErrnoException,
+): number {
   const [status, what, code, hint] =
     error.code === 'ENOENT'
       ? ([127, 'was not found', 'NOT_FOUND', 'check its name, and that it is on the PATH'] as const)

@@ -12,8 +12,9 @@ import { settingText } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
 import { STORES, type StoreRecord } from '../../store/store.js';
-import type { Invocation } from '../command.js';
+import type { Flags, Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
+import { inPlace } from '../output/hints.js';
 import { errorBody, singleLine } from '../output/report.js';
 import { type Colours, colours, shorten } from '../output/table.js';
 import type { Session } from '../session.js';
@@ -60,15 +61,15 @@ export async function run(invocation: Invocation): Promise<number> {
   // All at once, so that one slow server takes no time from the others, and the time limit holds for the whole call.
   const all = await Promise.all(names.map((name) => look(invocation, name)));
   if (report.json && flags['all-profiles'] === true) {
-    const withError = (status: Status) => status.error && { error: errorBody(status.error) };
+    const withError = (status: Status) =>
+      status.error && { error: errorBody(status.error, placeOf(status, flags)) };
     report.document({ profiles: all.map((status) => ({ ...asDocument(status), ...withError(status) })) });
   } else if (report.json) report.document(all.map(asDocument)[0] ?? {});
   else {
     const paint = await colours(invocation);
     const now = ctx.now() / 1000;
     report.result(
-      all.map((status) => describe(status, paint, now, ctx.stdout.columns)).join('\n\n') ||
-        'There are no profiles.',
+      all.map((status) => describe(status, paint, now, invocation)).join('\n\n') || 'There are no profiles.',
     );
   }
   if (!report.json || flags['all-profiles'] !== true)
@@ -212,7 +213,8 @@ function asDocument(status: Status): Record<string, unknown> {
   return { ...known, token: { state, ...ends } };
 }
 
-function describe(status: Status, paint: Colours, now: number, width: number | undefined): string {
+function describe(status: Status, paint: Colours, now: number, { ctx, flags }: Invocation): string {
+  const width = ctx.stdout.columns;
   const { profile, restUrl, gsqlUrl, serverVersion, restAuth, state, record, credential } = status;
   const chosenBy = status.listedAs ?? status.chosenBy;
   const tone = state === 'valid' ? paint.good : state === 'unverified' ? paint.warn : paint.bad;
@@ -238,7 +240,7 @@ function describe(status: Status, paint: Colours, now: number, width: number | u
     ...rows.map(([name, value]) => shorten(`${label(name)}${singleLine(value)}`, width)),
     `${label('token')}${tone(state)}${until === '' ? '' : ` ${shorten(until, width && width - 16 - state.length)}`}`,
     ...(left === '' ? [] : [`${label('')}${left}`]),
-    `${label('next')}${nextCommand(status)}`,
+    `${label('next')}${inPlace(nextCommand(status), placeOf(status, flags))}`,
   ].join('\n');
 }
 
@@ -248,14 +250,18 @@ const WHY: Readonly<Record<string, string>> = {
   default: 'no profile is chosen',
 };
 
+/** Returns what a printed command needs to be about this profile. */
+function placeOf({ profile, chosenBy }: Status, flags: Flags): Flags {
+  return { ...flags, profile: chosenBy === '--profile' ? profile : undefined };
+}
+
 /** Returns the command to type next, as far as the state shows it. */
-function nextCommand({ profile, chosenBy, state, credential, error }: Status): string {
-  const named = chosenBy === '--profile' ? ` -p ${profile}` : '';
-  if (error) return `graphcred doctor${named}`;
-  if (credential === null && state !== 'valid') return `graphcred login${named}`;
-  if (state === 'valid') return `graphcred exec${named} -- COMMAND`;
+function nextCommand({ state, credential, error }: Status): string {
+  if (error) return 'graphcred doctor';
+  if (credential === null && state !== 'valid') return 'graphcred login';
+  if (state === 'valid') return 'graphcred exec -- COMMAND';
   // A refused token that could not be deleted from the store would be printed again without --fresh.
-  return `graphcred token get${named}${state === 'rejected' ? ' --fresh' : ''}`;
+  return `graphcred token get${state === 'rejected' ? ' --fresh' : ''}`;
 }
 
 const BAR_WIDTH = 20;

@@ -1,9 +1,24 @@
 import type { GraphException, Remedy } from '../../core/errors.js';
+import { shellWord } from '../../files/shell-word.js';
 import type { Flags } from '../command.js';
 
-/** Returns what a command in a hint needs to be about the profile that was typed: ` -p NAME`, or nothing. */
-export function profileWords({ profile }: Flags): string {
-  return profile === undefined ? '' : ` -p ${profile}`;
+/** Commands in a text, with the arguments and options that belong to them. */
+const PRINTED =
+  /\bgraphcred ((?:(?:secret|token|config) [a-z]+|profile list|login|logout|status|doctor|exec|api)\b)((?<=secret (?:create|drop|rotate)) [\w.-]+|)((?: (?:--?[a-z][\w-]*|[A-Z]{2,}\b|\d\w*\b|'[^']*'))*)/g;
+const TAKES_NO_PROFILE = /^(profile list|config trust)$/;
+const TAKES_NO_CONFIG = /^(login|config trust)$/;
+
+/** Adds to each command in a text the profile and config file that were typed, so that it acts at the same place. */
+export function inPlace(text: string, { profile, config }: Flags): string {
+  if (profile === undefined && config === undefined) return text;
+  return text.replace(PRINTED, (command, path: string, _: string, options: string) => {
+    const add = (flag: string, value: unknown, without: RegExp, typed: RegExp) =>
+      value === undefined || without.test(path) || typed.test(options)
+        ? ''
+        : ` ${flag} ${shellWord(`${value}`)}`;
+    const place = add('-p', profile, TAKES_NO_PROFILE, / (-p|--profile)\b/);
+    return `${command}${place}${add('--config', config, TAKES_NO_CONFIG, / --config\b/)}`;
+  });
 }
 
 /** Maps the library's options to flags of the command line. */

@@ -1,9 +1,10 @@
 import { Interrupted, type Interruption } from '../../auth/ports.js';
 import { GraphException } from '../../core/errors.js';
-import type { Report } from '../command.js';
+import { asksForJson } from '../args/options.js';
+import type { Flags, Report } from '../command.js';
 import { type Context, endProcess } from '../context.js';
 import { exitStatus, isClosedPrompt, isRetryable } from './exit-codes.js';
-import { hintOf } from './hints.js';
+import { hintOf, inPlace } from './hints.js';
 
 /** Shorter lines fit every terminal, so they are not wrapped. */
 const MIN_ONE_LINE_WIDTH = 40;
@@ -22,7 +23,7 @@ export function createReport(ctx: Context): Report {
     report.clear();
     ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`, mustArrive);
   };
-  const say = (text: string) => tell(`graphcred: ${singleLine(text)}`);
+  const say = (text: string) => tell(`graphcred: ${singleLine(inPlace(text, report.typed))}`);
   /** A command may read the same file more than once; what it says of it is printed once. */
   const said = new Set<string>();
   const sayOnce = (text: string) => {
@@ -32,12 +33,13 @@ export function createReport(ctx: Context): Report {
   let json: boolean | undefined;
   const report: Report = {
     get json() {
-      json ??= asksForJson(ctx);
+      json ??= asksForJson(ctx.argv, ctx.env);
       return json;
     },
     set json(value) {
       json = value;
     },
+    typed: {},
     quiet: false,
     verbose: false,
     isDrawn: false,
@@ -53,7 +55,7 @@ export function createReport(ctx: Context): Report {
       if (report.verbose) say(text);
     },
     error: (error, status) => {
-      for (const line of errorLines(error, report.json, status)) tell(line);
+      for (const line of errorLines(error, report, status)) tell(line);
     },
   };
   return report;
@@ -90,30 +92,20 @@ export function fail(error: unknown, report: Report): number {
 }
 
 /** Formats an error for stderr: one JSON object, or a line and a hint. */
-export function errorLines(error: GraphException, json: boolean, status = exitStatus(error.code)): string[] {
-  const body = errorBody(error, status);
+function errorLines(
+  error: GraphException,
+  { json, typed }: Pick<Report, 'json' | 'typed'>,
+  status = exitStatus(error.code),
+): string[] {
+  const body = errorBody(error, typed, status);
   if (json) return [JSON.stringify({ error: body })];
   return [`graphcred: ${body.message}`, ...(body.hint === '' ? [] : [`hint: ${body.hint}`])];
 }
 
 /** Returns what a JSON document says of an error. */
-export function errorBody(error: GraphException, exitCode = exitStatus(error.code)) {
-  const [message, hint] = [singleLine(error.message), singleLine(hintOf(error))];
+export function errorBody(error: GraphException, typed: Flags, exitCode = exitStatus(error.code)) {
+  const [message, hint] = [singleLine(error.message), singleLine(inPlace(hintOf(error), typed))];
   return { code: error.code, message, hint, exitCode, retryable: isRetryable(error) };
-}
-
-/** Whether `-o json` was typed, for errors that occur before the settings are read. */
-export function asksForJson(ctx: Context): boolean {
-  const end = ctx.argv.indexOf('--');
-  const own = end === -1 ? ctx.argv : ctx.argv.slice(0, end);
-  // -q, -v and other switches may stand in one word with -o.
-  const at = own.findLastIndex((word) => /^(-[qviy]*o|--output)/.test(word));
-  // The sandbox reads no variable.
-  if (at === -1) return ctx.env.GRAPHCRED_OUTPUT === 'json' && own[0] !== 'sandbox';
-  return (
-    /^(-[qviy]*o=?|--output=)json$/.test(own[at] as string) ||
-    (/^(-[qviy]*o|--output)$/.test(own[at] as string) && own[at + 1] === 'json')
-  );
 }
 
 /** Turns a text into one line without control characters, since server text and file names may hold them. */

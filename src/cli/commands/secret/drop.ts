@@ -7,7 +7,6 @@ import {
   revokeTokensOf,
   savedForOwner,
 } from '../../../app/saved-secrets.js';
-import type { Call } from '../../../auth/call.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
 import { askYes } from '../../output/prompt.js';
@@ -69,7 +68,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     });
     noteLivingTokens(login, alias, living);
   }
-  return reportDropped(invocation, call, outcome);
+  return reportDropped(invocation, outcome);
 }
 
 /** Whether this can be an alias on a server, and cannot change a GSQL statement. */
@@ -77,7 +76,7 @@ function isSendable(alias: string): boolean {
   return alias.length > 0 && alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
 }
 
-function reportDropped(invocation: Invocation, call: Call, outcome: Dropping): number {
+function reportDropped(invocation: Invocation, outcome: Dropping): number {
   const { report, flags } = invocation;
   const { dropped, missing, failed } = outcome;
   const forgiven = flags['ignore-missing'] === true;
@@ -86,7 +85,7 @@ function reportDropped(invocation: Invocation, call: Call, outcome: Dropping): n
   const isKnown = dropped.length + missing.length > 0;
   if (report.json && isKnown) report.document({ dropped, missing, dryRun: false });
   else if (dropped.length > 0) report.result(`Dropped: ${dropped.map(singleLine).join(', ')}`);
-  if (failed) throw partialDrop(call, outcome);
+  if (failed) throw partialDrop(outcome);
   if (missing.length === 0) return 0;
   if (forgiven) {
     report.note(`not there: ${missing.map(singleLine).join(', ')}`);

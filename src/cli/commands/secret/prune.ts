@@ -55,7 +55,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   }
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note('tokens minted from dropped secrets live on until they end');
-  if (failed) throw partialDrop(call, outcome);
+  if (failed) throw partialDrop(outcome);
   return undefined;
 }
 

@@ -14,7 +14,6 @@ import { GraphException } from '../../../core/errors.js';
 import { BoundCredential, type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
 import { STORES } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
-import { profileWords } from '../../output/hints.js';
 import type { Session } from '../../session.js';
 import { openSession } from '../../session.js';
 
@@ -150,7 +149,7 @@ function partialDelete(
   const why = error instanceof Error ? error.message : 'unknown error';
   const what = error instanceof GraphException && error.ambiguous ? 'may not have been' : 'was not';
   const left = rest.length === 0 ? '' : `; ${rest.length} more were not tried`;
-  const again = `${flags.all === true ? ' --all' : ''}${profileWords(flags)}`;
+  const again = flags.all === true ? ' --all' : '';
   return new GraphException(
     'PARTIAL',
     `${name} ${what} deleted: ${why} ${done} of ${targets.length} are gone${left}.`,
