@@ -101,14 +101,12 @@ async function help() {
 async function login(ca) {
   setClock(NOON);
   const scene = newScene(ca);
-  await scene.run('graphcred login', [
-    ['Name of the profile', 'prod\r'],
-    ['Host, as a URL', 'https://graph.example.com\r'],
+  await scene.run('graphcred login -p prod', [
+    ['Host, a name', 'https://graph.example.com\r'],
     ['Graph', 'social\r'],
     ['User name', 'ann\r'],
     ['Password', 'practice\r'],
-    ['Name of a secret', '\r'],
-    ['Keep the password', 'y\r'],
+    ['Create a secret', '\r'],
   ]);
   await scene.run('graphcred token get | graphcred token check --token-stdin');
   await scene.save('login', 'Logging in');

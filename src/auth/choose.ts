@@ -1,5 +1,5 @@
 import { GraphException } from '../core/errors.js';
-import type { Sensitive } from '../core/sensitive.js';
+import { Sensitive } from '../core/sensitive.js';
 import { noneStore } from '../store/none.js';
 import type { Store } from '../store/store.js';
 import type { Call } from './call.js';
@@ -106,7 +106,7 @@ function requireOneChoice({ target }: Call, saved: readonly CredentialSource[]):
   if (secrets.size > 1)
     throw new GraphException(
       'USAGE',
-      `Several secrets are saved for ${target.host}: ${[...secrets].sort().join(', ')}.`,
+      `Several secrets are saved for ${target.gsqlUrl}: ${[...secrets].sort().join(', ')}.`,
       { hint: 'choose one with --secret-alias NAME, or set secretAlias in the profile' },
     );
 }
@@ -132,7 +132,8 @@ export async function resolveCredential(
       hint: 'give --username or GRAPHCRED_USERNAME',
     });
   }
-  const value = once(() => source.read());
+  const origin = level === 'store' ? 'saved on this machine' : `from ${label}`;
+  const value = once(async () => new Sensitive((await source.read()).reveal(), origin));
   const servers = async () => {
     const own = await source.servers();
     if (own !== undefined) return own;

@@ -62,7 +62,7 @@ export async function promptedCredential(
   const user = username;
   let answer: Promise<Sensitive> | undefined;
   const ask = async (): Promise<Sensitive> => {
-    return ports.prompter.hidden(`Password of ${user} at ${target.host}`);
+    return ports.prompter.hidden(`Password of ${user} at ${target.gsqlUrl}`);
   };
   return {
     kind: 'password',
@@ -100,7 +100,7 @@ export async function askGraph(call: Call): Promise<void> {
 /** Asks for the user name at the server in force. */
 export async function askUsername(call: Call): Promise<string> {
   const suggestion = lastUsed(call, 'username');
-  const question = `User name at ${call.target.host}`;
+  const question = `User name at ${call.target.gsqlUrl}`;
   return call.ports.prompter.text(question, suggestion === undefined ? {} : { suggestion });
 }
 

@@ -3,10 +3,22 @@ import { askUsername } from '../auth/prompts.js';
 import { serversInForce } from '../auth/servers.js';
 import { isProfileName } from '../config/schema.js';
 import { requireRewritable } from '../config/write.js';
-import { GraphException } from '../core/errors.js';
-import type { Invocation } from './command.js';
+import { isLoopback } from '../core/endpoints.js';
+import { type ErrorCode, GraphException } from '../core/errors.js';
+import type { Flags, Invocation } from './command.js';
 import type { Session } from './session.js';
 import { openSession } from './session.js';
+
+/** Errors of an address that a person may have mistyped. */
+const WRONG_ADDRESS: readonly ErrorCode[] = [
+  'NETWORK',
+  'TIMEOUT',
+  'TLS',
+  'BAD_RESPONSE',
+  'NOT_FOUND',
+  'SERVER_UNAVAILABLE',
+  'UNSUPPORTED',
+];
 
 /**
  * Opens the session of the profile that is about to be written, and asks for missing settings on a terminal. Only the
@@ -14,20 +26,22 @@ import { openSession } from './session.js';
  * @throws GraphException USAGE for a profile name that is not valid in a config file, CONFIG_INVALID when that file cannot
  * be rewritten
  */
-export async function openCompleted(invocation: Invocation): Promise<Session> {
+export async function openCompleted(typed: Invocation): Promise<Session> {
   const answers: Record<string, string> = {};
+  const invocation = { ...typed, flags: withAddress(typed.flags) };
   const open = () => openSession(invocation, { newProfile: true, answers, isStepwise: true });
   let session = await open();
-  const { profile } = session.settings;
+  const { profile, profileNames } = session.settings;
   const problem = refuseName(profile.name);
   if (problem !== undefined)
     throw new GraphException('USAGE', `${profile.source} is not a name for a profile.`, { hint: problem });
-  if (session.configDir !== undefined) requireRewritable(session.configDir, profile.name);
+  if (session.configDir !== undefined) await requireRewritable(session.configDir);
   if (!session.canPrompt) return session;
-  const { askText } = await import('./output/prompt.js');
-  if (profile.source === 'default' || profile.source === 'defaultProfile') {
-    const options = { suggestion: profile.name, refuse: refuseName };
-    const name = await askText(invocation, 'Name of the profile', options);
+  const { text } = session.ports.prompter;
+  const isChosen = profile.source !== 'default' && profile.source !== 'defaultProfile';
+  // The first profile needs no name.
+  if (!isChosen && profileNames.length > 0) {
+    const name = await text('Name of the profile', { suggestion: profile.name, refuse: refuseName });
     // The profile that is in force anyway is not passed as a choice, because TG_* variables do not count for a chosen
     // profile.
     if (name !== profile.name) {
@@ -36,25 +50,51 @@ export async function openCompleted(invocation: Invocation): Promise<Session> {
     }
   }
   const { all } = session.settings;
-  if (!all.host.some(({ level }) => level !== 'default') && !all.gsqlUrl[0]) {
-    const options = { suggestion: 'http://127.0.0.1', refuse: refuseHost };
-    Object.assign(answers, addressOf(await askText(invocation, 'Host, as a URL', options)));
-    session = await open();
-  }
+  if (!all.host.some(({ level }) => level !== 'default') && !all.gsqlUrl[0])
+    session = await askAddress(session, answers, open);
   // The version is asked for without a credential. If the server cannot be reached, the login ends before a password is
   // typed.
   const { secretsNeedGraph } = await findVersion(session);
-  if (answers['gsql-url'] !== undefined && (await hasRestPort(session))) {
-    const options = { suggestion: '9000', refuse: refusePort };
-    answers['rest-port'] = await askText(invocation, 'Port of the REST server', options);
-  }
+  if (answers['gsql-url'] !== undefined && (await hasRestPort(session)))
+    answers['rest-port'] = await text('Port of the REST server', { suggestion: '9000', refuse: refusePort });
   if (session.graph === undefined) {
     const question = secretsNeedGraph ? 'Graph' : 'Graph (Enter for none)';
-    answers.graph = await askText(invocation, question, { optional: !secretsNeedGraph });
+    answers.graph = await text(question, { optional: !secretsNeedGraph });
   }
   if (session.username === undefined) answers.username = await askUsername(session);
   // The version is not asked for again, and the time that was used stays used.
   return { ...(await open()), learned: session.learned };
+}
+
+/** Asks for the host until a GSQL server answers there. */
+async function askAddress(
+  { ports }: Session,
+  answers: Record<string, string>,
+  open: () => Promise<Session>,
+): Promise<Session> {
+  for (let suggestion = 'http://127.0.0.1'; ; ) {
+    const typed = await ports.prompter.text('Host, a name or a URL', { suggestion, refuse: refuseHost });
+    const address = addressOf(withScheme(typed));
+    Object.assign(answers, address);
+    const session = await open();
+    try {
+      await findVersion(session);
+      return session;
+    } catch (error) {
+      if (!(error instanceof GraphException) || !WRONG_ADDRESS.includes(error.code)) throw error;
+      ports.reporter.warn(`${error.message} Type the address again.`);
+      // A name without a scheme was tried with https; the database may have no TLS.
+      suggestion = typed.includes('://') ? typed : `http://${typed}`;
+      for (const name of Object.keys(address)) delete answers[name];
+    }
+  }
+}
+
+/** Reads `--host URL:PORT` as a person means it. */
+function withAddress(flags: Flags): Flags {
+  const { host } = flags;
+  const isWhole = typeof host === 'string' && refuseHost(host) === undefined && host.includes('://');
+  return isWhole ? { ...flags, host: undefined, ...addressOf(host) } : flags;
 }
 
 /** Whether the REST server has its own port and that port is not set. */
@@ -78,9 +118,14 @@ function refusePort(text: string): string | undefined {
 }
 
 function refuseHost(text: string): string | undefined {
-  if (/^https?:\/\/(\[[\da-f:.]+\]|[^/:@\s?#]+)(:\d{1,5})?(\/[\w./-]*)?$/i.test(text)) return undefined;
-  const name = text.replace(/^(?:[a-z]+:|https?)\/+(?:[^/]*@)?/i, '').replace(/[:/].*$/, '');
-  return `Write it with http:// or https://, for example https://${/^[\w.-]+$/.test(name) ? name : 'graph.example.com'}`;
+  const form = /^(https?:\/\/)?(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?(\/[\w.-]+)*\/?$/i;
+  return form.test(text) ? undefined : 'Write a name or a URL, for example https://graph.example.com.';
+}
+
+/** A name alone means https, except on this machine. */
+function withScheme(text: string): string {
+  if (text.includes('://')) return text;
+  return isLoopback(`http://${text}`) ? `http://${text}` : `https://${text}`;
 }
 
 /**

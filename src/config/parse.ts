@@ -26,11 +26,10 @@ export async function parseConfig(file: string, content: string): Promise<Config
     }
     if (data !== undefined && hasKeyTwice(text, data))
       throw formatError(file, undefined, 'JSON: a key stands there twice');
-    if (data !== undefined) return checked(file, data, text, JSON.parse);
+    if (data !== undefined) return checked(file, data, text);
   }
   const { defaultLoadersSync } = await import('cosmiconfig');
-  const parse = (yaml: string): unknown => parseYaml(defaultLoadersSync['.yaml'], file, yaml);
-  return checked(file, parse(text), text, parse);
+  return checked(file, parseYaml(defaultLoadersSync['.yaml'], file, text), text);
 }
 
 /** JSON.parse takes the last of two equal keys without a word; a YAML parser refuses them. */
@@ -44,18 +43,13 @@ function hasKeyTwice(text: string, data: unknown): boolean {
   return written.length !== count(data);
 }
 
-async function checked(
-  file: string,
-  data: unknown,
-  text: string,
-  parse: (text: string) => unknown,
-): Promise<ConfigFile> {
+async function checked(file: string, data: unknown, text: string): Promise<ConfigFile> {
   try {
     return checkConfig(file, data);
   } catch {
     // The line is looked for only when there is an error.
     const { lineOfKey } = await import('./key-line.js');
-    return checkConfig(file, data, (path) => lineOfKey(text, path, parse));
+    return checkConfig(file, data, (path) => lineOfKey(text, path));
   }
 }
 

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import type { Document } from 'yaml';
 import { GraphException } from '../core/errors.js';
 import { replaceFile } from '../files/private-files.js';
 import { checkConfig } from './schema.js';
@@ -18,12 +19,12 @@ export interface ProfileChange {
 type Config = Record<string, unknown>;
 
 /** Runs `work` while no other process runs anything under the same lock file. */
-export type WithLock = (lockFile: string, work: () => void) => Promise<void>;
+export type WithLock = (lockFile: string, work: () => Promise<void>) => Promise<void>;
 
 /**
- * Adds or replaces one profile in the user's `config.json`, leaving the rest as it is.
+ * Adds or replaces one profile in the user's config file, leaving the rest as it is, in YAML with its comments.
  * @returns the file written
- * @throws GraphException CONFIG_INVALID when the user's file is YAML or cannot be read or written
+ * @throws GraphException CONFIG_INVALID when the user's file cannot be read or written
  */
 export function writeProfile(
   configDir: string,
@@ -31,7 +32,7 @@ export function writeProfile(
   { profile, removed, makeDefault = false }: ProfileChange,
   withLock: WithLock,
 ): Promise<string> {
-  return edit(configDir, adding(name), withLock, (data) => {
+  return edit(configDir, withLock, (data) => {
     const others = data.profiles as Record<string, object> | undefined;
     const before = Object.entries(others?.[name] ?? {}).filter(([key]) => !removed.includes(key));
     const old: { tls?: object } = Object.fromEntries(before);
@@ -57,7 +58,7 @@ export function writeProfileKey(
   [key, value]: readonly [key: string, value: string],
   withLock: WithLock,
 ): Promise<string> {
-  return edit(configDir, `set ${key} in the profile ${name}`, withLock, (data) => {
+  return edit(configDir, withLock, (data) => {
     const profiles = data.profiles as Record<string, object>;
     return { ...data, profiles: { ...profiles, [name]: { ...profiles[name], [key]: value } } };
   });
@@ -68,7 +69,7 @@ export function writeProfileKey(
  * @throws GraphException as `writeProfile`
  */
 export function writeDefaultProfile(configDir: string, name: string, withLock: WithLock): Promise<string> {
-  return edit(configDir, `set defaultProfile: ${name}`, withLock, (data) => ({
+  return edit(configDir, withLock, (data) => ({
     ...data,
     defaultProfile: name,
   }));
@@ -79,44 +80,37 @@ export function writeDefaultProfile(configDir: string, name: string, withLock: W
  * @throws GraphException as `writeProfile`
  */
 export function removeProfile(configDir: string, name: string, withLock: WithLock): Promise<string> {
-  return edit(configDir, `remove the profile ${name}`, withLock, ({ profiles, defaultProfile, ...rest }) => {
+  return edit(configDir, withLock, ({ profiles, defaultProfile, ...rest }) => {
     const { [name]: _, ...others } = (profiles ?? {}) as Record<string, object>;
     return { ...(defaultProfile !== name && { defaultProfile }), ...rest, profiles: others };
   });
 }
 
-/** Checks that `writeProfile` need not refuse the user's file because it is YAML. Throws CONFIG_INVALID. */
-export function requireRewritable(configDir: string, name: string): void {
-  refuseYaml(configDir, adding(name));
+/** Checks that the user's file can be read, before a login asks anything. Throws CONFIG_INVALID. */
+export async function requireRewritable(configDir: string): Promise<void> {
+  await readExisting(fileOf(configDir));
 }
 
-const adding = (name: string) => `add the profile ${name}`;
-
-function refuseYaml(configDir: string, what: string): void {
-  for (const yaml of ['config.yaml', 'config.yml']) {
-    const other = path.join(configDir, yaml);
-    if (!fs.existsSync(other)) continue;
-    throw new GraphException(
-      'CONFIG_INVALID',
-      `${other} is YAML, which graphcred reads but does not rewrite.`,
-      { hint: `${what} by hand; .graphcredrc.example shows every key` },
-    );
-  }
+/** Returns the user's file; the one to make when there is none. */
+function fileOf(configDir: string): string {
+  const [file = 'config.json'] = ['config.json', 'config.yaml', 'config.yml'].filter((name) =>
+    fs.existsSync(path.join(configDir, name)),
+  );
+  return path.join(configDir, file);
 }
 
-/** Reads the user's `config.json`, changes it and writes it, while no other process does the same. */
+/** Reads the user's config file, changes it and writes it, while no other process does the same. */
 async function edit(
   configDir: string,
-  what: string,
   withLock: WithLock,
   change: (data: Config) => Config,
 ): Promise<string> {
-  refuseYaml(configDir, what);
-  const file = path.join(configDir, 'config.json');
-  const rewrite = () => {
-    const next = change(readExisting(file));
+  const file = fileOf(configDir);
+  const rewrite = async () => {
+    const { data, render } = await readExisting(file);
+    const next = change(data);
     checkConfig(file, next);
-    replaceFile(followed(file), `${JSON.stringify(next, null, 2)}\n`);
+    replaceFile(followed(file), render(next));
   };
   // Two logins at the same time would each write what they have read, and one profile would be lost.
   try {
@@ -124,7 +118,7 @@ async function edit(
   } catch (error) {
     if (!(error instanceof GraphException) || error.code !== 'STORE_UNAVAILABLE') throw error;
     // The lock cannot be created in that folder. The attempt to write there fails with the reason.
-    rewrite();
+    await rewrite();
   }
   return file;
 }
@@ -138,25 +132,60 @@ function followed(file: string): string {
   }
 }
 
-function readExisting(file: string): Record<string, unknown> {
-  let text: string;
+interface Existing {
+  readonly data: Config;
+  /** Returns the text of the file with these data. */
+  render(next: Config): string;
+}
+
+async function readExisting(file: string): Promise<Existing> {
+  const text = textOf(file).replace(/^\ufeff/, '');
+  const isYaml = !file.endsWith('.json');
+  const { parseDocument } = isYaml ? await import('yaml') : {};
+  const document = parseDocument?.(text);
   try {
-    text = fs.readFileSync(file, 'utf8');
+    if (document && document.errors.length > 0) throw document.errors[0];
+    const data: unknown = document ? document.toJS() : JSON.parse(text.trim() || '{}');
+    // The reader takes `null` for a file without settings, so here it becomes an empty object.
+    checkConfig(file, data);
+    const config = (data ?? {}) as Config;
+    const render = (next: Config) => {
+      if (!document) return `${JSON.stringify(next, null, 2)}\n`;
+      setChanges(document, [], config, next);
+      return document.toString({ lineWidth: 0 });
+    };
+    return { data: config, render };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    if (error instanceof GraphException) throw error;
+    throw new GraphException('CONFIG_INVALID', `${file} is not valid ${isYaml ? 'YAML' : 'JSON'}.`, {
+      hint: 'correct it, then log in again',
+    });
+  }
+}
+
+function textOf(file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
     throw new GraphException('CONFIG_INVALID', `${file} cannot be read.`, {
       hint: 'look at its owner and mode',
     });
   }
-  try {
-    const data: unknown = JSON.parse(text.replace(/^\ufeff/, '').trim() || '{}');
-    // The reader takes `null` for a file without settings, so here it becomes an empty object.
-    checkConfig(file, data);
-    return (data ?? {}) as Record<string, unknown>;
-  } catch (error) {
-    if (error instanceof GraphException) throw error;
-    throw new GraphException('CONFIG_INVALID', `${file} is not valid JSON.`, {
-      hint: 'correct it, then log in again',
-    });
+}
+
+/** Sets in a YAML document what differs, so that comments and the order of everything else stay. */
+function setChanges(document: Document, at: readonly string[], before: Config, next: Config): void {
+  for (const key of new Set([...Object.keys(before), ...Object.keys(next)])) {
+    const place = [...at, key];
+    const [old, value] = [before[key], next[key]];
+    if (value === undefined) document.deleteIn(place);
+    else if (isTable(old) && isTable(value)) setChanges(document, place, old, value);
+    else if (JSON.stringify(old) !== JSON.stringify(value))
+      document.setIn(place, typeof value === 'object' ? document.createNode(value) : value);
   }
+}
+
+function isTable(value: unknown): value is Config {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

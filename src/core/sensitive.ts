@@ -9,9 +9,12 @@ const INSPECT = Symbol.for('nodejs.util.inspect.custom');
  */
 export class Sensitive {
   readonly #value: string;
+  /** Where it came from, for the message of a refusal: `from GRAPHCRED_SECRET`. */
+  readonly origin: string | undefined;
 
-  constructor(value: string) {
+  constructor(value: string, origin?: string) {
     this.#value = value;
+    this.origin = origin;
   }
 
   /** Returns the value itself. */

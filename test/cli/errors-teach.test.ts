@@ -42,10 +42,16 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
     const { at } = await withSecret(serverVersion);
     const env = { ...NO_PASSWORD, GRAPHCRED_SECRET: 'ci' };
     const alias = await refusal(at, 'token get', { env });
-    expect(alias).toMatchObject({ code: 'AUTH_FAILED', message: 'The server refused the secret.' });
+    expect(alias).toMatchObject({
+      code: 'AUTH_FAILED',
+      message: expect.stringContaining(' refused the secret'),
+    });
     expect(alias.hint).toContain('this may be its alias');
     const gone = await refusal(at, 'token get', { env: { ...env, GRAPHCRED_SECRET: 'ab12'.repeat(8) } });
-    expect(gone).toMatchObject({ code: 'AUTH_FAILED', message: 'The server refused the secret.' });
+    expect(gone).toMatchObject({
+      code: 'AUTH_FAILED',
+      message: expect.stringContaining(' refused the secret'),
+    });
     expect(gone.hint).toBe('It may have been dropped: graphcred secret list');
   });
 
@@ -111,7 +117,7 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
     expect(first).toMatchObject({
       code: 'AUTH_FAILED',
       exitCode: 4,
-      message: 'The server refused the login.',
+      message: expect.stringContaining(' refused the login'),
     });
     expect(first.hint).toContain('After some wrong tries the server makes the user wait');
     let last = first;

@@ -17,7 +17,7 @@ const messages = () => asked.map(({ message }) => message);
 const NO_LOGIN = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined };
 const NO_ADDRESS = { GRAPHCRED_REST_URL: undefined, GRAPHCRED_GSQL_URL: undefined };
 const PASSWORD = ['Password of tigergraph at http://127.0.0.1', 'tigergraph'] as const;
-const NO_SECRET = ['Name of a secret', '-'] as const;
+const NO_SECRET = ['Create a secret for this machine', '-'] as const;
 const ask = (b: Bench, line: string, env: Record<string, string | undefined> = {}) =>
   b.run(line, { person: true, env });
 
@@ -26,38 +26,33 @@ describe('login', () => {
     const b = await bench();
     const { gsqlUrl, restUrl } = b.sandbox;
     willAnswer(
-      ['Name of the profile', 'two words', ENTER],
-      ['Host, as a URL', 'graph.example.com', 'http://a b', gsqlUrl],
+      ['Host, a name or a URL', 'ftp://graph.example.com', 'http://a b', gsqlUrl],
       ['Port of the REST server', '0', '65536', '1e3', new URL(restUrl).port],
       ['Graph', ENTER, 'demo'],
       ['User name at http://127.0.0.1', 'tigergraph'],
       PASSWORD,
-      ['Name of a secret to create and keep', ENTER],
-      ['Keep the password in an encrypted file, the key beside it', ENTER],
+      ['Create a secret for this machine', ENTER],
     );
     const env = { ...NO_LOGIN, ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined };
     const { status, stdout, stderr } = await ask(b, 'login', env);
     expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
     expect(stdout).toBe(
-      'Logged in to http://127.0.0.1 as profile default (~/.config/graphcred/config.json). Secret graphcred is saved.\n',
+      `Logged in to ${gsqlUrl} as profile default (~/.config/graphcred/config.json). Secret graphcred is saved.\n`,
     );
     expect(stderr).toBe('graphcred: next: graphcred token get\n');
     expect(refusals).toEqual([
-      expect.stringContaining('Begin with a letter'),
       expect.stringContaining('https://graph.example.com'),
       expect.stringContaining('https://graph.example.com'),
       ...Array(3).fill('A port is a whole number from 1 to 65535.'),
       expect.stringContaining('Please type something'),
     ]);
     expect(asked.map((question) => question.default)).toEqual([
-      'default',
       'http://127.0.0.1',
       '9000',
       undefined,
       undefined,
       undefined,
       'graphcred',
-      false,
     ]);
     expect(configOf(b.home).profiles).toEqual({
       default: {
@@ -76,14 +71,13 @@ describe('login', () => {
     const b = await bench({ serverVersion: '4.1.2' });
     const env = { ...NO_ADDRESS, GRAPHCRED_GSQL_PORT: new URL(b.sandbox.gsqlUrl).port };
     willAnswer(
-      ['Name of the profile', 'two'],
-      ['Host, as a URL', 'http://127.0.0.1:9000'],
+      ['Host, a name or a URL', 'http://127.0.0.1:9000'],
       ['Graph (Enter for none)', ENTER],
       NO_SECRET,
     );
     expect(await ask(b, 'login', { ...env, GRAPHCRED_GRAPH: undefined })).toMatchObject({ status: 0 });
-    expect(configOf(b.home).profiles.two).toMatchObject({ host: 'http://127.0.0.1', restPort: 9000 });
-    expect(configOf(b.home).profiles.two).not.toHaveProperty('graph');
+    expect(configOf(b.home).profiles.default).toMatchObject({ host: 'http://127.0.0.1', restPort: 9000 });
+    expect(configOf(b.home).profiles.default).not.toHaveProperty('graph');
   });
 
   test.each([
@@ -93,7 +87,11 @@ describe('login', () => {
   ] as const)('asks for the port of the REST server unless it is set: %j %j', async (tail, set, question) => {
     const b = await bench();
     const env = { ...NO_ADDRESS, ...set };
-    willAnswer(['Host, as a URL', `${b.sandbox.gsqlUrl}${tail}`], ...(question ? [question] : []), NO_SECRET);
+    willAnswer(
+      ['Host, a name or a URL', `${b.sandbox.gsqlUrl}${tail}`],
+      ...(question ? [question] : []),
+      NO_SECRET,
+    );
     const { status } = await ask(b, 'login -p dev', env);
     expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
     const restPort = question ? (question[1] === ENTER ? 9000 : 1) : 9001;
@@ -103,20 +101,33 @@ describe('login', () => {
   test('takes a URL without port and path for the host, and one with a path for that of the GSQL server', async () => {
     const b = await bench();
     const env = { ...NO_ADDRESS, GRAPHCRED_GSQL_PORT: new URL(b.sandbox.gsqlUrl).port };
-    willAnswer(['Host, as a URL', 'http://localhost/'], NO_SECRET);
+    willAnswer(['Host, a name or a URL', 'http://localhost/'], NO_SECRET);
     expect((await ask(b, 'login -p dev', env)).status).toBe(0);
     expect(configOf(b.home).profiles.dev).toMatchObject({ host: 'http://localhost' });
-    willAnswer(['Host, as a URL', 'http://127.0.0.1/graph']);
-    const { status, stderr } = await ask(b, 'login -p other --timeout 1', NO_ADDRESS);
-    expect(status).not.toBe(0);
-    expect(stderr).toContain('http://127.0.0.1');
-    expect(asked).toHaveLength(1);
+  });
+
+  // holds: C2.40
+  test('asks again for a host that cannot be reached, and for a graph that is not there', async () => {
+    const b = await bench();
+    willAnswer(
+      ['Host, a name or a URL', 'http://127.0.0.1/graph'],
+      ['Host, a name or a URL', b.sandbox.gsqlUrl],
+      ['Port of the REST server', new URL(b.sandbox.restUrl).port],
+      ['Graph', 'nowhere'],
+      ['Graph', 'demo'],
+      NO_SECRET,
+    );
+    const env = { ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined };
+    const { status, stderr } = await ask(b, 'login -p other', env);
+    expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
+    expect(stderr).toMatch(/127\.0\.0\.1.*Type the address again.*'nowhere' does not exist/s);
+    expect(configOf(b.home).profiles.other).toMatchObject({ gsqlUrl: b.sandbox.gsqlUrl, graph: 'demo' });
   });
 
   test('writes the profile without a secret if the user may not make one, and says why', async () => {
     const b = await bench({ serverVersion: '4.1.2' });
     b.sandbox.addFault({ action: 'status', status: 403, route: 'POST /gsql/v1/secrets' });
-    willAnswer(['Name of a secret', 'ci']);
+    willAnswer(['Create a secret for this machine', 'ci']);
     const { status, stdout, stderr } = await ask(b, 'login -p dev');
     expect({ status, stdout }).toEqual({ status: 4, stdout: expect.not.stringContaining('is saved') });
     expect(stderr).toContain('You are logged in, but no secret is saved: ');
@@ -134,7 +145,7 @@ describe('login', () => {
           throw Object.assign(new Error('read-only'), { code: 'EROFS' });
         rename(from, to);
       });
-      willAnswer(['Name of a secret', 'ci']);
+      willAnswer(['Create a secret for this machine', 'ci']);
       const { status, stdout, stderr } = await ask(b, `login -p dev -o ${format}`);
       renames.mockRestore();
       expect(status).toBe(6);
@@ -154,11 +165,10 @@ describe('login', () => {
     fs.writeFileSync(file, JSON.stringify({ profiles: { default: elsewhere } }), { mode: 0o600 });
     willAnswer(
       ['Name of the profile', 'two'],
-      ['Host, as a URL', b.sandbox.gsqlUrl],
+      ['Host, a name or a URL', b.sandbox.gsqlUrl],
       ['Port of the REST server', new URL(b.sandbox.restUrl).port],
       PASSWORD,
-      ['Name of a secret', 'ci'],
-      ['Keep the password', ENTER],
+      ['Create a secret for this machine', 'ci'],
       ['Make two the default profile', true],
     );
     const { status, stderr } = await ask(b, 'login', { ...NO_ADDRESS, GRAPHCRED_PASSWORD: undefined });
@@ -198,7 +208,7 @@ describe('login', () => {
     expect(alone.stderr).not.toContain('using the saved password');
     b.sandbox.addFault({ action: 'status', status: 401, route, times: 1 });
     willAnswer([PASSWORD[0], 'wrong'], [PASSWORD[0], 'wrong'], PASSWORD, NO_SECRET, [
-      'Keep the password',
+      'Save the password',
       true,
     ]);
     const { status, stdout, stderr } = await ask(b, 'login -p dev', env);
@@ -212,7 +222,7 @@ describe('login', () => {
   test('logs in with a password although a secret is saved, and keeps that secret', async () => {
     const b = await bench({ serverVersion: '4.1.2' });
     await b.run('secret create ci --save');
-    willAnswer(PASSWORD, ['Keep the password', false]);
+    willAnswer(PASSWORD);
     const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined });
     expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
     expect(stdout).not.toContain('is saved');
@@ -236,7 +246,7 @@ describe('login', () => {
   test('suggests a name that no secret has, and refuses one that cannot be', async () => {
     const b = await bench();
     for (const alias of ['graphcred', 'graphcred_2']) await b.run(`secret create ${alias}`);
-    willAnswer(['Name of a secret', 'graphcred', 'x'.repeat(129), '1a', 'x'.repeat(128)]);
+    willAnswer(['Create a secret for this machine', 'graphcred', 'x'.repeat(129), '1a', 'x'.repeat(128)]);
     const { status, stdout } = await ask(b, 'login -p dev');
     expect({ status, suggestion: asked[0]?.default }).toEqual({ status: 0, suggestion: 'graphcred_3' });
     expect(stdout).toContain(`Secret ${'x'.repeat(128)} is saved.`);
@@ -248,8 +258,8 @@ describe('login', () => {
   });
 
   test.each([
-    [ENTER, 'two', 'next: graphcred token get\n'],
-    [false, 'default', 'next: graphcred token get -p two\n'],
+    [true, 'two', 'next: graphcred token get -p two\n'],
+    [ENTER, 'default', 'next: graphcred token get -p two\n'],
   ])('answered with %s makes %s the default profile', async (answer, expected, next) => {
     const b = await bench();
     expect((await b.run('login')).status).toBe(0);
@@ -263,7 +273,7 @@ describe('login', () => {
 
   test('is cancelled when the person closes the question, and has written nothing', async () => {
     const b = await bench();
-    const result = await ask(b, 'login');
+    const result = await ask(b, 'login', NO_ADDRESS);
     expect(result).toEqual({ status: 130, stdout: '', stderr: 'graphcred: Cancelled.\n' });
     expect(fs.existsSync(path.join(b.home, '.config'))).toBe(false);
   });
@@ -406,7 +416,7 @@ test.each(['3.10.1', '4.1.2'])(
 
 test('the secret of a login is created with the full time limit, since a person was asked in between', async () => {
   const b = await bench({ serverVersion: '4.1.2' });
-  willAnswer(['Name of a secret', 'ci'], ['', ENTER]);
+  willAnswer(['Create a secret for this machine', 'ci'], ['', ENTER]);
   // Two requests together take longer than the time limit.
   b.sandbox.addFault({ action: 'delay', ms: 700, route: '/gsql/v1/secrets' });
   const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_TIMEOUT: '1' });

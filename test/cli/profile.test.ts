@@ -26,13 +26,29 @@ test('profile list shows every profile and marks the default one', async () => {
   const { status, stdout, stderr } = await cli(home, ['profile', 'list']);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(stdout).toMatch(/^\* +dev +http:\/\/127\.0\.0\.1/m);
-  expect(stdout).toMatch(/^ +prod +https:\/\/graph\.example\.com +- +alice/m);
+  expect(stdout).toMatch(/^ +prod +https:\/\/graph\.example\.com:14240 +- +- +alice/m);
   expect(JSON.parse((await cli(home, ['profile', 'list', '-o', 'json'])).stdout)).toEqual({
     schemaVersion: 1,
     file: configOf(home),
     profiles: [
-      { name: 'dev', default: true, host: 'http://127.0.0.1', graph: null, username: null },
-      { name: 'prod', default: false, host: 'https://graph.example.com', graph: null, username: 'alice' },
+      {
+        name: 'dev',
+        default: true,
+        host: 'http://127.0.0.1',
+        gsqlUrl: 'http://127.0.0.1:14240',
+        restUrl: null,
+        graph: null,
+        username: null,
+      },
+      {
+        name: 'prod',
+        default: false,
+        host: 'https://graph.example.com',
+        gsqlUrl: 'https://graph.example.com:14240',
+        restUrl: null,
+        graph: null,
+        username: 'alice',
+      },
     ],
   });
 });

@@ -32,17 +32,15 @@ async function somewhere(more: Record<string, string> = {}) {
 type Step = readonly [question: string | RegExp, keys: string];
 
 const QUESTIONS: readonly Step[] = [
-  ['Name of the profile', '\r'],
   ['Graph', 'demo\r'],
   ['User name', 'tigergraph\r'],
   ['Password of tigergraph', 'tigergraph\r'],
-  ['Name of a secret to create and keep', '\r'],
-  ['Keep the password', '\r'],
+  ['Create a secret for this machine', '\r'],
 ];
 
 /** These homes have no keychain, so one more question is asked. */
 const WHERE: Step = ['Where to keep secrets and tokens instead', '\r'];
-const ALL = [...QUESTIONS.slice(0, 4), WHERE, ...QUESTIONS.slice(4)];
+const ALL = [...QUESTIONS.slice(0, 3), WHERE, ...QUESTIONS.slice(3)];
 
 async function answer(terminal: Terminal, steps: readonly Step[]): Promise<void> {
   for (const [question, keys] of steps) {
@@ -59,7 +57,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     const { status, screen, bytes, restored, cursorShown } = await terminal.ended;
     expect({ status, restored, cursorShown }).toEqual({ status: 0, restored: true, cursorShown: true });
     expect(screen.replace(/\n/g, ' ')).toContain(
-      `Logged in to http://127.0.0.1 as profile default (~/${CONFIG}). Secret graphcred is saved.`,
+      `Logged in to ${full.GRAPHCRED_GSQL_URL} as profile default (~/${CONFIG}). Secret graphcred is saved.`,
     );
     const profile = { graph: 'demo', username: 'tigergraph', gsqlUrl: full.GRAPHCRED_GSQL_URL };
     const config = JSON.parse(filesIn(home)[CONFIG] ?? '');

@@ -81,13 +81,11 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
       argv: ['login'],
       env,
       steps: [
-        ['Name of the profile', '\r'],
         ['User name', 'tigergraph\r'],
         ['Password of', 'tigergraph\r', '(the password) Enter'],
         ['Where to keep', KEYS.down, '(arrow down)'],
         [/[❯>] nowhere[\s\S]*select/, `${KEYS.up}\r`, '(arrow up) Enter'],
-        ['Name of a secret', '\r'],
-        ['Keep the password', '\r'],
+        ['Create a secret', '\r'],
       ],
     });
     expect(ended.status).toBe(0);
@@ -96,10 +94,7 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
 
   test('login with a wrong password, and an interrupted login', async () => {
     const { stranger: env } = await world();
-    const who = [
-      ['Name of the profile', '\r'],
-      ['User name', 'tigergraph\r'],
-    ] as const;
+    const who = [['User name', 'tigergraph\r']] as const;
     const wrong = (
       [['Password of'], [/2 more[\s\S]*Password of/], [/1 more[\s\S]*Password of/]] as const
     ).map(([see]) => [see, 'hunter2\r', '(a wrong password) Enter'] as const);

@@ -30,21 +30,19 @@ const ESCAPE = String.fromCharCode(27);
 type Step = readonly [see: string | RegExp, keys: string];
 
 const LOGIN: readonly Step[] = [
-  ['Name of the profile', '\r'],
-  ['Host, as a URL', '\r'],
+  ['Host, a name', '\r'],
   ['Graph', 'demo\r'],
   ['User name', 'tigergraph\r'],
   ['Password of', 'hunter2\r'],
   [/2 more[\s\S]*Password of/, 'tigergraph\r'],
-  ['Name of a secret', '\r'],
-  ['Keep the password', 'y\r'],
+  ['Create a secret', '\r'],
 ];
 const SECOND_LOGIN: readonly Step[] = [
   ['Name of the profile', 'social\r'],
-  ['Host, as a URL', '\r'],
+  ['Host, a name', '\r'],
   ['Graph', 'social\r'],
   ['User name', '\r'],
-  ['Name of a secret', 'nightly\r'],
+  ['Create a secret', 'nightly\r'],
   ['Make social the default', 'n\r'],
 ];
 /** This config file has no profiles, so it does not say which of the saved secrets to use. */
@@ -52,7 +50,7 @@ const NO_PROFILE = '--config empty.json --graph social';
 
 const SESSION: readonly (readonly [command: string, ...steps: Step[]])[] = [
   // Step 1: log in once.
-  ['graphcred login --store file', ...LOGIN],
+  ['graphcred login --store file --save-password', ...LOGIN],
   ['graphcred token list'],
   ['graphcred login', ...SECOND_LOGIN],
   // Steps 2 and 3: profiles and status.

@@ -9,7 +9,7 @@ export const RUN_BY = {
     'README.md / For a CI job / sh: export GRAPHCRED_GSQL_URL=https://graph.example.com GRAPHCRED_REST_URL=https://graph.example.com/restpp',
     "README.md / The library / ts: import { GraphConnection } from 'graphcred';",
     'docs/first-steps.md / Start the sandbox / console: $ graphcred sandbox --graph demo --graph social',
-    'docs/first-steps.md / Log in / console: $ graphcred login --store file',
+    'docs/first-steps.md / Log in / console: $ graphcred login --store file --save-password',
     'docs/first-steps.md / Log in / console: $ graphcred status',
     'docs/first-steps.md / A second profile / console: $ graphcred login',
     'docs/first-steps.md / Use the secret in a script / sh: #!/bin/sh',

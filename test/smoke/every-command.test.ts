@@ -20,7 +20,7 @@ const JOB: [command: string, words: string, printed: RegExp][] = [
   ['api', '/echo', /"message":"Hello GSQL"/],
   ['status', '', /\n {2}token +valid until /],
   ['doctor', '', /\nok +rest-auth +on\n/],
-  ['login', '-p dev', /^Logged in to http:\/\/127\.0\.0\.1 as profile dev /],
+  ['login', '-p dev', /^Logged in to \S+ as profile dev /],
   ['profile list', '', /\* +dev /],
   ['profile use', 'dev', /^The default profile is now dev /],
   ['config path', '', /config\.json\n$/],

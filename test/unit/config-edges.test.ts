@@ -279,12 +279,17 @@ describe('a profile is written', () => {
     expect(fs.readdirSync(folder)).toEqual(['config.json']);
   });
 
-  test.each(['config.yaml', 'config.yml'])('not where there is a %s', async (name) => {
+  // holds: C2.39
+  test.each(['config.yaml', 'config.yml'])('into a %s in place, with its comments', async (name) => {
     const folder = temporaryHome();
-    fs.writeFileSync(path.join(folder, name), 'graph: demo');
-    const wrong = writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] }, now);
-    await expect(wrong).rejects.toThrow('is YAML');
+    const text =
+      '# ours\nprofiles:\n  a: # the first\n    graph: old # gone soon\n    host: "http://h"\n  b: {graph: other}\n';
+    fs.writeFileSync(path.join(folder, name), text);
+    await writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: ['host'] }, now);
     expect(fs.readdirSync(folder)).toEqual([name]);
+    expect(fs.readFileSync(path.join(folder, name), 'utf8')).toBe(
+      '# ours\nprofiles:\n  a:\n    # the first\n    graph: one # gone soon\n  b: { graph: other }\ndefaultProfile: a\n',
+    );
   });
 
   test.each([

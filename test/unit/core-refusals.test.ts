@@ -5,7 +5,7 @@ import { meaningOf, type Refused, refusal } from '../../src/core/protocol/server
 import { BoundCredential, Sensitive } from '../../src/index.js';
 
 const SERVERS = { restUrl: 'http://db:9000', gsqlUrl: 'http://db:14240' };
-const credential = (value: string) => new BoundCredential(new Sensitive(value), SERVERS);
+const credential = (value: string) => new BoundCredential(new Sensitive(value, 'from the vault'), SERVERS);
 
 function answerTo(row: Row): [HttpRequest, Refused] {
   const { on = ['mint'], login, status = 400, code = '', returnCode, example } = row;
@@ -57,7 +57,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
       'Ask the administrator of the server to renew it.',
       [],
     ],
-    ['bad-login', 'AUTH_FAILED', 'The server refused the login.', LOGIN, []],
+    ['bad-login', 'AUTH_FAILED', 'http://db:14240 refused the login.', LOGIN, []],
     ['token-missing', 'AUTH_FAILED', 'The server requires a token.', GET_ONE, OTHER_TOKEN],
     [
       'token-malformed',
@@ -178,7 +178,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
     for (const request of ways)
       expect(refusal(request, { status: 401, code: '', message: '' })).toMatchObject({
         code: 'AUTH_FAILED',
-        message: 'The server refused the secret.',
+        message: 'http://db:14240 refused the secret from the vault.',
         hint,
         remedies,
       });

@@ -43,7 +43,9 @@ export async function offer(
     savedAlias === undefined && credential.kind === 'password'
       ? await aliasToKeep(call, store, taken)
       : undefined;
-  const password = savePassword || (await keepsPassword(call, credential, store));
+  // A saved secret does the work of a password.
+  const keepsSecret = alias !== undefined || savedAlias !== undefined;
+  const password = savePassword || (!keepsSecret && (await keepsPassword(call, credential, store)));
   if (credential.kind === 'password' && !call.canPrompt && !password && savedAlias === undefined)
     call.ports.reporter.note(
       'the password is not kept; to work without it: graphcred secret create NAME --save, or log in with --save-password',
@@ -73,7 +75,7 @@ async function usableStore(
     if (!(error instanceof GraphException) || !canPrompt || call.store.setAt !== undefined) throw error;
     ports.reporter.warn(error.message);
     const instead = await ports.prompter.choice<StoreName>('Where to keep secrets and tokens instead', [
-      { name: 'in encrypted files, key beside them', value: 'file' },
+      { name: `in ${folderOf(call)} (protected by file permissions)`, value: 'file' },
       { name: 'nowhere: every command asks the server anew', value: 'none' },
     ]);
     return { store: await open(call, instead, true), instead };
@@ -124,7 +126,7 @@ async function aliasToKeep(
     if (text.length > 128) return 'An alias has 128 characters at most.';
     return isPlainAlias(text) ? undefined : 'Begin with a letter or _, then letters, digits and _.';
   };
-  const alias = await ports.prompter.text('Name of a secret to create and keep (- for none)', {
+  const alias = await ports.prompter.text('Create a secret for this machine? Name (- for none)', {
     suggestion,
     refuse,
   });
@@ -137,17 +139,19 @@ async function aliasToKeep(
 async function keepsPassword({ ports }: Call, { kind, level }: Credential, store: Store): Promise<boolean> {
   if (kind !== 'password' || level !== 'prompt' || !STORES[store.name].keeps.credentials) return false;
   const inKeychain = STORES[store.name].canAsk;
-  const where = inKeychain ? 'in the keychain' : 'in an encrypted file, the key beside it';
-  return ports.prompter.yes(`Keep the password ${where}, so that secret commands do not ask for it?`, {
-    proposed: inKeychain,
-  });
+  const question = inKeychain
+    ? 'Save the password in the keychain?'
+    : 'Save the password? Anyone who can read your home folder can read it.';
+  return ports.prompter.yes(question, { proposed: inKeychain });
 }
 
 async function becomesDefault({ ports, canPrompt, settings }: Call): Promise<boolean> {
   const { file, profile } = settings;
   const other = defaultProfileOf(file?.config);
   if (!canPrompt || profile.exists || other === undefined || other === profile.name) return false;
-  return ports.prompter.yes(`Make ${profile.name} the default profile instead of ${other}?`, {
-    proposed: true,
-  });
+  return ports.prompter.yes(`Make ${profile.name} the default profile instead of ${other}?`);
+}
+
+function folderOf({ stateDir = '', ports: { home } }: Call): string {
+  return home !== undefined && stateDir.startsWith(`${home}/`) ? `~${stateDir.slice(home.length)}` : stateDir;
 }

@@ -37,8 +37,7 @@ export async function logIn(call: Call, store: Store, savePassword: boolean): Pr
     await credential.value();
     call.learned.deadline?.check();
     try {
-      const connected = await connect(call, credential);
-      return { credential, connected, taken: await prove(call, connected, credential) };
+      return await proveLogin(call, credential);
     } catch (error) {
       const isWrong = error instanceof GraphException && error.code === 'AUTH_FAILED';
       if (isWrong && canPrompt && credential.level === 'store') {
@@ -51,6 +50,24 @@ export async function logIn(call: Call, store: Store, savePassword: boolean): Pr
       ports.reporter.warn(`${error.message} Try again (${pluralize(attemptsLeft, 'more attempt')}).`);
     }
   }
+}
+
+async function proveLogin(call: Call, credential: Credential): Promise<LoggedIn> {
+  try {
+    const connected = await connect(call, credential);
+    return { credential, connected, taken: await prove(call, connected, credential) };
+  } catch (error) {
+    await askGraphAgain(call, error);
+    return proveLogin(call, credential);
+  }
+}
+
+/** Asks a person for another graph when the server knows none of this name; else throws the error. */
+async function askGraphAgain(call: Call, error: unknown): Promise<void> {
+  const isUnknown = error instanceof GraphException && error.code === 'NOT_FOUND';
+  if (!isUnknown || !call.canPrompt || call.graph === undefined) throw error;
+  call.ports.reporter.warn(error.message);
+  call.graph = await call.ports.prompter.text('Graph');
 }
 
 function passwordsOf(store: Store): Store {
@@ -98,7 +115,9 @@ export async function proveGraph(call: Call, login: LoggedIn, secret: string | u
   } catch (error) {
     // A user without the privilege to mint is still logged in; the graph is then not checked.
     if (error instanceof GraphException && error.code === 'PERMISSION_DENIED') return;
-    throw call.interruption?.status === undefined || secret !== undefined ? error : withPruneHint(error);
+    if (call.interruption?.status !== undefined) throw secret === undefined ? withPruneHint(error) : error;
+    await askGraphAgain(call, error);
+    await proveGraph(call, { ...login, connected: await connect(call, credential) }, secret);
   }
 }
 

@@ -139,7 +139,7 @@ function reportLogin(
     password && 'The password is saved.',
   ].filter(Boolean);
   const { home, stdout } = invocation.ctx;
-  const done = `Logged in to ${host} as profile ${name} (${shortPath(file, home)}).`;
+  const done = `Logged in to ${target.gsqlUrl} as profile ${name} (${shortPath(file, home)}).`;
   report.result(inLines(singleLine([done, ...notes].join(' ')), stdout.columns));
   const before = defaultProfileOf(settings.file?.config);
   const isDefault = makeDefault || before === undefined || before === name;

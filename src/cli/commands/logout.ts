@@ -19,12 +19,14 @@ export async function run(invocation: Invocation): Promise<number> {
   const session = await openSession(invocation);
   const isRevoking = flags.revoke === true;
   const { stores, records } = await chooseRecords(session, isRevoking);
-  const whose = flags.all === true ? ', of every server and user' : ` of ${session.target.host}`;
+  const whose = flags.all === true ? ', of every server and user' : ` of ${session.target.gsqlUrl}`;
   if (records.length === 0) {
     for (const store of stores) await requireReadable(store);
     await requireAllRead(session);
-    const nothing = flags.all === true ? 'Nothing' : `Nothing of ${session.target.host}`;
-    throw new GraphException('NOT_FOUND', `${nothing} is kept here.`, { hint: 'see: graphcred token list' });
+    const where = flags.all === true ? '' : ` for ${session.target.gsqlUrl}`;
+    throw new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
+      hint: 'see: graphcred token list',
+    });
   }
   const tokens = records.filter(({ kind }) => kind === 'token');
   const credentials = records.filter(({ kind }) => kind !== 'token');

@@ -2,6 +2,7 @@ import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js'
 import { credentialsIn, hiddenIn, what } from '../http/errors.js';
 import type { HttpRequest } from '../http/types.js';
 import { redactServerText, upTo } from '../redact.js';
+import type { Sensitive } from '../sensitive.js';
 import { type Meaning, REFUSALS, type Row } from './refusal-table.js';
 
 /** The error that the server sent. */
@@ -210,12 +211,14 @@ function withText(sentence: string, text: string): string {
 
 function badCredential(request: HttpRequest): ErrorMapping {
   const secret = sentSecret(request);
-  if (secret === undefined) return ['AUTH_FAILED', 'The server refused the login.', LOGIN_HINT];
+  const sent = secret ?? request.authorization?.credential.value;
+  const from = sent?.origin === undefined ? '' : ` ${sent.origin}`;
+  if (secret === undefined) return ['AUTH_FAILED', `${request.base} refused the login${from}.`, LOGIN_HINT];
   // Servers generate secrets that look like this, but some accept secrets of any form.
-  const looksRight = /^[a-z0-9]{32}$/.test(secret);
+  const looksRight = /^[a-z0-9]{32}$/.test(secret.reveal());
   return [
     'AUTH_FAILED',
-    'The server refused the secret.',
+    `${request.base} refused the secret${from}.`,
     looksRight
       ? 'It may have been dropped.'
       : 'Its value is 32 letters and digits, shown when it is made: this may be its alias instead.',
@@ -224,13 +227,12 @@ function badCredential(request: HttpRequest): ErrorMapping {
 }
 
 /** Returns the secret with which the request logged in. */
-function sentSecret(request: HttpRequest): string | undefined {
+function sentSecret(request: HttpRequest): Sensitive | undefined {
   const { authorization, json, query, body } = request;
   const secret = (json ?? query)?.secret ?? body;
-  const own = credentialsIn(request).find(
+  return credentialsIn(request).find(
     (one) => one === secret || (authorization?.scheme === 'GSQL-Secret' && one === authorization.credential),
-  );
-  return own?.value.reveal();
+  )?.value;
 }
 
 /** @param needed which credentials the operation requires */

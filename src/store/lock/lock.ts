@@ -68,10 +68,14 @@ export async function acquireLock(
 }
 
 /** Runs `work` while this process has the lock. Throws like `acquireLock`, and what `work` throws. */
-export async function withLock<T>(file: string, options: LockOptions, work: () => T): Promise<T> {
+export async function withLock<T>(
+  file: string,
+  options: LockOptions,
+  work: () => T | Promise<T>,
+): Promise<T> {
   const lock = await acquireLock(file, options);
   try {
-    return work();
+    return await work();
   } finally {
     lock.release();
   }

@@ -1,4 +1,7 @@
-import { defaultProfileOf } from '../../../config/keys.js';
+import { targetOf } from '../../../auth/servers.js';
+import { defaultProfileOf, type LoadedFile } from '../../../config/keys.js';
+import { resolveSettings } from '../../../config/settings.js';
+import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
@@ -16,6 +19,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
       name,
       default: name === defaultProfile,
       host: maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')),
+      ...addressesOf(invocation, file, name),
       graph: graph === undefined ? null : String(graph),
       username: username === undefined ? null : String(username),
     }),
@@ -35,14 +39,41 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const rows = profiles.map((one) => [
     one.default ? '*' : '',
     one.name,
-    one.host || '-',
+    one.gsqlUrl ?? (one.host || '-'),
+    restServer(one),
     one.graph ?? '-',
     one.username ?? '-',
   ]);
   report.result(
-    table(['', 'PROFILE', 'SERVER', 'GRAPH', 'USER'], rows, {
+    table(['', 'PROFILE', 'GSQL SERVER', 'REST', 'GRAPH', 'USER'], rows, {
       width: ctx.stdout.columns,
-      shrinkOrder: [2, 3, 4, 1],
+      shrinkOrder: [3, 2, 4, 5, 1],
     }),
   );
+}
+
+interface Addresses {
+  /** Null where an address is malformed. */
+  readonly gsqlUrl: string | null;
+  /** Null, too, where it depends on the server's version. */
+  readonly restUrl: string | null;
+}
+
+function addressesOf({ ctx }: Invocation, file: LoadedFile | undefined, profile: string): Addresses {
+  try {
+    const input = { cwd: ctx.cwd, home: ctx.home, uid: ctx.uid, configDir: undefined, env: {} };
+    const { gsqlUrl, restUrl = null } = targetOf(resolveSettings({ ...input, flags: { profile } }, file));
+    return { gsqlUrl, restUrl };
+  } catch (error) {
+    if (error instanceof GraphException) return { gsqlUrl: null, restUrl: null };
+    throw error;
+  }
+}
+
+/** Shortens the address of a REST server on the same host to its port. */
+function restServer({ gsqlUrl, restUrl }: Addresses): string {
+  if (gsqlUrl === null || restUrl === null) return '-';
+  const [gsql, rest] = [new URL(gsqlUrl), new URL(restUrl)];
+  if (rest.protocol !== gsql.protocol || rest.hostname !== gsql.hostname) return restUrl;
+  return rest.port === gsql.port ? rest.pathname : `:${rest.port}`;
 }

@@ -29,7 +29,7 @@ export async function run(invocation: Invocation): Promise<number> {
   if (targets.length === 0) {
     await requireReadable(store);
     const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
-    const whose = `of ${credential.principal} for ${session.target.host}`;
+    const whose = `of ${credential.principal} for ${session.target.gsqlUrl}`;
     return reportDeleted(invocation, 0, 0, `This machine holds no such token ${whose}${others}.`);
   }
   noteShared(
