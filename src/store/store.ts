@@ -109,10 +109,6 @@ export interface KeychainOptions {
   readonly child: { readonly command: string; readonly args: readonly string[] };
   /** Shows a message to the person. It must write synchronously, because the process may be killed right after. */
   notify(message: string): void;
-  /** How long to wait for an answer to an operation that should not prompt, in ms. Default 5000. */
-  readonly answerMs?: number;
-  /** Time limit for a person to answer the desktop's prompt, in ms. Default 60000. */
-  readonly promptMs?: number;
 }
 
 /** How to reach the Redis server through which the fleet shares its tokens. */

@@ -3,6 +3,7 @@ import { Sensitive } from '../../src/core/sensitive.js';
 import { openStore } from '../../src/store/open.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { StoreName, StoreRecord } from '../../src/store/store.js';
+import { shortenTimers } from './shorter-timers.js';
 
 export type Step =
   | { do: 'write'; record: StoreRecord; value: string }
@@ -18,8 +19,8 @@ export interface Job {
   platform?: NodeJS.Platform;
   /** Program and arguments that replace this driver's own keychain child. */
   child?: string[];
-  promptMs?: number;
-  answerMs?: number;
+  /** By how much every wait of this process is shortened. */
+  shorter?: number;
   /** The address of the store `redis`, and the store key of the fleet. */
   redis?: { url: string; storeKey: string };
   steps: Step[];
@@ -33,7 +34,8 @@ export async function performSteps(
   say: (message: string) => void,
   keychainChild: readonly string[],
 ): Promise<Result[]> {
-  const { mayPrompt = false, platform = process.platform, promptMs, answerMs } = job;
+  const { mayPrompt = false, platform = process.platform, shorter } = job;
+  if (shorter !== undefined) shortenTimers(shorter);
   const [command = '', ...args] = job.child ?? keychainChild;
   const store = await openStore(job.store, {
     stateDir: job.stateDir,
@@ -49,8 +51,6 @@ export async function performSteps(
       mayPrompt,
       child: { command, args },
       notify: say,
-      ...(promptMs !== undefined && { promptMs }),
-      ...(answerMs !== undefined && { answerMs }),
     },
   });
   const results: Result[] = [];

@@ -12,7 +12,7 @@ import type { LocalSession } from '../../src/cli/session.js';
 import type { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { endOfMessage, parseMessage } from '../../src/store/keychain/dbus.js';
-import { askKeychain, busPaths, probeKeychain } from '../../src/store/keychain/secret-service.js';
+import { askKeychain, busPaths } from '../../src/store/keychain/secret-service.js';
 import type { Store } from '../../src/store/store.js';
 import { defined } from '../helpers/defined.js';
 import {
@@ -29,6 +29,7 @@ import {
   startFakeBus,
   UNLOCKED,
 } from '../helpers/session-bus.js';
+import { shortenTimers } from '../helpers/shorter-timers.js';
 
 describe('the session bus', () => {
   it.each([
@@ -53,6 +54,8 @@ describe('the session bus', () => {
     expect(busPaths(env)).toEqual(expected);
   });
 });
+
+const stateOf = async (env: Record<string, string>) => (await askKeychain(env)).state;
 
 let dir: string;
 let servers: net.Server[];
@@ -129,7 +132,7 @@ describe('the probe', () => {
     ])('says %s', async (expected, locked) => {
       const socket = path.join(dir, 'bus');
       const seen = await fakeBus(socket, normal(locked), manner);
-      expect(await probeKeychain({ env: at(socket) })).toBe(expected);
+      expect(await stateOf(at(socket))).toBe(expected);
       expect(seen.text).toContain(COLLECTION);
       // The Secret Service knows other keyrings by other names, such as `login` and `session`.
       expect(seen.text).toContain('\u0007\0\0\0default\0');
@@ -170,14 +173,14 @@ describe('the probe', () => {
   ])('when %s says %s', async (_what, expected, script) => {
     const socket = path.join(dir, 'bus');
     await fakeBus(socket, script);
-    expect(await probeKeychain({ env: at(socket) })).toBe(expected);
+    expect(await stateOf(at(socket))).toBe(expected);
   });
 
   it('asks once more if the answer is that there is no default keyring', async () => {
     const socket = path.join(dir, 'bus');
     const mistaken: Script = { ...normal(UNLOCKED), alias: (call) => alias(call === 1 ? '/' : COLLECTION) };
     const seen = await fakeBus(socket, mistaken);
-    expect(await probeKeychain({ env: at(socket) })).toBe('unlocked');
+    expect(await stateOf(at(socket))).toBe('unlocked');
     expect(seen.aliasCalls).toBe(2);
   });
 
@@ -190,7 +193,8 @@ describe('the probe', () => {
     if (script) await fakeBus(socket, script);
     else await listen(socket, (client) => client.resume());
     const before = performance.now();
-    expect(await probeKeychain({ env: at(socket), limitMs: 150 })).toBe('silent');
+    onTestFinished(shortenTimers(20));
+    expect(await stateOf(at(socket))).toBe('silent');
     expect(performance.now() - before).toBeGreaterThan(140);
     await expect.poll(open).toBe(0);
   });
@@ -217,7 +221,7 @@ describe('the probe', () => {
       } else client.once('data', waitsNow);
     });
     let state: string | undefined;
-    const probing = probeKeychain({ env: at(socket) }).then((found) => {
+    const probing = stateOf(at(socket)).then((found) => {
       state = found;
     });
     await waits;
@@ -237,7 +241,8 @@ describe('the probe', () => {
       const talking = setInterval(() => client.write(chatter), 5);
       client.on('close', () => clearInterval(talking));
     });
-    expect(await probeKeychain({ env: at(socket), limitMs: 100 })).toBe('silent');
+    onTestFinished(shortenTimers(30));
+    expect(await stateOf(at(socket))).toBe('silent');
     await expect.poll(open).toBe(0);
   });
 
@@ -250,7 +255,8 @@ describe('the probe', () => {
       return alias(COLLECTION);
     };
     await fakeBus(socket, { ...normal(UNLOCKED), alias: answered });
-    expect(await probeKeychain({ env: at(socket), limitMs: 400 })).toBe('unlocked');
+    onTestFinished(shortenTimers(7.5));
+    expect(await stateOf(at(socket))).toBe('unlocked');
   });
 
   it('tries the addresses in order, and uses the first that works', async () => {
@@ -258,14 +264,14 @@ describe('the probe', () => {
     await fakeBus(socket, normal(LOCKED));
     const name = [...Buffer.from(socket)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
     const addresses = `unix:path=${dir}/missing;tcp:host=localhost,port=1;unix:path=${name},guid=00;unix:path=/x`;
-    expect(await probeKeychain({ env: { DBUS_SESSION_BUS_ADDRESS: addresses } })).toBe('locked');
+    expect(await stateOf({ DBUS_SESSION_BUS_ADDRESS: addresses })).toBe('locked');
   });
 
   it('reports that there is no bus if nothing listens', async () => {
-    expect(await probeKeychain({ env: {} })).toBe('no-bus');
-    expect(await probeKeychain({ env: at(path.join(dir, 'missing')) })).toBe('no-bus');
+    expect(await stateOf({})).toBe('no-bus');
+    expect(await stateOf(at(path.join(dir, 'missing')))).toBe('no-bus');
     fs.writeFileSync(path.join(dir, 'plain'), '');
-    expect(await probeKeychain({ env: at(path.join(dir, 'plain')) })).toBe('no-bus');
+    expect(await stateOf(at(path.join(dir, 'plain')))).toBe('no-bus');
   });
 
   it('reads a path of digits as a path and not as a port', async () => {
@@ -278,14 +284,14 @@ describe('the probe', () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as net.AddressInfo;
-    expect(await probeKeychain({ env: at(String(port)) })).toBe('no-bus');
+    expect(await stateOf(at(String(port)))).toBe('no-bus');
     expect(connections).toBe(0);
   });
 
   it('limits the size of a greeting that never ends', async () => {
     const socket = path.join(dir, 'bus');
     await listen(socket, (client) => client.write(Buffer.alloc(1 << 20, 'x')));
-    expect(await probeKeychain({ env: at(socket), limitMs: 60_000 })).toBe('no-bus');
+    expect(await stateOf(at(socket))).toBe('no-bus');
   });
 
   it('ends, whatever the bus sends', async () => {
@@ -304,7 +310,7 @@ describe('the probe', () => {
     await fc.assert(
       fc.asyncProperty(start, fc.uint8Array({ maxLength: 200, size: 'max' }), async (head, tail) => {
         garbage = Buffer.from([...head, ...tail]);
-        const state = await probeKeychain({ env: at(socket), limitMs: 2_000 });
+        const state = await stateOf(at(socket));
         expect(['no-bus', 'no-service', 'no-default-collection']).toContain(state);
       }),
       { numRuns: 300 },
@@ -331,7 +337,7 @@ describe('a value over the bus', () => {
   const whole: Script = { ...normal(UNLOCKED), session, found, secret };
   const ask = async (script: Script, manner: Manner = {}) => {
     const seen = await fakeBus(path.join(dir, 'bus'), script, manner);
-    return { answer: await askKeychain({ env: at(path.join(dir, 'bus')), limitMs: 2_000 }, wanted), seen };
+    return { answer: await askKeychain(at(path.join(dir, 'bus')), wanted), seen };
   };
 
   it.each<[string, Manner]>([
@@ -375,7 +381,8 @@ describe('a value over the bus', () => {
     async (part) => {
       const { [part]: _, ...rest } = whole;
       await fakeBus(path.join(dir, 'bus'), rest);
-      const answer = await askKeychain({ env: at(path.join(dir, 'bus')), limitMs: 150 }, wanted);
+      onTestFinished(shortenTimers(20));
+      const answer = await askKeychain(at(path.join(dir, 'bus')), wanted);
       // If the session never opens, the search is useless, and the state is still known at once.
       expect(answer).toEqual({ state: part === 'session' ? 'unlocked' : 'silent' });
     },

@@ -21,6 +21,7 @@ import {
   startFakeBus,
   UNLOCKED,
 } from '../helpers/session-bus.js';
+import { shortenTimers } from '../helpers/shorter-timers.js';
 
 const native = vi.hoisted(() => ({
   calls: [] as string[],
@@ -183,9 +184,10 @@ describe.skipIf(process.platform === 'win32')('the keychain of Linux', () => {
     await bus(normal(UNLOCKED));
     native.answers = false;
     const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
-    void vaultFor('', { answerMs: 50 }).delete('demo');
+    onTestFinished(shortenTimers(100, 5000));
+    void vaultFor('').delete('demo');
     await expect.poll(() => kill.mock.calls).toEqual([[process.pid, 'SIGKILL']]);
-    expect(notices).toEqual(['the OS keychain stopped answering during a call; gave up after 0.05 s']);
+    expect(notices).toEqual(['the OS keychain stopped answering during a call; gave up after 5 s']);
   });
 
   it('that answers in time does not', async () => {
@@ -197,7 +199,7 @@ describe.skipIf(process.platform === 'win32')('the keychain of Linux', () => {
 });
 
 describe.skipIf(process.platform === 'win32')('a locked keychain', () => {
-  const PROMPT = { mayPrompt: true, promptMs: 20_000 };
+  const PROMPT = { mayPrompt: true };
   /** A keyring that is locked at first, and later as the given answers say; the last one stays. */
   const lockedAtFirst = (...later: (typeof LOCKED)[]): Script => {
     const states = [LOCKED, ...later];
@@ -261,19 +263,21 @@ describe.skipIf(process.platform === 'win32')('a locked keychain', () => {
 });
 
 describe.skipIf(process.platform === 'win32')('the keychain of macOS', () => {
-  const MAC = { platform: 'darwin', answerMs: 200, promptMs: 60_000 } as const;
+  const MAC = { platform: 'darwin' } as const;
 
   it('is always asked by a helper, also for the check, and is told of no prompt without a person', async () => {
     const vault = vaultFor(helper({ ok: true }, { ok: true, answer: 'value' }, 'wait'), MAC);
     await vault.check();
     expect(await vault.get('demo')).toBe('value');
+    onTestFinished(shortenTimers(25, 5000));
     expect(await failureOf(vault.get('demo'))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     expect(asked()[0]).toEqual({ op: 'get', account: 'graphcred' });
     expect([...native.calls, ...notices]).toEqual([]);
   });
 
   it('has as long as a prompt may take where a person can answer one, and is then locked', async () => {
-    const vault = vaultFor(helper('wait'), { ...MAC, mayPrompt: true, answerMs: 60_000, promptMs: 50 });
+    onTestFinished(shortenTimers(1200, 5000));
+    const vault = vaultFor(helper('wait'), { ...MAC, mayPrompt: true });
     expect(await failureOf(vault.get('demo'))).toMatchObject({ code: 'STORE_LOCKED' });
   });
 
@@ -320,8 +324,9 @@ describe.skipIf(process.platform === 'win32')('a helper process', () => {
   });
 
   it('may take longer to start than the keychain to answer', async () => {
+    onTestFinished(shortenTimers(10, 5000));
     const script = 'sleep 0.7; echo; read -r request; echo \'{"ok":true,"answer":"late"}\'';
-    expect(await vaultFor(script, { platform: 'win32', answerMs: 500 }).get('demo')).toBe('late');
+    expect(await vaultFor(script, { platform: 'win32' }).get('demo')).toBe('late');
   });
 });
 

@@ -13,12 +13,8 @@ export type KeychainState =
   | 'no-bus'
   | 'silent';
 
-export interface ProbeOptions {
-  /** `DBUS_SESSION_BUS_ADDRESS` and `XDG_RUNTIME_DIR` are read from it. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** The time limit of each answer in ms, default 3000. All answers together may take two thirds more. */
-  readonly limitMs?: number;
-}
+/** `DBUS_SESSION_BUS_ADDRESS` and `XDG_RUNTIME_DIR` are read from it. */
+type Env = Readonly<Record<string, string | undefined>>;
 
 export interface KeychainAnswer {
   readonly state: KeychainState;
@@ -35,47 +31,39 @@ const OPEN_SESSION = 4;
 const SEARCH_ITEMS = 5;
 const GET_SECRET = 6;
 const LONGEST_GREETING = 1 << 16;
-
-/** Asks for the keychain's state. Never causes a prompt, leaves a connection open or rejects. */
-export async function probeKeychain(options: ProbeOptions): Promise<KeychainState> {
-  return (await askKeychain(options)).state;
-}
+/** The time limits of one answer, and of all together. */
+const ANSWER_MS = 3_000;
+const ALL_ANSWERS_MS = 5_000;
 
 /**
- * Asks for the state and, in the same exchange, for the value of the one item with these attributes. This is faster
- * than loading the native module, which is used only when the bus gives no value.
+ * Asks for the keychain's state and, in the same exchange, for the value of the one item with these attributes. This
+ * is faster than loading the native module, which is used only when the bus gives no value. Never causes a prompt,
+ * leaves a connection open or rejects.
  */
 export async function askKeychain(
-  { env, limitMs = 3000 }: ProbeOptions,
+  env: Env,
   item?: Readonly<Record<string, string>>,
 ): Promise<KeychainAnswer> {
-  const limit = { ms: limitMs, last: uptimeMs() + (5 / 3) * limitMs };
-  const answer = await askBuses(env, limit, item);
+  const end = uptimeMs() + ALL_ANSWERS_MS;
+  const answer = await askBuses(env, end, item);
   // A busy gnome-keyring gives this answer by mistake about once in a thousand times.
-  return answer.state === 'no-default-collection' ? askBuses(env, limit, item) : answer;
-}
-
-interface Limit {
-  /** The time limit of one answer, in ms. */
-  readonly ms: number;
-  /** The end of the time for all answers, by `uptimeMs`. */
-  readonly last: number;
+  return answer.state === 'no-default-collection' ? askBuses(env, end, item) : answer;
 }
 
 async function askBuses(
-  env: ProbeOptions['env'],
-  limit: Limit,
+  env: Env,
+  end: number,
   item: Readonly<Record<string, string>> | undefined,
 ): Promise<KeychainAnswer> {
   for (const path of busPaths(env)) {
-    const answer = await askBus(path, limit, item);
+    const answer = await askBus(path, end, item);
     if (answer.state !== 'no-bus') return answer;
   }
   return { state: 'no-bus' };
 }
 
 /** Returns the socket paths of the session bus in the order to try them; abstract ones start with a zero byte. */
-export function busPaths(env: ProbeOptions['env']): string[] {
+export function busPaths(env: Env): string[] {
   const addresses = env.DBUS_SESSION_BUS_ADDRESS;
   if (!addresses) return env.XDG_RUNTIME_DIR ? [`${env.XDG_RUNTIME_DIR}/bus`] : [];
   return addresses.split(';').flatMap((address) => {
@@ -93,9 +81,10 @@ export function busPaths(env: ProbeOptions['env']): string[] {
   });
 }
 
+/** @param end of the time for all answers, by `uptimeMs` */
 function askBus(
   path: string,
-  limit: Limit,
+  end: number,
   item: Readonly<Record<string, string>> | undefined,
 ): Promise<KeychainAnswer> {
   const net = process.getBuiltinModule('node:net');
@@ -117,13 +106,13 @@ function askBus(
       resolve(last === 'unlocked' && typeof value === 'string' ? { state: last, value } : { state: last });
     };
     const waitOn = () => {
-      const left = limit.last - uptimeMs();
+      const left = end - uptimeMs();
       // The time limit covers all answers together.
       if (left <= 0 || socket.destroyed) return;
       answered();
       // A service that reports `unlocked` and then stops answering counts as silent too: the native module would
       // hang.
-      answered = waitAtMost(Math.min(limit.ms, left), () => finish('silent'));
+      answered = waitAtMost(Math.min(ANSWER_MS, left), () => finish('silent'));
     };
     waitOn();
     const lost = () => finish(state ?? 'no-bus');

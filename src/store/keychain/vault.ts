@@ -40,7 +40,7 @@ export function keychainVault(options: KeychainOptions): Vault {
   // A keychain that did not answer once is not asked again.
   const probe: Probe = async (account) => {
     if (silent) return { state: 'silent' };
-    const answer = await askKeychain(options, account === undefined ? undefined : itemOf(account));
+    const answer = await askKeychain(options.env, account === undefined ? undefined : itemOf(account));
     silent = answer.state === 'silent';
     return answer;
   };
@@ -95,9 +95,8 @@ async function perform(operation: Operation, options: KeychainOptions, probe: Pr
 }
 
 async function inThisProcess(operation: Operation, options: KeychainOptions): Promise<Answer> {
-  const limitMs = options.answerMs ?? ANSWER_MS;
-  const answered = waitAtMost(limitMs, () => {
-    options.notify(`the OS keychain stopped answering during a call; gave up after ${limitMs / 1000} s`);
+  const answered = waitAtMost(ANSWER_MS, () => {
+    options.notify(`the OS keychain stopped answering during a call; gave up after ${ANSWER_MS / 1000} s`);
     // Node waits for the blocked thread even in process.exit(), so only a signal ends the process.
     process.kill(process.pid, 'SIGKILL');
   });
@@ -110,8 +109,9 @@ async function inThisProcess(operation: Operation, options: KeychainOptions): Pr
 
 async function throughPrompt(operation: Operation, options: KeychainOptions, probe: Probe): Promise<Answer> {
   if (!options.mayPrompt) throw locked();
-  const seconds = promptMs(options) / 1000;
-  options.notify(`the OS keychain is locked: answer the desktop's prompt (waiting up to ${seconds} s)`);
+  options.notify(
+    `the OS keychain is locked: answer the desktop's prompt (waiting up to ${PROMPT_MS / 1000} s)`,
+  );
   // Deleting an entry never shows the prompt, but reading it does, so it is read first.
   const { account } = operation;
   const answer = await inChild(operation.op === 'delete' ? { op: 'get', account } : operation, options, true);
@@ -125,7 +125,7 @@ async function throughPrompt(operation: Operation, options: KeychainOptions, pro
 async function onMacOs(operation: Operation, options: KeychainOptions): Promise<Answer> {
   if (!options.mayPrompt) return inChild(operation, options, false);
   const notice = setTimeout(() => {
-    options.notify(`waiting for the keychain: answer its prompt (up to ${promptMs(options) / 1000} s)`);
+    options.notify(`waiting for the keychain: answer its prompt (up to ${PROMPT_MS / 1000} s)`);
   }, MACOS_PROMPT_NOTICE_MS);
   try {
     return await inChild(operation, options, true);
@@ -136,10 +136,5 @@ async function onMacOs(operation: Operation, options: KeychainOptions): Promise<
 
 async function inChild(operation: Operation, options: KeychainOptions, prompting: boolean): Promise<Answer> {
   const { askChild } = await import('./helper-parent.js');
-  const ms = prompting ? promptMs(options) : (options.answerMs ?? ANSWER_MS);
-  return askChild(operation, options, { ms, prompting });
-}
-
-function promptMs(options: KeychainOptions): number {
-  return options.promptMs ?? PROMPT_MS;
+  return askChild(operation, options, { ms: prompting ? PROMPT_MS : ANSWER_MS, prompting });
 }
