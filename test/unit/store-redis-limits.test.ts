@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { replyLimits } from '../../src/store/redis/reply-limits.js';
+import { ReplyLimits } from '../../src/store/redis/reply-limits.js';
 import { RUNS } from '../helpers/property.js';
 
 interface Decoder {
@@ -19,7 +19,7 @@ const { Decoder } = createRequire(import.meta.url)('ioredis/built/resp/decoder.j
 };
 
 function accept(bytes: string | Buffer, expected = 1): string {
-  const limits = replyLimits();
+  const limits = new ReplyLimits();
   limits.expect(expected);
   return limits.accept(Buffer.from(bytes as string)).toString();
 }
@@ -65,7 +65,7 @@ describe('the limits on replies', () => {
   });
 
   it('apply to the replies of one call, however many came before', () => {
-    const limits = replyLimits();
+    const limits = new ReplyLimits();
     const reply = Buffer.concat([
       Buffer.from('$700000\r\n'),
       Buffer.alloc(700_000, 'x'),
@@ -111,7 +111,7 @@ describe('the limits on replies', () => {
         fc.integer({ min: 1, max: 9 }),
         fc.integer({ min: 0, max: 6 }),
         (bytes, size, expected) => {
-          const limits = replyLimits();
+          const limits = new ReplyLimits();
           limits.expect(expected);
           let replies = 0;
           const count = () => {

@@ -2,7 +2,7 @@ import net from 'node:net';
 import { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import type { RedisAddress } from '../store.js';
-import { type ReplyLimits, replyLimits } from './reply-limits.js';
+import { ReplyLimits } from './reply-limits.js';
 
 export interface DialOptions {
   readonly tls: boolean;
@@ -12,6 +12,11 @@ export interface DialOptions {
 }
 
 const STEPS = 10;
+
+/** Milliseconds of a monotonic clock. Not performance.now(), which loads a module of its own. */
+export function uptimeMs(): number {
+  return process.uptime() * 1000;
+}
 
 /** How long to wait for a server, in ms. */
 export interface Limits {
@@ -78,7 +83,7 @@ export function watch(
   giveUp: (error: Error) => void,
 ): () => void {
   const before = received();
-  const end = process.uptime() + totalMs / 1000;
+  const end = uptimeMs() + totalMs;
   let stopped = false;
   let steps = 0;
   let timer: NodeJS.Timeout;
@@ -90,7 +95,7 @@ export function watch(
     if (stopped) return;
     steps++;
     const waits = received() > before || steps < STEPS;
-    if (waits && process.uptime() < end) step();
+    if (waits && uptimeMs() < end) step();
     else giveUp(Object.assign(new Error('the server does not answer'), { code: 'ETIMEDOUT' }));
   };
   step();
@@ -101,7 +106,7 @@ export function watch(
 }
 
 function guard(socket: net.Socket, received: () => number): GuardedStream {
-  const limits = replyLimits();
+  const limits = new ReplyLimits();
   const stream = new Duplex({
     // Nothing is done here: replies are limited in size, so the server need not be slowed down.
     read() {},

@@ -2,12 +2,12 @@ import crypto from 'node:crypto';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Command, Reply } from './client.js';
-import { createEngine } from './engine.js';
+import { Engine } from './engine.js';
 import { bytesOrNothing, integer, list, openToken } from './entries.js';
 import { RELEASE, REMOVE_IF, TAKE } from './scripts.js';
 import { createSeal, type Seal } from './seal.js';
 import type { RedisStoreOptions } from './store.js';
-import { publish } from './turn.js';
+import { publish, type TurnDeps } from './turn.js';
 import { isOnThisMachine } from './url.js';
 
 /** What an inspection of the Redis server found. `undefined` means that the Redis user may not ask for it. */
@@ -43,11 +43,8 @@ export async function inspectEngine(given: RedisStoreOptions): Promise<EngineRep
   const seal = createSeal(options.storeKey);
   // Each command gets a new connection, because a refused command ends its connection.
   const ask = <T>(command: Command, read: (reply: Reply | undefined) => T) =>
-    createEngine(options).run(
-      () => [command],
-      ([reply]) => read(reply),
-    );
-  const contents = await readTokens(options, seal);
+    new Engine(options).run([command], ([reply]) => read(reply));
+  const contents = await readTokens({ engine: new Engine(options), seal, now });
   const role = await ifAllowed(() => ask(['ROLE'], roleOf));
   const timeUnix = await ifAllowed(() =>
     ask(['TIME'], (reply) => Number(bytesOrNothing(list(reply, 2)[0])?.toString())),
@@ -63,44 +60,38 @@ export async function inspectEngine(given: RedisStoreOptions): Promise<EngineRep
     keyId: /\{(.*)\}/.exec(seal.index)?.[1] as string,
     ...contents,
   };
+}
 
-  /** Does everything that a process does to read tokens. */
-  async function readTokens(engineOptions: RedisStoreOptions, { index, keyOf }: Seal) {
-    const engine = createEngine(engineOptions);
-    const names = await engine.run(
-      () => [['ZRANGEBYSCORE', index, '-inf', '+inf', 'LIMIT', 0, MOST_READ]],
-      ([reply]) => list(reply).map((name) => bytesOrNothing(name)?.toString() ?? ''),
+/** Does everything that a process does to read tokens. */
+async function readTokens({ engine, seal, now }: Pick<TurnDeps, 'engine' | 'seal' | 'now'>) {
+  const page = ['ZRANGEBYSCORE', seal.index, '-inf', '+inf', 'LIMIT', 0, MOST_READ] as const;
+  const names = await engine.run([page], ([reply]) =>
+    list(reply).map((name) => bytesOrNothing(name)?.toString() ?? ''),
+  );
+  let tokens = 0;
+  let unreadable = 0;
+  for (const name of ['', ...names]) {
+    const [token, counter] = [seal.keyOf('t', name), seal.keyOf('g', name)];
+    const commands = [['PTTL', token] as const, ['MGET', token, counter] as const];
+    const [life, sealed] = await engine.run(
+      commands,
+      ([pttl, values]) => [integer(pttl), bytesOrNothing(list(values, 2)[0])] as const,
     );
-    let tokens = 0;
-    let unreadable = 0;
-    for (const name of ['', ...names]) {
-      const [life, sealed] = await engine.run(
-        () => [
-          ['PTTL', keyOf('t', name)],
-          ['MGET', keyOf('t', name), keyOf('g', name)],
-        ],
-        ([pttl, values]) => [integer(pttl), bytesOrNothing(list(values, 2)[0])],
-      );
-      if (sealed === undefined) continue;
-      tokens++;
-      if (!openToken(seal, name, sealed, life, now())) unreadable++;
-    }
-    return { tokens, unreadable };
+    if (sealed === undefined) continue;
+    tokens++;
+    if (!openToken(seal, name, sealed, life, now())) unreadable++;
   }
+  return { tokens, unreadable };
 }
 
 /** Does everything that a process does to mint, with a test entry that is removed afterwards. */
 async function tryTurn(options: RedisStoreOptions, seal: Seal): Promise<true> {
   const { now } = options;
-  const engine = createEngine(options);
+  const engine = new Engine(options);
   const key = `trial ${crypto.randomBytes(16).toString('hex')}`;
   const name = seal.nameOf('token', key);
   const [lock, counter, token] = [seal.keyOf('l', name), seal.keyOf('g', name), seal.keyOf('t', name)];
-  const run = (command: Command) =>
-    engine.run(
-      () => [command],
-      ([reply]) => reply,
-    );
+  const run = (command: Command) => engine.run([command], ([reply]) => reply);
   const nowUnix = Math.floor(now() / 1000);
   const times = { createdAtUnix: nowUnix, expiresAtUnix: nowUnix + TRIAL_MS / 1000 };
   const record = { v: 1, kind: 'token', key, store: 'redis', ...times, info: {} } as const;

@@ -19,18 +19,16 @@ export async function listTokens(deps: ListDeps): Promise<TokenEntry[]> {
   const found: TokenEntry[] = [];
   for (let at = 0; at < names.length; at += READ_AT_ONCE) {
     const some = names.slice(at, at + READ_AT_ONCE);
-    const entries = await engine.run(
-      () =>
-        some.flatMap((name): Command[] => [
-          ['PTTL', seal.keyOf('t', name)],
-          ['GET', seal.keyOf('t', name)],
-        ]),
-      (replies) =>
-        some.map((name, index) => {
-          const life = integer(replies[2 * index]);
-          const sealed = bytesOrNothing(replies[2 * index + 1]);
-          return sealed && openToken(seal, name, sealed, life, now());
-        }),
+    const commands = some.flatMap((name): Command[] => [
+      ['PTTL', seal.keyOf('t', name)],
+      ['GET', seal.keyOf('t', name)],
+    ]);
+    const entries = await engine.run(commands, (replies) =>
+      some.map((name, index) => {
+        const life = integer(replies[2 * index]);
+        const sealed = bytesOrNothing(replies[2 * index + 1]);
+        return sealed && openToken(seal, name, sealed, life, now());
+      }),
     );
     found.push(...entries.filter((entry) => entry !== undefined));
   }
@@ -42,9 +40,9 @@ async function listNames({ engine, seal }: ListDeps): Promise<string[]> {
   const names = new Set<string>();
   let at = 0;
   for (let page = 0; page < MOST_PAGES; page++) {
-    const some = await engine.run(
-      () => [['ZRANGEBYSCORE', seal.index, '-inf', '+inf', 'LIMIT', at, NAMES_AT_ONCE]],
-      ([reply]) => list(reply).map((name) => entryName(bytesOrNothing(name)?.toString())),
+    const command = ['ZRANGEBYSCORE', seal.index, '-inf', '+inf', 'LIMIT', at, NAMES_AT_ONCE] as const;
+    const some = await engine.run([command], ([reply]) =>
+      list(reply).map((name) => entryName(bytesOrNothing(name)?.toString())),
     );
     // A page begins with the last name of the page before. If it does not, names were removed meanwhile, and others
     // have moved to where this process has already been.

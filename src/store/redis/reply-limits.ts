@@ -12,99 +12,71 @@ const MAX_LINE = 1024;
 const MAX_DEPTH = 4;
 const MAX_ITEMS = 1024;
 
-const INTEGER = /^:-?\d{1,19}$/;
-const BULK_LENGTH = /^\$(-1|\d{1,7})$/;
-const ARRAY_LENGTH = /^\*(-1|\d{1,4})$/;
+/** A line of RESP2: a text or an error, a number, the length of a string, or the length of an array. */
+const LINE = /^(?:[+-][^\r]*|:-?\d{1,19}|\$(-1|\d{1,7})|\*(-1|\d{1,4}))$/;
 
-export interface ReplyLimits {
+/** Follows the framing of RESP2 replies without building any value. */
+export class ReplyLimits {
+  #expected = 0;
+  #bytes = 0;
+  /** The incomplete line; the bytes left of a string; the elements left of each open array. */
+  #line = Buffer.alloc(0);
+  #string = 0;
+  readonly #arrays: number[] = [];
+
   /** Allows this many more replies, in addition to those still missing. */
-  expect(replies: number): void;
+  expect(replies: number): void {
+    this.#expected += replies;
+    this.#bytes = 0;
+  }
+
   /**
    * Takes the next bytes of the connection, and returns those that may go to the parser. A line is held back until it
    * is complete, because the parser acts on incomplete ones. Throws InvalidReply.
    */
-  accept(chunk: Buffer): Buffer;
-}
+  accept(chunk: Buffer): Buffer {
+    this.#bytes += chunk.length;
+    if (this.#bytes > MAX_BYTES) throw new InvalidReply('it sent a reply that is too long');
+    const data = Buffer.concat([this.#line, chunk]);
+    let at = 0;
+    while (at < data.length) {
+      if (this.#string > 0) {
+        const taken = Math.min(this.#string, data.length - at);
+        at += taken;
+        this.#string -= taken;
+        if (this.#string === 0) this.#valueComplete();
+        continue;
+      }
+      if (this.#expected === 0) throw new InvalidReply('it sent a reply to no command');
+      const end = data.indexOf('\r\n', at);
+      if ((end < 0 ? data.length : end) - at > MAX_LINE) throw malformed();
+      if (end < 0) break;
+      this.#lineComplete(data.toString('latin1', at, end));
+      at = end + 2;
+    }
+    this.#line = data.subarray(at);
+    return data.subarray(0, at);
+  }
 
-/** Follows the framing of RESP2 replies without building any value. */
-export function replyLimits(): ReplyLimits {
-  let expected = 0;
-  let bytes = 0;
-  /** The incomplete line; the bytes left of a bulk string; the elements left of each open array. */
-  let line = Buffer.alloc(0);
-  let bulk = 0;
-  const arrays: number[] = [];
+  #lineComplete(text: string): void {
+    const [line, string = '-1', array = '0'] = LINE.exec(text) ?? [];
+    if (line === undefined || Number(array) > MAX_ITEMS) throw malformed();
+    // The line end after the string counts too.
+    if (string !== '-1') this.#string = Number(string) + 2;
+    else if (Number(array) <= 0) this.#valueComplete();
+    else if (this.#arrays.push(Number(array)) > MAX_DEPTH)
+      throw new InvalidReply('it sent a reply nested too deeply');
+  }
 
-  function valueComplete(): void {
-    while (arrays.length > 0) {
-      const left = (arrays.pop() as number) - 1;
-      if (left > 0) {
-        arrays.push(left);
+  #valueComplete(): void {
+    for (let left = this.#arrays.pop(); left !== undefined; left = this.#arrays.pop()) {
+      if (left > 1) {
+        this.#arrays.push(left - 1);
         return;
       }
     }
-    expected--;
+    this.#expected--;
   }
-
-  function lineComplete(text: string): void {
-    switch (text[0]) {
-      case '+':
-      case '-':
-        if (text.includes('\r')) throw malformed();
-        break;
-      case ':':
-        if (!INTEGER.test(text)) throw malformed();
-        break;
-      case '$': {
-        const length = Number(BULK_LENGTH.exec(text)?.[1] ?? Number.NaN);
-        if (Number.isNaN(length)) throw malformed();
-        if (length === -1) break;
-        // The line end after the string counts too.
-        bulk = length + 2;
-        return;
-      }
-      case '*': {
-        const length = Number(ARRAY_LENGTH.exec(text)?.[1] ?? Number.NaN);
-        if (!(length <= MAX_ITEMS)) throw malformed();
-        if (length <= 0) break;
-        if (arrays.push(length) > MAX_DEPTH) throw new InvalidReply('it sent a reply nested too deeply');
-        return;
-      }
-      default:
-        throw malformed();
-    }
-    valueComplete();
-  }
-
-  return {
-    expect(replies) {
-      expected += replies;
-      bytes = 0;
-    },
-    accept(chunk) {
-      bytes += chunk.length;
-      if (bytes > MAX_BYTES) throw new InvalidReply('it sent a reply that is too long');
-      const data = Buffer.concat([line, chunk]);
-      let at = 0;
-      while (at < data.length) {
-        if (bulk > 0) {
-          const taken = Math.min(bulk, data.length - at);
-          at += taken;
-          bulk -= taken;
-          if (bulk === 0) valueComplete();
-          continue;
-        }
-        if (expected === 0) throw new InvalidReply('it sent a reply to no command');
-        const end = data.indexOf('\r\n', at);
-        if ((end < 0 ? data.length : end) - at > MAX_LINE) throw malformed();
-        if (end < 0) break;
-        lineComplete(data.toString('latin1', at, end));
-        at = end + 2;
-      }
-      line = data.subarray(at);
-      return data.subarray(0, at);
-    },
-  };
 }
 
 function malformed(): InvalidReply {

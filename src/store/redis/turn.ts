@@ -1,7 +1,9 @@
 import crypto from 'node:crypto';
 import { GraphException } from '../../core/errors.js';
 import type { Turn, TurnOptions } from '../store.js';
-import { type Engine, uptimeMs } from './engine.js';
+import type { Command } from './client.js';
+import { uptimeMs } from './dial.js';
+import type { Engine } from './engine.js';
 import {
   bytesOrNothing,
   closeRefusal,
@@ -51,10 +53,8 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
   const deadline = uptimeMs() + options.waitMs;
   let lastCount: string | undefined;
   for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
-    const [met, holder, count] = await engine.run(
-      () => [['MGET', refusal, lock, counter]],
-      ([reply]) => list(reply, 3).map(bytesOrNothing),
-    );
+    const look = [['MGET', refusal, lock, counter] as const];
+    const [met, holder, count] = await engine.run(look, ([reply]) => list(reply, 3).map(bytesOrNothing));
     const theirs = met && openRefusal(seal, refusal, met, since);
     if (theirs) throw theirs;
     // One command is enough while the same machine has the lock: it stores its token just before it frees the lock.
@@ -66,10 +66,8 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
     }
     // Plain commands are sent first, because they cost the engine a seventh of what a script costs.
     if (holder === undefined) {
-      const generation = await engine.run(
-        () => [['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS, counted]],
-        ([reply]) => integer(reply),
-      );
+      const take = [['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS, counted] as const];
+      const generation = await engine.run(take, ([reply]) => integer(reply));
       if (generation > 0) return openTurn(nonce, generation, deps);
     }
     const left = deadline - uptimeMs();
@@ -88,10 +86,7 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
     if (busy) return;
     busy = true;
     extending = engine
-      .run(
-        () => [['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS]],
-        ([reply]) => void integer(reply),
-      )
+      .run([['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS]], ([reply]) => void integer(reply))
       // If this fails, the lock is lost, which costs one more mint.
       .catch(() => {})
       .finally(() => {
@@ -107,15 +102,9 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
       try {
         // The refusal gets a number of its own, so that processes which were already waiting get it and later ones do
         // not.
-        const number = await engine.run(
-          () => [['INCR', counter]],
-          ([reply]) => integer(reply),
-        );
+        const number = await engine.run([['INCR', counter]], ([reply]) => integer(reply));
         const sealed = closeRefusal(seal, refusal, error, number);
-        await engine.run(
-          () => [['SET', refusal, sealed, 'PX', REFUSAL_MS]],
-          () => {},
-        );
+        await engine.run([['SET', refusal, sealed, 'PX', REFUSAL_MS]], () => {});
       } catch {
         // If this fails, the waiting processes ask the server themselves.
       }
@@ -123,12 +112,7 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
     async release() {
       clearInterval(timer);
       await extending;
-      await engine
-        .run(
-          () => [['EVAL', RELEASE, 1, lock, nonce]],
-          () => {},
-        )
-        .catch(() => {});
+      await engine.run([['EVAL', RELEASE, 1, lock, nonce]], () => {}).catch(() => {});
     },
   };
 }
@@ -145,28 +129,16 @@ export async function publish(
   const token = seal.keyOf('t', name);
   const sealed = closeToken(seal, token, entry);
   const endMs = (entry.record.expiresAtUnix as number) * 1000;
-  await engine.run(
-    () => [
-      [
-        'EVAL',
-        PUBLISH,
-        3,
-        seal.keyOf('l', name),
-        token,
-        seal.index,
-        nonce,
-        sealed,
-        Math.max(1, endMs - now()),
-        name,
-      ],
-      ['GET', token],
-    ],
-    ([published, stored]) => {
-      // Without this check, a Redis server that does not store the token would make every job of the fleet mint.
-      if (yesOrNo(published) && !bytesOrNothing(stored)?.equals(sealed))
-        throw new InvalidReply('it did not keep the token');
-    },
-  );
+  const keys = [seal.keyOf('l', name), token, seal.index];
+  const commands = (): Command[] => [
+    ['EVAL', PUBLISH, keys.length, ...keys, nonce, sealed, Math.max(1, endMs - now()), name],
+    ['GET', token],
+  ];
+  await engine.run(commands, ([published, stored]) => {
+    // Without this check, a Redis server that does not store the token would make every job of the fleet mint.
+    if (yesOrNo(published) && !bytesOrNothing(stored)?.equals(sealed))
+      throw new InvalidReply('it did not keep the token');
+  });
 }
 
 function timedOut(waitMs: number): GraphException {
