@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { tokenFromVariable } from '../../src/auth/given-token.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { parseFault } from '../../src/sandbox/args.js';
@@ -120,14 +120,6 @@ test.each([502, 503, 504])('%i from a gateway prints only an error, and exits 7'
   sandbox.addFault(parseFault(`route=/echo,action=status,status=${status},body=<h1>gateway</h1>`));
   const stderr = expect.stringContaining(`HTTP ${status}`);
   expect(await run('api /echo -i')).toMatchObject({ status: 7, stdout: '', stderr });
-});
-
-test('with --store none no file is written', async () => {
-  const { run, json, home } = await bench();
-  const { token } = await json<Token>('token get --store none');
-  for (const env of [{}, { TG_API_TOKEN: token }])
-    expect((await run('api /echo --store none', { env })).status).toBe(0);
-  expect(fs.readdirSync(home)).toEqual([]);
 });
 
 test('-i prints status and headers, but no cookie', async () => {
@@ -317,4 +309,26 @@ describe.each([
 
 test('the page is read', () => {
   expect(unused(RUN_BY['test/cli/api.test.ts'])).toEqual([]);
+});
+
+test('api says so when the token that the server refused cannot be forgotten', async () => {
+  const { run, json } = await bench();
+  const { token } = await json<{ token: string }>('token get');
+  await run('token delete --token-stdin --store none', { stdin: token });
+  const remove = fs.rmSync;
+  vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
+    if (/token-[0-9a-f]+\.json$/.test(String(file)))
+      throw Object.assign(new Error('read-only'), { code: 'EROFS' });
+    remove(file, options);
+  });
+  const { status, stderr } = await run('api /echo');
+  expect(stderr).toContain('the refused token could not be forgotten here');
+  expect(status).toBe(0);
+});
+
+test('api reports an error also when its message is long', async () => {
+  const { run, sandbox } = await bench();
+  const body = `{"error":"true","message":"${'long '.repeat(200)}"}`;
+  sandbox.addFault(parseFault(`route=/echo,action=status,status=200,body=${body}`));
+  expect(await run('api /echo')).toMatchObject({ status: 8, stdout: `${body}\n` });
 });

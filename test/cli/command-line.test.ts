@@ -245,3 +245,14 @@ test.each([['-o=json'], ['-qo=json'], ['--output=json'], ['-o', 'json'], ['-qojs
     expect(JSON.parse(stderr).error.code).toBe('USAGE');
   },
 );
+
+test('a credential on the command line is refused, whatever else has the name sandbox', async () => {
+  for (const line of [
+    ['token', 'get', '-p', 'sandbox', '--password=hunter22'],
+    ['secret', 'create', 'sandbox', '--secret=hunter22'],
+  ]) {
+    const { status, stderr } = await cli(temporaryHome(), line);
+    expect(status).toBe(2);
+    expect(stderr).toContain('is refused: other users can read a command line');
+  }
+});

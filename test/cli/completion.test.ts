@@ -1,10 +1,17 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { savedAliases } from '../../src/cli/args/candidates.js';
 import type { Context } from '../../src/cli/context.js';
 import { stageEntry } from '../../src/store/records.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
+
+const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
+
+const write = (file: string, text: string) => {
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, text, { mode: 0o600 });
+};
 
 /** Returns the candidates, each with its description after a tab. */
 async function described(home: string, ...words: string[]): Promise<string[]> {
@@ -187,4 +194,28 @@ test('of two config files that were typed, the last one names the profiles', asy
     fs.writeFileSync(file, `{"profiles":{"${path.basename(file, '.json')}":{}}}`, { mode: 0o600 });
   const words = files.flatMap((file) => ['--config', file]);
   expect(await offered(home, 'status', ...words, '-p', '')).toEqual(['two']);
+});
+
+test('completion offers the names of saved secrets only, and not of what has no name', async () => {
+  const { run, home } = await bench();
+  await run('token get');
+  await run('login --save-password');
+  expect((await cli(home, ['__complete', 'secret', 'drop', 'u'])).stdout).toBe('');
+});
+
+describe('completion', () => {
+  test('offers the profiles of the config file that was typed', async () => {
+    const home = temporaryHome();
+    write(path.join(home, 'own.json'), '{"profiles":{"mine":{}}}');
+    write(configOf(home), '{"profiles":{"usual":{}}}');
+    const words = ['__complete', 'status', '--config', path.join(home, 'own.json'), '-p', ''];
+    expect((await cli(home, words)).stdout).toBe('mine\n');
+  });
+
+  test('offers nothing that would steer the terminal', async () => {
+    const home = temporaryHome();
+    write(configOf(home), JSON.stringify({ profiles: { dev: { graph: 'a\u001b[31m\nb' } } }));
+    const { stdout } = await cli(home, ['__complete', 'profile', 'use', '']);
+    expect(stdout).toBe('dev\tgraph a [31m b\n');
+  });
 });

@@ -2,7 +2,22 @@ import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { isSamePair } from '../../src/auth/servers.js';
 import { type Bench, bench, cli } from '../helpers/cli.js';
+
+const write = (file: string, text: string) => {
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, text, { mode: 0o600 });
+};
+
+const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
+
+const configure = (home: string, config: object) => {
+  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(configOf(home), JSON.stringify(config), { mode: 0o600 });
+};
+
+const NO_PASSWORD = { env: { GRAPHCRED_PASSWORD: '' } };
 
 /** Writes a config file that is named on the command line, and is therefore trusted. */
 function config(home: string, content: unknown): string {
@@ -280,3 +295,124 @@ test('a token belongs to the credential of highest priority, and only 48 bits of
   expect((await b.run('token get', { env })).status).toBe(0);
   expect(await principals()).toEqual([expect.stringMatching(/^secret:[0-9a-f]{12}$/)]);
 });
+
+test('on 4.x a saved secret is used for every graph', async () => {
+  const b = await bench({ serverVersion: '4.1.2', graphs: ['demo', 'other'] });
+  expect((await b.run('secret create ci --save')).status).toBe(0);
+  expect(await b.run('token get --graph other', NO_PASSWORD)).toMatchObject({ status: 0 });
+});
+
+describe('a saved secret', () => {
+  /** With this environment the only credential is a saved one. */
+  const SAVED = { env: { GRAPHCRED_PASSWORD: '' } };
+
+  test('of another graph does not mint on 3.x', async () => {
+    const b = await bench({ graphs: ['demo', 'other'] });
+    await b.run('secret create ci --save');
+    expect((await b.run('token get --graph other', SAVED)).status).toBe(2);
+    expect((await b.run('token get', SAVED)).status).toBe(0);
+  });
+
+  test('for the same GSQL server and another REST server is not used', async () => {
+    const b = await bench();
+    const away = await bench();
+    expect((await b.run('secret create here --save')).status).toBe(0);
+    expect((await b.run(`secret create there --save --rest-url ${away.sandbox.restUrl}`)).status).toBe(0);
+    away.requests();
+    expect(await b.run('token get', SAVED)).toMatchObject({ status: 0 });
+    expect(away.requests()).toEqual([]);
+  });
+
+  test('is not chosen at random if there are several', async () => {
+    const b = await bench();
+    for (const alias of ['one', 'two']) await b.run(`secret create ${alias} --save`);
+    const refused = await b.run('token get', SAVED);
+    expect(refused).toMatchObject({ status: 2, stdout: '' });
+    expect(refused.stderr).toContain('one, two');
+    expect((await b.run('token get --secret-alias one', SAVED)).status).toBe(0);
+  });
+});
+
+test('two pairs of base URLs are the same only if both URLs are', () => {
+  const pair = { restUrl: 'http://a:9000', gsqlUrl: 'http://a:14240' };
+  expect(isSamePair(pair, { ...pair })).toBe(true);
+  expect(isSamePair(pair, { ...pair, restUrl: 'http://b:9000' })).toBe(false);
+  expect(isSamePair(pair, { ...pair, gsqlUrl: 'http://b:14240' })).toBe(false);
+  expect(isSamePair(undefined, undefined)).toBe(false);
+});
+
+test('a credential for other servers does not hide one of lower priority for these servers', async () => {
+  const b = await bench();
+  const file = path.join(b.home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  const { restUrl, gsqlUrl, username, password } = b.sandbox;
+  fs.writeFileSync(file, JSON.stringify({ restUrl, gsqlUrl, username, password }), { mode: 0o600 });
+  const env = { GRAPHCRED_PASSWORD: '', TG_HOST: 'http://127.0.0.2', TG_PASSWORD: 'elsewhere' };
+  expect(await b.run('token get', { env })).toMatchObject({ status: 0 });
+});
+
+test('the error of a credential for other servers names the one of highest priority', async () => {
+  const { run, home } = await bench();
+  const env = {
+    GRAPHCRED_PASSWORD: undefined,
+    TG_HOST: 'http://a.example',
+    TG_SECRET: 's'.repeat(32),
+    TG_PASSWORD: 'hunter22',
+  };
+  configure(home, { profiles: {} });
+  const { status, stderr } = await run('token get', { env });
+  expect({ status, named: /The credential from (\S+)/.exec(stderr)?.[1] }).toEqual({
+    status: 5,
+    named: 'TG_SECRET',
+  });
+});
+
+test('on 3.x a secret that was saved without a graph is used for every graph', async () => {
+  const { run } = await bench();
+  const secret = (await run('secret create ci')).stdout;
+  const env = { GRAPHCRED_PASSWORD: undefined };
+  const login = await run('login -p new --secret-stdin', {
+    stdin: secret,
+    env: { ...env, GRAPHCRED_GRAPH: undefined },
+  });
+  expect(login.status).toBe(0);
+  expect((await run('token get', { env })).status).toBe(0);
+});
+
+test('two profiles that share only the GSQL server each keep their own password', async () => {
+  const { run, sandbox } = await bench({ serverVersion: '3.10.1' });
+  for (const [name, restUrl] of [
+    ['one', sandbox.restUrl],
+    ['two', 'http://127.0.0.1:1'],
+  ])
+    expect((await run(`login -p ${name} --save-password --rest-url ${restUrl}`)).status).toBe(0);
+  const clear = {
+    GRAPHCRED_REST_URL: undefined,
+    GRAPHCRED_GSQL_URL: undefined,
+    GRAPHCRED_PASSWORD: undefined,
+  };
+  for (const name of ['one', 'two'])
+    expect((await run(`secret list -p ${name}`, { env: clear })).status).toBe(0);
+});
+
+test('a saved password logs in, also when the profile names a secret for its tokens', async () => {
+  const { run } = await bench();
+  await run('login --save-password');
+  const env = { GRAPHCRED_PASSWORD: undefined } as unknown as Record<string, string>;
+  expect(await run('secret list --secret-alias ci', { env })).toMatchObject({ status: 0 });
+});
+
+test.each([
+  ['4.1.2', 0],
+  ['3.10.1', 5],
+])(
+  'on %s a password of the file is used with the REST URL that the file leads to, and with no other: exit %i',
+  async (serverVersion, status) => {
+    const { home, sandbox } = await bench({ serverVersion });
+    const { gsqlUrl, restUrl, username, password } = sandbox;
+    const profiles = { p: { gsqlUrl, username, password, graph: 'demo' } };
+    write(configOf(home), JSON.stringify({ profiles }));
+    const argv = ['token', 'get', '-p', 'p', '--store', 'none', '--rest-url', restUrl];
+    expect((await cli(home, argv)).status).toBe(status);
+  },
+);

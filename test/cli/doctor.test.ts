@@ -4,6 +4,7 @@ import { generate } from 'selfsigned';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { judgeClock } from '../../src/app/doctor/check.js';
 import { resolveName } from '../../src/app/doctor/reach.js';
+import { parseFault } from '../../src/sandbox/args.js';
 import { bench, type RunOptions } from '../helpers/cli.js';
 
 const IDS =
@@ -311,4 +312,41 @@ test.each([
   const { examine, sandbox } = await ready({ serverVersion: '4.1.2' });
   sandbox.addFault({ action: 'status', status, body, route: 'GET /gsql/v1/secrets' });
   expect((await examine()).verdicts.credential).toBe(verdict);
+});
+
+test('doctor says of a store key that is none that the store cannot be used', async () => {
+  const { run } = await bench();
+  const { status, stdout } = await run('doctor -o json', { env: { GRAPHCRED_STORE_KEY: 'short' } });
+  const { checks } = JSON.parse(stdout) as { checks: { id: string; verdict: string }[] };
+  expect(checks.find(({ id }) => id === 'store')?.verdict).toBe('fail');
+  expect(status).toBe(6);
+});
+
+test('doctor asks the server for its version, also when it is remembered', async () => {
+  const { run, requests } = await bench();
+  await run('token get');
+  requests();
+  await run('doctor');
+  expect(requests().some((request) => request.endsWith('/version'))).toBe(true);
+});
+
+test('doctor wraps its lines to the width of the terminal', async () => {
+  const { run } = await bench();
+  const lines = async (columns: number) =>
+    (await run('doctor --no-color', { terminal: true, columns })).stdout.trimEnd().split('\n');
+  expect((await lines(200)).length).toBeLessThan((await lines(60)).length);
+  for (const line of await lines(60)) expect(line.length).toBeLessThanOrEqual(60);
+});
+
+test('doctor blames the REST server for an answer that it cannot read, and does not send to doctor', async () => {
+  const { run, sandbox } = await bench();
+  sandbox.addFault(parseFault('action=drop-before,route=GET /endpoints'));
+  sandbox.addFault(parseFault('action=drop-before,route=GET /echo'));
+  const { checks } = JSON.parse((await run('doctor -o json')).stdout);
+  const verdicts = Object.fromEntries(checks.map(({ id, verdict }: Record<string, string>) => [id, verdict]));
+  expect(verdicts).toMatchObject({ version: 'ok', 'rest-auth': 'fail' });
+  sandbox.addFault(parseFault('action=drop-before'));
+  const { stdout } = await run('doctor');
+  expect(stdout).toMatch(/^fail +version .*check that the server is running/m);
+  expect(stdout).not.toContain('graphcred doctor');
 });

@@ -1,7 +1,20 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { parseFault } from '../../src/sandbox/args.js';
 import { listEntries } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 import { foldersOf } from '../helpers/storm.js';
+
+type Bench = Awaited<ReturnType<typeof bench>>;
+
+const recordsOf = ({ home }: Bench) => {
+  const folder = path.join(home, '.local/state/graphcred');
+  return fs
+    .readdirSync(folder)
+    .filter((name) => /^secret-.*\.json$/.test(name))
+    .map((name) => path.join(folder, name));
+};
 
 /** Without the password, a token can be minted only from a saved secret. */
 const SAVED_ONLY = { env: { GRAPHCRED_PASSWORD: '' } };
@@ -160,4 +173,91 @@ test('an alias of more than 128 characters is refused and not sent', async () =>
   expect(requests()).toEqual([]);
   expect((await run(`secret create ${'a'.repeat(128)}`)).status).toBe(0);
   expect((await run(`secret drop ${'a'.repeat(128)}`)).status).toBe(0);
+});
+
+test('on 4.x a login with bob’s secret drops bob’s ci, and deletes no secret of that name from the store', async () => {
+  const users = [
+    { name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const },
+    { name: 'bob', password: 'bob', role: 'superuser' as const },
+  ];
+  const b = await bench({ serverVersion: '4.1.2', users });
+  await b.run('secret create ci --save');
+  const bob = { GRAPHCRED_USERNAME: 'bob', GRAPHCRED_PASSWORD: 'bob' };
+  const made = await b.run('secret create ci -o json', { env: bob });
+  const { secret } = JSON.parse(made.stdout) as { secret: string };
+  const asBob = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET: secret };
+  await b.run('secret drop ci', { env: asBob });
+  expect(recordsOf(b)).toHaveLength(1);
+});
+
+describe('a secret that login saved under a generated name', () => {
+  const kept = async () => {
+    const b = await bench();
+    const { secret } = await b.json<{ secret: string }>('secret create mine');
+    await b.run('login -p dev --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
+    expect(recordsOf(b)).toHaveLength(1);
+    return b;
+  };
+
+  test('stays if the server drops another secret of that name', async () => {
+    const b = await kept();
+    await b.run('secret create login');
+    expect((await b.run('secret drop login')).status).toBe(0);
+    expect(recordsOf(b)).toHaveLength(1);
+  });
+
+  test('is deleted with the alias that the server has for it', async () => {
+    const b = await kept();
+    expect((await b.run('secret drop mine')).status).toBe(0);
+    expect(recordsOf(b)).toEqual([]);
+  });
+});
+
+describe('secret drop', () => {
+  test('drops an alias that is named twice once, which is no error', async () => {
+    const { run, json } = await bench();
+    await run('secret create ci');
+    expect(await json('secret drop ci ci')).toMatchObject({ dropped: ['ci'], missing: [] });
+    expect((await run('secret drop ci ci')).status).toBe(3);
+  });
+
+  test('drops a listed secret whose name graphcred would not give, and nothing if one of the names is unknown', async () => {
+    const value = 'v'.repeat(32);
+    const secrets = ['ci-prod', 'ci'].map((alias) => ({ alias, value, user: 'tigergraph', graph: 'demo' }));
+    const { run, requests } = await bench({ secrets });
+    expect((await run('secret drop ci-prod ci other-one --yes')).status).toBe(2);
+    const { stdout } = await run('secret list');
+    expect([...stdout.matchAll(/^ci\S*/gm)].map(([alias]) => alias)).toEqual(['ci', 'ci-prod']);
+    requests();
+    const refused = await run('secret rotate ci-prod');
+    expect({ status: refused.status, requests: requests() }).toEqual({ status: 2, requests: [] });
+    expect((await run('secret drop ci-prod')).stdout).toBe('Dropped: ci-prod\n');
+  });
+
+  test('asks the server nothing about an alias that is longer than any', async () => {
+    const { run, requests } = await bench();
+    expect((await run(['secret', 'drop', 'ä'.repeat(129)])).status).toBe(2);
+    expect(requests()).toEqual([]);
+  });
+});
+
+test('an unknown secret is dropped without a look at saved values that cannot be read', async () => {
+  const { run } = await bench();
+  const stdin = (await run('secret create ci')).stdout;
+  expect((await run('login -p dev --secret-stdin', { stdin })).status).toBe(0);
+  const env = { GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64') };
+  const { status, stderr } = await run('secret drop nowhere', { env });
+  expect(status).toBe(3);
+  expect(stderr).not.toContain('could not be removed');
+});
+
+test('an error at the first of the secrets to drop is reported as it is, unless others were not tried', async () => {
+  const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
+  sandbox.addFault(parseFault('action=status,status=403,route=DELETE /gsql/v1/secrets*'));
+  const alone = await run('secret drop ci');
+  expect(alone).toMatchObject({ status: 4, stdout: '', stderr: expect.not.stringContaining('dropped') });
+  const two = await run('secret drop ci other --yes');
+  expect(two.stderr).toMatch(/ci was not dropped: .* Not tried: other\./);
+  expect(two.stderr).toMatch(/graphcred secret list\n/);
+  expect((await run('secret drop ci other --yes -o json')).stdout).toBe('');
 });

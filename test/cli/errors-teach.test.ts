@@ -62,15 +62,6 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
     expect(hint).toContain('graphcred secret list');
   });
 
-  test('the error for REST authentication that is off shows the command that turns it on', async () => {
-    const at = await bench({ serverVersion, restAuth: 'off' });
-    const { code, exitCode, hint } = await refusal(at, 'token get');
-    expect({ code, exitCode }).toEqual({ code: 'REST_AUTH_DISABLED', exitCode: 8 });
-    expect(hint).toContain(
-      'gadmin config set RESTPP.Factory.EnableAuth true && gadmin config apply -y && gadmin restart restpp',
-    );
-  });
-
   test.each(['secret list', 'api --service /gsql/v1/version'])(
     'a token cannot log in for %s: exit 2 before anything is sent, with the reason',
     async (line) => {
@@ -96,18 +87,6 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
     }
     const minted = await at.run('token get --secret-stdin --store none', { stdin: `${secret}\n` });
     expect(minted).toMatchObject({ status: 0, stderr: '' });
-  });
-
-  test('the error for a sleeping workspace names --wait 3m', async () => {
-    const at = await bench({ serverVersion, faults: [{ action: 'sleeping' }] });
-    const { code, exitCode, hint } = await refusal(at, 'token get');
-    expect({ code, exitCode }).toEqual({ code: 'SERVER_UNAVAILABLE', exitCode: 7 });
-    expect(hint).toContain('--wait 3m');
-  });
-
-  test('the error for a starting workspace names --wait 3m', async () => {
-    const at = await bench({ serverVersion, faults: [{ action: 'starting', times: 1 }] });
-    expect(await at.run('token get --store none --wait 3m')).toMatchObject({ status: 0 });
   });
 
   test('repeated wrong passwords cause a warning about the server’s lock, and an error when it is in force', async () => {

@@ -3,9 +3,14 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { environmentWithoutCredentials } from '../../src/cli/context.js';
-import { bench } from '../helpers/cli.js';
+import { describe, expect, it, test } from 'vitest';
+import { redisOptions } from '../../src/auth/redis.js';
+import { COMMANDS } from '../../src/cli/args/catalogue.js';
+import type { CommandSpec } from '../../src/cli/command.js';
+import { type Context, environmentWithoutCredentials } from '../../src/cli/context.js';
+import { createReport } from '../../src/cli/output/report.js';
+import { openLocalSession } from '../../src/cli/session.js';
+import { bench, temporaryHome } from '../helpers/cli.js';
 import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
 
 /** Starts a database, and a machine whose Redis address has no server. */
@@ -135,4 +140,26 @@ describe('a fleet', () => {
     const env = { Graphcred_Password: 'a', graphcred_store_key: 'b', tg_secret: 'c', Path: 'd' };
     expect(environmentWithoutCredentials(env)).toEqual({ Path: 'd' });
   });
+});
+
+test('user and password of their own variables are taken before those in the address of the Redis server', async () => {
+  const home = temporaryHome();
+  const env = {
+    GRAPHCRED_REDIS_URL: 'redis://inside:hunter1@127.0.0.1:1',
+    GRAPHCRED_REDIS_USERNAME: 'job',
+    GRAPHCRED_REDIS_PASSWORD: 'hunter2',
+  };
+  const output = { isTTY: false, columns: undefined, write: () => {} };
+  const ctx = { argv: [], env, cwd: home, home, stdin: { isTTY: false }, stdout: output, stderr: output };
+  const spec = COMMANDS.find(({ path: name }) => name === 'status') as CommandSpec;
+  const real = ctx as unknown as Context;
+  const session = await openLocalSession({
+    ctx: real,
+    flags: {},
+    args: [],
+    spec,
+    report: createReport(real),
+  });
+  const options = await redisOptions(session, 1000);
+  expect([options?.username, options?.password?.reveal()]).toEqual(['job', 'hunter2']);
 });

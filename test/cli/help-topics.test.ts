@@ -5,15 +5,6 @@ import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 
-test.each(['token', 'secret', 'config'])('help %s lists its commands', async (name) => {
-  const { status, stdout } = await cli(temporaryHome(), ['help', name]);
-  expect(status).toBe(0);
-  for (const { path, summary } of COMMANDS.filter((spec) => spec.path.startsWith(`${name} `))) {
-    expect(stdout).toContain(path.split(' ')[1]);
-    expect(stdout.replace(/\s+/g, ' ')).toContain(summary);
-  }
-});
-
 test.each([['bogus'], ['token', 'bogus'], ['hunter2'], ['toString']])(
   'help %j is exit 2, and the error names the topics and does not repeat the word',
   async (...words) => {

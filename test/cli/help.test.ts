@@ -304,3 +304,10 @@ test('a word that looks like a secret is refused and not repeated', async () => 
   expect(status).toBe(2);
   expect(stderr).not.toContain(word);
 });
+
+test('help of a short form is the help of the command that it stands for', async () => {
+  const home = temporaryHome();
+  const { status, stdout } = await cli(home, ['help', 'secret', 'rm']);
+  expect(status).toBe(0);
+  expect(stdout).toBe((await cli(home, ['secret', 'drop', '--help'])).stdout);
+});

@@ -1,12 +1,30 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type LoggedIn, proveGraph } from '../../src/app/login/prove.js';
+import { dropMadeSecret, makeSecret, save } from '../../src/app/login/save.js';
 import { secretId } from '../../src/auth/credential.js';
 import type { Session } from '../../src/cli/session.js';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { bench } from '../helpers/cli.js';
+import type { StoreRecord } from '../../src/store/store.js';
+import { bench, cli } from '../helpers/cli.js';
+
+const configure = (home: string, config: object) => {
+  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(configOf(home), JSON.stringify(config), { mode: 0o600 });
+};
+
+const profileIn = (home: string) => JSON.parse(fs.readFileSync(configOf(home), 'utf8')).profiles.new;
+
+afterEach(() => vi.restoreAllMocks());
+
+const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
+
+const write = (file: string, text: string) => {
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, text, { mode: 0o600 });
+};
 
 const profilesOf = (home: string) =>
   JSON.parse(fs.readFileSync(path.join(home, '.config/graphcred/config.json'), 'utf8')).profiles;
@@ -322,3 +340,263 @@ test.runIf(linux).each(['logout', 'token delete', 'token refresh --lifetime 1h']
     expect({ status, stderr }).toEqual({ status: 6, stderr: expect.stringContaining('keychain') });
   },
 );
+
+test('a login that gives a profile another port does not use the credentials of the old database', async () => {
+  const b = await bench();
+  const away = await bench();
+  const { secret } = await away.json<{ secret: string }>('secret create ci');
+  const file = path.join(b.home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  const portOf = (url: string) => new URL(url).port;
+  const old = {
+    host: 'http://127.0.0.1',
+    restPort: portOf(away.sandbox.restUrl),
+    gsqlPort: portOf(away.sandbox.gsqlUrl),
+    graph: 'demo',
+    username: 'tigergraph',
+  };
+  const profile = { ...old, secretCommand: ['echo', secret], serverVersion: '3.5.0', lifetime: '15m' };
+  fs.writeFileSync(file, JSON.stringify({ profiles: { prod: profile } }), { mode: 0o600 });
+  const ports = {
+    restPort: portOf(b.sandbox.restUrl),
+    gsqlPort: portOf(b.sandbox.gsqlUrl),
+  };
+  const env = { GRAPHCRED_STORE: 'file', GRAPHCRED_PASSWORD: b.sandbox.password };
+  const flags = ['--gsql-port', ports.gsqlPort, '--rest-port', ports.restPort];
+  const login = await cli(b.home, ['login', '-p', 'prod', ...flags], { env });
+  expect(login.status, login.stderr).toBe(0);
+  const { prod } = JSON.parse(fs.readFileSync(file, 'utf8')).profiles;
+  expect(prod).toEqual({
+    ...old,
+    restPort: Number(ports.restPort),
+    gsqlPort: Number(ports.gsqlPort),
+    lifetime: '15m',
+  });
+  expect(login.stderr).toContain('secretCommand');
+  const got = await cli(b.home, ['token', 'get', '-p', 'prod'], { env: { GRAPHCRED_STORE: 'file' } });
+  expect(got.status).toBe(2);
+  expect(b.sandbox.requests.filter(({ path: route }) => route === '/requesttoken')).toEqual([]);
+});
+
+describe('login', () => {
+  const login = async (serverVersion: string, ...before: string[]) => {
+    const { run, home, sandbox } = await bench({ serverVersion, graphs: ['demo', 'other'] });
+    for (const line of before) await run(line);
+    const result = await run('login -p new');
+    const config = JSON.parse(fs.readFileSync(configOf(home), 'utf8'));
+    return { ...result, alias: config.profiles.new.secretAlias, sandbox };
+  };
+
+  test('takes the one secret that is saved here, and of several none', async () => {
+    expect((await login('3.10.1', 'secret create ci --save')).alias).toBe('ci');
+    const two = ['secret create ci --save', 'secret create nightly --save'];
+    expect((await login('3.10.1', ...two)).alias).toBeUndefined();
+  });
+
+  test('takes a secret saved for another graph on 4.x, where it is valid for all, and not on 3.x', async () => {
+    const elsewhere = 'secret create ci --save --graph other';
+    expect((await login('3.10.1', elsewhere)).alias).toBeUndefined();
+    expect((await login('4.1.2', elsewhere)).alias).toBe('ci');
+  });
+});
+
+test('login with other ports keeps the host of the profile', async () => {
+  const { run, home, sandbox } = await bench();
+  const [gsqlPort, restPort] = [sandbox.gsqlUrl, sandbox.restUrl].map((url) => Number(new URL(url).port));
+  write(
+    configOf(home),
+    JSON.stringify({ profiles: { p: { host: 'http://localhost', gsqlPort: 1, restPort: 2 } } }),
+  );
+  const env = { GRAPHCRED_GSQL_URL: undefined, GRAPHCRED_REST_URL: undefined };
+  const line = `login -p p --gsql-port ${gsqlPort} --rest-port ${restPort}`;
+  expect((await run(line, { env })).status).toBe(0);
+  const { p } = JSON.parse(fs.readFileSync(configOf(home), 'utf8')).profiles;
+  expect(p).toMatchObject({ host: 'http://localhost', gsqlPort, restPort });
+});
+
+test('login with another REST port replaces the URL of the REST server and not that of the GSQL server', async () => {
+  const { run, home, sandbox } = await bench();
+  const { gsqlUrl } = sandbox;
+  const file = path.join(home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  const profiles = { p: { gsqlUrl, restUrl: 'http://b.example:9000' } };
+  fs.writeFileSync(file, JSON.stringify({ profiles }), { mode: 0o600 });
+  const env = { GRAPHCRED_GSQL_URL: undefined, GRAPHCRED_REST_URL: undefined };
+  const { port } = new URL(sandbox.restUrl);
+  expect(await run(`login -p p --rest-port ${port}`, { env })).toMatchObject({ status: 0 });
+  const { p } = JSON.parse(fs.readFileSync(file, 'utf8')).profiles;
+  expect(p).toMatchObject({ gsqlUrl, restPort: Number(port) });
+  expect(p).not.toHaveProperty('restUrl');
+});
+
+describe('login writes to the profile', () => {
+  test('no lifetime that the file sets for all profiles', async () => {
+    const { run, home } = await bench();
+    configure(home, { lifetime: '2h', profiles: {} });
+    expect((await run('login -p new')).status).toBe(0);
+    expect(profileIn(home)).not.toHaveProperty('lifetime');
+    expect((await run('login -p new', { env: { GRAPHCRED_LIFETIME: '3h' } })).status).toBe(0);
+    expect(profileIn(home)).toMatchObject({ lifetime: '3h' });
+  });
+
+  test('no host beside the URLs of both servers', async () => {
+    const { run, home } = await bench();
+    expect((await run('login -p new')).status).toBe(0);
+    expect(profileIn(home)).not.toHaveProperty('host');
+  });
+
+  test('this machine as the host when only ports were given', async () => {
+    const { run, home, sandbox } = await bench();
+    const env = {
+      GRAPHCRED_GSQL_URL: undefined,
+      GRAPHCRED_REST_URL: undefined,
+      GRAPHCRED_GSQL_PORT: new URL(sandbox.gsqlUrl).port,
+      GRAPHCRED_REST_PORT: new URL(sandbox.restUrl).port,
+    };
+    expect((await run('login -p new', { env })).status).toBe(0);
+    expect(profileIn(home)).toMatchObject({ host: 'http://127.0.0.1' });
+  });
+});
+
+test('a user without the privilege to mint a token is logged in on 4.x', async () => {
+  const { run, home, sandbox } = await bench({ serverVersion: '4.1.2' });
+  sandbox.addFault({ action: 'status', status: 403, route: 'POST /gsql/v1/tokens' });
+  const { status, stdout } = await run('login -p new');
+  expect(status).toBe(0);
+  expect(stdout).toContain('Logged in to http://127.0.0.1');
+  expect(profileIn(home)).toMatchObject({ graph: 'demo' });
+});
+
+test('a login whose password cannot be saved still reports the secret that was saved', async () => {
+  const written: string[] = [];
+  const write = async ({ kind }: StoreRecord) => {
+    if (kind === 'password') throw new GraphException('STORE_LOCKED', 'locked');
+    written.push(kind);
+  };
+  const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
+  const session = { target: { ...servers, host: 'http://a' }, ports: { now: Date.now } };
+  const login = {
+    credential: { kind: 'password', username: 'ada', owner: 'ada', value: async () => new Sensitive('p') },
+    connected: { version: { secretsNeedGraph: false } },
+  };
+  const choices = { store: { name: 'file', write, list: async () => [] }, alias: 'ci', password: true };
+  const made = { value: new Sensitive('s'), isNew: true };
+  const saved = await save(
+    ...([session, login, choices, made, () => {}] as unknown as Parameters<typeof save>),
+  );
+  expect(saved).toMatchObject({
+    name: 'ci',
+    password: false,
+    failure: {
+      code: 'STORE_LOCKED',
+      message: 'You are logged in, but the password could not be saved: locked',
+    },
+  });
+  expect(written).toEqual(['secret']);
+});
+
+test('the error of a failed login names the new secret only if it could not be dropped', async () => {
+  const drop = (failed: object | undefined) =>
+    ({ connected: { connection: { dropSecrets: async () => ({ failed }) } } }) as unknown as LoggedIn;
+  const error = new GraphException('CONFIG_INVALID', 'It is YAML.', { hint: 'write JSON' });
+  expect(await dropMadeSecret(drop(undefined), 'ci', error)).toBe(error);
+  expect(await dropMadeSecret(drop({ alias: 'ci' }), 'ci', error)).toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: 'It is YAML. The secret ci was made and stays.',
+    hint: 'drop it, then log in again: graphcred secret drop ci',
+  });
+});
+
+test('a new secret that cannot be saved is printed with the hint to keep it', async () => {
+  const write = async () => {
+    throw new GraphException('STORE_LOCKED', 'It is locked.', { hint: 'unlock it' });
+  };
+  const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
+  const session = { target: { ...servers, host: 'http://a' }, ports: { now: Date.now } };
+  const login = { credential: { kind: 'password', username: 'ada' }, connected: {} };
+  const choices = { store: { name: 'file', write }, alias: 'ci', password: false };
+  const made = { value: new Sensitive('s'), isNew: true };
+  const saved = await save(
+    ...([session, login, choices, made, () => {}] as unknown as Parameters<typeof save>),
+  );
+  expect(saved).toMatchObject({
+    name: undefined,
+    failure: { message: 'The secret was created, but it could not be saved: It is locked.' },
+  });
+  expect(saved.failure?.hint).toBe('keep the value that was printed: it is never shown again');
+});
+
+test('a given secret that cannot be saved is not printed', async () => {
+  const { run } = await bench({ serverVersion: '4.1.2' });
+  const secret = (await run('secret create ci')).stdout.trim();
+  const rename = fs.renameSync;
+  vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+    if (fs.readFileSync(from, 'utf8').includes('"alias":"ci"'))
+      throw Object.assign(new Error('read-only'), { code: 'EROFS' });
+    rename(from, to);
+  });
+  const env = { GRAPHCRED_PASSWORD: undefined };
+  const { status, stdout, stderr } = await run('login -p new --secret-stdin', { env, stdin: secret });
+  expect({ status, stderr }).toEqual({
+    status: 6,
+    stderr: expect.stringContaining('You are logged in, but the secret could not be saved'),
+  });
+  expect(stdout).toContain('Logged in to');
+  expect(stdout + stderr).not.toContain(secret);
+});
+
+test('the value of a new secret is printed in case of a bug while it is saved, and then the bug is reported', async () => {
+  const printed: string[] = [];
+  const write = async () => {
+    throw new TypeError('nobody thought of this');
+  };
+  const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
+  const session = { target: { ...servers, host: 'http://a' }, ports: { now: Date.now } };
+  const show = (secret: string) => printed.push(secret);
+  const login = { credential: { kind: 'password', username: 'ada' }, connected: {} };
+  const choices = { store: { name: 'file', write }, alias: 'ci', password: false };
+  const saving = save(
+    ...([session, login, choices, { value: new Sensitive('s'), isNew: true }, show] as unknown as Parameters<
+      typeof save
+    >),
+  );
+  await expect(saving).rejects.toThrow('nobody thought of this');
+  expect(printed).toEqual(['s']);
+});
+
+test('a bug while a secret is made is no reason to go on with a login', async () => {
+  const createSecret = async () => {
+    throw new TypeError('nobody thought of this');
+  };
+  const session = { learned: {} };
+  const login = { connected: { connection: { createSecret } }, credential: { kind: 'password' } };
+  const making = makeSecret(
+    ...([session, login, { alias: 'ci' }] as unknown as Parameters<typeof makeSecret>),
+  );
+  await expect(making).rejects.toThrow('nobody thought of this');
+});
+
+test.each([
+  [undefined, 'You are logged in, but no secret is saved: No.'],
+  [130, 'No. So the secret ci may have been made.'],
+])('a secret that cannot be made ends a login only after a signal (%s)', async (status, message) => {
+  const createSecret = async () => {
+    throw new GraphException('NETWORK', 'No.');
+  };
+  const session = {
+    learned: {},
+    interruption: { status, begin: () => {} },
+  };
+  const login = { connected: { connection: { createSecret } }, credential: { kind: 'password' } };
+  const made = await makeSecret(
+    ...([session, login, { alias: 'ci' }] as unknown as Parameters<typeof makeSecret>),
+  ).catch((error) => error);
+  if (status === undefined)
+    expect(made).toMatchObject({ value: undefined, isNew: false, failure: { code: 'NETWORK', message } });
+  else
+    expect(made).toMatchObject({
+      code: 'NETWORK',
+      message,
+      hint: 'drop it, then log in again: graphcred secret drop ci --ignore-missing',
+    });
+});

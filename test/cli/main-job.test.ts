@@ -123,32 +123,6 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     expect((await run('secret drop none --ignore-missing')).status).toBe(0);
   });
 
-  test('a user without privileges may not create secrets', async () => {
-    const users = [{ name: 'rita', password: 'pw', role: 'reader' as const }];
-    const { run } = await bench({ serverVersion, users });
-    const { status, stdout, stderr } = await run('secret create ci -o json', {
-      env: { GRAPHCRED_USERNAME: 'rita', GRAPHCRED_PASSWORD: 'pw' },
-    });
-    expect({ status, stdout }).toEqual({ status: 4, stdout: '' });
-    expect(JSON.parse(stderr).error).toMatchObject({
-      code: 'PERMISSION_DENIED',
-      exitCode: 4,
-      retryable: false,
-    });
-  });
-
-  test('a wrong password is sent once and is exit 4', async () => {
-    const { run, requests } = await bench({ serverVersion });
-    await run('secret list');
-    requests();
-    const { status, stdout, stderr } = await run('secret list -o json', {
-      env: { GRAPHCRED_PASSWORD: 'hunter2' },
-    });
-    expect({ status, stdout }).toEqual({ status: 4, stdout: '' });
-    expect(stderr).not.toContain('hunter2');
-    expect(requests()).toHaveLength(1);
-  });
-
   // holds: C7.3
   test('REST authentication that is off is exit 8, and the error says how to turn it on', async () => {
     const { run } = await bench({ serverVersion, restAuth: 'off' });

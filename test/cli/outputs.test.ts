@@ -3,9 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Invocation } from '../../src/cli/command.js';
-import { assignment, printToken, toGithub, toGitlab } from '../../src/cli/print-token.js';
-import type { Session } from '../../src/cli/session.js';
-import { GraphException, Sensitive } from '../../src/index.js';
+import { assignment, toGithub, toGitlab } from '../../src/cli/print-token.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 
 /** Creates the parts of a session that an output format uses. `onPrint` is called with each line when it is printed. */
@@ -172,17 +170,6 @@ test.each([
   expect(result.stderr).toContain('--insecure');
 });
 
-test('GITHUB_OUTPUT and GITHUB_ENV are written only after the mask', () => {
-  const { invocation, env } = fakeCall(temporaryHome(), { export: true });
-  const writtenBefore: boolean[] = [];
-  invocation.report.result = () => {
-    writtenBefore.push(fs.existsSync(env.GITHUB_OUTPUT), fs.existsSync(env.GITHUB_ENV));
-  };
-  toGithub(invocation, 'abc', '2026-01-01T00:00:00Z');
-  expect(writtenBefore).toEqual([false, false]);
-  expect(fs.readFileSync(env.GITHUB_ENV, 'utf8')).toContain('abc');
-});
-
 test('a shell reads back any value, and only its owner can read the dotenv file', async () => {
   const hostile = "a'b\\c$(touch pwned)`d`";
   const home = temporaryHome();
@@ -203,27 +190,38 @@ test.each(['--export', '--dotenv out.env', '--shell fish'])(
   },
 );
 
-test('a new token that cannot be printed is named in the hint, and a stored one is not', async () => {
-  const error = new GraphException('USAGE', 'The disk is full.', { hint: 'check the disk' });
-  const report = {
-    result: () => {
-      throw error;
-    },
-  };
-  const session = { output: 'text', invocation: { report } } as unknown as Session;
-  const token = { token: new Sensitive('t'), expiresAtUnix: 1_700_000_000, lifetimeSeconds: 60 };
-  const print = (source: string) =>
-    printToken(session, { ...token, source } as unknown as Parameters<typeof printToken>[1]);
-  await expect(print('store')).rejects.toBe(error);
-  await expect(print('server')).rejects.toMatchObject({
-    code: 'USAGE',
-    hint: expect.stringContaining('a token was made and lives until 2023-11-14T22:13:20Z'),
-  });
-});
-
 test('-o github outside GitHub Actions is INPUT_REQUIRED and mints nothing', async () => {
   const { run, requests } = await bench();
   const { status, stderr } = await run('token get -o github');
   expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('GITHUB_OUTPUT') });
   expect(requests()).toEqual([]);
+});
+
+test('no token is minted when a file of GitHub Actions cannot be written', async () => {
+  const { run, requests, home } = await bench();
+  const file = path.join(home, 'output');
+  fs.writeFileSync(file, '');
+  for (const env of [{ GITHUB_OUTPUT: '/none/output' }, { GITHUB_OUTPUT: home }]) {
+    expect((await run('token get -o github', { env })).status).toBe(2);
+    expect(requests()).toEqual([]);
+  }
+  expect((await run('token get -o github', { env: { GITHUB_OUTPUT: file } })).status).toBe(0);
+});
+
+test('no token is minted for a dotenv file in a folder that does not exist', async () => {
+  const { run, requests } = await bench();
+  expect((await run('token get -o gitlab --dotenv missing/token.env')).status).toBe(2);
+  expect(requests().filter((request) => request.endsWith('/requesttoken'))).toEqual([]);
+});
+
+test('a token format that is set for all commands means text where no token is printed', async () => {
+  const { run } = await bench();
+  await run('secret create ci');
+  const { stdout } = await run('secret list');
+  for (const GRAPHCRED_OUTPUT of ['env', 'header', 'k8s-secret'])
+    expect(await run('secret list', { env: { GRAPHCRED_OUTPUT } })).toMatchObject({ status: 0, stdout });
+  expect(await run('secret list', { env: { GRAPHCRED_OUTPUT: 'xml' } })).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('hint: choose one of: text, json'),
+  });
 });

@@ -1,7 +1,17 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
+
+const write = (file: string, text: string) => {
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, text, { mode: 0o600 });
+};
+
+const PROFILES = {
+  defaultProfile: 'dev',
+  profiles: { dev: { host: 'http://127.0.0.1' }, prod: { host: 'https://graph.example.com' } },
+};
 
 const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
 const read = (home: string) => JSON.parse(fs.readFileSync(configOf(home), 'utf8'));
@@ -189,4 +199,76 @@ test('profile list and profile use work although the chosen profile does not exi
   expect((await cli(home, ['profile', 'list'], { env })).status).toBe(0);
   expect((await cli(home, ['profile', 'use', 'prod'], { env })).status).toBe(0);
   expect(read(home).defaultProfile).toBe('prod');
+});
+
+describe('profiles', () => {
+  test('the default one is marked as such, whichever this call uses', async () => {
+    const home = temporaryHome();
+    write(configOf(home), JSON.stringify(PROFILES));
+    const { stdout } = await cli(home, ['profile', 'list', '-o', 'json'], {
+      env: { GRAPHCRED_PROFILE: 'prod' },
+    });
+    const { profiles } = JSON.parse(stdout) as { profiles: { name: string; default: boolean }[] };
+    expect(profiles.filter((one) => one.default).map(({ name }) => name)).toEqual(['dev']);
+  });
+
+  test('profile use warns that a variable names another profile, and only then', async () => {
+    const home = temporaryHome();
+    write(configOf(home), JSON.stringify(PROFILES));
+    const use = (GRAPHCRED_PROFILE: string) =>
+      cli(home, ['profile', 'use', 'prod'], { env: { GRAPHCRED_PROFILE } });
+    expect((await use('dev')).stderr).toContain('GRAPHCRED_PROFILE is set to another profile');
+    expect((await use('prod')).stderr).toBe('');
+  });
+
+  test.each(['use', 'remove'])('profile %s without any config file is NOT_FOUND', async (word) => {
+    expect((await cli(temporaryHome(), ['profile', word, 'dev'])).status).toBe(3);
+  });
+
+  test('profile use and profile remove give programs what they changed', async () => {
+    const home = temporaryHome();
+    write(configOf(home), JSON.stringify(PROFILES));
+    const json = async (...argv: string[]) => JSON.parse((await cli(home, [...argv, '-o', 'json'])).stdout);
+    const file = configOf(home);
+    expect(await json('profile', 'use', 'prod')).toEqual({ schemaVersion: 1, defaultProfile: 'prod', file });
+    expect(await json('profile', 'remove', 'prod', '--yes')).toEqual({
+      schemaVersion: 1,
+      removed: 'prod',
+      file,
+      forgotten: { tokens: 0, secrets: 0, passwords: 0 },
+    });
+  });
+
+  test('profile remove does not say that the server knows a password that was saved here', async () => {
+    const { run } = await bench();
+    await run('login -p dev --save-password');
+    expect((await run('profile remove dev --yes')).stdout).toMatch(/Forgot 1 password on this machine\.\n$/);
+  });
+
+  test.each([
+    [{ username: 'tigergraph' }, {}, 'one', true],
+    [{ username: 'tigergraph' }, {}, 'two', true],
+    [{ username: 'tigergraph' }, { username: 'ann' }, 'one', false],
+    [{ username: 'tigergraph' }, { username: 'tigergraph', gsqlUrl: 'http://a:1' }, 'one', false],
+    [{ username: 'tigergraph' }, { gsqlUrl: 'http://a:1' }, 'one', false],
+  ])('of %j and %j, profile remove of %s keeps the tokens: %s', async (one, two, name, keeps) => {
+    const { run, json, home, sandbox } = await bench();
+    await run('token get');
+    const { restUrl, gsqlUrl } = sandbox;
+    const profiles = { one: { restUrl, gsqlUrl, ...one }, two: { restUrl, gsqlUrl, ...two } };
+    write(configOf(home), JSON.stringify({ profiles }));
+    const { forgotten } = await json<{ forgotten: object }>(`profile remove ${name} --yes`);
+    expect(forgotten).toEqual({ tokens: keeps ? 0 : 1, secrets: 0, passwords: 0 });
+    expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(keeps ? 1 : 0);
+  });
+
+  test('profile remove spares what belongs to a user whom only a variable names', async () => {
+    const { run, json, home, sandbox } = await bench();
+    await run('token get');
+    const { restUrl, gsqlUrl } = sandbox;
+    const profiles = { old: { restUrl, gsqlUrl, username: 'somebody' } };
+    write(configOf(home), JSON.stringify({ profiles }));
+    expect((await run('profile remove old --yes')).status).toBe(0);
+    expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
+  });
 });

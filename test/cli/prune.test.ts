@@ -1,8 +1,32 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
+
+const writeConfig = (home: string, config: object) => {
+  const file = path.join(home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
+  return path.dirname(file);
+};
+
+const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
+
+const configure = (home: string, config: object) => {
+  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(configOf(home), JSON.stringify(config), { mode: 0o600 });
+};
+
+type Bench = Awaited<ReturnType<typeof bench>>;
+
+const recordsOf = ({ home }: Bench) => {
+  const folder = path.join(home, '.local/state/graphcred');
+  return fs
+    .readdirSync(folder)
+    .filter((name) => /^secret-.*\.json$/.test(name))
+    .map((name) => path.join(folder, name));
+};
 
 // holds: C2.13
 test.each(['3.10.1', '4.1.2'])(
@@ -226,4 +250,100 @@ test('prune names the profile of this server whose secretCommand it did not run'
   expect((await run('secret prune --dry-run')).stderr).toContain(
     'one of these may be in use: the secretCommand of profile job was not run',
   );
+});
+
+describe('secret prune never drops a secret that this machine uses', () => {
+  const generated = async (b: Bench) => b.json<{ alias: string; secret: string }>('secret create');
+
+  test('if it is in a variable', async () => {
+    const b = await bench();
+    const { secret } = await generated(b);
+    expect(
+      JSON.parse((await b.run('secret prune --yes -o json', { env: { GRAPHCRED_SECRET: secret } })).stdout),
+    ).toMatchObject({
+      dropped: [],
+    });
+  });
+
+  test('if it is in TG_SECRET, which is ignored because a profile is chosen', async () => {
+    const b = await bench();
+    const { secret } = await generated(b);
+    expect((await b.run('login -p dev')).status).toBe(0);
+    const options = { env: { TG_SECRET: secret } };
+    expect(await b.json('secret prune --yes -p dev', options)).toMatchObject({ dropped: [] });
+  });
+
+  test.each(['.config/graphcred/config.json', '.graphcredrc'])(
+    'if it is in ~/%s while --config names another file',
+    async (name) => {
+      const b = await bench();
+      const { secret } = await generated(b);
+      const own = path.join(b.home, name);
+      fs.mkdirSync(path.dirname(own), { recursive: true });
+      fs.writeFileSync(own, JSON.stringify({ profiles: { other: { secret } } }), { mode: 0o600 });
+      const other = path.join(b.home, 'other.json');
+      fs.writeFileSync(other, '{}');
+      expect(await b.json(`secret prune --yes --config ${other}`)).toMatchObject({ dropped: [] });
+    },
+  );
+
+  test('if it logs in on 4.x', async () => {
+    const b = await bench({ serverVersion: '4.1.2' });
+    const { secret } = await generated(b);
+    const options = { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } };
+    expect(await b.json('secret prune --yes --secret-stdin', options)).toMatchObject({ dropped: [] });
+  });
+
+  test('if login saved it without knowing its alias', async () => {
+    const b = await bench();
+    const { secret } = await generated(b);
+    const login = await b.run('login --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
+    expect(login.status, login.stderr).toBe(0);
+    expect(await b.json('secret prune --yes')).toMatchObject({ dropped: [] });
+  });
+
+  test('if its record is ignored because of its mode', async () => {
+    const b = await bench();
+    await b.run('secret create AUTO_GENERATED_ALIAS_saved --save');
+    const [file] = recordsOf(b);
+    fs.chmodSync(file as string, 0o666);
+    expect(await b.json('secret prune --yes')).toMatchObject({ dropped: [] });
+  });
+});
+
+test('prune spares a secret that a hidden config file names for all its profiles', async () => {
+  const { run, json, home } = await bench();
+  const { secret } = await json<{ secret: string }>('secret create');
+  await run('secret create');
+  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(path.join(home, 'all.secret'), `${secret}\n`, { mode: 0o600 });
+  configure(home, { secretFile: '~/all.secret', profiles: {} });
+  const own = path.join(home, 'own.json');
+  fs.writeFileSync(own, '{"profiles":{}}', { mode: 0o600 });
+  const { dropped } = await json<{ dropped: string[] }>(`secret prune --dry-run --config ${own}`);
+  expect(dropped).toHaveLength(1);
+});
+
+test('prune spares the secrets in files that profiles name, below the home folder and beside the config file', async () => {
+  const { run, json, home } = await bench();
+  const values: string[] = [];
+  for (let n = 0; n < 3; n++) values.push((await json<{ secret: string }>('secret create')).secret);
+  const folder = writeConfig(home, {
+    profiles: { one: { secretFile: '~/one.secret' }, two: { secretFile: 'two.secret' } },
+  });
+  fs.writeFileSync(path.join(home, 'one.secret'), `${values[0]}\n`, { mode: 0o600 });
+  fs.writeFileSync(path.join(folder, 'two.secret'), `${values[1]}\n`, { mode: 0o600 });
+  expect((await run('secret prune --dry-run')).status).toBe(0);
+  expect((await json<{ dropped: string[] }>('secret prune --dry-run')).dropped).toHaveLength(1);
+});
+
+test('secret prune reads the secret on stdin once', async () => {
+  const { run } = await bench({ serverVersion: '4.1.2' });
+  await run('secret create');
+  const stdin = (await run('secret create ci')).stdout;
+  const { status, stdout } = await run('secret prune --yes --secret-stdin', {
+    stdin,
+    env: { GRAPHCRED_PASSWORD: undefined },
+  });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining('AUTO_GENERATED_ALIAS_') });
 });

@@ -159,3 +159,23 @@ test('on a terminal the sandbox says how to try it, and to a program it prints o
   const quiet = await cli(temporaryHome(), ['sandbox', '-q', ...ANY_PORTS], { stopped, terminal: true });
   expect(quiet).toMatchObject({ stdout: expect.stringContaining('"restUrl"'), stderr: '' });
 });
+
+test('the command of graphcred sandbox gets none of the user’s own credentials', async () => {
+  const home = temporaryHome();
+  const out = path.join(home, 'environment');
+  const own = {
+    GRAPHCRED_SECRET: 'canary-1',
+    GRAPHCRED_PASSWORD: 'canary-2',
+    GRAPHCRED_STORE_KEY: 'canary-3',
+    GRAPHCRED_REDIS_PASSWORD: 'canary-4',
+    TG_PASSWORD: 'canary-5',
+    TG_SECRET: 'canary-6',
+    TG_API_TOKEN: 'canary-7',
+    TG_HOST: 'http://canary-8',
+  };
+  const argv = ['sandbox', '-q', '--', 'sh', '-c', `env > ${out}`];
+  expect(await cli(home, argv, { env: own })).toMatchObject({ status: 0 });
+  const seen = fs.readFileSync(out, 'utf8');
+  expect(seen).toContain('GRAPHCRED_PASSWORD=tigergraph');
+  expect(seen).not.toContain('canary');
+});

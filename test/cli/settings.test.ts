@@ -1,11 +1,16 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { open } from '../../src/auth/stores.js';
 import { type Context, canPrompt, placesOf } from '../../src/cli/context.js';
 import type { LocalSession } from '../../src/cli/session.js';
 import { isTrusted } from '../../src/config/trust.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
+
+const write = (file: string, text: string) => {
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, text, { mode: 0o600 });
+};
 
 function project(home: string, name: string, content: string, mode = 0o600): string {
   const folder = path.join(home, 'cloned', 'repository');
@@ -444,12 +449,6 @@ test('config show hides a login in an address', async () => {
   }
 });
 
-test('with --store none nothing is written, not even the server’s version', async () => {
-  const { run, home } = await bench();
-  expect((await run('token get --store none')).status).toBe(0);
-  expect(fs.existsSync(path.join(home, '.local/state/graphcred'))).toBe(false);
-});
-
 test('a cached token is printed while the server does not answer, even if its version was found long ago', async () => {
   const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
   const env = { GRAPHCRED_REST_URL: '' };
@@ -593,5 +592,97 @@ test('a credential file that others can write is refused', async () => {
   expect(await run(`token get --password-file ${file}`)).toMatchObject({
     status: 5,
     stderr: expect.stringContaining(`hint: chmod go-w ${file}`),
+  });
+});
+
+test('the name of a folder is printed on one line without control characters', async () => {
+  const home = temporaryHome();
+  const cwd = path.join(home, 'a\u001b[31mb\nhint: run this');
+  fs.mkdirSync(cwd);
+  const planted = { profiles: { 'p\u001b]0;title\u0007': {} } };
+  fs.writeFileSync(path.join(cwd, '.graphcredrc.json'), JSON.stringify(planted));
+  for (const line of ['status', 'config path', 'config show', 'config trust', 'doctor']) {
+    const { stdout, stderr } = await cli(home, line.split(' '), { cwd, env: { GRAPHCRED_STORE: 'none' } });
+    expect(stdout + stderr).toContain('.graphcredrc.json');
+    expect(stdout + stderr).not.toContain('\u001b');
+    expect(stdout + stderr).not.toMatch(/^hint: run this/m);
+  }
+});
+
+test('the state of this machine lies where XDG_STATE_HOME says, and not where the config files are', () => {
+  const env = { XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' };
+  expect(placesOf({ env, home: '/h' })).toEqual({ configDir: '/c/graphcred', stateDir: '/s/graphcred' });
+  const only = placesOf({ env: { XDG_CONFIG_HOME: '/c' }, home: '/h' });
+  expect(only.stateDir).toBe('/h/.local/state/graphcred');
+});
+
+test('the folder for credentials needs a folder for the config too', async () => {
+  const { run, home } = await bench();
+  const env = { XDG_STATE_HOME: path.join(home, 'state') };
+  expect(await run('secret create ci --save', { env, homeless: true })).toMatchObject({
+    status: 6,
+    stderr: expect.stringContaining('There is no home folder, so the file store cannot be used.'),
+  });
+});
+
+test('an unknown store is USAGE, and the hint names the known ones', async () => {
+  const env = { GRAPHCRED_STORE: 'drawer' };
+  expect(await cli(temporaryHome(), ['status', '--offline'], { env })).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(/hint: choose one of: .*keychain.*file/),
+  });
+});
+
+describe('config', () => {
+  test('path prints a name as it is to a pipe, and on one line to a terminal', async () => {
+    const home = temporaryHome();
+    const file = path.join(home, 'odd\u001b[31mname.json');
+    write(file, '{}');
+    const run = (terminal: boolean) => cli(home, ['config', 'path', '--config', file], { terminal });
+    expect((await run(false)).stdout).toBe(`${file}\n`);
+    expect((await run(true)).stdout).toBe(`${path.join(home, 'odd [31mname.json')}\n`);
+  });
+
+  test('show says what a setting hides, and joins the words of a command', async () => {
+    const home = temporaryHome();
+    const file = path.join(home, 'own.json');
+    write(file, JSON.stringify({ graph: 'inner', secretCommand: ['vault', 'get'] }));
+    const env = { GRAPHCRED_GRAPH: 'outer', TG_GRAPHNAME: 'field' };
+    const { stdout } = await cli(home, ['config', 'show', '--config', file], { env });
+    expect(stdout).toMatch(/^graph +outer +GRAPHCRED_GRAPH +field \(TG_GRAPHNAME\), inner \(config file\)$/m);
+    expect(stdout).toMatch(/^secretCommand +vault get +config file +-$/m);
+  });
+
+  test('path and trust give programs the file', async () => {
+    const home = temporaryHome();
+    const file = path.join(home, 'own.json');
+    write(file, '{"profiles":{"dev":{}}}');
+    const shown = `${JSON.stringify({ schemaVersion: 1, file, trusted: true })}\n`;
+    for (const argv of [
+      ['config', 'path', '--config', file],
+      ['config', 'trust', file],
+    ])
+      expect(await cli(home, [...argv, '-o', 'json'])).toEqual({ status: 0, stdout: shown, stderr: '' });
+    expect((await cli(home, ['config', 'trust', file])).stdout).toContain('(profiles: dev)');
+  });
+
+  test('trust is an error without a config file, and without a home folder to write to', async () => {
+    expect((await cli(temporaryHome(), ['config', 'trust'])).status).toBe(3);
+    expect(await cli(temporaryHome(), ['config', 'trust'], { homeless: true })).toEqual({
+      status: 6,
+      stdout: '',
+      stderr:
+        'graphcred: There is no home folder to write the approval to.\nhint: set HOME, or name the file in each call: --config FILE\n',
+    });
+  });
+
+  test('trust approves no file that graphcred cannot use', async () => {
+    const home = temporaryHome();
+    const project = path.join(home, 'project');
+    const file = path.join(project, '.graphcredrc.json');
+    write(file, '{"profiles":7}');
+    const before = fs.existsSync(path.join(home, '.config/graphcred'));
+    expect((await cli(home, ['config', 'trust'], { cwd: project })).status).toBe(5);
+    expect(fs.existsSync(path.join(home, '.config/graphcred'))).toBe(before);
   });
 });

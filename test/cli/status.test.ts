@@ -3,6 +3,13 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { bench, cli } from '../helpers/cli.js';
 
+const writeConfig = (home: string, config: object) => {
+  const file = path.join(home, '.config/graphcred/config.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
+  return path.dirname(file);
+};
+
 // holds: C2.23
 test('status shows everything that the contract names', async () => {
   const { run, json, sandbox } = await bench();
@@ -178,4 +185,22 @@ test('status of all profiles marks the default one', async () => {
   for (const name of ['one', 'two']) await run(`login -p ${name}`);
   const { stdout } = await run('status --all-profiles --offline');
   expect(stdout.split('\n').filter((line) => /^\S/.test(line))).toEqual(['one (the default profile)', 'two']);
+});
+
+test('status names --fresh after a token that the server rejects', async () => {
+  const { run, json } = await bench();
+  const { token } = await json<{ token: string }>('token get');
+  await run('token delete --token-stdin --store none', { stdin: token });
+  const { status, stdout } = await run('status');
+  expect(status).toBe(4);
+  expect(stdout).toMatch(/next +graphcred token get --fresh$/m);
+});
+
+test('status of all profiles shows the others of one that is malformed', async () => {
+  const { home, sandbox } = await bench();
+  const good = { restUrl: sandbox.restUrl, gsqlUrl: sandbox.gsqlUrl };
+  writeConfig(home, { profiles: { bad: { host: 'nope' }, good } });
+  const { stdout } = await cli(home, ['status', '--all-profiles', '--offline']);
+  expect(stdout).toMatch(/^bad/m);
+  expect(stdout).toContain(sandbox.gsqlUrl);
 });

@@ -5,6 +5,8 @@ import { parseFault } from '../../src/sandbox/args.js';
 import { bench, cli } from '../helpers/cli.js';
 import { freePort } from '../helpers/free-port.js';
 
+const stateOf = (home: string) => path.join(home, '.local/state/graphcred');
+
 interface Token {
   token: string;
   expiresAtUnix: number;
@@ -361,4 +363,14 @@ test('logout --revoke names what it still holds, and why, when the server fails 
   expect(stderr).toMatch(/still held: (\w+ \(user:tigergraph, graph demo, [^)]+\): .*HTTP 500.*){2}/);
   expect(sandbox.requests.filter(({ method }) => method === 'DELETE')).toHaveLength(2);
   expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(2);
+});
+
+test('token refresh replaces the token that it refreshed, leaves others, and keeps no lock', async () => {
+  const { run, json, home } = await bench();
+  await run('token get --lifetime 1h');
+  await run('token get --lifetime 2h');
+  expect((await run('token refresh --lifetime 3h')).status).toBe(0);
+  const { tokens } = await json<{ tokens: { secondsLeft: number }[] }>('token list');
+  expect(tokens.map(({ secondsLeft }) => Math.round(secondsLeft / 3600))).toEqual([3, 1]);
+  expect(fs.readdirSync(stateOf(home)).filter((name) => name.includes('.lock'))).toEqual([]);
 });

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { stageEntry } from '../../src/store/records.js';
-import { bench } from '../helpers/cli.js';
+import { absentRedis, bench } from '../helpers/cli.js';
 
 interface List {
   tokens: { graph: string; store: string; secondsLeft: number }[];
@@ -86,4 +86,13 @@ test.each(['token list', 'logout'])('%s names records that it cannot read, and i
   expect(status).toBe(10);
   expect(stderr).toContain(`${file} is passed over: a newer graphcred wrote it`);
   expect(fs.existsSync(file)).toBe(true);
+});
+
+test('a token of this machine is listed once while the shared store is away', async () => {
+  const { run, home } = await bench();
+  const env = absentRedis(home);
+  expect((await run('token get', { env })).status).toBe(0);
+  const { stdout, stderr } = await run('token list -o json', { env });
+  expect(JSON.parse(stdout).tokens).toHaveLength(1);
+  expect(stderr).toContain('; this looks at the tokens of this machine only\n');
 });

@@ -1,8 +1,9 @@
+import { createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { findVersion } from '../../src/auth/connect.js';
 import { askVersion } from '../../src/auth/open-connection.js';
 import type { Fault } from '../../src/sandbox/faults.js';
-import { bench, quietSession } from '../helpers/cli.js';
+import { bench, cli, quietSession, temporaryHome } from '../helpers/cli.js';
 
 const WAITS = 'the server is not up yet; waiting';
 
@@ -89,4 +90,22 @@ test('a version found long ago counts while the server does not answer in time',
   sandbox.addFault({ action: 'delay', ms: 100 });
   const session = { ...(await quietSession(home, env)), timeoutMs: 10 };
   expect(await askVersion(session, { any: '3.9.3' })).toMatchObject({ version: '3.9.3' });
+});
+
+test('--wait with --timeout takes no longer than both together', async () => {
+  const silent = createServer(() => {});
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void silent.close());
+  const { port } = silent.address() as { port: number };
+  const env = { GRAPHCRED_GSQL_URL: `http://127.0.0.1:${port}`, GRAPHCRED_STORE: 'none' };
+  const more = { GRAPHCRED_USERNAME: 'x', GRAPHCRED_PASSWORD: 'y', GRAPHCRED_GRAPH: 'demo' };
+  const ends = async (line: string) => {
+    const began = performance.now();
+    const argv = `--wait 2 --timeout 2 ${line}`.split(' ');
+    const { status } = await cli(temporaryHome(), argv, { env: { ...env, ...more } });
+    expect({ line, status }).toEqual({ line, status: line.startsWith('exec') ? 125 : 7 });
+    // If the command waited twice for both servers, it would take 8 s.
+    expect(performance.now() - began, line).toBeLessThan(6500);
+  };
+  await Promise.all(['token get', 'exec -- true'].map(ends));
 });

@@ -1,0 +1,121 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { absentRedis, bench, cli } from '../helpers/cli.js';
+
+type Bench = Awaited<ReturnType<typeof bench>>;
+
+const recordsOf = ({ home }: Bench) => {
+  const folder = path.join(home, '.local/state/graphcred');
+  return fs
+    .readdirSync(folder)
+    .filter((name) => /^secret-.*\.json$/.test(name))
+    .map((name) => path.join(folder, name));
+};
+
+test('on 4.x, too, logout --revoke revokes its own tokens, and keeps and names those of another credential', async () => {
+  const b = await bench({ serverVersion: '4.1.2' });
+  const { secret } = await b.json<{ secret: string }>('secret create ci');
+  const other = { env: { GRAPHCRED_SECRET: secret } };
+  const { token: theirs } = await b.json<{ token: string }>('token get --lifetime 20d', other);
+  const { token: own } = await b.json<{ token: string }>('token get --lifetime 10d');
+  const done = await b.run('logout --revoke');
+  expect(done).toMatchObject({ status: 10 });
+  expect(done.stderr).toMatch(/still held: \w+ \(secret:/);
+  const check = (stdin: string) => b.run('token check --token-stdin', { stdin });
+  expect([(await check(own)).status, (await check(theirs)).status]).toEqual([4, 0]);
+});
+
+// holds: C2.19
+test('logout --revoke keeps and names a token that another credential made', async () => {
+  const b = await bench();
+  const { secret } = await b.json<{ secret: string }>('secret create ci');
+  const { token } = await b.json<{ token: string }>('token get', { env: { GRAPHCRED_SECRET: secret } });
+  await b.run('token get');
+  const out = await b.run('logout --revoke', { env: { GRAPHCRED_USERNAME: '' } });
+  const viaUser = await b.run('logout --revoke');
+  expect([out.status, viaUser.status]).toContain(10);
+  expect(out.stderr + viaUser.stderr).toMatch(/still held: \w+ \(secret:/);
+  const kept = await cli(b.home, ['token', 'get', '-o', 'json'], {
+    env: { ...b.env, GRAPHCRED_SECRET: secret },
+  });
+  expect(JSON.parse(kept.stdout)).toMatchObject({ token, source: 'store' });
+});
+
+test('logout --revoke keeps and names a token whose value it cannot read, because it stays valid', async () => {
+  const b = await bench();
+  await b.run('token get');
+  // Without the key, nothing in the file store can be decrypted.
+  fs.rmSync(path.join(b.home, '.config/graphcred'), { recursive: true });
+  const out = await b.run('logout --revoke -o json');
+  expect(out.status).toBe(10);
+  expect(out.stderr).toMatch(/still held: \w+ \(user:tigergraph, graph demo, /);
+  expect((await b.json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
+});
+
+test('logout does not mention tokens or credentials that did not exist', async () => {
+  const b = await bench();
+  const said = async (line: string) => (await b.run(line)).stdout.replace(/ of http:\S+\n$/, '');
+  for (const [before, line, sentence] of [
+    [['secret create one --save'], 'logout', 'Forgot 1 saved credential'],
+    [['secret create two --save'], 'logout --revoke', 'Forgot 1 saved credential'],
+    [['token get'], 'logout', 'Forgot 1 token'],
+    [['token get'], 'logout --revoke', 'Revoked and forgot 1 token'],
+    [['token get', 'secret create three --save'], 'logout', 'Forgot 1 token and 1 saved credential'],
+    [
+      ['token get', 'secret create four --save'],
+      'logout --revoke',
+      'Revoked and forgot 1 token, forgot 1 saved credential',
+    ],
+  ] as const) {
+    for (const each of before) expect((await b.run(each)).status).toBe(0);
+    expect(await said(line), line).toBe(sentence);
+  }
+  // A token that was minted with another credential stays. Nothing was deleted, so only the error is printed.
+  const { secret } = await b.json<{ secret: string }>('secret create ci');
+  await b.run('token get', { env: { GRAPHCRED_SECRET: secret } });
+  expect(await b.run('logout --revoke')).toMatchObject({
+    status: 10,
+    stdout: '',
+    stderr: expect.stringMatching(/still held: \w+ \(secret:/),
+  });
+});
+
+test('logout --revoke does not report a token as revoked if there was none', async () => {
+  const b = await bench();
+  await b.run('secret create mine --save');
+  expect(await b.json('logout --revoke')).toMatchObject({ forgotten: 1, tokens: 0, revoked: false });
+});
+
+test('logout deletes what is stored for this user at this server, and nothing else', async () => {
+  const users = [
+    { name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const },
+    { name: 'bob', password: 'bob', role: 'superuser' as const },
+  ];
+  const b = await bench({ users });
+  const away = await bench();
+  const bob = { GRAPHCRED_USERNAME: 'bob', GRAPHCRED_PASSWORD: 'bob' };
+  expect((await b.run('secret create mine --save')).status).toBe(0);
+  expect((await b.run('secret create his --save', { env: bob })).status).toBe(0);
+  expect((await cli(b.home, ['secret', 'create', 'there', '--save'], { env: away.env })).status).toBe(0);
+  expect(await b.run('logout')).toMatchObject({ status: 0 });
+  const kept = recordsOf(b).map((file) => JSON.parse(fs.readFileSync(file, 'utf8')).info.alias);
+  expect(kept.sort()).toEqual(['his', 'there']);
+});
+
+test('logout --revoke does not delete a token from the store that it did not revoke', async () => {
+  const b = await bench();
+  const { token } = await b.json<{ token: string }>('token get');
+  b.sandbox.addFault({ action: 'status', status: 500, route: 'DELETE /requesttoken', nth: 1, times: 1 });
+  expect((await b.run('logout --revoke')).status).not.toBe(0);
+  expect(await b.json('token get')).toMatchObject({ token, source: 'store' });
+});
+
+test('logout leaves the tokens that a fleet shares, and forgets those of this machine', async () => {
+  const { run, home } = await bench();
+  const env = absentRedis(home);
+  await run('token get', { env });
+  const { status, stdout, stderr } = await run('logout', { env });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^Forgot 1 token of /) });
+  expect(stderr).toContain('stay for the other machines');
+});
