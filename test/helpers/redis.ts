@@ -45,7 +45,8 @@ export interface RedisServer {
 }
 
 export interface RedisOptions {
-  readonly port?: number;
+  /** Whether it is a node of a cluster, which also listens on the port 10,000 above its own. */
+  readonly node?: boolean;
   /** The lines of a users.acl file. */
   readonly users?: readonly string[];
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
@@ -56,10 +57,9 @@ export interface RedisOptions {
 }
 
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
-  if (options.port !== undefined) return startOn(options.port, options);
   for (let attempt = 1; ; attempt++) {
     try {
-      return await startOn(await freePort(), options);
+      return await startOn(await (options.node ? freeBusPort() : freePort()), options);
     } catch (error) {
       // Another process may have taken the port that was free.
       if (attempt === 3) throw error;
@@ -182,7 +182,7 @@ export async function startSentinels({ downAfterMs = 1000 } = {}): Promise<Senti
 export async function startCluster(): Promise<{ nodes: RedisServer[]; url: string }> {
   const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
   const nodes: RedisServer[] = [];
-  for (let index = 0; index < 3; index++) nodes.push(await startRedis({ port: await freeBusPort(), args }));
+  for (let index = 0; index < 3; index++) nodes.push(await startRedis({ node: true, args }));
   const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
   await execFileAsync('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-yes']);
   for (const node of nodes)
@@ -233,7 +233,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
-/** Returns a port for a node of a cluster, which also listens on the port 10,000 above it. */
+/** Returns a port that leaves room for the one 10,000 above it. */
 async function freeBusPort(): Promise<number> {
   for (;;) {
     const port = await freePort();

@@ -45,6 +45,7 @@ describe('the limits on replies', () => {
 
   it.each([
     ['a type of another protocol', '%1\r\n', 'a malformed reply'],
+    ['a push', '>1\r\n+message\r\n', 'a malformed reply'],
     ['bytes that are no reply', 'HTTP/1.1 400 Bad Request\r\n', 'a malformed reply'],
     ['a line without an end', 'x'.repeat(2000), 'a malformed reply'],
     ['a lone carriage return', '+a\rb\r\n', 'a malformed reply'],

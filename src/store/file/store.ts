@@ -1,4 +1,5 @@
 import { Sensitive } from '../../core/sensitive.js';
+import { decrypt, encrypt } from '../aes-gcm.js';
 import { listEntries, readEntry, removeEntry, stageEntry } from '../records.js';
 import type { Store, StoreOptions, StoreRecord } from '../store.js';
 import { loadKey } from './key.js';
@@ -90,39 +91,15 @@ async function writeSealed(
   (await import('../sweep.js')).sweep(options);
 }
 
-const ALGORITHM = 'aes-256-gcm';
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
-
-/**
- * Encrypts a value and authenticates the rest of its record with it.
- * @param key 32 bytes
- * @returns IV, tag and ciphertext in one base64 string
- */
+/** Encrypts a value and authenticates the rest of its record with it. */
 export function seal(key: Buffer, record: StoreRecord, value: Sensitive): string {
-  const { randomBytes, createCipheriv } = process.getBuiltinModule('node:crypto');
-  const iv = randomBytes(IV_BYTES);
-  const cipher = createCipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
-  cipher.setAAD(canonical(record));
-  const text = Buffer.concat([cipher.update(value.reveal(), 'utf8'), cipher.final()]);
-  return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64');
+  return encrypt(key, canonical(record), value.reveal()).toString('base64');
 }
 
 /** Decrypts a value. Undefined when the key, the record or the text differs from those it was encrypted with. */
 export function unseal(key: Buffer, record: StoreRecord, sealed: string): Sensitive | undefined {
-  const bytes = Buffer.from(sealed, 'base64');
-  if (bytes.length < IV_BYTES + TAG_BYTES) return undefined;
-  const iv = bytes.subarray(0, IV_BYTES);
-  const { createDecipheriv } = process.getBuiltinModule('node:crypto');
-  const decipher = createDecipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
-  decipher.setAAD(canonical(record));
-  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-  try {
-    const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES));
-    return new Sensitive(Buffer.concat([text, decipher.final()]).toString('utf8'));
-  } catch {
-    return undefined;
-  }
+  const text = decrypt(key, canonical(record), Buffer.from(sealed, 'base64'));
+  return text === undefined ? undefined : new Sensitive(text);
 }
 
 /** Returns what a person calls the entry: `token for graph demo`, `secret ci for graph demo`, `password`. */
@@ -132,8 +109,8 @@ function describe({ kind, info: { alias, graph } }: StoreRecord): string {
 }
 
 /** Serializes the record so that the order of its fields does not matter. */
-function canonical(record: StoreRecord): Buffer {
+function canonical(record: StoreRecord): string {
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
   const sorted = Object.entries(info).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Buffer.from(JSON.stringify([v, kind, key, store, createdAtUnix, expiresAtUnix ?? null, sorted]));
+  return JSON.stringify([v, kind, key, store, createdAtUnix, expiresAtUnix ?? null, sorted]);
 }

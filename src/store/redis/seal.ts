@@ -1,8 +1,6 @@
 import crypto from 'node:crypto';
+import { decrypt, encrypt } from '../aes-gcm.js';
 import type { StoreRecord } from '../store.js';
-
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
 
 /** The kinds of keys on the engine: token, lock, refusal, generation. */
 export type EntryKind = 't' | 'l' | 'r' | 'g';
@@ -41,25 +39,10 @@ export function createSeal(storeKey: Buffer): Seal {
         .digest('hex')
         .slice(0, 32),
     keyOf: (kind, name) => `${prefix}:${kind}:${name}`,
-    close(engineKey, content) {
-      const iv = crypto.randomBytes(IV_BYTES);
-      const cipher = crypto.createCipheriv('aes-256-gcm', valueKey, iv, { authTagLength: TAG_BYTES });
-      cipher.setAAD(Buffer.from(engineKey));
-      const text = Buffer.concat([cipher.update(JSON.stringify(content), 'utf8'), cipher.final()]);
-      return Buffer.concat([iv, cipher.getAuthTag(), text]);
-    },
+    close: (engineKey, content) => encrypt(valueKey, engineKey, JSON.stringify(content)),
     open(engineKey, sealed) {
-      if (sealed.length < IV_BYTES + TAG_BYTES) return undefined;
-      const iv = sealed.subarray(0, IV_BYTES);
-      const decipher = crypto.createDecipheriv('aes-256-gcm', valueKey, iv, { authTagLength: TAG_BYTES });
-      decipher.setAAD(Buffer.from(engineKey));
-      decipher.setAuthTag(sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
       try {
-        const text = Buffer.concat([
-          decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES)),
-          decipher.final(),
-        ]);
-        return JSON.parse(text.toString('utf8'));
+        return JSON.parse(decrypt(valueKey, engineKey, sealed) ?? '');
       } catch {
         return undefined;
       }
