@@ -1,4 +1,4 @@
-// Writes the pages of docs/ that are made from the program's own tables: node scripts/docs.mjs [FOLDER]
+// Writes the pages of docs/ that are made from the program's own tables, and .graphcredrc.example: node scripts/docs.mjs [FOLDER]
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,6 +17,7 @@ const tables = [
   'cli/args/options',
   'cli/args/help-topics',
   'cli/output/exit-codes',
+  'config/keys',
   'core/protocol/refusal-table',
   'sandbox/texts',
   'sandbox/switches',
@@ -44,6 +45,9 @@ try {
   const fleet = fs.readFileSync(path.join(root, 'docs/fleet.md'), 'utf8');
   fs.writeFileSync(path.join(folder, 'fleet.md'), fleetPage(fleet));
   fs.writeFileSync(path.join(folder, 'library.md'), libraryPage(root));
+  const example = path.join(root, '.graphcredrc.example');
+  const examples = process.argv[2] === undefined ? example : path.join(folder, '.graphcredrc.example');
+  fs.writeFileSync(examples, exampleFile(fs.readFileSync(example, 'utf8'), all));
   fs.mkdirSync(path.join(folder, 'man'), { recursive: true });
   fs.writeFileSync(path.join(folder, 'man/graphcred.1'), datedManPage(all));
 } finally {
@@ -59,4 +63,29 @@ function datedManPage(all) {
   const [, date = ''] = /^\.TH GRAPHCRED 1 "([^"]+)"/m.exec(before) ?? [];
   const same = manPage(all, { version, date });
   return same === before ? same : manPage(all, { version, date: new Date().toISOString().slice(0, 10) });
+}
+
+/** Returns the example of a config file with the list of every key, whose meaning is that of the option. */
+function exampleFile(before, { SETTINGS, HEADINGS, OUTPUT, LIFETIME, MIN_TTL }) {
+  const options = [...HEADINGS.flatMap(([, group]) => group), OUTPUT, LIFETIME, MIN_TTL];
+  const other = {
+    password: 'the password; better one of the next two',
+    passwordCommand: 'program that prints the password: a list of words, no shell',
+    secret: 'the secret; better one of the next two',
+    secretCommand: 'program that prints the secret: a list of words, no shell',
+    'redis.url': 'server of the store redis: rediss://HOST:PORT/DB',
+    'redis.username': 'its user name',
+    'redis.passwordFile': 'file with its password',
+    'redis.ca': 'trust certificates issued by this CA (PEM file)',
+    'redis.sentinelMaster': 'name that its sentinels know',
+  };
+  const rows = Object.entries(SETTINGS).map(([key, { flag }]) => {
+    const text = options.find(({ name }) => name === flag)?.help ?? other[key];
+    if (text === undefined) throw new Error(`scripts/docs.mjs has no words for the setting ${key}.`);
+    return `#   ${key.padEnd(20)} ${text}`;
+  });
+  const head = before.slice(0, before.indexOf('# Every key'));
+  const intro =
+    '# Every key, at the top for all profiles or inside one of them. A dot is a table: tls: { ca: FILE }';
+  return `${[head + intro, ...rows].join('\n')}\n`;
 }

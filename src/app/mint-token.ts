@@ -8,6 +8,7 @@ import { GraphException } from '../core/errors.js';
 import type { MintedToken } from '../core/options.js';
 import type { ServerVersion } from '../core/protocol/types.js';
 import { type BoundCredential, Sensitive } from '../core/sensitive.js';
+import { listEntries } from '../store/records.js';
 import { STORES } from '../store/store.js';
 import type { CachedToken } from './token-cache.js';
 
@@ -79,12 +80,25 @@ export async function mintFor(
       },
     },
   );
-  if (mintByPasswordCreatesSecret && byPassword) {
-    ports.reporter.note(
-      'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*). To avoid that: graphcred secret create NAME --save',
-    );
-  }
+  if (mintByPasswordCreatesSecret && byPassword) noteMadeSecret(call, credential);
   return minted;
+}
+
+/** Says that the server has created a secret for this token, and how to avoid it. */
+function noteMadeSecret({ ports, stateDir, target }: Call, { username, label, level }: Credential): void {
+  const saved = (stateDir === undefined ? [] : listEntries(stateDir, () => {})).some(
+    ({ record: { kind, info } }) =>
+      kind === 'secret' && info.gsqlUrl === target.gsqlUrl && info.username === username,
+  );
+  const isSet = level === 'variable' || level === 'tgVariable';
+  const instead = !saved
+    ? 'graphcred secret create NAME --save'
+    : isSet
+      ? `unset ${label}, which goes before the saved secret`
+      : 'use the secret that is saved here';
+  ports.reporter.note(
+    `Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*). To avoid that: ${instead}`,
+  );
 }
 
 /**

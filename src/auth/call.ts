@@ -39,6 +39,10 @@ export interface LocalCall extends Places {
   readonly hiddenConfig: string | undefined;
   /** Whether a person can be asked. */
   readonly canPrompt: boolean;
+  /** Whether this runs in a CI job. */
+  readonly inCi: boolean;
+  /** Why nobody can be asked, for messages. */
+  readonly whyNotAsked: string;
   /** The credential or token that standard input holds. */
   readonly fromStdin: 'password' | 'secret' | 'token' | undefined;
   /** Whether the profile was typed, so that the `TG_*` variables do not count. */

@@ -40,7 +40,7 @@ export async function promptedCredential(
     new GraphException(
       'INPUT_REQUIRED',
       empty.length === 0
-        ? `${what} is needed for ${target.gsqlUrl}, and there is no terminal to ask.`
+        ? nothingGiven(call, what, purpose)
         : `${empty.join(' and ')} ${empty.length === 1 ? 'is' : 'are'} empty, and there is no other credential for ${target.gsqlUrl}.`,
       {
         hint: empty.length === 0 ? hint : `put the value into it, as the CI system's settings do; or ${hint}`,
@@ -79,6 +79,13 @@ export async function promptedCredential(
       return answer;
     },
   };
+}
+
+function nothingGiven({ inCi, target, whyNotAsked }: Call, what: string, purpose: Purpose): string {
+  if (!inCi) return `${what} is needed for ${target.gsqlUrl}, and ${whyNotAsked}.`;
+  return purpose === 'mint'
+    ? `No credential for ${target.gsqlUrl}: set GRAPHCRED_SECRET_FILE or GRAPHCRED_SECRET.`
+    : `No login for ${target.gsqlUrl}: set GRAPHCRED_USERNAME and GRAPHCRED_PASSWORD_FILE or GRAPHCRED_PASSWORD.`;
 }
 
 function mismatch(call: Call, { label, belongsTo }: CredentialSource): GraphException {

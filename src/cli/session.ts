@@ -79,7 +79,7 @@ export async function openSession(invocation: Invocation, options: SessionOption
   const lifetime = positive(settings, 'lifetime', 'a token lives at least a second: --lifetime 15m');
   const minTtl =
     settingText(settings, 'minTtl') === undefined ? defaultMinTtl(lifetime) : seconds(settings, 'minTtl');
-  const timeoutMs = positive(settings, 'timeout', 'allow at least a second: --timeout 30') * 1000;
+  const timeoutMs = milliseconds(positive(settings, 'timeout', 'allow at least a second: --timeout 30'));
   const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
   if (!VERSION_FORM.test(serverVersion)) {
     refuseValue(
@@ -106,7 +106,7 @@ export async function openSession(invocation: Invocation, options: SessionOption
     lifetime,
     minTtl,
     timeoutMs,
-    waitMs: seconds(settings, 'wait') * 1000,
+    waitMs: milliseconds(seconds(settings, 'wait')),
     tls: {
       ca: pathSetting(local, 'tls.ca'),
       cert: pathSetting(local, 'tls.cert'),
@@ -206,9 +206,16 @@ export async function openLocalSession(
     settings,
     hiddenConfig: hiddenUserConfig(input, file),
     canPrompt: options.noInput !== true && !isOn(settings, 'noInput') && canPrompt(ctx),
+    inCi: inCi(ctx.env),
+    whyNotAsked: whyNotAsked(ctx),
     output,
     store: storeSetting(settings, places, ctx.env),
   };
+}
+
+function whyNotAsked({ stdin, stderr, env }: Invocation['ctx']): string {
+  if (!stdin.isTTY || !stderr.isTTY) return 'there is no terminal to ask';
+  return `asking is switched off (${inCi(env) ? 'CI is set' : '--no-input'})`;
 }
 
 /** Returns the config file in force. Several sessions of one run ask for it once. */
@@ -323,6 +330,11 @@ function recordedStore(configDir: string | undefined): StoreName | undefined {
   });
 }
 
+/** A timer of more than 2^31 - 1 ms fires at once, so a longer time is that long. */
+function milliseconds(duration: number): number {
+  return Math.min(duration * 1000, 2 ** 31 - 1);
+}
+
 function positive(settings: Settings, key: ConfigKey, hint: string): number {
   const value = seconds(settings, key);
   return value >= 1 ? value : refuseValue(settings, key, 'is too short', hint);
@@ -331,7 +343,7 @@ function positive(settings: Settings, key: ConfigKey, hint: string): number {
 function seconds(settings: Settings, key: ConfigKey): number {
   const value = parseDuration(settingText(settings, key) ?? '');
   if (value !== undefined) return value;
-  const hint = 'write seconds, or a number with a unit: 90, 15m, 12h, 30d, 1w';
+  const hint = 'write seconds, or a number with a unit: 90, 90s, 15m, 12h, 30d, 1w';
   return refuseValue(settings, key, 'is not a duration', hint);
 }
 

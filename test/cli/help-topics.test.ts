@@ -26,6 +26,7 @@ test('scripts/docs.mjs writes exactly the pages that are in docs/', () => {
   const pages = fs.readdirSync(folder, { recursive: true, withFileTypes: true });
   const files = pages.filter((page) => page.isFile());
   expect(files.map(({ name }) => name).sort()).toEqual([
+    '.graphcredrc.example',
     'environment.md',
     'exit-codes.md',
     'fidelity.md',
@@ -38,7 +39,7 @@ test('scripts/docs.mjs writes exactly the pages that are in docs/', () => {
   ]);
   for (const { parentPath, name } of files) {
     const file = path.join(parentPath, name);
-    const committed = path.join('docs', path.relative(folder, file));
+    const committed = path.join(name.startsWith('.') ? '.' : 'docs', path.relative(folder, file));
     expect(fs.readFileSync(file, 'utf8')).toBe(fs.readFileSync(committed, 'utf8'));
   }
 });

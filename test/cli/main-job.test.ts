@@ -27,7 +27,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     const graph = serverVersion.startsWith('3') ? 'demo' : null;
     expect(await json('secret list')).toEqual({
       schemaVersion: 1,
-      secrets: [{ alias: 'ci', masked, graph }],
+      secrets: [{ alias: 'ci', masked, graph, saved: false }],
     });
     const table = await run('secret list');
     expect(table).toEqual({

@@ -35,6 +35,7 @@ describe('a person is asked', () => {
     expect(canPrompt(contextWith(where).ctx)).toBe(expected);
   });
 
+  // holds: C2.42
   test.each<[Flags, Record<string, string>, boolean]>([
     [{}, {}, true],
     [{ 'no-input': true }, {}, false],
@@ -43,7 +44,9 @@ describe('a person is asked', () => {
     const { ctx } = contextWith({ env });
     const spec = COMMANDS.find(({ path }) => path === 'status') as CommandSpec;
     const invocation: Invocation = { ctx, flags, args: [], spec, report: createReport(ctx) };
-    expect((await openLocalSession(invocation)).canPrompt).toBe(expected);
+    const { canPrompt, whyNotAsked } = await openLocalSession(invocation);
+    expect(canPrompt).toBe(expected);
+    if (!expected) expect(whyNotAsked).toBe('asking is switched off (--no-input)');
   });
 });
 
@@ -324,8 +327,8 @@ test('the standalone executable prints a line on its build below its version', a
 
 test('the commands that change something are those that report after Ctrl-C how far they came', () => {
   expect(COMMANDS.filter(({ writes }) => writes).map((spec) => spec.path)).toEqual([
-    ...['secret create', 'secret drop', 'secret rotate', 'secret prune', 'token refresh', 'token delete'],
-    ...['login', 'logout'],
+    ...['login', 'token refresh', 'token delete'],
+    ...['secret create', 'secret drop', 'secret rotate', 'secret prune', 'logout'],
   ]);
 });
 

@@ -23,6 +23,102 @@ const FILE_ONLY = [OUTPUT, ...BEHAVIOUR];
 
 export const COMMANDS: readonly CommandSpec[] = [
   {
+    path: 'login',
+    writes: true,
+    summary: 'log in and save a profile; keep a secret and the password if you like',
+    examples: [
+      'graphcred login',
+      'graphcred login -p prod --host https://graph.example.com --graph social -u alice',
+    ],
+    notes: 'On a terminal it asks for what is missing. Later commands use the store named here.',
+    options: [
+      ...LISTING,
+      LIFETIME,
+      MIN_TTL,
+      {
+        name: 'save-password',
+        help: 'keep the password in the store, so that secret commands do not ask for it',
+      },
+    ],
+    load: () => import('../commands/login.js'),
+  },
+  {
+    path: 'status',
+    summary: 'show server, user, credential and token state, and what to type next',
+    examples: ['graphcred status', 'graphcred status --all-profiles -o json'],
+    options: [
+      ...LISTING,
+      { name: 'all-profiles', help: 'every profile of the config file' },
+      { name: 'offline', help: 'ask no server' },
+    ],
+    load: () => import('../commands/status.js'),
+  },
+  TOKEN_GET,
+  {
+    path: 'token refresh',
+    writes: true,
+    summary: 'give the held token a new lifetime, counted from now (3.x)',
+    examples: ['graphcred token refresh --lifetime 12h'],
+    notes: 'Servers of version 4.x cannot do this; there: graphcred token get --fresh',
+    options: [...COMMON, ...TOKEN_OUTPUT, LIFETIME, TOKEN_STDIN],
+    load: () => import('../commands/token/refresh.js'),
+  },
+  {
+    path: 'token delete',
+    writes: true,
+    summary: 'delete held tokens, on the server and here',
+    examples: [
+      'graphcred token delete',
+      'graphcred token delete --all',
+      'graphcred token delete --everything',
+    ],
+    args: [{ name: 'id', variadic: true }],
+    notes: 'An id names a row of graphcred token list.',
+    options: [
+      ...LISTING,
+      { name: 'all', help: 'of every graph, for this server and user' },
+      { name: 'everything', help: 'every token that this machine holds, for every server and user' },
+      { name: 'skip-missing', help: 'no token to delete is no error' },
+      TOKEN_STDIN,
+    ],
+    load: () => import('../commands/token/delete.js'),
+  },
+  {
+    path: 'token list',
+    summary: 'what this machine holds: whose, where, how old, time left; never a token',
+    examples: ['graphcred token list', 'graphcred token list -o json'],
+    options: [PROFILE, CONFIG, STORE, ...FILE_ONLY],
+    load: () => import('../commands/token/list.js'),
+  },
+  {
+    path: 'token check',
+    summary: 'ask the server whether it accepts the token',
+    examples: ['graphcred token check', 'printenv TOKEN | graphcred token check --token-stdin'],
+    options: [...LISTING, TOKEN_STDIN],
+    load: () => import('../commands/token/check.js'),
+  },
+  {
+    path: 'exec',
+    summary: 'run a command with a token in its environment (TG_API_TOKEN)',
+    examples: [
+      'graphcred exec -- python3 load.py',
+      'graphcred exec --revoke --lifetime 15m -- ./nightly.sh',
+      'graphcred exec -p prod',
+    ],
+    args: [{ name: 'command', variadic: true }],
+    passThrough: true,
+    notes:
+      'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on. Without a command, on a terminal, your shell is opened with them; exit leaves it.',
+    options: [
+      ...LISTING,
+      LIFETIME,
+      MIN_TTL,
+      ALL_GRAPHS,
+      { name: 'revoke', help: 'mint a token for this run alone, and revoke it at the end' },
+    ],
+    load: () => import('../commands/exec.js'),
+  },
+  {
     path: 'secret list',
     summary: 'masked secrets, sorted by alias',
     examples: ['graphcred secret list --graph demo', 'graphcred secret list -p prod -o json'],
@@ -78,118 +174,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [...LISTING, { name: 'dry-run', help: 'only list what would be dropped' }, YES],
     load: () => import('../commands/secret/prune.js'),
   },
-  TOKEN_GET,
-  {
-    path: 'token refresh',
-    writes: true,
-    summary: 'give the held token a new lifetime, counted from now (3.x)',
-    examples: ['graphcred token refresh --lifetime 12h'],
-    notes: 'Servers of version 4.x cannot do this; there: graphcred token get --fresh',
-    options: [...COMMON, ...TOKEN_OUTPUT, LIFETIME, TOKEN_STDIN],
-    load: () => import('../commands/token/refresh.js'),
-  },
-  {
-    path: 'token delete',
-    writes: true,
-    summary: 'delete held tokens, on the server and here',
-    examples: [
-      'graphcred token delete',
-      'graphcred token delete --all',
-      'graphcred token delete --everything',
-    ],
-    args: [{ name: 'id', variadic: true }],
-    notes: 'An id names a row of graphcred token list.',
-    options: [
-      ...LISTING,
-      { name: 'all', help: 'of every graph, for this host and principal' },
-      { name: 'everything', help: 'every token that this machine holds, for every server and user' },
-      { name: 'skip-missing', help: 'no token to delete is no error' },
-      TOKEN_STDIN,
-    ],
-    load: () => import('../commands/token/delete.js'),
-  },
-  {
-    path: 'token list',
-    summary: 'what this machine holds: whose, where, how old, time left; never a token',
-    examples: ['graphcred token list', 'graphcred token list -o json'],
-    options: [PROFILE, CONFIG, STORE, ...FILE_ONLY],
-    load: () => import('../commands/token/list.js'),
-  },
-  {
-    path: 'token check',
-    summary: 'ask the server whether it accepts the token',
-    examples: ['graphcred token check', 'printenv TOKEN | graphcred token check --token-stdin'],
-    options: [...LISTING, TOKEN_STDIN],
-    load: () => import('../commands/token/check.js'),
-  },
-  {
-    path: 'exec',
-    summary: 'run a command with a token in its environment (TG_API_TOKEN)',
-    examples: [
-      'graphcred exec -- python3 load.py',
-      'graphcred exec --revoke --lifetime 15m -- ./nightly.sh',
-      'graphcred exec -p prod',
-    ],
-    args: [{ name: 'command', variadic: true }],
-    passThrough: true,
-    notes:
-      'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on. Without a command, on a terminal, your shell is opened with them; exit leaves it.',
-    options: [
-      ...LISTING,
-      LIFETIME,
-      MIN_TTL,
-      ALL_GRAPHS,
-      { name: 'revoke', help: 'mint a token for this run alone, and revoke it at the end' },
-    ],
-    load: () => import('../commands/exec.js'),
-  },
-  {
-    path: 'api',
-    summary: 'send one request to the server, with the token, and print what it answers',
-    examples: [
-      "graphcred api '/graph/demo/vertices/Person?limit=2'",
-      'graphcred api /graph/demo -d @vertices.json',
-      'graphcred api --service /gsql/v1/version',
-    ],
-    args: [{ name: 'path', required: true }],
-    notes:
-      'The answer is printed as it came. A server that says no is exit 3 (404), 4 (token or login refused) or 8, and so is a GSQL statement that failed.',
-    options: [
-      ...LISTING,
-      LIFETIME,
-      MIN_TTL,
-      { name: 'method', short: 'X', value: 'method', help: 'GET, or POST with -d' },
-      {
-        name: 'data',
-        short: 'd',
-        value: 'body',
-        help: 'what to send: the text itself, @FILE, or - for stdin',
-      },
-      INCLUDE,
-      { name: 'service', help: 'ask the GSQL server, with user name and password' },
-    ],
-    load: () => import('../commands/api.js'),
-  },
-  {
-    path: 'login',
-    writes: true,
-    summary: 'log in and save a profile; keep a secret and the password if you like',
-    examples: [
-      'graphcred login',
-      'graphcred login -p prod --host https://graph.example.com --graph social -u alice',
-    ],
-    notes: 'On a terminal it asks for what is missing. Later commands use the store named here.',
-    options: [
-      ...LISTING,
-      LIFETIME,
-      MIN_TTL,
-      {
-        name: 'save-password',
-        help: 'keep the password in the store, so that secret commands do not ask for it',
-      },
-    ],
-    load: () => import('../commands/login.js'),
-  },
   {
     path: 'logout',
     writes: true,
@@ -202,17 +186,6 @@ export const COMMANDS: readonly CommandSpec[] = [
       { name: 'yes', short: 'y', help: 'do not ask before deleting everything' },
     ],
     load: () => import('../commands/logout.js'),
-  },
-  {
-    path: 'status',
-    summary: 'show server, user, credential and token state, and what to type next',
-    examples: ['graphcred status', 'graphcred status --all-profiles -o json'],
-    options: [
-      ...LISTING,
-      { name: 'all-profiles', help: 'every profile of the config file' },
-      { name: 'offline', help: 'ask no server' },
-    ],
-    load: () => import('../commands/status.js'),
   },
   {
     path: 'profile list',
@@ -268,6 +241,33 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: ['graphcred config path'],
     options: [PROFILE, CONFIG, ...FILE_ONLY],
     load: () => import('../commands/config/path.js'),
+  },
+  {
+    path: 'api',
+    summary: 'send one request to the server, with the token, and print what it answers',
+    examples: [
+      "graphcred api '/graph/demo/vertices/Person?limit=2'",
+      'graphcred api /graph/demo -d @vertices.json',
+      'graphcred api --service /gsql/v1/version',
+    ],
+    args: [{ name: 'path', required: true }],
+    notes:
+      'The answer is printed as it came. A server that says no is exit 3 (404), 4 (token or login refused) or 8, and so is a GSQL statement that failed.',
+    options: [
+      ...LISTING,
+      LIFETIME,
+      MIN_TTL,
+      { name: 'method', short: 'X', value: 'method', help: 'GET, or POST with -d' },
+      {
+        name: 'data',
+        short: 'd',
+        value: 'body',
+        help: 'what to send: the text itself, @FILE, or - for stdin',
+      },
+      INCLUDE,
+      { name: 'service', help: 'ask the GSQL server, with user name and password' },
+    ],
+    load: () => import('../commands/api.js'),
   },
   {
     path: 'doctor',
@@ -332,10 +332,10 @@ export const COMMANDS: readonly CommandSpec[] = [
 ];
 
 export const GROUPS: Readonly<Record<string, string>> = {
+  token: 'get, refresh and delete tokens: short-lived, for the REST server',
   secret: 'create, list, rotate and drop secrets: long-lived, for making tokens',
   profile: 'list profiles, choose the default one, remove one',
   config: 'look at settings, and trust a config file',
-  token: 'get, refresh and delete tokens: short-lived, for the REST server',
 };
 
 const SHORT_FORMS: Readonly<Record<string, readonly string[]>> = {

@@ -33,7 +33,9 @@ async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer>
   const last = words.at(-1) ?? '';
   // bash splits `--output=json` into three words.
   const word = last === '=' ? '' : last;
-  const typed = words.slice(0, -1);
+  const typed = words.slice(0, -1).reduce(joinedAtColon, []);
+  // Nothing is known about the rest of a URL.
+  if (word === ':' || words.at(-2) === ':') return [];
   const leading = typed.slice(0, leadingOptions(typed));
   const rest = withoutShortForms(typed.slice(leading.length));
   const spec = COMMANDS.find(({ path }) => path.split(' ').every((part, at) => rest[at] === part));
@@ -47,6 +49,12 @@ async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer>
   if (typeof answer === 'string') return answer;
   const fitting = new Map(answer.filter(([one]) => one.startsWith(word)));
   return [...fitting].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** Joins what bash splits at a colon, as in a URL. */
+function joinedAtColon(words: readonly string[], word: string): string[] {
+  const before = words.at(-1) ?? '';
+  return word === ':' || before.endsWith(':') ? [...words.slice(0, -1), before + word] : [...words, word];
 }
 
 /** Returns the index at which the other program's words begin, if the last word is one of them. */

@@ -54,11 +54,12 @@ export function groupHelp(group: string, columns: number | undefined): string {
 
 export function programHelp(columns: number | undefined): string {
   const width = Math.min(columns ?? WIDEST, WIDEST);
-  const single = COMMANDS.filter(({ path }) => !path.includes(' '));
-  const commands = [
-    ...Object.entries(GROUPS),
-    ...single.map(({ path, summary }) => [path, summary] as const),
-  ];
+  const commands = new Map(
+    COMMANDS.map(({ path, summary }) => {
+      const [word = ''] = path.split(' ');
+      return [word, GROUPS[word] ?? summary];
+    }),
+  );
   return sections([
     wrapped(
       'Manage the credentials of a graph database: secrets, tokens, and the store that holds them.',
@@ -66,7 +67,7 @@ export function programHelp(columns: number | undefined): string {
     ),
     ['Usage: graphcred <command> [options]'],
     ['First steps:', ...definitions(FIRST_STEPS, width)],
-    ['Commands:', ...definitions(commands, width)],
+    ['Commands:', ...definitions([...commands], width)],
     ['Help:', ...definitions(HELP_LINES, width)],
   ]);
 }

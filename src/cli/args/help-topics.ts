@@ -91,11 +91,28 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
 /** Formats a topic for the terminal. */
 export function topicText(name: string, width: number | undefined): string {
   const { title, intro, head, rows, long } = TOPICS[name] as Topic;
-  return `${title}\n\n${wrapped(intro, width ?? Number.POSITIVE_INFINITY).join('\n')}\n\n${table(
-    head.map((cell) => cell.toUpperCase()),
-    rows(),
-    { width, shrinkOrder: long, wrap: true },
-  )}\n`;
+  const columns = width ?? Number.POSITIVE_INFINITY;
+  const upper = head.map((cell) => cell.toUpperCase());
+  const aligned = table(upper, rows(), { width, shrinkOrder: long, wrap: true });
+  const fits = aligned.split('\n').every((line) => line.length <= columns);
+  const text = fits
+    ? aligned
+    : rows()
+        .map((cells) => stacked(head, cells, columns))
+        .join('\n');
+  return `${title}\n\n${wrapped(intro, columns).join('\n')}\n\n${text}\n`;
+}
+
+/** Formats a row for a terminal that is too narrow for the table: one line a cell. */
+function stacked(
+  head: readonly string[],
+  [first = '', ...cells]: readonly string[],
+  columns: number,
+): string {
+  const lines = cells.flatMap((cell, at) =>
+    cell === '' ? [] : wrapped(`${head[at + 1]}: ${cell}`, columns - 4).map((line) => `    ${line}`),
+  );
+  return [first, ...lines].join('\n');
 }
 
 /** Formats a topic as a page of Markdown. */

@@ -12,7 +12,7 @@ const option = (name: string, help: string, value?: string, more: Partial<Option
 
 export const LIFETIME = option(
   'lifetime',
-  'how long a new token lives: 90 (seconds), 15m, 12h, 30d (default), 1w',
+  'how long a new token lives: 90 or 90s (seconds), 15m, 12h, 30d (default), 1w',
   'duration',
 );
 export const MIN_TTL = option(
@@ -64,7 +64,11 @@ const CREDENTIALS: readonly OptionSpec[] = [
   option('secret-stdin', 'read the secret from stdin'),
   option('secret-file', 'read the secret from a file', 'file'),
   option('secret-alias', 'use this saved secret', 'name'),
-  option('principal', 'label of the token, in place of who it is minted for', 'label'),
+  option(
+    'principal',
+    'keep the token under this name in place of the user, so that two jobs have two tokens',
+    'label',
+  ),
 ];
 
 export const BEHAVIOUR: readonly OptionSpec[] = [

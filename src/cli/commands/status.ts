@@ -11,7 +11,7 @@ import { defaultProfileOf } from '../../config/keys.js';
 import { settingText } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
-import { STORES, type StoreRecord } from '../../store/store.js';
+import { STORES, type Store, type StoreRecord } from '../../store/store.js';
 import type { Flags, Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { inPlace } from '../output/hints.js';
@@ -155,7 +155,8 @@ async function lookAt(session: Session): Promise<Status> {
     record = principal === undefined ? undefined : await lastCached(session, store, principal);
     const expired = record !== undefined && (record.expiresAtUnix ?? 0) <= nowUnix;
     const stateWithoutAsking: State = record === undefined ? 'none' : expired ? 'expired' : 'unverified';
-    if (offline) return result(stateWithoutAsking);
+    const unreadable = credential && (await whyUnreadable(credential, store));
+    if (offline) return result(stateWithoutAsking, unreadable);
     try {
       const { connection, version } = await connect(session, undefined);
       const restAuth = await connection.restAuthentication();
@@ -175,7 +176,8 @@ async function lookAt(session: Session): Promise<Status> {
         : asks && !expired
           ? 'none'
           : stateWithoutAsking;
-      return { ...base, serverVersion: version.version, restAuth, state, record, error: undefined };
+      const error = state === 'valid' ? undefined : unreadable;
+      return { ...base, serverVersion: version.version, restAuth, state, record, error };
     } catch (error) {
       if (!(error instanceof GraphException)) throw error;
       return result(stateWithoutAsking, error);
@@ -183,6 +185,21 @@ async function lookAt(session: Session): Promise<Status> {
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
     return result('none', error);
+  }
+}
+
+/** Returns why a saved credential cannot be used for a new token. A keychain is not asked: it might ask a person. */
+async function whyUnreadable(
+  { level, value }: Credential,
+  { name }: Store,
+): Promise<GraphException | undefined> {
+  if (level !== 'store' || STORES[name].canAsk) return undefined;
+  try {
+    await value();
+    return undefined;
+  } catch (error) {
+    if (error instanceof GraphException) return error;
+    throw error;
   }
 }
 

@@ -1,18 +1,21 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { targetOf } from '../../../auth/servers.js';
 import type { ConfigKey, Settings, SourcedValue } from '../../../config/keys.js';
 import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
-import { singleLine } from '../../output/report.js';
+import { shortPath, singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
-import { openLocalSession } from '../../session.js';
+import { type LocalSession, openLocalSession } from '../../session.js';
 
 const CREDENTIALS: readonly string[] = ['password', 'secret'];
 
 /** Runs `graphcred config show`. */
 export async function run(invocation: Invocation): Promise<undefined> {
-  const { settings, hiddenConfig } = await openLocalSession(invocation);
+  const session = await openLocalSession(invocation);
+  const { settings, hiddenConfig } = session;
   const { file, profile } = settings;
   const replaced = addressKeysNotInForce(settings);
   const rows = [
@@ -20,6 +23,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     ...(Object.keys(settings.all) as ConfigKey[]).flatMap((key) => {
       if (replaced.includes(key)) return [];
       const [first, ...rest] = settings.all[key].map((setting) => describeSetting(key, setting));
+      if (key === 'store' && !first) return [{ name: key, ...storeInForce(session), shadowed: rest }];
       return first ? [{ name: key, ...first, shadowed: rest }] : [];
     }),
   ];
@@ -36,14 +40,17 @@ export async function run(invocation: Invocation): Promise<undefined> {
     invocation.report.note(
       `another address is in force than that of ${where}, so these settings of it do not count: ${settings.foreign.join(', ')}`,
     );
+  const { home, stdout } = invocation.ctx;
+  const inFile = (source: string) =>
+    file && /^(profile |defaultProfile$)/.test(source) ? `${source}, ${shortPath(file.path, home)}` : source;
   const lines = rows.map(({ name, value, source, shadowed }) => [
     name,
     value,
-    source,
+    inFile(source),
     shadowed.map((other) => `${other.value} (${other.source})`).join(', ') || '-',
   ]);
   const shownTable = table(['SETTING', 'VALUE', 'SOURCE', 'SHADOWED'], lines, {
-    width: invocation.ctx.stdout.columns,
+    width: stdout.columns,
     shrinkOrder: [3, 2, 1],
   });
   invocation.report.result(
@@ -62,6 +69,12 @@ function addressKeysNotInForce(settings: Settings): ConfigKey[] {
     if (error instanceof GraphException) return [];
     throw error;
   }
+}
+
+/** Returns the store that nothing in the settings names. */
+function storeInForce({ store, configDir }: LocalSession): Shown {
+  const isRecorded = configDir !== undefined && fs.existsSync(path.join(configDir, 'store'));
+  return { value: store.name, source: isRecorded ? 'login' : 'default' };
 }
 
 /** Explains why this profile is in force. */

@@ -71,7 +71,7 @@ async function confirm(session: LocalSession, name: string, yes: boolean): Promi
   if (!session.canPrompt) {
     throw new GraphException(
       'INPUT_REQUIRED',
-      `Removing profile ${name} needs a yes, and there is no terminal to ask.`,
+      `Removing profile ${name} needs a yes, and ${session.whyNotAsked}.`,
       {
         hint: `graphcred profile remove ${name} --yes`,
       },

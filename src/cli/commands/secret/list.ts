@@ -14,10 +14,15 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const secrets = await connection.listSecrets();
   // Aliases are sorted by code point, so that the order does not depend on the machine's language.
   secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
+  const saved = await whichAreSaved(login, secrets);
   if (invocation.report.json) {
-    invocation.report.document({
-      secrets: secrets.map(({ alias, masked, graph }) => ({ alias, masked, graph: graph ?? null })),
-    });
+    const listed = secrets.map((one) => ({
+      alias: one.alias,
+      masked: one.masked,
+      graph: one.graph ?? null,
+      saved: saved.has(one),
+    }));
+    invocation.report.document({ secrets: listed });
     return;
   }
   if (secrets.length === 0) {
@@ -25,7 +30,6 @@ export async function run(invocation: Invocation): Promise<undefined> {
     invocation.report.note(`there are no secrets${where}; make one: graphcred secret create NAME`);
     return;
   }
-  const saved = await whichAreSaved(login, secrets);
   // The runner of a CI job obeys a line that begins with `::` or holds `##[`, so a backslash goes between.
   const shown = (alias: string) =>
     inCi(invocation.ctx.env) ? singleLine(alias).replace(/^\s*(?=::)|(?<=#)(?=#\[)/g, '\\') : alias;

@@ -18,13 +18,9 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   const { call, version } = login;
   const ask = call.canPrompt;
   if (!dryRun && flags.yes !== true && !ask) {
-    throw new GraphException(
-      'INPUT_REQUIRED',
-      'There is no terminal to ask whether secrets may be dropped.',
-      {
-        hint: 'look first: graphcred secret prune --dry-run; then drop them with --yes',
-      },
-    );
+    throw new GraphException('INPUT_REQUIRED', `Dropping secrets needs a yes, and ${call.whyNotAsked}.`, {
+      hint: 'look first: graphcred secret prune --dry-run; then drop them with --yes',
+    });
   }
   const { litter, unknown } = await findGeneratedSecrets(login);
   if (litter.length > 0 && unknown.length > 0)
