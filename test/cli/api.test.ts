@@ -10,52 +10,12 @@ import { bench, cli, quietSession, temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
 
-const PEOPLE = '/graph/demo/vertices/Person?limit=2';
-
 interface Token {
   token: string;
 }
 
 describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
   const prefix = serverVersion.startsWith('4') ? '/restpp' : '';
-  test('prints the answer unchanged, mints one token and then uses the cached one', async () => {
-    const { run, requests } = await bench({ serverVersion });
-    const first = await run(['api', PEOPLE]);
-    expect({ status: first.status, results: JSON.parse(first.stdout).results.length }).toEqual({
-      status: 0,
-      results: 2,
-    });
-    requests();
-    expect((await run(['api', PEOPLE])).stdout).toBe(first.stdout);
-    expect(requests()).toEqual([`GET ${prefix}/graph/demo/vertices/Person`]);
-  });
-
-  test('replaces a cached token that the server refuses, once', async () => {
-    let ahead = 0;
-    const { run, json, requests } = await bench({ serverVersion, now: () => Date.now() + ahead });
-    const { token } = await json<Token>('token get');
-    // On 4.x two tokens minted within one second are the same token.
-    ahead = 1000;
-    await run('token delete --token-stdin --store none', { stdin: token });
-    requests();
-    expect(await run('api /echo')).toMatchObject({
-      status: 0,
-      stdout: expect.stringContaining('Hello GSQL'),
-    });
-    expect(requests().filter((line) => line.endsWith('/echo'))).toHaveLength(2);
-    expect((await json<Token>('token get')).token).not.toBe(token);
-  });
-
-  test('exits 4 if a new token is refused, and sends nothing again', async () => {
-    const { run, sandbox, requests } = await bench({ serverVersion });
-    sandbox.addFault(
-      parseFault(
-        `route=${prefix}/echo,action=status,status=401,body={"error":true,"code":"REST-10019","message":"no"}`,
-      ),
-    );
-    expect(await run('api /echo')).toMatchObject({ status: 4, stderr: expect.stringContaining('token') });
-    expect(requests().filter((line) => line.endsWith('/echo'))).toHaveLength(1);
-  });
 
   test.each([
     [401, 'REST-10016', 'AUTH_FAILED'],
@@ -78,20 +38,6 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('api on %s', (serverVersion) => {
       expect(result.stderr).not.toContain(token);
     },
   );
-
-  test('prints the body of an error on stdout: 404 is exit 3, others are exit 8, even with status 200', async () => {
-    const { run, sandbox } = await bench({ serverVersion });
-    const missing = await run('api /graph/demo/vertices/Nothing');
-    expect(missing).toMatchObject({ status: 3, stderr: expect.stringContaining('404') });
-    expect(JSON.parse(missing.stdout).code).toBe('REST-30000');
-    const bad = await run('api /graph/demo/vertices/Person?limit=x -o json');
-    expect(bad.status).toBe(8);
-    expect(JSON.parse(bad.stdout).code).toBe('REST-30001');
-    expect(JSON.parse(bad.stderr).error).toMatchObject({ code: 'SERVER_ERROR', exitCode: 8 });
-    const no = '{"error":true,"message":"no","code":"REST-1"}';
-    sandbox.addFault(parseFault(`route=${prefix}/echo,action=status,status=200,body=${no}`));
-    expect(await run('api /echo')).toMatchObject({ status: 8, stdout: `${no}\n` });
-  });
 });
 
 test('an answer that is no JSON, or is long, is no error', async () => {
@@ -138,19 +84,6 @@ test('a terminal gets no control characters, and a pipe gets the unchanged bytes
     status: 4,
     stdout: '<h1>\\u001b]0;owned\\u0007 \\u009b31m\\u202e\n\tü</h1>\n',
   });
-});
-
-test('--service logs in with user name and password on both versions', async () => {
-  const old = await bench({ serverVersion: '3.10.1' });
-  expect(await old.run('api --service /api/ping')).toMatchObject({ status: 0, stderr: '' });
-  const { run, requests } = await bench({ serverVersion: '4.1.2' });
-  const secrets = await run('api --service /gsql/v1/secrets');
-  expect(secrets).toMatchObject({ status: 0, stderr: '' });
-  expect(requests().at(-1)).toBe('GET /gsql/v1/secrets');
-  const wrong = await run('api --service /gsql/v1/secrets', { env: { GRAPHCRED_PASSWORD: 'wrong' } });
-  expect(wrong).toMatchObject({ status: 4, stderr: expect.stringContaining('refused the login') });
-  expect(JSON.parse(wrong.stdout)).toMatchObject({ error: true });
-  expect(wrong.stdout).not.toMatch(/wrong/);
 });
 
 test('-d sends a text, a file or stdin unchanged, by POST unless -X gives a method', async () => {
@@ -204,19 +137,6 @@ test('-d sends a text, a file or stdin unchanged, by POST unless -X gives a meth
   ])
     expect(await api(argv)).toMatchObject({ status: 2, stdout: '' });
   expect(seen).toEqual([]);
-});
-
-test.each([
-  'api http://example.com/echo',
-  'api //example.com/echo',
-  'api echo',
-  'api /gsql/v1/drop-all --service',
-  'api /gsql/v1/tokens?clear=true -X DELETE --service',
-  'api /echo -X TRACE',
-])('%s is refused before anything is sent', async (line) => {
-  const { run, requests } = await bench();
-  expect(await run(line)).toMatchObject({ status: 2, stdout: '' });
-  expect(requests()).toEqual([]);
 });
 
 describe('TG_API_TOKEN', () => {

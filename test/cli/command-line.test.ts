@@ -214,11 +214,6 @@ describe('durations', () => {
     expect(sent).toContain(String(seconds));
   });
 
-  test('without a lifetime, thirty days are requested', async () => {
-    const { json } = await bench();
-    expect(await json('token get')).toMatchObject({ lifetimeSeconds: 2_592_000 });
-  });
-
   test.each(['0', '-5', '1.5h', '15M', '1h30m', '', 'forever', '9999999999w'])(
     '%j is not a duration',
     async (text) => {

@@ -2,7 +2,6 @@ import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isSamePair } from '../../src/auth/servers.js';
 import { type Bench, bench, cli } from '../helpers/cli.js';
 
 const write = (file: string, text: string) => {
@@ -11,11 +10,6 @@ const write = (file: string, text: string) => {
 };
 
 const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
-
-const configure = (home: string, config: object) => {
-  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
-  fs.writeFileSync(configOf(home), JSON.stringify(config), { mode: 0o600 });
-};
 
 const NO_PASSWORD = { env: { GRAPHCRED_PASSWORD: '' } };
 
@@ -306,13 +300,6 @@ describe('a saved secret', () => {
   /** With this environment the only credential is a saved one. */
   const SAVED = { env: { GRAPHCRED_PASSWORD: '' } };
 
-  test('of another graph does not mint on 3.x', async () => {
-    const b = await bench({ graphs: ['demo', 'other'] });
-    await b.run('secret create ci --save');
-    expect((await b.run('token get --graph other', SAVED)).status).toBe(2);
-    expect((await b.run('token get', SAVED)).status).toBe(0);
-  });
-
   test('for the same GSQL server and another REST server is not used', async () => {
     const b = await bench();
     const away = await bench();
@@ -322,23 +309,6 @@ describe('a saved secret', () => {
     expect(await b.run('token get', SAVED)).toMatchObject({ status: 0 });
     expect(away.requests()).toEqual([]);
   });
-
-  test('is not chosen at random if there are several', async () => {
-    const b = await bench();
-    for (const alias of ['one', 'two']) await b.run(`secret create ${alias} --save`);
-    const refused = await b.run('token get', SAVED);
-    expect(refused).toMatchObject({ status: 2, stdout: '' });
-    expect(refused.stderr).toContain('one, two');
-    expect((await b.run('token get --secret-alias one', SAVED)).status).toBe(0);
-  });
-});
-
-test('two pairs of base URLs are the same only if both URLs are', () => {
-  const pair = { restUrl: 'http://a:9000', gsqlUrl: 'http://a:14240' };
-  expect(isSamePair(pair, { ...pair })).toBe(true);
-  expect(isSamePair(pair, { ...pair, restUrl: 'http://b:9000' })).toBe(false);
-  expect(isSamePair(pair, { ...pair, gsqlUrl: 'http://b:14240' })).toBe(false);
-  expect(isSamePair(undefined, undefined)).toBe(false);
 });
 
 test('a credential for other servers does not hide one of lower priority for these servers', async () => {
@@ -349,22 +319,6 @@ test('a credential for other servers does not hide one of lower priority for the
   fs.writeFileSync(file, JSON.stringify({ restUrl, gsqlUrl, username, password }), { mode: 0o600 });
   const env = { GRAPHCRED_PASSWORD: '', TG_HOST: 'http://127.0.0.2', TG_PASSWORD: 'elsewhere' };
   expect(await b.run('token get', { env })).toMatchObject({ status: 0 });
-});
-
-test('the error of a credential for other servers names the one of highest priority', async () => {
-  const { run, home } = await bench();
-  const env = {
-    GRAPHCRED_PASSWORD: undefined,
-    TG_HOST: 'http://a.example',
-    TG_SECRET: 's'.repeat(32),
-    TG_PASSWORD: 'hunter22',
-  };
-  configure(home, { profiles: {} });
-  const { status, stderr } = await run('token get', { env });
-  expect({ status, named: /The credential from (\S+)/.exec(stderr)?.[1] }).toEqual({
-    status: 5,
-    named: 'TG_SECRET',
-  });
 });
 
 test('on 3.x a secret that was saved without a graph is used for every graph', async () => {

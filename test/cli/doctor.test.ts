@@ -2,9 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { generate } from 'selfsigned';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { judgeClock } from '../../src/app/doctor/check.js';
 import { resolveName } from '../../src/app/doctor/reach.js';
-import { parseFault } from '../../src/sandbox/args.js';
 import { bench, type RunOptions } from '../helpers/cli.js';
 
 const IDS =
@@ -121,11 +119,6 @@ test('an unknown host name is told apart from name servers that do not answer', 
     cause: 'the name db.example was not found within 0.02 s',
     fix: 'check the network and the name servers of this machine',
   });
-});
-
-test('a clock that is wrong is reported with the direction in which the server’s clock differs', () => {
-  expect(judgeClock(1_000_100, 1_000_000_000, 'server').cause).toBe("the server's clock is 100 s ahead");
-  expect(judgeClock(999_900, 1_000_000_000, 'server').cause).toBe("the server's clock is 100 s behind");
 });
 
 test('a proxy that is not valid is reported without its password', async () => {
@@ -322,31 +315,10 @@ test('doctor says of a store key that is none that the store cannot be used', as
   expect(status).toBe(6);
 });
 
-test('doctor asks the server for its version, also when it is remembered', async () => {
-  const { run, requests } = await bench();
-  await run('token get');
-  requests();
-  await run('doctor');
-  expect(requests().some((request) => request.endsWith('/version'))).toBe(true);
-});
-
 test('doctor wraps its lines to the width of the terminal', async () => {
   const { run } = await bench();
   const lines = async (columns: number) =>
     (await run('doctor --no-color', { terminal: true, columns })).stdout.trimEnd().split('\n');
   expect((await lines(200)).length).toBeLessThan((await lines(60)).length);
   for (const line of await lines(60)) expect(line.length).toBeLessThanOrEqual(60);
-});
-
-test('doctor blames the REST server for an answer that it cannot read, and does not send to doctor', async () => {
-  const { run, sandbox } = await bench();
-  sandbox.addFault(parseFault('action=drop-before,route=GET /endpoints'));
-  sandbox.addFault(parseFault('action=drop-before,route=GET /echo'));
-  const { checks } = JSON.parse((await run('doctor -o json')).stdout);
-  const verdicts = Object.fromEntries(checks.map(({ id, verdict }: Record<string, string>) => [id, verdict]));
-  expect(verdicts).toMatchObject({ version: 'ok', 'rest-auth': 'fail' });
-  sandbox.addFault(parseFault('action=drop-before'));
-  const { stdout } = await run('doctor');
-  expect(stdout).toMatch(/^fail +version .*check that the server is running/m);
-  expect(stdout).not.toContain('graphcred doctor');
 });

@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parseFault } from '../../src/sandbox/args.js';
 import { listEntries } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 import { foldersOf } from '../helpers/storm.js';
@@ -153,17 +152,6 @@ test('on 4.x a secret belongs to no graph, so what is saved for any graph is del
   expect(await principals()).toEqual([]);
 });
 
-test('if one of two aliases is unknown, the other is dropped, and the exit status is 10', async () => {
-  const { run } = await bench();
-  await run('secret create there');
-  expect(await run('secret drop there nowhere --yes')).toMatchObject({
-    status: 10,
-    stdout: 'Dropped: there\n',
-    stderr: expect.stringContaining('No such secret: nowhere.'),
-  });
-  expect((await run('secret drop there nowhere --yes')).status).toBe(3);
-});
-
 test('an alias of more than 128 characters is refused and not sent', async () => {
   const { run, requests } = await bench();
   expect(await run(`secret create ${'a'.repeat(129)}`)).toMatchObject({
@@ -205,12 +193,6 @@ describe('a secret that login saved under a generated name', () => {
     expect((await b.run('secret drop login')).status).toBe(0);
     expect(recordsOf(b)).toHaveLength(1);
   });
-
-  test('is deleted with the alias that the server has for it', async () => {
-    const b = await kept();
-    expect((await b.run('secret drop mine')).status).toBe(0);
-    expect(recordsOf(b)).toEqual([]);
-  });
 });
 
 describe('secret drop', () => {
@@ -233,12 +215,6 @@ describe('secret drop', () => {
     expect({ status: refused.status, requests: requests() }).toEqual({ status: 2, requests: [] });
     expect((await run('secret drop ci-prod')).stdout).toBe('Dropped: ci-prod\n');
   });
-
-  test('asks the server nothing about an alias that is longer than any', async () => {
-    const { run, requests } = await bench();
-    expect((await run(['secret', 'drop', 'ä'.repeat(129)])).status).toBe(2);
-    expect(requests()).toEqual([]);
-  });
 });
 
 test('an unknown secret is dropped without a look at saved values that cannot be read', async () => {
@@ -249,15 +225,4 @@ test('an unknown secret is dropped without a look at saved values that cannot be
   const { status, stderr } = await run('secret drop nowhere', { env });
   expect(status).toBe(3);
   expect(stderr).not.toContain('could not be removed');
-});
-
-test('an error at the first of the secrets to drop is reported as it is, unless others were not tried', async () => {
-  const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
-  sandbox.addFault(parseFault('action=status,status=403,route=DELETE /gsql/v1/secrets*'));
-  const alone = await run('secret drop ci');
-  expect(alone).toMatchObject({ status: 4, stdout: '', stderr: expect.not.stringContaining('dropped') });
-  const two = await run('secret drop ci other --yes');
-  expect(two.stderr).toMatch(/ci was not dropped: .* Not tried: other\./);
-  expect(two.stderr).toMatch(/graphcred secret list\n/);
-  expect((await run('secret drop ci other --yes -o json')).stdout).toBe('');
 });

@@ -28,40 +28,6 @@ async function withSecret(serverVersion: string): Promise<{ at: Bench; secret: s
 describe.each(SERVERS)('on %s', (serverVersion) => {
   const is4 = serverVersion.startsWith('4');
 
-  test('an alias given as a graph is recognized', async () => {
-    const { at } = await withSecret(serverVersion);
-    const line = is4 ? 'token get' : 'secret list';
-    const { code, message, hint } = await refusal(at, line, { env: { GRAPHCRED_GRAPH: 'ci' } });
-    expect(code).toBe('NOT_FOUND');
-    expect(message).toMatch(/^There is no such graph.*\bci\b/);
-    expect(message).not.toContain('USE GRAPH');
-    expect(hint).toContain('the name of a graph, not the alias of a secret');
-  });
-
-  test('an alias given as a secret is recognized', async () => {
-    const { at } = await withSecret(serverVersion);
-    const env = { ...NO_PASSWORD, GRAPHCRED_SECRET: 'ci' };
-    const alias = await refusal(at, 'token get', { env });
-    expect(alias).toMatchObject({
-      code: 'AUTH_FAILED',
-      message: expect.stringContaining(' refused the secret'),
-    });
-    expect(alias.hint).toContain('this may be its alias');
-    const gone = await refusal(at, 'token get', { env: { ...env, GRAPHCRED_SECRET: 'ab12'.repeat(8) } });
-    expect(gone).toMatchObject({
-      code: 'AUTH_FAILED',
-      message: expect.stringContaining(' refused the secret'),
-    });
-    expect(gone.hint).toBe('It may have been dropped: graphcred secret list');
-  });
-
-  test('a graph given as an alias is NOT_FOUND', async () => {
-    const { at } = await withSecret(serverVersion);
-    const { code, message, hint } = await refusal(at, 'secret drop demo');
-    expect({ code, message }).toEqual({ code: 'NOT_FOUND', message: 'No such secret: demo.' });
-    expect(hint).toContain('graphcred secret list');
-  });
-
   test.each(['secret list', 'api --service /gsql/v1/version'])(
     'a token cannot log in for %s: exit 2 before anything is sent, with the reason',
     async (line) => {
@@ -142,18 +108,4 @@ test('a bug is reported only by its kind, because its text may contain a credent
   expect(written).toContain('graphcred ran into a bug (TypeError).');
   expect(written).toMatch(/graphcred: at /);
   expect(written).not.toContain('canary');
-});
-
-test('an error that waiting cannot solve is not retryable, and the hint names the flag', async () => {
-  const asleep = await bench();
-  asleep.sandbox.addFault({ action: 'suspended' });
-  expect(await refusal(asleep, 'token get')).toMatchObject({ code: 'SERVER_UNAVAILABLE', retryable: false });
-  const limited = await bench({ switches: { maxLifetime: 60 } });
-  expect((await refusal(limited, 'token get')).hint).toContain('(--lifetime)');
-});
-
-test('unknown words that resemble no command get no suggestion', async () => {
-  const { stderr } = await cli(temporaryHome(), ['xylophone']);
-  expect(stderr).not.toContain('Did you mean');
-  expect((await cli(temporaryHome(), ['tokne', 'get'])).stderr).toContain('Did you mean: token get');
 });

@@ -29,39 +29,6 @@ const write = (file: string, text: string) => {
 const profilesOf = (home: string) =>
   JSON.parse(fs.readFileSync(path.join(home, '.config/graphcred/config.json'), 'utf8')).profiles;
 
-const NOBODY = {
-  GRAPHCRED_PASSWORD: '',
-  GRAPHCRED_USERNAME: '',
-  GRAPHCRED_REST_URL: '',
-  GRAPHCRED_GSQL_URL: '',
-};
-
-test.each(['3.10.1', '4.1.2'])(
-  'on %s --save-password lets secret commands work without a password',
-  async (serverVersion) => {
-    const { run } = await bench({ serverVersion });
-    const login = await run('login -p dev --save-password');
-    expect(login).toMatchObject({ status: 0, stdout: expect.stringContaining('The password is saved.') });
-    const later = { env: NOBODY };
-    expect(await run('secret create ci -p dev', later)).toMatchObject({ status: 0 });
-    expect(await run('secret list -p dev', later)).toMatchObject({
-      status: 0,
-      stdout: expect.stringContaining('ci'),
-    });
-    expect(await run('logout -p dev', later)).toMatchObject({ status: 0 });
-    const after = await run('secret list -p dev', later);
-    expect(after).toMatchObject({ status: 2, stderr: expect.stringContaining('GRAPHCRED_PASSWORD') });
-  },
-);
-
-test('without --save-password no password is stored, and a note says how to store it', async () => {
-  const { run } = await bench();
-  const { status, stderr } = await run('login -p dev');
-  expect(status).toBe(0);
-  expect(stderr).toContain('--save-password');
-  expect((await run('secret list -p dev', { env: NOBODY })).status).toBe(2);
-});
-
 // holds: C2.22
 test('--save-password without a persistent store is USAGE before the password is sent', async () => {
   const { run, sandbox } = await bench();
@@ -69,18 +36,6 @@ test('--save-password without a persistent store is USAGE before the password is
   expect(status).toBe(2);
   expect(stderr).toContain('--save-password needs a persistent store');
   expect(sandbox.requests.filter(({ login }) => login !== 'none')).toEqual([]);
-});
-
-test('a secret given to login is saved, named in the profile, and used for a first token', async () => {
-  const { run, home, json } = await bench();
-  const secret = (await run('secret create mine')).stdout.trim();
-  const login = await run('login -p dev --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
-  expect(login).toMatchObject({ status: 0, stderr: expect.stringContaining('next: graphcred token get') });
-  expect(profilesOf(home).dev).toMatchObject({ secretAlias: secretId(new Sensitive(secret)) });
-  const { tokens } = await json<{ tokens: { principal: string }[] }>('token list');
-  expect(tokens.map(({ principal }) => principal)).toEqual([secretId(new Sensitive(secret))]);
-  const get = await json('token get -p dev', { env: NOBODY });
-  expect(get).toMatchObject({ source: 'store' });
 });
 
 // holds: C2.20
@@ -91,22 +46,6 @@ test.each(['3.10.1', '4.1.2', '4.2.0'])(
     const { status } = await run('login -p dev --graph nope');
     expect(status).toBe(3);
     expect(fs.existsSync(path.join(home, '.config/graphcred/config.json'))).toBe(false);
-  },
-);
-
-test('proving the graph on 4.x leaves no generated secret behind', async () => {
-  const { run, json } = await bench({ serverVersion: '4.1.2' });
-  expect(await run('login -p dev')).toMatchObject({ status: 0 });
-  expect(await json('secret list')).toMatchObject({ secrets: [] });
-});
-
-test.each(['two words', '-x', '..', 'a'.repeat(65)])(
-  'profile name %j is USAGE before anything is sent',
-  async (name) => {
-    const { run, requests } = await bench();
-    const { status } = await run(['login', `--profile=${name}`]);
-    expect(status).toBe(2);
-    expect(requests()).toEqual([]);
   },
 );
 
@@ -133,14 +72,6 @@ test('a secret that was saved for another REST server does not become the profil
   expect(profilesOf(home).there).not.toHaveProperty('secretAlias');
   expect(await run('login -p here')).toMatchObject({ status: 0 });
   expect(profilesOf(home).here).toMatchObject({ secretAlias: 'mine' });
-});
-
-test('--save-password with a store that cannot be used writes no profile', async () => {
-  const { run, home } = await bench();
-  const env = { GRAPHCRED_STORE_KEY_FILE: path.join(home, 'missing', 'key') };
-  fs.writeFileSync(path.join(home, 'missing'), '');
-  expect((await run('login -p dev --save-password', { env })).status).toBe(6);
-  expect(fs.existsSync(path.join(home, '.config/graphcred/config.json'))).toBe(false);
 });
 
 test('a generated secret is dropped again only if it cannot be anybody else’s', async () => {
@@ -199,24 +130,6 @@ test.each([
   const { run, sandbox } = await bench();
   for (const one of before.split(';')) expect((await run(one)).status).toBe(0);
   expect(await run(line)).toMatchObject({ status: 0, stdout: `${printed}${sandbox.gsqlUrl}.\n` });
-});
-
-test('login with the saved secret saves it no second time', async () => {
-  const { run, home } = await bench();
-  await run('secret create ci --save');
-  const saved = () =>
-    fs.readdirSync(path.join(home, '.local/state/graphcred')).filter((name) => name.startsWith('secret-'));
-  const before = saved();
-  const result = await run('login -p dev', { env: { GRAPHCRED_PASSWORD: undefined } });
-  expect(result).toMatchObject({ status: 0, stdout: expect.not.stringContaining('is saved') });
-  expect(saved()).toEqual(before);
-});
-
-test('login does not say how to work without the password if a secret is saved here', async () => {
-  const { run } = await bench();
-  expect((await run('login -p dev')).stderr).toContain('the password is not kept');
-  await run('secret create ci --save');
-  expect((await run('login -p dev')).stderr).not.toContain('the password is not kept');
 });
 
 test('a login whose first token cannot be minted is a login all the same', async () => {
@@ -299,14 +212,6 @@ describe('a login that is interrupted while the graph is tested', () => {
     expect(await ending({ dropped: error })).toBeUndefined();
     expect(warnings).toEqual([expect.stringContaining('graphcred secret prune')]);
   });
-});
-
-test('login tells programs the profile, its file and what was saved', async () => {
-  const { json, home } = await bench();
-  const told = { schemaVersion: 1, profile: 'dev', host: 'http://127.0.0.1', saved: null };
-  const file = path.join(home, '.config/graphcred/config.json');
-  expect(await json('login -p dev')).toEqual({ ...told, file, savedPassword: false });
-  expect(await json('login -p dev --save-password')).toEqual({ ...told, file, savedPassword: true });
 });
 
 test('the first token of a login is minted from the secret just saved, whatever --secret-alias names', async () => {
@@ -437,12 +342,6 @@ describe('login writes to the profile', () => {
     expect(profileIn(home)).not.toHaveProperty('lifetime');
     expect((await run('login -p new', { env: { GRAPHCRED_LIFETIME: '3h' } })).status).toBe(0);
     expect(profileIn(home)).toMatchObject({ lifetime: '3h' });
-  });
-
-  test('no host beside the URLs of both servers', async () => {
-    const { run, home } = await bench();
-    expect((await run('login -p new')).status).toBe(0);
-    expect(profileIn(home)).not.toHaveProperty('host');
   });
 
   test('this machine as the host when only ports were given', async () => {

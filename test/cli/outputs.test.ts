@@ -170,33 +170,6 @@ test.each([
   expect(result.stderr).toContain('--insecure');
 });
 
-test('a shell reads back any value, and only its owner can read the dotenv file', async () => {
-  const hostile = "a'b\\c$(touch pwned)`d`";
-  const home = temporaryHome();
-  const script = `${assignment('X', hostile)}\nprintf %s "$X"`;
-  expect(execFileSync('sh', ['-c', script], { encoding: 'utf8', cwd: home })).toBe(hostile);
-  expect(fs.readdirSync(home)).toEqual([]);
-  const { invocation } = fakeCall(home, { dotenv: 'out.env' });
-  toGitlab(invocation, 'abc');
-  expect(fs.statSync(path.join(home, 'out.env')).mode & 0o777).toBe(0o600);
-});
-
-test.each(['--export', '--dotenv out.env', '--shell fish'])(
-  '%s without its format is USAGE, and no token is printed',
-  async (flag) => {
-    const { run, requests } = await bench();
-    expect(await run(`token get ${flag}`)).toMatchObject({ status: 2, stdout: '' });
-    expect(requests()).toEqual([]);
-  },
-);
-
-test('-o github outside GitHub Actions is INPUT_REQUIRED and mints nothing', async () => {
-  const { run, requests } = await bench();
-  const { status, stderr } = await run('token get -o github');
-  expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('GITHUB_OUTPUT') });
-  expect(requests()).toEqual([]);
-});
-
 test('no token is minted when a file of GitHub Actions cannot be written', async () => {
   const { run, requests, home } = await bench();
   const file = path.join(home, 'output');
@@ -206,12 +179,6 @@ test('no token is minted when a file of GitHub Actions cannot be written', async
     expect(requests()).toEqual([]);
   }
   expect((await run('token get -o github', { env: { GITHUB_OUTPUT: file } })).status).toBe(0);
-});
-
-test('no token is minted for a dotenv file in a folder that does not exist', async () => {
-  const { run, requests } = await bench();
-  expect((await run('token get -o gitlab --dotenv missing/token.env')).status).toBe(2);
-  expect(requests().filter((request) => request.endsWith('/requesttoken'))).toEqual([]);
 });
 
 test('a token format that is set for all commands means text where no token is printed', async () => {

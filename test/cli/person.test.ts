@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Bench, bench } from '../helpers/cli.js';
-import { asked, ENTER, notAsked, refusals, willAnswer } from '../helpers/person.js';
+import { asked, ENTER, notAsked, willAnswer } from '../helpers/person.js';
 
 vi.mock('inquirer', async () => (await import('../helpers/person.js')).inquirer);
 
@@ -22,51 +22,6 @@ const ask = (b: Bench, line: string, env: Record<string, string | undefined> = {
   b.run(line, { person: true, env });
 
 describe('login', () => {
-  test('asks for everything that is not set, refuses what cannot be, and the next command asks nothing', async () => {
-    const b = await bench();
-    const { gsqlUrl, restUrl } = b.sandbox;
-    willAnswer(
-      ['Host, a name or a URL', 'ftp://graph.example.com', 'http://a b', gsqlUrl],
-      ['Port of the REST server', '0', '65536', '1e3', new URL(restUrl).port],
-      ['Graph', ENTER, 'demo'],
-      ['User name at http://127.0.0.1', 'tigergraph'],
-      PASSWORD,
-      ['Create a secret for this machine', ENTER],
-    );
-    const env = { ...NO_LOGIN, ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined };
-    const { status, stdout, stderr } = await ask(b, 'login', env);
-    expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
-    expect(stdout).toBe(
-      `Logged in to ${gsqlUrl} as profile default (~/.config/graphcred/config.json). Secret graphcred is saved.\n`,
-    );
-    expect(stderr).toBe('graphcred: next: graphcred token get\n');
-    expect(refusals).toEqual([
-      expect.stringContaining('https://graph.example.com'),
-      expect.stringContaining('https://graph.example.com'),
-      ...Array(3).fill('A port is a whole number from 1 to 65535.'),
-      expect.stringContaining('Please type something'),
-    ]);
-    expect(asked.map((question) => question.default)).toEqual([
-      'http://127.0.0.1',
-      '9000',
-      undefined,
-      undefined,
-      undefined,
-      'graphcred',
-    ]);
-    expect(configOf(b.home).profiles).toEqual({
-      default: {
-        gsqlUrl,
-        restPort: Number(new URL(restUrl).port),
-        graph: 'demo',
-        username: 'tigergraph',
-        secretAlias: 'graphcred',
-      },
-    });
-    const next = await ask(b, 'token get', env);
-    expect(next).toMatchObject({ status: 0, stderr: '', stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
-  });
-
   test('takes the usual port of the REST server for that, and asks for no graph on 4.x', async () => {
     const b = await bench({ serverVersion: '4.1.2' });
     const env = { ...NO_ADDRESS, GRAPHCRED_GSQL_PORT: new URL(b.sandbox.gsqlUrl).port };
@@ -98,14 +53,6 @@ describe('login', () => {
     expect(configOf(b.home).profiles.dev).toMatchObject({ gsqlUrl: `${b.sandbox.gsqlUrl}${tail}`, restPort });
   });
 
-  test('takes a URL without port and path for the host, and one with a path for that of the GSQL server', async () => {
-    const b = await bench();
-    const env = { ...NO_ADDRESS, GRAPHCRED_GSQL_PORT: new URL(b.sandbox.gsqlUrl).port };
-    willAnswer(['Host, a name or a URL', 'http://localhost/'], NO_SECRET);
-    expect((await ask(b, 'login -p dev', env)).status).toBe(0);
-    expect(configOf(b.home).profiles.dev).toMatchObject({ host: 'http://localhost' });
-  });
-
   // holds: C2.40
   test('asks again for a host that cannot be reached, and for a graph that is not there', async () => {
     const b = await bench();
@@ -122,17 +69,6 @@ describe('login', () => {
     expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
     expect(stderr).toMatch(/127\.0\.0\.1.*Type the address again.*'nowhere' does not exist/s);
     expect(configOf(b.home).profiles.other).toMatchObject({ gsqlUrl: b.sandbox.gsqlUrl, graph: 'demo' });
-  });
-
-  test('writes the profile without a secret if the user may not make one, and says why', async () => {
-    const b = await bench({ serverVersion: '4.1.2' });
-    b.sandbox.addFault({ action: 'status', status: 403, route: 'POST /gsql/v1/secrets' });
-    willAnswer(['Create a secret for this machine', 'ci']);
-    const { status, stdout, stderr } = await ask(b, 'login -p dev');
-    expect({ status, stdout }).toEqual({ status: 4, stdout: expect.not.stringContaining('is saved') });
-    expect(stderr).toContain('You are logged in, but no secret is saved: ');
-    expect(stderr).toContain('\nhint: ');
-    expect(configOf(b.home).profiles.dev).not.toHaveProperty('secretAlias');
   });
 
   test.each(['text', 'json'])(
@@ -180,43 +116,12 @@ describe('login', () => {
     ]);
   });
 
-  test('asks three times for a password that the server refuses', async () => {
-    const b = await bench();
-    willAnswer(...Array.from({ length: 4 }, () => [PASSWORD[0], 'wrong'] as const));
-    const { status, stderr } = await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined });
-    expect({ status, asked: asked.length }).toEqual({ status: 4, asked: 3 });
-    expect(stderr).toContain('Try again (2 more attempts).');
-    expect(stderr).toContain('Try again (1 more attempt).');
-  });
-
   test('asks for no other password after an error that a password does not mend', async () => {
     const b = await bench();
     b.sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file' });
     willAnswer(PASSWORD, PASSWORD);
     expect((await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined })).status).not.toBe(0);
     expect(asked).toHaveLength(1);
-  });
-
-  test('tries the saved password first, and asks up to three times after the server refused it', async () => {
-    const b = await bench();
-    expect((await b.run('login -p dev --save-password')).status).toBe(0);
-    const route = '/gsqlserver/gsql/file';
-    const env = { GRAPHCRED_PASSWORD: undefined };
-    b.sandbox.addFault({ action: 'status', status: 401, route, times: 1 });
-    const alone = await b.run('login -p dev --save-password', { env });
-    expect({ status: alone.status, asked: asked.length }).toEqual({ status: 4, asked: 0 });
-    expect(alone.stderr).not.toContain('using the saved password');
-    b.sandbox.addFault({ action: 'status', status: 401, route, times: 1 });
-    willAnswer([PASSWORD[0], 'wrong'], [PASSWORD[0], 'wrong'], PASSWORD, NO_SECRET, [
-      'Save the password',
-      true,
-    ]);
-    const { status, stdout, stderr } = await ask(b, 'login -p dev', env);
-    expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
-    expect(stderr).toMatch(
-      /using the saved password of tigergraph.*the server refused the saved password.*1 more attempt/s,
-    );
-    expect(stdout).toContain('The password is saved.');
   });
 
   test('logs in with a password although a secret is saved, and keeps that secret', async () => {
@@ -243,20 +148,6 @@ describe('login', () => {
     },
   );
 
-  test('suggests a name that no secret has, and refuses one that cannot be', async () => {
-    const b = await bench();
-    for (const alias of ['graphcred', 'graphcred_2']) await b.run(`secret create ${alias}`);
-    willAnswer(['Create a secret for this machine', 'graphcred', 'x'.repeat(129), '1a', 'x'.repeat(128)]);
-    const { status, stdout } = await ask(b, 'login -p dev');
-    expect({ status, suggestion: asked[0]?.default }).toEqual({ status: 0, suggestion: 'graphcred_3' });
-    expect(stdout).toContain(`Secret ${'x'.repeat(128)} is saved.`);
-    expect(refusals).toEqual([
-      'There is a secret of this name already.',
-      'An alias has 128 characters at most.',
-      'Begin with a letter or _, then letters, digits and _.',
-    ]);
-  });
-
   test.each([
     [true, 'two', 'next: graphcred token get -p two\n'],
     [ENTER, 'default', 'next: graphcred token get -p two\n'],
@@ -270,28 +161,10 @@ describe('login', () => {
     willAnswer(NO_SECRET);
     expect((await ask(b, 'login -p two')).status).toBe(0);
   });
-
-  test('is cancelled when the person closes the question, and has written nothing', async () => {
-    const b = await bench();
-    const result = await ask(b, 'login', NO_ADDRESS);
-    expect(result).toEqual({ status: 130, stdout: '', stderr: 'graphcred: Cancelled.\n' });
-    expect(fs.existsSync(path.join(b.home, '.config'))).toBe(false);
-  });
 });
 
 describe('token get', () => {
   const NOTHING = { ...NO_LOGIN, GRAPHCRED_GRAPH: undefined };
-
-  test('asks for graph, user name and password once, and suggests the last ones the next time', async () => {
-    const b = await bench();
-    willAnswer(['Which graph?', 'demo'], ['User name at http://127.0.0.1', 'tigergraph'], PASSWORD);
-    expect(await ask(b, 'token get', NOTHING)).toMatchObject({ status: 0, stderr: '' });
-    const { tokens } = await b.json<{ tokens: { principal: string }[] }>('token list');
-    expect(tokens).toMatchObject([{ principal: 'user:tigergraph', graph: 'demo' }]);
-    willAnswer(['Which graph?', ENTER], ['User name at http://127.0.0.1', ENTER], PASSWORD);
-    expect(await ask(b, 'secret list', NOTHING)).toMatchObject({ status: 0 });
-    expect(asked.map((question) => question.default)).toEqual(['demo', 'tigergraph', undefined]);
-  });
 
   test('ends exec with 125 when the person closes the question', async () => {
     const b = await bench();
@@ -301,13 +174,6 @@ describe('token get', () => {
       stderr: 'graphcred: Cancelled.\n',
     });
     expect(asked).toHaveLength(1);
-  });
-
-  test('asks nothing with --no-input, and nothing in doctor', async () => {
-    const b = await bench();
-    expect((await ask(b, 'token get --no-input', NOTHING)).status).toBe(2);
-    expect((await ask(b, 'doctor', NO_LOGIN)).stdout).toContain(' credential ');
-    expect(messages()).toEqual([]);
   });
 
   test('asks for no graph on 3.x if there is a secret, which belongs to one', async () => {
@@ -361,58 +227,6 @@ test('an untrusted file is used for one call after a yes, asked for once, and fo
   for (const line of ['status', 'status --all-profiles']) expect((await at(line)).status).toBe(5);
   expect(asked).toEqual([]);
 });
-
-test('secret prune and profile remove change nothing without a yes', async () => {
-  const b = await bench();
-  await b.run('secret create');
-  await b.run('login -p dev');
-  const before = (await b.run('secret list')).stdout;
-  for (const line of ['secret prune', 'profile remove dev']) {
-    willAnswer(['', false]);
-    expect((await ask(b, line)).status).toBe(130);
-    expect(asked).toMatchObject([{ default: false }]);
-  }
-  expect((await b.run('secret list')).stdout).toBe(before);
-  expect(configOf(b.home).profiles).toHaveProperty('dev');
-  for (const line of ['secret prune', 'profile remove dev']) {
-    willAnswer(['', true]);
-    expect((await ask(b, line)).status).toBe(0);
-  }
-  expect((await b.run('secret list')).stdout).not.toBe(before);
-  expect(configOf(b.home).profiles).not.toHaveProperty('dev');
-});
-
-test('secret drop asks before it drops several secrets, and not before one', async () => {
-  const b = await bench();
-  for (const alias of ['one', 'two', 'three']) await b.run(`secret create ${alias}`);
-  willAnswer(['Drop 2 secrets: one, two?', false]);
-  expect(await ask(b, 'secret drop one two')).toMatchObject({
-    status: 130,
-    stdout: '',
-    stderr: 'graphcred: Nothing was dropped.\n',
-  });
-  expect(asked).toMatchObject([{ default: false }]);
-  willAnswer(['Drop 2 secrets: one, two?', true]);
-  expect((await ask(b, 'secret drop one two')).stdout).toBe('Dropped: one, two\n');
-  willAnswer();
-  expect((await ask(b, 'secret drop three')).stdout).toBe('Dropped: three\n');
-  expect((await ask(b, 'secret drop one two --yes --ignore-missing')).status).toBe(0);
-  expect(asked).toEqual([]);
-});
-
-test.each(['3.10.1', '4.1.2'])(
-  'secret prune on %s says whether the tokens end with the secrets',
-  async (serverVersion) => {
-    const b = await bench({ serverVersion });
-    await b.run('secret create');
-    willAnswer(['Drop this secret?', false]);
-    const { stderr } = await ask(b, 'secret prune');
-    expect(stderr.includes('and their tokens end at once')).toBe(serverVersion.startsWith('3'));
-    await b.run('secret create');
-    willAnswer(['Drop these 2 secrets?', false]);
-    expect((await ask(b, 'secret prune')).status).toBe(130);
-  },
-);
 
 test('the secret of a login is created with the full time limit, since a person was asked in between', async () => {
   const b = await bench({ serverVersion: '4.1.2' });

@@ -115,30 +115,6 @@ test.each(['use', 'remove'])(
   },
 );
 
-test('profile remove requires --yes if no person can be asked', async () => {
-  const home = homeWith(TWO);
-  const { status, stderr } = await cli(home, ['profile', 'remove', 'prod']);
-  expect(status).toBe(2);
-  expect(stderr).toContain('graphcred profile remove prod --yes');
-  expect(read(home)).toEqual(TWO);
-});
-
-test('profile remove deletes the tokens, secrets and password of that profile from this machine', async () => {
-  const { run, home, env, json } = await bench();
-  const away = { ...env, GRAPHCRED_STORE: 'file' };
-  expect(await run('login -p other --save-password')).toMatchObject({ status: 0 });
-  for (const alias of ['nightly', 'weekly'])
-    expect(await run(`secret create ${alias} --save`)).toMatchObject({ status: 0 });
-  expect(await run('token get')).toMatchObject({ status: 0 });
-  const { status, stdout } = await run('profile remove other --yes', { env: away });
-  expect(status).toBe(0);
-  expect(stdout).toContain(
-    'Forgot 1 token, 2 secrets and 1 password on this machine; the server still knows them.',
-  );
-  expect(read(home).profiles).toEqual({});
-  expect((await json<{ tokens: unknown[] }>('token list')).tokens).toEqual([]);
-});
-
 test('profile remove does not mention the server if nothing was deleted', async () => {
   const home = homeWith(TWO);
   const first = await cli(home, ['profile', 'remove', 'prod', '--yes']);
@@ -148,18 +124,6 @@ test('profile remove does not mention the server if nothing was deleted', async 
     stdout:
       'Removed profile prod from ~/.config/graphcred/config.json. Nothing else was kept for it on this machine.\n',
   });
-});
-
-test('profile remove keeps what another profile uses too, and says so', async () => {
-  const { run, home, json } = await bench();
-  for (const name of ['one', 'two']) await run(['login', '-p', name]);
-  await run('token get');
-  const { status, stderr } = await run('profile remove one --yes');
-  expect(status).toBe(0);
-  expect(stderr).toContain('profile two uses the same server and user');
-  expect(stderr).toContain('graphcred profile use two');
-  expect(Object.keys(read(home).profiles)).toEqual(['two']);
-  expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
 });
 
 /** Makes a folder with a config file of its own, which the user trusts. */
@@ -210,39 +174,6 @@ describe('profiles', () => {
     });
     const { profiles } = JSON.parse(stdout) as { profiles: { name: string; default: boolean }[] };
     expect(profiles.filter((one) => one.default).map(({ name }) => name)).toEqual(['dev']);
-  });
-
-  test('profile use warns that a variable names another profile, and only then', async () => {
-    const home = temporaryHome();
-    write(configOf(home), JSON.stringify(PROFILES));
-    const use = (GRAPHCRED_PROFILE: string) =>
-      cli(home, ['profile', 'use', 'prod'], { env: { GRAPHCRED_PROFILE } });
-    expect((await use('dev')).stderr).toContain('GRAPHCRED_PROFILE is set to another profile');
-    expect((await use('prod')).stderr).toBe('');
-  });
-
-  test.each(['use', 'remove'])('profile %s without any config file is NOT_FOUND', async (word) => {
-    expect((await cli(temporaryHome(), ['profile', word, 'dev'])).status).toBe(3);
-  });
-
-  test('profile use and profile remove give programs what they changed', async () => {
-    const home = temporaryHome();
-    write(configOf(home), JSON.stringify(PROFILES));
-    const json = async (...argv: string[]) => JSON.parse((await cli(home, [...argv, '-o', 'json'])).stdout);
-    const file = configOf(home);
-    expect(await json('profile', 'use', 'prod')).toEqual({ schemaVersion: 1, defaultProfile: 'prod', file });
-    expect(await json('profile', 'remove', 'prod', '--yes')).toEqual({
-      schemaVersion: 1,
-      removed: 'prod',
-      file,
-      forgotten: { tokens: 0, secrets: 0, passwords: 0 },
-    });
-  });
-
-  test('profile remove does not say that the server knows a password that was saved here', async () => {
-    const { run } = await bench();
-    await run('login -p dev --save-password');
-    expect((await run('profile remove dev --yes')).stdout).toMatch(/Forgot 1 password on this machine\.\n$/);
   });
 
   test.each([

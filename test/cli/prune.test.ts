@@ -4,13 +4,6 @@ import { describe, expect, test } from 'vitest';
 import { stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 
-const writeConfig = (home: string, config: object) => {
-  const file = path.join(home, '.config/graphcred/config.json');
-  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  fs.writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
-  return path.dirname(file);
-};
-
 const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
 
 const configure = (home: string, config: object) => {
@@ -185,15 +178,6 @@ test('prune needs no folder of stored values, and ignores an entry that a test o
   expect((await json<{ dropped: string[] }>('secret prune --dry-run')).dropped).toHaveLength(1);
 });
 
-test('prune spares the secret of another profile in the config file that was named', async () => {
-  const { json, home } = await bench();
-  const { secret } = await json<{ secret: string }>('secret create');
-  const own = path.join(home, 'own.json');
-  fs.writeFileSync(own, JSON.stringify({ profiles: { other: { secret } } }), { mode: 0o600 });
-  expect((await json<{ dropped: string[] }>('secret prune --dry-run')).dropped).toHaveLength(1);
-  expect(await json(`secret prune --dry-run --config ${own}`)).toMatchObject({ dropped: [] });
-});
-
 test('prune spares a secret of the user’s own file when the folder holds two files and another one is named', async () => {
   const { json, home } = await bench();
   const { secret } = await json<{ secret: string }>('secret create');
@@ -255,24 +239,6 @@ test('prune names the profile of this server whose secretCommand it did not run'
 describe('secret prune never drops a secret that this machine uses', () => {
   const generated = async (b: Bench) => b.json<{ alias: string; secret: string }>('secret create');
 
-  test('if it is in a variable', async () => {
-    const b = await bench();
-    const { secret } = await generated(b);
-    expect(
-      JSON.parse((await b.run('secret prune --yes -o json', { env: { GRAPHCRED_SECRET: secret } })).stdout),
-    ).toMatchObject({
-      dropped: [],
-    });
-  });
-
-  test('if it is in TG_SECRET, which is ignored because a profile is chosen', async () => {
-    const b = await bench();
-    const { secret } = await generated(b);
-    expect((await b.run('login -p dev')).status).toBe(0);
-    const options = { env: { TG_SECRET: secret } };
-    expect(await b.json('secret prune --yes -p dev', options)).toMatchObject({ dropped: [] });
-  });
-
   test.each(['.config/graphcred/config.json', '.graphcredrc'])(
     'if it is in ~/%s while --config names another file',
     async (name) => {
@@ -286,13 +252,6 @@ describe('secret prune never drops a secret that this machine uses', () => {
       expect(await b.json(`secret prune --yes --config ${other}`)).toMatchObject({ dropped: [] });
     },
   );
-
-  test('if it logs in on 4.x', async () => {
-    const b = await bench({ serverVersion: '4.1.2' });
-    const { secret } = await generated(b);
-    const options = { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } };
-    expect(await b.json('secret prune --yes --secret-stdin', options)).toMatchObject({ dropped: [] });
-  });
 
   test('if login saved it without knowing its alias', async () => {
     const b = await bench();
@@ -322,19 +281,6 @@ test('prune spares a secret that a hidden config file names for all its profiles
   fs.writeFileSync(own, '{"profiles":{}}', { mode: 0o600 });
   const { dropped } = await json<{ dropped: string[] }>(`secret prune --dry-run --config ${own}`);
   expect(dropped).toHaveLength(1);
-});
-
-test('prune spares the secrets in files that profiles name, below the home folder and beside the config file', async () => {
-  const { run, json, home } = await bench();
-  const values: string[] = [];
-  for (let n = 0; n < 3; n++) values.push((await json<{ secret: string }>('secret create')).secret);
-  const folder = writeConfig(home, {
-    profiles: { one: { secretFile: '~/one.secret' }, two: { secretFile: 'two.secret' } },
-  });
-  fs.writeFileSync(path.join(home, 'one.secret'), `${values[0]}\n`, { mode: 0o600 });
-  fs.writeFileSync(path.join(folder, 'two.secret'), `${values[1]}\n`, { mode: 0o600 });
-  expect((await run('secret prune --dry-run')).status).toBe(0);
-  expect((await json<{ dropped: string[] }>('secret prune --dry-run')).dropped).toHaveLength(1);
 });
 
 test('secret prune reads the secret on stdin once', async () => {

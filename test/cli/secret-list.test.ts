@@ -1,15 +1,6 @@
 import { expect, test } from 'vitest';
 import { bench } from '../helpers/cli.js';
 
-test('secret list marks the secrets that are saved here, and no others', async () => {
-  const { run } = await bench();
-  await run('secret create kept --save');
-  await run('secret create other');
-  const { stdout } = await run('secret list');
-  expect(stdout).toMatch(/^kept .* here$/m);
-  expect(stdout).toMatch(/^other .* -$/m);
-});
-
 // holds: C2.5
 test('secret list in CI prints no alias as a command that the runner of the job obeys', async () => {
   const secrets = ['::stop-commands::x', '\u0007 ::error::y', 'a##[add-mask]z'].map((alias) => ({

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { open } from '../../src/auth/stores.js';
-import { type Context, canPrompt, placesOf } from '../../src/cli/context.js';
+import { placesOf } from '../../src/cli/context.js';
 import type { LocalSession } from '../../src/cli/session.js';
 import { isTrusted } from '../../src/config/trust.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
@@ -377,22 +377,6 @@ test('a relative XDG_CONFIG_HOME or XDG_STATE_HOME is ignored', () => {
   expect(placesOf({ env, home: undefined })).toEqual({ configDir: undefined, stateDir: undefined });
 });
 
-test.each([
-  ['true', 'none'],
-  ['1', 'none'],
-  ['woodpecker', 'none'],
-  ['false', 'keychain'],
-  ['False', 'keychain'],
-  ['0', 'keychain'],
-  ['', 'keychain'],
-])('with CI=%s and no store set, the store is %s', async (CI, store) => {
-  const { json } = await bench();
-  expect(await json('status --offline', { env: { CI, GRAPHCRED_STORE: '' } })).toMatchObject({ store });
-  const terminal = { isTTY: true };
-  const ctx = { stdin: terminal, stderr: terminal, env: { CI } } as unknown as Context;
-  expect(canPrompt(ctx)).toBe(store === 'keychain');
-});
-
 test('the warning about certificates that are not verified is printed even with -q', async () => {
   const { run } = await bench();
   for (const more of ['', ' -q'])
@@ -407,26 +391,6 @@ test('HTTP_PROXY is used for a host other than this machine', async () => {
   const { status, stderr } = await cli(temporaryHome(), argv, { env });
   expect(status).toBe(7);
   expect(stderr).toContain('Cannot reach the proxy http://127.0.0.1:1: the connection was refused');
-});
-
-test('between a host and a URL, the one of higher priority gives the address', async () => {
-  const addresses = async (argv: string[], env: Record<string, string>) => {
-    const line = ['status', '--offline', '-o', 'json', '--server-version', '3', '--store', 'none', ...argv];
-    const { gsqlUrl, restUrl } = JSON.parse((await cli(temporaryHome(), line, { env })).stdout);
-    return [gsqlUrl, restUrl];
-  };
-  expect(
-    await addresses(['--host', 'http://near.example'], { GRAPHCRED_GSQL_URL: 'http://far.example:1' }),
-  ).toEqual(['http://near.example:14240', 'http://near.example:9000']);
-  expect(
-    await addresses(['--gsql-url', 'http://near.example:1'], { GRAPHCRED_HOST: 'http://far.example' }),
-  ).toEqual(['http://near.example:1', 'http://near.example:9000']);
-  expect(
-    await addresses(['--rest-port', '2'], {
-      GRAPHCRED_REST_URL: 'http://far.example:3',
-      GRAPHCRED_HOST: 'http://a',
-    }),
-  ).toEqual(['http://a:14240', 'http://a:2']);
 });
 
 test('without a home folder, a store that needs files is STORE_UNAVAILABLE', async () => {
@@ -447,16 +411,6 @@ test('config show hides a login in an address', async () => {
     expect(stdout).toContain('http://****@db.example:14240');
     expect(stdout + stderr).not.toContain('hunter2');
   }
-});
-
-test('a cached token is printed while the server does not answer, even if its version was found long ago', async () => {
-  const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
-  const env = { GRAPHCRED_REST_URL: '' };
-  const first = await run('token get', { env });
-  expect(first.status).toBe(0);
-  await sandbox.close();
-  const now = () => Date.now() + 2 * 86_400_000;
-  expect(await run('token get', { env, now })).toMatchObject({ status: 0, stdout: first.stdout });
 });
 
 test.each([
@@ -622,14 +576,6 @@ test('the folder for credentials needs a folder for the config too', async () =>
   expect(await run('secret create ci --save', { env, homeless: true })).toMatchObject({
     status: 6,
     stderr: expect.stringContaining('There is no home folder, so the file store cannot be used.'),
-  });
-});
-
-test('an unknown store is USAGE, and the hint names the known ones', async () => {
-  const env = { GRAPHCRED_STORE: 'drawer' };
-  expect(await cli(temporaryHome(), ['status', '--offline'], { env })).toMatchObject({
-    status: 2,
-    stderr: expect.stringMatching(/hint: choose one of: .*keychain.*file/),
   });
 });
 

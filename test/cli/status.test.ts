@@ -67,43 +67,6 @@ test('the expiry of a token is shown in local time', async () => {
   }
 });
 
-test('without any credential, status says so and what to type', async () => {
-  const { json, run } = await bench();
-  const env = { GRAPHCRED_PASSWORD: '' };
-  expect(await json('status', { env })).toMatchObject({ credential: null, username: 'tigergraph' });
-  expect((await run('status', { env })).stdout).toContain('next         graphcred login');
-});
-
-test('status --offline sends no request, not even for the version', async () => {
-  const { json, requests, sandbox } = await bench();
-  requests();
-  const env = { GRAPHCRED_REST_URL: '', GRAPHCRED_GSQL_URL: sandbox.gsqlUrl };
-  expect(await json('status --offline', { env })).toMatchObject({ restUrl: null, token: { state: 'none' } });
-  expect(requests()).toEqual([]);
-});
-
-test('status and config show explain why a profile is in force', async () => {
-  const { run } = await bench();
-  await run('login -p dev');
-  expect((await run('status --offline')).stdout).toContain('dev (the default profile)');
-  expect((await run('status --offline -p dev')).stdout).toContain('dev (--profile)');
-  const env = { GRAPHCRED_PROFILE: 'dev' };
-  expect((await run('config show', { env })).stdout).toContain('profile: dev, chosen by GRAPHCRED_PROFILE');
-});
-
-test('an expired token is reported as expired with exit 3, and --offline checks no cached token', async () => {
-  const { run, json, requests } = await bench();
-  await run('token get --lifetime 1h');
-  requests();
-  expect(await json('status --offline')).toMatchObject({ token: { state: 'unverified' } });
-  expect(requests()).toEqual([]);
-  const later = { now: () => Date.now() + 2 * 3_600_000 };
-  for (const line of ['status', 'status --offline']) {
-    expect(await json(line, later)).toMatchObject({ token: { state: 'expired' } });
-    expect((await run(line, later)).status).toBe(3);
-  }
-});
-
 test('profiles in different states are exit 10, and there are no colours in a pipe', async () => {
   const { sandbox, home } = await bench();
   const { restUrl, gsqlUrl, username } = sandbox;
@@ -178,22 +141,6 @@ test('status finds the token of a user whose password is not at hand', async () 
     credential: null,
     token: { state: 'unverified' },
   });
-});
-
-test('status of all profiles marks the default one', async () => {
-  const { run } = await bench();
-  for (const name of ['one', 'two']) await run(`login -p ${name}`);
-  const { stdout } = await run('status --all-profiles --offline');
-  expect(stdout.split('\n').filter((line) => /^\S/.test(line))).toEqual(['one (the default profile)', 'two']);
-});
-
-test('status names --fresh after a token that the server rejects', async () => {
-  const { run, json } = await bench();
-  const { token } = await json<{ token: string }>('token get');
-  await run('token delete --token-stdin --store none', { stdin: token });
-  const { status, stdout } = await run('status');
-  expect(status).toBe(4);
-  expect(stdout).toMatch(/next +graphcred token get --fresh$/m);
 });
 
 test('status of all profiles shows the others of one that is malformed', async () => {

@@ -4,41 +4,11 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { assignment } from '../../src/cli/print-token.js';
-import { isoSeconds } from '../../src/core/protocol/reply.js';
 import { bench } from '../helpers/cli.js';
 
 interface Token {
   token: string;
 }
-
-test('token list shows owner and remaining life, never a token, and needs no server', async () => {
-  const { run, json, sandbox } = await bench();
-  expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
-  const { token } = await json<Token>('token get --lifetime 1h');
-  await sandbox.close();
-  const list = await run('token list -o json');
-  expect(JSON.parse(list.stdout)).toEqual({
-    schemaVersion: 1,
-    tokens: [
-      {
-        id: expect.stringMatching(/^[0-9a-f]{8}$/),
-        host: 'http://127.0.0.1',
-        restUrl: sandbox.restUrl,
-        gsqlUrl: sandbox.gsqlUrl,
-        graph: 'demo',
-        principal: 'user:tigergraph',
-        store: 'file',
-        createdAt: expect.stringMatching(/Z$/),
-        createdAtUnix: expect.any(Number),
-        expiresAt: expect.stringMatching(/Z$/),
-        expiresAtUnix: expect.any(Number),
-        secondsLeft: expect.any(Number),
-      },
-    ],
-  });
-  expect(list.stdout).not.toContain(token);
-  expect((await run('token list')).stdout).toMatch(/user:tigergraph +file +\d+s ago +\d+m left/);
-});
 
 describe.each(['3.10.1', '4.1.2'])('token check on %s', (serverVersion) => {
   // holds: C2.18
@@ -105,21 +75,6 @@ describe('formats', () => {
     expect(fs.readFileSync(env.GITHUB_ENV, 'utf8')).toContain(`\n${token}\n`);
   });
 
-  test('github and gitlab report what is missing before a token is minted', async () => {
-    const { run, requests } = await bench();
-    expect(await run('token get -o github')).toMatchObject({
-      status: 2,
-      stdout: '',
-      stderr: expect.stringContaining('GITHUB_OUTPUT'),
-    });
-    expect(await run('token get -o gitlab')).toMatchObject({
-      status: 2,
-      stdout: '',
-      stderr: expect.stringContaining('--dotenv'),
-    });
-    expect(requests()).toEqual([]);
-  });
-
   // holds: C6.8
   test('gitlab writes a private dotenv file', async () => {
     const { run, json, home } = await bench();
@@ -129,22 +84,6 @@ describe('formats', () => {
     expect(fs.readFileSync(file, 'utf8')).toBe(`TG_API_TOKEN=${token}\n`);
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
   });
-});
-
-test('times in JSON are UTC, whatever the time zone of this machine', async () => {
-  const zone = process.env.TZ;
-  try {
-    process.env.TZ = 'Pacific/Auckland';
-    const { json } = await bench();
-    const { expiresAt, expiresAtUnix } = await json<{ expiresAt: string; expiresAtUnix: number }>(
-      'token get',
-    );
-    expect(Date.parse(expiresAt) / 1000).toBe(expiresAtUnix);
-    expect(isoSeconds(1_700_000_000)).toBe('2023-11-14T22:13:20Z');
-  } finally {
-    if (zone === undefined) delete process.env.TZ;
-    else process.env.TZ = zone;
-  }
 });
 
 describe('the note that the server makes a secret for the token', () => {
@@ -161,13 +100,6 @@ describe('the note that the server makes a secret for the token', () => {
     expect(minted.stderr.includes('a 4.x server create a secret')).toBe(isPrinted);
     if (isPrinted) expect((await run('token get')).stderr).toBe('');
   });
-});
-
-test('on 3.x a token by password needs a graph, and nothing is asked of the server without one', async () => {
-  const { run, requests } = await bench({ serverVersion: '3.10.1' });
-  const { status, stderr } = await run('token get', { env: { GRAPHCRED_GRAPH: undefined } });
-  expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('--graph') });
-  expect(requests().filter((line) => line.includes('requesttoken'))).toEqual([]);
 });
 
 test('on 3.x, where each token is another one, exec --revoke asks for the whole lifetime', async () => {

@@ -209,25 +209,6 @@ test('a token from stdin is refreshed and stored; an unknown one changes nothing
   expect(everyFile(home)).toEqual(before);
 });
 
-test('a refresh on 4.x of a cached token or of one from stdin is exit 8, and changes nothing', async () => {
-  const { run, json, requests } = await bench({ serverVersion: '4.1.2' });
-  const { token } = await json<Token>('token get');
-  requests();
-  for (const [line, stdin] of [
-    ['token refresh -o json', ''],
-    ['token refresh --token-stdin -o json', token],
-  ] as const) {
-    const { status, stdout, stderr } = await run(line, { stdin });
-    expect({ status, stdout, error: errorOf(stderr) }).toMatchObject({
-      status: 8,
-      stdout: '',
-      error: { code: 'UNSUPPORTED', hint: expect.stringContaining('graphcred token get --fresh') },
-    });
-  }
-  expect(requests()).toEqual([]);
-  expect(await json('token get')).toMatchObject({ token, source: 'store' });
-});
-
 test('a refresh on 4.x is exit 8 even without a credential', async () => {
   const { env, home, requests } = await bench({ serverVersion: '4.1.2' });
   const { GRAPHCRED_USERNAME: _, GRAPHCRED_PASSWORD: __, ...nobody } = env;
@@ -305,12 +286,6 @@ test('with -o json there is no document if there was nothing to delete', async (
   expect(JSON.parse(none.stdout)).toEqual({ schemaVersion: 1, deleted: 0, missing: 0 });
 });
 
-test('token delete counts the tokens for people too', async () => {
-  const { run } = await bench();
-  for (const lifetime of ['1h', '2h']) await run(`token get --lifetime ${lifetime}`);
-  expect((await run('token delete')).stdout).toBe('Deleted 2 tokens.\n');
-});
-
 test('a token that the server no longer knows counts among those that are gone when the next one fails', async () => {
   const { run, json, sandbox } = await bench();
   const { token } = await json<Token>('token get --lifetime 3h');
@@ -352,17 +327,6 @@ test('logout --revoke forgets a token that the server no longer knows', async ()
     stdout: expect.stringContaining('1 token'),
   });
   expect(await json('token list')).toMatchObject({ tokens: [] });
-});
-
-test('logout --revoke names what it still holds, and why, when the server fails half-way', async () => {
-  const { run, json, sandbox } = await bench();
-  for (const lifetime of ['1h', '2h', '3h']) await run(`token get --lifetime ${lifetime}`);
-  sandbox.addFault({ action: 'status', status: 500, route: 'DELETE /requesttoken', nth: 2, times: 1 });
-  const { status, stderr } = await run('logout --revoke');
-  expect(status).toBe(10);
-  expect(stderr).toMatch(/still held: (\w+ \(user:tigergraph, graph demo, [^)]+\): .*HTTP 500.*){2}/);
-  expect(sandbox.requests.filter(({ method }) => method === 'DELETE')).toHaveLength(2);
-  expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(2);
 });
 
 test('token refresh replaces the token that it refreshed, leaves others, and keeps no lock', async () => {

@@ -1,7 +1,5 @@
-import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { acquireToken } from '../../src/app/acquire-token.js';
 import { localExpiry, mintToken } from '../../src/app/mint-token.js';
@@ -226,33 +224,6 @@ describe('without --min-ttl', () => {
     expect(stderr).toContain('every call mints a new token');
     expect((await run('token get --lifetime 2m --min-ttl 1m')).stderr).not.toContain('every call');
   });
-});
-
-test('the server’s version is requested again after a day', async () => {
-  const { json, requests } = await bench();
-  const asked = () => requests().some((request) => request.endsWith('/version'));
-  await json('secret list');
-  expect(asked()).toBe(true);
-  await json('secret list', { now: () => Date.now() + 23 * HOUR * 1000 });
-  expect(asked()).toBe(false);
-  await json('secret list', { now: () => Date.now() + 25 * HOUR * 1000 });
-  expect(asked()).toBe(true);
-  // The clock was a day ahead, so nobody knows how old the version is.
-  await json('secret list');
-  expect(asked()).toBe(true);
-});
-
-test('exec --revoke requests a different lifetime from 4.x, so that it revokes no other token', async () => {
-  const { run, home } = await bench(VERSION);
-  const file = path.join(home, 'token');
-  const script = `printf %s "$TG_API_TOKEN" > '${file}'`;
-  const { status } = await run(['exec', '--revoke', '--lifetime', '1h', '--', 'sh', '-c', script]);
-  expect(status).toBe(0);
-  const claims = fs.readFileSync(file, 'utf8').split('.')[1] as string;
-  const { exp, iat } = JSON.parse(Buffer.from(claims, 'base64url').toString());
-  // The server sets the time of issue five seconds back.
-  expect(exp - iat - 5).toBeLessThan(HOUR);
-  expect(exp - iat - 5).toBeGreaterThan(0.8 * HOUR);
 });
 
 test('a second token that lives a thousand times too long is revoked, and the first one is kept', async () => {

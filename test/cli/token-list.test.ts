@@ -24,13 +24,6 @@ test('token list shows expired tokens too, the longest-lived first, and asks for
   expect(requests()).toEqual([]);
 });
 
-test('token list without tokens prints a note for people, and an empty list for programs', async () => {
-  const { run } = await bench();
-  expect(await run('token list')).toMatchObject({ status: 0, stdout: '' });
-  for (const line of ['token list -o json', 'token list --store none -o json'])
-    expect(await run(line)).toEqual({ status: 0, stdout: '{"schemaVersion":1,"tokens":[]}\n', stderr: '' });
-});
-
 test.each([0o620, 0o602])('token list ignores a record that others can write (mode %o)', async (mode) => {
   const { run, json, home } = await bench();
   await run('token get');

@@ -14,15 +14,6 @@ test('--wait goes on while nothing listens at the port', async () => {
   expect((await run('token get -v')).stderr).not.toContain(WAITS);
 });
 
-test('--wait ends at once for a suspended workspace, because that does not start by itself', async () => {
-  const { run, sandbox } = await bench();
-  sandbox.addFault({ action: 'suspended' });
-  const { status, stderr } = await run('token get -v --wait 1');
-  expect(status).toBe(7);
-  expect(stderr).toContain('suspended');
-  expect(stderr).not.toContain(WAITS);
-});
-
 /** Finds the version by a clock that goes on by `pass` seconds at each line that says that it waits. */
 async function waiting(flags: { wait: string; timeout: string }, fault: Fault, pass: number) {
   const { sandbox, home, env, requests } = await bench();
