@@ -99,7 +99,10 @@ function optionsFor(script: string, more: Partial<KeychainOptions> = {}): Keycha
 }
 const bus = (script: Script) => startFakeBus(path.join(dir, 'bus'), script);
 /** The answers of a service that gives no value over the bus. */
-const NO_ITEM: Script = { session: { error: 'org.freedesktop.DBus.Error.NotSupported' } };
+const NO_ITEM: Script = {
+  session: { parts: [(0x73 << 8) | 1, '', '/session/1'] },
+  found: { parts: [0, 0] },
+};
 const vaultFor = (script = '', more: Partial<KeychainOptions> = {}) =>
   keychainVault(optionsFor(script, more));
 
