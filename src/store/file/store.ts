@@ -2,6 +2,7 @@ import { Sensitive } from '../../core/sensitive.js';
 import { decrypt, encrypt } from '../aes-gcm.js';
 import { listEntries, readEntry, removeEntry, stageEntry } from '../records.js';
 import type { Store, StoreOptions, StoreRecord } from '../store.js';
+import { withLocks } from '../with-locks.js';
 import { loadKey } from './key.js';
 
 /**
@@ -30,7 +31,7 @@ export function fileStore(options: StoreOptions): Store {
     return entry.record;
   }
 
-  const store: Store = {
+  return withLocks(stateDir, {
     name: 'file',
     find: async (key) => find(key),
 
@@ -61,21 +62,10 @@ export function fileStore(options: StoreOptions): Store {
       return record !== undefined;
     },
 
-    removeIf: async (record, value) =>
-      (await import('../remove-if.js')).removeIfSame(store, stateDir, record, value),
-
     async list() {
       return listEntries(stateDir, warn).flatMap(({ record }) => (record.store === 'file' ? [record] : []));
     },
-
-    takeTurn: async (key, turn) =>
-      (await import('../lock/machine-turn.js')).takeMachineTurn(key, store.write, {
-        ...turn,
-        stateDir,
-        lookIn: store,
-      }),
-  };
-  return store;
+  });
 }
 
 /** Writes a record with its encrypted value. Throws STORE_UNAVAILABLE. */

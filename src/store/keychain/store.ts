@@ -2,6 +2,7 @@ import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { listEntries, readEntry, removeEntry, stageEntry } from '../records.js';
 import type { Store, StoreOptions, StoreRecord } from '../store.js';
+import { withLocks } from '../with-locks.js';
 import { keychainVault } from './vault.js';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
@@ -19,7 +20,7 @@ export function keychainStore(options: StoreOptions): Store {
     return readEntry(stateDir, 'keychain', key, warn)?.record;
   }
 
-  const store: Store = {
+  return withLocks(stateDir, {
     name: 'keychain',
     find: async (key) => find(key),
 
@@ -37,22 +38,7 @@ export function keychainStore(options: StoreOptions): Store {
 
     async write(record, value) {
       const text = value.reveal();
-      // Control characters are not stored: a read refuses them, and libsecret cuts a value at the first zero byte.
-      if (text === '' || CONTROLS.test(text)) {
-        throw new GraphException(
-          'STORE_UNAVAILABLE',
-          'the OS keychain cannot keep an empty value or one with control characters',
-          {
-            hint: 'check where the value comes from, or use --store file',
-          },
-        );
-      }
-      if (options.keychain.platform === 'win32' && Buffer.byteLength(text) > LONGEST_ON_WINDOWS)
-        throw new GraphException(
-          'STORE_UNAVAILABLE',
-          `Windows keeps values of at most ${LONGEST_ON_WINDOWS} bytes in its keychain, and this ${record.kind} is longer`,
-          { hint: 'use --store file', setting: 'store' },
-        );
+      refuseUnfit(text, record, options.keychain.platform);
       const staged = stageEntry(stateDir, { record: { ...record, store: 'keychain' } });
       try {
         await vault.set(record.key, text);
@@ -71,9 +57,6 @@ export function keychainStore(options: StoreOptions): Store {
       return true;
     },
 
-    removeIf: async (record, value) =>
-      (await import('../remove-if.js')).removeIfSame(store, stateDir, record, value),
-
     check: () => vault.check(),
 
     async list() {
@@ -81,15 +64,22 @@ export function keychainStore(options: StoreOptions): Store {
         record.store === 'keychain' ? [record] : [],
       );
     },
+  });
+}
 
-    // A waiting process looks at the record alone. If each asked the keychain while it has the lock, the last of a
-    // hundred would wait too long.
-    takeTurn: async (key, turn) =>
-      (await import('../lock/machine-turn.js')).takeMachineTurn(key, store.write, {
-        ...turn,
-        stateDir,
-        lookIn: store,
-      }),
-  };
-  return store;
+/** Throws STORE_UNAVAILABLE for a value that the keychain would not give back as it is. */
+function refuseUnfit(text: string, { kind }: StoreRecord, platform: NodeJS.Platform): void {
+  // Control characters are not stored: a read refuses them, and libsecret cuts a value at the first zero byte.
+  if (text === '' || CONTROLS.test(text))
+    throw new GraphException(
+      'STORE_UNAVAILABLE',
+      'the OS keychain cannot keep an empty value or one with control characters',
+      { hint: 'check where the value comes from, or use --store file' },
+    );
+  if (platform === 'win32' && Buffer.byteLength(text) > LONGEST_ON_WINDOWS)
+    throw new GraphException(
+      'STORE_UNAVAILABLE',
+      `Windows keeps values of at most ${LONGEST_ON_WINDOWS} bytes in its keychain, and this ${kind} is longer`,
+      { hint: 'use --store file', setting: 'store' },
+    );
 }

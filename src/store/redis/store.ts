@@ -72,17 +72,13 @@ export function redisStore(options: RedisStoreOptions): Store {
         if (bytesOrNothing(reply)?.toString() !== 'PONG') throw new InvalidReply('it does not answer PING');
       }),
 
-    async list() {
-      const entries = await listTokens({ engine, seal, now });
-      return entries.map((entry) => tokens.remember(entry).record);
-    },
+    list: async () => (await listTokens({ engine, seal, now })).map((entry) => tokens.remember(entry).record),
 
     async takeTurn(key, turn) {
       const name = nameOf(key);
       const since = await tokens.firstGeneration(name);
-      const find = () => tokens.find(name);
-      const machine = { key, stateDir, awayFile };
-      return takeBothTurns(turn, machine, { engine, seal, name, since, now, find });
+      const deps = { engine, seal, name, since, now, find: () => tokens.find(name) };
+      return takeBothTurns(turn, { key, stateDir, awayFile }, deps);
     },
   };
 }
