@@ -1,10 +1,12 @@
 import type { Call } from '../auth/call.js';
 import { findCredential } from '../auth/choose.js';
-import { type Connected, connect, requireGraph } from '../auth/connect.js';
+import { type Connected, connect, findVersion, requireGraph } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { askGraph } from '../auth/prompts.js';
 import { chooseStore } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
+import { onlyOwnSecrets } from '../core/protocol/server-error.js';
+import { noneStore } from '../store/none.js';
 import type { Store } from '../store/store.js';
 
 /** A connection with a login for the GSQL server. */
@@ -16,10 +18,13 @@ export interface Login extends Connected {
 
 /** Begins every secret command: opens a connection with a login and, on 3.x, a graph. */
 export async function openLogin(call: Call): Promise<Login> {
+  const others = call.secretsOf !== undefined;
+  if (others && (await findVersion(call)).secretsNeedGraph) throw onlyOwnSecrets();
   if (call.canPrompt) await askGraph(call);
   const login = await connectLogin(call, await chooseStore(call));
   if (login.version.secretsNeedGraph) requireGraph(call);
-  return login;
+  // The values of another user's secrets are never saved here.
+  return others ? { ...login, store: noneStore } : login;
 }
 
 export async function connectLogin(call: Call, store: Store): Promise<Login> {

@@ -62,7 +62,7 @@ export async function rotate(
 
   /** Logs in with this secret if the login is a secret, because the one used before may be dropped. */
   const logInWith = async (value: Sensitive | undefined) => {
-    if (value !== undefined && credential.kind === 'secret')
+    if (value !== undefined && credential.kind === 'secret' && call.secretsOf === undefined)
       ({ connection } = await connect(call, { ...credential, value: async () => value }));
   };
 

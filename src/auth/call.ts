@@ -60,6 +60,8 @@ export interface Call extends LocalCall {
   readonly secretAlias: string | undefined;
   /** The label of the token (`--label`), which replaces the owner in its identity. */
   readonly principal: string | undefined;
+  /** Whose secrets are managed (`--owner`); undefined for those of the login. */
+  readonly secretsOf: string | undefined;
   /** `auto`, `3`, `4` or a number such as `3.10.1`. */
   readonly serverVersion: string;
   /** The token lifetime to ask for, in seconds. */

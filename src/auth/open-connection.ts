@@ -37,6 +37,7 @@ export async function openConnection(
     ...target.endpoints,
     ...login,
     graph: call.graph,
+    secretsOf: call.secretsOf,
     serverVersion: call.serverVersion,
     knownVersion,
     ...(limits ?? { timeoutMs, deadline: learned.deadline }),

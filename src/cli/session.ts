@@ -102,6 +102,7 @@ export async function openSession(invocation: Invocation, options: SessionOption
     username: settingText(settings, 'username'),
     secretAlias: aliasOfUser(settings),
     principal: settingText(settings, 'principal'),
+    secretsOf: invocation.flags.owner as string | undefined,
     serverVersion,
     lifetime,
     minTtl,

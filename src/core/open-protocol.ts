@@ -24,6 +24,7 @@ export interface ConnectionSettings {
   readonly username: string | undefined;
   readonly password: Sensitive | BoundCredential | undefined;
   readonly secret: Sensitive | BoundCredential | undefined;
+  readonly secretsOf: string | undefined;
   readonly versions: VersionFinder;
   readonly graphsSeen: Set<string>;
   token(): Sensitive | BoundCredential | undefined;
@@ -70,6 +71,7 @@ export function readOptions(
       endpoints,
       graph: options.graph === '' ? undefined : options.graph,
       username: options.username === '' ? undefined : options.username,
+      secretsOf: options.secretsOf === '' ? undefined : options.secretsOf,
       password: readGiven(options.password),
       secret: readGiven(options.secret),
       versions: new VersionFinder({ serviceUrl, serverVersion, knownVersion, onVersion }),
@@ -153,13 +155,14 @@ export async function openProtocol(
     username,
     password,
     secret,
+    secretsOf: settings.secretsOf,
     token,
     confirmVersion: () => versions.confirm(version, send),
     basicLogin: () => password && basicLogin(username, password),
     request: (call) => ({
       ...call,
       servers,
-      names: [...(call.names ?? []), graph ?? '', username ?? ''],
+      names: [...(call.names ?? []), graph ?? '', username ?? '', settings.secretsOf ?? ''],
       base: call.server === 'rest' ? servers.restUrl : servers.gsqlUrl,
       // A password equal to the user name is not hidden, since the user name is not secret.
       hide: [secret, password?.value.reveal() === username ? undefined : password, token()],

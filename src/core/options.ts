@@ -21,6 +21,8 @@ export interface ConnectionOptions extends Endpoints {
   readonly password?: GivenCredential | undefined;
   /** Logs in at a 4.x GSQL server, and mints, where no password is given. */
   readonly secret?: GivenCredential | undefined;
+  /** Whose secrets are listed, made and dropped, when not the login's own (4.1 and later, administrators). */
+  readonly secretsOf?: string | undefined;
   /** The bearer token of `rest()`; see the field `apiToken` of the connection. */
   readonly apiToken?: GivenCredential | undefined;
   /** `auto`, `3` (3.5 or later), `4`, or a number like `3.10.1`. */

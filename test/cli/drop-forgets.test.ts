@@ -226,3 +226,15 @@ test('an unknown secret is dropped without a look at saved values that cannot be
   expect(status).toBe(3);
   expect(stderr).not.toContain('could not be removed');
 });
+
+// holds: C2.43
+test('a secret that is saved here stays when a colleague’s of the same name is dropped', async () => {
+  const made = await holdings({ serverVersion: '4.2.0' });
+  expect((await made.run('secret create ci --save')).status).toBe(0);
+  const own = recordsOf(made);
+  expect(own.length).toBe(1);
+  expect((await made.run('secret create ci --owner ann')).status).toBe(0);
+  expect((await made.run('secret rotate ci --owner ann')).status).toBe(0);
+  expect((await made.run('secret drop ci --owner ann --revoke')).status).toBe(0);
+  expect(recordsOf(made)).toEqual(own);
+});

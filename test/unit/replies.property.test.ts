@@ -184,6 +184,7 @@ describe('answers to calls', () => {
       version,
       servers: SERVERS,
       graph: 'demo',
+      secretsOf: undefined,
       graphsSeen: new Set(),
       username: 'user',
       password,

@@ -8,6 +8,7 @@ import {
   LIFETIME,
   MIN_TTL,
   OUTPUT,
+  OWNER,
   PROFILE,
   STORE,
   TOKEN_OUTPUT,
@@ -122,8 +123,9 @@ export const COMMANDS: readonly CommandSpec[] = [
     path: 'secret list',
     summary: 'masked secrets, sorted by alias',
     examples: ['graphcred secret list --graph demo', 'graphcred secret list -p prod -o json'],
-    notes: 'The server itself never shows the whole value again.',
-    options: LISTING,
+    notes:
+      'The server itself never shows the whole value again, and does not tell when a secret was made or last used.',
+    options: [...LISTING, OWNER],
     load: () => import('../commands/secret/list.js'),
   },
   {
@@ -133,7 +135,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: ['graphcred secret create ci --graph demo', 'graphcred secret create ci --save'],
     args: [{ name: 'alias' }],
     notes: 'It needs a user name and a password. Without an alias the server makes one up.',
-    options: [...LISTING, { name: 'save', help: 'keep the value in the store and print no value' }],
+    options: [...LISTING, OWNER, { name: 'save', help: 'keep the value in the store and print no value' }],
     load: () => import('../commands/secret/create.js'),
   },
   {
@@ -144,6 +146,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     args: [{ name: 'alias', required: true, variadic: true }],
     options: [
       ...LISTING,
+      OWNER,
       { name: 'ignore-missing', help: 'an alias that is not there is no error' },
       REVOKE_MINTED,
       YES,
@@ -159,6 +162,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes: 'If it is stopped on the way, run it again: it continues where it stopped.',
     options: [
       ...LISTING,
+      OWNER,
       { name: 'print', help: 'print the new value also where the old one was saved here' },
       REVOKE_MINTED,
     ],

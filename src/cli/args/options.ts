@@ -83,6 +83,7 @@ export const OUTPUT: OptionSpec = option('output', OUTPUT_HELP, 'format', {
   choices: ['text', 'json'],
 });
 
+export const OWNER = option('owner', "another user's secrets (4.x, administrators)", 'user');
 export const INCLUDE = option('include', 'print status and headers first', undefined, { short: 'i' });
 
 const TOKEN_FORMATS = ['text', 'json', 'env', 'header', 'github', 'gitlab'];

@@ -6,18 +6,20 @@ import type { Flags } from '../command.js';
 const PRINTED =
   /\bgraphcred ((?:(?:secret|token|config) [a-z]+|profile list|login|logout|status|doctor|exec|api)\b)((?<=secret (?:create|drop|rotate)) [\w.-]+|)((?: (?:--?[a-z][\w-]*|[A-Z]{2,}\b|\d\w*\b|'[^']*'))*)/g;
 const TAKES_NO_PROFILE = /^(profile list|config trust)$/;
+const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
 const TAKES_NO_CONFIG = /^(login|config trust)$/;
 
 /** Adds to each command in a text the profile and config file that were typed, so that it acts at the same place. */
-export function inPlace(text: string, { profile, config }: Flags): string {
-  if (profile === undefined && config === undefined) return text;
+export function inPlace(text: string, { profile, config, owner }: Flags): string {
+  if (profile === undefined && config === undefined && owner === undefined) return text;
   return text.replace(PRINTED, (command, path: string, _: string, options: string) => {
     const add = (flag: string, value: unknown, without: RegExp, typed: RegExp) =>
       value === undefined || without.test(path) || typed.test(options)
         ? ''
         : ` ${flag} ${shellWord(`${value}`)}`;
+    const ofOwner = add('--owner', owner, TAKES_NO_OWNER, / --owner\b/);
     const place = add('-p', profile, TAKES_NO_PROFILE, / (-p|--profile)\b/);
-    return `${command}${place}${add('--config', config, TAKES_NO_CONFIG, / --config\b/)}`;
+    return `${command}${ofOwner}${place}${add('--config', config, TAKES_NO_CONFIG, / --config\b/)}`;
   });
 }
 

@@ -235,6 +235,17 @@ function sentSecret(request: HttpRequest): Sensitive | undefined {
   )?.value;
 }
 
+/** The error of a server that knows no secrets of others. */
+export function onlyOwnSecrets(): GraphException {
+  return new GraphException(
+    'UNSUPPORTED',
+    "This server cannot manage another user's secrets: 4.1 and later can.",
+    {
+      hint: 'Log in as that user.',
+    },
+  );
+}
+
 /** @param needed which credentials the operation requires */
 export function noLogin(needed: string): GraphException {
   return new GraphException('USAGE', `This needs ${needed}.`, {

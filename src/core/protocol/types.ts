@@ -93,6 +93,8 @@ export interface Session {
   readonly username: string | undefined;
   readonly password: BoundCredential | undefined;
   readonly secret: BoundCredential | undefined;
+  /** Whose secrets are meant; undefined for those of the login. */
+  readonly secretsOf: string | undefined;
   /** Returns the connection's current token. */
   token(): BoundCredential | undefined;
   /**

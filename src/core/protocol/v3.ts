@@ -15,7 +15,7 @@ import {
   readToken,
   serverClock,
 } from './reply.js';
-import { meaningOf, noLogin, refusal } from './server-error.js';
+import { meaningOf, noLogin, onlyOwnSecrets, refusal } from './server-error.js';
 import type { IssuedToken, Protocol, Session } from './types.js';
 
 /**
@@ -62,6 +62,7 @@ export function protocolV3(session: Session): Protocol {
   // After a failed USE GRAPH, servers run the next statement on whatever graph is in use. So USE GRAPH is tried alone
   // before the first write.
   const run: Run = async (statement, operation, alias) => {
+    if (session.secretsOf !== undefined) throw onlyOwnSecrets();
     const choose = useGraph(graphFor('every secret command'));
     if (operation !== 'list-secrets' && !session.graphsSeen.has(choose)) {
       const { request, reply } = await sendStatements(choose, 'list-secrets');

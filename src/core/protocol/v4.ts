@@ -1,6 +1,6 @@
 import type { GraphException } from '../errors.js';
 import { hiddenIn } from '../http/errors.js';
-import type { Authorization, HttpReply, HttpRequest } from '../http/types.js';
+import type { Authorization, Fields, HttpReply, HttpRequest } from '../http/types.js';
 import { redactServerText } from '../redact.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { gsqlSecrets, isListed, masked, withoutControls } from './gsql.js';
@@ -15,7 +15,7 @@ import {
   readToken,
   serverClock,
 } from './reply.js';
-import { meaningOf, noLogin, refusal, withoutNames } from './server-error.js';
+import { meaningOf, noLogin, onlyOwnSecrets, refusal, withoutNames } from './server-error.js';
 import type { Call, IssuedToken, Protocol, Secret, Session } from './types.js';
 
 const SECRETS = '/gsql/v1/secrets';
@@ -47,12 +47,18 @@ export function protocolV4(session: Session): Protocol {
     return { request, reply: await session.send(request) };
   };
 
-  const callSecrets = (operation: Operation, alias: string, method: string, path: string, body?: string) =>
+  const callSecrets = (
+    operation: Operation,
+    alias: string,
+    method: 'GET' | 'POST' | 'DELETE',
+    { query, body }: { query?: Fields; body?: string } = {},
+  ) =>
     call({
       operation,
       names: [alias],
       method,
-      path,
+      path: SECRETS,
+      query: { ...query, userName: session.secretsOf },
       body,
       headers: { 'content-type': 'application/json' },
       authorization: serviceLogin(),
@@ -60,8 +66,9 @@ export function protocolV4(session: Session): Protocol {
 
   // Early 4.x has no REST endpoints for secrets. It answers 404 and has done nothing, so a GSQL statement is sent
   // instead.
-  const byStatement = () =>
-    gsqlSecrets((statement, operation, alias = '') =>
+  const byStatement = () => {
+    if (session.secretsOf !== undefined) throw onlyOwnSecrets();
+    return gsqlSecrets((statement, operation, alias = '') =>
       call({
         operation,
         names: [alias],
@@ -73,9 +80,10 @@ export function protocolV4(session: Session): Protocol {
         readOnly: operation === 'list-secrets',
       }),
     );
+  };
 
   const listSecrets = async (): Promise<Secret[]> => {
-    const { request, reply } = await callSecrets('list-secrets', '', 'GET', SECRETS);
+    const { request, reply } = await callSecrets('list-secrets', '', 'GET');
     if (isNoSuchPath(reply)) return byStatement().listSecrets();
     return readSecrets(request, reply, 'this is no list of secrets').map(({ alias, value }) => ({
       alias,
@@ -112,8 +120,8 @@ export function protocolV4(session: Session): Protocol {
     checkToken: (token) => checkToken(token, login()),
 
     async createSecret(alias, wantAlias) {
-      const query = alias === '' ? '' : `?alias=${encodeURIComponent(alias)}`;
-      const { request, reply } = await callSecrets('create-secret', alias, 'POST', SECRETS + query);
+      const query = alias === '' ? {} : { alias };
+      const { request, reply } = await callSecrets('create-secret', alias, 'POST', { query });
       if (isNoSuchPath(reply)) return byStatement().createSecret(alias, wantAlias);
       const problem = 'there is no secret in the answer';
       const [made] = readSecrets(request, reply, problem);
@@ -122,13 +130,8 @@ export function protocolV4(session: Session): Protocol {
     },
 
     async dropSecret(alias) {
-      const { request, reply } = await callSecrets(
-        'drop-secret',
-        alias,
-        'DELETE',
-        SECRETS,
-        JSON.stringify({ secrets: [alias] }),
-      );
+      const body = JSON.stringify({ secrets: [alias] });
+      const { request, reply } = await callSecrets('drop-secret', alias, 'DELETE', { body });
       if (isNoSuchPath(reply)) return byStatement().dropSecret(alias);
       const refused = refusalOf(request, reply);
       if (refused === undefined) return 'dropped';

@@ -16,6 +16,10 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     throw new GraphException('USAGE', '--save needs an alias for the secret.', {
       hint: 'name it: graphcred secret create NAME --save',
     });
+  if (save && flags.owner !== undefined)
+    throw new GraphException('USAGE', "Another user's secret is not saved here.", {
+      hint: 'leave --save out, and hand the value over',
+    });
   const login = await openLogin(await openSession(invocation));
   const { call, connection, credential, store } = login;
   // The value is shown only once, so the store is tested before the secret is created.
