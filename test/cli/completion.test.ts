@@ -56,23 +56,8 @@ test('commands, options, choices and profile names are each offered in their pos
     expect(await offered(home, ...words)).toEqual([]);
 });
 
-test('options before the command are completed, and so is the command after them', async () => {
-  const home = temporaryHome();
-  fs.writeFileSync(path.join(home, '.graphcredrc'), '{"profiles":{"dev":{},"prod":{}}}', { mode: 0o600 });
-  expect(await offered(home, '-p', '')).toEqual(['dev', 'prod']);
-  expect(await offered(home, '-p', 'prod', 'stat')).toEqual(['status']);
-  expect(await offered(home, '-p', 'prod', 'secret', 'ro')).toEqual(['rotate']);
-  expect(await offered(home, '--prof')).toEqual(['--profile']);
-});
-
 test('without a home folder no saved alias is offered', () => {
   expect(savedAliases({ env: {}, home: undefined } as unknown as Context)).toEqual([]);
-});
-
-test('completion works although the config file is broken', async () => {
-  const home = temporaryHome();
-  fs.writeFileSync(path.join(home, '.graphcredrc'), '{ no');
-  expect(await cli(home, ['__complete', 'status', '-p', ''])).toEqual({ status: 0, stdout: '', stderr: '' });
 });
 
 test('an alias that a shell could interpret is not offered, and no profile is offered without a config file', async () => {

@@ -1,3 +1,5 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { bench } from '../helpers/cli.js';
@@ -98,4 +100,66 @@ test.each([
     stderr: expect.stringMatching(/^graphcred: [^\n]+\nhint: [^\n]+\n$/),
   });
   expect(requests()).toEqual([]);
+});
+
+// holds: C6.4, C6.10, C6.11
+test('the JSON documents have the keys of the table in the contract', async () => {
+  const { run } = await bench();
+  const page = fs.readFileSync('docs/contract.md', 'utf8');
+  const promised = (command: string) => {
+    const row = page.split('\n').find((line) => line.startsWith(`| \`${command}\``)) ?? '';
+    return [...(row.split(' | ')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, key]) => key as string);
+  };
+  const lines: [string, string, string][] = [
+    ['token get', 'token get', ''],
+    ['token list', 'token list', 'tokens'],
+    ['token check', 'token check', ''],
+    ['secret create', 'secret create a', ''],
+    ['secret create', 'secret create b --save', ''],
+    ['secret list', 'secret list', 'secrets'],
+    ['secret rotate', 'secret rotate b', ''],
+    ['secret drop', 'secret drop a --yes', ''],
+    ['status', 'status', ''],
+    ['config show', 'config show', 'settings'],
+    ['doctor', 'doctor', 'checks'],
+    ['token delete', 'token delete', ''],
+  ];
+  for (const [command, line, list] of lines) {
+    const { stdout } = await run(`${line} -o json`);
+    const { schemaVersion, ...document } = JSON.parse(stdout);
+    expect({ line, schemaVersion }).toEqual({ line, schemaVersion: 1 });
+    const keys = [...Object.keys(document), ...Object.keys(list === '' ? {} : document[list][0])];
+    expect(promised(command), line).toEqual(expect.arrayContaining(keys));
+  }
+  const { stderr } = await run('secret drop nobody --yes -o json');
+  expect(stderr.trim()).toMatch(/^\{"error":\{.*\}\}$/);
+  expect(Object.keys(JSON.parse(stderr).error)).toEqual(['code', 'message', 'hint', 'exitCode', 'retryable']);
+});
+
+// holds: C9.2
+test('no file of the library uses the console, the environment, files, prompts or another process', () => {
+  const files = fs
+    .readdirSync('src/core', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => path.join('src/core', name));
+  expect(files.length).toBeGreaterThan(20);
+  for (const file of [...files, 'src/index.ts']) {
+    const text = fs.readFileSync(file, 'utf8');
+    expect({
+      file,
+      found: text.match(
+        /\bconsole\.|\bprocess\.(?!versions?\b|getBuiltinModule\b|uptime\b)\w+|'node:(?:fs|readline|child_process|os|tty).*'/g,
+      ),
+    }).toEqual({
+      file,
+      found: null,
+    });
+  }
+});
+
+test.each(['-v', '--verbose'])('%s shows each request, without a credential', async (flag) => {
+  const { run } = await bench();
+  const { stderr } = await run(['token', 'get', flag]);
+  expect(stderr).toContain('POST');
+  expect(stderr).not.toContain('"tigergraph"');
 });

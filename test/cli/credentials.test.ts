@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Bench, bench, cli } from '../helpers/cli.js';
+import { type Bench, bench, cli, temporaryHome } from '../helpers/cli.js';
 
 const write = (file: string, text: string) => {
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
@@ -368,5 +368,36 @@ test.each([
     write(configOf(home), JSON.stringify({ profiles }));
     const argv = ['token', 'get', '-p', 'p', '--store', 'none', '--rest-url', restUrl];
     expect((await cli(home, argv)).status).toBe(status);
+  },
+);
+
+// holds: C4.8
+test('a missing credential without a terminal is exit 2, and the error names flag and variable', async () => {
+  const home = temporaryHome();
+  const { status, stdout, stderr } = await cli(home, ['token', 'get', '--store', 'none'], {});
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  expect(stderr).toMatch(/--username.*GRAPHCRED_USERNAME/s);
+});
+
+// holds: C4.3
+test.each(['3.10.1', '4.1.2'])(
+  'on %s a saved secret mints tokens, and the saved password logs in for secret commands',
+  async (serverVersion) => {
+    const { run, sandbox } = await bench({ serverVersion });
+    const addresses = {
+      GRAPHCRED_REST_URL: '',
+      GRAPHCRED_GSQL_URL: '',
+      GRAPHCRED_USERNAME: '',
+      GRAPHCRED_PASSWORD: '',
+    };
+    expect((await run('login -p dev --save-password')).status).toBe(0);
+    expect((await run('secret create ci --save -p dev', { env: addresses })).status).toBe(0);
+    const sent = sandbox.requests.length;
+    expect((await run('token get --fresh -p dev', { env: addresses })).status).toBe(0);
+    expect((await run('secret list -p dev', { env: addresses })).status).toBe(0);
+    const later = sandbox.requests.slice(sent).filter(({ path: route }) => !route.endsWith('/version'));
+    expect(later[0]?.fields).toContain('secret');
+    expect(later[0]?.login).toBe('none');
+    expect(later.at(-1)?.login).toBe('basic');
   },
 );

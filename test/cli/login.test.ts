@@ -7,8 +7,26 @@ import { secretId } from '../../src/auth/credential.js';
 import type { Session } from '../../src/cli/session.js';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { tryLock } from '../../src/store/lock/lock.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { bench, cli } from '../helpers/cli.js';
+
+const profileNames = (home: string) =>
+  Object.keys(JSON.parse(fs.readFileSync(configOf(home), 'utf8')).profiles).sort();
+
+const putBeside = (home: string, name: string, text: string) => {
+  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(path.join(path.dirname(configOf(home)), name), text, { mode: 0o600 });
+};
+
+const put = (home: string, name: string, content: unknown) => {
+  const file = path.join(home, name);
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o600 });
+  return file;
+};
+
+const CONFIG = '.config/graphcred/config.json';
 
 const configure = (home: string, config: object) => {
   fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
@@ -48,13 +66,6 @@ test.each(['3.10.1', '4.1.2', '4.2.0'])(
     expect(fs.existsSync(path.join(home, '.config/graphcred/config.json'))).toBe(false);
   },
 );
-
-test('the error for an extra word names -p', async () => {
-  const { run } = await bench();
-  const { status, stderr } = await run('login prod');
-  expect(status).toBe(2);
-  expect(stderr).toContain('graphcred login -p NAME');
-});
 
 test('login mints no token from a secret in a variable, because the next command can mint it', async () => {
   const { run, json } = await bench();
@@ -498,4 +509,136 @@ test.each([
       message,
       hint: 'drop it, then log in again: graphcred secret drop ci --ignore-missing',
     });
+});
+
+// holds: C2.20
+test('login writes a profile without a secret, and logout deletes tokens and secrets', async () => {
+  const { run, env, home, sandbox } = await bench();
+  const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl } = env as Record<string, string>;
+  const password = sandbox.password;
+  const line = `login -p prod --graph demo -u tigergraph --password-stdin --rest-url ${restUrl} --gsql-url ${gsqlUrl} --store file`;
+  const bare = { GRAPHCRED_STORE: '' };
+  const login = await cli(home, line.split(' '), { stdin: `${password}\n`, env: bare });
+  expect(login).toMatchObject({ status: 0, stdout: expect.stringContaining('prod') });
+  const file = path.join(home, '.config/graphcred/config.json');
+  expect(JSON.parse(fs.readFileSync(file, 'utf8'))).toEqual({
+    defaultProfile: 'prod',
+    profiles: { prod: { restUrl, gsqlUrl, graph: 'demo', username: 'tigergraph' } },
+  });
+  expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  const get = await cli(home, ['token', 'get'], { env: { TG_PASSWORD: password } });
+  expect(get).toMatchObject({ status: 0, stderr: '' });
+  expect((await cli(home, ['logout'], {})).status).toBe(0);
+  expect((await cli(home, ['logout'], {})).status).toBe(3);
+  expect(
+    (
+      await cli(
+        home,
+        [
+          'login',
+          '-p',
+          'bad',
+          '--graph',
+          'demo',
+          '-u',
+          'x',
+          '--password-stdin',
+          '--gsql-url',
+          gsqlUrl as string,
+          '--rest-url',
+          restUrl as string,
+        ],
+        { stdin: 'nope' },
+      )
+    ).status,
+  ).toBe(4);
+  expect(Object.keys(JSON.parse(fs.readFileSync(file, 'utf8')).profiles)).toEqual(['prod']);
+  expect((await run('config path')).stdout).toBe(`${file}\n`);
+});
+
+// holds: C2.21
+test('login at a new address replaces the old one as a whole, drops the credentials and says so', async () => {
+  const { run, home, sandbox } = await bench();
+  const old = {
+    host: 'http://old.example.com',
+    restPort: 1,
+    gsqlPort: 2,
+    serverVersion: '3.2.0',
+    username: 'ada',
+    graph: 'demo',
+    secretCommand: ['get-old-secret'],
+  };
+  const file = put(home, CONFIG, { profiles: { dev: old } });
+  const { status, stderr, stdout } = await run('login -p dev');
+  expect(status).toBe(0);
+  const { dev } = JSON.parse(fs.readFileSync(file, 'utf8')).profiles;
+  expect(dev).toMatchObject({ gsqlUrl: sandbox.gsqlUrl, restUrl: sandbox.restUrl, graph: 'demo' });
+  for (const key of ['host', 'restPort', 'gsqlPort', 'serverVersion', 'secretCommand'])
+    expect(dev).not.toHaveProperty(key);
+  expect(stdout + stderr).toMatch(/secretCommand/);
+});
+
+test('logins at the same time lose no profile', async () => {
+  const { run, home } = await bench();
+  putBeside(home, 'config.json', '{}');
+  // This lock stands for another login that has read the file and is about to write it.
+  const lock = tryLock(`${configOf(home)}.lock`);
+  const waiting = run('login -p second');
+  const names = () => fs.readdirSync(path.dirname(configOf(home)));
+  await expect
+    .poll(() => names().some((name) => /\.lock\..*\.tmp$/.test(name)), { timeout: 20_000 })
+    .toBe(true);
+  putBeside(home, 'config.json', '{"profiles":{"first":{"graph":"demo"}}}');
+  lock?.release();
+  expect(await waiting).toMatchObject({ status: 0 });
+  expect(profileNames(home)).toEqual(['first', 'second']);
+  expect(names().filter((name) => /\.(lock|tmp)/.test(name))).toEqual([]);
+});
+
+test('a stale temporary file of a process with the same id, as in a container, does not prevent a login', async () => {
+  const { run, home } = await bench();
+  putBeside(home, `config.json.${process.pid}.tmp`, '{"prof');
+  expect(await run('login -p ci')).toMatchObject({ status: 0 });
+  expect(profileNames(home)).toEqual(['ci']);
+});
+
+test.each(['null', '', '\ufeff{}'])('a config.json that holds %j counts as empty', async (text) => {
+  const { run, home } = await bench();
+  putBeside(home, 'config.json', text);
+  expect((await run('status --offline')).status).toBe(3);
+  expect(await run('login -p ci')).toMatchObject({ status: 0 });
+  expect(profileNames(home)).toEqual(['ci']);
+});
+
+test.each(['[]', '7', '{"profiles":null}'])('a config.json that holds %s is CONFIG_INVALID', async (text) => {
+  const { run, home } = await bench();
+  putBeside(home, 'config.json', text);
+  const { status, stderr } = await run('login -p ci');
+  expect(status).toBe(5);
+  expect(stderr).toContain(configOf(home));
+  expect(fs.readFileSync(configOf(home), 'utf8')).toBe(text);
+});
+
+test('on Windows a file that another program has open for a moment is replaced in a later attempt', async () => {
+  const { run, home } = await bench();
+  const [rename, platform] = [fs.renameSync, process.platform];
+  let refused = 0;
+  vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+    if (String(to) === configOf(home) && ++refused < 4) throw Object.assign(new Error(), { code: 'EBUSY' });
+    rename(from, to);
+  });
+  const loginOn = async (name: NodeJS.Platform) => {
+    Object.defineProperty(process, 'platform', { value: name });
+    try {
+      return (await run('login -p ci')).status;
+    } finally {
+      Object.defineProperty(process, 'platform', { value: platform });
+    }
+  };
+  // On other systems this error is not temporary, so it is not retried.
+  expect(await loginOn('linux')).toBe(5);
+  expect(refused).toBe(1);
+  expect(await loginOn('win32')).toBe(0);
+  expect(refused).toBe(4);
+  expect(profileNames(home)).toEqual(['ci']);
 });

@@ -1,8 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { tryLock } from '../../src/store/lock/lock.js';
+import { entryPath } from '../../src/store/records.js';
 import { type Bench, bench } from '../helpers/cli.js';
 import { gate } from '../helpers/gate.js';
+import { foldersOf } from '../helpers/storm.js';
 
 interface Token {
   token: string;
@@ -102,4 +105,23 @@ test('a cached token needs no credential, so no passwordCommand is run for it', 
   const more = { env: { GRAPHCRED_CONFIG: config, GRAPHCRED_PASSWORD: '' } };
   expect((await run('token get', more)).stdout.trim()).toBe(token);
   expect(fs.existsSync(ran)).toBe(false);
+});
+
+test('a token that another process has stored is used while that process still has the lock', async () => {
+  const { run, home, json } = await bench();
+  const first = await json<{ token: string }>('token get');
+  const { stateDir } = foldersOf(home);
+  const [record] = fs.readdirSync(stateDir).filter((name) => /^token-.*\.json$/.test(name));
+  const file = path.join(stateDir, record as string);
+  fs.renameSync(file, `${file}.aside`);
+  const { key } = JSON.parse(fs.readFileSync(`${file}.aside`, 'utf8'));
+  const lock = tryLock(entryPath(stateDir, 'token', key, 'lock'));
+  const waiting = run('token get -o json');
+  // The process has found no token and waits.
+  await expect
+    .poll(() => fs.readdirSync(stateDir).some((name) => /\.lock\..*\.tmp$/.test(name)), { timeout: 10_000 })
+    .toBe(true);
+  fs.renameSync(`${file}.aside`, file);
+  expect(JSON.parse((await waiting).stdout)).toMatchObject({ token: first.token, source: 'store' });
+  lock?.release();
 });

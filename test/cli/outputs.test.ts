@@ -143,15 +143,6 @@ describe('token refresh', () => {
     expect((await run(`${line} -o gitlab --dotenv out.env`)).stdout).toBe('');
     expect(fs.readFileSync(path.join(home, 'out.env'), 'utf8')).toBe(`TG_API_TOKEN=${got}\n`);
   });
-
-  test('checks what a format needs before it sends anything', async () => {
-    const { run, requests } = await bench({ serverVersion: '3.10.1' });
-    await run('token get');
-    requests();
-    for (const more of ['-o github', '-o gitlab'])
-      expect(await run(`token refresh ${more}`)).toMatchObject({ status: 2, stdout: '' });
-    expect(requests()).toEqual([]);
-  });
 });
 
 test.each([

@@ -8,11 +8,6 @@ const write = (file: string, text: string) => {
   fs.writeFileSync(file, text, { mode: 0o600 });
 };
 
-const PROFILES = {
-  defaultProfile: 'dev',
-  profiles: { dev: { host: 'http://127.0.0.1' }, prod: { host: 'https://graph.example.com' } },
-};
-
 const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
 const read = (home: string) => JSON.parse(fs.readFileSync(configOf(home), 'utf8'));
 
@@ -31,53 +26,6 @@ const TWO = {
   },
 };
 
-test('profile list shows every profile and marks the default one', async () => {
-  const home = homeWith(TWO);
-  const { status, stdout, stderr } = await cli(home, ['profile', 'list']);
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  expect(stdout).toMatch(/^\* +dev +http:\/\/127\.0\.0\.1/m);
-  expect(stdout).toMatch(/^ +prod +https:\/\/graph\.example\.com:14240 +- +- +alice/m);
-  expect(JSON.parse((await cli(home, ['profile', 'list', '-o', 'json'])).stdout)).toEqual({
-    schemaVersion: 1,
-    file: configOf(home),
-    profiles: [
-      {
-        name: 'dev',
-        default: true,
-        host: 'http://127.0.0.1',
-        gsqlUrl: 'http://127.0.0.1:14240',
-        restUrl: null,
-        graph: null,
-        username: null,
-      },
-      {
-        name: 'prod',
-        default: false,
-        host: 'https://graph.example.com',
-        gsqlUrl: 'https://graph.example.com:14240',
-        restUrl: null,
-        graph: null,
-        username: 'alice',
-      },
-    ],
-  });
-});
-
-test('profile list shows the graph of a profile, and the address that it has', async () => {
-  const profiles = {
-    both: { gsqlUrl: 'http://a:1', host: 'http://b', graph: 'demo' },
-    rest: { restUrl: 'http://c:2' },
-    none: {},
-  };
-  const listed = await cli(homeWith({ profiles }), ['profile', 'list', '-o', 'json']);
-  const shown = JSON.parse(listed.stdout).profiles as { name: string; host: string; graph: string | null }[];
-  expect(shown.map(({ name, host, graph }) => [name, host, graph])).toEqual([
-    ['both', 'http://a:1', 'demo'],
-    ['rest', 'http://c:2', null],
-    ['none', '', null],
-  ]);
-});
-
 test('profile list hides a password that is part of an address', async () => {
   const home = homeWith({ profiles: { dev: { gsqlUrl: 'https://bob:hunter22@graph.example.com' } } });
   for (const format of ['text', 'json']) {
@@ -94,36 +42,6 @@ test('profile list works without any profile, and says how to make one', async (
   const { status, stdout, stderr } = await cli(temporaryHome(), ['profile', 'list']);
   expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
   expect(stderr).toContain('graphcred login');
-});
-
-test('profile use changes the default profile and nothing else', async () => {
-  const home = homeWith(TWO);
-  expect(await cli(home, ['profile', 'use', 'prod'])).toMatchObject({ status: 0, stderr: '' });
-  expect(read(home)).toEqual({ ...TWO, defaultProfile: 'prod' });
-  const shown = JSON.parse((await cli(home, ['config', 'show', '-o', 'json'])).stdout);
-  expect(shown.settings[0]).toMatchObject({ name: 'profile', value: 'prod', source: 'defaultProfile' });
-});
-
-test.each(['use', 'remove'])(
-  'profile %s of an unknown profile is NOT_FOUND and changes nothing',
-  async (word) => {
-    const home = homeWith(TWO);
-    const { status, stderr } = await cli(home, ['profile', word, 'nope']);
-    expect(status).toBe(3);
-    expect(stderr).toContain('dev, prod');
-    expect(read(home)).toEqual(TWO);
-  },
-);
-
-test('profile remove does not mention the server if nothing was deleted', async () => {
-  const home = homeWith(TWO);
-  const first = await cli(home, ['profile', 'remove', 'prod', '--yes']);
-  expect(first).toMatchObject({
-    status: 0,
-    stderr: '',
-    stdout:
-      'Removed profile prod from ~/.config/graphcred/config.json. Nothing else was kept for it on this machine.\n',
-  });
 });
 
 /** Makes a folder with a config file of its own, which the user trusts. */
@@ -166,16 +84,6 @@ test('profile list and profile use work although the chosen profile does not exi
 });
 
 describe('profiles', () => {
-  test('the default one is marked as such, whichever this call uses', async () => {
-    const home = temporaryHome();
-    write(configOf(home), JSON.stringify(PROFILES));
-    const { stdout } = await cli(home, ['profile', 'list', '-o', 'json'], {
-      env: { GRAPHCRED_PROFILE: 'prod' },
-    });
-    const { profiles } = JSON.parse(stdout) as { profiles: { name: string; default: boolean }[] };
-    expect(profiles.filter((one) => one.default).map(({ name }) => name)).toEqual(['dev']);
-  });
-
   test.each([
     [{ username: 'tigergraph' }, {}, 'one', true],
     [{ username: 'tigergraph' }, {}, 'two', true],

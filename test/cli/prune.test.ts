@@ -100,13 +100,6 @@ test('a drop that fails half-way reports what was dropped, and the next run drop
   expect(await json('secret prune --dry-run')).toMatchObject({ dropped: litter.slice(1) });
 });
 
-test('a drop that fails at the first secret prints no result', async () => {
-  const { run, sandbox } = await bench({ serverVersion: '3.10.1' });
-  for (let made = 0; made < 2; made++) await run('secret create');
-  sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file', nth: 2 });
-  expect(await run('secret prune -y -o json')).toMatchObject({ status: 8, stdout: '' });
-});
-
 test('the hint after a prune that failed half-way names the profile that was typed (it did not before)', async () => {
   const { run, sandbox } = await bench({ serverVersion: '3.10.1' });
   await run('login -p social');
@@ -281,15 +274,4 @@ test('prune spares a secret that a hidden config file names for all its profiles
   fs.writeFileSync(own, '{"profiles":{}}', { mode: 0o600 });
   const { dropped } = await json<{ dropped: string[] }>(`secret prune --dry-run --config ${own}`);
   expect(dropped).toHaveLength(1);
-});
-
-test('secret prune reads the secret on stdin once', async () => {
-  const { run } = await bench({ serverVersion: '4.1.2' });
-  await run('secret create');
-  const stdin = (await run('secret create ci')).stdout;
-  const { status, stdout } = await run('secret prune --yes --secret-stdin', {
-    stdin,
-    env: { GRAPHCRED_PASSWORD: undefined },
-  });
-  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining('AUTO_GENERATED_ALIAS_') });
 });

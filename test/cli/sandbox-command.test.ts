@@ -179,3 +179,40 @@ test('the command of graphcred sandbox gets none of the user’s own credentials
   expect(seen).toContain('GRAPHCRED_PASSWORD=tigergraph');
   expect(seen).not.toContain('canary');
 });
+
+test('the options of the sandbox apply to its servers', async () => {
+  const home = temporaryHome();
+  const state = path.join(home, 'state.json');
+  const seen = path.join(home, 'seen');
+  const script = `
+    const at = process.env.GRAPHCRED_GSQL_URL;
+    const login = { authorization: 'Basic ' + btoa('ada:pw') };
+    const mint = { method: 'POST', headers: login, body: '{"lifetime":"600000","graph":"social"}' };
+    (async () => {
+      const ping = (await fetch(at + '/api/ping')).status;
+      const open = (await fetch(at + '/restpp/echo')).status;
+      const listed = await (await fetch(at + '/gsql/v1/secrets', { headers: login })).json();
+      const off = await (await fetch(at + '/gsql/v1/tokens', mint)).json();
+      require('fs').writeFileSync(${JSON.stringify(seen)}, JSON.stringify({ ping, open, listed, off }));
+    })();`;
+  const options = [
+    ...['--server-version', '4.1.2', '--rest-auth', 'off', '--user', 'ada:pw:admin', '--graph', 'social'],
+    ...['--secret', `ci:${'a'.repeat(32)}:ada:social`, '--state', state, '--lifetime-unit', 'ms'],
+    ...['--fault', 'route=/api/ping,action=status,status=503'],
+  ];
+  const argv = ['sandbox', ...options, '-v', '--', process.execPath, '-e', script];
+  const { status, stderr } = await cli(home, argv);
+  expect({ status, stderr }).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining('"path":"/api/ping"'),
+  });
+  const { ping, open, listed, off } = JSON.parse(fs.readFileSync(seen, 'utf8'));
+  expect({ ping, open, code: off.code }).toEqual({ ping: 503, open: 200, code: 'REST-1000' });
+  expect(listed.results).toEqual([{ alias: 'ci', value: 'a'.repeat(32) }]);
+  // The sandbox starts again with the same state, and counts lifetimes in milliseconds: 600,000 are ten minutes.
+  const again = ['sandbox', '--server-version', '4.1.2', '--state', state, '--lifetime-unit', 'ms', '--'];
+  expect((await cli(home, [...again, process.execPath, '-e', script])).status).toBe(0);
+  const { off: made } = JSON.parse(fs.readFileSync(seen, 'utf8'));
+  const { exp, iat } = JSON.parse(Buffer.from(made.token.split('.')[1], 'base64url').toString());
+  expect(exp - iat).toBe(605);
+});

@@ -7,6 +7,15 @@ import type { LocalSession } from '../../src/cli/session.js';
 import { isTrusted } from '../../src/config/trust.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 
+const put = (home: string, name: string, content: unknown) => {
+  const file = path.join(home, name);
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o600 });
+  return file;
+};
+
+const CONFIG = '.config/graphcred/config.json';
+
 const write = (file: string, text: string) => {
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   fs.writeFileSync(file, text, { mode: 0o600 });
@@ -631,4 +640,81 @@ describe('config', () => {
     expect((await cli(home, ['config', 'trust'], { cwd: project })).status).toBe(5);
     expect(fs.existsSync(path.join(home, '.config/graphcred'))).toBe(before);
   });
+});
+
+// holds: C3.6
+test('--host without a scheme is exit 2 and shows both spellings', async () => {
+  const { status, stderr } = await cli(temporaryHome(), ['token', 'get', '--host', 'db.example.com']);
+  expect(status).toBe(2);
+  expect(stderr).toMatch(/https:\/\/db\.example\.com or http:\/\/db\.example\.com/);
+});
+
+// holds: C3.12
+test('the config file is looked for in the folder and its parents up to the home folder, then in the home folder, then in the config folder', async () => {
+  const home = temporaryHome();
+  const project = path.join(home, 'code/project');
+  const sub = path.join(project, 'deep/down');
+  fs.mkdirSync(sub, { recursive: true });
+  const found = async (cwd: string, env = {}) =>
+    JSON.parse((await cli(home, ['config', 'show', '-o', 'json'], { cwd, env })).stdout).file;
+  expect(await found(sub)).toBe(null);
+  const xdg = put(home, 'elsewhere/graphcred/config.yaml', 'graph: a');
+  expect(await found(sub, { XDG_CONFIG_HOME: path.join(home, 'elsewhere') })).toBe(xdg);
+  const user = put(home, CONFIG, { graph: 'b' });
+  expect(await found(sub)).toBe(user);
+  const own = put(home, '.graphcredrc', 'graph: c');
+  expect(await found(sub)).toBe(own);
+  const near = put(home, 'code/project/.graphcredrc.json', { graph: 'd' });
+  // A file that was not approved is ignored.
+  expect(await found(sub)).toBe(own);
+  await cli(home, ['config', 'trust'], { cwd: sub });
+  expect(await found(sub)).toBe(near);
+  expect(await found(home)).toBe(own);
+});
+
+// holds: C3.16
+test.each([
+  ['config path', 3, /not trusted/],
+  ['config show', 0, /not trusted/],
+  // `doctor` makes all checks, and then exits with the status of the first failure.
+  ['doctor', 5, /not trusted[\s\S]*store/],
+  ['completion bash', 0, /complete .*graphcred/],
+  ['help', 0, /Usage: graphcred/],
+])('%s ignores an untrusted file and exits %i', async (line, expected, told) => {
+  const home = temporaryHome();
+  put(home, 'cloned/.graphcredrc', 'host: http://evil.example.com');
+  const env = { GRAPHCRED_GSQL_URL: 'http://127.0.0.1:1', GRAPHCRED_REST_URL: 'http://127.0.0.1:1' };
+  const { status, stdout, stderr } = await cli(home, line.split(' '), {
+    cwd: path.join(home, 'cloned'),
+    env,
+  });
+  expect(status).toBe(expected);
+  expect(stderr + stdout).toMatch(told);
+});
+
+// holds: C3.2, C5.6
+test('the store is that of the option, else the one that login recorded, else none in CI, else the keychain', async () => {
+  const { run } = await bench();
+  const store = async (env: Record<string, string>, ...flags: string[]) =>
+    JSON.parse(
+      (await run(['status', '--offline', '-o', 'json', ...flags], { env: { GRAPHCRED_STORE: '', ...env } }))
+        .stdout,
+    ).store;
+  expect(await store({ CI: 'true' })).toBe('none');
+  for (const CI of ['', '0', 'false']) expect(await store({ CI })).toBe('keychain');
+  expect(await store({ CI: 'true' }, '--store', 'file')).toBe('file');
+  expect((await run('login -p dev --store file', { env: { GRAPHCRED_STORE: '' } })).status).toBe(0);
+  expect(await store({ CI: 'true' })).toBe('file');
+  expect(await store({}, '--store', 'none')).toBe('none');
+});
+
+test('noInput and output can be set in a profile', async () => {
+  const home = temporaryHome();
+  put(home, CONFIG, { profiles: { default: { noInput: true, output: 'json' } } });
+  const { stdout } = await cli(home, ['config', 'show']);
+  const { settings } = JSON.parse(stdout) as { settings: { name: string; value: string; source: string }[] };
+  expect(settings.filter(({ name }) => name === 'noInput' || name === 'output')).toEqual([
+    expect.objectContaining({ name: 'output', value: 'json', source: 'profile default' }),
+    expect.objectContaining({ name: 'noInput', value: 'true', source: 'profile default' }),
+  ]);
 });

@@ -7,10 +7,23 @@ import type { GraphConnection } from '../../src/core/connection.js';
 import { GraphException } from '../../src/core/errors.js';
 import { serverVersion } from '../../src/core/protocol/version.js';
 import type { Sensitive } from '../../src/core/sensitive.js';
+import { parseFault } from '../../src/sandbox/args.js';
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { noneStore } from '../../src/store/none.js';
 import { bench } from '../helpers/cli.js';
 import { gate } from '../helpers/gate.js';
+
+const HOUR_MS = 3_600_000;
+
+const DAY_MS = 24 * HOUR_MS;
+
+interface TokenDocument {
+  token: string;
+  expiresAt: string;
+  expiresAtUnix: number;
+  lifetimeSeconds: number;
+  source: string;
+}
 
 interface Token {
   token: string;
@@ -289,4 +302,138 @@ test.each([
   const store = { ...noneStore, takeTurn: async () => turn };
   await expect(acquireToken(options, { ...deps, store })).rejects.toMatchObject({ code });
   expect(refused).toEqual(shared ? [code] : []);
+});
+
+// holds: C5.2
+test('if a server counts milliseconds, a second token is requested, and the unit is stored', async () => {
+  const { json, requests } = await bench({ serverVersion: '4.1.2', lifetimeUnit: 'ms' });
+  const first = await json<TokenDocument>('token get --lifetime 15m');
+  expect(Math.abs(first.expiresAtUnix - Date.now() / 1000 - 900)).toBeLessThan(30);
+  const mints = () => requests().filter((request) => request === 'POST /gsql/v1/tokens').length;
+  expect(mints()).toBe(2);
+  await json('token get --lifetime 15m --fresh');
+  expect(mints()).toBe(1);
+});
+
+describe('a clock that is set', () => {
+  test.each([
+    ['ahead by hours, then right', 5 * HOUR_MS],
+    ['ahead by ten years, then right', 3650 * DAY_MS],
+  ])('%s: the token cached before is not used', async (_what, ahead) => {
+    const { run, sandbox, json } = await bench();
+    const first = await run('token get', { now: () => Date.now() + ahead });
+    const second = await json<{ token: string; source: string; expiresAtUnix: number }>('token get');
+    expect(second.source).toBe('server');
+    expect(`${second.token}\n`).not.toBe(first.stdout);
+    expect(second.expiresAtUnix).toBeLessThan(Date.now() / 1000 + 31 * 86_400);
+    expect((await json<{ source: string }>('token get')).source).toBe('store');
+    expect(sandbox.unknownRoutes).toEqual([]);
+  });
+
+  test('back by hours and then corrected: a cached token is used if it still has life left, else replaced', async () => {
+    const { run, json } = await bench();
+    await run('token get --lifetime 1h', { now: () => Date.now() - 2 * HOUR_MS });
+    expect((await json<{ source: string }>('token get --lifetime 1h')).source).toBe('server');
+    await run('token get --lifetime 12h', { now: () => Date.now() - 2 * HOUR_MS });
+    expect((await json<{ source: string }>('token get --lifetime 12h')).source).toBe('store');
+  });
+
+  test('back by a few seconds, as happens every day, causes no new token', async () => {
+    const { run, json } = await bench();
+    await run('token get', { now: () => Date.now() + 5_000 });
+    expect((await json<{ source: string }>('token get')).source).toBe('store');
+  });
+
+  test('ahead and then corrected: --fresh does not use a token from before', async () => {
+    const { run, json } = await bench();
+    await run('token get', { now: () => Date.now() + 5_000 });
+    expect((await json<{ source: string }>('token get --fresh')).source).toBe('server');
+  });
+
+  test('ahead and then corrected: a refusal from before is not given to later processes', async () => {
+    const { run } = await bench();
+    const wrong = { env: { GRAPHCRED_PASSWORD: 'wrong' } };
+    expect((await run('token get', { ...wrong, now: () => Date.now() + 3 * HOUR_MS })).status).toBe(4);
+    expect((await run('token get')).status).toBe(0);
+  });
+});
+
+describe('the server’s clock', () => {
+  // The server's clock is hours behind or ahead, or far in the future, beyond the year 2038.
+  const OFFSETS = [-5 * 3600, 5 * 3600, 13 * 365 * 86_400, 40 * 365 * 86_400];
+
+  test.each(
+    ['3.2.0', '3.10.1', '4.1.2'].flatMap((version) => OFFSETS.map((offset) => [version, offset] as const)),
+  )(
+    'of %s, off by %i s: the token is held for as long as it lives, by our clock',
+    async (serverVersion, seconds) => {
+      const { json, sandbox } = await bench({ serverVersion });
+      sandbox.addFault(parseFault(`action=clock,seconds=${seconds}`));
+      const now = Date.now() / 1000;
+      const minted = await json<{ expiresAtUnix: number }>('token get --lifetime 1h');
+      expect(Math.abs(minted.expiresAtUnix - now - 3600)).toBeLessThan(60);
+      const source = async (at: number) =>
+        (await json<{ source: string }>('token get --lifetime 1h', { now: () => at * 1000 })).source;
+      expect(await source(now + 3000)).toBe('store');
+      expect(await source(now + 3700)).toBe('server');
+    },
+  );
+});
+
+describe('the year 2038', () => {
+  const END_OF_32_BITS = 2 ** 31;
+
+  test.each(['3.2.0', '3.10.1', '4.1.2'])(
+    'on %s a life that extends beyond it is computed correctly',
+    async (serverVersion) => {
+      const { json, sandbox, run } = await bench({ serverVersion });
+      const start = END_OF_32_BITS - 600;
+      sandbox.addFault(parseFault(`action=clock,seconds=${Math.round(start - Date.now() / 1000)}`));
+      const at = (unix: number) => ({ now: () => unix * 1000 });
+      const minted = await json<{ expiresAtUnix: number; expiresAt: string; source: string }>(
+        'token get --lifetime 1h',
+        at(start),
+      );
+      expect(Math.abs(minted.expiresAtUnix - start - 3600)).toBeLessThan(60);
+      expect(minted.expiresAt).toMatch(/^2038-01-19T04:0\d:\d\dZ$/);
+      expect(await json('token get --lifetime 1h', at(END_OF_32_BITS + 1800))).toMatchObject({
+        source: 'store',
+      });
+      expect(await json('token get --lifetime 1h', at(END_OF_32_BITS + 3600))).toMatchObject({
+        source: 'server',
+      });
+      const list = await run('token list -o json', at(END_OF_32_BITS - 60));
+      expect(JSON.parse(list.stdout).tokens[0].secondsLeft).toBeGreaterThan(0);
+    },
+  );
+});
+
+describe('time zones', () => {
+  // These time zones are unusual: two are far from UTC, one differs by half an hour, and one changes its offset twice a year.
+  test.each(['Pacific/Kiritimati', 'Pacific/Pago_Pago', 'Asia/Kolkata', 'Europe/Berlin'])(
+    'in %s a token expires at the same time',
+    async (zone) => {
+      const before = process.env.TZ;
+      process.env.TZ = zone;
+      try {
+        for (const serverVersion of ['3.10.1', '4.1.2']) {
+          const { json } = await bench({ serverVersion });
+          // In this hour Berlin sets its clocks back, so each local time occurs twice.
+          const now = Date.UTC(2026, 9, 25, 0, 30) / 1000;
+          const at = (unix: number) => ({ now: () => unix * 1000 });
+          const minted = await json<{ expiresAtUnix: number; expiresAt: string }>(
+            'token get --lifetime 1h',
+            at(now),
+          );
+          expect(Math.abs(minted.expiresAtUnix - now - 3600)).toBeLessThan(60);
+          expect(Date.parse(minted.expiresAt) / 1000).toBe(minted.expiresAtUnix);
+          expect(await json('token get --lifetime 1h', at(now + 1800))).toMatchObject({ source: 'store' });
+          expect(await json('token get --lifetime 1h', at(now + 3700))).toMatchObject({ source: 'server' });
+        }
+      } finally {
+        if (before === undefined) delete process.env.TZ;
+        else process.env.TZ = before;
+      }
+    },
+  );
 });

@@ -577,21 +577,6 @@ test('REST authentication is off only if the echo endpoint itself answers withou
   }
 });
 
-test('if the second token lives a thousand times too long, it is deleted and the first one is returned', async () => {
-  const token = (seconds: number) =>
-    JSON.stringify({ error: false, token: jwt({ exp: now() + seconds, iat: now() - 5 }) });
-  const ok = '{"error":false}';
-  const { url, asked } = await script([200, token(900)], [200, token(900_000_000)], [200, ok], [200, ok]);
-  const minted = await at(url, '4.1.2').mintToken({ lifetime: 900_000 });
-  expect(minted.grantedSeconds).toBeLessThan(1000);
-  expect(asked).toEqual([
-    'POST /gsql/v1/tokens',
-    'POST /gsql/v1/tokens',
-    'POST /gsql/v1/tokens/check',
-    'DELETE /gsql/v1/tokens',
-  ]);
-});
-
 test('a user name with a colon is USAGE, because in Basic authentication its end would be read as the password', async () => {
   const { url, asked } = await script([200, '{}']);
   expect(() => at(url, '4.1.2', { username: 'ada:lovelace' })).toThrow('A user name cannot hold a colon.');
@@ -674,17 +659,6 @@ test('a password that equals the user name is not removed from messages', async 
   const { url } = await script([401, '{"error":true,"code":"REST-10016","message":"no, tigergraph"}']);
   const refused = await refusalOf(at(url, '3.10.1', same).rest('GET', '/echo'));
   expect(refused.serverText).toBe('no, tigergraph');
-});
-
-test('on 4.x the expiry of a token is that of the JWT, whatever the text beside it says', async () => {
-  const exp = now() + 3600;
-  const expiration = 'Fri Dec 20 09:07:39 UTC 2030';
-  const { url } = await script([
-    200,
-    JSON.stringify({ error: false, token: jwt({ exp, iat: now() - 5 }), expiration }),
-  ]);
-  const minted = await at(url, '4.1.2').mintToken({ lifetime: 3600 });
-  expect(minted).toMatchObject({ expiresAtUnix: exp, serverText: expiration });
 });
 
 test('an answer to a call of one’s own may be larger than those of the protocol', async () => {

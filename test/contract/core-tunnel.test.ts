@@ -11,7 +11,6 @@ import {
 } from '../../src/core/http/transport.js';
 import type { ConnectionOptions } from '../../src/index.js';
 import { certificate } from '../helpers/certificate.js';
-import { freePort } from '../helpers/free-port.js';
 import { cleanUp, connectionAt, listening, rawServer, refusalOf } from './core-support.js';
 
 const TARGET = 'https://db.example.test';
@@ -280,14 +279,5 @@ describe('one request', () => {
   ])('that ends with %s failed for another reason: %s', async (code, kind, reason) => {
     const proxy = through(() => Promise.reject(Object.assign(new Error('x'), { code })));
     await expect(performRequest(call({ proxy }))).rejects.toMatchObject({ kind, reason });
-  });
-
-  test('to a closed port was not sent', async () => {
-    const port = await freePort();
-    await expect(performRequest(call({ url: new URL(`http://127.0.0.1:${port}`) }))).rejects.toMatchObject({
-      kind: 'network',
-      reason: 'ECONNREFUSED',
-      sent: false,
-    });
   });
 });

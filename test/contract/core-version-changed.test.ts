@@ -1,8 +1,10 @@
 // If an answer does not fit the stored version, the server is asked for its version again: once, and without a credential.
+
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { BoundCredential, GraphConnection, Sensitive, type ServerVersion } from '../../src/index.js';
 import { defined } from '../helpers/defined.js';
-import { rawServer, refusalOf, sandbox } from './core-support.js';
+import { connectionAt, rawServer, refusalOf, sandbox } from './core-support.js';
 
 /** Nothing listens at port 9000 of this address, where a 3.x REST server would be. Another sandbox may use 127.0.0.1. */
 const HOST = process.platform === 'linux' ? '127.0.0.2' : '127.0.0.1';
@@ -169,4 +171,65 @@ test('a write whose answer does not fit is sent once', async () => {
     ({ method, path, status }) => method === 'POST' && path === '/gsql/v1/secrets' && status === 200,
   );
   expect(writes.length).toBe(1);
+});
+
+test('only the first answer of a call may show another version, since after it something has changed', async () => {
+  const asked: string[] = [];
+  const url = await rawServer(async (request, response) => {
+    const body = await text(request);
+    asked.push(`${request.method} ${request.url} ${body}`);
+    if (request.url?.endsWith('/version')) response.end('GSQL version: 3.10.1\n');
+    else if (body.includes('one')) response.end('{"error":false,"message":"","results":{}}');
+    else response.writeHead(405).end('<html>no</html>');
+  });
+  const conn = connectionAt(url, { serverVersion: 'auto', knownVersion: '4.1.2' });
+  const { dropped, failed } = await conn.dropSecrets(['one', 'two']);
+  expect(dropped).toEqual(['one']);
+  expect(failed).toMatchObject({ alias: 'two', error: { code: 'BAD_RESPONSE', status: 405 } });
+  expect(asked.map((line) => line.split(' ')[1])).toEqual(['/gsql/v1/secrets', '/gsql/v1/secrets']);
+});
+
+test('a server that is not up when its version is asked for says why, and what would help', async () => {
+  const url = await rawServer((_request, response) => response.writeHead(503).end('down for now'));
+  const refused = await refusalOf(connectionAt(url, { serverVersion: 'auto' }).getSecrets());
+  expect(refused).toMatchObject({
+    code: 'SERVER_UNAVAILABLE',
+    status: 503,
+    serverText: 'down for now',
+    hint: 'Try again in a minute, or wait for it. If you know its version, give it.',
+    remedies: ['wait', 'give-version'],
+  });
+});
+
+test('a question for the version whose answer is lost has changed nothing', async () => {
+  const url = await rawServer((request, response) => {
+    if (request.method === 'GET') response.writeHead(404).end();
+    else request.socket.destroy();
+  });
+  const refused = await refusalOf(connectionAt(url, { serverVersion: 'auto' }).findVersion());
+  expect(refused).toMatchObject({ code: 'NETWORK', ambiguous: false });
+  expect(refused.message).not.toContain('taken effect');
+});
+
+test('a server that does not speak TLS is not understood better by its version', async () => {
+  const url = await rawServer(() => {});
+  const conn = connectionAt(url.replace('http:', 'https:'), { serverVersion: 'auto' });
+  const refused = await refusalOf(conn.getSecrets());
+  expect(refused).toMatchObject({ code: 'TLS', remedies: [] });
+  expect(refused.hint).not.toContain('version');
+});
+
+test('a redirect in place of the version says to give it, and not to examine the server', async () => {
+  const url = await rawServer((_request, response) => response.writeHead(302, { location: '/login' }).end());
+  const refused = await refusalOf(connectionAt(url, { serverVersion: 'auto' }).getSecrets());
+  expect(refused).toMatchObject({ code: 'BAD_RESPONSE', remedies: ['give-version'] });
+});
+
+test('a call that is cancelled while the version is asked for says nothing of the version', async () => {
+  const controller = new AbortController();
+  const url = await rawServer(() => controller.abort());
+  const conn = connectionAt(url, { serverVersion: 'auto', signal: controller.signal });
+  const refused = await refusalOf(conn.getSecrets());
+  expect(refused).toMatchObject({ code: 'CANCELLED', remedies: [] });
+  expect(refused.hint ?? '').not.toContain('version');
 });

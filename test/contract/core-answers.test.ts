@@ -1,9 +1,14 @@
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Opened } from '../../src/core/open-protocol.js';
 import { serverClock } from '../../src/core/protocol/reply.js';
+import { serverVersion } from '../../src/core/protocol/version.js';
 import { withoutCredentials } from '../../src/core/redact.js';
+import { mintToken } from '../../src/core/tokens.js';
 import { type ConnectionOptions, GraphConnection, Sensitive } from '../../src/index.js';
 import { connectionAt, rawServer, refusalOf } from './core-support.js';
+
+const MISSING = { username: undefined, password: undefined };
 
 interface Answer {
   readonly status?: number;
@@ -56,16 +61,6 @@ test('the clock of a server may differ by a day, and further only if the life of
   ]);
 });
 
-test('the connection’s own token is hidden in an answer to a request without it', async () => {
-  const body = { error: true, message: 'no right with own-token-1 or the-secret-1' };
-  const { conn } = await serving(() => ({ status: 500, body }), {
-    ...V4,
-    apiToken: 'own-token-1',
-    secret: 'the-secret-1',
-  });
-  expect((await refusalOf(conn.getSecrets())).serverText).toBe('no right with [redacted] or [redacted]');
-});
-
 test('a code of the server is shown in one line, without credentials, and not at any length', async () => {
   const token = jwt({ sub: 'ada', exp: 4_000_000_000 });
   for (const [code, shown] of [
@@ -75,32 +70,6 @@ test('a code of the server is shown in one line, without credentials, and not at
   ]) {
     const { conn } = await serving(() => ({ status: 500, body: { error: true, code, message: 'no' } }), V4);
     expect((await refusalOf(conn.getSecrets())).serverCode).toBe(shown);
-  }
-});
-
-test('a secret that is named twice is dropped once', async () => {
-  const { conn, asked } = await serving(() => ({ body: { error: false, message: '', results: {} } }), V4);
-  expect(await conn.dropSecrets(['ci', 'old', 'ci'])).toEqual({ dropped: ['ci', 'old'], missing: [] });
-  expect(asked.map(({ body }) => body)).toEqual(['{"secrets":["ci"]}', '{"secrets":["old"]}']);
-});
-
-test('a token is deleted on 4.x with the secret that was given, and not with the password', async () => {
-  const logins: unknown[] = [];
-  const url = await rawServer((request, response) => {
-    logins.push(request.headers.authorization);
-    response.end('{"error":false,"message":""}');
-  });
-  await connectionAt(url, V4).deleteToken(SECRET, { token: 'a-token' });
-  expect(logins).toEqual([`GSQL-Secret ${SECRET}`, `GSQL-Secret ${SECRET}`]);
-});
-
-test('REST authentication is off only if the echo endpoint answers', async () => {
-  for (const [status, state] of [
-    [200, 'off'],
-    [202, 'unknown'],
-  ] as const) {
-    const { conn } = await serving(() => ({ status, body: { error: false, message: 'Hello GSQL' } }), V4);
-    expect(await conn.restAuthentication()).toBe(state);
   }
 });
 
@@ -183,40 +152,6 @@ test.each([
   expect(expiresAtUnix).toBeLessThan(now());
 });
 
-describe('the clock of a server that is days away', () => {
-  const date = (unix: number) => ({ date: new Date(unix * 1000).toUTCString() });
-  const DAYS = 3 * 86_400;
-
-  test('counts when the end of the token agrees with it', async () => {
-    const there = now() - DAYS;
-    const body = { error: false, token: 't'.repeat(32), expiration: there + 3600 };
-    const { conn } = await serving(() => ({ headers: date(there), body }));
-    const { serverTimeUnix, grantedSeconds } = await conn.mintToken({ lifetime: 3600 });
-    expect([serverTimeUnix, grantedSeconds]).toEqual([there, 3600]);
-  });
-
-  test('does not count when the end of the token agrees with ours', async () => {
-    const body = { error: false, token: 't'.repeat(32), expiration: now() + 3600 };
-    const { conn } = await serving(() => ({ headers: date(now() - DAYS), body }));
-    const { serverTimeUnix } = await conn.mintToken({ lifetime: 3600 });
-    expect(Math.abs(serverTimeUnix - now())).toBeLessThan(60);
-  });
-
-  // A 3.x server may give the end of a token as seconds from now.
-  test.each([3600, 9_999_999])('does not count when the end is %i seconds from now', async (expiration) => {
-    const body = { error: false, token: 't'.repeat(32), expiration };
-    const { conn } = await serving(() => ({ headers: date(now() - DAYS), body }));
-    const { serverTimeUnix, expiresAtUnix } = await conn.mintToken({ lifetime: expiration });
-    expect(Math.abs(serverTimeUnix - now())).toBeLessThan(60);
-    expect(expiresAtUnix - serverTimeUnix).toBe(expiration);
-  });
-
-  test('is given in seconds', async () => {
-    const { conn } = await serving(() => ({ headers: date(now() - DAYS), body: {} }));
-    expect(Math.abs(((await conn.serverTimeUnix()) ?? 0) - (now() - DAYS))).toBeLessThan(60);
-  });
-});
-
 describe('what a 4.x server grants', () => {
   test('a token of one second is not taken for a thousandth of what was asked', async () => {
     const { conn, asked } = await serving(
@@ -242,17 +177,6 @@ describe('what a 4.x server grants', () => {
 
 describe('a token that is deleted on a 4.x server', () => {
   const token = jwt({ iat: 1, exp: 9_999_999_999 });
-
-  test('logs in for that itself when there is no other login', async () => {
-    const logins: unknown[] = [];
-    const url = await rawServer((request, response) => {
-      logins.push(`${request.method} ${request.headers.authorization}`);
-      response.end('{"error":false}');
-    });
-    const conn = connectionAt(url, { ...V4, username: undefined, password: undefined });
-    expect(await conn.deleteToken('', { token })).toBe(true);
-    expect(logins).toEqual(['POST undefined', `DELETE Bearer ${token}`]);
-  });
 
   test('and was deleted by somebody else in between is missing', async () => {
     const body = { error: true, message: `The token '${token}' is invalid, please provide a valid one.` };
@@ -439,5 +363,204 @@ describe('options of a connection', () => {
     const nobody = await serving(() => ({ body: token }), { username: '' });
     expect(await refusalOf(nobody.conn.getToken())).toMatchObject({ code: 'USAGE', option: 'username' });
     expect(nobody.asked).toEqual([]);
+  });
+});
+
+describe('what is missing is named', () => {
+  test('when there is no token', async () => {
+    const conn = connectionAt('http://127.0.0.1:1');
+    const none = { code: 'USAGE', hint: 'Give one, or get one first with getToken.' };
+    expect(await refusalOf(conn.deleteToken(undefined))).toMatchObject({
+      ...none,
+      message: 'There is no token to delete.',
+    });
+    expect(await refusalOf(conn.checkToken())).toMatchObject({
+      ...none,
+      message: 'There is no token to check.',
+    });
+    expect(await refusalOf(conn.refreshToken())).toMatchObject({
+      ...none,
+      message: 'There is no token to refresh.',
+    });
+  });
+
+  test.each([
+    [
+      '3.10.1',
+      'This needs a secret, or a user name and password.',
+      'This needs a user name and password: 3.x servers take nothing else here.',
+    ],
+    [
+      '4.1.2',
+      'This needs a secret, or a user name and password.',
+      'This needs a login: user name and password, or a secret.',
+    ],
+  ])('when there is no login on %s', async (serverVersion, forToken, forSecrets) => {
+    const conn = connectionAt('http://127.0.0.1:1', { ...MISSING, serverVersion });
+    const refused = { code: 'USAGE', hint: 'Give a user name and a password.', option: 'password' };
+    expect(await refusalOf(conn.getToken())).toMatchObject({ ...refused, message: forToken });
+    expect(await refusalOf(conn.getSecrets())).toMatchObject({ ...refused, message: forSecrets });
+  });
+
+  test.each([
+    ['4.0.0', false],
+    ['4.0.2', false],
+    ['4.1.1', false],
+    ['4.1.2', true],
+    ['4.2.0', true],
+    ['4', true],
+  ])(
+    'unless a token logs in by itself, which it does from 4.1.2 on: %s, %j',
+    async (serverVersion, logsIn) => {
+      const logins: unknown[] = [];
+      const url = await rawServer((request, response) => {
+        logins.push(request.headers.authorization);
+        response.end('{"error":false,"message":"","results":[]}');
+      });
+      const apiToken = `e30.${Buffer.from('{"exp":4000000000}').toString('base64url')}.x`;
+      const listing = connectionAt(url, { ...MISSING, serverVersion, apiToken }).getSecrets();
+      if (logsIn) expect(await listing).toEqual({});
+      else expect(await refusalOf(listing)).toMatchObject({ code: 'USAGE', option: 'password' });
+      expect(logins).toEqual(logsIn ? [`Bearer ${apiToken}`] : []);
+    },
+  );
+
+  test('when there is no graph on 3.x', async () => {
+    const conn = connectionAt('http://127.0.0.1:1', { graph: undefined });
+    const refused = { code: 'USAGE', hint: 'Name one.', option: 'graph' };
+    expect(await refusalOf(conn.getToken())).toMatchObject({
+      ...refused,
+      message: 'On a 3.x server a token by user name and password needs a graph.',
+    });
+    expect(await refusalOf(conn.getSecrets())).toMatchObject({
+      ...refused,
+      message: 'On a 3.x server every secret command needs a graph.',
+    });
+  });
+});
+
+test('a check of a token whose answer is lost has done no harm', async () => {
+  const url = await rawServer((request) => request.socket.destroy());
+  for (const serverVersion of ['3.10.1', '4.1.2'])
+    expect(await refusalOf(connectionAt(url, { serverVersion }).checkToken('t'.repeat(32)))).toMatchObject({
+      code: 'NETWORK',
+      ambiguous: false,
+    });
+});
+
+test('a token without an end has no text of the server about it', async () => {
+  const url = await rawServer((_request, response) =>
+    response.end(JSON.stringify({ error: false, token: 't'.repeat(32) })),
+  );
+  expect((await connectionAt(url).mintToken()).serverText).toBe('');
+});
+
+test.each(['', '\n', ' \r\n'])('the answer %j to a statement is not an empty list', async (answer) => {
+  const url = await rawServer((_request, response) => response.end(answer));
+  expect(await refusalOf(connectionAt(url).getSecrets())).toMatchObject({
+    code: 'BAD_RESPONSE',
+    message: expect.stringContaining('the answer is empty'),
+  });
+});
+
+test.each([
+  'REST authentication is disabled',
+  'RESTPP authentication is not enabled.',
+  'rest authentication is off',
+])('the sentence "%s" means that no token is needed', async (message) => {
+  const url = await rawServer((_request, response) =>
+    response.writeHead(400).end(JSON.stringify({ error: true, message })),
+  );
+  expect((await refusalOf(connectionAt(url).getToken())).code).toBe('REST_AUTH_DISABLED');
+});
+
+describe('a credential with characters between its letters that nobody sees', () => {
+  const SECRET = 'correcthorsebattery';
+  const shown = (between: number) =>
+    withoutCredentials([...SECRET].join(String.fromCodePoint(between)), [new Sensitive(SECRET)]);
+  const range = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, index) => from + index);
+
+  test('is hidden', () => {
+    const gaps = [
+      ...range(0, 0x20),
+      ...range(0x7f, 0xa0),
+      0xad,
+      0x1680,
+      0x180e,
+      ...range(0x2000, 0x200f),
+      ...range(0x2028, 0x202f),
+      ...range(0x205f, 0x206f),
+      0x3000,
+      0xfeff,
+    ];
+    const visible = gaps.filter((gap) => shown(gap) !== '[redacted]');
+    expect(visible.map((gap) => gap.toString(16))).toEqual([]);
+  });
+
+  test('is another text when they can be seen', () => {
+    for (const sign of [0x21, 0x7e, 0xa1, 0xae, 0x2010, 0x2030, 0x2070, 0x3001, 0xff01])
+      expect(shown(sign), sign.toString(16)).not.toContain('[redacted]');
+  });
+});
+
+test.each([
+  ['License expired.', 'SERVER_ERROR'],
+  ['Too many failed logins. Please re-login after 10 seconds.', 'AUTH_FAILED'],
+  ['REST authentication is not enabled.', 'REST_AUTH_DISABLED'],
+  ['Client certificate verification failed', 'TLS'],
+])('a check on 4.x that the server refuses with "%s" says nothing about the token', async (message, code) => {
+  const url = await rawServer((_request, response) =>
+    response.writeHead(400).end(JSON.stringify({ error: true, message })),
+  );
+  const conn = connectionAt(url, { serverVersion: '4.1.2' });
+  expect((await refusalOf(conn.checkToken('t'.repeat(32)))).code).toBe(code);
+});
+
+test('two credentials side by side are hidden as two', () => {
+  expect(withoutCredentials('x hidden-1hidden-1 y', [new Sensitive('hidden-1')])).toBe(
+    'x [redacted][redacted] y',
+  );
+});
+
+describe('a 4.x server that may count a lifetime in milliseconds', () => {
+  async function mint(lifetime: number, ...lives: number[]) {
+    const asked: string[] = [];
+    const deleted: string[] = [];
+    const opened = {
+      version: serverVersion('4', '4.1.2'),
+      secretOr: () => undefined,
+      protocol: {
+        mintToken: async ({ lifetimeUnit }: { lifetimeUnit: string }) => {
+          asked.push(lifetimeUnit);
+          const grantedSeconds = lives.shift() ?? expect.fail('minted once too often');
+          return { token: new Sensitive(`t${grantedSeconds}`), grantedSeconds };
+        },
+        deleteToken: async ({ value }: { value: Sensitive }) => deleted.push(value.reveal()),
+      },
+    } as unknown as Opened;
+    const { token } = await mintToken(opened, { lifetime });
+    return { token: token.reveal(), asked: asked.join(' '), deleted };
+  }
+
+  test.each([
+    [86_400, 78, 77],
+    [86_400, 95, 96],
+    [20, 2, 3],
+    [10_000, 12, 13],
+    [8, 2, 3],
+    [8, 1, 4],
+  ])('is asked again when %i s became %i s, and not for %i s', async (asked, near, far) => {
+    expect(await mint(asked, near, asked)).toEqual({ token: `t${asked}`, asked: 's ms', deleted: [] });
+    expect(await mint(asked, far)).toEqual({ token: `t${far}`, asked: 's', deleted: [] });
+  });
+
+  test('is not asked again for a life that is too short to tell', async () => {
+    expect(await mint(7, 2)).toEqual({ token: 't2', asked: 's', deleted: [] });
+  });
+
+  test('may double the life of the second token, and not more', async () => {
+    expect(await mint(3600, 3, 7200)).toEqual({ token: 't7200', asked: 's ms', deleted: [] });
+    expect(await mint(3600, 3, 7201)).toEqual({ token: 't3', asked: 's ms', deleted: ['t7201'] });
   });
 });

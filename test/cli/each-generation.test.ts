@@ -1,7 +1,5 @@
-import fs from 'node:fs';
-import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { bench, cli, temporaryHome } from '../helpers/cli.js';
+import { bench, cli } from '../helpers/cli.js';
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
@@ -159,91 +157,4 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     await json('secret drop ci');
     expect((await cli(home, ['token', 'get', '--fresh'], { env: rest })).status).toBe(2);
   });
-});
-
-// holds: C2.15
-test('on 3.x a refresh counts from now, stores the new lifetime, and does not change the token’s text', async () => {
-  const { json, run } = await bench();
-  const minted = await json<TokenDocument>('token get --lifetime 1h');
-  const refreshed = await json<TokenDocument>('token refresh --lifetime 3h');
-  expect(refreshed).toMatchObject({ token: minted.token, lifetimeSeconds: 10_800, source: 'server' });
-  expect(Math.abs(refreshed.expiresAtUnix - Date.now() / 1000 - 10_800)).toBeLessThan(30);
-  expect(await json('token get --lifetime 3h')).toMatchObject({ token: minted.token, source: 'store' });
-  expect(await json('token delete')).toMatchObject({ deleted: 1 });
-  expect((await run('token refresh')).status).toBe(3);
-});
-
-// holds: C2.15
-test('on 4.x a refresh is an error, and only the version is requested', async () => {
-  const { run, requests } = await bench({ serverVersion: '4.1.2' });
-  const { status, stderr } = await run('token refresh');
-  expect({ status, stderr }).toEqual({
-    status: 8,
-    stderr: expect.stringContaining('graphcred token get --fresh'),
-  });
-  expect(requests()).toEqual(['GET /gsql/v1/version']);
-});
-
-// holds: C5.2
-test('if a server counts milliseconds, a second token is requested, and the unit is stored', async () => {
-  const { json, requests } = await bench({ serverVersion: '4.1.2', lifetimeUnit: 'ms' });
-  const first = await json<TokenDocument>('token get --lifetime 15m');
-  expect(Math.abs(first.expiresAtUnix - Date.now() / 1000 - 900)).toBeLessThan(30);
-  const mints = () => requests().filter((request) => request === 'POST /gsql/v1/tokens').length;
-  expect(mints()).toBe(2);
-  await json('token get --lifetime 15m --fresh');
-  expect(mints()).toBe(1);
-});
-
-// holds: C2.20
-test('login writes a profile without a secret, and logout deletes tokens and secrets', async () => {
-  const { run, env, home, sandbox } = await bench();
-  const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl } = env as Record<string, string>;
-  const password = sandbox.password;
-  const line = `login -p prod --graph demo -u tigergraph --password-stdin --rest-url ${restUrl} --gsql-url ${gsqlUrl} --store file`;
-  const bare = { GRAPHCRED_STORE: '' };
-  const login = await cli(home, line.split(' '), { stdin: `${password}\n`, env: bare });
-  expect(login).toMatchObject({ status: 0, stdout: expect.stringContaining('prod') });
-  const file = path.join(home, '.config/graphcred/config.json');
-  expect(JSON.parse(fs.readFileSync(file, 'utf8'))).toEqual({
-    defaultProfile: 'prod',
-    profiles: { prod: { restUrl, gsqlUrl, graph: 'demo', username: 'tigergraph' } },
-  });
-  expect(fs.statSync(file).mode & 0o777).toBe(0o600);
-  const get = await cli(home, ['token', 'get'], { env: { TG_PASSWORD: password } });
-  expect(get).toMatchObject({ status: 0, stderr: '' });
-  expect((await cli(home, ['logout'], {})).status).toBe(0);
-  expect((await cli(home, ['logout'], {})).status).toBe(3);
-  expect(
-    (
-      await cli(
-        home,
-        [
-          'login',
-          '-p',
-          'bad',
-          '--graph',
-          'demo',
-          '-u',
-          'x',
-          '--password-stdin',
-          '--gsql-url',
-          gsqlUrl as string,
-          '--rest-url',
-          restUrl as string,
-        ],
-        { stdin: 'nope' },
-      )
-    ).status,
-  ).toBe(4);
-  expect(Object.keys(JSON.parse(fs.readFileSync(file, 'utf8')).profiles)).toEqual(['prod']);
-  expect((await run('config path')).stdout).toBe(`${file}\n`);
-});
-
-// holds: C4.8
-test('a missing credential without a terminal is exit 2, and the error names flag and variable', async () => {
-  const home = temporaryHome();
-  const { status, stdout, stderr } = await cli(home, ['token', 'get', '--store', 'none'], {});
-  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-  expect(stderr).toMatch(/--username.*GRAPHCRED_USERNAME/s);
 });

@@ -7,16 +7,11 @@ import type { Invocation } from '../../src/cli/command.js';
 import { portsOf } from '../../src/cli/ports.js';
 import type { LocalSession } from '../../src/cli/session.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { parseFault } from '../../src/sandbox/args.js';
-import { tryLock } from '../../src/store/lock/lock.js';
-import { entryPath, stageEntry } from '../../src/store/records.js';
+import { stageEntry } from '../../src/store/records.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { foldersOf } from '../helpers/storm.js';
 
 afterEach(() => vi.restoreAllMocks());
-
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 
 describe('what a killed process leaves', () => {
   test('a trial entry is never used as a credential, and the next save removes it', async () => {
@@ -39,148 +34,6 @@ describe('what a killed process leaves', () => {
     expect(secrets()).toHaveLength(1);
     expect((await run('token get', nobody)).status).toBe(0);
   });
-});
-
-test('a token that another process has stored is used while that process still has the lock', async () => {
-  const { run, home, json } = await bench();
-  const first = await json<{ token: string }>('token get');
-  const { stateDir } = foldersOf(home);
-  const [record] = fs.readdirSync(stateDir).filter((name) => /^token-.*\.json$/.test(name));
-  const file = path.join(stateDir, record as string);
-  fs.renameSync(file, `${file}.aside`);
-  const { key } = JSON.parse(fs.readFileSync(`${file}.aside`, 'utf8'));
-  const lock = tryLock(entryPath(stateDir, 'token', key, 'lock'));
-  const waiting = run('token get -o json');
-  // The process has found no token and waits.
-  await expect
-    .poll(() => fs.readdirSync(stateDir).some((name) => /\.lock\..*\.tmp$/.test(name)), { timeout: 10_000 })
-    .toBe(true);
-  fs.renameSync(`${file}.aside`, file);
-  expect(JSON.parse((await waiting).stdout)).toMatchObject({ token: first.token, source: 'store' });
-  lock?.release();
-});
-
-describe('a clock that is set', () => {
-  test.each([
-    ['ahead by hours, then right', 5 * HOUR],
-    ['ahead by ten years, then right', 3650 * DAY],
-  ])('%s: the token cached before is not used', async (_what, ahead) => {
-    const { run, sandbox, json } = await bench();
-    const first = await run('token get', { now: () => Date.now() + ahead });
-    const second = await json<{ token: string; source: string; expiresAtUnix: number }>('token get');
-    expect(second.source).toBe('server');
-    expect(`${second.token}\n`).not.toBe(first.stdout);
-    expect(second.expiresAtUnix).toBeLessThan(Date.now() / 1000 + 31 * 86_400);
-    expect((await json<{ source: string }>('token get')).source).toBe('store');
-    expect(sandbox.unknownRoutes).toEqual([]);
-  });
-
-  test('back by hours and then corrected: a cached token is used if it still has life left, else replaced', async () => {
-    const { run, json } = await bench();
-    await run('token get --lifetime 1h', { now: () => Date.now() - 2 * HOUR });
-    expect((await json<{ source: string }>('token get --lifetime 1h')).source).toBe('server');
-    await run('token get --lifetime 12h', { now: () => Date.now() - 2 * HOUR });
-    expect((await json<{ source: string }>('token get --lifetime 12h')).source).toBe('store');
-  });
-
-  test('back by a few seconds, as happens every day, causes no new token', async () => {
-    const { run, json } = await bench();
-    await run('token get', { now: () => Date.now() + 5_000 });
-    expect((await json<{ source: string }>('token get')).source).toBe('store');
-  });
-
-  test('ahead and then corrected: --fresh does not use a token from before', async () => {
-    const { run, json } = await bench();
-    await run('token get', { now: () => Date.now() + 5_000 });
-    expect((await json<{ source: string }>('token get --fresh')).source).toBe('server');
-  });
-
-  test('ahead and then corrected: a refusal from before is not given to later processes', async () => {
-    const { run } = await bench();
-    const wrong = { env: { GRAPHCRED_PASSWORD: 'wrong' } };
-    expect((await run('token get', { ...wrong, now: () => Date.now() + 3 * HOUR })).status).toBe(4);
-    expect((await run('token get')).status).toBe(0);
-  });
-});
-
-describe('the server’s clock', () => {
-  // The server's clock is hours behind or ahead, or far in the future, beyond the year 2038.
-  const OFFSETS = [-5 * 3600, 5 * 3600, 13 * 365 * 86_400, 40 * 365 * 86_400];
-
-  test.each(
-    ['3.2.0', '3.10.1', '4.1.2'].flatMap((version) => OFFSETS.map((offset) => [version, offset] as const)),
-  )(
-    'of %s, off by %i s: the token is held for as long as it lives, by our clock',
-    async (serverVersion, seconds) => {
-      const { json, sandbox } = await bench({ serverVersion });
-      sandbox.addFault(parseFault(`action=clock,seconds=${seconds}`));
-      const now = Date.now() / 1000;
-      const minted = await json<{ expiresAtUnix: number }>('token get --lifetime 1h');
-      expect(Math.abs(minted.expiresAtUnix - now - 3600)).toBeLessThan(60);
-      const source = async (at: number) =>
-        (await json<{ source: string }>('token get --lifetime 1h', { now: () => at * 1000 })).source;
-      expect(await source(now + 3000)).toBe('store');
-      expect(await source(now + 3700)).toBe('server');
-    },
-  );
-});
-
-describe('the year 2038', () => {
-  const END_OF_32_BITS = 2 ** 31;
-
-  test.each(['3.2.0', '3.10.1', '4.1.2'])(
-    'on %s a life that extends beyond it is computed correctly',
-    async (serverVersion) => {
-      const { json, sandbox, run } = await bench({ serverVersion });
-      const start = END_OF_32_BITS - 600;
-      sandbox.addFault(parseFault(`action=clock,seconds=${Math.round(start - Date.now() / 1000)}`));
-      const at = (unix: number) => ({ now: () => unix * 1000 });
-      const minted = await json<{ expiresAtUnix: number; expiresAt: string; source: string }>(
-        'token get --lifetime 1h',
-        at(start),
-      );
-      expect(Math.abs(minted.expiresAtUnix - start - 3600)).toBeLessThan(60);
-      expect(minted.expiresAt).toMatch(/^2038-01-19T04:0\d:\d\dZ$/);
-      expect(await json('token get --lifetime 1h', at(END_OF_32_BITS + 1800))).toMatchObject({
-        source: 'store',
-      });
-      expect(await json('token get --lifetime 1h', at(END_OF_32_BITS + 3600))).toMatchObject({
-        source: 'server',
-      });
-      const list = await run('token list -o json', at(END_OF_32_BITS - 60));
-      expect(JSON.parse(list.stdout).tokens[0].secondsLeft).toBeGreaterThan(0);
-    },
-  );
-});
-
-describe('time zones', () => {
-  // These time zones are unusual: two are far from UTC, one differs by half an hour, and one changes its offset twice a year.
-  test.each(['Pacific/Kiritimati', 'Pacific/Pago_Pago', 'Asia/Kolkata', 'Europe/Berlin'])(
-    'in %s a token expires at the same time',
-    async (zone) => {
-      const before = process.env.TZ;
-      process.env.TZ = zone;
-      try {
-        for (const serverVersion of ['3.10.1', '4.1.2']) {
-          const { json } = await bench({ serverVersion });
-          // In this hour Berlin sets its clocks back, so each local time occurs twice.
-          const now = Date.UTC(2026, 9, 25, 0, 30) / 1000;
-          const at = (unix: number) => ({ now: () => unix * 1000 });
-          const minted = await json<{ expiresAtUnix: number; expiresAt: string }>(
-            'token get --lifetime 1h',
-            at(now),
-          );
-          expect(Math.abs(minted.expiresAtUnix - now - 3600)).toBeLessThan(60);
-          expect(Date.parse(minted.expiresAt) / 1000).toBe(minted.expiresAtUnix);
-          expect(await json('token get --lifetime 1h', at(now + 1800))).toMatchObject({ source: 'store' });
-          expect(await json('token get --lifetime 1h', at(now + 3700))).toMatchObject({ source: 'server' });
-        }
-      } finally {
-        if (before === undefined) delete process.env.TZ;
-        else process.env.TZ = before;
-      }
-    },
-  );
 });
 
 describe('a failure of the store', () => {
@@ -392,14 +245,6 @@ describe('a failure of the store', () => {
     return machine;
   };
   const HERE = ['the password here', 'the secret here'];
-
-  test.skipIf(process.platform === 'win32')('does not occur when the keychain is chosen', async () => {
-    const { session, warnings, contents } = await withBoth(`echo '{"ok":true,"answer":"its value"}'`);
-    await moveTo(session, 'keychain');
-    expect(await contents('file')).toEqual([]);
-    expect(await contents('keychain')).toEqual(expect.arrayContaining(HERE.map((key) => [key, 'its value'])));
-    expect(warnings).toEqual([]);
-  });
 
   test.skipIf(process.platform === 'win32')(
     'does not occur when the keychain is chosen and takes no value: the file store still has all',

@@ -238,3 +238,16 @@ test('a secret that is saved here stays when a colleague’s of the same name is
   expect((await made.run('secret drop ci --owner ann --revoke')).status).toBe(0);
   expect(recordsOf(made)).toEqual(own);
 });
+
+// holds: C2.25
+test('dropping many secrets may take longer than the time limit of one request, and shows the progress', async () => {
+  const { run, sandbox } = await bench();
+  const aliases = ['a', 'b', 'c', 'd', 'e'];
+  for (const alias of aliases) await run(`secret create ${alias}`);
+  sandbox.addFault({ action: 'delay', ms: 300, route: '/gsqlserver/gsql/file' });
+  const { status, stderr } = await run(['secret', 'drop', ...aliases, '--yes', '--timeout', '1'], {
+    stderrTerminal: true,
+  });
+  expect(status).toBe(0);
+  expect(stderr).toContain('dropping secret 5 of 5');
+});

@@ -109,3 +109,25 @@ test('a bug is reported only by its kind, because its text may contain a credent
   expect(written).toMatch(/graphcred: at /);
   expect(written).not.toContain('canary');
 });
+
+test.each(['GRAPHCRED_SECRET', 'GRAPHCRED_SECRET_FILE', 'TG_SECRET'])(
+  'the error names a %s that a job sets to an empty text, and not a missing user name',
+  async (name) => {
+    const { run } = await bench();
+    const env = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined, [name]: '' };
+    const { status, stderr } = await run('token get', { env });
+    expect(status).toBe(2);
+    expect(stderr).toMatch(new RegExp(`^graphcred: ${name} is empty, and there is no other credential for `));
+    expect(stderr).not.toContain('user name is needed');
+  },
+);
+
+test('the error does not call a token lost that was never minted', async () => {
+  const { run } = await bench();
+  const env = { GRAPHCRED_STORE: undefined, GRAPHCRED_PASSWORD: 'wrong' };
+  const refused = await run('token get', { env });
+  expect(refused.status).toBe(4);
+  expect(refused.stderr).not.toContain('not kept');
+  const minted = await run('token get', { env: { GRAPHCRED_STORE: undefined } });
+  expect(minted).toMatchObject({ status: 0, stderr: expect.stringContaining('the token is not kept') });
+});

@@ -119,17 +119,6 @@ test.skipIf(!python)(
   },
 );
 
-test.skipIf(!fs.existsSync('/dev/full'))('a result that cannot be written is exit 2', async () => {
-  const [program, ...first] = COMMAND;
-  const full = fs.openSync('/dev/full', 'w');
-  const child = spawn(program, [...first, '--version'], { stdio: ['ignore', full, 'pipe'] });
-  fs.closeSync(full);
-  const { status, stderr } = await endOf(child);
-  expect(status).toBe(2);
-  expect(stderr).toContain('The result cannot be written to standard output (ENOSPC).');
-  expect(stderr).toContain('hint: if it goes to a file, check the free space on that disk\n');
-});
-
 test.skipIf(!fs.existsSync('/dev/full'))(
   'a note that cannot be written to stderr does not change the exit status',
   async () => {

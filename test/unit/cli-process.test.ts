@@ -251,7 +251,7 @@ test('a bug is exit 1, and -v shows where it was thrown but not its text', () =>
     'graphcred: graphcred ran into a bug (TypeError).\n',
     'hint: please report it, with the command you typed and the lines that -v prints\n',
   ]);
-  expect(written.slice(2).join('')).toContain('cli-edges.test.ts');
+  expect(written.slice(2).join('')).toContain('cli-process.test.ts');
   expect(written.length).toBeLessThanOrEqual(10);
   expect(written.join('')).not.toContain('canary');
 });
