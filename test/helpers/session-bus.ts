@@ -41,17 +41,12 @@ export async function listenOn(where: string, onSocket: (socket: net.Socket) => 
 }
 
 export interface Manner {
-  readonly bigEndian?: boolean;
   /** Whether the answer is sent byte by byte. */
   readonly slowly?: boolean;
 }
 
 /** Starts a bus that follows the script, and counts how often it was asked for the default collection. */
-export async function startFakeBus(
-  where: string,
-  script: Script,
-  { bigEndian = false, slowly = false }: Manner = {},
-) {
+export async function startFakeBus(where: string, script: Script, { slowly = false }: Manner = {}) {
   const seen = { aliasCalls: 0, text: '' };
   const server = await listenOn(where, (socket) => {
     let received = Buffer.alloc(0);
@@ -85,9 +80,9 @@ export async function startFakeBus(
         received = received.subarray(end);
         seen.text += call;
         if (call.includes('Hello')) {
-          send(encode(serial, { sig: 's', body: ':1.7' }, bigEndian));
+          send(encode(serial, { sig: 's', body: ':1.7' }));
           // This signal is not the answer to a call.
-          send(encode(undefined, { sig: 's', body: ':1.7' }, bigEndian));
+          send(encode(undefined, { sig: 's', body: ':1.7' }));
         } else {
           const reply = call.includes('ReadAlias')
             ? script.alias?.(++seen.aliasCalls)
@@ -98,7 +93,7 @@ export async function startFakeBus(
                 : call.includes('GetSecret')
                   ? script.secret
                   : script.locked;
-          if (reply) send(encode(serial, reply, bigEndian));
+          if (reply) send(encode(serial, reply));
         }
       }
     });
@@ -106,12 +101,11 @@ export async function startFakeBus(
   return Object.assign(seen, { server });
 }
 
-/** Encodes a reply, or a signal if it answers no call, in either byte order. */
-export function encode(replyTo: number | undefined, reply: Reply, bigEndian: boolean): Buffer {
+/** Encodes a reply, or a signal if it answers no call. */
+export function encode(replyTo: number | undefined, reply: Reply): Buffer {
   const u32 = (value: number) => {
     const bytes = Buffer.alloc(4);
-    if (bigEndian) bytes.writeUInt32BE(value);
-    else bytes.writeUInt32LE(value);
+    bytes.writeUInt32LE(value);
     return bytes;
   };
   const padded = (bytes: Buffer) => Buffer.concat([bytes, Buffer.alloc((8 - (bytes.length % 8)) % 8)]);
@@ -139,7 +133,7 @@ export function encode(replyTo: number | undefined, reply: Reply, bigEndian: boo
   fields.push(field(8, 'g', Buffer.from([1, sig.charCodeAt(0), 0])));
   const all = Buffer.concat(fields.map((one, i) => (i < fields.length - 1 ? padded(one) : one)));
   const type = replyTo === undefined ? 4 : isError ? 3 : 2;
-  const start = Buffer.from([bigEndian ? 0x42 : 0x6c, type, 1, 1]);
+  const start = Buffer.from([0x6c, type, 1, 1]);
   return Buffer.concat([
     padded(Buffer.concat([start, u32(body.length), u32(99), u32(all.length), all])),
     body,

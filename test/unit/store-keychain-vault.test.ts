@@ -333,11 +333,10 @@ describe.skipIf(process.platform === 'win32')('a helper process', () => {
   });
 });
 
-it('a message of the session bus in neither byte order is not accepted', () => {
+it('a message of the session bus in another byte order is not accepted', () => {
   const head = (order: number) => Buffer.from([order, 2, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
   expect(endOfMessage(head(0x6c))).toBe(16);
-  expect(endOfMessage(head(0x42))).toBe(16);
-  expect(() => endOfMessage(head(0x78))).toThrow('not a D-Bus message');
+  expect(() => endOfMessage(head(0x42))).toThrow('not a D-Bus message');
 });
 
 describe('what the keychain holds', () => {

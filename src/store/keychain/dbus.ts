@@ -1,5 +1,6 @@
 // This file implements the part of the D-Bus wire format that graphcred needs. Values are aligned to their size,
-// counted from the start of the message; a string is preceded by its length and followed by a zero byte.
+// counted from the start of the message; a string is preceded by its length and followed by a zero byte. Numbers begin
+// with the lowest byte: where a machine has them the other way round, keytar does not load either.
 
 /** An argument, named by its D-Bus type: string, object path, variant that holds a string, table of strings. */
 export type Argument =
@@ -26,20 +27,7 @@ export interface Reply {
   body(): Body;
 }
 
-/** Reads the values of a body one after the other. Throws when the next value is missing. */
-export interface Body {
-  uint32(): number;
-  /** Reads a string or an object path, which have the same form. */
-  string(): string;
-  bytes(): Buffer;
-  signature(): string;
-  paths(): string[];
-  /** Skips to the next multiple of 8, where a structure begins. */
-  structure(): void;
-}
-
 const LITTLE_ENDIAN = 0x6c;
-const BIG_ENDIAN = 0x42;
 const METHOD_CALL = 1;
 const ERROR = 3;
 const FIXED_HEADER = 16;
@@ -124,14 +112,14 @@ function littleEndian(value: number): number[] {
 /** Returns where the first message in the buffer ends; 0 while it is not complete. Throws when it is not D-Bus. */
 export function endOfMessage(buffer: Buffer): number {
   if (buffer.length < FIXED_HEADER) return 0;
-  const end = bodyOf(buffer) + reader(buffer)(4);
-  if (end > LARGEST_MESSAGE) throw new Error('not a D-Bus message');
+  const end = bodyOf(buffer) + buffer.readUInt32LE(4);
+  if (buffer[0] !== LITTLE_ENDIAN || end > LARGEST_MESSAGE) throw notDBus();
   return end <= buffer.length ? end : 0;
 }
 
 /** Reads one complete message. Throws when it is not D-Bus. */
 export function parseMessage(message: Buffer): Reply {
-  const uint32 = reader(message);
+  const uint32 = (at: number) => message.readUInt32LE(at);
   const string = (at: number) => message.toString('utf8', at + 4, at + 4 + uint32(at));
   let replyTo: number | undefined;
   let errorName: string | undefined;
@@ -152,67 +140,72 @@ export function parseMessage(message: Buffer): Reply {
       if (code === FIELD.errorName) errorName = string(at);
       at += 4 + uint32(at) + 1;
     } else {
-      throw new Error('not a D-Bus message');
+      throw notDBus();
     }
   }
   return {
     replyTo,
     error: message[1] === ERROR ? (errorName ?? '') : undefined,
-    body: () => readBody(message),
+    body: () => new Body(message),
   };
 }
 
-function readBody(message: Buffer): Body {
-  const read = reader(message);
-  let at = bodyOf(message);
-  const take = (length: number) => {
-    if (at + length > message.length) throw new Error('not a D-Bus message');
-    at += length;
-    return message.subarray(at - length, at);
-  };
-  const uint32 = () => {
-    at = aligned(at, 4) + 4;
-    return read(at - 4);
-  };
-  const bytes = () => take(uint32());
-  const string = () => {
-    const text = bytes().toString('utf8');
-    take(1);
+/** Reads the values of a body one after the other. Throws when the next value is missing. */
+class Body {
+  readonly #message: Buffer;
+  #at: number;
+
+  constructor(message: Buffer) {
+    this.#message = message;
+    this.#at = bodyOf(message);
+  }
+
+  uint32(): number {
+    this.#at = aligned(this.#at, 4) + 4;
+    return this.#message.readUInt32LE(this.#at - 4);
+  }
+
+  bytes(): Buffer {
+    return this.#take(this.uint32());
+  }
+
+  /** Reads a string or an object path, which have the same form. */
+  string(): string {
+    const text = this.bytes().toString('utf8');
+    this.#take(1);
     return text;
-  };
-  return {
-    uint32,
-    bytes,
-    string,
-    signature() {
-      const text = take(take(1).readUInt8(0)).toString('latin1');
-      take(1);
-      return text;
-    },
-    paths() {
-      const length = uint32();
-      const end = at + length;
-      const found: string[] = [];
-      while (at < end) found.push(string());
-      return found;
-    },
-    structure() {
-      at = aligned(at, 8);
-    },
-  };
+  }
+
+  signature(): string {
+    const text = this.#take(this.#take(1).readUInt8(0)).toString('latin1');
+    this.#take(1);
+    return text;
+  }
+
+  paths(): string[] {
+    const length = this.uint32();
+    const end = this.#at + length;
+    const found: string[] = [];
+    while (this.#at < end) found.push(this.string());
+    return found;
+  }
+
+  /** Skips to the next multiple of 8, where a structure begins. */
+  structure(): void {
+    this.#at = aligned(this.#at, 8);
+  }
+
+  #take(length: number): Buffer {
+    if (this.#at + length > this.#message.length) throw notDBus();
+    this.#at += length;
+    return this.#message.subarray(this.#at - length, this.#at);
+  }
 }
 
 function bodyOf(message: Buffer): number {
-  return aligned(FIXED_HEADER + reader(message)(12), 8);
+  return aligned(FIXED_HEADER + message.readUInt32LE(12), 8);
 }
 
-function reader(message: Buffer): (at: number) => number {
-  switch (message[0]) {
-    case LITTLE_ENDIAN:
-      return (at) => message.readUInt32LE(at);
-    case BIG_ENDIAN:
-      return (at) => message.readUInt32BE(at);
-    default:
-      throw new Error('not a D-Bus message');
-  }
+function notDBus(): Error {
+  return new Error('not a D-Bus message');
 }

@@ -108,12 +108,16 @@ function stateOfError(name: string, otherwise: KeychainState): KeychainState {
 /** Reads the value of the item. The answer counts only if the keychain is unlocked; a single item can still be locked. */
 async function readItem(bus: Bus, item: Item): Promise<KeychainAnswer> {
   // It is not encrypted: any process that could listen on this bus can also ask for the value.
-  const opened = await bus.call(ROOT, 'Secret.Service.OpenSession', [{ s: 'plain' }, { v: '' }]);
+  const opening = bus.call(ROOT, 'Secret.Service.OpenSession', [{ s: 'plain' }, { v: '' }]);
+  const searching = bus.call(ROOT, 'Secret.Service.SearchItems', [{ 'a{ss}': item }]);
+  // It may fail while the session is still awaited, which then tells why.
+  searching.catch(() => {});
+  const opened = await opening;
   if (opened.error !== undefined) return withoutValue(opened.error);
   const session = opened.body();
   if (session.signature() === 's') session.string();
   const plain = { o: session.string() };
-  const found = await bus.call(ROOT, 'Secret.Service.SearchItems', [{ 'a{ss}': item }]);
+  const found = await searching;
   if (found.error !== undefined) return withoutValue(found.error);
   const items = found.body();
   const [path, ...others] = items.paths();
