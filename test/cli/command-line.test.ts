@@ -193,37 +193,6 @@ describe('wrong arguments', () => {
   );
 });
 
-describe('durations', () => {
-  test.each([
-    ['90', 90],
-    ['90s', 90],
-    ['15m', 900],
-    ['12h', 43_200],
-    ['30d', 2_592_000],
-    ['1w', 604_800],
-  ])('--lifetime %s is sent as %i seconds', async (text, seconds) => {
-    const { run, json, sandbox } = await bench({ serverVersion: '3.2.0' });
-    const { secret } = await json<{ secret: string }>('secret create ci');
-    expect(await json(`token get --lifetime ${text}`)).toMatchObject({ lifetimeSeconds: seconds });
-    expect(await run(`token get --fresh --secret-stdin --lifetime ${text}`, { stdin: secret })).toMatchObject(
-      {
-        status: 0,
-      },
-    );
-    const sent = sandbox.requests.map(({ query }) => query.lifetime).filter((value) => value !== undefined);
-    expect(sent).toContain(String(seconds));
-  });
-
-  test.each(['0', '-5', '1.5h', '15M', '1h30m', '', 'forever', '9999999999w'])(
-    '%j is not a duration',
-    async (text) => {
-      const { run, requests } = await bench();
-      expect(await run(['token', 'get', `--lifetime=${text}`])).toMatchObject({ status: 2, stdout: '' });
-      expect(requests()).toEqual([]);
-    },
-  );
-});
-
 test('the error for a value that is no choice lists the choices', async () => {
   const { status, stderr } = await cli(temporaryHome(), ['token', 'get', '-o', 'xml']);
   expect({ status, stderr }).toEqual({

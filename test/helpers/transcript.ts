@@ -125,9 +125,8 @@ async function play(transcript: string): Promise<string> {
       const login =
         scheme === 'Basic' ? `Basic ${Buffer.from(value, 'base64').toString()}` : headers.authorization;
       put('>', `${server} ${method} ${url} [${login ?? 'no login'}] ${body.replaceAll('\n', '\\n')}`);
-      if (show.headers)
-        for (const [name, text] of Object.entries(headers))
-          if (name !== 'authorization') put('>  ', `${name}: ${text}`);
+      const shown = Object.entries(headers).filter(([name]) => name !== 'authorization');
+      if (show.headers) put('>  ', shown.map(([name, text]) => `${name}: ${text}`).join('; '));
       if (show.answers) put('<', `${given.status} ${given.body.replaceAll('\n', '\\n')}`);
     }
   }
