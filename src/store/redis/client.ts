@@ -37,14 +37,11 @@ export async function connect(address: RedisAddress, options: DialOptions): Prom
   const redis = new Redis({
     Connector: connectorOf(stream) as never,
     lazyConnect: true,
-    // These options switch off the client's own retries and reconnects. The engine decides when to retry.
+    // The engine decides when to connect again.
+    retryStrategy: () => null,
     protocol: 2,
     enableReadyCheck: false,
     disableClientInfo: true,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
     noDelay: false,
     keepAlive: null as never,
   });
@@ -54,7 +51,6 @@ export async function connect(address: RedisAddress, options: DialOptions): Prom
 
   return {
     async send(commands, limits) {
-      if (broken) throw broken;
       stream.limits.expect(commands.length);
       stream.keepAlive(true);
       stream.cork();
