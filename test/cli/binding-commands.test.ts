@@ -254,26 +254,6 @@ describe('settings', () => {
     expect([0, 3, 5]).toContain(status);
   });
 
-  test('status --all-profiles shows the profiles beside a malformed one', async () => {
-    const { home, sandbox } = await bench();
-    const { gsqlUrl, restUrl } = sandbox;
-    configure(home, {
-      profiles: {
-        good: { gsqlUrl, restUrl, graph: 'demo' },
-        bad: { gsqlUrl: 'nonsense' },
-        fine: { gsqlUrl, restUrl, graph: 'demo' },
-      },
-    });
-    const { stdout, stderr } = await cli(home, ['status', '--all-profiles', '-o', 'json'], {
-      env: { GRAPHCRED_STORE: 'file' },
-    });
-    const { profiles } = JSON.parse(stdout || '{"profiles":[]}') as { profiles: { profile: string }[] };
-    expect(
-      profiles.map(({ profile }) => profile),
-      stderr,
-    ).toEqual(expect.arrayContaining(['good', 'fine']));
-  });
-
   // holds: C3.14
   test('~/.graphcredrc is trusted if the home folder is a symbolic link', async () => {
     const { home, sandbox, env } = await bench();

@@ -110,17 +110,6 @@ test('the hint after a prune that failed half-way names the profile that was typ
   expect(half.stderr).toMatch(/see what is left: graphcred secret list -p social\n$/);
 });
 
-test('a drop without an answer is reported as possibly done, with the secrets that were not tried', async () => {
-  const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
-  for (const alias of ['a', 'b', 'c', 'd']) await run(`secret create ${alias}`);
-  sandbox.addFault({ action: 'drop-after', route: 'DELETE /gsql/v1/secrets', nth: 2 });
-  const { status, stderr } = await run('secret drop a b c d --yes');
-  expect(status).toBe(10);
-  expect(stderr).toMatch(/b may have been dropped: .* Not tried: c, d\.\nhint: dropped before it: a; see/);
-  sandbox.addFault({ action: 'drop-before', route: 'DELETE /gsql/v1/secrets', nth: 1 });
-  expect((await run('secret drop c d --yes')).stderr).toMatch(/c (?:may have been|was not) dropped/);
-});
-
 test('prune goes on although a config file that this folder hides, or the folder itself, cannot be used', async () => {
   const { run, json, home } = await bench();
   await run('secret create');

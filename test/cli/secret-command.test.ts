@@ -62,23 +62,6 @@ test.each([
 });
 
 describe('a secretCommand that prints no credential', () => {
-  test.each([
-    [['graphcred-no-such-program'], /graphcred-no-such-program was not found/],
-    [['/etc/passwd'], /passwd could not be started/],
-    [['true'], /nothing in the output of true/],
-    [['printf', 'ab12\ncd34'], /more than one line in the output of printf/],
-    [['sh', '-c', 'kill -9 $$'], /sh was killed by SIGKILL/],
-    [['sh', '-c', 'exit 7'], /sh ended with status 7/],
-    [['a\0b'], /could not be started/],
-    [['sh', '-c', 'yes'], /sh printed more than 64 KB and was stopped/],
-  ])('%j is exit 2', async (command, message) => {
-    const result = await get(temporaryHome(), command);
-    expect(result).toMatchObject({ status: 2, stdout: '' });
-    expect(errorOf(result).message).toMatch(message);
-    // The message contains neither the arguments nor the values of the command.
-    expect(errorOf(result).message).not.toMatch(/ab12|cd34|kill -9/);
-  });
-
   test.each([[''], ['vault kv get x'], [[]], [['vault', 3]], [{}]])(
     '%j is exit 5, because it is not a list of words',
     async (command) => {
@@ -105,11 +88,6 @@ describe('a secretCommand with output on stderr', () => {
     const result = await get(temporaryHome(), ['sh', '-c', 'set -x; echo hunter']);
     expect(errorOf(result)).toMatchObject(TAKEN);
     expect(result.stderr).toMatch(/sh: \+ echo \[redacted\]/);
-  });
-
-  test('has the beginning of its stderr shown, however much comes after it', async () => {
-    const then = `head -c 200000 /dev/zero | tr '\\0' ' ' >&2; exit 1`;
-    expect((await get(temporaryHome(), say('no luck', then))).stderr).toMatch(/sh[^\n]*: no luck/);
   });
 
   test('has a long stderr cut, but not in the middle of a credential', async () => {

@@ -197,22 +197,6 @@ test('a file with a credential is refused if others can write it, and causes a w
   }
 });
 
-test('~/.graphcredrc is used only while nobody else can write it', async () => {
-  const home = temporaryHome();
-  const file = path.join(home, '.graphcredrc');
-  fs.writeFileSync(file, 'graph: mine\n');
-  const graph = async () => {
-    const { stdout } = await cli(home, ['config', 'show', '-o', 'json']);
-    return stdout.includes('"value":"mine"');
-  };
-  const taken: Record<string, boolean> = {};
-  for (const mode of [0o600, 0o640, 0o644, 0o620, 0o602]) {
-    fs.chmodSync(file, mode);
-    taken[mode.toString(8)] = await graph();
-  }
-  expect(taken).toEqual({ 600: true, 640: true, 644: true, 620: false, 602: false });
-});
-
 // holds: C3.17
 test('config show prints every setting, and the settings that the profile hides', async () => {
   const home = temporaryHome();
@@ -422,20 +406,6 @@ test('config show hides a login in an address', async () => {
   }
 });
 
-test.each([
-  [86_399, false],
-  [86_400, true],
-  [-86_399, false],
-  [-86_400, true],
-])('%i seconds after a version was found it is asked for again: %j', async (seconds, again) => {
-  const { run, requests } = await bench();
-  const at = Math.floor(Date.now() / 1000) * 1000;
-  await run('secret list', { env: { GRAPHCRED_STORE: 'file' }, now: () => at });
-  requests();
-  await run('secret list', { env: { GRAPHCRED_STORE: 'file' }, now: () => at + seconds * 1000 });
-  expect(requests().some((request) => request.endsWith('/gsql/v1/version'))).toBe(again);
-});
-
 // holds: C3.4
 test('nothing is read from the home of another user, or made in it', async () => {
   const { run, home } = await bench();
@@ -596,16 +566,6 @@ describe('config', () => {
     const run = (terminal: boolean) => cli(home, ['config', 'path', '--config', file], { terminal });
     expect((await run(false)).stdout).toBe(`${file}\n`);
     expect((await run(true)).stdout).toBe(`${path.join(home, 'odd [31mname.json')}\n`);
-  });
-
-  test('show says what a setting hides, and joins the words of a command', async () => {
-    const home = temporaryHome();
-    const file = path.join(home, 'own.json');
-    write(file, JSON.stringify({ graph: 'inner', secretCommand: ['vault', 'get'] }));
-    const env = { GRAPHCRED_GRAPH: 'outer', TG_GRAPHNAME: 'field' };
-    const { stdout } = await cli(home, ['config', 'show', '--config', file], { env });
-    expect(stdout).toMatch(/^graph +outer +GRAPHCRED_GRAPH +field \(TG_GRAPHNAME\), inner \(config file\)$/m);
-    expect(stdout).toMatch(/^secretCommand +vault get +config file +-$/m);
   });
 
   test('path and trust give programs the file', async () => {

@@ -3,13 +3,6 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { bench, cli } from '../helpers/cli.js';
 
-const writeConfig = (home: string, config: object) => {
-  const file = path.join(home, '.config/graphcred/config.json');
-  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  fs.writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
-  return path.dirname(file);
-};
-
 // holds: C2.23
 test('status shows everything that the contract names', async () => {
   const { run, json, sandbox } = await bench();
@@ -141,13 +134,4 @@ test('status finds the token of a user whose password is not at hand', async () 
     credential: null,
     token: { state: 'unverified' },
   });
-});
-
-test('status of all profiles shows the others of one that is malformed', async () => {
-  const { home, sandbox } = await bench();
-  const good = { restUrl: sandbox.restUrl, gsqlUrl: sandbox.gsqlUrl };
-  writeConfig(home, { profiles: { bad: { host: 'nope' }, good } });
-  const { stdout } = await cli(home, ['status', '--all-profiles', '--offline']);
-  expect(stdout).toMatch(/^bad/m);
-  expect(stdout).toContain(sandbox.gsqlUrl);
 });

@@ -2,7 +2,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { bench, cli } from '../helpers/cli.js';
-import { freePort } from '../helpers/free-port.js';
 
 interface Row {
   id: string;
@@ -93,74 +92,9 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('token delete on %s', (serverVersion
       stderr: '',
     });
   });
-
-  test('deletes a cached token from the store if the server does not know it, and counts it as missing', async () => {
-    const { run, json } = await bench({ serverVersion });
-    const { token } = await json<Token>('token get');
-    await run('token delete --token-stdin --store none', { stdin: token });
-    expect(await run('token delete -o json')).toMatchObject({
-      status: 3,
-      stdout: '{"schemaVersion":1,"deleted":0,"missing":1}\n',
-    });
-    expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
-  });
 });
 
 describe.each(['3.10.1', '4.1.2'])('a failure on %s', (serverVersion) => {
-  test('without a server is exit 7, retryable, and changes nothing on this machine', async () => {
-    const { home, env, run, sandbox } = await bench({ serverVersion });
-    await run('token get');
-    const before = everyFile(home);
-    const port = await freePort();
-    const away = serverVersion.startsWith('4') ? `http://127.0.0.1:${port}/restpp` : sandbox.restUrl;
-    for (const line of [
-      'token get',
-      'secret list',
-      'secret create x',
-      'secret drop x',
-      'token check --token-stdin',
-    ]) {
-      const { status, stdout, stderr } = await cli(home, [...line.split(' '), '-o', 'json'], {
-        env: { ...env, GRAPHCRED_GSQL_URL: `http://127.0.0.1:${port}`, GRAPHCRED_REST_URL: away },
-        stdin: 'x'.repeat(31),
-      });
-      expect({ line, status, stdout }).toEqual({ line, status: 7, stdout: '' });
-      expect(errorOf(stderr)).toEqual({
-        code: 'NETWORK',
-        message: expect.stringContaining(String(port)),
-        hint: expect.any(String),
-        exitCode: 7,
-        retryable: true,
-      });
-    }
-    const { [Object.keys(before)[0] ?? '']: _, ...rest } = before;
-    expect(everyFile(home)).toMatchObject(rest);
-  });
-
-  test('with a wrong password or secret is tried once, and stored values stay', async () => {
-    const { run, json, requests } = await bench({ serverVersion });
-    const { token } = await json<Token>('token get');
-    requests();
-    const wrong = { env: { GRAPHCRED_PASSWORD: 'hunter2' } };
-    const lines = ['token get --fresh', 'secret list', 'secret create x', 'secret drop x'];
-    for (const line of lines) {
-      const { status, stdout, stderr } = await run(`${line} -o json`, wrong);
-      expect({ line, status, stdout, code: errorOf(stderr).code }).toEqual({
-        line,
-        status: 4,
-        stdout: '',
-        code: 'AUTH_FAILED',
-      });
-      expect(stderr).not.toContain('hunter2');
-      expect({ line, requests: requests().length }).toEqual({ line, requests: 1 });
-    }
-    const secret = await run('token get --secret-stdin -o json', { stdin: 'canary-secret-that-is-none' });
-    expect({ status: secret.status, stdout: secret.stdout }).toEqual({ status: 4, stdout: '' });
-    expect(secret.stderr).not.toContain('canary');
-    expect(requests()).toHaveLength(1);
-    expect(await json('token get')).toMatchObject({ token, source: 'store' });
-  });
-
   // holds: C2.7, C5.5
   test('of the store prevents --save from creating a secret, but token get prints the token', async () => {
     const { home, run, json, requests } = await bench({ serverVersion });

@@ -33,16 +33,6 @@ test.each([0o620, 0o602])('token list ignores a record that others can write (mo
   expect((await json<List>('token list')).tokens).toEqual([]);
 });
 
-test('token list leaves out the age of tokens where the terminal is narrow', async () => {
-  const { run } = await bench();
-  await run('token get');
-  const head = async (columns?: number) =>
-    (await run('token list', columns === undefined ? {} : { terminal: true, columns })).stdout.split('\n')[0];
-  for (const columns of [undefined, 60]) expect(await head(columns)).toMatch(/STORE +MADE +LIFE$/);
-  expect(await head(59)).toMatch(/STORE +LIFE$/);
-  expect(await head(49)).toMatch(/PRINCIPAL +LIFE$/);
-});
-
 test('token list without a chosen store shows the tokens of every store of this machine', async () => {
   const { run, home } = await bench();
   await run('token get');

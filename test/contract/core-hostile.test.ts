@@ -642,31 +642,9 @@ test('a mask from the server is used only if it shows at most four characters at
   expect(masked('abcdefgh****ijklmnop')).toBe('abc****nop');
 });
 
-test('a list of secrets is read with and without a blank after the colon', async () => {
-  for (const blank of ['', ' ']) {
-    const lines = [`- Secret:${blank}abc****xyz`, `- Alias:${blank}ci`, `- GraphName:${blank}demo`];
-    const { url } = await script([
-      200,
-      `Using graph 'demo'\n${lines.join('\n')}\n__GSQL__RETURN__CODE__,0\n`,
-    ]);
-    const secrets = await at(url, '3.10.1').listSecrets();
-    expect(secrets).toEqual([{ alias: 'ci', masked: 'abc****xyz', graph: 'demo' }]);
-  }
-});
-
 test('a password that equals the user name is not removed from messages', async () => {
   const same = { username: 'tigergraph', password: 'tigergraph', apiToken: 'abcd1234abcd1234' };
   const { url } = await script([401, '{"error":true,"code":"REST-10016","message":"no, tigergraph"}']);
   const refused = await refusalOf(at(url, '3.10.1', same).rest('GET', '/echo'));
   expect(refused.serverText).toBe('no, tigergraph');
-});
-
-test('an answer to a call of one’s own may be larger than those of the protocol', async () => {
-  const body = 'x'.repeat(1024 * 1024 + 1);
-  const { url } = await script([200, body]);
-  expect((await connectionAt(url).rest('GET', '/query')).body).toHaveLength(body.length);
-  expect(await refusalOf(connectionAt(url).getSecrets())).toMatchObject({
-    code: 'BAD_RESPONSE',
-    message: expect.stringContaining('is larger than is read (over 1048576 bytes)'),
-  });
 });

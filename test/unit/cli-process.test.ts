@@ -2,7 +2,7 @@ import { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { isListedAs, savedByAlias, savedForOwner } from '../../src/app/saved-secrets.js';
+import { isListedAs, savedForOwner } from '../../src/app/saved-secrets.js';
 import { isoSeconds, localTime } from '../../src/app/words.js';
 import { resolvePath } from '../../src/auth/call.js';
 import { readTls } from '../../src/auth/open-connection.js';
@@ -197,33 +197,6 @@ test('a time after the year 9999 is shown as the last one that can be', () => {
   expect(localTime(1e12)).toMatch(/^(9999|10000)-/);
 });
 
-test('of several values saved under one alias, the one saved last comes first', async () => {
-  const record = (createdAtUnix: number, info: object): StoreRecord => ({
-    v: 1,
-    kind: 'secret',
-    key: String(createdAtUnix),
-    store: 'file',
-    createdAtUnix,
-    info: { alias: 'ci', username: 'alice', gsqlUrl: 'http://a:1', graph: null, ...info },
-  });
-  const saved = [
-    record(2, {}),
-    record(3, {}),
-    record(1, {}),
-    record(4, { alias: 'other' }),
-    record(5, { username: 'bob' }),
-    record(6, { alias: undefined }),
-    record(7, { gsqlUrl: 'http://b:1' }),
-  ];
-  const owner = {
-    store: { list: async () => saved },
-    call: { target: { gsqlUrl: 'http://a:1' }, graph: 'demo' },
-    credential: { username: 'alice', owner: 'alice' },
-    version: { secretsNeedGraph: true },
-  } as unknown as Parameters<typeof savedByAlias>[0];
-  expect((await savedByAlias(owner, 'ci')).map(({ createdAtUnix }) => createdAtUnix)).toEqual([3, 2, 1]);
-});
-
 test('a saved secret is not read when the server tells no mask to compare it with', async () => {
   const read = vi.fn();
   const owner = { store: { read }, credential: {} } as unknown as Parameters<typeof isListedAs>[0];
@@ -254,31 +227,6 @@ test('a bug is exit 1, and -v shows where it was thrown but not its text', () =>
   expect(written.slice(2).join('')).toContain('cli-process.test.ts');
   expect(written.length).toBeLessThanOrEqual(10);
   expect(written.join('')).not.toContain('canary');
-});
-
-test('each signal that is meant for a running command is passed on to it', async () => {
-  const passed: unknown[] = [];
-  const spy = vi
-    .spyOn(ChildProcess.prototype, 'kill')
-    .mockImplementation((signal) => passed.push(signal) > 0);
-  onTestFinished(() => spy.mockRestore());
-  const names: NodeJS.Signals[] = [
-    ...(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const),
-    ...(['SIGUSR1', 'SIGUSR2', 'SIGCONT', 'SIGWINCH'] as const),
-  ];
-  const before = new Map(names.map((name) => [name, process.listeners(name)]));
-  const added = (name: NodeJS.Signals) =>
-    process.listeners(name).filter((listener) => !before.get(name)?.includes(listener));
-  const { ctx } = contextWith({ stdin: false, stderr: false });
-  const running = runChild(ctx, ['sh', '-c', 'while [ ! -e end ]; do sleep 0.01; done; exit 7'], {
-    PATH: process.env.PATH,
-  });
-  await expect.poll(() => names.map((name) => added(name).length)).toEqual(names.map(() => 1));
-  for (const name of names) for (const listener of added(name)) await listener(name);
-  fs.writeFileSync(path.join(ctx.cwd, 'end'), '');
-  expect(await running).toBe(7);
-  expect(passed).toEqual(names);
-  expect(names.filter((name) => added(name).length > 0)).toEqual([]);
 });
 
 test('after a command that cannot be started, no listener for signals is left', async () => {

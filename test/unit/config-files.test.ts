@@ -9,7 +9,6 @@ import { parseConfig } from '../../src/config/parse.js';
 import { isProfileName } from '../../src/config/schema.js';
 import {
   findTrustedConfig,
-  loadUserConfig,
   readConfig,
   resolveSettings,
   type SettingsInput,
@@ -203,17 +202,6 @@ describe('which config file is read', () => {
     const file = path.join(temporaryHome(), 'config.json');
     execFileSync('mkfifo', [file]);
     expect(() => readConfig({ path: file, place: 'user' })).toThrow(/cannot be read/);
-  });
-
-  test('the user’s own file with a credential that others can write is refused too', async () => {
-    const home = temporaryHome();
-    const file = path.join(home, 'config.json');
-    fs.writeFileSync(file, '{"password":"hidden-pass"}');
-    fs.chmodSync(file, 0o666);
-    await expect(loadUserConfig(input(home, { configDir: home, uid: 1000 }))).rejects.toMatchObject({
-      code: 'CONFIG_UNTRUSTED',
-      setting: 'fileMode',
-    });
   });
 
   test('an empty flag is no text, but an address that is wrong', () => {

@@ -63,57 +63,6 @@ describe('the table of settings', () => {
     ]);
   });
 
-  test('the variables of other tools are these', () => {
-    const found = KEYS.flatMap((key) => (SETTINGS[key].tgVariable ? [[key, SETTINGS[key].tgVariable]] : []));
-    expect(Object.fromEntries(found)).toEqual({
-      host: 'TG_HOST',
-      restPort: 'TG_RESTPP_PORT',
-      gsqlPort: 'TG_GS_PORT',
-      graph: 'TG_GRAPHNAME',
-      username: 'TG_USERNAME',
-      password: 'TG_PASSWORD',
-      secret: 'TG_SECRET',
-      'tls.ca': 'TG_CERT_PATH',
-    });
-  });
-
-  test('the values of settings that nobody set are these', () => {
-    const { all } = settingsOf({});
-    const found = KEYS.flatMap((key) => all[key].map(({ value }) => [key, value]));
-    expect(Object.fromEntries(found)).toEqual({
-      host: 'http://127.0.0.1',
-      restPort: '9000',
-      gsqlPort: '14240',
-      serverVersion: 'auto',
-      lifetime: '2592000',
-      timeout: '30',
-      wait: '0',
-      'tls.insecure': 'false',
-      output: 'text',
-      noInput: 'false',
-    });
-    expect(all.host).toEqual([{ value: 'http://127.0.0.1', level: 'default', source: 'default' }]);
-  });
-
-  test('settings that are not a text have these types', () => {
-    const types = KEYS.flatMap((key) => (SETTINGS[key].type === 'text' ? [] : [[key, SETTINGS[key].type]]));
-    expect(Object.fromEntries(types)).toEqual({
-      host: 'url',
-      restPort: 'port',
-      gsqlPort: 'port',
-      restUrl: 'url',
-      gsqlUrl: 'url',
-      passwordCommand: 'list',
-      secretCommand: 'list',
-      lifetime: 'duration',
-      minTtl: 'duration',
-      timeout: 'duration',
-      wait: 'duration',
-      'tls.insecure': 'boolean',
-      noInput: 'boolean',
-    });
-  });
-
   test('the credentials, and what belongs to an address, are these', () => {
     expect(KEYS.filter((key) => isLiteralCredential(key, 'x'))).toEqual(['password', 'secret']);
     expect([...KEYS_OF_ADDRESS].sort()).toEqual(
