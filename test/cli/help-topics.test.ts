@@ -1,6 +1,4 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import fs from 'node:fs';
-import path from 'node:path';
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
@@ -18,30 +16,6 @@ test.each([['bogus'], ['token', 'bogus'], ['hunter2'], ['toString']])(
 test('help environment names CI', async () => {
   const { stdout } = await cli(temporaryHome(), ['help', 'environment']);
   expect(stdout).toMatch(/store nothing and ask nothing .*\bCI\b/);
-});
-
-test('scripts/docs.mjs writes exactly the pages that are in docs/', () => {
-  const folder = temporaryHome();
-  execFileSync(process.execPath, ['scripts/docs.mjs', folder], { stdio: 'pipe' });
-  const pages = fs.readdirSync(folder, { recursive: true, withFileTypes: true });
-  const files = pages.filter((page) => page.isFile());
-  expect(files.map(({ name }) => name).sort()).toEqual([
-    '.graphcredrc.example',
-    'environment.md',
-    'exit-codes.md',
-    'fidelity.md',
-    'fleet.md',
-    'formatting.md',
-    'graphcred.1',
-    'library.md',
-    'sandbox.md',
-    'settings.md',
-  ]);
-  for (const { parentPath, name } of files) {
-    const file = path.join(parentPath, name);
-    const committed = path.join(name.startsWith('.') ? '.' : 'docs', path.relative(folder, file));
-    expect(fs.readFileSync(file, 'utf8')).toBe(fs.readFileSync(committed, 'utf8'));
-  }
 });
 
 const PAGE = 'docs/man/graphcred.1';

@@ -35,34 +35,3 @@ test.each(Object.entries(RUN_BY))('%s reads the pages whose blocks it runs', (fi
   const sources = `${text}${fs.readFileSync('test/clients/with-token.ts', 'utf8')}`;
   for (const name of names) expect(sources).toContain(`'${nameOfPage(name.split(' / ')[0] as string)}'`);
 });
-
-test('the npm scripts that the pages name exist', () => {
-  const { scripts } = JSON.parse(fs.readFileSync('package.json', 'utf8'));
-  const names = PAGES.flatMap((page) =>
-    blocksOf(nameOfPage(page)).flatMap(({ text }) =>
-      [...text.matchAll(/\bnpm run (?:--silent )?([\w:]+)/g)].map(([, name]) => name as string),
-    ),
-  );
-  expect(names.length).toBeGreaterThan(5);
-  for (const name of names) expect(scripts).toHaveProperty([name]);
-});
-
-test('every page in docs/ is in the index, and every link of the index has a target', () => {
-  const index = fs.readFileSync('docs/README.md', 'utf8');
-  const links = [...index.matchAll(/\]\(([^)]+)\)/g)].map(([, link]) => link as string);
-  for (const link of links) expect(fs.existsSync(`docs/${link}`), link).toBe(true);
-  const pages = PAGES.filter((page) => page.startsWith('docs/') && !/decisions|docs\/README/.test(page));
-  expect(pages.filter((page) => !links.includes(page.slice('docs/'.length)))).toEqual([]);
-});
-
-test('the promises of docs/contract.md have unique numbers in order', () => {
-  const text = fs.readFileSync('docs/contract.md', 'utf8');
-  const numbers = [...text.matchAll(/\*\*C(\d+)\.(\d+)\*\*/g)].map(([, section, number]) => [
-    Number(section),
-    Number(number),
-  ]);
-  expect(numbers.length).toBeGreaterThan(90);
-  const inOrder = [...numbers].sort(([a = 0, b = 0], [c = 0, d = 0]) => a - c || b - d);
-  expect(numbers).toEqual(inOrder);
-  expect(new Set(numbers.map(String)).size).toBe(numbers.length);
-});

@@ -1,0 +1,50 @@
+// Checks the pages: node scripts/pages.mjs. Those made from the program's tables are as scripts/docs.mjs writes them, the index of docs/ names every page,
+// each npm script and each test that a page names exists, and the promises of docs/contract.md have unique numbers in order.
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { RULES } from './fidelity-page.mjs';
+
+const read = (file) => fs.readFileSync(file, 'utf8');
+const filesIn = (folder) =>
+  fs
+    .readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => path.join(parentPath, name));
+const problems = [];
+const check = (holds, problem) => holds || problems.push(problem);
+
+const written = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-pages-'));
+execFileSync(process.execPath, ['scripts/docs.mjs', written], { stdio: 'pipe' });
+for (const file of filesIn(written).filter((name) => !name.endsWith('.example'))) {
+  const page = path.join('docs', path.relative(written, file));
+  check(read(file) === read(page), `${page} is out of date: node scripts/docs.mjs`);
+}
+fs.rmSync(written, { recursive: true });
+
+for (const { rule, file, test } of RULES)
+  check(read(file).includes(test), `${file} has no test "${test}" for the rule: ${rule}`);
+
+const index = [...read('docs/README.md').matchAll(/\]\(([^)]+)\)/g)].map(([, link]) => link);
+for (const link of index)
+  check(fs.existsSync(path.join('docs', link)), `docs/README.md: there is no ${link}`);
+const pages = filesIn('docs').filter((file) => file.endsWith('.md'));
+for (const page of pages.filter((file) => !/decisions|docs\/README/.test(file)))
+  check(index.includes(path.relative('docs', page)), `docs/README.md does not name ${page}`);
+
+const { scripts } = JSON.parse(read('package.json'));
+for (const page of ['README.md', 'CONTRIBUTING.md', 'RELEASING.md', 'SECURITY.md', ...pages])
+  for (const [, name] of read(page).matchAll(/\bnpm run (?:--silent )?([a-z][\w:]*)/g))
+    check(name in scripts, `${page}: there is no npm script ${name}`);
+
+const numbers = [...read('docs/contract.md').matchAll(/\*\*C(\d+)\.(\d+)\*\*/g)].map(
+  ([, section, number]) => Number(section) * 1000 + Number(number),
+);
+check(
+  numbers.every((number, at) => at === 0 || number > numbers[at - 1]),
+  'docs/contract.md: a number occurs twice or out of order',
+);
+
+for (const problem of problems) console.error(`pages: ${problem}`);
+process.exitCode = problems.length > 0 ? 1 : 0;
