@@ -37,8 +37,8 @@ try {
     tables.map((name) => import(path.join(temporary, `${path.basename(name)}.mjs`))),
   );
   const all = Object.assign({}, ...modules);
-  for (const name of Object.keys(all.TOPICS))
-    fs.writeFileSync(path.join(folder, `${name}.md`), all.topicPage(name));
+  const topics = Object.keys(all.TOPICS).map((name) => `#${all.topicPage(name)}`);
+  fs.writeFileSync(path.join(folder, 'reference.md'), ['# Reference\n', ...topics].join('\n'));
   const page = fs.readFileSync(path.join(root, 'docs/sandbox.md'), 'utf8');
   fs.writeFileSync(path.join(folder, 'sandbox.md'), sandboxPage(page, all));
   fs.writeFileSync(path.join(folder, 'fidelity.md'), fidelityPage(all));

@@ -190,7 +190,7 @@ function reliabilityPage(): string {
     '# What happens when the network or the server fails',
     '',
     'The tables below say how each operation ends when a server fails. A number is the exit status: 0 is success, 4 a refusal, 7 a server that cannot be',
-    'reached (try again), 8 an answer that cannot be used, 10 a part of the work; see [exit-codes.md](exit-codes.md). Two numbers in a cell mean that it depends',
+    'reached (try again), 8 an answer that cannot be used, 10 a part of the work; see [reference.md](reference.md). Two numbers in a cell mean that it depends',
     'on which of its requests met the fault: after the first alias was dropped, for example, `secret drop` ends with 10.',
     '',
     'Written by `test/e2e/fault-matrix.test.ts`: the sandbox misbehaves at the first, second, … last request of each operation in turn. The test also',

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { GraphConnection } from '../../src/index.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
@@ -39,6 +38,7 @@ function here(text: string, { restUrl, gsqlUrl }: Sandbox): string {
   return text
     .replaceAll('host: "http://127.0.0.1"', `restUrl: "${restUrl}", gsqlUrl: "${gsqlUrl}"`)
     .replaceAll('http://127.0.0.1:9000', restUrl)
+    .replaceAll('https://graph.example.com:9000', restUrl)
     .replaceAll('https://graph.example.com/restpp', restUrl)
     .replaceAll('https://graph.example.com', gsqlUrl);
 }
@@ -150,7 +150,7 @@ describe.skipIf(noCurl || !python || standaloneSkipReason !== undefined)('first-
 describe.skipIf(noCurl)('README.md', () => {
   test('the commands for the DBA create a secret, list it masked and drop it, as shown', async () => {
     const { shell, sandbox } = await newcomer();
-    const page = block(README, 'For a DBA', 'text');
+    const page = block(README, 'The main job, on a practice server', 'text');
     const typed = page
       .split('\n')
       .filter((line) => line.startsWith('$ graphcred secret'))
@@ -170,16 +170,18 @@ describe.skipIf(noCurl)('README.md', () => {
     expect(constant(shown.join('\n'))).toBe(constant(promised.join('\n')));
   });
 
-  test('a script finds the REST server through the profile', async () => {
-    const { shell, put } = await newcomer({
-      graphs: ['social'],
-      users: [{ name: 'alice', password: 'pw', role: 'admin' }],
+  test("the commands for a database of one's own run in this order", async () => {
+    const { shell, home, sandbox } = await newcomer();
+    fs.writeFileSync(path.join(home, 'load.py'), 'import os; assert os.environ["TG_API_TOKEN"]\n');
+    const { status, stdout, stderr } = await shell(block(README, 'Your database', 'sh'), {
+      GRAPHCRED_REST_PORT: new URL(sandbox.restUrl).port,
+      GRAPHCRED_GRAPH: 'demo',
+      GRAPHCRED_USERNAME: 'tigergraph',
+      GRAPHCRED_PASSWORD: 'tigergraph',
+      GRAPHCRED_STORE: 'file',
     });
-    put(block(README, 'For a DBA', 'yaml'));
-    const env = { GRAPHCRED_PASSWORD: 'pw', GRAPHCRED_STORE: 'file' };
-    const { status, stdout, stderr } = await shell(block(README, 'For a script', 'sh'), env);
     expect({ status, stderr }).toMatchObject({ status: 0 });
-    expect(stdout).toContain('"error":false');
+    expect(stdout).toMatch(/Logged in to .*"error":false.*token +valid/s);
   });
 
   test('a CI job runs its command with a token, which is revoked afterwards', async () => {
@@ -190,7 +192,7 @@ describe.skipIf(noCurl)('README.md', () => {
     });
     fs.writeFileSync(path.join(home, 'load.sh'), '#!/bin/sh\nprintenv TG_API_TOKEN\n', { mode: 0o755 });
     fs.writeFileSync(path.join(home, 'secret'), secret, { mode: 0o600 });
-    const { status, stdout, stderr } = await shell(block(README, 'For a CI job', 'sh'), {
+    const { status, stdout, stderr } = await shell(block(README, 'A CI job', 'sh'), {
       CI: 'true',
       FILE_FROM_THE_CI_SETTINGS: path.join(home, 'secret'),
     });
@@ -200,27 +202,6 @@ describe.skipIf(noCurl)('README.md', () => {
     });
     expect(await answer.text()).toContain('is invalid');
   });
-
-  test.each([
-    ['3.10.1', 3],
-    ['4.1.2', 2],
-  ])(
-    'the sample of the library runs on %s, where getToken answers %i elements',
-    async (serverVersion, length) => {
-      const { sandbox } = await newcomer({ serverVersion });
-      const sample = block(README, 'The library', 'ts')
-        .replace(/^import .*$/m, '')
-        .replace("host: 'http://127.0.0.1'", `restUrl: '${sandbox.restUrl}', gsqlUrl: '${sandbox.gsqlUrl}'`);
-      const AsyncFunction = (async () => {}).constructor as new (
-        ...words: string[]
-      ) => (...values: unknown[]) => Promise<unknown[]>;
-      const tuple = await new AsyncFunction('GraphConnection', 'password', `${sample}; return tuple;`)(
-        GraphConnection,
-        'tigergraph',
-      );
-      expect(tuple).toHaveLength(length);
-    },
-  );
 });
 
 test.skipIf(noCurl || !python || standaloneSkipReason !== undefined)(

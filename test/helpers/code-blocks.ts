@@ -3,11 +3,9 @@
 /** The test files that run blocks. Each of them ends with a test that it has used all its blocks. */
 export const RUN_BY = {
   'test/e2e/first-steps.test.ts': [
-    'README.md / For a DBA / text: $ graphcred sandbox -- sh            # a shell with a practice database; leave it out for a real one',
-    'README.md / For a DBA / yaml: defaultProfile: dev',
-    'README.md / For a script / sh: graphcred token get -p prod -o header | curl -H @- https://graph.example.com/restpp/echo',
-    'README.md / For a CI job / sh: export GRAPHCRED_GSQL_URL=https://graph.example.com GRAPHCRED_REST_URL=https://graph.example.com/restpp',
-    "README.md / The library / ts: import { GraphConnection } from 'graphcred';",
+    'README.md / The main job, on a practice server / text: $ graphcred sandbox -- sh            # a shell with a practice database; leave it out for a real one',
+    'README.md / Your database / sh: graphcred login --host https://graph.example.com     # asks for graph, user and password; offers to keep a secret',
+    'README.md / A CI job / sh: export GRAPHCRED_GSQL_URL=https://graph.example.com GRAPHCRED_REST_URL=https://graph.example.com/restpp',
     'docs/first-steps.md / Start the sandbox / console: $ graphcred sandbox --graph demo --graph social',
     'docs/first-steps.md / Log in / console: $ graphcred login --store file --save-password',
     'docs/first-steps.md / Log in / console: $ graphcred status',
@@ -104,12 +102,10 @@ export const RUN_BY = {
 
 /** The blocks that no test runs, each with the reason. */
 export const NOT_RUN: Readonly<Record<string, string>> = {
-  'README.md / Try it without a database / sh: npm ci && npm run demo            # the packages and the build; then the whole job, played against an imitation of both servers':
+  'README.md / Install / sh: npm ci && npm run demo            # the packages and the build; then the whole job, played against an imitation of both servers':
     'it installs packages and runs all the tests; the next test looks up its scripts',
-  'README.md / Try it without a database / sh: npm install --global .            # the command `graphcred`, from this folder':
+  'README.md / Install / sh: npm install --global .            # the command `graphcred`, a link into this folder':
     'it installs the command on the machine',
-  'README.md / Working on it / sh: npm test                  # after each change: everything in one process, and each command once as built':
-    'it runs all the tests; the next test looks up its scripts',
   'CONTRIBUTING.md / Set up / sh: npm ci              # packages, and the build':
     'it installs packages and runs all the tests; the next test looks up its scripts',
   'docs/architecture.md / Rooms / mermaid: flowchart TD': 'a picture',

@@ -7,7 +7,7 @@ export interface ExitRow {
   readonly retry: string;
 }
 
-/** All exit statuses: `help exit-codes`, docs/exit-codes.md and the program use this table. */
+/** All exit statuses: `help exit-codes`, docs/reference.md and the program use this table. */
 export const EXITS: readonly ExitRow[] = [
   { status: 0, codes: [], meaning: 'done; an empty list is done', retry: '' },
   { status: 1, codes: ['INTERNAL'], meaning: 'a bug in graphcred', retry: 'no' },
