@@ -16,7 +16,7 @@ export async function revoke(runner: Runner, limits: { timeoutMs: number }): Pro
     const { revocationFillsBlockList } = await connection.findVersion();
     await connection.deleteToken(secret, { token, skipNA: true });
     const place = revocationFillsBlockList
-      ? '; on 4.x it fills a place of the user’s block list of 20 until it expires'
+      ? '; on 4.x it uses 1 of 20 entries of the user’s token block list until it expires'
       : '';
     log(runner, 'notice', `graphcred: the token is revoked${place}`);
   } catch (error) {

@@ -83,7 +83,7 @@ export class Interrupted extends Error {
   readonly reason: unknown;
 
   /** @param message what to say when the work was done */
-  constructor(status: number, reason: unknown, message = 'Interrupted, when all was done already.') {
+  constructor(status: number, reason: unknown, message = 'Interrupted after the work was complete.') {
     super(message);
     this.status = status;
     this.reason = reason;

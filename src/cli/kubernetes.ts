@@ -17,7 +17,7 @@ export function requireName(name: unknown): void {
     });
   }
   if (NAME.test(name) && name.length <= MOST_LETTERS) return;
-  throw new GraphException('USAGE', 'This is no name of a Kubernetes object.', {
+  throw new GraphException('USAGE', 'Invalid Kubernetes Secret name.', {
     hint: 'use lower-case letters, digits, - and ., for example --name graph-token',
   });
 }

@@ -227,13 +227,9 @@ async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs:
       parts.push(part as Buffer);
       size += (part as Buffer).length;
       if (size > maxBytes) {
-        throw new GraphException(
-          'USAGE',
-          `There is more on standard input than is read (${maxBytes} bytes).`,
-          {
-            hint: 'check what is written to it',
-          },
-        );
+        throw new GraphException('USAGE', `Standard input exceeds ${maxBytes} bytes.`, {
+          hint: 'check what is written to it',
+        });
       }
     }
   } finally {

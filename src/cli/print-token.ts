@@ -80,7 +80,7 @@ export function requireFiles({ ctx, flags }: Invocation, output: 'github' | 'git
     });
     // Only a plain file is accepted: the file is replaced by renaming, and root could replace /dev/null.
     if (!plain) {
-      throw new GraphException('USAGE', `${file} is no plain file.`, {
+      throw new GraphException('USAGE', `--dotenv must be a regular file: ${file}`, {
         hint: 'give --dotenv a file that may be replaced; to print the token leave -o gitlab out',
       });
     }

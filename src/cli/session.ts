@@ -233,7 +233,7 @@ function configInForce(
       const { askTrust } = await import('./trust-prompt.js');
       return askTrust(invocation, input, untrusted, !noInput);
     }
-    for (const one of untrusted) report.note(`${one.path} is not trusted and does not count`);
+    for (const one of untrusted) report.note(`ignoring untrusted config file ${one.path}`);
     return file;
   };
   config.found ??= find();

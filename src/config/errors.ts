@@ -34,8 +34,7 @@ export function noSuchProfile(
   hidden?: string,
 ): GraphException {
   const quoted = `"${name.replace(/[^\x20-\x7e]/g, '?').slice(0, 80)}"`;
-  const there =
-    names.length > 0 ? `profiles of ${file}: ${names.join(', ')}` : 'make it with: graphcred login';
+  const there = names.length > 0 ? `profiles of ${file}: ${names.join(', ')}` : 'create it: graphcred login';
   const own = `${file} hides your own profiles in ${hidden}; to use those: --config ${shellWord(hidden ?? '')}`;
   return new GraphException('NOT_FOUND', `There is no profile ${quoted} (${source}).`, {
     hint: hidden === undefined ? there : `${own}; ${there}`,

@@ -44,7 +44,7 @@ test('the log of a job with a password on 4.x says what the server keeps of it',
   expect(log).toMatchInlineSnapshot(`
     "graphcred: with a password, a 4.x server makes a secret of its own for each token (AUTO_GENERATED_ALIAS_…). To avoid that, set the input secret.
     graphcred: a token for GSQL until END; it is revoked at the end of the job
-    graphcred: the token is revoked; on 4.x it fills a place of the user’s block list of 20 until it expires
+    graphcred: the token is revoked; on 4.x it uses 1 of 20 entries of the user’s token block list until it expires
     "
   `);
 });

@@ -59,7 +59,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
     expect(await accepts(token)).toBe(false);
     expect(job.log()).toContain('the token is revoked');
     const is4 = version.startsWith('4');
-    expect(job.log().includes('block list of 20')).toBe(is4);
+    expect(job.log().includes('block list')).toBe(is4);
     // On 4.x a mint by password creates a secret.
     expect(job.log().includes('AUTO_GENERATED_ALIAS_')).toBe(is4 && 'password' in credential);
   });

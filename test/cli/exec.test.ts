@@ -152,7 +152,7 @@ describe('--revoke', () => {
       const run = await start([...argv, 'printenv TG_API_TOKEN; exit 3'], env).ended;
       expect(run.status).toBe(3);
       expect(run.stdout).not.toBe(held.stdout);
-      expect(run.stderr.includes('block list of 20')).toBe(serverVersion.startsWith('4'));
+      expect(run.stderr.includes('block list')).toBe(serverVersion.startsWith('4'));
       const { restUrl } = sandbox;
       expect([await ask(restUrl, run.stdout), await ask(restUrl, held.stdout)]).toEqual([403, 200]);
       const list = await start(['token', 'list', '--store', 'file', '-o', 'json'], env).ended;

@@ -4,11 +4,8 @@ import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { TOPICS, topicPage } from '../../src/cli/args/help-topics.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 
-test.each(Object.keys(TOPICS))('docs/%s.md is what the program prints', async (name) => {
-  // The page is written again with GRAPHCRED_WRITE_DOCS=1 npx vitest run test/cli/help.test.ts
-  const file = `docs/${name}.md`;
-  if (process.env.GRAPHCRED_WRITE_DOCS) fs.writeFileSync(file, topicPage(name));
-  expect(fs.readFileSync(file, 'utf8')).toBe(topicPage(name));
+test.each(Object.keys(TOPICS))('help %s prints what docs/reference.md says', async (name) => {
+  expect(fs.readFileSync('docs/reference.md', 'utf8')).toContain(topicPage(name));
   const help = await cli(temporaryHome(), ['help', name]);
   expect(help).toMatchObject({ status: 0, stderr: '' });
   for (const cell of TOPICS[name]?.rows().flat() ?? []) expect(help.stdout).toContain(cell);

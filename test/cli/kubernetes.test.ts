@@ -34,7 +34,7 @@ describe('token get -o k8s-secret', () => {
 
   it('takes the longest name that Kubernetes does, of 253 letters', () => {
     expect(() => requireName('a'.repeat(253))).not.toThrow();
-    expect(() => requireName('a'.repeat(254))).toThrow('This is no name of a Kubernetes object.');
+    expect(() => requireName('a'.repeat(254))).toThrow('Invalid Kubernetes Secret name.');
   });
 
   it.each([

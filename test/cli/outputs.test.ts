@@ -120,7 +120,7 @@ test('the dotenv file never replaces a device or a pipe, and then no token is mi
     expect(refused).toMatchObject({
       status: 2,
       stdout: '',
-      stderr: expect.stringContaining('no plain file'),
+      stderr: expect.stringContaining('must be a regular file'),
     });
     expect(fs.lstatSync(path.join(home, name)).ino).toBe(before.ino);
   }

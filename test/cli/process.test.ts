@@ -56,7 +56,7 @@ test('more on standard input than a token can be is refused, and the hint says w
   const { status, stderr } = await start(['token', 'check', '--token-stdin'], env, 'x'.repeat(2_000_000))
     .ended;
   expect(status).toBe(2);
-  expect(stderr).toMatch(/^graphcred: There is more on standard input than is read \(\d+ bytes\)\.$/m);
+  expect(stderr).toMatch(/^graphcred: Standard input exceeds \d+ bytes\.$/m);
   expect(stderr).toContain('hint: check what is written to it\n');
 });
 
@@ -64,7 +64,7 @@ test('as much on standard input as is read is no error of its own', async () => 
   const env = { HOME: temporaryHome(), GRAPHCRED_STORE: 'none' };
   const input = `two\nlines${'x'.repeat(65_536)}`.slice(0, 65_536);
   const { status, stderr } = await start(['token', 'check', '--token-stdin'], env, input).ended;
-  expect({ status, size: stderr.includes('more on standard input') }).toEqual({ status: 2, size: false });
+  expect({ status, size: stderr.includes('Standard input exceeds') }).toEqual({ status: 2, size: false });
 });
 
 test('a reader that has closed the pipe is no error', async () => {

@@ -75,7 +75,7 @@ test.each([
     expect(dry.stderr).not.toContain('live on');
     const done = await run('secret prune -y');
     expect(done).toMatchObject({ status: 0, stdout: `Dropped:\n${dry.stdout}` });
-    expect(done.stderr.includes('live on until they end')).toBe(said);
+    expect(done.stderr.includes('stay valid until they expire')).toBe(said);
     expect(await json('secret list')).toMatchObject({ secrets: [] });
     requests();
     const again = await run('secret prune -y');

@@ -63,7 +63,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret rotate on %s', (serverVersio
     const done = await run('secret rotate ci -o json');
     expect(done.status).toBe(0);
     expect(JSON.parse(done.stdout)).toEqual({ schemaVersion: 1, alias: 'ci', saved: true });
-    expect(done.stderr.includes('live on')).toBe(serverVersion.startsWith('4'));
+    expect(done.stderr.includes('stay valid until')).toBe(serverVersion.startsWith('4'));
     expect(requests().some((line) => line === 'DELETE /gsql/v1/tokens')).toBe(false);
     const after = await masks();
     expect(Object.keys(after)).toEqual(['ci']);
@@ -369,7 +369,7 @@ test('a rotation that is resumed makes no new secret while the server cannot tes
   expect(await run('secret rotate ci')).toMatchObject({
     status: 8,
     stderr: expect.stringContaining(
-      'hint: the rotation of ci is not finished; when this is mended, run it again, it goes on from there: graphcred secret rotate ci\n',
+      'hint: the rotation of ci is not finished; fix the error, then run it again to resume: graphcred secret rotate ci\n',
     ),
   });
   await run('secret drop ci_next --store none');
@@ -404,7 +404,7 @@ test.each([
     const { status, stderr } = await run('secret rotate ci');
     expect({ status, hint: stderr.trim().split('\n').at(-1) }).toEqual({
       status: 6,
-      hint: 'hint: the rotation of ci is not finished; when this is mended, run it again, it goes on from there: graphcred secret rotate ci',
+      hint: 'hint: the rotation of ci is not finished; fix the error, then run it again to resume: graphcred secret rotate ci',
     });
     isFull = false;
     expect(await run('secret rotate ci')).toMatchObject({

@@ -224,7 +224,7 @@ test('an unknown secret is dropped without a look at saved values that cannot be
   const env = { GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64') };
   const { status, stderr } = await run('secret drop nowhere', { env });
   expect(status).toBe(3);
-  expect(stderr).not.toContain('could not be removed');
+  expect(stderr).not.toContain('could not delete');
 });
 
 // holds: C2.43

@@ -132,7 +132,7 @@ describe('a failure of the store', () => {
     expect(await run('secret drop ci')).toEqual({
       status: 0,
       stdout: 'Dropped: ci\n',
-      stderr: 'graphcred: warning: what is kept here of ci could not be removed\n',
+      stderr: 'graphcred: warning: could not delete the saved value of ci\n',
     });
   });
 

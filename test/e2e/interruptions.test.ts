@@ -238,7 +238,7 @@ const NOTHING = 'nothing was changed';
 
 function summary(stderr: string): string {
   if (stderr.includes(NOTHING)) return NOTHING;
-  if (/goes on from there/.test(stderr)) return 'run it again, it goes on';
+  if (/run it again to resume/.test(stderr)) return 'run it again, it goes on';
   return /may have/.test(stderr) ? 'what may have been done' : 'what was done';
 }
 

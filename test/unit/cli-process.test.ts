@@ -141,7 +141,7 @@ test('a signal before anything was changed ends the process with its status, and
 });
 
 test.each<[string, unknown, string, string?]>([
-  ['its success', undefined, 'Interrupted, when all was done already.'],
+  ['its success', undefined, 'Interrupted after the work was complete.'],
   ['a mistake of the program', new TypeError('canary'), 'Interrupted.'],
   [
     'a request that was not sent',

@@ -100,11 +100,11 @@ describe('a message', () => {
 
   test('does not wrap a command to type, so that it can be copied whole', () => {
     const text =
-      'hint: see the names there are: graphcred secret list -p prod; --ignore-missing makes this no error';
+      'hint: see the names there are: graphcred secret list -p prod; to ignore this: --ignore-missing';
     expect(inLines(text, 50).split('\n')).toEqual([
       'hint: see the names there are:',
-      'graphcred secret list -p prod; --ignore-missing',
-      'makes this no error',
+      'graphcred secret list -p prod; to ignore this:',
+      '--ignore-missing',
     ]);
   });
 

@@ -225,14 +225,14 @@ test.each([
     { host: 'http://a:90' },
     'host',
     'must not have a port',
-    'Give the ports as restPort and gsqlPort, or whole addresses as restUrl and gsqlUrl.',
+    'Give whole addresses: gsqlUrl and restUrl.',
     'ports',
   ],
   [
     { host: 'http://a:80' },
     'host',
     'must not have a port',
-    'Give the ports as restPort and gsqlPort, or whole addresses as restUrl and gsqlUrl.',
+    'Give whole addresses: gsqlUrl and restUrl.',
     'ports',
   ],
   [

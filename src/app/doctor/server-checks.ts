@@ -153,11 +153,11 @@ export async function lookAtLogin(
 ): Promise<void> {
   const is3 = version.secretsNeedGraph;
   found.graph = is3
-    ? skipped('not asked for')
-    : skipped('4.x looks at the graph only when a token is minted');
+    ? skipped('a login would prove it: graphcred secret list')
+    : skipped('minting a token would prove it: graphcred token get');
   if (is3 && call.graph === undefined) {
     found.graph = warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
-    found.credential = skipped('without a graph nothing harmless can be asked');
+    found.credential = skipped('3.x needs --graph to test a login');
     return;
   }
   let credential: Credential | undefined;

@@ -159,7 +159,7 @@ async function mintForThisCall(session: Session, interruption: Interruption): Pr
       const token = new BoundCredential(held.token, held.servers);
       await connection.deleteToken(undefined, { token, skipNA: true });
       if (version.revocationFillsBlockList)
-        report.note('the token is revoked; on 4.x each one fills a place of the user’s block list of 20');
+        report.note('the token is revoked; on 4.x it uses 1 of 20 entries of the user’s token block list');
       return undefined;
     } catch (error) {
       const { message } = named(error);

@@ -26,7 +26,7 @@ export function inPlace(text: string, { profile, config, owner }: Flags): string
 /** Maps the library's options to flags of the command line. */
 const FLAGS: Readonly<Record<string, string>> = {
   graph: '--graph',
-  ports: '--rest-port, --gsql-port; --rest-url, --gsql-url',
+  ports: '--gsql-url URL --rest-url URL/restpp',
   lifetime: '--lifetime',
   password: '--username, and --password-stdin, --password-file or GRAPHCRED_PASSWORD',
   serverVersion: '--server-version',

@@ -198,7 +198,7 @@ function endByHangup(): void {
 /** Creates the error of a command that was interrupted. `whenDone` is its message when the command itself succeeded. */
 export function endOfInterrupted(
   error: unknown,
-  whenDone = 'Interrupted, when all was done already.',
+  whenDone = 'Interrupted after the work was complete.',
 ): GraphException {
   if (error === undefined) return new GraphException('CANCELLED', whenDone);
   if (!(error instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');

@@ -63,7 +63,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   // A secret that the server does not know is of no use, so it is deleted from the store too.
   for (const alias of [...dropped, ...missing]) {
     const living = await forgetSecret(login, { alias, masked: masks.get(alias) }).catch(() => {
-      report.warn(`what is kept here of ${singleLine(alias)} could not be removed`);
+      report.warn(`could not delete the saved value of ${singleLine(alias)}`);
       return [];
     });
     noteLivingTokens(login, alias, living);
@@ -95,7 +95,7 @@ function reportDropped(invocation: Invocation, outcome: Dropping): number {
     dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',
     `No such secret: ${missing.map(singleLine).join(', ')}.`,
     {
-      hint: 'see the names there are: graphcred secret list; --ignore-missing makes this no error',
+      hint: 'see the names there are: graphcred secret list; to ignore this: --ignore-missing',
     },
   );
 }

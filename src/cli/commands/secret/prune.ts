@@ -50,7 +50,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     else if (dropped.length > 0) report.result(`Dropped:\n${dropped.map(singleLine).join('\n')}`);
   }
   if (version.tokensOutliveSecret && dropped.length > 0)
-    report.note('tokens minted from dropped secrets live on until they end');
+    report.note('tokens minted from dropped secrets stay valid until they expire');
   if (failed) throw partialDrop(outcome);
   return undefined;
 }

@@ -85,7 +85,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     report.result(inLines(done, invocation.ctx.stdout.columns));
   }
   if (version.tokensOutliveSecret && flags.revoke !== true)
-    report.note(`tokens minted from the old value of ${alias} live on until they end`);
+    report.note(`tokens minted from the old value of ${alias} stay valid until they expire`);
 }
 
 interface Made {
@@ -158,14 +158,14 @@ function withNextStep(
   const byHand = {
     next:
       made === undefined && !error.ambiguous
-        ? `nothing was changed; when this is mended, run it again: graphcred secret rotate ${alias}`
+        ? `nothing was changed; fix the error, then run it again: graphcred secret rotate ${alias}`
         : `drop it: graphcred secret drop ${next} --ignore-missing; ${alias} is as it was`,
     drop: `${next} has the value that was printed; see which of ${alias} and ${next} there are: graphcred secret list; then make ${alias} if it is missing, and drop ${next}`,
     alias: `${next} has the value that was printed; make ${alias} anew, then drop ${next}: graphcred secret drop ${alias} --ignore-missing; graphcred secret create ${alias}; graphcred secret drop ${next}`,
     finish: `${alias} has the value that was printed; drop the other: graphcred secret drop ${next} --ignore-missing`,
   };
   const hint = keeps
-    ? `the rotation of ${alias} is not finished; ${error.code === 'CANCELLED' ? '' : 'when this is mended, '}run it again, it goes on from there: graphcred secret rotate ${alias}`
+    ? `the rotation of ${alias} is not finished; ${error.code === 'CANCELLED' ? '' : 'fix the error, then '}run it again to resume: graphcred secret rotate ${alias}`
     : byHand[isMade ? 'finish' : step];
   return new GraphException(error.code, error.message, { hint });
 }

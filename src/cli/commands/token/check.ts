@@ -5,7 +5,7 @@ import { connect } from '../../../auth/connect.js';
 import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../../auth/given-token.js';
 import { chooseReadableStore } from '../../../auth/stores.js';
 import { GraphException } from '../../../core/errors.js';
-import { sensitiveOf } from '../../../core/sensitive.js';
+import { type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
 import type { Store } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import type { Session } from '../../session.js';
@@ -37,8 +37,13 @@ export async function run(invocation: Invocation): Promise<number> {
       ? 'get a new one: graphcred token get --fresh'
       : record
         ? 'it is forgotten here; get a new one: graphcred token get'
-        : 'get a new one: graphcred token get; a secret is no token, mint one from it: graphcred token get --secret-stdin',
+        : `${looksLikeSecret(sensitiveOf(token)) ? 'this looks like a secret; mint a token from it: graphcred token get --secret-stdin; or ' : ''}get a new one: graphcred token get`,
   });
+}
+
+/** Whether this is 32 of `[a-z0-9]`, as secrets are; a token of 3.x looks the same. */
+function looksLikeSecret(token: Sensitive): boolean {
+  return /^[a-z0-9]{32}$/.test(token.reveal());
 }
 
 async function cachedRecord(session: Session, store: Store) {

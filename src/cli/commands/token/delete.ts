@@ -196,7 +196,7 @@ function reportDeleted({ report, flags }: Invocation, deleted: number, missing: 
   else if (deleted > 0) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
   if (failed) {
     throw new GraphException(deleted > 0 ? 'PARTIAL' : 'NOT_FOUND', why, {
-      hint: '--skip-missing makes this no error; to delete others, see their ids: graphcred token list',
+      hint: 'to ignore this: --skip-missing; to delete others, see their ids: graphcred token list',
     });
   }
   if (!report.json && deleted === 0) report.note('there was no token to delete');
