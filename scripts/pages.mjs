@@ -17,8 +17,8 @@ const check = (holds, problem) => holds || problems.push(problem);
 
 const written = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-pages-'));
 execFileSync(process.execPath, ['scripts/docs.mjs', written], { stdio: 'pipe' });
-for (const file of filesIn(written).filter((name) => !name.endsWith('.example'))) {
-  const page = path.join('docs', path.relative(written, file));
+for (const file of filesIn(written)) {
+  const page = path.join(file.endsWith('.example') ? '.' : 'docs', path.relative(written, file));
   check(read(file) === read(page), `${page} is out of date: node scripts/docs.mjs`);
 }
 fs.rmSync(written, { recursive: true });
