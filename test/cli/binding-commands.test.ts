@@ -96,22 +96,6 @@ describe.each(['3.10.1', '4.1.2'])('an untrusted config file on %s', (serverVers
   });
 });
 
-test.each(['token get', 'status', 'token check', 'api /echo'])(
-  'a saved secret and its token are not sent when --rest-url names another server: %s',
-  async (line) => {
-    const own = await bench();
-    const evil = await bench();
-    expect(await own.run('secret create ci --save')).toMatchObject({ status: 0 });
-    const env = { GRAPHCRED_PASSWORD: '' };
-    expect(await own.run('token get', { env })).toMatchObject({ status: 0 });
-    own.requests();
-    const away = await own.run(`${line} --rest-url ${evil.sandbox.restUrl}`, { env });
-    expect(away.status).not.toBe(0);
-    expect(evil.requests().filter((request) => !request.includes('version'))).toEqual([]);
-    expect(evil.sandbox.requests.some(({ method }) => method === 'POST')).toBe(false);
-  },
-);
-
 // holds: C3.18, C3.19
 test('a secret of the profile is not sent to GRAPHCRED_HOST or TG_HOST', async () => {
   const own = await bench();

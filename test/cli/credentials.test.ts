@@ -191,30 +191,6 @@ describe('a credential', () => {
     expect(result.stderr).not.toContain('wrong');
   });
 
-  test.each(['token delete', 'token refresh', 'token check'])(
-    'is not sent by %s --token-stdin to an address in an untrusted file, whatever credential is in that file',
-    async (line) => {
-      const b = await bench();
-      const own = { ...urls(b), graph: 'demo', username: 'tigergraph', password: 'tigergraph' };
-      const cwd = cloned(b.home, { profiles: { default: own } });
-      const { status, stdout, stderr } = await cli(
-        b.home,
-        [...line.split(' '), '--token-stdin', '-o', 'json'],
-        {
-          cwd,
-          env: KEPT,
-          stdin: 'canarycanarycanarycanarycanary12\n',
-        },
-      );
-      expect({ status, stdout, code: code(stderr) }).toEqual({
-        status: 5,
-        stdout: '',
-        code: 'CONFIG_UNTRUSTED',
-      });
-      expect(b.requests()).toEqual([]);
-    },
-  );
-
   test.each(['token delete --all', 'logout --revoke'])(
     'is not sent by %s to another REST server, if it is a cached token',
     async (line) => {

@@ -160,20 +160,6 @@ describe('a credential set together with TG_HOST', () => {
     const given = await cli(b.home, ['token', 'get'], { env: { ...env, GRAPHCRED_PASSWORD: 'tigergraph' } });
     expect(given.status).toBe(0);
   });
-
-  test('is not sent to an address in an untrusted file', async () => {
-    const b = await bench();
-    const { restUrl, gsqlUrl } = b.sandbox;
-    const cwd = path.join(b.home, 'cloned');
-    fs.mkdirSync(cwd);
-    fs.writeFileSync(path.join(cwd, '.graphcredrc.json'), JSON.stringify({ restUrl, gsqlUrl }));
-    for (const own of [{ TG_PASSWORD: 'tigergraph' }, { TG_SECRET: 'x' }]) {
-      const env = { GRAPHCRED_STORE: 'none', TG_USERNAME: 'tigergraph', TG_GRAPHNAME: 'demo', ...own };
-      const { status, stderr } = await cli(b.home, ['token', 'get', '-o', 'json'], { cwd, env });
-      expect({ status, code: code(stderr) }).toEqual({ status: 5, code: 'CONFIG_UNTRUSTED' });
-    }
-    expect(b.requests()).toEqual([]);
-  });
 });
 
 test('TG_API_TOKEN is ignored if a profile is chosen, and is not named as the reason for a missing credential', async () => {

@@ -34,32 +34,6 @@ const PASSWORD = {
   GRAPHCRED_STORE: 'none',
 };
 
-test('a file in a cloned folder cannot send a credential to its own host', async () => {
-  const evil = await bench();
-  const cwd = project(
-    evil.home,
-    '.graphcredrc.json',
-    JSON.stringify({ gsqlUrl: evil.sandbox.gsqlUrl, restUrl: evil.sandbox.restUrl, graph: 'demo' }),
-  );
-  for (const line of [
-    'token get',
-    'secret list',
-    'secret create x',
-    'token delete',
-    'token refresh',
-    'token check',
-  ]) {
-    const { status, stdout, stderr } = await cli(evil.home, line.split(' '), {
-      cwd,
-      env: { ...PASSWORD, GRAPHCRED_STORE: 'file' },
-    });
-    expect({ line, status, stdout }).toEqual({ line, status: 5, stdout: '' });
-    expect(stderr).toContain(path.join(cwd, '.graphcredrc.json'));
-    expect(stderr).toContain('graphcred config trust');
-  }
-  expect(evil.requests()).toEqual([]);
-});
-
 // holds: C3.14
 test('an approved file is used until its content changes', async () => {
   const { sandbox, home } = await bench();

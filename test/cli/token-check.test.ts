@@ -43,15 +43,6 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('token check on %s', (serverVersion)
   });
 });
 
-test('if a profile is chosen, TG_API_TOKEN is ignored', async () => {
-  const { run } = await bench();
-  expect((await run('login -p dev')).status).toBe(0);
-  expect((await run('token get -p dev')).status).toBe(0);
-  const env = { TG_API_TOKEN: 'canarycanarycanarycanarycanary12' };
-  expect((await run('token check', { env })).status).toBe(4);
-  expect((await run('token check -p dev', { env })).status).toBe(0);
-});
-
 test('an error that another credential would not mend is reported as it is, whatever TG_API_TOKEN is for', async () => {
   const { run } = await bench();
   const env = { TG_API_TOKEN: 'canarycanarycanarycanarycanary12', TG_HOST: 'http://a.example' };

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { acquireToken } from '../../src/app/acquire-token.js';
-import { localExpiry, mintToken } from '../../src/app/mint-token.js';
+import { mintToken } from '../../src/app/mint-token.js';
 import type { GraphConnection } from '../../src/core/connection.js';
 import { GraphException } from '../../src/core/errors.js';
 import { serverVersion } from '../../src/core/protocol/version.js';
@@ -72,17 +72,6 @@ describe('the unit in which a 4.x server counts lifetimes', () => {
     expect(mints()).toBe(2);
   });
 
-  test('is found for a lifetime of ten seconds too, so that the token is not already expired', async () => {
-    const { run } = await bench({ ...VERSION, lifetimeUnit: 'ms' });
-    const { stdout, stderr } = await run('token get --lifetime 10s -o json', {
-      env: { GRAPHCRED_MIN_TTL: '0' },
-    });
-    expect(left(JSON.parse(stdout))).toBeGreaterThan(5);
-    expect(stderr).not.toContain('life of');
-    const { token } = JSON.parse(stdout) as Token;
-    expect((await run('token check --token-stdin', { stdin: token })).status).toBe(0);
-  });
-
   test('costs no token when the second mint fails', async () => {
     const { run, sandbox } = await bench({ ...VERSION, lifetimeUnit: 'ms' });
     sandbox.addFault({ action: 'status', status: 500, route: 'POST /gsql/v1/tokens', nth: 2 });
@@ -95,67 +84,6 @@ describe('the unit in which a 4.x server counts lifetimes', () => {
     sandbox.addFault({ action: 'status', status: 500, route: 'POST /gsql/v1/tokens', nth: 2 });
     // The first token of this lifetime has ended already.
     expect((await run('token get --lifetime 15m')).status).toBe(8);
-  });
-});
-
-describe('the expiry of a token by this machine’s clock', () => {
-  const NOW = 1_800_000_000;
-  const end = (
-    more: { expires?: number; date?: number; took?: number; granted?: number },
-    lifetime = 900,
-  ) => {
-    const { expires = NOW + 900, date = NOW, took = 0, granted = Math.max(0, expires - date) } = more;
-    const minted = {
-      token: 't',
-      serverText: '',
-      expiresAtUnix: expires,
-      grantedSeconds: granted,
-      serverTimeUnix: date,
-    };
-    return (
-      localExpiry({ minted, requestedAtMs: NOW * 1000, answeredAtMs: (NOW + took) * 1000 }, lifetime) - NOW
-    );
-  };
-
-  test.each([
-    ['is what the server said', {}, 900],
-    [
-      'is put right by a clock that is hours ahead',
-      { expires: NOW + 900 + 5 * HOUR, date: NOW + 5 * HOUR },
-      900,
-    ],
-    [
-      'is put right by a clock that is hours behind',
-      { expires: NOW + 900 - 5 * HOUR, date: NOW - 5 * HOUR },
-      900,
-    ],
-    ['does not grow when the answer is slow to arrive', { took: 60 }, 900],
-    [
-      'does not grow when the server is slow to answer',
-      { took: 60, date: NOW + 60, expires: NOW + 960 },
-      900,
-    ],
-    [
-      'does not grow when a server behind in time is slow',
-      { took: 60, date: NOW - HOUR, expires: NOW - HOUR + 900 },
-      900,
-    ],
-    ['is believed in spite of a Date header from 1970', { date: 0, granted: 900 }, 900],
-    ['is believed in spite of a Date header from 1970 that gives a wrong life', { date: 0 }, 900],
-    ['is believed in spite of a Date header from 2090', { date: NOW + 63 * 365 * 86_400 }, 900],
-    [
-      'is believed when it is shorter than asked, in spite of a Date header from 1970',
-      { date: 0, expires: NOW + 60 },
-      60,
-    ],
-    [
-      'is believed when it is shorter than asked and both clocks differ',
-      { date: NOW - HOUR, expires: NOW - HOUR + 60 },
-      60,
-    ],
-  ] as const)('%s', (_what, more, seconds) => {
-    expect(end(more)).toBeLessThanOrEqual(seconds);
-    expect(end(more)).toBeGreaterThan(seconds - 5);
   });
 });
 

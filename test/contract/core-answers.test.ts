@@ -361,41 +361,6 @@ describe('options of a connection', () => {
 });
 
 describe('what is missing is named', () => {
-  test('when there is no token', async () => {
-    const conn = connectionAt('http://127.0.0.1:1');
-    const none = { code: 'USAGE', hint: 'Give one, or get one first with getToken.' };
-    expect(await refusalOf(conn.deleteToken(undefined))).toMatchObject({
-      ...none,
-      message: 'There is no token to delete.',
-    });
-    expect(await refusalOf(conn.checkToken())).toMatchObject({
-      ...none,
-      message: 'There is no token to check.',
-    });
-    expect(await refusalOf(conn.refreshToken())).toMatchObject({
-      ...none,
-      message: 'There is no token to refresh.',
-    });
-  });
-
-  test.each([
-    [
-      '3.10.1',
-      'This needs a secret, or a user name and password.',
-      'This needs a user name and password: 3.x servers take nothing else here.',
-    ],
-    [
-      '4.1.2',
-      'This needs a secret, or a user name and password.',
-      'This needs a login: user name and password, or a secret.',
-    ],
-  ])('when there is no login on %s', async (serverVersion, forToken, forSecrets) => {
-    const conn = connectionAt('http://127.0.0.1:1', { ...MISSING, serverVersion });
-    const refused = { code: 'USAGE', hint: 'Give a user name and a password.', option: 'password' };
-    expect(await refusalOf(conn.getToken())).toMatchObject({ ...refused, message: forToken });
-    expect(await refusalOf(conn.getSecrets())).toMatchObject({ ...refused, message: forSecrets });
-  });
-
   test.each([
     ['4.0.0', false],
     ['4.0.2', false],

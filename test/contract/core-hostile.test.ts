@@ -162,31 +162,6 @@ describe('the expiry of a token', () => {
 
 describe('refusals by code and message', () => {
   test.each([
-    [401, '', 'AUTH_FAILED'],
-    [403, '<html>Forbidden</html>', 'PERMISSION_DENIED'],
-    [403, '{"error":true,"message":"Client certificate verification failed"}', 'TLS'],
-    [429, '{"error":true,"message":""}', 'SERVER_UNAVAILABLE'],
-    [500, '{"error":true,"message":"java.lang.NullPointerException"}', 'SERVER_ERROR'],
-    [
-      404,
-      '{"error":true,"code":"REST-1000","message":"Endpoint is not found from url = /requesttoken, please use GET /endpoints"}',
-      'REST_AUTH_DISABLED',
-    ],
-    [400, '{"error":true,"message":"RESTPP authentication is disabled."}', 'REST_AUTH_DISABLED'],
-    [400, '{"error":true,"message":"REST authentication is not enabled"}', 'REST_AUTH_DISABLED'],
-    [404, '{"error":true,"message":"Graph demo not found"}', 'NOT_FOUND'],
-    [200, '{"error":true,"message":"The secret is invalid."}', 'AUTH_FAILED'],
-    [200, '{"error":true,"message":"The lifetime exceeds the limit of 60 seconds."}', 'SERVER_ERROR'],
-    [200, '{"error":true,"message":"License expired"}', 'SERVER_ERROR'],
-    [200, '{"error":true,"message":"Too many failures. Please re-login after 10 seconds"}', 'AUTH_FAILED'],
-  ])('HTTP %i with %j is %s', async (status, body, code) => {
-    const { url } = await script([status, body]);
-    for (const version of ['3.10.1', '4.1.2']) {
-      expect((await refusalOf(at(url, version).getToken({ secret: SECRET }))).code).toBe(code);
-    }
-  });
-
-  test.each([
     [429, '7', 7000],
     [503, '0', 0],
     [503, 'soon', undefined],

@@ -125,6 +125,6 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
     'it installs packages of the system; test/helpers/keyring.ts starts such a keychain',
 };
 
-/** Whether a block is a declaration that scripts/docs.mjs makes from the source; test/cli/help-topics.test.ts compares these. */
+/** Whether a block is a declaration that scripts/docs.mjs makes from the source; scripts/pages.mjs compares these. */
 export const isDeclaration = (name: string) =>
   name.startsWith('docs/library.md / ') && name.includes(' / ts: ');

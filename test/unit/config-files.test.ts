@@ -162,42 +162,6 @@ describe('which config file is read', () => {
     expect(() => readConfig({ path: file, place: 'user' })).toThrow('is too large for a config file');
   });
 
-  test('the profile is the one typed, else that of the variable, else that of the file, and the others are shadowed', () => {
-    const config = {
-      defaultProfile: 'c',
-      defaults: {},
-      profiles: new Map([
-        ['a', {}],
-        ['c', {}],
-      ]),
-    };
-    const file = { path: '/x', config, stat: fs.statSync('/') };
-    const chosen = (flags: { profile?: string }, variable = '') =>
-      resolveSettings(input('/', { flags, env: { GRAPHCRED_PROFILE: variable } }), file, { newProfile: true })
-        .profile;
-    const fromFile = { value: 'c', source: 'defaultProfile' };
-    const preset = { value: 'default', source: 'default' };
-    expect(chosen({ profile: 'a' }, 'b')).toEqual({
-      name: 'a',
-      source: '--profile',
-      exists: true,
-      shadowed: [{ value: 'b', source: 'GRAPHCRED_PROFILE' }, fromFile, preset],
-    });
-    expect(chosen({ profile: '' }, 'b')).toEqual({
-      name: 'b',
-      source: 'GRAPHCRED_PROFILE',
-      exists: false,
-      shadowed: [fromFile, preset],
-    });
-    expect(chosen({})).toEqual({ name: 'c', source: 'defaultProfile', exists: true, shadowed: [preset] });
-    expect(resolveSettings(input('/'), undefined).profile).toEqual({
-      name: 'default',
-      source: 'default',
-      exists: false,
-      shadowed: [],
-    });
-  });
-
   test('a pipe is no config file', () => {
     const file = path.join(temporaryHome(), 'config.json');
     execFileSync('mkfifo', [file]);
