@@ -4,7 +4,12 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { assignment } from '../../src/cli/print-token.js';
-import { bench } from '../helpers/cli.js';
+import { stageEntry } from '../../src/store/records.js';
+import { absentRedis, bench } from '../helpers/cli.js';
+
+interface List {
+  tokens: { graph: string; store: string; secondsLeft: number }[];
+}
 
 interface Token {
   token: string;
@@ -107,4 +112,125 @@ test('on 3.x, where each token is another one, exec --revoke asks for the whole 
   expect((await run('exec --revoke --lifetime 1h -- true')).status).toBe(0);
   const sent = sandbox.requests.map(({ query }) => query.lifetime).filter((value) => value !== undefined);
   expect(sent).toEqual(['3600']);
+});
+
+describe.each(['3.2.0', '3.10.1', '4.1.2'])('token check on %s', (serverVersion) => {
+  // holds: C3.5
+  test('uses stdin before TG_API_TOKEN, and TG_API_TOKEN before the cached token', async () => {
+    const { run, json } = await bench({ serverVersion });
+    const { token } = await json<Token>('token get');
+    const wrong = serverVersion.startsWith('4') ? `${token}x` : `${token.slice(1)}0`;
+    const env = { TG_API_TOKEN: wrong };
+    expect((await run('token check')).status).toBe(0);
+    expect((await run('token check', { env })).status).toBe(4);
+    expect((await run('token check --token-stdin', { env, stdin: `${token}\n` })).status).toBe(0);
+    expect((await run('token check --token-stdin', { stdin: wrong })).status).toBe(4);
+    // Only a token in this machine's store can be deleted from it.
+    expect((await run('token check')).status).toBe(0);
+  });
+
+  test('prints no part of the token, and a server that does not answer is exit 7 and deletes nothing', async () => {
+    const { run, json, sandbox } = await bench({ serverVersion });
+    const { token } = await json<Token>('token get');
+    const rejected = await run('token check -v -o json', { env: { TG_API_TOKEN: `${token}x` } });
+    expect(rejected).toMatchObject({ status: 4, stdout: '{"schemaVersion":1,"accepted":false}\n' });
+    expect(rejected.stderr).not.toContain(token);
+    await sandbox.close();
+    expect(await run('token check')).toMatchObject({ status: 7, stdout: '' });
+    expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
+  });
+
+  test('a token from stdin needs no login', async () => {
+    const { run, json } = await bench({ serverVersion });
+    const { token } = await json<Token>('token get --store none');
+    const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' };
+    expect(await run('token check --token-stdin', { env, stdin: token })).toEqual({
+      status: 0,
+      stdout: 'The server accepts the token.\n',
+      stderr: '',
+    });
+  });
+});
+
+test('an error that another credential would not mend is reported as it is, whatever TG_API_TOKEN is for', async () => {
+  const { run } = await bench();
+  const env = { TG_API_TOKEN: 'canarycanarycanarycanarycanary12', TG_HOST: 'http://a.example' };
+  const wrong = await run('api /echo', { env: { ...env, GRAPHCRED_PASSWORD: 'wrong' } });
+  expect(wrong).toMatchObject({
+    status: 4,
+    stderr: expect.stringContaining('TG_API_TOKEN is for the servers in TG_HOST and is not used here'),
+  });
+  expect((await run('api /echo', { env: { ...env, GRAPHCRED_PASSWORD: undefined } })).status).toBe(5);
+});
+
+test('token list shows expired tokens too, the longest-lived first, and asks for no credential', async () => {
+  const { run, json, requests } = await bench({ graphs: ['demo', 'social'] });
+  await run('token get --lifetime 1h');
+  await run('token get --lifetime 2h --graph social');
+  requests();
+  const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' };
+  const { tokens } = await json<List>('token list', { env });
+  expect(tokens.map(({ graph }) => graph)).toEqual(['social', 'demo']);
+  const later = () => Date.now() + 90 * 60_000;
+  const { tokens: ended } = await json<List>('token list', { env, now: later });
+  expect(ended.map(({ secondsLeft }) => secondsLeft > 0)).toEqual([true, false]);
+  expect(ended[1]?.secondsLeft).toBe(0);
+  expect((await run('token list', { env, now: later })).stdout).toContain('expired');
+  expect(requests()).toEqual([]);
+});
+
+test.each([0o620, 0o602])('token list ignores a record that others can write (mode %o)', async (mode) => {
+  const { run, json, home } = await bench();
+  await run('token get');
+  const folder = path.join(home, '.local/state/graphcred');
+  for (const name of fs.readdirSync(folder).filter((file) => /^token-.*\.json$/.test(file)))
+    fs.chmodSync(path.join(folder, name), mode);
+  expect((await json<List>('token list')).tokens).toEqual([]);
+});
+
+test('token list without a chosen store shows the tokens of every store of this machine', async () => {
+  const { run, home } = await bench();
+  await run('token get');
+  const now = Math.floor(Date.now() / 1000);
+  const info = { host: 'http://old.example', graph: null, principal: 'user:ann' };
+  const record = { v: 1, kind: 'token', key: 'old', store: 'keychain', createdAtUnix: now, info } as const;
+  const entry = { record: { ...record, expiresAtUnix: now + 60 } };
+  stageEntry(path.join(home, '.local/state/graphcred'), entry).commit();
+  const { stdout } = await run('token list', { env: { GRAPHCRED_STORE: undefined } });
+  expect(stdout).toMatch(/^[0-9a-f]{8} +127\.0\.0\.1:\d+ +demo +user:tigergraph +file /m);
+  // This record does not name the GSQL server.
+  expect(stdout).toMatch(/^[0-9a-f]{8} +http:\/\/old\.example +- +user:ann +keychain /m);
+  expect((await run('token list')).stdout).not.toContain('keychain');
+});
+
+test('token list without a home folder is empty', async () => {
+  const { run } = await bench();
+  const result = await run('token list -o json', { env: { GRAPHCRED_STORE: undefined }, homeless: true });
+  expect(result).toEqual({ status: 0, stdout: '{"schemaVersion":1,"tokens":[]}\n', stderr: '' });
+});
+
+// holds: C2.36
+test.each(['token list', 'logout'])('%s names records that it cannot read, and is PARTIAL', async (line) => {
+  const { run, home } = await bench();
+  await run('token get');
+  const [name = ''] = fs
+    .readdirSync(path.join(home, '.local/state/graphcred'))
+    .filter((one) => /^token-/.test(one));
+  const file = path.join(home, '.local/state/graphcred', name);
+  fs.writeFileSync(file, JSON.stringify({ ...JSON.parse(fs.readFileSync(file, 'utf8')), v: 2 }), {
+    mode: 0o600,
+  });
+  const { status, stderr } = await run(line);
+  expect(status).toBe(10);
+  expect(stderr).toContain(`${file} is passed over: a newer graphcred wrote it`);
+  expect(fs.existsSync(file)).toBe(true);
+});
+
+test('a token of this machine is listed once while the shared store is away', async () => {
+  const { run, home } = await bench();
+  const env = absentRedis(home);
+  expect((await run('token get', { env })).status).toBe(0);
+  const { stdout, stderr } = await run('token list -o json', { env });
+  expect(JSON.parse(stdout).tokens).toHaveLength(1);
+  expect(stderr).toContain('; this looks at the tokens of this machine only\n');
 });

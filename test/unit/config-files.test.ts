@@ -317,3 +317,36 @@ test('names of 64 characters are names of profiles, and names of 80 are shown wh
   expect(missing('c'.repeat(80))).toContain(`"${'c'.repeat(80)}"`);
   expect(missing('c'.repeat(81))).toContain(`"${'c'.repeat(80)}"`);
 });
+
+test('a profile is added to the file that a symbolic link points to, and the link stays', async () => {
+  const home = temporaryHome();
+  const [folder, elsewhere] = [path.join(home, 'config'), path.join(home, 'dotfiles')];
+  for (const one of [folder, elsewhere]) fs.mkdirSync(one);
+  fs.writeFileSync(path.join(elsewhere, 'mine.json'), '{"profiles":{"a":{"graph":"one"}}}');
+  fs.symlinkSync('../dotfiles/mine.json', path.join(folder, 'config.json'));
+  expect(await writeProfile(folder, 'b', { profile: { graph: 'two' }, removed: [] }, now)).toBe(
+    path.join(folder, 'config.json'),
+  );
+  expect(fs.lstatSync(path.join(folder, 'config.json')).isSymbolicLink()).toBe(true);
+  expect(read(path.join(elsewhere, 'mine.json')).profiles).toEqual({
+    a: { graph: 'one' },
+    b: { graph: 'two' },
+  });
+  expect(fs.readdirSync(elsewhere)).toEqual(['mine.json']);
+});
+
+test('a profile file is readable only by this user, and other keys and the default profile do not change', async () => {
+  const folder = path.join(temporaryHome(), 'graphcred');
+  const file = path.join(folder, 'config.json');
+  await writeProfile(folder, 'a', { profile: { graph: 'one', lifetime: '1h' }, removed: [] }, now);
+  expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  expect(fs.statSync(folder).mode & 0o777).toBe(0o700);
+  await writeProfile(folder, 'b', { profile: { graph: 'two' }, removed: [] }, now);
+  await writeProfile(folder, 'a', { profile: { minTtl: '1m' }, removed: ['graph'] }, now);
+  expect(read(file)).toEqual({
+    defaultProfile: 'a',
+    profiles: { a: { lifetime: '1h', minTtl: '1m' }, b: { graph: 'two' } },
+  });
+  await writeProfile(folder, 'b', { profile: {}, removed: [], makeDefault: true }, now);
+  expect(read(file).defaultProfile).toBe('b');
+});
