@@ -1,7 +1,7 @@
-import crypto from 'node:crypto';
 import { portOf } from '../core/endpoints.js';
 import type { MintedToken } from '../core/options.js';
 import type { ServerVersion } from '../core/protocol/types.js';
+import { jitterLifetime } from '../core/tokens.js';
 import { readSettings, type Settings } from './inputs.js';
 import { appendTo, log, mask, maskCredentials, type Runner, requireFiles } from './runner.js';
 
@@ -55,18 +55,11 @@ export async function mint(
   log(runner, 'notice', `graphcred: a token for ${gsqlUrl} until ${expiresAt}; ${end}`);
 }
 
-async function mintToken(settings: Settings, version: ServerVersion): Promise<MintedToken> {
-  const { connection, secret } = settings;
-  if (!version.lifetimeUnitVaries) return connection.mintToken({ secret, lifetime: settings.lifetime });
-  const lifetime = settings.revoke ? jitterLifetime(settings.lifetime) : settings.lifetime;
-  return connection.mintToken({ secret, lifetime });
-}
-
-/**
- * Shortens the lifetime by a random amount, at most a tenth. A 4.x server gives the same token to all requests of one
- * second with the same lifetime, and revoking it would end it for the other jobs of a matrix too.
- */
-function jitterLifetime(lifetime: number): number {
-  const spread = Math.min(600, Math.floor(lifetime / 10));
-  return lifetime - (spread === 0 ? 0 : crypto.randomInt(spread));
+/** A token that is revoked must not be that of another job of a matrix too. */
+function mintToken(
+  { connection, secret, lifetime, revoke }: Settings,
+  { sameTokenWithinOneSecond }: ServerVersion,
+): Promise<MintedToken> {
+  const isUnique = revoke && sameTokenWithinOneSecond;
+  return connection.mintToken({ secret, lifetime: isUnique ? jitterLifetime(lifetime) : lifetime });
 }

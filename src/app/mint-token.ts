@@ -8,6 +8,7 @@ import { GraphException } from '../core/errors.js';
 import type { MintedToken } from '../core/options.js';
 import type { ServerVersion } from '../core/protocol/types.js';
 import { type BoundCredential, Sensitive } from '../core/sensitive.js';
+import { jitterLifetime } from '../core/tokens.js';
 import { listEntries } from '../store/records.js';
 import { STORES } from '../store/store.js';
 import type { CachedToken } from './token-cache.js';
@@ -99,16 +100,6 @@ function noteMadeSecret({ ports, stateDir, target }: Call, { username, label, le
   ports.reporter.note(
     `Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*). To avoid that: ${instead}`,
   );
-}
-
-/**
- * A 4.x server gives the same token to all requests of one second with the same lifetime. A slightly shorter random
- * lifetime gives this call a token of its own.
- */
-function jitterLifetime(lifetime: number): number {
-  if (lifetime < 2) return lifetime;
-  const spread = Math.min(600, Math.ceil(lifetime / 10));
-  return lifetime - 1 - Math.floor(Math.random() * spread);
 }
 
 export interface MintInput {

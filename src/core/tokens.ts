@@ -29,6 +29,16 @@ export async function mintToken(opened: Opened, options: MintOptions): Promise<I
   return first;
 }
 
+/**
+ * A 4.x server gives the same token to all requests of one second with the same lifetime. A slightly shorter random
+ * lifetime gives this call a token of its own.
+ */
+export function jitterLifetime(lifetime: number): number {
+  if (lifetime < 2) return lifetime;
+  const spread = Math.min(600, Math.ceil(lifetime / 10));
+  return lifetime - 1 - Math.floor(Math.random() * spread);
+}
+
 /** Extends a token (3.x). Throws UNSUPPORTED on 4.x, before anything is sent. */
 export async function renewToken(opened: Opened, options: RenewOptions): Promise<IssuedToken> {
   const { protocol, secretOr, tokenOr } = opened;
