@@ -23,8 +23,9 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { file, profileNames } = session.settings;
   if (!profileNames.includes(name))
     throw noSuchProfile({ name, source: 'profile remove' }, file?.path, profileNames);
-  await confirm(session, name, flags.yes === true);
+  if (flags.yes !== true) requirePrompt(session, name);
   const { records, sharedWith } = await recordsToForget(invocation, session, name);
+  if (flags.yes !== true) await confirm(session, name, whatHappens(records, sharedWith));
   const forgotten = await forget(session, records);
   const written = await removeProfile(configDirOf(session), name, (lock, work) =>
     withLock(lock, { waitMs: 10_000 }, work),
@@ -53,21 +54,35 @@ function describeRemoved(
   { tokens, secrets, passwords }: RemovedCounts,
   sharedWith: string | undefined,
 ): string {
+  const list = listed({ tokens, secrets, passwords });
+  if (list === '') return sharedWith === undefined ? 'Nothing else was kept for it on this machine.' : '';
+  const issued = tokens + secrets > 0;
+  return `Forgot ${list} on this machine${issued ? '; the server still knows them' : ''}.`;
+}
+
+function listed({ tokens, secrets, passwords }: RemovedCounts): string {
   const counts = [
     [tokens, 'token'],
     [secrets, 'secret'],
     [passwords, 'password'],
   ] as const;
   const parts = counts.filter(([count]) => count > 0).map(([count, what]) => pluralize(count, what));
-  if (parts.length === 0)
-    return sharedWith === undefined ? 'Nothing else was kept for it on this machine.' : '';
-  const list = parts.join(', ').replace(/, ([^,]*)$/, ' and $1');
-  const issued = tokens + secrets > 0;
-  return `Forgot ${list} on this machine${issued ? '; the server still knows them' : ''}.`;
+  return parts.join(', ').replace(/, ([^,]*)$/, ' and $1');
 }
 
-async function confirm(session: LocalSession, name: string, yes: boolean): Promise<void> {
-  if (yes) return;
+/** Says what is deleted beside the profile, and what stays and why. */
+function whatHappens(records: readonly StoreRecord[], sharedWith: string | undefined): string {
+  if (sharedWith !== undefined)
+    return `Its tokens and saved credentials stay: profile ${sharedWith} uses them.`;
+  const count = (wanted: StoreRecord['kind']) => records.filter(({ kind }) => kind === wanted).length;
+  const counts = { tokens: count('token'), secrets: count('secret'), passwords: count('password') };
+  const list = listed(counts);
+  if (list === '') return 'Nothing else is kept for it on this machine.';
+  const stays = counts.tokens + counts.secrets > 0 ? '; the server still knows them' : '';
+  return `On this machine ${list} are deleted${stays}.`;
+}
+
+function requirePrompt(session: LocalSession, name: string): void {
   if (!session.canPrompt) {
     throw new GraphException(
       'INPUT_REQUIRED',
@@ -77,8 +92,10 @@ async function confirm(session: LocalSession, name: string, yes: boolean): Promi
       },
     );
   }
-  const question = `Remove profile ${name}, and forget its tokens, secrets and password on this machine?`;
-  if (!(await askYes(session.invocation, question)))
+}
+
+async function confirm(session: LocalSession, name: string, effect: string): Promise<void> {
+  if (!(await askYes(session.invocation, `Remove profile ${name}? ${effect}`)))
     throw new GraphException('CANCELLED', 'Nothing was removed.');
 }
 
