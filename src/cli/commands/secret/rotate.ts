@@ -1,5 +1,5 @@
 import { isPlainAlias, type Login, openLogin } from '../../../app/gsql-login.js';
-import { rotate } from '../../../app/rotate-secret.js';
+import { rotate, STEPS } from '../../../app/rotate-secret.js';
 import {
   type Progress,
   pendingRotation,
@@ -155,17 +155,12 @@ function withNextStep(
   { step, next: made }: Progress,
 ): unknown {
   if (!(error instanceof GraphException) || error.code === 'ALREADY_EXISTS') return error;
-  const byHand = {
-    next:
-      made === undefined && !error.ambiguous
-        ? `nothing was changed; fix the error, then run it again: graphcred secret rotate ${alias}`
-        : `drop it: graphcred secret drop ${next} --ignore-missing; ${alias} is as it was`,
-    drop: `${next} has the value that was printed; see which of ${alias} and ${next} there are: graphcred secret list; then make ${alias} if it is missing, and drop ${next}`,
-    alias: `${next} has the value that was printed; make ${alias} anew, then drop ${next}: graphcred secret drop ${alias} --ignore-missing; graphcred secret create ${alias}; graphcred secret drop ${next}`,
-    finish: `${alias} has the value that was printed; drop the other: graphcred secret drop ${next} --ignore-missing`,
-  };
+  const isUntouched = step === 'next' && made === undefined && !error.ambiguous;
+  const byHand = isUntouched
+    ? `nothing was changed; fix the error, then run it again: graphcred secret rotate ${alias}`
+    : STEPS[isMade ? 'finish' : step].byHand(alias, next);
   const hint = keeps
     ? `the rotation of ${alias} is not finished; ${error.code === 'CANCELLED' ? '' : 'fix the error, then '}run it again to resume: graphcred secret rotate ${alias}`
-    : byHand[isMade ? 'finish' : step];
+    : byHand;
   return new GraphException(error.code, error.message, { hint });
 }
