@@ -234,32 +234,7 @@ test('a credential with several lines is refused, and each of its lines is maske
 });
 
 test.each<[string, Record<string, string>, RegExp]>([
-  [
-    'no address',
-    { secret: SECRET, 'rest-url': '', 'gsql-url': '' },
-    /INPUT_REQUIRED: .*host, or both rest-url and gsql-url/,
-  ],
-  ['one of the two URLs', { secret: SECRET, 'rest-url': '' }, /INPUT_REQUIRED: .*host, or both/],
-  [
-    'host beside the URLs',
-    { secret: SECRET, host: 'http://127.0.0.1' },
-    /USAGE: The input host is set beside/,
-  ],
-  ['no credential', {}, /INPUT_REQUIRED: The input secret is missing or empty.*forks/],
-  ['a user without a password', { username: 'ada' }, /INPUT_REQUIRED: The input password/],
-  ['a password without a user', { password: PASSWORD }, /INPUT_REQUIRED: The input username/],
-  [
-    'two credentials',
-    { secret: SECRET, username: 'ada', password: PASSWORD },
-    /USAGE: .*secret and password are both set/,
-  ],
   ['a lifetime in words', { secret: SECRET, lifetime: 'soon' }, /USAGE: The input lifetime/],
-  ['a lifetime of nothing', { secret: SECRET, lifetime: '0' }, /USAGE: The input lifetime/],
-  [
-    'a switch that is none',
-    { secret: SECRET, revoke: 'maybe' },
-    /USAGE: The input revoke is neither true nor false/,
-  ],
   [
     'an address with a password in it',
     { secret: SECRET, 'gsql-url': 'http://a:b@127.0.0.1:1' },
@@ -512,18 +487,6 @@ test('a line of the log contains neither a line break nor a command', () => {
   const written: string[] = [];
   log({ env: {}, write: (text) => written.push(text) }, 'error', '50%\r\n::set-output name=x::y');
   expect(written).toEqual(['::error::50%25%0D%0A::set-output name=x::y\n']);
-});
-
-test.each([
-  ['rest-url', { host: 'http://127.0.0.1' }, 'The input host is set beside'],
-  ['gsql-url', { host: 'http://127.0.0.1' }, 'The input host is set beside'],
-])('host beside %s is an error', async (other, inputs, message) => {
-  const { sandbox, addresses } = await database('3.10.1');
-  const job = playJob();
-  const address = addresses[other as 'rest-url' | 'gsql-url'];
-  const step = await job.run(MINT, { ...inputs, [other]: address, secret: SECRET });
-  expect(step).toMatchObject({ failed: true, raw: expect.stringContaining(message) });
-  expect(sandbox.requests).toEqual([]);
 });
 
 test('a file of the runner that cannot be written is an error before a token is minted', async () => {

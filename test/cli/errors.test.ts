@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { Context } from '../../src/cli/context.js';
-import { createReport, fail } from '../../src/cli/output/report.js';
 import { type Bench, bench, cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
 
 interface PrintedError {
@@ -95,18 +93,6 @@ test('the error for a host with a port names the options to use instead', async 
   const { status, stderr } = await cli(temporaryHome(), ['status', '--host', 'http://127.0.0.1:9000']);
   expect(status).toBe(2);
   for (const option of ['--rest-url', '--gsql-url']) expect(stderr).toContain(option);
-});
-
-test('a bug is reported only by its kind, because its text may contain a credential', () => {
-  const lines: string[] = [];
-  const stderr = { isTTY: false, columns: undefined, write: (text: string) => lines.push(text) };
-  const report = createReport({ argv: ['status'], env: {}, stderr, stdout: stderr } as unknown as Context);
-  report.verbose = true;
-  expect(fail(new TypeError('canary-canary is not a function'), report)).toBe(1);
-  const written = lines.join('');
-  expect(written).toContain('graphcred ran into a bug (TypeError).');
-  expect(written).toMatch(/graphcred: at /);
-  expect(written).not.toContain('canary');
 });
 
 test.each(['GRAPHCRED_SECRET', 'GRAPHCRED_SECRET_FILE', 'TG_SECRET'])(

@@ -169,12 +169,6 @@ describe('the pair of base URLs', () => {
     expect(usage(() => serversOf({ gsqlPort: port }))).toMatchObject({ setting: 'gsqlPort' });
   });
 
-  test('an error has the setting and the problem in its fields', () => {
-    const refused = usage(() => serversOf({ gsqlUrl: 'db:14240' }));
-    expect(refused.setting).toBe('gsqlUrl');
-    expect(refused.message).toBe(`The gsqlUrl ${refused.problem}.`);
-  });
-
   test('a connection with a wrong address throws when it is created', () => {
     usage(() => new GraphConnection({ host: 'db' }));
     usage(() => new GraphConnection({ restUrl: 'http://ada:pw@db' }));
@@ -219,85 +213,3 @@ describe('a loopback address', () => {
     expect(isLoopback(address)).toBe(false);
   });
 });
-
-test.each([
-  [
-    { host: 'http://a:90' },
-    'host',
-    'must not have a port',
-    'Give whole addresses: gsqlUrl and restUrl.',
-    'ports',
-  ],
-  [
-    { host: 'http://a:80' },
-    'host',
-    'must not have a port',
-    'Give whole addresses: gsqlUrl and restUrl.',
-    'ports',
-  ],
-  [
-    { host: 'http://a/b' },
-    'host',
-    'must not have a path',
-    'For an address with a path use restUrl and gsqlUrl.',
-  ],
-  [
-    { host: 'http://a', gsqlUrl: 'http://b' },
-    'host',
-    'and gsqlUrl name different hosts',
-    'Leave one of them out, or add restUrl.',
-  ],
-  [{ gsqlPort: 0 }, 'gsqlPort', 'must be a whole number from 1 to 65535', 'For example 9000 or 14240.'],
-  [{ gsqlPort: 65_536 }, 'gsqlPort', 'must be a whole number from 1 to 65535', 'For example 9000 or 14240.'],
-  [{ restPort: 1.5 }, 'restPort', 'must be a whole number from 1 to 65535', 'For example 9000 or 14240.'],
-  [
-    { gsqlUrl: 'db' },
-    'gsqlUrl',
-    'must be a URL that begins with http:// or https://',
-    'For example http://127.0.0.1 or https://graph.example.com.',
-  ],
-  [
-    { restUrl: 'http://a b' },
-    'restUrl',
-    'is not a valid URL',
-    'For example http://127.0.0.1 or https://[::1].',
-  ],
-  [
-    { restUrl: 'http://:x@a' },
-    'restUrl',
-    'must not hold a user name or password',
-    'Give them as username and password.',
-  ],
-  [
-    { restUrl: 'http://x@a' },
-    'restUrl',
-    'must not hold a user name or password',
-    'Give them as username and password.',
-  ],
-  [
-    { restUrl: 'http://a?b' },
-    'restUrl',
-    'must end before any ? or #',
-    'For example https://graph.example.com/restpp.',
-  ],
-  [
-    { restUrl: 'http://a#b' },
-    'restUrl',
-    'must end before any ? or #',
-    'For example https://graph.example.com/restpp.',
-  ],
-])(
-  'the address %j is refused, and the error names the setting, the problem and what to write',
-  (endpoints, setting, problem, hint, option = undefined) => {
-    expect(() => serversOf(endpoints)).toThrow(
-      expect.objectContaining({
-        code: 'USAGE',
-        message: `The ${setting} ${problem}.`,
-        setting,
-        problem,
-        hint,
-        option,
-      }),
-    );
-  },
-);
