@@ -1,6 +1,6 @@
 import { type Call, json, type Reply } from './call.js';
-import { checkFault, parseFault } from './fault-spec.js';
-import type { Fault, FaultList } from './faults.js';
+import type { Fault, FaultList } from './faults/faults.js';
+import { checkFault, parseFault } from './faults/spec.js';
 import type { RequestLogEntry } from './request-log.js';
 import { chooseTexts, listTexts } from './say.js';
 import { setSwitches } from './switches.js';

@@ -1,9 +1,9 @@
+import { notLoggedIn } from './4x/refusal.js';
 import { login } from './authenticate.js';
 import { parseBody } from './body.js';
 import type { Call, Reply } from './call.js';
 import { refuse, succeed } from './say.js';
 import type { Token } from './state.js';
-import { notLoggedIn } from './v4-refusal.js';
 import { nowSeconds, type World } from './world.js';
 
 /**

@@ -1,10 +1,10 @@
+import { service3 } from './3x/service.js';
+import { requestToken3 } from './3x/tokens.js';
+import { requestToken4, service4 } from './4x/service.js';
 import type { Call, Reply } from './call.js';
 import { dropExpired } from './expired-tokens.js';
-import { noEndpoint, restpp } from './restpp.js';
+import { noEndpoint, restpp } from './restpp/restpp.js';
 import { page } from './say.js';
-import { service3 } from './v3-service.js';
-import { requestToken3 } from './v3-tokens.js';
-import { requestToken4, service4 } from './v4-service.js';
 import type { World } from './world.js';
 
 /** Returns the answer to one call; undefined for a path the sandbox does not imitate. */

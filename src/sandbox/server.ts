@@ -10,7 +10,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, json, type Reply } from './call.js';
 import { control } from './control.js';
-import { delayOf, type Fault, faultList, faultReply } from './faults.js';
+import { delayOf, type Fault, faultList, faultReply } from './faults/faults.js';
 import { head, listen, loopback, readCall, send } from './http.js';
 import { loadState, stateWriter } from './persistence.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
@@ -23,7 +23,7 @@ import { initialSwitches, setSwitches } from './switches.js';
 import type { Sandbox, SandboxOptions } from './types.js';
 import type { World } from './world.js';
 
-export type { Fault } from './faults.js';
+export type { Fault } from './faults/faults.js';
 export type { Sandbox, SandboxOptions } from './types.js';
 
 const MAX_REQUESTS = 1000;

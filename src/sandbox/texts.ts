@@ -1,9 +1,9 @@
+import { TOKENS_3 } from './3x/texts.js';
+import { TOKENS_4 } from './4x/texts.js';
+import { SECRETS_4 } from './4x/texts-secrets.js';
+import { GSQL } from './gsql/texts.js';
+import { RESTPP } from './restpp/texts.js';
 import type { Text } from './text.js';
-import { TOKENS_3 } from './texts-3.js';
-import { TOKENS_4 } from './texts-4.js';
-import { SECRETS_4 } from './texts-4-secrets.js';
-import { GSQL } from './texts-gsql.js';
-import { RESTPP } from './texts-restpp.js';
 
 /**
  * Every text, code and status the sandbox answers with, each with its evidence. The tables of docs/sandbox.md are

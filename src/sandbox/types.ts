@@ -1,4 +1,4 @@
-import type { Fault } from './faults.js';
+import type { Fault } from './faults/faults.js';
 import type { RequestLogEntry } from './request-log.js';
 import type { TextChoices } from './say.js';
 import type { Role } from './state.js';

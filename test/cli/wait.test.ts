@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { findVersion } from '../../src/auth/connect.js';
 import { askVersion } from '../../src/auth/open-connection.js';
-import type { Fault } from '../../src/sandbox/faults.js';
+import type { Fault } from '../../src/sandbox/faults/faults.js';
 import { bench, cli, quietSession, temporaryHome } from '../helpers/cli.js';
 
 const WAITS = 'the server is not up yet; waiting';

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Fault } from '../../src/sandbox/faults.js';
+import type { Fault } from '../../src/sandbox/faults/faults.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { COMMAND, sandboxFor } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';

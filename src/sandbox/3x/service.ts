@@ -1,12 +1,12 @@
-import { type Login, login, loginBasic } from './authenticate.js';
-import { type Call, decodeForm, json, percentDecode, type Reply, text } from './call.js';
-import { dropExpired } from './expired-tokens.js';
-import { runGsql } from './gsql-statements.js';
-import { rolesOf } from './roles.js';
-import { page, refuse } from './say.js';
-import { randomString, type User } from './state.js';
-import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './v3-tokens.js';
-import { nowSeconds, type World } from './world.js';
+import { type Login, login, loginBasic } from '../authenticate.js';
+import { type Call, decodeForm, json, percentDecode, type Reply, text } from '../call.js';
+import { dropExpired } from '../expired-tokens.js';
+import { runGsql } from '../gsql/statements.js';
+import { rolesOf } from '../roles.js';
+import { page, refuse } from '../say.js';
+import { randomString, type User } from '../state.js';
+import { nowSeconds, type World } from '../world.js';
+import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './tokens.js';
 
 /** Answers all paths below `/gsqlserver` on 3.x; undefined for a path that the sandbox does not imitate. */
 export function service3(world: World, call: Call, path: string): Reply | undefined {

@@ -1,6 +1,6 @@
-import { html, json, type Reply, text } from './call.js';
-import { page } from './say.js';
-import type { World } from './world.js';
+import { html, json, type Reply, text } from '../call.js';
+import { page } from '../say.js';
+import type { World } from '../world.js';
 
 /** What a fault does to the calls that match it; the grammar of the string form is in `parseFault`. */
 export type FaultAction =

@@ -1,8 +1,8 @@
-import type { Login } from './authenticate.js';
-import type { Reply } from './call.js';
-import { refuse } from './say.js';
-import type { User } from './state.js';
-import type { World } from './world.js';
+import type { Login } from '../authenticate.js';
+import type { Reply } from '../call.js';
+import { refuse } from '../say.js';
+import type { User } from '../state.js';
+import type { World } from '../world.js';
 
 export function notLoggedIn(world: World, refused: Exclude<Login, { user: User }>): Reply {
   if (refused.refused === 'throttled') return refuse(world, 'tooManyLogins4', { seconds: refused.seconds });

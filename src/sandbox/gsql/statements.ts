@@ -1,8 +1,8 @@
-import { scan, type Word } from './gsql-words.js';
-import { messageText, wording } from './say.js';
-import { dropSecret, findSecret, maskSecret, newSecret, type User } from './state.js';
-import type { TextId } from './texts.js';
-import type { World } from './world.js';
+import { messageText, wording } from '../say.js';
+import { dropSecret, findSecret, maskSecret, newSecret, type User } from '../state.js';
+import type { TextId } from '../texts.js';
+import type { World } from '../world.js';
+import { scan, type Word } from './words.js';
 
 /** The state of a client between two calls; on 3.x it is in a cookie. */
 export interface Session {

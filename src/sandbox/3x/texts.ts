@@ -1,4 +1,4 @@
-import { SOURCE, type Text } from './text.js';
+import { SOURCE, type Text } from '../text.js';
 
 const INVALID = { code: 'REST-1101', evidence: 'A', status: 200 } as const;
 const FORMER = { code: 'REST-3300', evidence: 'A', source: SOURCE.before } as const;

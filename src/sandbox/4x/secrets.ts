@@ -1,10 +1,10 @@
-import { findUser, login } from './authenticate.js';
-import { listField, parseBody } from './body.js';
-import { type Call, json, percentDecode, type Reply } from './call.js';
-import { refuse, succeed } from './say.js';
-import { dropSecret, findSecret, newSecret, type Secret, type User } from './state.js';
-import { beyondGraph, notLoggedIn } from './v4-refusal.js';
-import type { World } from './world.js';
+import { findUser, login } from '../authenticate.js';
+import { listField, parseBody } from '../body.js';
+import { type Call, json, percentDecode, type Reply } from '../call.js';
+import { refuse, succeed } from '../say.js';
+import { dropSecret, findSecret, newSecret, type Secret, type User } from '../state.js';
+import type { World } from '../world.js';
+import { beyondGraph, notLoggedIn } from './refusal.js';
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 // A value holds no comma, because commas separate the secrets of a list.

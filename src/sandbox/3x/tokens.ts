@@ -1,10 +1,10 @@
-import { findUser, login } from './authenticate.js';
-import { LONGEST_LIFETIME, lifetimeField, parseBody, stringField } from './body.js';
-import { type Call, json, type Reply } from './call.js';
-import { refuse, wording } from './say.js';
-import { deleteOldest, randomString, type Secret, type Token, type User } from './state.js';
-import type { TextId } from './texts.js';
-import { nowSeconds, type World } from './world.js';
+import { findUser, login } from '../authenticate.js';
+import { LONGEST_LIFETIME, lifetimeField, parseBody, stringField } from '../body.js';
+import { type Call, json, type Reply } from '../call.js';
+import { refuse, wording } from '../say.js';
+import { deleteOldest, randomString, type Secret, type Token, type User } from '../state.js';
+import type { TextId } from '../texts.js';
+import { nowSeconds, type World } from '../world.js';
 
 export const DEFAULT_LIFETIME_3 = 2_592_000;
 const DAY = 86_400;

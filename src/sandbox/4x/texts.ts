@@ -1,4 +1,4 @@
-import { SOURCE, type Text } from './text.js';
+import { SOURCE, type Text } from '../text.js';
 
 const NOTHING = { evidence: 'A', source: SOURCE.nothing } as const;
 const FORMER = { evidence: 'A', source: SOURCE.before } as const;

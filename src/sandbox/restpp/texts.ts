@@ -1,4 +1,4 @@
-import { SOURCE, type Text } from './text.js';
+import { SOURCE, type Text } from '../text.js';
 
 const BAD_TOKEN = {
   status: 403,

@@ -1,10 +1,10 @@
-import { login } from './authenticate.js';
-import { type Call, decodeForm, json, type Reply, text } from './call.js';
-import { runGsql } from './gsql-statements.js';
-import { fill, refuse, succeed, wording } from './say.js';
-import { deleteOldest, randomString } from './state.js';
-import { notLoggedIn } from './v4-refusal.js';
-import type { World } from './world.js';
+import { login } from '../authenticate.js';
+import { type Call, decodeForm, json, type Reply, text } from '../call.js';
+import { runGsql } from '../gsql/statements.js';
+import { fill, refuse, succeed, wording } from '../say.js';
+import { deleteOldest, randomString } from '../state.js';
+import type { World } from '../world.js';
+import { notLoggedIn } from './refusal.js';
 
 const MAX_FINISHED = 100;
 

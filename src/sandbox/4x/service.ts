@@ -1,16 +1,16 @@
-import { checkJwt, findUser, login } from './authenticate.js';
-import { LONGEST_LIFETIME, lifetimeField, listField, parseBody, stringField } from './body.js';
-import { type Call, json, type Reply } from './call.js';
-import { readJwt, signJwt } from './jwt.js';
-import { noEndpoint } from './restpp.js';
-import { rolesOf } from './roles.js';
-import { page, refuse, refuseRestpp, succeed, wording } from './say.js';
-import { newSecret, type User } from './state.js';
-import { CHECK_REASONS } from './texts.js';
-import { beyondGraph, notLoggedIn } from './v4-refusal.js';
-import { secrets4 } from './v4-secrets.js';
-import { statement, statementStatus } from './v4-statements.js';
-import { nowSeconds, type World } from './world.js';
+import { checkJwt, findUser, login } from '../authenticate.js';
+import { LONGEST_LIFETIME, lifetimeField, listField, parseBody, stringField } from '../body.js';
+import { type Call, json, type Reply } from '../call.js';
+import { readJwt, signJwt } from '../jwt.js';
+import { noEndpoint } from '../restpp/restpp.js';
+import { rolesOf } from '../roles.js';
+import { page, refuse, refuseRestpp, succeed, wording } from '../say.js';
+import { newSecret, type User } from '../state.js';
+import { CHECK_REASONS } from '../texts.js';
+import { nowSeconds, type World } from '../world.js';
+import { beyondGraph, notLoggedIn } from './refusal.js';
+import { secrets4 } from './secrets.js';
+import { statement, statementStatus } from './statements.js';
 
 const WEEK = 604_800;
 
