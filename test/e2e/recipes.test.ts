@@ -169,7 +169,7 @@ const SHELL_PAGE: Record<string, Check[]> = {
   cron: [
     async (machine, output) => {
       await loaded(machine, output);
-      expect(fs.statSync(path.join(machine.home, 'graphcred.key')).mode & 0o777).toBe(0o600);
+      expect(fs.statSync(path.join(machine.home, '.config/graphcred/store.key')).mode & 0o777).toBe(0o600);
       // The key that the first run created decrypts what that run stored.
       const again = await machine.run(['sh', '-eux'], block('ci/shell.md', 'cron', 'sh'), machine.env);
       expectDone(again, /loaded/);
