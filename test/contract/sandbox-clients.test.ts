@@ -1,21 +1,11 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
+import { describe, expect, it } from 'vitest';
 import { defined } from '../helpers/defined.js';
-import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
+import { basic, LOGIN, NOW, raw, SECRET, start } from './sandbox-raw.js';
 
 /**
  * The request sequences of programs made for the real servers, with their method, path, query, body and login, and with their way of reading each
  * answer. Each function `read…` below reads an answer as one client does.
  */
-const open: Sandbox[] = [];
-const start = async (options: SandboxOptions) => {
-  const sandbox = await demo(options);
-  open.push(sandbox);
-  return sandbox;
-};
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
-});
 
 interface TokenAnswer {
   error: boolean;

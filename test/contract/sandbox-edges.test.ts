@@ -5,15 +5,10 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
 import { readJwt, signJwt } from '../../src/sandbox/jwt.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
+import { basic, demo, LOGIN, NOW, raw, SECRET, start } from './sandbox-raw.js';
 
-const start = async (options: SandboxOptions = {}) => {
-  const sandbox = await demo(options);
-  onTestFinished(() => sandbox.close());
-  return sandbox;
-};
 const answer = async (base: string, request: string, body: object = {}, headers = {}) => {
   const reply = await raw(base, request, headers, JSON.stringify(body));
   return { status: reply.status, ...(JSON.parse(reply.body) as Record<string, unknown>) } as {

@@ -1,17 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseFault, parseSecret, parseUser, readTls } from '../../src/sandbox/args.js';
-import type { Fault, Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
-import { demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
-
-const open: Sandbox[] = [];
-const start = async (options: SandboxOptions = {}) => {
-  const sandbox = await demo(options);
-  open.push(sandbox);
-  return sandbox;
-};
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
-});
+import type { Fault, Sandbox } from '../../src/sandbox/server.js';
+import { LOGIN, NOW, raw, SECRET, start } from './sandbox-raw.js';
 
 const ask = (sandbox: Sandbox) => raw(sandbox.restUrl, 'POST /requesttoken', {}, `{"secret":"${SECRET}"}`);
 const failure = (sandbox: Sandbox) =>

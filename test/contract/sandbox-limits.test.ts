@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newToken } from '../../src/sandbox/3x/tokens.js';
 import { parseFault } from '../../src/sandbox/args.js';
 import { parseBody } from '../../src/sandbox/body.js';
@@ -14,13 +14,8 @@ import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { emptyState } from '../../src/sandbox/state.js';
 import type { World } from '../../src/sandbox/world.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { basic, demo, LOGIN, NOW, raw, SECRET } from './sandbox-raw.js';
+import { basic, demo, LOGIN, NOW, raw, SECRET, start } from './sandbox-raw.js';
 
-const start = async (options: SandboxOptions = {}) => {
-  const sandbox = await demo(options);
-  onTestFinished(() => sandbox.close());
-  return sandbox;
-};
 const send = async (sandbox: Sandbox, request: string, body: unknown = '', headers: object = LOGIN) => {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const reply = await raw(sandbox.gsqlUrl, request, headers as Record<string, string>, text);
@@ -62,18 +57,6 @@ it('the oldest token goes when there are more than 50,000', () => {
     false,
     true,
   ]);
-});
-
-it('the oldest result goes when more than a hundred statements were not waited for', async () => {
-  const sandbox = await start({ serverVersion: '4.2.0' });
-  const ids: string[] = [];
-  for (let i = 0; i < 101; i++) {
-    const answer = JSON.parse(await send(sandbox, 'POST /gsql/v1/statements?async=true', 'SHOW USER'));
-    ids.push(answer.results.requestId);
-  }
-  const status = async (id = '') =>
-    (await raw(sandbox.gsqlUrl, `GET /gsql/v1/statements/${id}`, LOGIN)).status;
-  expect([await status(ids[0]), await status(ids[1]), await status(ids[100])]).toEqual([404, 200, 200]);
 });
 
 describe('the state file', () => {

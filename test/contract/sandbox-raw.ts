@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { defined } from '../helpers/defined.js';
 
@@ -82,6 +82,13 @@ export function demo(options: SandboxOptions): Promise<Sandbox> {
     now: () => NOW * 1000,
     ...options,
   });
+}
+
+/** Starts a demo sandbox that closes when the test has finished. */
+export async function start(options: SandboxOptions = {}): Promise<Sandbox> {
+  const sandbox = await demo(options);
+  onTestFinished(() => sandbox.close());
+  return sandbox;
 }
 
 /** The values that every row may use as `{{name}}`. */

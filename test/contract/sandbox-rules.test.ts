@@ -1,10 +1,10 @@
 // Who may do what on the sandbox's servers, by which method and from which version on. The texts are in sandbox-tables/.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
+import { describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { basic, demo, LOGIN, NOW, READER, raw, SECRET } from './sandbox-raw.js';
+import { basic, demo, LOGIN, NOW, READER, raw, SECRET, start } from './sandbox-raw.js';
 
 interface Answer {
   readonly status: number;
@@ -14,11 +14,6 @@ interface Answer {
   readonly token?: string;
   readonly results?: unknown;
 }
-const start = async (options: SandboxOptions = {}) => {
-  const sandbox = await demo(options);
-  onTestFinished(() => sandbox.close());
-  return sandbox;
-};
 const ask = async (base: string, request: string, headers: object = {}, body: object | string = '') => {
   const sent = typeof body === 'string' ? body : JSON.stringify(body);
   const reply = await raw(base, request, headers as Record<string, string>, sent);
@@ -65,11 +60,6 @@ it('the last hundred calls that were not imitated are listed', async () => {
   for (let i = 0; i <= 100; i++) await raw(sandbox.gsqlUrl, `GET /nothing/${i}`);
   expect(sandbox.unknownRoutes).toHaveLength(100);
   expect(sandbox.unknownRoutes[0]).toBe('GET /nothing/1');
-});
-
-it('the URLs name the host as it was given', async () => {
-  const sandbox = await start({ host: 'localhost' });
-  expect(sandbox.gsqlUrl).toMatch(/^http:\/\/localhost:\d+$/);
 });
 
 describe('the REST server of 3.x', () => {

@@ -1,17 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
+import { describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/server.js';
 import { TEXT_TABLES, TEXTS } from '../../src/sandbox/texts.js';
-import { demo, raw, SECRET } from './sandbox-raw.js';
-
-const open: Sandbox[] = [];
-const start = async (options: SandboxOptions = {}) => {
-  const sandbox = await demo(options);
-  open.push(sandbox);
-  return sandbox;
-};
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
-});
+import { demo, raw, SECRET, start } from './sandbox-raw.js';
 
 describe('the table of texts', () => {
   it('has every text exactly once', () => {
