@@ -20,75 +20,104 @@ const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Runs every statement of `source` in turn; a failed one does not stop the next, a syntax error does. */
 export function runGsql(world: World, session: Session, source: string): GsqlAnswer {
-  const found = scan(source);
+  const words = scan(source);
   const lines: string[] = [];
   let code = 0;
-  let at = 0;
-
-  const is = (offset: number, keyword: string) => {
-    const word = found[at + offset];
-    return word !== undefined && !word.quoted && word.text.toUpperCase() === keyword;
-  };
-  const startsStatement = (offset: number) =>
-    (is(offset, 'USE') && (is(offset + 1, 'GRAPH') || is(offset + 1, 'GLOBAL'))) ||
-    ((is(offset, 'CREATE') || is(offset, 'SHOW') || is(offset, 'DROP')) &&
-      (is(offset + 1, 'SECRET') || (is(offset, 'SHOW') && is(offset + 1, 'USER'))));
   const say: Say = (id, values) => {
     lines.push(messageText(world, id, values));
     code = wording(world, id).returnCode ?? code;
   };
-  const print: Print = (line) => lines.push(line);
-  const answer = () => ({ text: lines.map((line) => `${line}\n`).join(''), code });
-  const syntaxError = (word: Word | undefined): GsqlAnswer => {
-    const { text, line, column } = word ?? { text: '<EOF>', line: found.at(-1)?.line ?? 1, column: 1 };
-    say('syntax', { token: text, line, column });
-    return answer();
-  };
+  const run: Run = { world, session, words, say, print: (line) => lines.push(line) };
+  for (let at = 0; at < words.length; ) {
+    const done = is(run, at, ';') ? { next: at + 1 } : statement(run, at);
+    if ('wrongAt' in done) {
+      const last = words.at(-1)?.line ?? 1;
+      const { text, line, column } = words[done.wrongAt] ?? { text: '<EOF>', line: last, column: 1 };
+      say('syntax', { token: text, line, column });
+      break;
+    }
+    at = done.next;
+  }
+  return { text: lines.map((line) => `${line}\n`).join(''), code };
+}
 
-  while (at < found.length) {
-    if (is(0, ';')) {
-      at++;
-    } else if (is(0, 'USE') && is(1, 'GLOBAL')) {
+/** A GSQL text on its way: its words, and where its answer goes. */
+interface Run {
+  readonly world: World;
+  readonly session: Session;
+  readonly words: readonly Word[];
+  readonly say: Say;
+  readonly print: Print;
+}
+
+/** Where the next statement begins, or which word is wrong. */
+type Done = { readonly next: number } | { readonly wrongAt: number };
+
+const STARTS = ['USE GLOBAL', 'USE GRAPH', 'CREATE SECRET', 'SHOW SECRET', 'SHOW USER', 'DROP SECRET'];
+
+/** Whether unquoted words at this place are these, in any case. */
+function is({ words }: Run, at: number, wanted: string): boolean {
+  return wanted.split(' ').every((one, i) => {
+    const word = words[at + i];
+    return word !== undefined && !word.quoted && word.text.toUpperCase() === one;
+  });
+}
+
+/** Runs the statement that begins at this word. */
+function statement(run: Run, at: number): Done {
+  const { world, session, words, say, print } = run;
+  const next = at + 2;
+  switch (STARTS.find((start) => is(run, at, start))) {
+    case 'USE GLOBAL':
       session.graph = null;
       say('usingGlobal');
-      at += 2;
-    } else if (is(0, 'USE') && is(1, 'GRAPH')) {
-      const graph = found[at + 2];
-      if (!graph || is(2, ';')) return syntaxError(graph);
+      return { next };
+    case 'USE GRAPH': {
+      const graph = words[next];
+      if (!graph || is(run, next, ';')) return { wrongAt: next };
       useGraph(world, session, graph.text, say);
-      at += 3;
-    } else if (is(0, 'CREATE') && is(1, 'SECRET')) {
-      // The alias is optional, so only a word on the same line can be one.
-      const next = found[at + 2];
-      const hasAlias =
-        next !== undefined && next.line === found[at + 1]?.line && !is(2, ';') && !startsStatement(2);
-      if (hasAlias && !ALIAS.test(next.text)) return syntaxError(next);
-      createSecret(world, session, hasAlias ? next.text : undefined, say);
-      at += hasAlias ? 3 : 2;
-    } else if (is(0, 'SHOW') && is(1, 'SECRET')) {
-      showSecrets(world, session, say, print);
-      at += 2;
-    } else if (is(0, 'SHOW') && is(1, 'USER')) {
-      showUser(world, session, print);
-      at += 2;
-    } else if (is(0, 'DROP') && is(1, 'SECRET')) {
-      at += 2;
-      for (;;) {
-        const name = found[at];
-        if (!name || is(0, ';') || is(0, ',')) return syntaxError(name);
-        dropOne(world, session, name.text, say);
-        at++;
-        if (!is(0, ',')) break;
-        at++;
-      }
-    } else {
-      world.warn(
-        `The sandbox does not imitate the GSQL statement that begins with ${found[at]?.text.slice(0, 20)}.`,
-      );
-      return syntaxError(found[at]);
+      return { next: next + 1 };
     }
+    case 'CREATE SECRET':
+      return create(run, next);
+    case 'SHOW SECRET':
+      showSecrets(world, session, say, print);
+      return { next };
+    case 'SHOW USER':
+      showUser(world, session, print);
+      return { next };
+    case 'DROP SECRET':
+      return drop(run, next);
+    default:
+      world.warn(
+        `The sandbox does not imitate the GSQL statement that begins with ${words[at]?.text.slice(0, 20)}.`,
+      );
+      return { wrongAt: at };
   }
-  return answer();
+}
+
+/** Creates a secret. The alias is optional, so only a word on the same line can be one. */
+function create(run: Run, at: number): Done {
+  const { world, session, words, say } = run;
+  const alias = words[at];
+  const starts = [';', ...STARTS].some((start) => is(run, at, start));
+  if (!alias || alias.line !== words[at - 1]?.line || starts) {
+    createSecret(world, session, undefined, say);
+    return { next: at };
+  }
+  if (!ALIAS.test(alias.text)) return { wrongAt: at };
+  createSecret(world, session, alias.text, say);
+  return { next: at + 1 };
+}
+
+/** Drops the secrets of a list, one after another. */
+function drop(run: Run, first: number): Done {
+  for (let at = first; ; at += 2) {
+    const name = run.words[at];
+    if (!name || is(run, at, ';') || is(run, at, ',')) return { wrongAt: at };
+    dropOne(run.world, run.session, name.text, run.say);
+    if (!is(run, at + 1, ',')) return { next: at + 1 };
+  }
 }
 
 type Say = (id: TextId, values?: Record<string, string | number>) => void;
