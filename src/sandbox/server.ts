@@ -10,15 +10,15 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, json, type Reply } from './call.js';
 import { control } from './control.js';
-import { delayOf, type Fault, faultList, faultReply } from './faults/faults.js';
+import { delayOf, type Fault, type FaultList, faultList, faultReply } from './faults/faults.js';
 import { head, listen, loopback, readCall, send } from './http.js';
 import { loadState, stateWriter } from './persistence.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
 import { chooseTexts } from './say.js';
 import { seed } from './seed.js';
-import { parseServerVersion, spoken } from './server-version.js';
-import { emptyState } from './state.js';
+import { parseServerVersion, type ServerVersion, spoken } from './server-version.js';
+import { emptyState, type State } from './state.js';
 import { initialSwitches, setSwitches } from './switches.js';
 import type { Sandbox, SandboxOptions } from './types.js';
 import type { World } from './world.js';
@@ -29,36 +29,87 @@ export type { Sandbox, SandboxOptions } from './types.js';
 const MAX_REQUESTS = 1000;
 const MAX_UNKNOWN = 100;
 
+/** What one sandbox has beside the world of its handlers. */
+interface Running {
+  readonly options: SandboxOptions;
+  readonly world: World;
+  readonly faults: FaultList;
+  readonly requests: RequestLogEntry[];
+  readonly unknownRoutes: string[];
+  readonly closing: AbortController;
+  setClockOffset(seconds: number): void;
+  /** Computes the answer. Changes of the state are written to the file before the answer is sent. */
+  handle(call: Call): Promise<Reply>;
+}
+
 /** Starts both servers. Rejects with a plain sentence when an option is not valid or a port is in use. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const version = parseServerVersion(options.serverVersion ?? '3.10.1');
   const host = loopback(options.host ?? '127.0.0.1');
-  const restAuth = oneOf('REST authentication', options.restAuth ?? 'on', ['on', 'off']);
-  const lifetimeUnit = oneOf('the lifetime unit', options.lifetimeUnit ?? 's', ['s', 'ms']);
   const state = (options.stateFile && loadState(options.stateFile)) || emptyState();
-  const switches = initialSwitches();
-  setSwitches(switches, options.switches ?? {});
-  const first = seed(state, options, spoken(version, switches).generation);
   const save = options.stateFile ? stateWriter(options.stateFile, state) : undefined;
+  const running = run(options, version, state, save);
+  const first = seed(state, options, running.world.version.generation);
+  const ports = openPorts(running, host);
+  const close = async () => {
+    await ports.close();
+    await save?.().catch(() => undefined);
+  };
 
+  let gsqlUrl: string;
+  let restUrl: string;
+  try {
+    gsqlUrl = await ports.open('gsql', options.gsqlPort ?? 14240);
+    restUrl = `${gsqlUrl}/restpp`;
+    if (version.generation !== '4') restUrl = await ports.open('rest', options.restPort ?? 9000);
+    else if (options.restPort !== undefined) await ports.open('rest', options.restPort);
+    await save?.().catch((error: NodeJS.ErrnoException) => {
+      throw new Error(
+        `The state file ${options.stateFile} cannot be written (${error.code}); name another file.`,
+      );
+    });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+
+  const { requests, unknownRoutes, faults, setClockOffset } = running;
+  const { name: username, password } = first.user;
+  const ready = { restUrl, gsqlUrl, serverVersion: version.text, username, password, graph: first.graph };
+  return {
+    ...ready,
+    requests,
+    unknownRoutes,
+    addFault: (fault) => faults.add(fault),
+    setClockOffset,
+    close,
+    readyLine: () => JSON.stringify(ready),
+  };
+}
+
+function run(
+  options: SandboxOptions,
+  version: ServerVersion,
+  state: State,
+  save: (() => Promise<void>) | undefined,
+): Running {
   const now = options.now ?? Date.now;
   const faults = faultList();
   for (const fault of options.faults ?? []) faults.add(fault);
-  const requests: RequestLogEntry[] = [];
-  const unknownRoutes: string[] = [];
   let clockOffset = 0;
   let dirty = false;
-
+  const switches = initialSwitches();
+  setSwitches(switches, options.switches ?? {});
   const world: World = {
     get version() {
-      return spoken(version, this.switches);
+      return spoken(version, switches);
     },
     state,
     switches,
     texts: new Map(),
     finished: new Map(),
-    restAuth: restAuth === 'on',
-    lifetimeUnit,
+    restAuth: oneOf('REST authentication', options.restAuth ?? 'on', ['on', 'off']) === 'on',
+    lifetimeUnit: oneOf('the lifetime unit', options.lifetimeUnit ?? 's', ['s', 'ms']),
     throttle: new Map(),
     now: () => now() + clockOffset * 1000,
     changed: () => {
@@ -67,99 +118,115 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     warn: (line) => options.warn?.(line),
   };
   chooseTexts(world.texts, options.texts ?? {});
-  const setClockOffset = (seconds: number) => {
-    clockOffset = seconds;
+  const unknownRoutes: string[] = [];
+  return {
+    options,
+    world,
+    faults,
+    requests: [],
+    unknownRoutes,
+    closing: new AbortController(),
+    setClockOffset: (seconds) => {
+      clockOffset = seconds;
+    },
+    async handle(call) {
+      dirty = false;
+      const reply = answer(world, call) ?? unknown(world, unknownRoutes, call);
+      if (dirty) await save?.();
+      return reply;
+    },
   };
+}
 
-  /** Computes the answer. Changes of the state are written to the file before the answer is sent. */
-  const handle = async (call: Call): Promise<Reply> => {
-    dirty = false;
-    const reply = answer(world, call) ?? unknown(call);
-    if (dirty) await save?.();
-    return reply;
+function unknown(world: World, unknownRoutes: string[], call: Call): Reply {
+  const shown = `${call.method} ${maskPath(call.path, world.state)}`;
+  unknownRoutes.push(shown);
+  if (unknownRoutes.length > MAX_UNKNOWN) unknownRoutes.shift();
+  world.warn(
+    `The sandbox does not imitate ${shown} on the ${call.server} port of ${world.version.text}; it answered 501.`,
+  );
+  return json(501, { error: true, message: `The sandbox does not imitate ${shown}.` });
+}
+
+async function serve(
+  running: Running,
+  server: 'rest' | 'gsql',
+  req: IncomingMessage,
+  res: ServerResponse,
+): Promise<void> {
+  const { world, requests } = running;
+  const started = performance.now();
+  const call = await readCall(server, req);
+  if (!call) {
+    res.writeHead(413, { Connection: 'close' }).end();
+    return;
+  }
+  if (call.path.startsWith('/__sandbox/')) {
+    await send(res, control(call, running), world.now());
+    return;
+  }
+  const entry = describe(call, world.state);
+  const hits = running.faults.matching(call.method, call.path);
+  const status = await perform(running, call, res, hits);
+  const logged: RequestLogEntry = {
+    time: new Date(world.now()).toISOString(),
+    server,
+    method: call.method,
+    ...entry,
+    status,
+    milliseconds: Math.round(performance.now() - started),
+    faults: hits.map((fault) => fault.action),
   };
+  requests.push(logged);
+  if (requests.length > MAX_REQUESTS) requests.shift();
+  running.options.log?.(JSON.stringify(logged));
+}
 
-  const unknown = (call: Call): Reply => {
-    const shown = `${call.method} ${maskPath(call.path, state)}`;
-    unknownRoutes.push(shown);
-    if (unknownRoutes.length > MAX_UNKNOWN) unknownRoutes.shift();
-    world.warn(
-      `The sandbox does not imitate ${shown} on the ${call.server} port of ${version.text}; it answered 501.`,
-    );
-    return json(501, { error: true, message: `The sandbox does not imitate ${shown}.` });
+/** Answers the call, faults included; returns the status sent, 0 for none. */
+async function perform(running: Running, call: Call, res: ServerResponse, hits: Fault[]): Promise<number> {
+  const { world, closing } = running;
+  for (const fault of hits) {
+    if (fault.action === 'clock') running.setClockOffset(fault.seconds ?? 0);
+    const ms = delayOf(fault);
+    if (ms > 0) await delay(ms, undefined, { signal: closing.signal });
+  }
+  const hasHit = (action: Fault['action']) => hits.some((fault) => fault.action === action);
+  const cut = () => {
+    res.socket?.destroy();
+    return 0;
   };
+  if (hasHit('drop-before')) return cut();
+  const replaced = hits.map((fault) => faultReply(world, fault)).find((reply) => reply !== undefined);
+  const reply = replaced ?? (await running.handle(call));
+  if (hasHit('drop-after')) return cut();
+  const broken = hits.find((fault) => fault.action === 'truncate' || fault.action === 'malformed');
+  if (broken) await sendBroken(res, reply, broken, world.now());
+  else await send(res, reply, world.now());
+  return reply.status;
+}
 
-  const serve = async (server: 'rest' | 'gsql', req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    const started = performance.now();
-    const call = await readCall(server, req);
-    if (!call) {
-      res.writeHead(413, { Connection: 'close' }).end();
-      return;
-    }
-    if (call.path.startsWith('/__sandbox/')) {
-      await send(res, control(call, { world, faults, requests, unknownRoutes, setClockOffset }), world.now());
-      return;
-    }
-    const entry = describe(call, state);
-    const hits = faults.matching(call.method, call.path);
-    const status = await perform(call, res, hits);
-    const logged: RequestLogEntry = {
-      time: new Date(world.now()).toISOString(),
-      server,
-      method: call.method,
-      ...entry,
-      status,
-      milliseconds: Math.round(performance.now() - started),
-      faults: hits.map((fault) => fault.action),
-    };
-    requests.push(logged);
-    if (requests.length > MAX_REQUESTS) requests.shift();
-    options.log?.(JSON.stringify(logged));
-  };
+/** Sends half of an answer, or the body that the fault names; `truncate` then cuts the connection. */
+async function sendBroken(res: ServerResponse, reply: Reply, broken: Fault, now: number): Promise<void> {
+  const body = Buffer.from(broken.body ?? reply.body + (reply.trailer ?? ''));
+  const half = body.subarray(0, Math.max(1, Math.floor(body.length / 2)));
+  if (broken.action === 'malformed') {
+    const { trailer: _, ...whole } = reply;
+    await send(res, { ...whole, body: broken.body ?? half.toString() }, now);
+    return;
+  }
+  res.writeHead(reply.status, { ...head(reply, now), 'Content-Length': String(Math.max(2, body.length)) });
+  res.write(half, () => res.socket?.destroy());
+}
 
-  /** Answers the call, faults included; returns the status sent, 0 for none. */
-  const perform = async (call: Call, res: ServerResponse, hits: Fault[]): Promise<number> => {
-    for (const fault of hits) {
-      if (fault.action === 'clock') setClockOffset(fault.seconds ?? 0);
-      const ms = delayOf(fault);
-      if (ms > 0) await delay(ms, undefined, { signal: closing.signal });
-    }
-    if (hits.some((fault) => fault.action === 'drop-before')) {
-      res.socket?.destroy();
-      return 0;
-    }
-    const replaced = hits.map((fault) => faultReply(world, fault)).find((reply) => reply !== undefined);
-    const reply = replaced ?? (await handle(call));
-    if (hits.some((fault) => fault.action === 'drop-after')) {
-      res.socket?.destroy();
-      return 0;
-    }
-    const broken = hits.find((fault) => fault.action === 'truncate' || fault.action === 'malformed');
-    if (!broken) {
-      await send(res, reply, world.now());
-      return reply.status;
-    }
-    const body = Buffer.from(broken.body ?? reply.body + (reply.trailer ?? ''));
-    const half = body.subarray(0, Math.max(1, Math.floor(body.length / 2)));
-    if (broken.action === 'malformed') {
-      const { trailer: _, ...whole } = reply;
-      await send(res, { ...whole, body: broken.body ?? half.toString() }, world.now());
-    } else {
-      res.writeHead(reply.status, {
-        ...head(reply, world.now()),
-        'Content-Length': String(Math.max(2, body.length)),
-      });
-      res.write(half, () => res.socket?.destroy());
-    }
-    return reply.status;
-  };
-
-  const closing = new AbortController();
+/** Opens ports one by one, and closes all of them with their connections. */
+function openPorts(running: Running, host: string) {
+  const { options, world, closing } = running;
   const sockets = new Set<Socket>();
   const servers: Server[] = [];
-  const open = async (server: 'rest' | 'gsql', port: number): Promise<string> => {
-    const listener: RequestListener = (req, res) => {
-      serve(server, req, res).catch((error: unknown) => {
+  const listener =
+    (server: 'rest' | 'gsql'): RequestListener =>
+    (req, res) => {
+      serve(running, server, req, res).catch((error: unknown) => {
         if (closing.signal.aborted || res.destroyed) {
           res.destroy();
           return;
@@ -171,66 +238,26 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
         res.end();
       });
     };
-    const created = options.tls ? tlsServer(options.tls, listener) : createServer(listener);
-    // Pooled connections of clients must not be closed between two calls.
-    created.keepAliveTimeout = 120_000;
-    created.on('connection', (socket: Socket) => {
-      sockets.add(socket);
-      socket.on('close', () => sockets.delete(socket));
-    });
-    servers.push(await listen(created, port, host));
-    const scheme = options.tls ? 'https' : 'http';
-    const shown = host.includes(':') ? `[${host}]` : (options.host ?? host);
-    return `${scheme}://${shown}:${(created.address() as AddressInfo).port}`;
-  };
-
-  const close = async () => {
-    closing.abort();
-    const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-    for (const socket of sockets) socket.destroy();
-    await Promise.all(closed);
-    await save?.().catch(() => undefined);
-  };
-
-  const major4 = version.generation === '4';
-  let gsqlUrl: string;
-  let restUrl: string;
-  try {
-    gsqlUrl = await open('gsql', options.gsqlPort ?? 14240);
-    restUrl = `${gsqlUrl}/restpp`;
-    if (!major4) restUrl = await open('rest', options.restPort ?? 9000);
-    else if (options.restPort !== undefined) await open('rest', options.restPort);
-    await save?.().catch((error: NodeJS.ErrnoException) => {
-      throw new Error(
-        `The state file ${options.stateFile} cannot be written (${error.code}); name another file.`,
-      );
-    });
-  } catch (error) {
-    await close();
-    throw error;
-  }
-
   return {
-    restUrl,
-    gsqlUrl,
-    serverVersion: version.text,
-    username: first.user.name,
-    password: first.user.password,
-    graph: first.graph,
-    requests,
-    unknownRoutes,
-    addFault: (fault) => faults.add(fault),
-    setClockOffset,
-    close,
-    readyLine: () =>
-      JSON.stringify({
-        restUrl,
-        gsqlUrl,
-        serverVersion: version.text,
-        username: first.user.name,
-        password: first.user.password,
-        graph: first.graph,
-      }),
+    async open(server: 'rest' | 'gsql', port: number): Promise<string> {
+      const created = options.tls ? tlsServer(options.tls, listener(server)) : createServer(listener(server));
+      // Pooled connections of clients must not be closed between two calls.
+      created.keepAliveTimeout = 120_000;
+      created.on('connection', (socket: Socket) => {
+        sockets.add(socket);
+        socket.on('close', () => sockets.delete(socket));
+      });
+      servers.push(await listen(created, port, host));
+      const scheme = options.tls ? 'https' : 'http';
+      const shown = host.includes(':') ? `[${host}]` : (options.host ?? host);
+      return `${scheme}://${shown}:${(created.address() as AddressInfo).port}`;
+    },
+    async close(): Promise<void> {
+      closing.abort();
+      const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+      for (const socket of sockets) socket.destroy();
+      await Promise.all(closed);
+    },
   };
 }
 
