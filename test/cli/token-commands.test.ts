@@ -197,9 +197,9 @@ test('token list without a chosen store shows the tokens of every store of this 
   const entry = { record: { ...record, expiresAtUnix: now + 60 } };
   stageEntry(path.join(home, '.local/state/graphcred'), entry).commit();
   const { stdout } = await run('token list', { env: { GRAPHCRED_STORE: undefined } });
-  expect(stdout).toMatch(/^[0-9a-f]{8} +127\.0\.0\.1:\d+ +demo +user:tigergraph +file /m);
+  expect(stdout).toMatch(/^[0-9a-f]{8} +127\.0\.0\.1:\d+ +demo +tigergraph +file /m);
   // This record does not name the GSQL server.
-  expect(stdout).toMatch(/^[0-9a-f]{8} +http:\/\/old\.example +- +user:ann +keychain /m);
+  expect(stdout).toMatch(/^[0-9a-f]{8} +http:\/\/old\.example +- +ann +keychain /m);
   expect((await run('token list')).stdout).not.toContain('keychain');
 });
 

@@ -67,7 +67,8 @@ while ended is None:
             if not part:
                 # The process that controlled this script has ended, so the program is ended too.
                 watch_input = False
-                os.kill(pid, signal.SIGKILL)
+                if ended is None:
+                    os.kill(pid, signal.SIGKILL)
             commands += part
             *lines, commands = commands.split(b'\n')
             for line in lines:
@@ -76,7 +77,8 @@ while ended is None:
                     os.write(master, command['type'].encode())
                 if 'resize' in command:
                     resize(*command['resize'])
-                if 'signal' in command:
+                # The program may have ended in this round.
+                if 'signal' in command and ended is None:
                     os.kill(pid, getattr(signal, command['signal']))
                 if 'close' in command:
                     # The window is closed: the kernel sends SIGHUP to everything that runs in it.

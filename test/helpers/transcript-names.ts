@@ -42,9 +42,11 @@ export function createNames(home: string, start: number): Names {
         .replaceAll(Buffer.from(one).toString('base64'), `base64(${name})`);
     }
     for (const [index, digest] of digests().entries())
-      shown = shown.replace(new RegExp(`\\b(?:${digest.slice(0, 8)})[0-9a-f]*`, 'g'), (found) =>
-        `sha256-${index + 1}`.padEnd(found.length, '.'),
-      );
+      shown = shown
+        .replace(new RegExp(`\\b(?:${digest.slice(0, 8)})[0-9a-f]*`, 'g'), (found) =>
+          `sha256-${index + 1}`.padEnd(found.length, '.'),
+        )
+        .replaceAll(`secret ${digest.slice(0, 4)}…`, `secret ${`#${index + 1}`.padEnd(4, '.')}…`);
     for (const [index, one] of statements.entries()) shown = shown.replaceAll(one, `statement-${index + 1}`);
     for (const [port, name] of ports) shown = shown.replace(new RegExp(`\\b${port}\\b`, 'g'), name);
     return shown

@@ -3,7 +3,7 @@ import { formatDuration, times } from '../../../app/words.js';
 import { profileOwner } from '../../../auth/choose.js';
 import { recordsOf } from '../../../auth/servers.js';
 import { chooseReadableStore, requireAllRead } from '../../../auth/stores.js';
-import type { StoreRecord } from '../../../store/store.js';
+import type { Store, StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { table } from '../../output/table.js';
 import type { LocalSession } from '../../session.js';
@@ -11,12 +11,13 @@ import { openLocalSession, openSession } from '../../session.js';
 
 /** Runs `graphcred token list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
-  const { tokens, local } = await tokensToList(invocation);
-  print(invocation, tokens);
+  const { tokens, store, local } = await tokensToList(invocation);
+  const saved = invocation.report.json ? [] : (await store.list()).filter(({ kind }) => kind === 'secret');
+  print(invocation, tokens, saved);
   await requireAllRead(local);
 }
 
-function print(invocation: Invocation, tokens: readonly HeldToken[]): void {
+function print(invocation: Invocation, tokens: readonly HeldToken[], saved: readonly StoreRecord[]): void {
   const now = Math.floor(invocation.ctx.now() / 1000);
   if (invocation.report.json) {
     invocation.report.document({ tokens: tokens.map((token) => asDocument(token, now)) });
@@ -30,7 +31,7 @@ function print(invocation: Invocation, tokens: readonly HeldToken[]): void {
     id,
     serverOf(info),
     String(info.graph ?? '-'),
-    String(info.principal),
+    ownerOfToken(String(info.principal), saved),
     store,
     `${formatDuration(now - createdAtUnix)} ago`,
     expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired',
@@ -42,6 +43,17 @@ function print(invocation: Invocation, tokens: readonly HeldToken[]): void {
   const head = ['ID', 'SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'].filter(fits);
   const shown = rows.map((row) => row.filter(fits));
   invocation.report.result(table(head, shown, { width, shrinkOrder: [3, 2, 1] }));
+}
+
+/** Names whose token it is: the user, and the secret where it was minted from one. */
+function ownerOfToken(principal: string, saved: readonly StoreRecord[]): string {
+  const [, kind, name = ''] = /^(user|secret):(.*)/s.exec(principal) ?? [];
+  if (kind === 'user') return name;
+  if (kind === undefined) return principal;
+  const info = saved.find((one) => one.info.id === principal)?.info;
+  if (info === undefined) return `secret ${name.slice(0, 4)}… (not saved)`;
+  const secret = `secret ${info.alias ?? `${name.slice(0, 4)}…`}`;
+  return info.username === undefined ? secret : `${info.username} (${secret})`;
 }
 
 /** Names the GSQL server with its port, which distinguishes two servers of one host. */
@@ -57,16 +69,17 @@ function serverOf({ host, gsqlUrl }: StoreRecord['info']): string {
 /** Returns the tokens of the profile that was typed, else all. */
 async function tokensToList(
   invocation: Invocation,
-): Promise<{ tokens: readonly HeldToken[]; local: LocalSession }> {
+): Promise<{ tokens: readonly HeldToken[]; store: Store; local: LocalSession }> {
   const local = await openLocalSession(invocation);
-  const all = await heldTokens(local, await chooseReadableStore(local));
-  if (invocation.flags.profile === undefined) return { tokens: all, local };
+  const store = await chooseReadableStore(local);
+  const all = await heldTokens(local, store);
+  if (invocation.flags.profile === undefined) return { tokens: all, store, local };
   const owner = await profileOwner(await openSession(invocation));
   const records = recordsOf(
     all.map(({ record }) => record),
     owner,
   );
-  return { tokens: all.filter(({ record }) => records.includes(record)), local };
+  return { tokens: all.filter(({ record }) => records.includes(record)), store, local };
 }
 
 function asDocument(
