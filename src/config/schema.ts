@@ -82,8 +82,8 @@ function take(values: ConfigValues, key: string, value: unknown, path: readonly 
   } else if (kind === 'boolean') {
     if (typeof value !== 'boolean') fail(path, 'is neither true nor false');
     values[name] = String(value);
-  } else if (value === '' && kind === 'text') {
-    // An empty text counts as not set, as it does in a variable.
+  } else if ((value === '' || value === null) && kind === 'text') {
+    // An empty text counts as not set, as it does in a variable; in YAML a key without a value is null.
     delete values[name];
   } else if (typeof value === 'string' || (typeof value === 'number' && TAKES_NUMBER.has(kind))) {
     if (value === '') fail(path, 'is empty', 'remove the key, or give it a value');

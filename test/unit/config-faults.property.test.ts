@@ -57,7 +57,7 @@ const GOOD: Record<string, fc.Arbitrary<unknown>> = {
   list: fc.constantFrom(['pass', 'graph'], ['secret: x', '"dev": {']),
 };
 const BAD: Record<string, readonly unknown[]> = {
-  text: [true, null, 7, ['x'], new Map(), new Map([['graph', 'x']])],
+  text: [true, 7, ['x'], new Map(), new Map([['graph', 'x']])],
   url: [false, 7, [1]],
   duration: [null, new Map([['s', 3]])],
   port: ['x', 1.5, -1, '', 'port: 1', [9000]],

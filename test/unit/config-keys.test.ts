@@ -9,6 +9,7 @@ import {
   parseDuration,
   SETTINGS,
 } from '../../src/config/keys.js';
+import { parseConfig } from '../../src/config/parse.js';
 import { isOn, resolveSettings, type SettingsInput, settingText } from '../../src/config/settings.js';
 
 const KEYS = Object.keys(SETTINGS) as ConfigKey[];
@@ -97,6 +98,11 @@ describe('the value of a setting', () => {
     expect(settingText(settingsOf({ GRAPHCRED_GRAPH: '', TG_GRAPHNAME: 'tg' }), 'graph')).toBe('tg');
     expect(settingText(settingsOf({ GRAPHCRED_GRAPH: ' ' }), 'graph')).toBe(' ');
     expect(settingText(settingsOf({ GRAPHCRED_GRAPH: 'env' }, { graph: '' }), 'graph')).toBe('env');
+  });
+
+  test('that is missing after its key in a config file, or null, counts as not set', async () => {
+    const { defaults } = await parseConfig('/x/.graphcredrc', 'username:\ngraph: null\nsecretAlias: ""\n');
+    expect(defaults).toEqual({});
   });
 
   test.each(['1', 'true', 'YES', 'on'])('of a switch is on with %s', (word) => {
