@@ -13,7 +13,7 @@ const JOB: [command: string, words: string, printed: RegExp][] = [
   ['secret create', 'ci --save', /^Secret ci is saved in the file store\.\n$/],
   ['secret list', '', /\nci +\S{3}\*{4}\S{3} +demo +here\n$/],
   ['token get', '', /^[a-z0-9]{32}\n$/],
-  ['token list', '', /demo +user:tigergraph +file/],
+  ['token list', '', /demo +tigergraph +file/],
   ['token check', '', /^The server accepts the token\.\n$/],
   ['token refresh', '', /^[a-z0-9]{32}\n$/],
   ['exec', '-- printenv TG_GRAPHNAME', /^demo\n$/],
