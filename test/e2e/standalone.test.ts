@@ -78,7 +78,10 @@ describe.skipIf(unavailable !== undefined)('the standalone executable', () => {
     planted('.graphcredrc', 'lifetime: 1h\n');
     const { GRAPHCRED_GRAPH: _, ...bare } = env;
     const shown = await run(['config', 'show', '-o', 'json'], bare, { cwd });
-    expect(shown).toMatchObject({ status: 0, stderr: expect.stringContaining('is not trusted') });
+    expect(shown).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('ignoring untrusted config file'),
+    });
     const { settings } = JSON.parse(shown.stdout) as { settings: { name: string; value: unknown }[] };
     expect(settings.find(({ name }) => name === 'graph')).toBeUndefined();
     expect(settings.find(({ name }) => name === 'lifetime')).toMatchObject({ value: '2592000' });
