@@ -41,7 +41,7 @@ export async function buildKeychainParts(folder) {
   const source = JSON.stringify(path.join(root, 'src/store/keychain/secret-service.ts'));
   fs.writeFileSync(
     entry,
-    `import { probeKeychain } from ${source};\nprobeKeychain({ env: process.env }).then((state) => process.stdout.write(state));\n`,
+    `import { askKeychain } from ${source};\naskKeychain(process.env).then(({ state }) => process.stdout.write(state));\n`,
   );
   const probe = path.join(folder, 'probe.cjs');
   await build({ input: entry, platform: 'node', logLevel: 'silent', output: { file: probe, format: 'cjs' } });
