@@ -83,7 +83,7 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
       steps: [
         ['User name', 'tigergraph\r'],
         ['Password of', 'tigergraph\r', '(the password) Enter'],
-        ['Where to keep', KEYS.down, '(arrow down)'],
+        [/Where to keep[\s\S]*select/, KEYS.down, '(arrow down)'],
         [/[❯>] nowhere[\s\S]*select/, `${KEYS.up}\r`, '(arrow up) Enter'],
         ['Create a secret', '\r'],
       ],
