@@ -24,7 +24,9 @@ export async function gate(
       method: request.method ?? 'GET',
       headers: { ...(authorization && { authorization }), ...(type && { 'content-type': type }) },
       ...(body !== '' && { body }),
-    });
+    }).catch(() => undefined);
+    // The server behind may have ended with its test.
+    if (reply === undefined) return response.destroy();
     const answer = await reply.text();
     if (fits) await during();
     response.writeHead(reply.status, { 'content-type': reply.headers.get('content-type') ?? 'text/plain' });
