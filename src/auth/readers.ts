@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { upTo, withoutCredentials } from '../core/redact.js';
+import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { type ReadLimits, readBounded } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
@@ -190,15 +190,13 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
 }
 
 /**
- * Hides every word that is long enough to be a credential, and keeps ordinary words.
+ * Hides every word that may be a credential, and keeps ordinary words.
  * @param values other texts to hide, however they are encoded, unless they are as short as a word
  */
 export function redact(text: string, values: readonly string[] = []): string {
   const hidden = values.map((value) => new Sensitive(value));
-  const shown = withoutCredentials(text, hidden)
-    .replace(/\S*[A-Za-z0-9+/=_~-]{16,}\S*/g, '[redacted]')
-    .replace(/((?:password|secret|token|key)["']?\s*[:=]\s*)\S+/gi, '$1[redacted]')
-    .replace(/\s+/g, ' ')
-    .trim();
-  return upTo(shown, 300);
+  const known = withoutCredentials(text, hidden);
+  return redactServerText(
+    known.replace(/((?:password|secret|token|key)["']?\s*[:=]\s*)\S+/gi, '$1[redacted]'),
+  );
 }

@@ -1,9 +1,11 @@
-import { decodings, GAPS, withoutGaps } from './decode.js';
 import type { Sensitive } from './sensitive.js';
 
-const MAX_SHOWN = 500;
+const MAX_READ = 65_536;
+const MAX_SHOWN = 300;
 /** Hiding shorter values would remove ordinary words. */
 const SHORTEST_HIDDEN = 4;
+/** A shorter value is not looked for in a text without its blanks, because it also occurs there by chance. */
+const SHORTEST_SPLIT = 8;
 const ESC = String.fromCharCode(0x1b);
 const BEL = String.fromCharCode(0x07);
 // The alternatives match colours and cursor movements, then titles and links.
@@ -11,108 +13,107 @@ const TERMINAL = new RegExp(
   `${ESC}\\[[0-?]*[ -/]*[@-~]|${ESC}\\][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)?`,
   'gu',
 );
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\s]+/gu;
-const JWT = /\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/gu;
-const RAW_CREDENTIAL = /\b(?=[a-z]*\d)[a-z0-9]{32}\b/gu;
+const GAPS = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\s]+/gu;
+/** A long run of these characters, or an escape, behind which anything may stand. */
+const CREDENTIAL = /[\w+=~-]{16}|%[0-9a-f]{2}|&#?\w+;|\\[ux]/i;
 
 /**
- * Makes a server's text fit to be shown: one line, 500 characters at most, without terminal escapes, control and
- * direction characters, and without credentials (those named, and everything that looks like one).
+ * Makes a text that somebody else wrote fit to be shown: one line, 300 characters at most, without terminal escapes,
+ * control and direction characters, without these credentials, and without any word that may be one.
+ * @param hide credentials that the writer knows
+ * @param names words to keep, which the user chose: of graphs, for example
  */
-export function redactServerText(text: string, hide: readonly (Sensitive | undefined)[] = []): string {
-  // Credentials are removed before the text is cut, which might leave half of one, and again after the control
-  // characters between their letters are gone.
-  let shown = withoutCredentials(text, hide).slice(0, 20 * MAX_SHOWN);
-  shown = shown.replace(TERMINAL, '').replace(INVISIBLE, ' ').trim();
-  shown = withoutCredentials(shown, hide);
-  shown = shown.replace(JWT, '[redacted]').replace(RAW_CREDENTIAL, '[redacted]');
-  return shown.length > MAX_SHOWN ? `${[...shown].slice(0, MAX_SHOWN - 1).join('')}…` : shown;
+export function redactServerText(
+  text: string,
+  hide: readonly (Sensitive | undefined)[] = [],
+  names: readonly string[] = [],
+): string {
+  // Credentials are hidden before the text is cut, which might leave half of one.
+  const known = withoutCredentials(upTo(text, MAX_READ).replace(TERMINAL, ''), hide);
+  const words = known.replace(GAPS, ' ').trim();
+  const shown = words.replace(/\S+/g, (word) => (mayBeCredential(word, names) ? '[redacted]' : word));
+  return shown.length > MAX_SHOWN ? `${upTo(shown, MAX_SHOWN - 1).trimEnd()}…` : shown;
+}
+
+function mayBeCredential(word: string, names: readonly string[]): boolean {
+  if (names.includes(word.replace(/^\W+|\W+$/g, ''))) return false;
+  const runs = word.match(/[a-z0-9]{8,}/gi) ?? [];
+  return CREDENTIAL.test(word) || runs.some((run) => /\d/.test(run) && /[a-z]/i.test(run));
 }
 
 /**
- * Removes these credentials from a text, however the server wrote them: plain, in upper or lower case, in any mix of
- * percent, HTML and backslash escapes, in hex, or inside base64 of either alphabet, and with blanks, line breaks or
- * invisible characters in between.
+ * Removes these credentials from a text: as they are, in base64 and hex, and escaped as in URLs, forms, JSON and HTML,
+ * in upper or lower case, with blanks, line breaks or invisible characters in between.
  */
 export function withoutCredentials(text: string, hide: readonly (Sensitive | undefined)[]): string {
   const values = new Set(hide.flatMap((one) => one?.reveal() ?? []));
-  const hidden = [...values].filter((value) => value.length >= SHORTEST_HIDDEN).map(encodings);
-  if (hidden.length === 0 || text === '') return text;
-  const split = [...values].flatMap(encodingsWithoutGaps);
-  const spans: [from: number, to: number][] = [];
-  const whole = decodings(text).map((decoded) => ({ decoded, needles: hidden.flat() }));
-  const joined = whole.flatMap(({ decoded }) => {
-    const rest = withoutGaps(decoded);
-    return rest === undefined ? [] : [{ decoded: rest, needles: split }];
-  });
-  for (const { decoded, needles } of [...whole, ...joined]) {
-    const { bytes, starts, ends } = decoded;
-    // Case is ignored, because servers change the case of names, and may take a credential for a name.
-    const lower = bytes.toLowerCase();
-    const base64 = bytes.replace(/-/g, '+').replace(/_/g, '/');
-    for (const { view, text: needle, run } of needles) {
-      const haystack = view === 'base64' ? base64 : lower;
-      for (let at = haystack.indexOf(needle); at !== -1; at = haystack.indexOf(needle, at + needle.length)) {
-        let [from, to] = [at, at + needle.length];
-        if (run) {
-          while (from > 0 && BASE64.test(haystack[from - 1] as string)) from--;
-          while (to < haystack.length && BASE64.test(haystack[to] as string)) to++;
-        }
-        spans.push([starts[from] as number, ends[to - 1] as number]);
-        at = to - needle.length;
-      }
-    }
-  }
+  const forms = [...values].filter((value) => value.length >= SHORTEST_HIDDEN).flatMap(formsOf);
+  if (forms.length === 0) return text;
+  const split = forms.map((form) => form.replace(GAPS, '')).filter(({ length }) => length >= SHORTEST_SPLIT);
+  const kept = withoutGaps(text);
+  const spans = [
+    ...find(text, forms),
+    ...find(kept.text, split).map(
+      ([from, to]): Span => [kept.positions[from] as number, (kept.positions[to - 1] as number) + 1],
+    ),
+  ];
   return cut(text, spans);
 }
 
-const BASE64 = /[A-Za-z0-9+/=]/;
-/** A shorter value is not looked for in a text without its blanks, because it also occurs there by chance. */
-const SHORTEST_SPLIT = 8;
+type Span = readonly [from: number, to: number];
 
-/**
- * Returns the forms of a value to look for in a text without blanks and line breaks: base64 and hex are often wrapped
- * into lines.
- */
-function encodingsWithoutGaps(value: string): EncodedValue[] {
-  const all = encodings(value).map(({ view, text }) => ({
-    view,
-    text: view === 'plain' ? text.replace(GAPS, '') : text,
-  }));
-  return all.filter(({ text }) => text.length >= SHORTEST_SPLIT);
+function find(text: string, forms: readonly string[]): Span[] {
+  const haystack = lowerCase(text);
+  return forms.map(lowerCase).flatMap((form) => {
+    const spans: Span[] = [];
+    for (let at = haystack.indexOf(form); at !== -1; at = haystack.indexOf(form, at + form.length))
+      spans.push([at, at + form.length]);
+    return spans;
+  });
 }
+
+/** Changes ASCII letters alone, so that every character keeps its place. */
+function lowerCase(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+function withoutGaps(text: string): { text: string; positions: number[] } {
+  const positions: number[] = [];
+  const rest = text.replace(GAPS, (gap) => '\0'.repeat(gap.length));
+  for (let at = 0; at < rest.length; at++) if (rest[at] !== '\0') positions.push(at);
+  return { text: rest.replaceAll('\0', ''), positions };
+}
+
 /** A base64 form with fewer characters is not looked for, because it also occurs by chance. */
 const SHORTEST_BASE64 = 7;
 
-interface EncodedValue {
-  readonly view: 'plain' | 'hex' | 'base64';
-  readonly text: string;
-  /** Whether the base64 text around the match is removed as well. */
-  readonly run?: true;
-}
-
-function encodings(value: string): EncodedValue[] {
+function formsOf(value: string): string[] {
   const bytes = Buffer.from(value);
-  const plain = bytes.toString('latin1').toLowerCase();
-  const found: EncodedValue[] = [
-    { view: 'plain', text: plain },
-    { view: 'hex', text: bytes.toString('hex') },
-  ];
-  // HTML forms encode a blank as +.
-  if (plain.includes(' ')) found.push({ view: 'plain', text: plain.replaceAll(' ', '+') });
+  const json = JSON.stringify(value).slice(1, -1);
+  const html = value.replace(/[&<>"']/g, (character) => HTML[character] as string);
+  const url = encodeURIComponent(value.replace(/\p{Cs}/gu, '\ufffd'));
+  const form = url.replaceAll('%20', '+');
   // Inside a longer base64 text, the form of a value depends on the position of its bytes, and its first and last
   // characters also encode the bytes beside it.
-  for (const before of [0, 1, 2]) {
+  const base64 = [0, 1, 2].flatMap((before) => {
     const whole = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
     const core = whole.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6));
-    if (core.length >= SHORTEST_BASE64) found.push({ view: 'base64', text: core, run: true });
-  }
-  const alone = bytes.toString('base64');
-  if (alone.endsWith('=')) found.push({ view: 'base64', text: alone });
-  return found;
+    if (core.length < SHORTEST_BASE64) return [];
+    return [core, core.replaceAll('+', '-').replaceAll('/', '_'), encodeURIComponent(core)];
+  });
+  const forms = [value, json, JSON.stringify(json).slice(1, -1), html, url, form, bytes.toString('hex')];
+  return [...new Set([...forms, bytes.toString('base64'), ...base64])];
 }
 
-function cut(text: string, spans: [from: number, to: number][]): string {
+const HTML: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+function cut(text: string, spans: Span[]): string {
   spans.sort(([a], [b]) => a - b);
   let rest = '';
   let done = 0;

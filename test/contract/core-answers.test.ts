@@ -66,7 +66,7 @@ test('a code of the server is shown in one line, without credentials, and not at
   for (const [code, shown] of [
     ['REST-1\u001b[31m\n2', 'REST-1 2'],
     [`REST ${token}`, 'REST [redacted]'],
-    ['x-'.repeat(30), 'x-'.repeat(20)],
+    ['A B '.repeat(30), 'A B '.repeat(10)],
   ]) {
     const { conn } = await serving(() => ({ status: 500, body: { error: true, code, message: 'no' } }), V4);
     expect((await refusalOf(conn.getSecrets())).serverCode).toBe(shown);

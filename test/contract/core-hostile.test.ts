@@ -85,14 +85,14 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('a mint on %s,', (version) => {
   });
 
   test('shows the server’s message on one line, shortened, without escapes and without the secret', async () => {
-    const evil = `${ESC}[31mred${ESC}[0m ${ESC}]0;title${String.fromCharCode(7)} \u202Eright to left\r\nnext ${SECRET} ${'x'.repeat(2000)}`;
+    const evil = `${ESC}[31mred${ESC}[0m ${ESC}]0;title${String.fromCharCode(7)} \u202Eright to left\r\nnext ${SECRET} ${'x '.repeat(2000)}`;
     const { url } = await script([
       400,
       JSON.stringify({ error: true, code: `REST-1${ESC}[2J`, message: evil }),
     ]);
     const refused = await refusalOf(at(url, version).getToken({ secret: SECRET }));
-    expect(refused.serverText).toMatch(/^red right to left next \[redacted\] x+…$/);
-    expect(refused.serverText?.length).toBe(500);
+    expect(refused.serverText).toMatch(/^red right to left next \[redacted\] (?:x )+x…$/);
+    expect(refused.serverText?.length).toBeLessThanOrEqual(300);
     expect(`${refused.message}${refused.hint}${refused.serverCode}`).not.toMatch(/\p{Cc}|\u202E/u);
   });
 

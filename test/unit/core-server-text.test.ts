@@ -7,12 +7,12 @@ import { defined } from '../helpers/defined.js';
 const ESC = String.fromCharCode(0x1b);
 
 describe('text of a server that is shown', () => {
-  test('is one line without control or direction characters, 500 at most, whatever the text', () => {
+  test('is one line without control or direction characters, 300 at most, whatever the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2000, size: 'max' }), (text) => {
         const shown = redactServerText(text);
         expect(shown).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
-        expect([...shown].length).toBeLessThanOrEqual(500);
+        expect([...shown].length).toBeLessThanOrEqual(300);
       }),
     );
   });
@@ -25,26 +25,39 @@ describe('text of a server that is shown', () => {
     ).toBe('abcde');
   });
 
-  test('contains no credential, whether plain, encoded, or recognized by its form', () => {
+  test('contains no credential that is known, however it is escaped', () => {
     const password = new Sensitive('p@ss "word"');
     expect(redactServerText('got p@ss "word" and p%40ss%20%22word%22 and p@ss \\"word\\"', [password])).toBe(
       'got [redacted] and [redacted] and [redacted]',
     );
-    expect(redactServerText('The token eyJhbGciOiJIUzI1NiJ9.e30.abc-_1 is bad')).toBe(
-      'The token [redacted] is bad',
-    );
-    expect(redactServerText(`secret ${'a1'.repeat(16)}.`)).toBe('secret [redacted].');
     // Half of a pair of UTF-16 units is no character that can be shown.
     expect(redactServerText('one\ud800two')).toBe('one two');
   });
 
-  test('that looks like a token or a secret is hidden only when it has its form', () => {
-    const [letters, digits] = ['a'.repeat(32), 'a1'.repeat(16)];
-    const text = `${letters} ${digits}b _${digits} eyJhbGciOi end`;
+  test.each([
+    'eyJhbGciOiJIUzI1NiJ9.e30.abc-_1',
+    "'s0000000000000000000000000000001'",
+    'a'.repeat(16),
+    'hunter2horse,',
+    'YWRhOmNvcnJlY3QtaG9yc2U=',
+    'p%61ss',
+    'p&aacute;ss',
+    '&#112;ass',
+    'p\\u0061ss',
+    'p\\x61ss',
+  ])('contains no word that may be a credential: %s', (word) => {
+    expect(redactServerText(`The token ${word} is bad.`)).toBe('The token [redacted] is bad.');
+  });
+
+  test('keeps ordinary words, and the names that the request is about', () => {
+    const text =
+      'Endpoint /restpp/requesttoken of 4.2.0: REST-10016, 100% of Authentication & more (12:43:07).';
     expect(redactServerText(text)).toBe(text);
-    expect(redactServerText(`eyJhbGciOiJ.e30, eyJhbGciOiJ.e30. ${digits}`)).toBe(
-      '[redacted], [redacted] [redacted]',
+    const names = ['Transaction_Account_2024', 'e'];
+    expect(redactServerText("graph 'Transaction_Account_2024'", [], names)).toBe(
+      "graph 'Transaction_Account_2024'",
     );
+    expect(redactServerText('s0e0000000000e0000000000000e0001', [], names)).toBe('[redacted]');
   });
 
   test('hides a credential that has terminal escapes between its letters', () => {
@@ -52,21 +65,22 @@ describe('text of a server that is shown', () => {
     expect(shown).toBe('got [redacted]');
   });
 
-  test('is shown whole when it has 500 characters, and also behind many escapes', () => {
-    expect(redactServerText('x'.repeat(500))).toBe('x'.repeat(500));
-    expect(redactServerText('x'.repeat(501))).toBe(`${'x'.repeat(499)}…`);
+  test('is shown whole when it has 300 characters, else up to a word, and also behind many escapes', () => {
+    const words = 'words '.repeat(50);
+    expect(redactServerText(`${words}!`)).toBe(`${words}…`.replace(' words …', '…'));
+    expect(redactServerText(`${words.slice(0, -1)}!`)).toBe(`${words.slice(0, -1)}!`);
     expect(redactServerText(`${`${ESC}[0;1m`.repeat(1000)}words`)).toBe('words');
   });
 
   test('is cut only after credentials are removed', () => {
-    const secret = new Sensitive('z'.repeat(40));
-    expect(redactServerText(`${'x '.repeat(240)}${'z'.repeat(40)} end`, [secret])).not.toContain('zzz');
+    const secret = new Sensitive('correct horse');
+    expect(redactServerText(`${'x '.repeat(144)}correct horse end`, [secret])).not.toContain('correct');
   });
 
   // Time that grew with the square of the length would be hours.
   test('is processed within the time limit of a test, even if it is large', () => {
     for (const piece of [`${ESC}]`, `${ESC}[`, 'eyJ', 'a1', ' '])
-      expect(redactServerText(piece.repeat(500_000)).length).toBeLessThanOrEqual(500);
+      expect(redactServerText(piece.repeat(500_000)).length).toBeLessThanOrEqual(300);
   });
 });
 
@@ -87,14 +101,9 @@ describe('maskSecret', () => {
   });
 });
 
-describe('a credential is hidden in every form a server may repeat it in', () => {
+describe('a credential is hidden as it is and as it is usually written', () => {
   const hex = (value: string) => Buffer.from(value).toString('hex');
   const base64 = (value: string) => Buffer.from(value).toString('base64');
-  const percent = (value: string) =>
-    [...Buffer.from(value)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
-  const each = (value: string, write: (code: number) => string) =>
-    [...value].map((character) => write(character.codePointAt(0) as number)).join('');
-  const decimal = (value: string) => each(value, (code) => `&#${code};`);
   const FORMS: Record<string, (value: string) => string> = {
     'as it is': (value) => value,
     hex,
@@ -103,38 +112,15 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
     'base64 with a user name before it': (value) => base64(`ada:${value}`),
     'base64 in the middle of something': (value) => base64(`{"a":"${value}","b":1}`),
     base64url: (value) => Buffer.from(`?>${value}~`).toString('base64url'),
-    'URL-encoded as far as needed': (value) => encodeURIComponent(value),
-    'URL-encoded altogether': percent,
-    'URL-encoded in upper case': (value) => percent(value).toUpperCase(),
-    'URL-encoded twice': (value) => percent(percent(value)),
-    'a form field': (value) => new URLSearchParams({ v: value }).toString().slice(2),
-    'decimal entities': decimal,
-    'hex entities': (value) => each(value, (code) => `&#x${code.toString(16)};`),
-    'hex entities in upper case': (value) => each(value, (code) => `&#X${code.toString(16).toUpperCase()};`),
-    'named entities': (value) =>
-      value
-        .replaceAll('&', '&amp;')
-        .replaceAll('<', '&lt;')
-        .replaceAll('"', '&quot;')
-        .replaceAll('é', '&eacute;'),
+    'URL-encoded': (value) => encodeURIComponent(value),
+    'a form field': (value) => encodeURIComponent(value).replaceAll('%20', '+'),
+    entities: (value) => value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;'),
     JSON: (value) => JSON.stringify(value).slice(1, -1),
     'JSON in JSON': (value) => JSON.stringify(JSON.stringify(value)).slice(3, -3),
-    '\\u escapes': (value) =>
-      Array.from(
-        { length: value.length },
-        (_, at) => `\\u${value.charCodeAt(at).toString(16).padStart(4, '0')}`,
-      ).join(''),
-    '\\x escapes': (value) => percent(value).replaceAll('%', '\\x'),
-    'a mix': (value) =>
-      [...value].map((character, at) => [character, percent(character), decimal(character)][at % 3]).join(''),
     'in upper case': (value) => value.replace(/[a-z]/g, (letter) => letter.toUpperCase()),
     'in lower case': (value) => value.replace(/[A-Z]/g, (letter) => letter.toLowerCase()),
     'URL-encoded base64': (value) => encodeURIComponent(base64(value)),
-    'entities of a URL-encoded value': (value) => decimal(percent(value)),
-  };
-  /** Forms that add only invisible characters to a value. If the value is mostly blanks, too little of it is left to find. */
-  const SPLIT: typeof FORMS = {
-    'a line break in the middle': (value) => `${value.slice(0, 5)}\n${value.slice(5)}`,
+    'a line break in the middle': (value) => value.replace(/^.{5}/su, '$&\n'),
     'invisible characters between the letters': (value) => [...value].join('\u200b'),
     'NUL between the letters': (value) => [...value].join('\0'),
     'soft hyphens between the letters': (value) => [...value].join('\u00ad'),
@@ -148,63 +134,15 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
     'Tr0ub4dor&3',
     '🔑horse-é',
   ];
-  /** Each character with the name that HTML 4 has for it, and the ASCII characters with those of HTML 5. */
-  const NAMED =
-    '&amp \'apos *ast *midast \\bsol :colon ,comma @commat $dollar =equals !excl `grave >gt >GT ^Hat {lbrace [lbrack {lcub _lowbar _UnderBar (lpar [lsqb <lt <LT #num %percnt .period +plus ?quest "quot "QUOT }rbrace ]rbrack }rcub )rpar ]rsqb ;semi /sol |verbar |vert ' +
-    '¡iexcl ¢cent £pound ¤curren ¥yen ¦brvbar §sect ¨uml ©copy ªordf «laquo ¬not ®reg ¯macr °deg ±plusmn ²sup2 ³sup3 ´acute µmicro ¶para ·middot ¸cedil ¹sup1 ºordm »raquo ¼frac14 ½frac12 ¾frac34 ¿iquest ' +
-    'ÀAgrave ÁAacute ÂAcirc ÃAtilde ÄAuml ÅAring ÆAElig ÇCcedil ÈEgrave ÉEacute ÊEcirc ËEuml ÌIgrave ÍIacute ÎIcirc ÏIuml ÐETH ÑNtilde ÒOgrave ÓOacute ÔOcirc ÕOtilde ÖOuml ×times ØOslash ÙUgrave ÚUacute ÛUcirc ÜUuml ÝYacute ÞTHORN ßszlig ' +
-    'àagrave áaacute âacirc ãatilde äauml åaring æaelig çccedil èegrave éeacute êecirc ëeuml ìigrave íiacute îicirc ïiuml ðeth ñntilde òograve óoacute ôocirc õotilde öouml ÷divide øoslash ùugrave úuacute ûucirc üuuml ýyacute þthorn ÿyuml';
 
-  test.each(Object.keys({ ...FORMS, ...SPLIT }))('in the form %s', (form) => {
+  test.each(Object.keys(FORMS))('%s', (form) => {
     for (const value of VALUES) {
-      const written = defined(FORMS[form] ?? SPLIT[form])(value);
+      const written = defined(FORMS[form])(value);
       const shown = withoutCredentials(`before ${written} after`, [new Sensitive(value)]);
-      expect(shown).toMatch(/^before (?:v=)?\[redacted\](?:&quot;|[\w=+/.~]{0,2}) after$/);
+      // Of base64, the characters at both ends hold bits of the bytes beside the value too.
+      expect(shown).toMatch(/^before [\w+/%-]{0,16}\[redacted\][\w=+/%-]{0,16} after$/);
     }
   });
-
-  test('with the name of a character in place of the character', () => {
-    const shown = [...NAMED.split(' '), '\tTab', '\nNewLine', '\u00a0nbsp', '\u00adshy'].filter((pair) => {
-      const [character, name] = [pair.slice(0, 1), pair.slice(1)];
-      const value = new Sensitive(`${character}correct${character}horse${character}`);
-      const written = `&${name};correct&${name};horse&${name}`;
-      return withoutCredentials(`(${written};) (${written})`, [value]) !== '([redacted]) ([redacted])';
-    });
-    expect(shown).toEqual([]);
-  });
-
-  test.each([
-    ['\\x escapes with upper-case digits', '\\xC3\\xA9orse', 'éorse'],
-    ['\\u{} escapes', '\\u{e9}orse\\u{10FFFF}', 'éorse\u{10ffff}'],
-    ['backslash escapes', '\\"a\\\'b\\\\c\\/d\\be\\ff\\ng\\rh\\t', '"a\'b\\c/d\be\ff\ng\rh\t'],
-    ['upper-case backslash escapes', 'HORSE\\NBATTERY', 'horse\nbattery'],
-    ['pairs of \\u escapes', '\\ud83d\\udd11orse\\uDBFF\\uDFFF', '🔑orse\u{10ffff}'],
-    ['entities with leading zeros', '&#0000104;&#x00006F;rse', 'horse'],
-    ['entities without a semicolon', '&#104o&#114s&#x65', 'horse'],
-  ])('in %s', (_form, written, value) => {
-    expect(withoutCredentials(`<${written}>`, [new Sensitive(value)])).toBe('<[redacted]>');
-  });
-
-  test.each(['&#1114112;', '&#x110000;', '\\u{110000}', '&nosuch;', '&a;', '&', '\\q', '\\u12', '%4'])(
-    'and %s, which is no character, stays with the words around it',
-    (odd) => {
-      const text = `${odd}one${odd} two`;
-      expect(withoutCredentials(text, [new Sensitive('horse')])).toBe(text);
-      expect(withoutCredentials(`${odd}horse${odd}`, [new Sensitive('horse')])).toBe(
-        `${odd}[redacted]${odd}`,
-      );
-    },
-  );
-
-  test.each(['\x7f', '\u0080', '\u07ff', '\u0800', '\uffff', '\u{10000}'])(
-    'and nothing else is, beside the character %j',
-    (character) => {
-      const value = `horse${character}`;
-      expect(withoutCredentials(`${character}(${value})${character}`, [new Sensitive(value)])).toBe(
-        `${character}([redacted])${character}`,
-      );
-    },
-  );
 
   test('from four characters on, and from eight on where blanks were put between them', () => {
     const shown = (text: string, value: string) => withoutCredentials(`(${text})`, [new Sensitive(value)]);
@@ -214,24 +152,19 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
     expect(shown('door way', 'doorway')).toBe('(door way)');
   });
 
-  test('from six characters on in the middle of a base64 text, and as a whole if it is shorter', () => {
-    const shown = (text: string, value: string) => withoutCredentials(base64(text), [new Sensitive(value)]);
-    for (const before of ['ada', 'ad', 'a'])
-      expect(shown(`${before}secret!`, 'secret'), before).toBe('[redacted]');
-    expect(shown('adahorse!', 'horse')).toBe(base64('adahorse!'));
-    expect(shown('horse', 'horse')).toBe('[redacted]');
-  });
-
   test('any value is hidden, in any position', () => {
     fc.assert(
       fc.property(
-        fc.string({ minLength: 8, unit: 'grapheme' }),
+        fc
+          .string({ minLength: 8, unit: 'grapheme' })
+          .filter((value) => value.replace(/[\p{C}\p{Default_Ignorable_Code_Point}\s]/gu, '').length >= 8),
         fc.constantFrom(...Object.keys(FORMS)),
         fc.string({ maxLength: 20 }),
         (value, form, around) => {
           const written = defined(FORMS[form])(value);
-          const shown = withoutCredentials(`${around} ${written} ${around}`, [new Sensitive(value)]);
-          expect(shown).toContain('[redacted]');
+          expect(withoutCredentials(`${around} ${written} ${around}`, [new Sensitive(value)])).toContain(
+            '[redacted]',
+          );
         },
       ),
     );
@@ -244,19 +177,5 @@ describe('a credential is hidden in every form a server may repeat it in', () =>
   test('a text that is only similar is not removed', () => {
     const text = 'Graph demo not found, 100% of &amp; and \\ words; base64 aGVsbG8gd29ybGQ= stays';
     expect(withoutCredentials(text, [new Sensitive('correct-horse')])).toBe(text);
-  });
-
-  test.each([
-    ['%41', '[redacted]'],
-    ['&#65;', '[redacted]'],
-    ['\\u0041', '[redacted]'],
-    ['aGVs', 'aGVs'],
-    ['%2525', '%2525'],
-  ])('a large text of %s is processed within the time limit of a test', (piece, shown) => {
-    const text = withoutCredentials(piece.repeat(100_000), [
-      new Sensitive('A'.repeat(8)),
-      new Sensitive('hel'),
-    ]);
-    expect(text.replaceAll(shown, '')).toBe('');
   });
 });

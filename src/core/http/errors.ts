@@ -1,5 +1,5 @@
 import { GraphException } from '../errors.js';
-import { redactServerText } from '../redact.js';
+import { redactServerText, withoutCredentials } from '../redact.js';
 import { BoundCredential, Sensitive } from '../sensitive.js';
 import { isCutOff, networkReason, tlsHint, tlsReason } from './failure-reasons.js';
 import { TransportFailure } from './transport.js';
@@ -134,8 +134,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   }
   const workspace = stateOfWorkspace(reply);
   if (workspace === undefined && ![502, 503, 504].includes(status)) return undefined;
-  const serverText =
-    isHtml(reply) || encoding !== 'identity' ? '' : redactServerText(reply.body, hiddenIn(request));
+  const serverText = isHtml(reply) || encoding !== 'identity' ? '' : shownText(request, reply.body);
   if (workspace === 'suspended') {
     return new GraphException('SERVER_UNAVAILABLE', `The workspace is suspended (HTTP ${status}).`, {
       hint: 'Waiting does not help: start it in the cloud console, or turn on its auto start.',
@@ -217,6 +216,11 @@ export function hiddenIn(request: HttpRequest): Sensitive[] {
   ];
 }
 
+/** Makes a server's text fit to be shown. The names that this request is about are kept. */
+export function shownText(request: HttpRequest, text: string): string {
+  return redactServerText(text, hiddenIn(request), request.names);
+}
+
 /** Returns the path without its query, which can hold a secret (3.0 to 3.4). */
 export function pathOf(request: HttpRequest): string {
   return request.path.split('?', 1)[0] ?? '';
@@ -224,5 +228,5 @@ export function pathOf(request: HttpRequest): string {
 
 /** Names the request by method and path, without its query. */
 export function what(request: HttpRequest): string {
-  return `${request.method} ${redactServerText(pathOf(request), hiddenIn(request))}`;
+  return `${request.method} ${withoutCredentials(pathOf(request), hiddenIn(request))}`;
 }

@@ -1,7 +1,7 @@
 import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js';
-import { credentialsIn, hiddenIn, what } from '../http/errors.js';
+import { credentialsIn, shownText, what } from '../http/errors.js';
 import type { HttpRequest } from '../http/types.js';
-import { redactServerText, upTo } from '../redact.js';
+import { upTo } from '../redact.js';
 import type { Sensitive } from '../sensitive.js';
 import { type Meaning, REFUSALS, type Row } from './refusal-table.js';
 
@@ -31,7 +31,7 @@ function shortened(refused: Refused): Refused {
 /** Creates the GraphException for a server's refusal. */
 export function refusal(request: HttpRequest, whole: Refused): GraphException {
   const refused = shortened(whole);
-  const text = redactServerText(refused.message, hiddenIn(request));
+  const text = shownText(request, refused.message);
   const found = find(request, refused);
   const [code, message, hint, next] = found
     ? explain(found, request, text)
@@ -42,7 +42,7 @@ export function refusal(request: HttpRequest, whole: Refused): GraphException {
         EXAMINE,
       ] as const);
   const details: ErrorDetails = { status: refused.status, serverText: text, hint, ...next };
-  if (refused.code !== '') details.serverCode = redactServerText(refused.code).slice(0, 40);
+  if (refused.code !== '') details.serverCode = shownText(request, refused.code).slice(0, 40);
   return new GraphException(code, message, details);
 }
 
@@ -152,9 +152,7 @@ function explain({ row, match }: Found, request: HttpRequest, text: string): Err
         'Ask for a role on the graph.',
       ];
     case 'token-of-other-graph': {
-      const [own, other] = [match[1] ?? '', match[2] ?? ''].map((name) =>
-        redactServerText(name, hiddenIn(request)),
-      );
+      const [own, other] = [match[1] ?? '', match[2] ?? ''].map((name) => shownText(request, name));
       return [
         'PERMISSION_DENIED',
         `This token is for the graph ${own} only, and this call is about ${other}.`,
@@ -172,7 +170,7 @@ function explain({ row, match }: Found, request: HttpRequest, text: string): Err
         'NOT_FOUND',
         withText(
           'There is no such graph, or it is hidden from this user',
-          redactServerText(match[0] ?? text, hiddenIn(request)),
+          shownText(request, match[0] ?? text),
         ),
         'Give the name of a graph, not the alias of a secret.',
         GRAPH,

@@ -1,7 +1,6 @@
 import { GraphException } from '../errors.js';
-import { hiddenIn } from '../http/errors.js';
+import { shownText } from '../http/errors.js';
 import type { Authorization, Fields, HttpReply, HttpRequest } from '../http/types.js';
-import { redactServerText } from '../redact.js';
 import type { BoundCredential } from '../sensitive.js';
 import { checkGraphInUse, gsqlSecrets, type Run, useGraph } from './gsql.js';
 import type { Operation } from './refusal-table.js';
@@ -120,7 +119,7 @@ export function protocolV3(session: Session): Protocol {
           ? serverTimeUnix + end.seconds
           : end.seconds;
     const grantedSeconds = Math.max(0, expiresAtUnix - serverTimeUnix);
-    const serverText = () => redactServerText(String(fields.expiration ?? ''), hiddenIn(request));
+    const serverText = () => shownText(request, String(fields.expiration ?? ''));
     return { token, expiresAtUnix, grantedSeconds, serverTimeUnix, serverText };
   };
 
@@ -172,7 +171,7 @@ export function protocolV3(session: Session): Protocol {
       if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
       const refused = refusal(request, refusedWith);
       if (refused.code !== 'AUTH_FAILED' && refused.code !== 'PERMISSION_DENIED') throw refused;
-      return { accepted: false, reason: redactServerText(message, hiddenIn(request)) || refused.message };
+      return { accepted: false, reason: shownText(request, message) || refused.message };
     },
 
     tokenTuple: ({ token, expiresAtUnix }) => [token.reveal(), expiresAtUnix, isoSeconds(expiresAtUnix)],

@@ -1,7 +1,6 @@
 import type { GraphException } from '../errors.js';
-import { hiddenIn } from '../http/errors.js';
+import { shownText } from '../http/errors.js';
 import type { Authorization, Fields, HttpReply, HttpRequest } from '../http/types.js';
-import { redactServerText } from '../redact.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { gsqlSecrets, isListed, masked, withoutControls } from './gsql.js';
 import type { Meaning, Operation } from './refusal-table.js';
@@ -111,7 +110,7 @@ export function protocolV4(session: Session): Protocol {
       means !== undefined && OF_LOGIN.has(means) && !/\btoken\b/i.test(withoutNames(message, request));
     const ofServer = reply.status >= 500 || (means !== undefined && OF_SERVER.has(means));
     if (ofLogin || ofServer) throw refusal(request, refused);
-    return { accepted: false, reason: redactServerText(message, hiddenIn(request)) };
+    return { accepted: false, reason: shownText(request, message) };
   };
 
   return {
@@ -232,8 +231,7 @@ function issued(request: HttpRequest, reply: HttpReply, lifetime: number): Issue
   const fields = expectFields(request, reply);
   const token = readToken(request, reply, fields);
   const { expiration } = fields;
-  const serverText = () =>
-    typeof expiration === 'string' ? redactServerText(expiration, hiddenIn(request)) : '';
+  const serverText = () => (typeof expiration === 'string' ? shownText(request, expiration) : '');
   const claims = readClaims(token);
   const serverTimeUnix = serverClock(reply, lifetime, claims?.exp);
   if (claims === undefined) {
