@@ -1,8 +1,8 @@
-import { GraphException } from '../errors.js';
+import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js';
 import { redactServerText, withoutCredentials } from '../redact.js';
 import { BoundCredential, Sensitive } from '../sensitive.js';
 import { isCutOff, networkReason, tlsHint, tlsReason } from './failure-reasons.js';
-import { TransportFailure } from './transport.js';
+import { type FailureKind, TransportFailure } from './transport.js';
 import type { HttpReply, HttpRequest } from './types.js';
 
 const PROXY_HINT = 'Check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY.';
@@ -18,6 +18,75 @@ export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphExcept
   );
 }
 
+/** A request without an answer, as it is told. */
+interface Told {
+  readonly what: string;
+  readonly address: string;
+  readonly reason: string;
+  readonly proxy: string | undefined;
+  /** The words that name the proxy on the way; empty without one. */
+  readonly through: string;
+  /** Says that the request may have taken effect; empty when it cannot have. */
+  readonly doubt: string;
+  readonly timeoutMs: number;
+}
+
+type Explanation = readonly [code: ErrorCode, message: string, details?: ErrorDetails];
+
+/** A request that did not get beyond TLS or the proxy has done nothing. */
+const FAILURES: Readonly<Record<FailureKind, (told: Told) => Explanation>> = {
+  timeout: ({ what, address, through, timeoutMs, doubt }) => [
+    'TIMEOUT',
+    `${what} to ${address}${through} had no answer within ${timeoutMs / 1000} s.${doubt}`,
+    TIMEOUT_HINT,
+  ],
+  cancelled: ({ what, doubt }) => [
+    'CANCELLED',
+    `${what} was cancelled.${doubt}`,
+    { retryable: doubt === '' },
+  ],
+  tls: ({ address, reason }) => [
+    'TLS',
+    `No trusted connection to ${address}: ${tlsReason(reason)}.`,
+    { ...tlsHint(reason), ambiguous: false },
+  ],
+  proxy: ({ address, reason }) => [
+    'NETWORK',
+    `The proxy could not connect to ${address}: ${reason}.`,
+    { hint: PROXY_HINT, ambiguous: false },
+  ],
+  'no-proxy': ({ proxy, reason }) => [
+    'NETWORK',
+    `Cannot reach the proxy ${proxy}: ${networkReason(reason)}.`,
+    { hint: PROXY_HINT, ambiguous: false },
+  ],
+  'cut-off': ({ what, address, through, reason, doubt }) => [
+    'NETWORK',
+    `${what}: the answer of ${address}${through} broke off after ${reason}.${doubt}`,
+    { hint: 'Check that the server still runs, and the proxies and gateways on the way.' },
+  ],
+  'too-large': ({ what, reason }) => [
+    'BAD_RESPONSE',
+    `${what}: the answer is larger than is read (${reason}).`,
+    { hint: 'Ask for less of it at a time, if there is a way: limit, offset.' },
+  ],
+  malformed: ({ address, doubt }) => [
+    'BAD_RESPONSE',
+    `${address} does not answer in HTTP.${doubt}`,
+    { hint: 'Check the address: this may be a TLS port (https://) or another service.' },
+  ],
+  network: ({ address, reason, doubt }) => [
+    'NETWORK',
+    `Cannot reach ${address}: ${networkReason(reason)}.${doubt}`,
+    {
+      hint: isCutOff(reason, address)
+        ? 'If the port speaks TLS, use https:// in place of http://; else check that the server is running.'
+        : 'Check host and port, and that the server is running.',
+      remedies: ['examine'],
+    },
+  ],
+};
+
 /**
  * Explains why no answer came. The error names method, path and address, and nothing else of the request.
  * @param timeoutMs the limit of the whole call, which is what a person can change
@@ -26,93 +95,62 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   if (!(failure instanceof TransportFailure)) {
     return new GraphException('INTERNAL', `${what(request)} could not be sent.`);
   }
-  const { kind, reason, proxy } = failure;
-  const address = new URL(request.base).origin;
-  const ambiguous = failure.sent && !isReadOnly(request);
-  const doubt = ambiguous ? ' It may have taken effect all the same.' : '';
-  const through = proxy === undefined ? '' : ` through the proxy ${proxy}`;
-  switch (kind) {
-    case 'timeout':
-      return new GraphException(
-        'TIMEOUT',
-        `${what(request)} to ${address}${through} had no answer within ${timeoutMs / 1000} s.${doubt}`,
-        { ...TIMEOUT_HINT, ambiguous },
-      );
-    case 'cancelled':
-      return new GraphException('CANCELLED', `${what(request)} was cancelled.${doubt}`, {
-        ambiguous,
-        retryable: !ambiguous,
-      });
-    case 'tls':
-      return new GraphException(
-        'TLS',
-        `No trusted connection to ${address}: ${tlsReason(reason)}.`,
-        tlsHint(reason),
-      );
-    case 'proxy':
-      return new GraphException('NETWORK', `The proxy could not connect to ${address}: ${reason}.`, {
-        hint: PROXY_HINT,
-      });
-    case 'no-proxy':
-      return new GraphException('NETWORK', `Cannot reach the proxy ${proxy}: ${networkReason(reason)}.`, {
-        hint: PROXY_HINT,
-      });
-    case 'cut-off':
-      return new GraphException(
-        'NETWORK',
-        `${what(request)}: the answer of ${address}${through} broke off after ${reason}.${doubt}`,
-        { hint: 'Check that the server still runs, and the proxies and gateways on the way.', ambiguous },
-      );
-    case 'too-large':
-      return new GraphException(
-        'BAD_RESPONSE',
-        `${what(request)}: the answer is larger than is read (${reason}).`,
-        {
-          hint: 'Ask for less of it at a time, if there is a way: limit, offset.',
-          ambiguous,
-        },
-      );
-    case 'malformed':
-      return new GraphException('BAD_RESPONSE', `${address} does not answer in HTTP.${doubt}`, {
-        hint: 'Check the address: this may be a TLS port (https://) or another service.',
-        ambiguous,
-      });
-    case 'network':
-      return new GraphException('NETWORK', `Cannot reach ${address}: ${networkReason(reason)}.${doubt}`, {
-        hint: isCutOff(reason, address)
-          ? 'If the port speaks TLS, use https:// in place of http://; else check that the server is running.'
-          : 'Check host and port, and that the server is running.',
-        remedies: ['examine'],
-        ambiguous,
-      });
-  }
+  const { kind, reason, proxy, sent } = failure;
+  const ambiguous = sent && !isReadOnly(request);
+  const [code, message, details] = FAILURES[kind]({
+    what: what(request),
+    address: new URL(request.base).origin,
+    reason,
+    proxy,
+    through: proxy === undefined ? '' : ` through the proxy ${proxy}`,
+    doubt: ambiguous ? ' It may have taken effect all the same.' : '',
+    timeoutMs,
+  });
+  return new GraphException(code, message, { ambiguous, ...details });
 }
 
 const DOUBT = ' The request may have taken effect all the same.';
 
 /** Creates the error for a redirect, or for an answer of a server that is suspended, starting or missing. */
 export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphException | undefined {
+  return (
+    redirected(request, reply) ??
+    compressed(request, reply) ??
+    refusedOnTheWay(request, reply) ??
+    notUp(request, reply)
+  );
+}
+
+function redirected(request: HttpRequest, { status }: HttpReply): GraphException | undefined {
+  if (status < 300 || status >= 400) return undefined;
+  // This one says that the request was carried out.
+  const ambiguous = status === 303 && !isReadOnly(request);
+  const message = `${what(request)} was redirected (HTTP ${status}).${ambiguous ? DOUBT : ''}`;
+  return new GraphException('BAD_RESPONSE', message, {
+    hint: 'Redirects are never followed, for the credential would go along. Use the final address.',
+    status,
+    ambiguous,
+  });
+}
+
+function isCompressed({ headers }: HttpReply): boolean {
+  return (headers['content-encoding'] ?? 'identity') !== 'identity';
+}
+
+function compressed(request: HttpRequest, reply: HttpReply): GraphException | undefined {
   const { status } = reply;
-  if (status >= 300 && status < 400) {
-    // This one says that the request was carried out.
-    const ambiguous = status === 303 && !isReadOnly(request);
-    const message = `${what(request)} was redirected (HTTP ${status}).${ambiguous ? DOUBT : ''}`;
-    return new GraphException('BAD_RESPONSE', message, {
-      hint: 'Redirects are never followed, for the credential would go along. Use the final address.',
-      status,
-      ambiguous,
-    });
-  }
-  const encoding = reply.headers['content-encoding'] ?? 'identity';
-  if (encoding !== 'identity' && ![407, 429, 502, 503, 504].includes(status)) {
-    const ambiguous = (status < 400 || status >= 500) && !isReadOnly(request);
-    const message = `${what(request)}: the answer is compressed, which was not asked for.${ambiguous ? DOUBT : ''}`;
-    return new GraphException('BAD_RESPONSE', message, {
-      hint: 'Something between here and the server does that: check proxies, and the addresses.',
-      status,
-      ambiguous,
-    });
-  }
+  if (!isCompressed(reply) || [407, 429, 502, 503, 504].includes(status)) return undefined;
+  const ambiguous = (status < 400 || status >= 500) && !isReadOnly(request);
+  const message = `${what(request)}: the answer is compressed, which was not asked for.${ambiguous ? DOUBT : ''}`;
+  return new GraphException('BAD_RESPONSE', message, {
+    hint: 'Something between here and the server does that: check proxies, and the addresses.',
+    status,
+    ambiguous,
+  });
+}
+
+function refusedOnTheWay(request: HttpRequest, reply: HttpReply): GraphException | undefined {
+  const { status, body } = reply;
   if (status === 407) {
     return new GraphException('NETWORK', 'The proxy requires a login (HTTP 407).', {
       hint: 'Put user name and password into HTTP_PROXY, or exempt this host with NO_PROXY.',
@@ -126,15 +164,20 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
       retryAfterMs: retryAfterMs(reply),
     });
   }
-  if (status === 400 && /plain HTTP request was sent to HTTPS port/i.test(reply.body)) {
+  if (status === 400 && /plain HTTP request was sent to HTTPS port/i.test(body)) {
     return new GraphException('TLS', `${new URL(request.base).host} speaks TLS only.`, {
       hint: 'Use https:// in place of http://.',
       status,
     });
   }
+  return undefined;
+}
+
+function notUp(request: HttpRequest, reply: HttpReply): GraphException | undefined {
+  const { status } = reply;
   const workspace = stateOfWorkspace(reply);
   if (workspace === undefined && ![502, 503, 504].includes(status)) return undefined;
-  const serverText = isHtml(reply) || encoding !== 'identity' ? '' : shownText(request, reply.body);
+  const serverText = isHtml(reply) || isCompressed(reply) ? '' : shownText(request, reply.body);
   if (workspace === 'suspended') {
     return new GraphException('SERVER_UNAVAILABLE', `The workspace is suspended (HTTP ${status}).`, {
       hint: 'Waiting does not help: start it in the cloud console, or turn on its auto start.',
@@ -146,18 +189,21 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   const asleep = workspace === 'starting';
   // A gateway that lost the server behind it cannot say whether the request arrived there.
   const ambiguous = !asleep && status !== 503 && !isReadOnly(request);
-  const doubt = ambiguous ? DOUBT : '';
   const state = asleep ? 'is asleep or starting' : 'is not available';
-  return new GraphException('SERVER_UNAVAILABLE', `The server ${state} (HTTP ${status}).${doubt}`, {
-    hint: asleep
-      ? 'It may take a few minutes to start. Wait for it.'
-      : 'Try again in a minute, or wait for it.',
-    remedies: ['wait'],
-    status,
-    serverText,
-    ambiguous,
-    retryAfterMs: retryAfterMs(reply),
-  });
+  return new GraphException(
+    'SERVER_UNAVAILABLE',
+    `The server ${state} (HTTP ${status}).${ambiguous ? DOUBT : ''}`,
+    {
+      hint: asleep
+        ? 'It may take a few minutes to start. Wait for it.'
+        : 'Try again in a minute, or wait for it.',
+      remedies: ['wait'],
+      status,
+      serverText,
+      ambiguous,
+      retryAfterMs: retryAfterMs(reply),
+    },
+  );
 }
 
 /** Reads `Retry-After`: a number of seconds, or a date. */
