@@ -90,7 +90,7 @@ const SHORTEST_BASE64 = 7;
 function formsOf(value: string): string[] {
   const bytes = Buffer.from(value);
   const json = JSON.stringify(value).slice(1, -1);
-  const html = value.replace(/[&<>"']/g, (character) => HTML[character] as string);
+  const html = value.replace(/[&<>"]/g, (character) => HTML[character] as string);
   const url = encodeURIComponent(value.replace(/\p{Cs}/gu, '\ufffd'));
   const form = url.replaceAll('%20', '+');
   // Inside a longer base64 text, the form of a value depends on the position of its bytes, and its first and last
@@ -101,7 +101,16 @@ function formsOf(value: string): string[] {
     if (core.length < SHORTEST_BASE64) return [];
     return [core, core.replaceAll('+', '-').replaceAll('/', '_'), encodeURIComponent(core)];
   });
-  const forms = [value, json, JSON.stringify(json).slice(1, -1), html, url, form, bytes.toString('hex')];
+  const forms = [
+    value,
+    json,
+    JSON.stringify(json).slice(1, -1),
+    html,
+    html.replaceAll("'", '&#39;'),
+    url,
+    form,
+    bytes.toString('hex'),
+  ];
   return [...new Set([...forms, bytes.toString('base64'), ...base64])];
 }
 
@@ -110,7 +119,6 @@ const HTML: Readonly<Record<string, string>> = {
   '<': '&lt;',
   '>': '&gt;',
   '"': '&quot;',
-  "'": '&#39;',
 };
 
 function cut(text: string, spans: Span[]): string {
