@@ -73,6 +73,8 @@ function exampleFile(before, { SETTINGS, HEADINGS, OUTPUT, LIFETIME, MIN_TTL }) 
     passwordCommand: 'program that prints the password: a list of words, no shell',
     secret: 'the secret; better one of the next two',
     secretCommand: 'program that prints the secret: a list of words, no shell',
+    jwt: "an identity provider's JWT; better one of the next two",
+    jwtCommand: 'program that prints it: a list of words, no shell; cached until it ends',
     'redis.url': 'server of the store redis: rediss://HOST:PORT/DB',
     'redis.username': 'its user name',
     'redis.passwordFile': 'file with its password',

@@ -41,11 +41,16 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
     await askGraph(call);
   }
   // With a label the token may have been minted by another machine, so a credential is needed only to mint.
-  const whose =
-    label === undefined ? await credential() : { principal: label, username: call.username, owner: label };
+  const own = label === undefined ? await credential() : undefined;
+  const whose = own ?? { principal: label as string, username: call.username, owner: label as string };
+  const readJwt = async (...given: [Call, Credential]) =>
+    (await import('./identity-token.js')).identityToken(...given);
   const base = await identityOf(call, whose.principal);
   return {
     obtain: async ({ fresh } = { fresh: false }) => {
+      // Only a program's answer is cached: a file may hold another JWT by now.
+      if (own?.kind === 'jwt' && !own.isFromProgram)
+        return { ...(await readJwt(call, own)), source: 'identity' };
       let interruption: Interruption | undefined;
       const token = await acquireToken(
         {
@@ -66,14 +71,17 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
             await (await credential()).value();
           },
           mint: async () => {
+            const own = await credential();
+            if (own.kind === 'jwt') return readJwt(call, own);
             const { mintInterruptibly } = await import('./mint-token.js');
-            const minted = await mintInterruptibly(call, await credential());
+            const minted = await mintInterruptibly(call, own);
             interruption = minted.interruption;
             return minted.token;
           },
         },
       );
-      if (interruption?.status === undefined) return token;
+      if (interruption?.status === undefined)
+        return own?.kind === 'jwt' ? { ...token, source: 'identity' } : token;
       throw new Interrupted(interruption.status, undefined, 'Interrupted; the token is minted.');
     },
     forget: async (token) => {

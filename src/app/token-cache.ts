@@ -96,7 +96,7 @@ export interface CachedToken {
   readonly servers: Servers;
   /** When the request for it was sent, ms since 1970. */
   readonly requestedAtMs: number;
-  readonly source: 'store' | 'server';
+  readonly source: 'store' | 'server' | 'identity';
 }
 
 /** What a cached token must fulfil to be used. */

@@ -44,7 +44,7 @@ export interface LocalCall extends Places {
   /** Why nobody can be asked, for messages. */
   readonly whyNotAsked: string;
   /** The credential or token that standard input holds. */
-  readonly fromStdin: 'password' | 'secret' | 'token' | undefined;
+  readonly fromStdin: 'password' | 'secret' | 'jwt' | 'token' | undefined;
   /** Whether the profile was typed, so that the `TG_*` variables do not count. */
   readonly isProfileTyped: boolean;
   /** The store of this call, and where that was set; undefined for the default. */

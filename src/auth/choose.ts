@@ -8,6 +8,7 @@ import {
   type Credential,
   type CredentialKind,
   type CredentialSource,
+  fingerprint,
   type Purpose,
   secretId,
 } from './credential.js';
@@ -75,8 +76,7 @@ async function partition(call: Call, sources: readonly CredentialSource[]): Prom
 }
 
 /**
- * Selects the sources for a login: passwords, and secrets only if there is no password and the server accepts a secret
- * as login.
+ * Selects the sources for a login: passwords, else JWTs, else secrets, as far as the server takes them for a login.
  */
 async function usable(
   call: Call,
@@ -84,9 +84,12 @@ async function usable(
   purpose: Purpose,
 ): Promise<readonly CredentialSource[]> {
   if (purpose === 'mint' || sources.length === 0) return sources;
-  const passwords = sources.filter(({ kind }) => kind === 'password');
+  const ofKind = (wanted: CredentialKind) => sources.filter(({ kind }) => kind === wanted);
+  const passwords = ofKind('password');
   if (passwords.length > 0) return passwords;
-  return (await findVersion(call)).secretLogsIn ? sources : [];
+  const { jwtLogsIn, secretLogsIn } = await findVersion(call);
+  const jwts = jwtLogsIn ? ofKind('jwt') : [];
+  return jwts.length > 0 || !secretLogsIn ? jwts : ofKind('secret');
 }
 
 /**
@@ -111,6 +114,11 @@ function requireOneChoice({ target }: Call, saved: readonly CredentialSource[]):
     );
 }
 
+const PREFERRED: Readonly<Record<Purpose, readonly CredentialKind[]>> = {
+  mint: ['jwt', 'secret', 'password'],
+  login: ['password', 'jwt', 'secret'],
+};
+
 /**
  * Takes the highest level that has a credential and picks there the kind that the purpose prefers.
  * @param sources at least one
@@ -123,8 +131,8 @@ export async function resolveCredential(
 ): Promise<Credential> {
   const [first] = sources as [CredentialSource];
   const atHighestPriority = sources.filter(({ level }) => level === first.level);
-  const preferred: CredentialKind = purpose === 'mint' ? 'secret' : 'password';
-  const source = atHighestPriority.find(({ kind }) => kind === preferred) ?? first;
+  const ofKind = (wanted: CredentialKind) => atHighestPriority.find(({ kind }) => kind === wanted);
+  const source = PREFERRED[purpose].map(ofKind).find((one) => one !== undefined) ?? first;
   const { kind, label, level, savedAs } = source;
   const owner = source.username ?? username;
   if (kind === 'password' && owner === undefined) {
@@ -143,7 +151,19 @@ export async function resolveCredential(
   };
   const principal = await principalOf(source, owner, value);
   const savedWith = source.owner ?? owner ?? principal;
-  return { kind, label, level, username: owner, owner: savedWith, savedAs, principal, servers, value };
+  const isFromProgram = source.level !== 'store' && source.reference !== undefined;
+  return {
+    kind,
+    label,
+    level,
+    username: owner,
+    owner: savedWith,
+    savedAs,
+    principal,
+    isFromProgram,
+    servers,
+    value,
+  };
 }
 
 async function principalOf(
@@ -153,7 +173,7 @@ async function principalOf(
 ): Promise<string> {
   if (source.kind === 'password') return `user:${username}`;
   if (source.reference !== undefined) return source.reference;
-  return secretId(await value());
+  return source.kind === 'jwt' ? `jwt:${fingerprint(await value())}` : secretId(await value());
 }
 
 function once<T>(read: () => Promise<T>): () => Promise<T> {

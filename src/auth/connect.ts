@@ -26,7 +26,9 @@ export async function connect(
 ): Promise<Connected> {
   const bound = credential && (await bind(credential));
   const login: Login =
-    credential?.kind === 'password' ? { username: credential.username, password: bound } : { secret: bound };
+    credential?.kind === 'password'
+      ? { username: credential.username, password: bound }
+      : { [credential?.kind === 'jwt' ? 'apiToken' : 'secret']: bound };
   const version = await findVersion(call);
   const { openConnection } = await import('./open-connection.js');
   return { connection: await openConnection(call, login, version.version, limits), version };

@@ -1,7 +1,8 @@
 import type { Servers } from '../core/endpoints.js';
 import type { Sensitive } from '../core/sensitive.js';
 
-export type CredentialKind = 'secret' | 'password';
+/** A JWT of an identity provider is a token as it is; a secret and a password mint one. */
+export type CredentialKind = 'jwt' | 'secret' | 'password';
 
 /** Where a credential was set, highest priority first in the list given to `choose`. */
 export type CredentialLevel =
@@ -53,12 +54,14 @@ export interface Credential {
   readonly savedAs?: string | undefined;
   /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */
   readonly principal: string;
+  /** Whether a program gives the value, so that it is asked for as rarely as possible. */
+  readonly isFromProgram?: boolean;
   /** Returns the pair of base URLs it belongs to. */
   servers(): Promise<BoundTo>;
   value(): Promise<Sensitive>;
 }
 
-/** What the credential is for. A mint prefers a secret to a password; a login prefers a password to a secret. */
+/** What the credential is for. A mint prefers a JWT, then a secret; a login prefers a password, then a JWT. */
 export type Purpose = 'mint' | 'login';
 
 /** Returns whose it is, as records of the store name it. */
@@ -74,6 +77,10 @@ export function ownerInfo({
  * secrets apart, and far too few to guess a secret from.
  */
 export function secretId(secret: Sensitive): string {
+  return `secret:${fingerprint(secret)}`;
+}
+
+export function fingerprint(value: Sensitive): string {
   const { createHash } = process.getBuiltinModule('node:crypto');
-  return `secret:${createHash('sha256').update(secret.reveal()).digest('hex').slice(0, 12)}`;
+  return createHash('sha256').update(value.reveal()).digest('hex').slice(0, 12);
 }

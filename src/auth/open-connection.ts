@@ -14,6 +14,8 @@ export interface Login {
   readonly username?: string | undefined;
   readonly password?: Sensitive | BoundCredential | undefined;
   readonly secret?: Sensitive | BoundCredential | undefined;
+  /** A JWT of an identity provider, which servers take in place of a login. */
+  readonly apiToken?: Sensitive | BoundCredential | undefined;
 }
 
 /** The time limit of each call, and of all calls together. */

@@ -10,7 +10,7 @@ import { describePair } from './servers.js';
  * The variables whose empty value is mentioned in the error: a CI job sets one to an empty text when its secret is not
  * configured.
  */
-const CREDENTIAL_VARIABLES = (['SECRET', 'PASSWORD'] as const).flatMap((kind) => [
+const CREDENTIAL_VARIABLES = (['JWT', 'SECRET', 'PASSWORD'] as const).flatMap((kind) => [
   `GRAPHCRED_${kind}`,
   `GRAPHCRED_${kind}_FILE`,
   `TG_${kind}`,
@@ -34,6 +34,7 @@ export async function promptedCredential(
 ): Promise<Credential> {
   const { ports, target, canPrompt } = call;
   if (excluded && !canPrompt) throw mismatch(call, excluded);
+  if (unusable?.kind === 'jwt' && !canPrompt) throw jwtDoesNotLogIn(unusable);
   // If a secret was found that cannot log in, that is the better explanation than an empty variable.
   const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => ports.env[name] === '');
   const missing = (what: string, hint: string) =>
@@ -48,7 +49,8 @@ export async function promptedCredential(
     );
   const orSecret = purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
   const notToken = ports.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
-  const notSecret = unusable ? `; the secret (${unusable.label}) does not log in on a 3.x server` : '';
+  const notSecret =
+    unusable?.kind === 'secret' ? `; the secret (${unusable.label}) does not log in on a 3.x server` : '';
   const notSaved =
     call.secretAlias === undefined || unusable ? '' : `; no secret named ${call.secretAlias} is saved for it`;
   const ways = `${orSecret}${notToken}${notSecret}${notSaved}`;
@@ -79,6 +81,14 @@ export async function promptedCredential(
       return answer;
     },
   };
+}
+
+function jwtDoesNotLogIn({ label }: CredentialSource): GraphException {
+  return new GraphException(
+    'UNSUPPORTED',
+    `The GSQL server of this version takes no JWT (${label}): 4.1.2 and later do.`,
+    { hint: 'log in with a user name and password: --username, --password-stdin' },
+  );
 }
 
 function nothingGiven({ inCi, target, whyNotAsked }: Call, what: string, purpose: Purpose): string {

@@ -7,7 +7,7 @@ import { STORES, type Store, type StoreRecord } from '../store/store.js';
 import type { Call } from './call.js';
 import { resolvePath } from './call.js';
 import { findVersion } from './connect.js';
-import type { CredentialSource } from './credential.js';
+import type { CredentialKind, CredentialSource } from './credential.js';
 import {
   describeLevel,
   describePair,
@@ -20,7 +20,7 @@ import {
   serversOfRecord,
 } from './servers.js';
 
-const KINDS = ['secret', 'password'] as const;
+const KINDS = ['jwt', 'secret', 'password'] as const;
 
 /** Loaded for a credential whose value is needed, which is not so while its token is cached. */
 const readers = () => import('./readers.js');
@@ -60,7 +60,7 @@ export function setSources(call: Call): CredentialSource[] {
 
 function sourceOf(
   call: Call,
-  kind: 'secret' | 'password',
+  kind: CredentialKind,
   form: '' | 'File' | 'Command',
   key: ConfigKey,
   { value, level, source }: SourcedValue,

@@ -253,7 +253,7 @@ function aliasOfUser({ all }: Settings): string | undefined {
 export function othersCanReadCredential({ file }: Settings, uid: number | undefined): boolean {
   if (!file || uid === undefined || (file.stat.mode & 0o044) === 0) return false;
   const tables = [file.config.defaults, ...file.config.profiles.values()];
-  return (['password', 'secret', 'redis.url'] as const).some((key) =>
+  return (['password', 'secret', 'jwt', 'redis.url'] as const).some((key) =>
     tables.some(({ [key]: value }) => value !== undefined && isLiteralCredential(key, value)),
   );
 }
@@ -264,11 +264,13 @@ function defaultMinTtl(lifetime: number): number {
 }
 
 function credentialFromStdin(flags: Invocation['flags']): LocalCall['fromStdin'] {
-  return (['password', 'secret', 'token'] as const).find((kind) => flags[`${kind}-stdin`] === true);
+  return (['password', 'secret', 'jwt', 'token'] as const).find((kind) => flags[`${kind}-stdin`] === true);
 }
 
 function refuseTwoFromStdin({ flags }: Invocation): void {
-  const named = ['password-stdin', 'secret-stdin', 'token-stdin'].filter((flag) => flags[flag] === true);
+  const named = ['password-stdin', 'secret-stdin', 'jwt-stdin', 'token-stdin'].filter(
+    (flag) => flags[flag] === true,
+  );
   const body = flags.data === '-' || flags.data === '@-' ? [`-d ${flags.data}`] : [];
   const stdin = [...body, ...named.map((flag) => `--${flag}`)];
   if (stdin.length < 2) return;

@@ -50,6 +50,9 @@ const TABLE = {
   secret: { type: 'text', variable: 'GRAPHCRED_SECRET', tgVariable: 'TG_SECRET' },
   secretFile: { type: 'text', flag: 'secret-file', variable: 'GRAPHCRED_SECRET_FILE' },
   secretCommand: { type: 'list' },
+  jwt: { type: 'text', variable: 'GRAPHCRED_JWT', tgVariable: 'TG_JWT_TOKEN' },
+  jwtFile: { type: 'text', flag: 'jwt-file', variable: 'GRAPHCRED_JWT_FILE' },
+  jwtCommand: { type: 'list' },
   secretAlias: { type: 'text', flag: 'secret-alias', variable: 'GRAPHCRED_SECRET_ALIAS' },
   serverVersion: {
     type: 'text',
@@ -91,7 +94,7 @@ export function isInFile(level: string | undefined): boolean {
 /** Whether this value is a credential or contains one, as the URL of a Redis server may. */
 export function isLiteralCredential(key: ConfigKey, value: string | readonly string[]): boolean {
   if (key === 'redis.url') return /\/\/[^@/]*:[^@/]+@/.test(String(value));
-  return key === 'password' || key === 'secret';
+  return key === 'password' || key === 'secret' || key === 'jwt';
 }
 
 /** Settings that give the address of a database. A new address replaces all of them. */
@@ -106,6 +109,9 @@ export const KEYS_OF_ADDRESS: readonly ConfigKey[] = [
   'secret',
   'secretFile',
   'secretCommand',
+  'jwt',
+  'jwtFile',
+  'jwtCommand',
   'secretAlias',
 ];
 
@@ -129,8 +135,10 @@ export const SETTINGS_OF_ADDRESS: readonly ConfigKey[] = [
 export const RUNS_OR_READS: readonly ConfigKey[] = [
   'passwordCommand',
   'secretCommand',
+  'jwtCommand',
   'passwordFile',
   'secretFile',
+  'jwtFile',
   'tls.ca',
   'tls.cert',
   'tls.key',

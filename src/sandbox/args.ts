@@ -43,18 +43,29 @@ export function readTls(given: string): { cert: string; key: string } {
   return { cert: readPem(cert), key: readPem(key) };
 }
 
+/** Reads the key of an identity provider: PEM of a public key, or a secret, without the line break at its end. */
+export function readKey(file: string): string {
+  const key = read(file).replace(/\r?\n$/, '');
+  if (key === '' || /PRIVATE KEY-----/.test(key))
+    throw new Error(`The file ${file} holds no public key and no secret.`);
+  return key;
+}
+
 /** Splits at the colon, but not at the one after a drive letter (`C:\cert.pem`). */
 function splitPaths(given: string): string[] {
   return given.split(/(?<!(?:^|:)[A-Za-z]):|(?<=(?:^|:)[A-Za-z]):(?![\\/])/);
 }
 
-function readPem(file: string): string {
-  let content: string;
+function read(file: string): string {
   try {
-    content = fs.readFileSync(file, 'utf8');
+    return fs.readFileSync(file, 'utf8');
   } catch (error) {
     throw new Error(`The file ${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
   }
+}
+
+function readPem(file: string): string {
+  const content = read(file);
   if (!content.includes('-----BEGIN ')) throw new Error(`The file ${file} is not a PEM file.`);
   return content;
 }

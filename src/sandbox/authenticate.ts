@@ -1,5 +1,5 @@
 import { type Call, percentDecode } from './call.js';
-import { type Claims, readJwt } from './jwt.js';
+import { type Claims, type Provider, readJwt, readProviderJwt } from './jwt.js';
 import type { User } from './state.js';
 import { nowSeconds, type World } from './world.js';
 
@@ -100,15 +100,24 @@ export function findUser(world: World, name: string): User | undefined {
   return world.state.users.find((user) => user.name === name);
 }
 
-export type JwtProblem = 'malformed' | 'signature' | 'issuer' | 'expired' | 'user' | 'graph' | 'blocked';
+export type JwtProblem =
+  | 'malformed'
+  | 'signature'
+  | 'issuer'
+  | 'audience'
+  | 'expired'
+  | 'user'
+  | 'graph'
+  | 'blocked';
 
 /** Whether the server would accept a token; if not, the first documented reason that fits. */
 export function checkJwt(
   world: World,
   token: string,
-): { claims: Claims; user: User } | { problem: JwtProblem } {
+): { claims: Pick<Claims, 'graph'>; user: User } | { problem: JwtProblem; audience?: string } {
   const claims = readJwt(token, world.state.jwtKey);
-  if (typeof claims === 'string') return { problem: claims };
+  if (typeof claims === 'string')
+    return world.provider ? checkProviderJwt(world, world.provider, token) : { problem: claims };
   if (claims.iss !== 'TigerGraph') return { problem: 'issuer' };
   if (claims.exp <= nowSeconds(world)) return { problem: 'expired' };
   const user = findUser(world, claims.sub);
@@ -116,4 +125,21 @@ export function checkJwt(
   if (claims.graph && !world.state.graphs.includes(claims.graph)) return { problem: 'graph' };
   if (world.state.blocked.get(user.name)?.includes(token)) return { problem: 'blocked' };
   return { claims, user };
+}
+
+/** Whether the server would accept a JWT of the identity provider; issuer and audience count when they are configured. */
+function checkProviderJwt(world: World, provider: Provider, token: string): ReturnType<typeof checkJwt> {
+  const claims = readProviderJwt(token, provider);
+  if (typeof claims === 'string') return { problem: claims };
+  const { sub, exp, iss, aud } = claims;
+  if (provider.issuer !== undefined && iss !== provider.issuer) return { problem: 'issuer' };
+  const audience = (Array.isArray(aud) ? aud : aud === undefined ? [] : [aud]).map(String);
+  if (provider.audience !== undefined && !audience.includes(provider.audience))
+    return { problem: 'audience', audience: audience.join(',') };
+  if (exp <= nowSeconds(world)) return { problem: 'expired' };
+  const user = findUser(world, sub);
+  if (!user) return { problem: 'user' };
+  const graph = typeof claims.graph === 'string' ? claims.graph : '';
+  if (graph !== '' && !world.state.graphs.includes(graph)) return { problem: 'graph' };
+  return { claims: { graph }, user };
 }

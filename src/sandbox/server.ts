@@ -110,6 +110,7 @@ function run(
     finished: new Map(),
     restAuth: oneOf('REST authentication', options.restAuth ?? 'on', ['on', 'off']) === 'on',
     lifetimeUnit: oneOf('the lifetime unit', options.lifetimeUnit ?? 's', ['s', 'ms']),
+    provider: options.provider,
     throttle: new Map(),
     now: () => now() + clockOffset * 1000,
     changed: () => {

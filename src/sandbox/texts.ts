@@ -28,6 +28,7 @@ export const CHECK_REASONS = {
   malformed: 'the token is malformed',
   signature: 'the signature does not match',
   issuer: 'the issuer does not match',
+  audience: 'the audience does not match',
   expired: 'the token is expired',
   user: 'the user does not exist',
   graph: 'the graph does not exist',

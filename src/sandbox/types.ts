@@ -1,4 +1,5 @@
 import type { Fault } from './faults/faults.js';
+import type { Provider } from './jwt.js';
 import type { RequestLogEntry } from './request-log.js';
 import type { TextChoices } from './say.js';
 import type { Role } from './state.js';
@@ -24,6 +25,8 @@ export interface SandboxOptions {
   stateFile?: string;
   /** The unit of `lifetime` at `/gsql/v1/tokens`. Default s. */
   lifetimeUnit?: 's' | 'ms';
+  /** The identity provider whose JWTs are taken (3.10 and later; by the GSQL server from 4.1.2 on). */
+  provider?: Provider;
   /** PEM texts. Both servers then speak https only. */
   tls?: { cert: string; key: string };
   faults?: readonly Fault[];

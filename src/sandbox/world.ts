@@ -1,3 +1,4 @@
+import type { Provider } from './jwt.js';
 import type { ServerVersion } from './server-version.js';
 import type { State } from './state.js';
 import type { Switches } from './switches.js';
@@ -25,6 +26,7 @@ export interface World {
   readonly finished: Map<string, FinishedRequest>;
   readonly restAuth: boolean;
   readonly lifetimeUnit: 's' | 'ms';
+  readonly provider: Provider | undefined;
   readonly throttle: Throttle;
   /** Returns the time by the sandbox's own clock, in epoch milliseconds. */
   now(): number;

@@ -103,7 +103,7 @@ test('secretCommand gets none of the user’s credentials in its environment', a
   const env = {
     GRAPHCRED_STORE_KEY: VALUE,
     GRAPHCRED_SECRET_FILE: '',
-    TG_JWT_TOKEN: VALUE,
+    GRAPHCRED_OIDC_CLIENT_SECRET: VALUE,
     TG_API_TOKEN: VALUE,
     VAULT_ADDR: 'https://vault.example',
   };

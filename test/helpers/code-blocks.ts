@@ -113,6 +113,8 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
     'it runs a test of the suite',
   'docs/first-steps.md / Install / sh: git clone https://github.com/OWNER/graphcred.git':
     'it clones and installs on the machine',
+  'docs/identity.md / For the operator / sh: gadmin config set Security.JWT.RSA.PublicKey @/path/public.pem':
+    'it sets up a real server',
   'docs/fleet.md / Set-up / sh: export GRAPHCRED_STORE=redis':
     'it needs a Redis server at an address of its own; test/e2e/store-redis.test.ts uses these settings',
   'docs/fleet.md / Rights / sh: GRAPHCRED_REDIS_USERNAME=reader graphcred token get --principal nightly':

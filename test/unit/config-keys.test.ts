@@ -50,12 +50,15 @@ describe('the table of settings', () => {
     expect(KEYS.filter((key) => SETTINGS[key].variable === undefined)).toEqual([
       'passwordCommand',
       'secretCommand',
+      'jwtCommand',
     ]);
     expect(KEYS.filter((key) => SETTINGS[key].flag === undefined)).toEqual([
       'password',
       'passwordCommand',
       'secret',
       'secretCommand',
+      'jwt',
+      'jwtCommand',
       'redis.url',
       'redis.username',
       'redis.passwordFile',
@@ -65,9 +68,9 @@ describe('the table of settings', () => {
   });
 
   test('the credentials, and what belongs to an address, are these', () => {
-    expect(KEYS.filter((key) => isLiteralCredential(key, 'x'))).toEqual(['password', 'secret']);
+    expect(KEYS.filter((key) => isLiteralCredential(key, 'x'))).toEqual(['password', 'secret', 'jwt']);
     expect([...KEYS_OF_ADDRESS].sort()).toEqual(
-      KEYS.filter((key) => /^(?:host|rest|gsql|serverVersion|password|secret)/.test(key)).sort(),
+      KEYS.filter((key) => /^(?:host|rest|gsql|serverVersion|password|secret|jwt)/.test(key)).sort(),
     );
     expect(PRECEDENCE.filter(isInFile)).toEqual(['profile', 'fileDefaults']);
   });

@@ -180,7 +180,9 @@ export async function lookAtLogin(
       : check;
     return;
   }
-  const name = credential.kind === 'secret' ? 'the secret' : `the password of ${credential.username}`;
+  const name = { jwt: 'the JWT', secret: 'the secret', password: `the password of ${credential.username}` }[
+    credential.kind
+  ];
   try {
     const { connection } = await connect(call, credential);
     if (is3) await connection.listSecrets();

@@ -307,7 +307,11 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes:
       'This is an imitation for trying things out. It is not the database, and it listens on this machine only.',
     options: [
-      { name: 'server-version', value: 'version', help: '3.2.0, 3.9.3, 3.10.1 (default), 4.1.2 or 4.2.0' },
+      {
+        name: 'server-version',
+        value: 'version',
+        help: '3.2.0, 3.9.3, 3.10.1 (default), 4.1.2, 4.2.0 or 4.3.0',
+      },
       { name: 'host', value: 'address', help: 'loopback address to listen on (127.0.0.1)' },
       { name: 'rest-port', value: 'port', help: 'port of the REST server; 0 picks a free one (9000)' },
       { name: 'gsql-port', value: 'port', help: 'port of the GSQL server; 0 picks a free one (14240)' },
@@ -328,6 +332,13 @@ export const COMMANDS: readonly CommandSpec[] = [
       { name: 'state', value: 'file', help: 'keep the state in this file' },
       { name: 'lifetime-unit', value: 'unit', choices: ['s', 'ms'], help: 'how 4.x reads lifetimes (s)' },
       { name: 'tls', value: 'cert:key', help: 'serve https with these PEM files' },
+      {
+        name: 'jwt-key',
+        value: 'file',
+        help: "take an identity provider's JWTs: its public key (PEM), or a secret",
+      },
+      { name: 'jwt-issuer', value: 'text', help: 'with --jwt-key: the iss that a JWT must have' },
+      { name: 'jwt-audience', value: 'text', help: 'with --jwt-key: the aud that a JWT must have' },
       { name: 'fault', value: 'spec', repeat: true, help: 'misbehave; see docs/sandbox.md' },
       ...BEHAVIOUR.filter((o) => o.name === 'quiet' || o.name === 'verbose'),
     ],

@@ -63,6 +63,8 @@ const CREDENTIALS: readonly OptionSpec[] = [
   option('password-file', 'read the password from a file', 'file'),
   option('secret-stdin', 'read the secret from stdin'),
   option('secret-file', 'read the secret from a file', 'file'),
+  option('jwt-stdin', "read an identity provider's JWT from stdin"),
+  option('jwt-file', "read an identity provider's JWT from a file", 'file'),
   option('secret-alias', 'use this saved secret', 'name'),
   option(
     'principal',
@@ -170,7 +172,7 @@ export function asksForJson(argv: readonly string[], { GRAPHCRED_OUTPUT }: Conte
   return (format ?? (own[0] === 'sandbox' ? undefined : GRAPHCRED_OUTPUT)) === 'json';
 }
 
-const CREDENTIAL_FLAG = /^--(password|secret|token)(=|$)/;
+const CREDENTIAL_FLAG = /^--(password|secret|token|jwt)(=|$)/;
 const LOOKS_LIKE_A_SECRET = /^[a-z0-9]{32}$/;
 
 /**

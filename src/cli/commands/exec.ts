@@ -43,7 +43,7 @@ export async function run(invocation: Invocation): Promise<number> {
       env = environment(session, await obtainToken(session, { fresh: false }));
     }
     // A cached token needs no credential, but the command must not find one on its standard input.
-    if (flags['password-stdin'] === true || flags['secret-stdin'] === true)
+    if (['password-stdin', 'secret-stdin', 'jwt-stdin'].some((flag) => flags[flag] === true))
       await ctx.stdin.read({ maxBytes: MAX_STDIN_BYTES, timeoutMs: session.timeoutMs });
   } catch (error) {
     // Wrong options of exec itself keep exit status 2. Any other status could be mistaken for that of the command.
@@ -148,6 +148,10 @@ async function mintInterruptibly(session: Session): Promise<Minted> {
 async function mintForThisCall(session: Session, interruption: Interruption): Promise<Minted> {
   const { report } = session.invocation;
   const credential = await findCredential(session, 'mint', () => chooseStore(session, { needed: true }));
+  if (credential.kind === 'jwt')
+    throw new GraphException('USAGE', `A JWT (${credential.label}) cannot be revoked: nothing is minted.`, {
+      hint: 'leave --revoke out',
+    });
   await credential.value();
   interruption.begin();
   const minted = await mintFor({ ...session, interruption }, credential, true);

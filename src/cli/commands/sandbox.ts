@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../../core/errors.js';
-import { parseFault, parseSecret, parseUser, readTls } from '../../sandbox/args.js';
+import { parseFault, parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
 import type { Sandbox, SandboxOptions } from '../../sandbox/server.js';
 import { startSandbox } from '../../sandbox/server.js';
 import { inheritedDescriptors, runChild, watchWindow } from '../child.js';
@@ -56,6 +56,10 @@ async function readOptions(flags: Flags, anyPort: boolean): Promise<SandboxOptio
     const users = many('user').map(parseUser);
     const secrets = many('secret').map(parseSecret);
     const tls = text('tls');
+    const key = text('jwt-key');
+    const [issuer, audience] = [text('jwt-issuer'), text('jwt-audience')];
+    if (key === undefined && (issuer ?? audience) !== undefined)
+      throw new Error('--jwt-issuer and --jwt-audience need --jwt-key.');
     return {
       ...given('serverVersion', text('server-version')),
       ...given('host', text('host')),
@@ -71,6 +75,9 @@ async function readOptions(flags: Flags, anyPort: boolean): Promise<SandboxOptio
       ...(secrets.length > 0 && { secrets }),
       ...(many('graph').length > 0 && { graphs: many('graph') }),
       ...(tls !== undefined && { tls: readTls(tls) }),
+      ...(key !== undefined && {
+        provider: { key: readKey(key), ...given('issuer', issuer), ...given('audience', audience) },
+      }),
       faults: many('fault').map(parseFault),
     };
   } catch (error) {

@@ -2,7 +2,7 @@ import { lastCached, readCached } from '../../app/get-token.js';
 import { forgetToken } from '../../app/token-cache.js';
 import { formatDuration, localTime, times } from '../../app/words.js';
 import { findCredential } from '../../auth/choose.js';
-import { connect } from '../../auth/connect.js';
+import { bind, connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { serversInForce } from '../../auth/servers.js';
 import { chooseReadableStore } from '../../auth/stores.js';
@@ -10,7 +10,9 @@ import { readServerCache } from '../../auth/version-cache.js';
 import { defaultProfileOf } from '../../config/keys.js';
 import { settingText } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
+import { readClaims } from '../../core/protocol/reply.js';
 import { maskLogin } from '../../core/redact.js';
+import { sensitiveOf } from '../../core/sensitive.js';
 import { STORES, type Store, type StoreRecord } from '../../store/store.js';
 import type { Flags, Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
@@ -152,7 +154,9 @@ async function lookAt(session: Session): Promise<Status> {
     };
     const principal =
       session.principal ?? credential?.principal ?? (session.username && `user:${session.username}`);
-    record = principal === undefined ? undefined : await lastCached(session, store, principal);
+    const jwt = credential?.kind === 'jwt' && !credential.isFromProgram ? credential : undefined;
+    if (jwt) record = await recordOf(jwt, nowUnix);
+    else if (principal !== undefined) record = await lastCached(session, store, principal);
     const expired = record !== undefined && (record.expiresAtUnix ?? 0) <= nowUnix;
     const stateWithoutAsking: State = record === undefined ? 'none' : expired ? 'expired' : 'unverified';
     const unreadable = credential && (await whyUnreadable(credential, store));
@@ -162,10 +166,11 @@ async function lookAt(session: Session): Promise<Status> {
       const restAuth = await connection.restAuthentication();
       // A server that requires no token cannot say whether one is valid.
       const asks = restAuth !== 'off';
-      const token = record && !expired && asks ? await readCached(store, record) : undefined;
+      const read = jwt ? () => bind(jwt) : () => readCached(store, record as StoreRecord);
+      const token = record && !expired && asks ? await read() : undefined;
       const reply = token && (await connection.checkToken(token));
-      if (record && reply && !reply.accepted) {
-        const failure = await forgetToken(store, record, token.value);
+      if (record && reply && !reply.accepted && !jwt) {
+        const failure = await forgetToken(store, record, sensitiveOf(token));
         if (failure)
           invocation.report.warn(`the refused token could not be forgotten here: ${failure.message}`);
       }
@@ -186,6 +191,15 @@ async function lookAt(session: Session): Promise<Status> {
     if (!(error instanceof GraphException)) throw error;
     return result('none', error);
   }
+}
+
+/** Returns what the record of a JWT would say of it; undefined when it is none. */
+async function recordOf({ value }: Credential, nowUnix: number): Promise<StoreRecord | undefined> {
+  const claims = readClaims(await value());
+  if (claims === undefined) return undefined;
+  const { exp, iat = Math.floor(nowUnix) } = claims;
+  const info = { lifetime: exp - iat };
+  return { v: 1, kind: 'token', key: '', store: 'none', createdAtUnix: iat, expiresAtUnix: exp, info };
 }
 
 /** Returns why a saved credential cannot be used for a new token. A keychain is not asked: it might ask a person. */

@@ -146,7 +146,7 @@ export interface Claims {
  * such times.
  */
 export function readClaims(token: Sensitive): Claims | undefined {
-  const payload = token.reveal().split('.')[1];
+  const payload = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(token.reveal())?.[1];
   if (payload === undefined) return undefined;
   let claims: unknown;
   try {

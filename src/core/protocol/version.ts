@@ -27,6 +27,10 @@ export interface Capabilities {
 
 /** The version of a server, with what such servers can do (`canRefresh` and others). */
 export interface ServerVersion extends Capabilities {
+  /** The REST server takes JWTs of an identity provider (3.10 and later). */
+  readonly takesJwt: boolean;
+  /** The GSQL server takes them too, in place of a login (4.1.2 and later). */
+  readonly jwtLogsIn: boolean;
   /** Which protocol the server speaks. */
   readonly generation: Generation;
   /** As the server reported it, for example `3.10.1`; `3` or `4` when only that much is known. */
@@ -69,7 +73,11 @@ export const GIVE_VERSION_HINT = 'Say which it is, for example 3.10.1, 3 or 4.';
 export const OPTION = 'serverVersion';
 
 export function serverVersion(generation: Generation, version: string): ServerVersion {
-  return { generation, version, ...CAPABILITIES[generation] };
+  // What is not said counts as the newest: `4` and `4.1` as the last version of each.
+  const [major = 0, minor = 99, patch = 99] = version.split('.').map(Number);
+  const takesJwt = major > 3 || minor >= 10;
+  const jwtLogsIn = major > 3 && (minor > 1 || (minor === 1 && patch >= 2));
+  return { generation, version, takesJwt, jwtLogsIn, ...CAPABILITIES[generation] };
 }
 
 /**

@@ -65,13 +65,19 @@ function readToken(world: World, call: Call): { holder: Holder } | { refusal: Re
   if (token.length < 12) return refuse(world.version.atLeast(3, 8) ? 'missingToken' : 'missingTokenOld');
   const held = world.state.tokens.get(token);
   const major4 = world.version.generation === '4';
-  if (!major4 || (held && world.switches.plainTokensOn4 === 'valid')) {
+  const isOfProvider =
+    !major4 && held === undefined && world.provider !== undefined && world.version.atLeast(3, 10);
+  if ((!major4 && !isOfProvider) || (held && world.switches.plainTokensOn4 === 'valid')) {
     if (!held || !findUser(world, held.user)) return refuse('unknownToken');
     if (held.expiresAt <= nowSeconds(world)) return refuse('expiredToken');
     return { holder: { graph: held.graph, shown } };
   }
   const checked = checkJwt(world, token);
-  if ('problem' in checked) return refuse(PROBLEMS[checked.problem]);
+  if ('problem' in checked) {
+    const { problem, audience = '' } = checked;
+    const values = { token: shown, audience, own: world.provider?.audience ?? '' };
+    return { refusal: refuseRestpp(world, PROBLEMS[problem], values) };
+  }
   return { holder: { graph: checked.claims.graph || null, shown } };
 }
 
@@ -80,6 +86,7 @@ const PROBLEMS = {
   expired: 'expiredToken',
   signature: 'badSignature',
   issuer: 'wrongIssuer',
+  audience: 'wrongAudience',
   blocked: 'blockedToken',
   user: 'tokenUserGone',
   graph: 'tokenGraphGone',

@@ -103,6 +103,14 @@ export const RESTPP = {
     when: 'the JWT has another issuer',
     message: "Access Denied because the input token = '{token}' has an unknown issuer",
   },
+  wrongAudience: {
+    ...BAD_TOKEN,
+    when: 'the JWT is for another audience',
+    message:
+      "Access Denied because the input token = '{token}' contains audience [{audience}], which doesn't include the configured one {own}",
+    evidence: 'D',
+    source: 'the page on JWTs, 3.10 to 4.1',
+  },
   expiredToken: {
     when: 'the token has expired',
     status: 401,

@@ -1,0 +1,50 @@
+import type { Call } from '../auth/call.js';
+import { findVersion } from '../auth/connect.js';
+import type { Credential } from '../auth/credential.js';
+import { serversInForce } from '../auth/servers.js';
+import { GraphException } from '../core/errors.js';
+import { isoSeconds, readClaims } from '../core/protocol/reply.js';
+import type { CachedToken } from './token-cache.js';
+
+/**
+ * Returns an identity provider's JWT as the token that it is: nothing is minted. Its signature is the server's to
+ * check.
+ * @throws GraphException AUTH_FAILED before any request when it is no JWT or ends too soon; USAGE, UNSUPPORTED
+ */
+export async function identityToken(
+  call: Call,
+  { value, label }: Credential,
+): Promise<Omit<CachedToken, 'source'>> {
+  const { ports, minTtl, settings } = call;
+  if (settings.all.lifetime[0]?.level === 'flag')
+    throw new GraphException('USAGE', `The JWT from ${label} has its own end; --lifetime cannot change it.`, {
+      hint: 'leave --lifetime out',
+    });
+  const token = await value();
+  const claims = readClaims(token);
+  const requestedAtMs = ports.now();
+  const now = requestedAtMs / 1000;
+  if (claims === undefined || claims.exp <= now + minTtl) {
+    const problem =
+      claims === undefined
+        ? 'is no JWT with an end (exp)'
+        : `${claims.exp <= now ? 'expired' : 'expires'} at ${isoSeconds(claims.exp)}`;
+    const soon = claims !== undefined && claims.exp > now ? `, sooner than in ${minTtl} s (--min-ttl)` : '';
+    throw new GraphException('AUTH_FAILED', `The JWT from ${label} ${problem}${soon}.`, {
+      hint: 'get a new one from the identity provider',
+    });
+  }
+  const version = await findVersion(call);
+  if (!version.takesJwt)
+    throw new GraphException('UNSUPPORTED', `A ${version.version} server takes no JWT: 3.10 and later do.`, {
+      hint: 'use a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
+    });
+  return {
+    token,
+    expiresAtUnix: claims.exp,
+    lifetimeSeconds: Math.round(claims.exp - now),
+    serverVersion: version.version,
+    servers: await serversInForce(call),
+    requestedAtMs,
+  };
+}

@@ -1,0 +1,242 @@
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseVersionOption } from '../../src/core/protocol/version.js';
+import { bench, cli, temporaryHome } from '../helpers/cli.js';
+import { freePorts } from '../helpers/free-port.js';
+
+const { publicKey, privateKey } = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
+const PEM = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+const NOW = Math.floor(Date.now() / 1000);
+const CLAIMS = {
+  sub: 'tigergraph',
+  iss: 'https://id.example',
+  aud: ['db', 'other'],
+  iat: NOW,
+  exp: NOW + 3600,
+};
+
+function jwt(claims: object, header: object = { alg: 'RS256' }, key: crypto.KeyLike = privateKey): string {
+  const unsigned = [header, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+  return `${unsigned}.${crypto.sign('RSA-SHA256', Buffer.from(unsigned), key).toString('base64url')}`;
+}
+
+const hmac = (claims: object, secret: string) => {
+  const unsigned = [{ alg: 'HS256' }, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+  return `${unsigned}.${crypto.createHmac('sha256', secret).update(unsigned).digest('base64url')}`;
+};
+
+const provider = { key: PEM, issuer: 'https://id.example', audience: 'db' };
+const TOKEN = jwt(CLAIMS);
+const withJwt = (value: string) => ({
+  env: { GRAPHCRED_JWT: value, GRAPHCRED_PASSWORD: '', GRAPHCRED_STORE: 'file' },
+});
+const benchOf = (serverVersion: string) => bench({ serverVersion, provider });
+
+describe.each(['3.10.1', '4.1.2', '4.3.0'])('a JWT of an identity provider at %s', (version) => {
+  // holds: C12.1
+  test('is the token as it is: nothing is minted, and nothing is stored', async () => {
+    const b = await benchOf(version);
+    const result = await b.json<Record<string, unknown>>('token get', withJwt(TOKEN));
+    expect(result).toMatchObject({
+      token: TOKEN,
+      source: 'identity',
+      expiresAtUnix: CLAIMS.exp,
+      serverVersion: version,
+    });
+    expect(await b.json('token list', withJwt(TOKEN))).toMatchObject({ tokens: [] });
+    expect((await b.run('api /echo/demo', withJwt(TOKEN))).status).toBe(0);
+    expect(b.sandbox.requests.map(({ path: route }) => route).join(' ')).not.toMatch(
+      /requesttoken|v1\/tokens/,
+    );
+    expect(await b.json('status', withJwt(TOKEN))).toMatchObject({
+      credential: { kind: 'jwt', source: 'GRAPHCRED_JWT' },
+      token: { state: 'valid', expiresAtUnix: CLAIMS.exp },
+    });
+  });
+});
+
+const error = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) as string).error;
+
+describe('the sources of a JWT', () => {
+  // holds: C12.1
+  test('stdin, a file, variables and a profile are used in this order, each before a secret', async () => {
+    const b = await benchOf('4.2.0');
+    const file = path.join(b.home, 'id.jwt');
+    const config = path.join(b.home, 'own.json');
+    const bad = jwt({ ...CLAIMS, exp: 1 });
+    fs.writeFileSync(file, `${TOKEN}\n`, { mode: 0o600 });
+    const profile = {
+      restUrl: b.sandbox.restUrl,
+      gsqlUrl: b.sandbox.gsqlUrl,
+      jwtFile: 'id.jwt',
+      secret: 'x'.repeat(32),
+    };
+    fs.writeFileSync(config, JSON.stringify({ profiles: { p: profile } }), { mode: 0o600 });
+    const get = async (line: string, env: Record<string, string>, stdin = '') =>
+      (await b.run(`token get -o json ${line}`.trim(), { env: { ...withJwt('').env, ...env }, stdin }))
+        .status;
+    expect(await get('--jwt-stdin', { GRAPHCRED_JWT: bad }, TOKEN)).toBe(0);
+    expect(await get('--jwt-file id.jwt', { GRAPHCRED_JWT: bad })).toBe(0);
+    expect(await get('', { GRAPHCRED_JWT_FILE: file, TG_JWT_TOKEN: bad })).toBe(0);
+    expect(await get('', { TG_JWT_TOKEN: TOKEN, GRAPHCRED_SECRET: '' })).toBe(0);
+    expect(await get(`--config ${config} -p p`, {})).toBe(0);
+    // The file is read anew: somebody else has written another one.
+    fs.writeFileSync(file, bad);
+    expect(await get(`--config ${config} -p p`, {})).toBe(4);
+  });
+
+  // holds: C12.2
+  test('the answer of a program is cached until it ends', async () => {
+    const b = await benchOf('3.10.1');
+    const config = path.join(b.home, 'own.json');
+    const count = path.join(b.home, 'count');
+    const command = ['sh', '-c', `echo >> ${count}; echo ${TOKEN}`];
+    const profile = { restUrl: b.sandbox.restUrl, gsqlUrl: b.sandbox.gsqlUrl, jwtCommand: command };
+    fs.writeFileSync(config, JSON.stringify({ profiles: { p: profile } }), { mode: 0o600 });
+    for (let call = 0; call < 2; call++)
+      expect(await b.json(`token get --config ${config} -p p`, withJwt(''))).toMatchObject({
+        token: TOKEN,
+        source: 'identity',
+        expiresAtUnix: CLAIMS.exp,
+      });
+    expect(fs.readFileSync(count, 'utf8')).toBe('\n');
+  });
+
+  // holds: C12.3
+  test.each([
+    ['no JWT', 'a1'.repeat(16), 'is no JWT with an end (exp)'],
+    ['one without exp', jwt({ sub: 'tigergraph' }), 'is no JWT with an end (exp)'],
+    ['an expired one', jwt({ ...CLAIMS, exp: NOW - 1 }), 'expired at'],
+    ['one that ends too soon', jwt({ ...CLAIMS, exp: NOW + 30 }), 'sooner than in 60 s'],
+  ])('%s is exit 4 before any request, and names the source', async (_what, value, why) => {
+    const b = await benchOf('4.2.0');
+    const { status, stderr, stdout } = await b.run('token get -o json', withJwt(value));
+    expect([status, stdout, b.requests()]).toEqual([4, '', []]);
+    expect(error(stderr)).toMatchObject({
+      code: 'AUTH_FAILED',
+      message: expect.stringContaining('GRAPHCRED_JWT'),
+    });
+    expect(error(stderr).message).toContain(why);
+    expect(stderr).not.toContain(value);
+  });
+
+  // holds: C12.4
+  test('--lifetime, --revoke, a typed JWT and two values on stdin are exit 2', async () => {
+    const b = await benchOf('4.2.0');
+    for (const line of [
+      'token get --lifetime 1h',
+      'exec --revoke -- true',
+      'token get --jwt-stdin --secret-stdin',
+    ])
+      expect((await b.run(line, withJwt(TOKEN))).status, line).toBe(2);
+    for (const words of [['--jwt', TOKEN], [`--jwt=${TOKEN}`]]) {
+      const { status, stderr } = await b.run(['token', 'get', ...words]);
+      expect([status, stderr.includes(TOKEN)]).toEqual([2, false]);
+    }
+    expect(b.requests()).toEqual([]);
+  });
+});
+
+describe('a JWT at the GSQL server', () => {
+  // holds: C12.5
+  test('lists secrets on 4.1.2 and later, behind a password', async () => {
+    const b = await benchOf('4.1.2');
+    expect((await b.run('secret create ci')).status).toBe(0);
+    expect(await b.json('secret list', withJwt(TOKEN))).toMatchObject({ secrets: [{ alias: 'ci' }] });
+    const both = { env: { ...withJwt(TOKEN).env, GRAPHCRED_PASSWORD: 'wrong' } };
+    expect((await b.run('secret list', both)).status).toBe(4);
+  });
+
+  // holds: C12.5
+  test.each([
+    ['secret list', '3.10.1'],
+    ['api --service /gsqlserver/gsql/simpleauth', '3.10.1'],
+    ['token get', '3.9.3'],
+  ])('%s on %s is exit 8 with what to use instead', async (line, version) => {
+    const b = await benchOf(version);
+    const { status, stderr } = await b.run(`${line} -o json`, withJwt(TOKEN));
+    expect([status, error(stderr).code]).toEqual([8, 'UNSUPPORTED']);
+    expect(error(stderr).hint).toMatch(/use a secret|log in with a user name and password/);
+  });
+});
+
+describe('the practice server with --jwt-key', () => {
+  const asked = async (token: string, given = provider) => {
+    const { sandbox } = await bench({ serverVersion: '4.2.0', provider: given });
+    const answer = await fetch(`${sandbox.restUrl}/echo/demo`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    return `${answer.status} ${((await answer.json()) as { message: string }).message}`;
+  };
+
+  // holds: C12.6
+  test.each([
+    ['another issuer', jwt({ ...CLAIMS, iss: 'x' }), 'has an unknown issuer'],
+    [
+      'another audience',
+      jwt({ ...CLAIMS, aud: ['a', 'b'] }),
+      "contains audience [a,b], which doesn't include the configured one db",
+    ],
+    ['no audience', jwt({ ...CLAIMS, aud: undefined }), 'contains audience []'],
+    ['an unknown user', jwt({ ...CLAIMS, sub: 'nobody' }), 'a user that does not exist'],
+    ['an unknown graph', jwt({ ...CLAIMS, graph: 'none' }), 'a graph that does not exist'],
+    ['an end in the past', jwt({ ...CLAIMS, exp: 1 }), 'is expired'],
+    ['no signature', `${TOKEN.split('.').slice(0, 2).join('.')}.`, 'invalid signature'],
+    ['alg none', jwt(CLAIMS, { alg: 'none' }), 'invalid signature'],
+    ['the public key as the secret of an HMAC', hmac(CLAIMS, PEM), 'invalid signature'],
+    ['other characters', 'not-a-jwt-at-all', 'not in correct format'],
+  ])('refuses a JWT with %s', async (_what, token, why) => {
+    expect(await asked(token)).toContain(why);
+  });
+
+  // holds: C12.6
+  test('reads key, issuer and audience from its options', async () => {
+    const home = temporaryHome();
+    const [gsql] = await freePorts(1);
+    fs.writeFileSync(path.join(home, 'public.pem'), PEM);
+    const words = `sandbox --server-version 4.3.0 --gsql-port ${gsql} --jwt-key ${home}/public.pem --jwt-issuer https://id.example --jwt-audience db`;
+    const seen: number[] = [];
+    const stopped = async (): Promise<NodeJS.Signals> => {
+      for (const token of [TOKEN, jwt({ ...CLAIMS, iss: 'x' }), jwt({ ...CLAIMS, aud: 'x' })])
+        seen.push(
+          (
+            await fetch(`http://127.0.0.1:${gsql}/restpp/echo`, {
+              headers: { authorization: `Bearer ${token}` },
+            })
+          ).status,
+        );
+      return 'SIGTERM';
+    };
+    expect((await cli(home, words.split(' '), { stopped })).status).toBe(0);
+    expect(seen).toEqual([200, 403, 403]);
+    const needsKey = ['sandbox', '--jwt-issuer', 'x'];
+    expect((await cli(home, needsKey)).stderr).toContain('--jwt-issuer and --jwt-audience need --jwt-key.');
+    fs.writeFileSync(path.join(home, 'private.pem'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    const wrongKey = await cli(home, ['sandbox', '--jwt-key', path.join(home, 'private.pem')]);
+    expect([wrongKey.status, wrongKey.stderr]).toEqual([2, expect.stringContaining('no public key')]);
+  });
+
+  test('takes an HMAC secret as the key too', async () => {
+    expect(await asked(hmac(CLAIMS, 'shared-secret'), { ...provider, key: 'shared-secret' })).toMatch(
+      /^200 /,
+    );
+  });
+});
+
+test.each([
+  ['3.9.3', { takesJwt: false, jwtLogsIn: false }],
+  ['3', { takesJwt: true, jwtLogsIn: false }],
+  ['3.10', { takesJwt: true, jwtLogsIn: false }],
+  ['4.0.1', { takesJwt: true, jwtLogsIn: false }],
+  ['4.1.1', { takesJwt: true, jwtLogsIn: false }],
+  ['4.1', { takesJwt: true, jwtLogsIn: true }],
+  ['4', { takesJwt: true, jwtLogsIn: true }],
+])('the servers of %s take JWTs: %j', (version, expected) => {
+  expect(parseVersionOption(version)).toMatchObject(expected);
+});
