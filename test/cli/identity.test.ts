@@ -54,6 +54,13 @@ describe.each(['3.10.1', '4.1.2', '4.3.0'])('a JWT of an identity provider at %s
     expect(b.sandbox.requests.map(({ path: route }) => route).join(' ')).not.toMatch(
       /requesttoken|v1\/tokens/,
     );
+    expect(await b.json('token check', withJwt(TOKEN))).toMatchObject({ accepted: true });
+    const refused = await b.run('token check -o json', withJwt(jwt({ ...CLAIMS, iss: 'x' })));
+    expect([refused.status, error(refused.stderr).code]).toEqual([4, 'AUTH_FAILED']);
+    const { checks } = await b.json<{ checks: { id: string; verdict: string }[] }>('doctor', withJwt(TOKEN));
+    expect(checks.find(({ id }) => id === 'credential')?.verdict).toBe(
+      version === '3.10.1' ? 'skipped' : 'ok',
+    );
     expect(await b.json('status', withJwt(TOKEN))).toMatchObject({
       credential: { kind: 'jwt', source: 'GRAPHCRED_JWT' },
       token: { state: 'valid', expiresAtUnix: CLAIMS.exp },
@@ -133,6 +140,7 @@ describe('the sources of a JWT', () => {
       'token get --lifetime 1h',
       'exec --revoke -- true',
       'token get --jwt-stdin --secret-stdin',
+      'login',
     ])
       expect((await b.run(line, withJwt(TOKEN))).status, line).toBe(2);
     for (const words of [['--jwt', TOKEN], [`--jwt=${TOKEN}`]]) {

@@ -168,9 +168,11 @@ export async function lookAtLogin(
   } catch (error) {
     const check = failed(error);
     const secret = is3 ? await secretForMints(call, openStore) : undefined;
-    if (check.code === 'INPUT_REQUIRED' && secret !== undefined) {
+    if (['INPUT_REQUIRED', 'UNSUPPORTED'].includes(String(check.code)) && secret !== undefined) {
       found.credential = skipped(
-        `a secret of 3.x (${secret.label}) is proved only by minting a token: graphcred token get`,
+        secret.kind === 'jwt'
+          ? `a JWT (${secret.label}) is proved at the REST server: graphcred token check`
+          : `a secret of 3.x (${secret.label}) is proved only by minting a token: graphcred token get`,
       );
       return;
     }
@@ -201,11 +203,11 @@ export async function lookAtLogin(
   }
 }
 
-/** Returns the secret that this run would mint with, if it has one. */
+/** Returns the JWT that this run would use, or the secret that it would mint with, if it has one. */
 async function secretForMints(call: Call, openStore: () => Promise<Store>): Promise<Credential | undefined> {
   try {
     const credential = await findCredential(call, 'mint', openStore);
-    return credential.kind === 'secret' ? credential : undefined;
+    return credential.kind === 'password' ? undefined : credential;
   } catch (error) {
     failed(error);
     return undefined;

@@ -28,6 +28,10 @@ export async function logIn(call: Call, store: Store, savePassword: boolean): Pr
   let from = canPrompt ? passwordsOf(store) : store;
   for (let attemptsLeft = MAX_ATTEMPTS - 1; ; attemptsLeft--) {
     const credential = await findCredential(call, purpose, async () => from);
+    if (credential.kind === 'jwt')
+      throw new GraphException('USAGE', `A JWT (${credential.label}) is not saved by a login.`, {
+        hint: 'write jwtFile or jwtCommand into the profile, or log in with a password or a secret',
+      });
     if (credential.kind === 'secret' && savePassword)
       throw new GraphException('USAGE', `There is no password to save: ${credential.label} gives a secret.`, {
         hint: 'leave --save-password out, or log in with a password: --password-stdin',

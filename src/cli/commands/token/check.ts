@@ -1,12 +1,12 @@
 import { lastCached, readCached } from '../../../app/get-token.js';
 import { forgetToken } from '../../../app/token-cache.js';
 import { findCredential } from '../../../auth/choose.js';
-import { connect } from '../../../auth/connect.js';
+import { bind, connect } from '../../../auth/connect.js';
 import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../../auth/given-token.js';
 import { chooseReadableStore } from '../../../auth/stores.js';
 import { GraphException } from '../../../core/errors.js';
-import { type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
-import type { Store } from '../../../store/store.js';
+import { type BoundCredential, type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
+import type { Store, StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import type { Session } from '../../session.js';
 import { openSession } from '../../session.js';
@@ -17,8 +17,9 @@ export async function run(invocation: Invocation): Promise<number> {
   const session = await openSession(invocation);
   const store = await chooseReadableStore(session, { needed: true });
   const given = (await tokenFromStdin(session)) ?? (await tokenFromVariable(session));
-  const record = given ? undefined : await tokenFromVariableOr(session, () => cachedRecord(session, store));
-  const token = given ?? (record && (await readCached(store, record)));
+  const own = given ? undefined : await tokenFromVariableOr(session, () => ownToken(session, store));
+  const token = given ?? own?.token;
+  const record = own?.record;
   if (!token) {
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
       hint: 'get one: graphcred token get',
@@ -33,11 +34,13 @@ export async function run(invocation: Invocation): Promise<number> {
   const failure = record && (await forgetToken(store, record, sensitiveOf(token)));
   if (failure) report.warn(`the refused token could not be forgotten here: ${failure.message}`);
   throw new GraphException('AUTH_FAILED', 'The server does not accept the token.', {
-    hint: failure
-      ? 'get a new one: graphcred token get --fresh'
-      : record
-        ? 'it is forgotten here; get a new one: graphcred token get'
-        : `${looksLikeSecret(sensitiveOf(token)) ? 'this looks like a secret; mint a token from it: graphcred token get --secret-stdin; or ' : ''}get a new one: graphcred token get`,
+    hint: own?.isJwt
+      ? 'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has'
+      : failure
+        ? 'get a new one: graphcred token get --fresh'
+        : record
+          ? 'it is forgotten here; get a new one: graphcred token get'
+          : `${looksLikeSecret(sensitiveOf(token)) ? 'this looks like a secret; mint a token from it: graphcred token get --secret-stdin; or ' : ''}get a new one: graphcred token get`,
   });
 }
 
@@ -46,14 +49,25 @@ function looksLikeSecret(token: Sensitive): boolean {
   return /^[a-z0-9]{32}$/.test(token.reveal());
 }
 
-async function cachedRecord(session: Session, store: Store) {
-  return lastCached(session, store, await findPrincipal(session, store));
+interface OwnToken {
+  readonly token: Sensitive | BoundCredential | undefined;
+  /** The record of a cached token. */
+  readonly record?: StoreRecord | undefined;
+  readonly isJwt?: boolean;
 }
 
 /**
- * Returns the owner of this run's tokens: the label, else the owner of the credential.
+ * Returns the JWT at hand, else the cached token of this run's owner: the label, else the owner of the credential.
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
  */
-async function findPrincipal(session: Session, store: Store): Promise<string> {
-  return session.principal ?? (await findCredential(session, 'mint', async () => store)).principal;
+async function ownToken(session: Session, store: Store): Promise<OwnToken> {
+  let { principal } = session;
+  if (principal === undefined) {
+    const credential = await findCredential(session, 'mint', async () => store);
+    if (credential.kind === 'jwt' && !credential.isFromProgram)
+      return { token: await bind(credential), isJwt: true };
+    ({ principal } = credential);
+  }
+  const record = await lastCached(session, store, principal);
+  return { record, token: record && (await readCached(store, record)) };
 }
