@@ -5,6 +5,7 @@ import { isoSeconds, times } from '../app/words.js';
 import { GraphException } from '../core/errors.js';
 import { errnoOf, REASONS } from '../files/private-files.js';
 import type { Invocation } from './command.js';
+import type { Context } from './context.js';
 import { kubernetesSecret, requireName } from './kubernetes.js';
 import type { Session } from './session.js';
 
@@ -34,7 +35,13 @@ export function printAs(format: string, { invocation, graph, target }: Session, 
       report.result(`Authorization: Bearer ${token}`);
       break;
     case 'env':
-      report.result(assignment('TG_API_TOKEN', token, flags.shell as string | undefined));
+      report.result(
+        assignment(
+          'TG_API_TOKEN',
+          token,
+          (flags.shell as string | undefined) ?? callingShell(invocation.ctx),
+        ),
+      );
       break;
     case 'github':
       toGithub(invocation, token, isoSeconds(held.expiresAtUnix));
@@ -48,12 +55,27 @@ export function printAs(format: string, { invocation, graph, target }: Session, 
   }
 }
 
-/** Returns a line that sets a variable when the shell evaluates it, whatever the value contains. */
+/** On Windows, a POSIX shell says so in these variables; else the caller is taken for PowerShell. */
+function callingShell({ platform, env }: Pick<Context, 'platform' | 'env'>): string {
+  return platform === 'win32' && !env.SHELL && !env.MSYSTEM ? 'powershell' : 'sh';
+}
+
+/**
+ * Returns a line that sets a variable when the shell evaluates it, whatever the value contains.
+ * @throws GraphException USAGE for a value that cmd cannot hold safely
+ */
 export function assignment(name: string, value: string, shell = 'sh'): string {
   switch (shell) {
     case 'fish':
       return `set -gx ${name} '${value.replace(/[\\']/g, '\\$&')}'`;
+    case 'cmd':
+      if (/["%!\r\n\0]/.test(value))
+        throw new GraphException('USAGE', 'cmd cannot hold this token safely.', {
+          hint: 'use another shell, for example --shell powershell',
+        });
+      return `set "${name}=${value}"`;
     case 'powershell':
+    case 'pwsh':
       // Single quotes of every kind PowerShell takes for one are doubled, as its documentation says.
       return `$env:${name} = '${value.replace(/['\u2018\u2019\u201a\u201b]/g, '$&$&')}'`;
     default:

@@ -132,6 +132,10 @@ test('fish and PowerShell quote a value as their documentation says (not run her
   expect(assignment('X', "a'b‘c`$d", 'powershell')).toBe("$env:X = 'a''b‘‘c`$d'");
 });
 
+test.each(['a"b', '%PATH%', 'a!b', 'a\nb'])('cmd refuses a value that it cannot hold safely: %j', (value) => {
+  expect(() => assignment('X', value, 'cmd')).toThrow('cmd cannot hold this token safely.');
+});
+
 describe('token refresh', () => {
   test('prints in the same formats as token get', async () => {
     const { run, home } = await bench({ serverVersion: '3.10.1' });

@@ -38,9 +38,15 @@ describe('formats', () => {
     expect((await run('token get -o header')).stdout).toBe(`Authorization: Bearer ${token}\n`);
     expect((await run('token get -o env')).stdout).toBe(`export TG_API_TOKEN='${token}'\n`);
     expect((await run('token get -o env --shell fish')).stdout).toBe(`set -gx TG_API_TOKEN '${token}'\n`);
-    expect((await run('token get -o env --shell powershell')).stdout).toBe(
-      `$env:TG_API_TOKEN = '${token}'\n`,
-    );
+    const powershell = `$env:TG_API_TOKEN = '${token}'\n`;
+    for (const shell of ['powershell', 'pwsh'])
+      expect((await run(`token get -o env --shell ${shell}`)).stdout).toBe(powershell);
+    expect((await run('token get -o env --shell cmd')).stdout).toBe(`set "TG_API_TOKEN=${token}"\n`);
+    const onWindows = async (env: Record<string, string>) =>
+      (await run('token get -o env', { platform: 'win32', env })).stdout;
+    expect(await onWindows({})).toBe(powershell);
+    for (const env of [{ MSYSTEM: 'MINGW64' }, { SHELL: '/usr/bin/bash' }] as Record<string, string>[])
+      expect(await onWindows(env)).toMatch(/^export /);
   });
 
   // holds: C6.5

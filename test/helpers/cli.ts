@@ -35,6 +35,8 @@ export interface RunOptions {
   columns?: number;
   /** Whether the user has no home folder. */
   homeless?: boolean;
+  /** The platform that the program takes itself to run on. */
+  platform?: NodeJS.Platform;
   /** Whether the disk that stdout goes to is full. */
   fullDisk?: boolean;
 }
@@ -89,7 +91,7 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
     env: { PATH: process.env.PATH, ...options.env },
     cwd: options.cwd ?? home,
     ...ownHome(options.homeless ? undefined : home, process.getuid?.()),
-    platform: process.platform,
+    platform: options.platform ?? process.platform,
     uid: process.getuid?.(),
     pid: process.pid,
     stdin: { isTTY: options.person === true, read: readText(options.stdin ?? '') },

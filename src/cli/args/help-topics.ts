@@ -11,7 +11,7 @@ const FORMATS = [
     'all commands',
     'one document with "schemaVersion": 1; times as ...At (RFC 3339, UTC) and ...AtUnix',
   ],
-  ['env', 'token get, refresh', "export TG_API_TOKEN='...'; --shell fish or powershell for those"],
+  ['env', 'token get, refresh', "export TG_API_TOKEN='...'; --shell fish, powershell or cmd for those"],
   ['header', 'token get, refresh', 'Authorization: Bearer ...'],
   [
     'github',

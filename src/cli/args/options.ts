@@ -90,7 +90,7 @@ export const INCLUDE = option('include', 'print status and headers first', undef
 
 const TOKEN_FORMATS = ['text', 'json', 'env', 'header', 'github', 'gitlab'];
 const TOKEN_FILES: readonly OptionSpec[] = [
-  option('shell', 'dialect of -o env', 'shell', { choices: ['sh', 'fish', 'powershell'] }),
+  option('shell', 'dialect of -o env', 'shell', { choices: ['sh', 'fish', 'powershell', 'pwsh', 'cmd'] }),
   option('export', 'with -o github: also set TG_API_TOKEN for later steps'),
   option('dotenv', 'with -o gitlab: the file to write', 'file'),
 ];
