@@ -99,7 +99,7 @@ export async function fromCommand(
   const outcome = await collect(() =>
     spawn(program, args, {
       cwd: options.cwd,
-      env: options.env as NodeJS.ProcessEnv,
+      env: withAbsolutePath(options.env),
       stdio: ['ignore', 'pipe', 'pipe'],
       // The program gets its own process group, so that its helper processes can be ended with it. On Windows it would
       // get its own window.
@@ -116,6 +116,18 @@ export async function fromCommand(
   const value = trimmed(stdout, `the output of ${name} (${label})`);
   if (words !== '') options.say(`${name}: ${words}`);
   return value;
+}
+
+/**
+ * Leaves out of PATH what means the working directory, an empty or relative element: a program planted in a cloned
+ * folder must not be run in place of the one that a setting names.
+ */
+function withAbsolutePath(env: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {
+  if (env.PATH === undefined || process.platform === 'win32') return { ...env };
+  const elements = env.PATH.split(path.delimiter).filter((element) => path.isAbsolute(element));
+  // Without any element some systems search the working directory.
+  const PATH = elements.join(path.delimiter) || '/usr/bin:/bin';
+  return { ...env, PATH };
 }
 
 interface Outcome {

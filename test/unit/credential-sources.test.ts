@@ -194,6 +194,21 @@ describe('a credential in a file', () => {
 });
 
 describe('a program that prints a credential', () => {
+  // holds: C4.5
+  test.each([':/usr/bin:/bin', '.:/usr/bin:/bin', '/usr/bin:/bin:', ':', 'bin'])(
+    'is not taken from the working directory, with PATH=%s',
+    async (PATH) => {
+      const cwd = temporaryHome();
+      for (const file of ['pass-tool', 'bin/pass-tool']) {
+        fs.mkdirSync(path.dirname(path.join(cwd, file)), { recursive: true });
+        fs.writeFileSync(path.join(cwd, file), '#!/bin/sh\necho planted\n', { mode: 0o755 });
+      }
+      await expect(
+        fromCommand(['pass-tool'], 'passwordCommand', { cwd, env: { PATH }, say: () => {} }),
+      ).rejects.toThrow('was not found');
+    },
+  );
+
   const run = (script: string, said: string[] = [], cwd = '/') =>
     fromCommand([process.execPath, '-e', script], 'profile a: secretCommand', {
       cwd,
