@@ -33,8 +33,7 @@ export async function mintInterruptibly(
     if (interruption.status === undefined) throw error;
     throw new Interrupted(interruption.status, mayHaveMinted(error));
   } finally {
-    // A second signal must not end the process before what happened is said.
-    if (interruption.status === undefined) interruption.stop();
+    interruption.stop();
   }
 }
 

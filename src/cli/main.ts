@@ -68,8 +68,7 @@ async function runInterruptible(invocation: Invocation): Promise<number> {
     if (interruption.status === undefined) throw error;
     return end(error, 1);
   } finally {
-    // A further signal must not replace the exit status with which the process is about to end.
-    if (interruption.status === undefined) interruption.stop();
+    interruption.stop();
   }
 }
 

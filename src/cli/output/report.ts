@@ -149,7 +149,7 @@ export function escapeControls(text: string): string {
 const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
 
 /**
- * Listens for SIGINT, SIGTERM and SIGHUP until `stop`. A signal that comes before anything was changed ends the process at
+ * Listens for SIGINT, SIGTERM and SIGHUP until `stop`, or until the end once one has come. A signal that comes before anything was changed ends the process at
  * once, with a sentence that says so.
  */
 export function listenForInterruption(report: {
@@ -185,7 +185,8 @@ export function listenForInterruption(report: {
       return status;
     },
     stop: () => {
-      for (const name of SIGNALS) process.off(name, onSignal);
+      // A second signal must not end the process before it has said what happened.
+      if (status === undefined) for (const name of SIGNALS) process.off(name, onSignal);
     },
   };
 }
