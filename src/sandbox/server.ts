@@ -18,7 +18,7 @@ import { answer } from './routes.js';
 import { chooseTexts } from './say.js';
 import { seed } from './seed.js';
 import { parseServerVersion, type ServerVersion, spoken } from './server-version.js';
-import { emptyState, type State } from './state.js';
+import { emptyState, revokeAll, type State } from './state.js';
 import { initialSwitches, setSwitches } from './switches.js';
 import type { Sandbox, SandboxOptions } from './types.js';
 import type { World } from './world.js';
@@ -188,6 +188,7 @@ async function perform(running: Running, call: Call, res: ServerResponse, hits: 
   const { world, closing } = running;
   for (const fault of hits) {
     if (fault.action === 'clock') running.setClockOffset(fault.seconds ?? 0);
+    if (fault.action === 'revoke') revokeAll(world.state);
     const ms = delayOf(fault);
     if (ms > 0) await delay(ms, undefined, { signal: closing.signal });
   }

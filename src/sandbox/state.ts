@@ -51,7 +51,7 @@ export function emptyState(): State {
     secrets: [],
     tokens: new Map(),
     blocked: new Map(),
-    jwtKey: crypto.randomBytes(32).toString('hex'),
+    jwtKey: newJwtKey(),
   };
 }
 
@@ -108,4 +108,12 @@ export function deleteOldest<K>(entries: Map<K, unknown>): void {
     entries.delete(key);
     return;
   }
+}
+
+const newJwtKey = () => crypto.randomBytes(32).toString('hex');
+
+/** Ends every token at once. */
+export function revokeAll(state: State): void {
+  state.tokens.clear();
+  state.jwtKey = newJwtKey();
 }

@@ -14,6 +14,7 @@ export interface Switches {
   fullBlockList: 'refuse' | 'forget-oldest';
   blockListLimit: number;
   maxLifetime: number;
+  grantedAtMost: number;
   trailersOn4: boolean;
   refreshExpirationBefore35: 'lifetime' | 'epoch';
   zone: { readonly name: string; readonly offsetMinutes: number };
@@ -120,6 +121,11 @@ export const SWITCHES: { readonly [K in keyof Switches]: Switch<Switches[K]> } =
     initial: 0,
     shape: WHOLE_NUMBER,
     about: '`GSQL.MaxAuthTokenLifeTimeSec`; 0 is no limit, more is refused',
+  },
+  grantedAtMost: {
+    initial: 0,
+    shape: WHOLE_NUMBER,
+    about: 'the seconds that a token lives at most, whatever is asked for; 0 is no limit',
   },
   trailersOn4: {
     initial: false,

@@ -36,6 +36,11 @@ export interface World {
   warn(line: string): void;
 }
 
+/** Returns the lifetime that is granted to who asks for this one. */
+export function grantedSeconds({ switches }: World, asked: number): number {
+  return switches.grantedAtMost > 0 ? Math.min(asked, switches.grantedAtMost) : asked;
+}
+
 export function nowSeconds(world: World): number {
   return Math.floor(world.now() / 1000);
 }

@@ -4,7 +4,7 @@ import { type Call, json, type Reply } from '../call.js';
 import { refuse, wording } from '../say.js';
 import { deleteOldest, randomString, type Secret, type Token, type User } from '../state.js';
 import type { TextId } from '../texts.js';
-import { nowSeconds, type World } from '../world.js';
+import { grantedSeconds, nowSeconds, type World } from '../world.js';
 
 export const DEFAULT_LIFETIME_3 = 2_592_000;
 const DAY = 86_400;
@@ -177,11 +177,12 @@ function drop(world: World, call: Call, input: Input): Reply {
 
 function readLifetime(world: World, given: unknown): number | Reply {
   const lifetime = lifetimeField(given);
-  if (lifetime === undefined) return DEFAULT_LIFETIME_3;
+  if (lifetime === undefined) return grantedSeconds(world, DEFAULT_LIFETIME_3);
   if (lifetime === null || lifetime > LONGEST_LIFETIME) {
     const isNumber = typeof given !== 'object' && /^-?\d+$/.test(String(given).trim());
     return refuse(world, isNumber ? 'lifetimeNotPositive3' : 'lifetimeNotNumber3');
   }
   const limit = world.switches.maxLifetime;
-  return limit > 0 && lifetime > limit ? refuse(world, 'lifetimeTooLong3', { lifetime, limit }) : lifetime;
+  if (limit > 0 && lifetime > limit) return refuse(world, 'lifetimeTooLong3', { lifetime, limit });
+  return grantedSeconds(world, lifetime);
 }

@@ -7,7 +7,7 @@ import { rolesOf } from '../roles.js';
 import { page, refuse, refuseRestpp, succeed, wording } from '../say.js';
 import { newSecret, type User } from '../state.js';
 import { CHECK_REASONS } from '../texts.js';
-import { nowSeconds, type World } from '../world.js';
+import { grantedSeconds, nowSeconds, type World } from '../world.js';
 import { beyondGraph, notLoggedIn } from './refusal.js';
 import { secrets4 } from './secrets.js';
 import { statement, statementStatus } from './statements.js';
@@ -63,7 +63,7 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } | Rep
 
   const claim = graph ?? (world.switches.globalTokenGraph === 'empty' ? '' : undefined);
   const now = nowSeconds(world);
-  const exp = now + seconds;
+  const exp = now + grantedSeconds(world, seconds);
   // The samples of real tokens are valid from five seconds before their creation.
   const claims = {
     sub: user.name,

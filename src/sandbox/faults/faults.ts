@@ -12,6 +12,7 @@ export type FaultAction =
   | 'drop-before'
   | 'drop-after'
   | 'clock'
+  | 'revoke'
   | 'sleeping'
   | 'starting'
   | 'suspended';
@@ -22,7 +23,7 @@ export interface Fault {
   readonly route?: string;
   /** Begin at the n-th matching call, counted from 1 since the fault was added. */
   readonly nth?: number;
-  /** Number of calls; 1 when `nth` is given and for `clock`, otherwise unlimited. */
+  /** Number of calls; 1 when `nth` is given, for `clock` and for `revoke`, otherwise unlimited. */
   readonly times?: number;
   /** delay: milliseconds. */
   readonly ms?: number;
@@ -101,7 +102,7 @@ export function faultList(): FaultList {
         if (!matches(entry.fault.route, method, path)) continue;
         entry.seen++;
         const first = entry.fault.nth ?? 1;
-        const once = entry.fault.nth !== undefined || entry.fault.action === 'clock';
+        const once = entry.fault.nth !== undefined || ['clock', 'revoke'].includes(entry.fault.action);
         const times = entry.fault.times ?? (once ? 1 : Number.POSITIVE_INFINITY);
         if (entry.seen >= first && entry.seen < first + times) hits.push(entry.fault);
       }

@@ -9,6 +9,7 @@ const ACTIONS: readonly FaultAction[] = [
   'drop-before',
   'drop-after',
   'clock',
+  'revoke',
   'sleeping',
   'starting',
   'suspended',
@@ -24,8 +25,8 @@ const TEXTS = ['route', 'action', 'header', 'body'];
  *     route=/requesttoken,action=delay,ms=500
  *     action=status,status=200,body={"error":true,"message":"a, b"}
  *
- * Keys: `action` (delay, status, html, truncate, malformed, drop-before, drop-after, clock, sleeping,
- * starting, suspended), `route`, `nth`, `times`, `ms`, `seconds`, `status`, `header`, `body`; see `Fault` for each.
+ * Keys: `action` (delay, status, html, truncate, malformed, drop-before, drop-after, clock, revoke,
+ * sleeping, starting, suspended), `route`, `nth`, `times`, `ms`, `seconds`, `status`, `header`, `body`; see `Fault` for each.
  *
  * Throws an Error with one clear sentence.
  */
