@@ -59,6 +59,10 @@ await connection.deleteToken(undefined, { token, skipNA: true }); // true: it is
   serverTimeUnix: `const behind = (await connection.serverTimeUnix()) - Math.floor(Date.now() / 1000);`,
   rest: `const reply = await connection.rest('GET', '/graph/social/vertices/Person?limit=2');
 const { results } = JSON.parse(reply.body);`,
+  tokenProvider: `const tokens = connection.tokenProvider({ secret: await connection.createSecret('service'), lifetime: 900 });
+const { token } = await tokens.get(); // one mint for all callers; renewed in the background
+const response = await fetch(\`\${(await connection.baseUrls()).restUrl}/echo\`, { headers: await tokens.headers() });
+await connection.rest('GET', '/echo'); // uses it too`,
   service: `const { status, body } = await connection.service('GET', '/api/ping');`,
 };
 

@@ -4,6 +4,7 @@ export type { Endpoints, Servers } from './core/endpoints.js';
 export { type ErrorCode, type ErrorDetails, GraphException, type Remedy } from './core/errors.js';
 export type { ProxyOptions, RequestEvent, TlsOptions } from './core/http/types.js';
 export type {
+  CallOptions,
   ConnectionOptions,
   DeleteTokenOptions,
   DropResult,
@@ -14,6 +15,9 @@ export type {
   RawReply,
   RefreshTokenOptions,
   RenewOptions,
+  TokenCache,
+  TokenProviderOptions,
 } from './core/options.js';
 export type { Generation, Secret, ServerVersion, TokenCheck, TokenTuple } from './core/protocol/types.js';
+export { TokenProvider } from './core/provider.js';
 export { BoundCredential, type GivenCredential, Sensitive } from './core/sensitive.js';

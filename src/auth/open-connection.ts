@@ -65,11 +65,11 @@ async function waitUntilUp(call: Call): Promise<void> {
       return await connection.ping();
     } catch (error) {
       // A suspended workspace does not start by itself.
-      if (!isAway(error) || error.retryable === false) return;
+      if (!isAway(error) || !error.retryable) return;
       ports.reporter.detail('the server is not up yet; waiting');
       spinner.start(`waiting for ${target.host} to be up`, waitMs / 1000);
       // A server that says when to come back is not asked sooner.
-      const rest = Math.max(pause, error.retryAfterMs ?? 0);
+      const rest = Math.max(pause, (error.retryAfterSeconds ?? 0) * 1000);
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(rest, until - now()))));
       spinner.stop();
     }

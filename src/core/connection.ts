@@ -5,12 +5,15 @@ import type { HttpSettings } from './http/types.js';
 import {
   belongsToOldVersion,
   type ConnectionSettings,
+  cacheKey,
   type Opened,
   openProtocol,
   readOptions,
   VersionChanged,
+  withLimits,
 } from './open-protocol.js';
 import type {
+  CallOptions,
   ConnectionOptions,
   DeleteTokenOptions,
   DropResult,
@@ -21,10 +24,12 @@ import type {
   RawReply,
   RefreshTokenOptions,
   RenewOptions,
+  TokenProviderOptions,
 } from './options.js';
 import { isoSeconds, readEnvelope } from './protocol/reply.js';
 import type { Secret, ServerVersion, Session, TokenCheck, TokenTuple } from './protocol/types.js';
-import { sendRaw } from './raw.js';
+import { TokenProvider } from './provider.js';
+import { isTokenRefused, sendRaw } from './raw.js';
 import { checkAliases, describeDrop, dropEach } from './secrets.js';
 import {
   type BoundCredential,
@@ -48,6 +53,7 @@ export class GraphConnection {
   readonly #serviceUrl: string;
   readonly #http: HttpSettings;
   #token: Sensitive | BoundCredential | undefined;
+  #provider: TokenProvider | undefined;
 
   constructor(options: ConnectionOptions = {}) {
     const { settings, serviceUrl, http } = readOptions(options, () => this.#token);
@@ -139,12 +145,12 @@ export class GraphConnection {
       const issued = await mintToken(opened, options);
       if (options.setToken ?? true) this.#token = issued.token;
       return opened.protocol.tokenTuple(issued);
-    });
+    }, options);
   }
 
   /** Like getToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async mintToken(options: MintOptions = {}): Promise<MintedToken> {
-    const issued = await this.#run((opened) => mintToken(opened, options));
+    const issued = await this.#run((opened) => mintToken(opened, options), options);
     return asMintedToken(issued);
   }
 
@@ -157,7 +163,7 @@ export class GraphConnection {
 
   /** Like refreshToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async renewToken(options: RenewOptions = {}): Promise<MintedToken> {
-    const issued = await this.#run((opened) => renewToken(opened, options));
+    const issued = await this.#run((opened) => renewToken(opened, options), options);
     return asMintedToken(issued);
   }
 
@@ -166,7 +172,7 @@ export class GraphConnection {
    * connection's own token, `apiToken` is unset. `secret` logs in; an empty one means the connection's login.
    */
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
-    const token = await this.#run((opened) => deleteToken(opened, secret, options));
+    const token = await this.#run((opened) => deleteToken(opened, secret, options), options);
     if (this.apiToken === token.value.reveal()) this.#token = undefined;
     return true;
   }
@@ -200,29 +206,64 @@ export class GraphConnection {
   }
 
   /**
-   * Sends one request to the REST server with the connection's token. Returns the answer whatever its status, but
-   * throws if it refuses the token (AUTH_FAILED, PERMISSION_DENIED) or redirects, or if the server is not up.
+   * Returns a provider of tokens for a program that runs longer than one of them lives. From then on `rest()` uses it in
+   * place of `apiToken`.
+   */
+  tokenProvider({ secret, lifetime, cache }: TokenProviderOptions = {}): TokenProvider {
+    const mint = () => this.mintToken({ secret, lifetime });
+    const key = async () => cacheKey(this.#settings, await this.baseUrls(), readGiven(secret), lifetime);
+    this.#provider = new TokenProvider({ mint, key: cache ? key : async () => '', cache });
+    return this.#provider;
+  }
+
+  /**
+   * Sends one request to the REST server with the connection's token, or that of its provider: then a request whose
+   * token is refused is sent once more with a new one. Returns the answer whatever its status, but throws if it refuses
+   * the token (AUTH_FAILED, PERMISSION_DENIED) or redirects, or if the server is not up.
    */
   async rest(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
+    const provider = this.#provider;
+    if (provider === undefined) return this.#rest(undefined, method, path, options);
+    const ask = ({ token }: MintedToken) =>
+      this.#rest(token, method, path, { ...options, keepRefusal: true });
+    const token = await provider.get(options);
+    let reply = await ask(token);
+    const next = isTokenRefused(reply.refusal) ? await provider.replace(token, options) : undefined;
+    if (next) {
+      reply = await ask(next);
+      if (isTokenRefused(reply.refusal)) provider.noteFutile();
+    }
+    if (reply.refusal && !options.keepRefusal) throw reply.refusal;
+    return reply;
+  }
+
+  async #rest(
+    given: GivenCredential | undefined,
+    method: string,
+    path: string,
+    options: RawOptions,
+  ): Promise<RawReply> {
     return this.#run((session) => {
-      const token = session.token();
+      const token = given === undefined ? session.token() : session.tokenOr(given, 'use');
       const login = token && ({ scheme: 'Bearer', credential: token } as const);
       return sendRaw(session, 'rest', login, method, path, options);
-    });
+    }, options);
   }
 
   /** Sends one request to the GSQL server with the connection's login. Statuses are as in `rest()`. */
   async service(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
-    return this.#run((session) =>
-      sendRaw(session, 'service', session.protocol.serviceLogin(), method, path, options),
+    return this.#run(
+      (session) => sendRaw(session, 'service', session.protocol.serviceLogin(), method, path, options),
+      options,
     );
   }
 
   /** Begins a call: all its requests, including the one for the version, share one time limit. */
-  #begin(): Send {
-    const until = process.uptime() + this.#http.timeoutMs / 1000;
+  #begin(options: CallOptions = {}): Send {
+    const http = withLimits(this.#http, options);
+    const until = process.uptime() + http.timeoutMs / 1000;
     return async (request) => {
-      return send(this.#http, request, until);
+      return send(http, request, until);
     };
   }
 
@@ -230,8 +271,8 @@ export class GraphConnection {
    * Runs one call. When its first answer shows that the server was upgraded, the call is repeated for the new
    * version.
    */
-  async #run<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
-    const send = this.#begin();
+  async #run<T>(work: (opened: Opened) => Promise<T>, options: CallOptions = {}): Promise<T> {
+    const send = this.#begin(options);
     const opened = await openProtocol(this.#settings, send, true);
     try {
       return await work(opened);

@@ -59,8 +59,8 @@ export interface ErrorDetails {
    * decides.
    */
   retryable?: boolean;
-  /** How long the server asks to wait before the next request (`Retry-After`), in ms. */
-  retryAfterMs?: number | undefined;
+  /** How long the server asks to wait before the next request (`Retry-After`), in seconds. */
+  retryAfterSeconds?: number | undefined;
   /** The library's option that the hint is about, for example `lifetime`. */
   option?: string;
   /** Names of remedies, from which a caller such as the command line chooses a command to suggest. */
@@ -70,6 +70,15 @@ export interface ErrorDetails {
   /** What is wrong with that setting, as the rest of a sentence: `must not have a port`. */
   problem?: string;
 }
+
+/** The codes of errors that may go away by themselves. */
+const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
+  'NETWORK',
+  'TIMEOUT',
+  'TLS',
+  'SERVER_UNAVAILABLE',
+  'LOCK_TIMEOUT',
+]);
 
 /**
  * The error class of graphcred. A header, body or URL of a request with a credential is never attached to an error, not
@@ -88,13 +97,10 @@ export class GraphException extends Error {
   readonly status: number | undefined;
   /** True when the server may have carried out the request although no answer came. */
   readonly ambiguous: boolean;
-  /**
-   * False when a retry cannot succeed although errors with this code are usually worth a retry. When absent, the code
-   * decides.
-   */
-  readonly retryable: boolean | undefined;
-  /** How long the server asks to wait before the next request (`Retry-After`), in ms. */
-  readonly retryAfterMs: number | undefined;
+  /** Whether the same call may succeed later without any change. */
+  readonly retryable: boolean;
+  /** How long the server asks to wait before the next request (`Retry-After`), in seconds. */
+  readonly retryAfterSeconds: number | undefined;
   /** The option that the hint is about. */
   readonly option: string | undefined;
   /** Names of remedies; empty when none is known. */
@@ -113,8 +119,8 @@ export class GraphException extends Error {
     this.serverText = details.serverText;
     this.status = details.status;
     this.ambiguous = details.ambiguous ?? false;
-    this.retryable = details.retryable;
-    this.retryAfterMs = details.retryAfterMs;
+    this.retryable = details.retryable ?? RETRYABLE.has(code);
+    this.retryAfterSeconds = details.retryAfterSeconds;
     this.option = details.option;
     this.remedies = details.remedies ?? [];
     this.setting = details.setting;

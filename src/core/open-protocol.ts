@@ -1,7 +1,7 @@
-import { type Endpoints, serversOf } from './endpoints.js';
+import { type Endpoints, type Servers, serversOf } from './endpoints.js';
 import { GraphException } from './errors.js';
 import type { Authorization, HttpSettings } from './http/types.js';
-import type { ConnectionOptions } from './options.js';
+import type { CallOptions, ConnectionOptions } from './options.js';
 import { fitsVersion, VersionFinder } from './protocol/detect-version.js';
 import type { Protocol, Session } from './protocol/types.js';
 import { protocolV3 } from './protocol/v3.js';
@@ -13,6 +13,7 @@ import {
   type GivenCredential,
   readGiven,
   type Sensitive,
+  sensitiveOf,
 } from './sensitive.js';
 
 type Send = Session['send'];
@@ -56,14 +57,7 @@ export function readOptions(
   const serviceUrl = serversOf(endpoints).gsqlUrl;
   const serverVersion = options.serverVersion ?? 'auto';
   parseVersionOption(serverVersion);
-  const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-  if (!(timeoutMs > 0 && timeoutMs <= LONGEST_TIMEOUT_MS)) {
-    throw new GraphException(
-      'USAGE',
-      `timeoutMs must be a number of milliseconds above 0, and at most ${LONGEST_TIMEOUT_MS}.`,
-      { hint: 'For example 30000.', option: 'timeoutMs' },
-    );
-  }
+  const timeoutMs = checkTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   if (options.signal !== undefined) allowListeners(options.signal);
   return {
     serviceUrl,
@@ -85,10 +79,45 @@ export function readOptions(
       proxy: options.proxy,
       userAgent: options.userAgent ?? 'graphcred',
       signal: options.signal,
+      agent: options.agent,
       onStart: ignoreErrorsOf(options.onStart),
       onRequest: ignoreErrorsOf(options.onRequest),
     },
   };
+}
+
+function checkTimeout(timeoutMs: number): number {
+  if (timeoutMs > 0 && timeoutMs <= LONGEST_TIMEOUT_MS) return timeoutMs;
+  throw new GraphException(
+    'USAGE',
+    `timeoutMs must be a number of milliseconds above 0, and at most ${LONGEST_TIMEOUT_MS}.`,
+    { hint: 'For example 30000.', option: 'timeoutMs' },
+  );
+}
+
+/** Returns the settings of one call: those of the connection, within the limits given for the call. */
+export function withLimits(http: HttpSettings, { signal, timeoutMs }: CallOptions): HttpSettings {
+  if (signal !== undefined) allowListeners(signal);
+  const signals = [signal, http.signal].filter((one) => one !== undefined);
+  return {
+    ...http,
+    timeoutMs: timeoutMs === undefined ? http.timeoutMs : checkTimeout(timeoutMs),
+    signal: signals.length > 1 ? AbortSignal.any(signals) : signals[0],
+  };
+}
+
+/** Identifies a token in a cache: by its servers, graph, lifetime and owner. Tells nothing of a credential. */
+export async function cacheKey(
+  { graph, username, password, secret: own }: ConnectionSettings,
+  { restUrl, gsqlUrl }: Servers,
+  given: Sensitive | BoundCredential | undefined,
+  lifetime = 0,
+): Promise<string> {
+  const secret = given ?? (password === undefined ? own : undefined);
+  const owner = secret === undefined ? ['user', username] : ['secret', sensitiveOf(secret).reveal()];
+  const text = JSON.stringify([restUrl, gsqlUrl, graph, lifetime, ...owner]);
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+  return `graphcred:${Buffer.from(digest).toString('hex').slice(0, 32)}`;
 }
 
 /** Each request in progress listens to the signal, and Node warns of the eleventh listener. */

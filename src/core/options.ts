@@ -51,14 +51,47 @@ export interface ConnectionOptions extends Endpoints {
   readonly userAgent?: string | undefined;
   /** When it is aborted, a call in progress ends with CANCELLED. */
   readonly signal?: Signal | undefined;
+  /**
+   * Keeps connections for `rest()` and `service()`: an `http.Agent`, or an `https.Agent` where the address is https. A new
+   * connection for each request when absent, and always for what makes, renews or deletes credentials.
+   */
+  readonly agent?: object | undefined;
   /** Called before each request is sent. */
   readonly onStart?: (() => void) | undefined;
   /** Called after each request. */
   readonly onRequest?: ((event: RequestEvent) => void) | undefined;
 }
 
+/** The limits of one call, beside those of the connection. */
+export interface CallOptions {
+  /** When it is aborted, the call ends with CANCELLED. */
+  readonly signal?: Signal | undefined;
+  /** The time limit of the call in ms; that of the connection when absent. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Tokens that several providers share, in one process or in many. An error of the cache costs a mint at most. */
+export interface TokenCache {
+  /** Returns the token under a key, if there is one. */
+  get(key: string): Promise<MintedToken | undefined>;
+  /** Keeps a token, until its `expiresAtUnix`. */
+  put(key: string, token: MintedToken): Promise<void>;
+  /** Removes the token under a key. */
+  delete(key: string): Promise<void>;
+}
+
+/** Options of `tokenProvider`. */
+export interface TokenProviderOptions {
+  /** Without it, the connection's own credential is used. */
+  readonly secret?: GivenCredential | undefined;
+  /** Seconds; 2,592,000 (30 days) when absent. */
+  readonly lifetime?: number | undefined;
+  /** Where tokens are shared; nowhere when absent. */
+  readonly cache?: TokenCache | undefined;
+}
+
 /** What a token is minted from, and for how long. */
-export interface MintOptions {
+export interface MintOptions extends CallOptions {
   /** Without it, user name and password are used. */
   readonly secret?: GivenCredential | undefined;
   /** Seconds; 2,592,000 (30 days) when absent. Always sent. */
@@ -77,7 +110,7 @@ export interface GetTokenOptions extends MintOptions {
 }
 
 /** Options of `renewToken`. */
-export interface RenewOptions {
+export interface RenewOptions extends CallOptions {
   /** The secret that 3.x requires besides the token; the connection's own login when absent. */
   readonly secret?: GivenCredential | undefined;
   /** Seconds from now; 2,592,000 when absent. */
@@ -93,7 +126,7 @@ export interface RefreshTokenOptions extends RenewOptions {
 }
 
 /** Options of `deleteToken`. */
-export interface DeleteTokenOptions {
+export interface DeleteTokenOptions extends CallOptions {
   /** The connection's own token when absent. */
   readonly token?: GivenCredential | undefined;
   /** Treat a token that the server does not know as deleted. */
@@ -128,7 +161,7 @@ export interface DropResult {
 }
 
 /** Options of `rest` and `service`. */
-export interface RawOptions {
+export interface RawOptions extends CallOptions {
   /** Sent as it is. */
   readonly body?: string | Uint8Array | undefined;
   /** Return an answer that refuses the credential, or says that a GSQL statement failed, with the error in `refusal`, instead of throwing it. */
@@ -145,6 +178,8 @@ export interface RawReply {
   readonly headers: Readonly<Record<string, string>>;
   /** At most 64 MiB, read as UTF-8. */
   readonly body: string;
+  /** The same as the server sent it, for what is no text. */
+  readonly bytes: Uint8Array;
   /** The error with which the server refused the credential, or a GSQL statement; set only with `keepRefusal`. */
   readonly refusal?: GraphException;
 }

@@ -23,6 +23,10 @@ const OWN_HEADERS = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
+/** Codes with which a server refuses a token that has expired or that it does not know. */
+const EXPIRED_CODES = new Set(['REST-10016', 'REST-10019']);
+/** Matches the body of such a refusal. */
+export const TOKEN_REFUSED = /"code"\s*:\s*"REST-100(?:16|19)"/;
 const TOKEN_CODES = new Set(['REST-10016', 'REST-10018', 'REST-10019']);
 const STATEMENTS = /^\/(?:gsqlserver\/gsql\/(?:file|command)|gsql\/v1\/statements)(?:\?|$)/;
 /** Refusals are short, so larger answers are not parsed. */
@@ -72,7 +76,11 @@ export function checkRawCall(
   return { server, method: verb, path: inBase + target.search, headers, body };
 }
 
-function resolveInside(base: string, path: string): URL {
+/**
+ * Returns the URL of a path below `base`.
+ * @throws GraphException USAGE for one that a server could read as leading elsewhere
+ */
+export function resolveInside(base: string, path: string): URL {
   const elsewhere = new GraphException('USAGE', 'The path must begin with one / and stay on this server.', {
     hint: 'For example /graph/demo/vertices/Person?limit=2. The address comes from the settings.',
   });
@@ -92,8 +100,9 @@ function resolveInside(base: string, path: string): URL {
   }
   const root = new URL(base);
   const target = new URL(base + path);
-  // A server that decodes before it routes would leave the base by such a segment.
-  if (/(?:^|[/\\])\.\.?(?:[/\\]|$)/.test(decodeFully(target.pathname))) throw elsewhere;
+  // A server that decodes before it routes would leave the base by such a segment. The URL class has removed it.
+  const [written = ''] = path.split('?', 1);
+  if (/(?:^|[/\\])\.\.?(?:[/\\]|$)/.test(decodeFully(written))) throw elsewhere;
   const prefix = root.pathname.replace(/\/$/, '');
   if (target.origin !== root.origin || !target.pathname.startsWith(`${prefix}/`)) throw elsewhere;
   return target;
@@ -101,7 +110,8 @@ function resolveInside(base: string, path: string): URL {
 
 const NOT_HERE = 'An administrator who means it can use the tools of the database itself.';
 
-function refuseDangerous(method: string, target: URL): void {
+/** @throws GraphException USAGE for a request that destroys the database or makes revoked tokens valid again */
+export function refuseDangerous(method: string, target: URL): void {
   const path = decodeFully(target.pathname).toLowerCase();
   if (path.includes('drop-all')) {
     throw new GraphException('USAGE', 'This call wipes the whole database, so graphcred does not send it.', {
@@ -133,6 +143,15 @@ function decodeFully(text: string): string {
   });
 }
 
+/** Whether the server refused a token because it does not know it, or because it has expired. */
+export function isTokenRefused(error: unknown): boolean {
+  return (
+    error instanceof GraphException &&
+    error.code === 'AUTH_FAILED' &&
+    (error.status === 401 || EXPIRED_CODES.has(error.serverCode ?? ''))
+  );
+}
+
 /** Prepares the answer for the caller. Throws when the answer refuses the credential, unless `keepRefusal` is set. */
 export function checkRawReply(request: HttpRequest, reply: HttpReply, options: RawOptions): RawReply {
   const { status, headers } = reply;
@@ -144,12 +163,14 @@ export function checkRawReply(request: HttpRequest, reply: HttpReply, options: R
   const refused = refusalOf(request, reply);
   if (refused === undefined) {
     const failed = options.keepRefusal && STATEMENTS.test(request.path) && failedStatement(request, reply);
-    return { status, headers, body, ...(failed && { refusal: failed }) };
+    const bytes = reply.bytes ?? Buffer.from(body);
+    return { status, headers, body, bytes, ...(failed && { refusal: failed }) };
   }
   if (!options.keepRefusal) throw refused;
   // Servers quote the token that they refuse, and people share error messages.
   const short = body.length > LONGEST_REFUSAL ? `${upTo(body, LONGEST_REFUSAL)}…` : body;
-  return { status, headers, body: withoutCredentials(short, hiddenIn(request)), refusal: refused };
+  const shown = withoutCredentials(short, hiddenIn(request));
+  return { status, headers, body: shown, bytes: Buffer.from(shown), refusal: refused };
 }
 
 function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | undefined {
@@ -173,6 +194,6 @@ export async function sendRaw(
 ): Promise<RawReply> {
   const { restUrl, gsqlUrl } = session.servers;
   const call = checkRawCall(server, server === 'rest' ? restUrl : gsqlUrl, method, path, options);
-  const request = session.request({ ...call, authorization, maxBytes: RAW_MAX_BYTES });
+  const request = session.request({ ...call, authorization, maxBytes: RAW_MAX_BYTES, reuses: true });
   return checkRawReply(request, await session.send(request), options);
 }

@@ -162,14 +162,14 @@ describe('the expiry of a token', () => {
 
 describe('refusals by code and message', () => {
   test.each([
-    [429, '7', 7000],
+    [429, '7', 7],
     [503, '0', 0],
     [503, 'soon', undefined],
-  ])('HTTP %i with Retry-After: %s says when to come back', async (status, after, retryAfterMs) => {
+  ])('HTTP %i with Retry-After: %s says when to come back', async (status, after, retryAfterSeconds) => {
     const { url } = await script([status, '', { 'retry-after': after }]);
     expect(await refusalOf(at(url, '4.1.2').ping())).toMatchObject({
       code: 'SERVER_UNAVAILABLE',
-      retryAfterMs,
+      retryAfterSeconds,
     });
   });
 

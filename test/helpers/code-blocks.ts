@@ -2,6 +2,12 @@
 
 /** The test files that run blocks. Each of them ends with a test that it has used all its blocks. */
 export const RUN_BY = {
+  'test/cli/proxy.test.ts': [
+    'docs/proxy.md / A command / sh: graphcred proxy -- sh -c \'curl -sS -H "Authorization: Bearer $TG_API_TOKEN" "$TG_HOST:$TG_RESTPP_PORT/echo"\'',
+    'docs/proxy.md / A Python program without a client / python: import os, urllib.request',
+    'docs/proxy.md / A Python program without a client / sh: graphcred proxy -- python3 loop.py',
+    'docs/proxy.md / A service beside it / sh: graphcred proxy --port 9100 --key-file key > address &',
+  ],
   'test/e2e/first-steps.test.ts': [
     'README.md / The main job, on a practice server / text: $ graphcred sandbox -- sh            # a shell with a practice database; leave it out for a real one',
     'README.md / Your database / sh: graphcred login --host https://graph.example.com     # asks for graph, user and password; offers to keep a secret',
@@ -96,6 +102,7 @@ export const RUN_BY = {
     'docs/library.md / serverTimeUnix / js: const behind = (await connection.serverTimeUnix()) - Math.floor(Date.now() / 1000);',
     "docs/library.md / rest / js: const reply = await connection.rest('GET', '/graph/social/vertices/Person?limit=2');",
     "docs/library.md / service / js: const { status, body } = await connection.service('GET', '/api/ping');",
+    "docs/library.md / tokenProvider / js: const tokens = connection.tokenProvider({ secret: await connection.createSecret('service'), lifetime: 900 });",
   ],
   'test/clients/others.test.ts': ['docs/with-other-tools.md / tigergraphx / python: import os'],
 } as const;

@@ -5,7 +5,10 @@ export function told(error: unknown): string {
   if (!(error instanceof GraphException)) return `  ${error}`;
   const { code, message, hint, remedies, ...rest } = error;
   const facts = Object.entries(rest).filter(
-    ([name, value]) => name !== 'name' && value !== undefined && !(name === 'ambiguous' && value === false),
+    ([name, value]) =>
+      name !== 'name' &&
+      value !== undefined &&
+      !(['ambiguous', 'retryable'].includes(name) && value === false),
   );
   return [
     `  ${code} ${message}`,

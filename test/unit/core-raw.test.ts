@@ -74,7 +74,6 @@ describe('a raw call stays within its base URL', () => {
 
   test.each([
     ['/graph/demo/vertices/Person?limit=2', '/graph/demo/vertices/Person?limit=2'],
-    ['/graph/demo/../demo/x', '/graph/demo/x'],
     ['/a?b=https://evil.example/', '/a?b=https://evil.example/'],
     ['/a@evil.example', '/a@evil.example'],
     [`/100%${'25'.repeat(7)}`, `/100%${'25'.repeat(7)}`],
@@ -204,5 +203,5 @@ test.each([
 test('an error is known by its name, and by what is absent of it', () => {
   const error = new GraphException('USAGE', 'words');
   expect(String(error)).toBe('GraphException: words');
-  expect(error).toMatchObject({ ambiguous: false, remedies: [], hint: undefined, retryable: undefined });
+  expect(error).toMatchObject({ ambiguous: false, remedies: [], hint: undefined, retryable: false });
 });

@@ -1,4 +1,4 @@
-import type { ErrorCode, GraphException } from '../../core/errors.js';
+import type { ErrorCode } from '../../core/errors.js';
 
 export interface ExitRow {
   readonly status: number;
@@ -64,13 +64,6 @@ export const EXITS: readonly ExitRow[] = [
 
 export function exitStatus(code: ErrorCode): number {
   return EXITS.find((row) => row.codes.includes(code))?.status ?? 1;
-}
-
-/** Whether the same call may succeed later without any change. */
-export function isRetryable(error: GraphException): boolean {
-  if (error.retryable !== undefined) return error.retryable;
-  const status = exitStatus(error.code);
-  return status === 7 || status === 9;
 }
 
 /** Whether it is inquirer's error for a prompt that was closed by Ctrl-C or by the end of its input. */

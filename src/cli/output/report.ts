@@ -3,7 +3,7 @@ import { GraphException } from '../../core/errors.js';
 import { asksForJson } from '../args/options.js';
 import type { Flags, Report } from '../command.js';
 import { type Context, endProcess } from '../context.js';
-import { exitStatus, isClosedPrompt, isRetryable } from './exit-codes.js';
+import { exitStatus, isClosedPrompt } from './exit-codes.js';
 import { hintOf, inPlace } from './hints.js';
 
 /** Shorter lines fit every terminal, so they are not wrapped. */
@@ -105,7 +105,7 @@ function errorLines(
 /** Returns what a JSON document says of an error. */
 export function errorBody(error: GraphException, typed: Flags, exitCode = exitStatus(error.code)) {
   const [message, hint] = [singleLine(error.message), singleLine(inPlace(hintOf(error), typed))];
-  return { code: error.code, message, hint, exitCode, retryable: isRetryable(error) };
+  return { code: error.code, message, hint, exitCode, retryable: error.retryable };
 }
 
 /** Turns a text into one line without control characters, since server text and file names may hold them. */

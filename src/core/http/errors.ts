@@ -161,7 +161,7 @@ function refusedOnTheWay(request: HttpRequest, reply: HttpReply): GraphException
     return new GraphException('SERVER_UNAVAILABLE', 'The server asks for fewer requests (HTTP 429).', {
       hint: 'Try again in a minute.',
       status,
-      retryAfterMs: retryAfterMs(reply),
+      retryAfterSeconds: retryAfterSeconds(reply),
     });
   }
   if (status === 400 && /plain HTTP request was sent to HTTPS port/i.test(body)) {
@@ -201,16 +201,16 @@ function notUp(request: HttpRequest, reply: HttpReply): GraphException | undefin
       status,
       serverText,
       ambiguous,
-      retryAfterMs: retryAfterMs(reply),
+      retryAfterSeconds: retryAfterSeconds(reply),
     },
   );
 }
 
 /** Reads `Retry-After`: a number of seconds, or a date. */
-function retryAfterMs({ headers, timeUnix }: HttpReply): number | undefined {
+function retryAfterSeconds({ headers, timeUnix }: HttpReply): number | undefined {
   const text = headers['retry-after'] ?? '';
   const seconds = /^\d+$/.test(text) ? Number(text) : Date.parse(text) / 1000 - timeUnix;
-  return seconds >= 0 ? seconds * 1000 : undefined;
+  return seconds >= 0 ? seconds : undefined;
 }
 
 /**

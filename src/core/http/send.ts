@@ -69,6 +69,15 @@ function reveal(request: HttpRequest): Revealed {
   };
 }
 
+/**
+ * Returns the header with a login for requests to `base`.
+ * @throws GraphException HOST_MISMATCH when the credential belongs to other servers
+ */
+export function loginHeader(authorization: Authorization, base: string, servers: Servers): string {
+  refuseElsewhere(authorization.credential.servers, { base, servers });
+  return headerText(authorization);
+}
+
 function isInside(url: URL, base: string): boolean {
   const root = new URL(base);
   return (
@@ -79,7 +88,7 @@ function isInside(url: URL, base: string): boolean {
   );
 }
 
-function refuseElsewhere(own: Servers, { base, servers }: HttpRequest): void {
+function refuseElsewhere(own: Servers, { base, servers }: Pick<HttpRequest, 'base' | 'servers'>): void {
   const samePair = own.restUrl === servers?.restUrl && own.gsqlUrl === servers.gsqlUrl;
   if (samePair && (base === own.restUrl || base === own.gsqlUrl)) return;
   const inForce = servers === undefined ? base : pairText(servers);
@@ -152,6 +161,7 @@ async function ask(
         tls: settings.tls,
         proxy: settings.proxy && routeTo(url, settings.proxy),
         signal: settings.signal,
+        agent: request.reuses ? settings.agent : undefined,
       });
       const { body } = answer;
       return { status: answer.status, headers: new HeaderBag(), body, text: async () => body };
@@ -181,7 +191,7 @@ function toReply(answer: Answer): HttpReply {
   const now = Math.floor(Date.now() / 1000);
   const date = Math.floor(Date.parse(headers.date ?? '') / 1000);
   const timeUnix = date >= 0 ? date : now;
-  return { status: answer.status, headers, body: answer.body, timeUnix };
+  return { status: answer.status, headers, body: answer.body, bytes: answer.bytes, timeUnix };
 }
 
 /** The part of the Headers class that ofetch uses. The global class would load all of undici. */

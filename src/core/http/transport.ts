@@ -1,4 +1,4 @@
-import type { ClientRequest, IncomingMessage, RequestOptions as NodeRequestOptions } from 'node:http';
+import type { Agent, ClientRequest, IncomingMessage, RequestOptions as NodeRequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TlsOptions } from './types.js';
 
@@ -50,6 +50,8 @@ export interface TransportRequest {
   readonly tls: TlsOptions;
   readonly proxy: ProxyRoute | undefined;
   readonly signal: AbortSignal | undefined;
+  /** The caller's agent, which keeps connections. */
+  readonly agent?: object | undefined;
 }
 
 /** The way through a proxy. */
@@ -64,6 +66,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
+  readonly bytes: Uint8Array;
 }
 
 /** Returns the name or address to connect to, without the brackets that an IPv6 address has in a URL. */
@@ -146,7 +149,8 @@ export function performRequest(call: TransportRequest): Promise<Answer> {
       response.on('error', () => fail('cut-off', `${size} bytes`));
       response.on('end', () => {
         const { statusCode = 0, headers } = response;
-        settle(() => resolve({ status: statusCode, headers, body: Buffer.concat(chunks).toString('utf8') }));
+        const bytes = Buffer.concat(chunks);
+        settle(() => resolve({ status: statusCode, headers, body: bytes.toString('utf8'), bytes }));
       });
     };
 
@@ -186,7 +190,7 @@ function directRoute(call: TransportRequest): RequestOptions {
     path: url.pathname + url.search,
     method: call.method,
     headers: { ...call.headers, host: url.host },
-    agent: false,
+    agent: (call.agent as Agent | undefined) ?? false,
     // Node tries each address of a host for 250 ms, too short for a server on another continent.
     autoSelectFamilyAttemptTimeout: 1000,
     ...(url.protocol === 'https:' ? tlsSettings(call.tls) : {}),

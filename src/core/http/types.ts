@@ -48,6 +48,8 @@ export interface HttpSettings {
   readonly proxy: ProxyOptions | undefined;
   readonly userAgent: string;
   readonly signal: AbortSignal | undefined;
+  /** Keeps connections for the requests that reuse one. */
+  readonly agent?: object | undefined;
   readonly onStart: (() => void) | undefined;
   readonly onRequest: ((event: RequestEvent) => void) | undefined;
 }
@@ -95,6 +97,8 @@ export interface HttpRequest {
    * decides.
    */
   readonly readOnly?: boolean | undefined;
+  /** Whether the request may go over a connection that was used before, where the caller keeps them. */
+  readonly reuses?: boolean | undefined;
   /** The largest answer to read, in bytes; 1 MiB when absent. */
   readonly maxBytes?: number | undefined;
 }
@@ -104,6 +108,8 @@ export interface HttpReply {
   /** Names are in lower case. Cookies are left out, because the GSQL server puts the login into them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** The same as it was sent. */
+  readonly bytes?: Uint8Array;
   /** The time of the answer by the server's clock (`Date` header), else by this machine's; Unix seconds. */
   readonly timeUnix: number;
 }

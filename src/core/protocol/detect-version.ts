@@ -69,7 +69,7 @@ function rethrowWithVersionHint(error: unknown): never {
     hint: `${hint} If you know its version, give it.`.trim(),
     ...(option !== undefined && { option }),
     remedies: [...error.remedies, 'give-version'],
-    ...(retryable !== undefined && { retryable }),
+    retryable,
     ...(serverText !== undefined && { serverText }),
     ...(status !== undefined && { status }),
     ambiguous,

@@ -139,6 +139,8 @@ export function serverClock(reply: HttpReply, lifetime: number, expiresAtUnix: n
 export interface Claims {
   readonly exp: number;
   readonly iat: number | undefined;
+  /** The user whom it names. */
+  readonly sub: string | undefined;
 }
 
 /**
@@ -156,7 +158,8 @@ export function readClaims(token: Sensitive): Claims | undefined {
   }
   if (!isRecord(claims)) return undefined;
   const exp = unixTime(claims.exp);
-  return exp === undefined ? undefined : { exp, iat: unixTime(claims.iat) };
+  const sub = typeof claims.sub === 'string' ? claims.sub : undefined;
+  return exp === undefined ? undefined : { exp, iat: unixTime(claims.iat), sub };
 }
 
 function unixTime(value: unknown): number | undefined {

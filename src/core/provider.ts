@@ -1,0 +1,229 @@
+import { GraphException } from './errors.js';
+import type { CallOptions, MintedToken, TokenCache } from './options.js';
+
+/** What keeping a token fresh needs. */
+export interface FreshTokenDeps<T> {
+  /**
+   * Gets a token that lives longer than `previous`.
+   * @param refused whether the server has refused `previous`
+   */
+  acquire(previous: T | undefined, refused: boolean): Promise<T>;
+  /** Returns the times between which a token lives, in ms since 1970 by this machine's clock. */
+  lifeOf(token: T): { readonly fromMs: number; readonly endMs: number };
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Called when a renewal in the background failed, while the old token still lives. */
+  onFailure?(error: unknown): void;
+  /** Called with each token that was got. */
+  onToken?(token: T): void;
+}
+
+/** The part of its life after which a token is renewed; a random tenth is added, so that a fleet spreads its renewals. */
+const RENEW_AT = 2 / 3;
+const SPREAD = 0.1;
+/** A renewal that failed is not tried again sooner. */
+const PAUSE_MS = 1000;
+/** When a new token is refused as well, the token is not the reason, and for this time no other is got for a refusal. */
+const FUTILE_MS = 10_000;
+
+/**
+ * Holds one token and keeps it fresh: callers at the same time share one request, a token is renewed in the background
+ * from two thirds of its life on, and serves as long as it lives when that fails.
+ */
+export class FreshToken<T> {
+  readonly #deps: FreshTokenDeps<T>;
+  #current: { readonly token: T; readonly renewAtMs: number; readonly endMs: number } | undefined;
+  #getting: Promise<T> | undefined;
+  #retryAtMs = 0;
+  #failure: unknown;
+  #futileUntilMs = 0;
+
+  constructor(deps: FreshTokenDeps<T>) {
+    this.#deps = deps;
+  }
+
+  /** When the current token is to be renewed, in ms since 1970; undefined without one. */
+  get renewAtMs(): number | undefined {
+    return this.#current && Math.max(this.#current.renewAtMs, this.#retryAtMs);
+  }
+
+  /**
+   * Returns a token that lives. Waits for the server only when there is none.
+   * @throws the error of `acquire`; GraphException CANCELLED, TIMEOUT for this caller alone
+   */
+  async get(options: CallOptions = {}): Promise<T> {
+    const now = this.#deps.now();
+    const current = this.#current;
+    if (current === undefined || now >= current.endMs) {
+      // Each request that finds no token would ask a server that has just refused one.
+      if (now < this.#retryAtMs && this.#getting === undefined) throw this.#failure;
+      return waitFor(this.#acquire(false), options);
+    }
+    if (now >= current.renewAtMs && now >= this.#retryAtMs && this.#getting === undefined)
+      this.#acquire(false).catch((error) => this.#deps.onFailure?.(error));
+    return current.token;
+  }
+
+  /**
+   * Returns the token to use in place of one that the server refused: one for all callers that were refused together.
+   * Undefined while a new token would be refused too.
+   */
+  async replace(refused: T, options: CallOptions = {}): Promise<T | undefined> {
+    if (this.#current !== undefined && this.#current.token !== refused && this.#getting === undefined)
+      return this.#current.token;
+    if (this.#deps.now() < this.#futileUntilMs) return undefined;
+    return waitFor(this.#acquire(true), options);
+  }
+
+  /** Says that the server refused the token which replaced another one. */
+  noteFutile(): void {
+    this.#futileUntilMs = this.#deps.now() + FUTILE_MS;
+  }
+
+  #acquire(refused: boolean): Promise<T> {
+    this.#getting ??= this.#acquireAlone(refused).finally(() => {
+      this.#getting = undefined;
+    });
+    return this.#getting;
+  }
+
+  async #acquireAlone(refused: boolean): Promise<T> {
+    const { acquire, lifeOf, now, onToken } = this.#deps;
+    try {
+      const token = await acquire(this.#current?.token, refused);
+      const { fromMs, endMs } = lifeOf(token);
+      const renewAtMs = fromMs + (endMs - fromMs) * (RENEW_AT + Math.random() * SPREAD);
+      this.#current = { token, endMs, renewAtMs };
+      this.#retryAtMs = 0;
+      onToken?.(token);
+      return token;
+    } catch (error) {
+      this.#retryAtMs = now() + PAUSE_MS;
+      this.#failure = error;
+      throw error;
+    }
+  }
+}
+
+/** Waits for what others may wait for too, as long as this caller wants to. */
+function waitFor<T>(shared: Promise<T>, { signal, timeoutMs }: CallOptions): Promise<T> {
+  if (signal === undefined && timeoutMs === undefined) return shared;
+  const limits = [
+    ...(signal === undefined ? [] : [signal]),
+    ...(timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)]),
+  ];
+  const ended = AbortSignal.any(limits);
+  return new Promise((resolve, reject) => {
+    const give = () => {
+      const isOver = (ended.reason as Error | undefined)?.name === 'TimeoutError';
+      reject(
+        new GraphException(
+          isOver ? 'TIMEOUT' : 'CANCELLED',
+          isOver ? `No token within ${timeoutMs} ms.` : 'The call was cancelled.',
+          { hint: 'Call it again.' },
+        ),
+      );
+    };
+    if (ended.aborted) return give();
+    ended.addEventListener('abort', give, { once: true });
+    shared.then(resolve, reject).finally(() => ended.removeEventListener('abort', give));
+  });
+}
+
+/** What the provider of a connection needs. */
+interface ProviderDeps {
+  mint(): Promise<MintedToken>;
+  /** Identifies the token in a cache. Tells nothing of the credential. */
+  key(): Promise<string>;
+  readonly cache: TokenCache | undefined;
+}
+
+/** A clock difference that a `Date` header, which counts whole seconds, does not show. */
+const CLOCK_RESOLUTION_MS = 2000;
+
+/**
+ * Gives tokens to a program that runs longer than one of them lives: `conn.tokenProvider()` makes it. One mint serves
+ * all callers at the same time, a token is renewed in the background from two thirds of its life on, and the old one
+ * serves as long as it lives when a renewal fails. Starts no timer.
+ */
+export class TokenProvider {
+  readonly #fresh: FreshToken<MintedToken>;
+
+  /** @internal */
+  constructor({ mint, key, cache }: ProviderDeps) {
+    let skewMs = 0;
+    this.#fresh = new FreshToken<MintedToken>({
+      now: Date.now,
+      acquire: async (previous, refused) => {
+        const shared = await readShared(await key(), cache, previous, refused);
+        if (shared) return shared;
+        let minted = await mint();
+        if (refused && minted.token === previous?.token) {
+          // A 4.x server gives the same token twice within one second.
+          await new Promise((resolve) => setTimeout(resolve, 1000));
+          minted = await mint();
+        }
+        const difference = minted.serverTimeUnix * 1000 - Date.now();
+        skewMs = Math.abs(difference) > CLOCK_RESOLUTION_MS ? difference : 0;
+        await ignoringErrors(cache?.put(await key(), minted));
+        return minted;
+      },
+      lifeOf: ({ expiresAtUnix, grantedSeconds }) => {
+        const endMs = expiresAtUnix * 1000 - skewMs;
+        return { fromMs: endMs - grantedSeconds * 1000, endMs };
+      },
+    });
+  }
+
+  /**
+   * Returns a token that lives. Throws the error of the mint when there is none; CANCELLED and TIMEOUT end the wait of
+   * this caller alone.
+   */
+  get(options: CallOptions = {}): Promise<MintedToken> {
+    return this.#fresh.get(options);
+  }
+
+  /** Returns the headers of a request to the REST server: `authorization`. */
+  async headers(options: CallOptions = {}): Promise<{ authorization: string }> {
+    return { authorization: `Bearer ${(await this.get(options)).token}` };
+  }
+
+  /**
+   * Returns the token to use in place of one that the server refused: one for all callers that were refused together.
+   * Undefined when a new token was refused just now too.
+   */
+  replace(refused: MintedToken, options: CallOptions = {}): Promise<MintedToken | undefined> {
+    return this.#fresh.replace(refused, options);
+  }
+
+  /** Says that the server refused the token that `replace` gave as well. */
+  noteFutile(): void {
+    this.#fresh.noteFutile();
+  }
+}
+
+/** Returns a token that another user of the cache has put there, if it lives longer than the one at hand. */
+async function readShared(
+  key: string,
+  cache: TokenCache | undefined,
+  previous: MintedToken | undefined,
+  refused: boolean,
+): Promise<MintedToken | undefined> {
+  const shared = await ignoringErrors(cache?.get(key));
+  if (shared === undefined) return undefined;
+  if (refused && shared.token === previous?.token) {
+    await ignoringErrors(cache?.delete(key));
+    return undefined;
+  }
+  const isLater = shared.expiresAtUnix > (refused ? 0 : (previous?.expiresAtUnix ?? 0));
+  return isLater && shared.expiresAtUnix * 1000 > Date.now() ? shared : undefined;
+}
+
+/** A cache that fails costs a mint, and never the token. */
+async function ignoringErrors<T>(work: Promise<T> | undefined): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,101 @@
+// Tests the token provider of the library.
+import { expect, onTestFinished, test } from 'vitest';
+import { GraphConnection, type MintedToken, type TokenCache } from '../../src/index.js';
+import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+
+async function connected(options: SandboxOptions = {}) {
+  const seen: { path: string; status: number }[] = [];
+  const secret = 'a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6';
+  const sandbox = await startSandbox({
+    gsqlPort: 0,
+    restPort: 0,
+    secrets: [{ alias: 'one', value: secret, user: 'tigergraph', graph: 'demo' }],
+    log: (line) => seen.push(JSON.parse(line)),
+    ...options,
+  });
+  onTestFinished(() => sandbox.close());
+  const { restUrl, gsqlUrl, graph } = sandbox;
+  const connection = new GraphConnection({ restUrl, gsqlUrl, graph });
+  const mints = () => seen.filter(({ path }) => /\/(requesttoken|tokens)$/.test(path)).length;
+  return { sandbox, connection, secret, mints, seen };
+}
+
+test.each(['3.10.1', '4.1.2'])('1,000 calls at once on %s make one mint', async (serverVersion) => {
+  const { connection, secret, mints } = await connected({ serverVersion });
+  const tokens = connection.tokenProvider({ secret, lifetime: 900 });
+  const got = await Promise.all(Array.from({ length: 1000 }, () => tokens.get()));
+  expect(new Set(got.map(({ token }) => token)).size).toBe(1);
+  expect(mints()).toBe(1);
+  expect(await tokens.headers()).toEqual({ authorization: `Bearer ${got[0]?.token}` });
+});
+
+test('rest() renews a token that lives 2 s, before it ends', async () => {
+  const { connection, secret, mints, seen } = await connected({ switches: { grantedAtMost: 2 } });
+  connection.tokenProvider({ secret });
+  const end = Date.now() + 7000;
+  while (Date.now() < end) await connection.rest('GET', '/echo');
+  expect(mints()).toBeGreaterThan(2);
+  expect(seen.filter(({ path, status }) => path === '/echo' && status !== 200)).toEqual([]);
+});
+
+test('rest() gets another token once, when the server refuses the one at hand', async () => {
+  const { sandbox, connection, secret, mints } = await connected();
+  connection.tokenProvider({ secret });
+  await connection.rest('GET', '/echo');
+  sandbox.addFault({ action: 'revoke' });
+  expect((await connection.rest('GET', '/echo')).status).toBe(200);
+  expect(mints()).toBe(2);
+});
+
+test('while a new token is refused too, no other one is minted', async () => {
+  const { sandbox, connection, secret, mints } = await connected();
+  const tokens = connection.tokenProvider({ secret });
+  const body = '{"error":true,"code":"REST-10016","message":"refused"}';
+  sandbox.addFault({ action: 'status', status: 403, body, route: '/echo' });
+  for (let n = 0; n < 3; n++)
+    await expect(connection.rest('GET', '/echo')).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+  expect(mints()).toBe(2);
+  tokens.noteFutile();
+  expect(await tokens.replace(await tokens.get())).toBeUndefined();
+});
+
+test('a renewal that fails leaves the token in use', async () => {
+  const { sandbox, connection, secret, mints } = await connected({ switches: { grantedAtMost: 6 } });
+  const tokens = connection.tokenProvider({ secret });
+  const { token, expiresAtUnix } = await tokens.get();
+  sandbox.addFault({ action: 'status', status: 503, route: '/requesttoken' });
+  await expect
+    .poll(async () => (await tokens.get()).token === token && mints() > 1, { timeout: 6000 })
+    .toBe(true);
+  expect(Date.now() / 1000).toBeLessThan(expiresAtUnix);
+});
+
+test('a signal ends the wait of its own caller alone', async () => {
+  const { sandbox, connection, secret, mints } = await connected();
+  sandbox.addFault({ action: 'delay', ms: 300, route: '/requesttoken' });
+  const tokens = connection.tokenProvider({ secret });
+  const stop = new AbortController();
+  const ended = tokens.get({ signal: stop.signal });
+  const other = tokens.get();
+  stop.abort();
+  await expect(ended).rejects.toMatchObject({ code: 'CANCELLED' });
+  await expect(tokens.get({ timeoutMs: 1 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+  expect((await other).token).toMatch(/\S{20}/);
+  expect(mints()).toBe(1);
+});
+
+test('two providers share a cache, and one that fails costs a mint', async () => {
+  const { connection, secret, mints } = await connected();
+  const kept = new Map<string, MintedToken>();
+  const cache: TokenCache = {
+    get: async (key) => kept.get(key),
+    put: async (key, token) => void kept.set(key, token),
+    delete: async (key) => void kept.delete(key),
+  };
+  const [one, other] = [1, 2].map(() => connection.tokenProvider({ secret, cache }));
+  expect(await other?.get()).toEqual(await one?.get());
+  expect([...kept.keys()].join()).not.toContain(secret);
+  const fails = () => Promise.reject(new Error('down'));
+  await connection.tokenProvider({ secret, cache: { get: fails, put: fails, delete: fails } }).get();
+  expect(mints()).toBe(2);
+});
