@@ -8,12 +8,19 @@ import type { GraphException } from '../core/errors.js';
 import { BoundCredential, type Sensitive } from '../core/sensitive.js';
 import type { Store, StoreRecord } from '../store/store.js';
 import { acquireToken } from './acquire-token.js';
-import { type CachedToken, cachedTokens, forgetToken, type Identity, isReplaced } from './token-cache.js';
+import {
+  type CachedToken,
+  cachedTokens,
+  forgetToken,
+  type Identity,
+  isReplaced,
+  type Wanted,
+} from './token-cache.js';
 
 /** Gives tokens to a run that may need more than one. */
 export interface TokenSource {
-  /** Returns a cached token, or mints one and caches it. */
-  obtain(options?: { fresh: boolean }): Promise<CachedToken>;
+  /** Returns a cached token, or mints one and caches it. What is given here goes before the settings of the call. */
+  obtain(wanted?: Partial<Wanted>): Promise<CachedToken>;
   /**
    * Deletes a token from the store, unless another process has replaced it meanwhile. Returns the error if it could not
    * be deleted.
@@ -23,7 +30,7 @@ export interface TokenSource {
 
 /** Returns the token of this call: the cached one, or a new one that is then cached. */
 export async function obtainToken(call: Call, options: { fresh: boolean }): Promise<CachedToken> {
-  return (await tokenSource(call)).obtain(options);
+  return (await tokenSource(call)).obtain({ freshSince: options.fresh ? call.ports.startedAt : undefined });
 }
 
 export async function tokenSource(call: Call): Promise<TokenSource> {
@@ -47,7 +54,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
     (await import('./identity-token.js')).identityToken(...given);
   const base = await identityOf(call, whose.principal);
   return {
-    obtain: async ({ fresh } = { fresh: false }) => {
+    obtain: async (wanted = {}) => {
       // Only a program's answer is cached: a file may hold another JWT by now.
       if (own?.kind === 'jwt' && !own.isFromProgram)
         return { ...(await readJwt(call, own)), source: 'identity' };
@@ -58,7 +65,8 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
           host: target.host,
           owner: ownerInfo(whose),
           minTtl,
-          freshSince: fresh ? ports.startedAt : undefined,
+          freshSince: undefined,
+          ...wanted,
           storeRequired: isStoreRequired(call),
           waitMs: call.timeoutMs + 5000,
         },

@@ -17,6 +17,7 @@ const JOB: [command: string, words: string, printed: RegExp][] = [
   ['token check', '', /^The server accepts the token\.\n$/],
   ['token refresh', '', /^[a-z0-9]{32}\n$/],
   ['exec', '-- printenv TG_GRAPHNAME', /^demo\n$/],
+  ['proxy', '-- printenv TG_HOST', /^http:\/\/127\.0\.0\.1\n$/],
   ['api', '/echo', /"message":"Hello GSQL"/],
   ['status', '', /\n {2}token +valid until /],
   ['doctor', '', /\nok +rest-auth +on\n/],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { formatDuration } from '../../src/app/words.js';
 import type { Invocation } from '../../src/cli/command.js';
-import { EXITS, isRetryable } from '../../src/cli/output/exit-codes.js';
+import { EXITS } from '../../src/cli/output/exit-codes.js';
 import { hintOf } from '../../src/cli/output/hints.js';
 import { inLines, shortPath } from '../../src/cli/output/report.js';
 import { colours, shorten, table } from '../../src/cli/output/table.js';
@@ -132,14 +132,14 @@ test.each([
 
 test('an error is retryable only if the same call may succeed later', () => {
   const codes = EXITS.flatMap((row) => row.codes);
-  expect(codes.filter((code) => isRetryable(new GraphException(code, 'x'))).sort()).toEqual([
+  expect(codes.filter((code) => new GraphException(code, 'x').retryable).sort()).toEqual([
     'LOCK_TIMEOUT',
     'NETWORK',
     'SERVER_UNAVAILABLE',
     'TIMEOUT',
     'TLS',
   ]);
-  expect(isRetryable(new GraphException('NETWORK', 'x', { retryable: false }))).toBe(false);
+  expect(new GraphException('NETWORK', 'x', { retryable: false }).retryable).toBe(false);
 });
 
 test('each remedy of the library has a command to type', () => {

@@ -120,6 +120,27 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('../commands/exec.js'),
   },
   {
+    path: 'proxy',
+    summary: 'a local server that adds a valid token to every request, for programs that run long',
+    examples: [
+      'graphcred proxy -- python3 load.py',
+      'graphcred proxy --port 9001 --key-file /run/shared/key',
+    ],
+    args: [{ name: 'command', variadic: true }],
+    passThrough: true,
+    notes:
+      'The command gets what exec gives, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN is a key for it alone. Without a command one line of JSON tells addresses and key, and Ctrl-C stops the proxy.',
+    options: [
+      ...LISTING,
+      LIFETIME,
+      MIN_TTL,
+      ALL_GRAPHS,
+      { name: 'port', value: 'N', help: 'listen on this port of 127.0.0.1 (default: a free one)' },
+      { name: 'key-file', value: 'FILE', help: 'write the key to this file, mode 0600, and not to stdout' },
+    ],
+    load: () => import('../commands/proxy.js'),
+  },
+  {
     path: 'secret list',
     summary: 'masked secrets, sorted by alias',
     examples: ['graphcred secret list --graph demo', 'graphcred secret list -p prod -o json'],

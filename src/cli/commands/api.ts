@@ -8,7 +8,7 @@ import { chooseStore } from '../../auth/stores.js';
 import type { GraphConnection } from '../../core/connection.js';
 import { GraphException } from '../../core/errors.js';
 import type { RawReply } from '../../core/options.js';
-import { checkRawCall } from '../../core/raw.js';
+import { checkRawCall, isTokenRefused } from '../../core/raw.js';
 import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
 import { readBounded } from '../../files/private-files.js';
 import type { Invocation } from '../command.js';
@@ -16,8 +16,6 @@ import { escapeControls } from '../output/report.js';
 import type { Session } from '../session.js';
 import { openSession } from '../session.js';
 
-/** Codes with which a server refuses a token that has expired or that it does not know. */
-const EXPIRED_CODES = new Set(['REST-10016', 'REST-10019']);
 /** Servers of version 3.x decode the body of these like a form. */
 const DECODED = /^\/gsqlserver\/gsql\/(?:file|command)(?:\?|$)/;
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
@@ -52,23 +50,19 @@ async function atRest(session: Session, ask: Ask): Promise<RawReply> {
   const source = await tokenFromVariableOr(session, () => tokenSource(session));
   const held = await tokenFromVariableOr(session, () => source.obtain());
   const reply = await askWith(session, bound(held), ask);
-  if (held.source !== 'store' || !isExpired(reply)) return reply;
+  if (held.source !== 'store' || !isTokenRefused(reply.refusal)) return reply;
   // The server refused the token before it did anything, so the request may be sent again.
   const { report } = session.invocation;
   report.detail('the server no longer accepts the cached token; it is forgotten here');
   const failure = await source.forget(held.token);
   if (failure) report.warn(`the refused token could not be forgotten here: ${failure.message}`);
   // If the token could not be removed from the store, it must not be used again.
-  const next = await source.obtain({ fresh: failure !== undefined });
+  const next = await source.obtain({ freshSince: failure && session.ports.startedAt });
   return askWith(session, bound(next), ask);
 }
 
 function bound({ token, servers }: CachedToken): BoundCredential {
   return new BoundCredential(token, servers);
-}
-
-function isExpired({ refusal }: RawReply): boolean {
-  return refusal?.code === 'AUTH_FAILED' && EXPIRED_CODES.has(refusal.serverCode ?? '');
 }
 
 async function askWith(session: Session, token: Sensitive | BoundCredential, ask: Ask): Promise<RawReply> {

@@ -1,0 +1,68 @@
+import path from 'node:path';
+import { type LocalProxy, openProxy } from '../../app/proxy.js';
+import { portOf } from '../../core/endpoints.js';
+import { GraphException } from '../../core/errors.js';
+import { Sensitive } from '../../core/sensitive.js';
+import { removeQuietly, replaceFile } from '../../files/private-files.js';
+import { inheritedDescriptors } from '../child.js';
+import type { Flags, Invocation } from '../command.js';
+import { childEnvironment, failedBefore, runToEnd } from '../run-command.js';
+import { openSession, type Session } from '../session.js';
+
+/** Runs `graphcred proxy`. */
+export async function run(invocation: Invocation): Promise<number> {
+  const { args, flags, ctx, report } = invocation;
+  const inherited = inheritedDescriptors();
+  const keyFile =
+    flags['key-file'] === undefined ? undefined : path.resolve(ctx.cwd, String(flags['key-file']));
+  let session: Session;
+  let proxy: LocalProxy;
+  try {
+    session = await openSession(invocation);
+    proxy = await openProxy(session, portToOpen(flags));
+    if (keyFile) replaceFile(keyFile, `${proxy.key}\n`);
+  } catch (error) {
+    if (args.length === 0) throw error;
+    return failedBefore(report, error);
+  }
+  const close = async () => {
+    await proxy.close();
+    if (keyFile) removeQuietly(keyFile);
+    return undefined;
+  };
+  if (args.length > 0)
+    return runToEnd(invocation, args, { env: environment(session, proxy), inherited, finish: close });
+  // The listener is added before the line is printed, because a program that reads it may stop the proxy at once.
+  const stopped = ctx.stopped();
+  const { restUrl, gsqlUrl = null, key } = proxy;
+  report.result(JSON.stringify({ schemaVersion: 1, restUrl, gsqlUrl, ...(keyFile ? {} : { key }) }));
+  if (ctx.stderr.isTTY) report.note('ready; Ctrl-C stops the proxy');
+  await stopped;
+  await close();
+  return 0;
+}
+
+function portToOpen(flags: Flags): number {
+  const text = flags.port as string | undefined;
+  if (text === undefined) return 0;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new GraphException('USAGE', '--port is not a port number.', { hint: 'write one from 1 to 65535' });
+}
+
+/** Returns the environment of the command: the door in place of the servers, and the key in place of credentials. */
+function environment(session: Session, { restUrl, gsqlUrl, key, username }: LocalProxy) {
+  const { env } = session.invocation.ctx;
+  // A proxy of the network cannot reach this machine's loopback.
+  const direct = (name: string) => ({ [name]: [env[name], '127.0.0.1'].filter(Boolean).join(',') });
+  return {
+    ...childEnvironment(session, {
+      token: new Sensitive(key),
+      servers: { restUrl, gsqlUrl: gsqlUrl ?? restUrl },
+    }),
+    TG_GS_PORT: gsqlUrl && portOf(gsqlUrl),
+    TG_USERNAME: username,
+    TG_PASSWORD: username && key,
+    ...direct('NO_PROXY'),
+    ...direct('no_proxy'),
+  };
+}

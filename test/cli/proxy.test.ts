@@ -1,0 +1,181 @@
+// Tests the door of `graphcred proxy`, with the built command between a real client and the sandbox.
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import type { SandboxOptions } from '../../src/sandbox/server.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { RUN_BY } from '../helpers/code-blocks.js';
+import { blocksOf, unused } from '../helpers/docs.js';
+import { freePort } from '../helpers/free-port.js';
+import { endOf, putCommand, sandboxFor, start } from '../helpers/process.js';
+
+async function served(options: SandboxOptions = {}, ...argv: string[]) {
+  const home = temporaryHome();
+  const log: { path: string; status: number }[] = [];
+  const { sandbox, env } = await sandboxFor(home, { ...options, log: (line) => log.push(JSON.parse(line)) });
+  const mints = () => log.filter(({ path: at }) => /\/(requesttoken|tokens)$/.test(at)).length;
+  const refused = () => log.filter(({ path: at, status }) => at === '/echo' && status !== 200);
+  const { child, ended } = start(['proxy', '--store', 'none', ...argv], env, 'open', home);
+  const line = await new Promise<string>((resolve, reject) => {
+    child.stdout?.once('data', (text) => resolve(String(text)));
+    ended.then(({ stderr }) => reject(new Error(stderr)), reject);
+  });
+  const door = JSON.parse(line) as { restUrl: string; gsqlUrl: string; key: string };
+  const ask = (target: string, init: RequestInit = {}) =>
+    fetch(door.restUrl + target, {
+      ...init,
+      headers: { authorization: `Bearer ${door.key}`, ...init.headers },
+    });
+  return { sandbox, home, mints, refused, child, ended, door, ask };
+}
+
+/** Sends bytes to the door, and returns all that it answers. */
+function raw(url: string, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = net.connect(Number(new URL(url).port), '127.0.0.1', () => socket.end(text));
+    let answer = '';
+    socket.on('data', (chunk) => {
+      answer += chunk;
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(answer));
+  });
+}
+
+// holds: C8.9
+test.each(['3.10.1', '4.1.2'])(
+  'a command on %s gets the door, the key, and no token',
+  async (serverVersion) => {
+    const home = temporaryHome();
+    const { sandbox, env } = await sandboxFor(home, { serverVersion });
+    const script =
+      'curl -sS -H "Authorization: Bearer $TG_API_TOKEN" "$TG_HOST:$TG_RESTPP_PORT$AT/echo"; env; exit 7';
+    const AT = serverVersion.startsWith('4') ? '/restpp' : '';
+    const { status, stdout } = await start(['proxy', '--store', 'none', '-q', '--', 'sh', '-c', script], {
+      ...env,
+      AT,
+    }).ended;
+    expect({ status, stdout }).toMatchObject({ status: 7, stdout: expect.stringContaining('Hello GSQL') });
+    expect(stdout).toMatch(/^TG_API_TOKEN=[a-z0-9]{32}$/m);
+    expect(sandbox.requests.filter(({ path: at }) => at.endsWith('/echo'))).toMatchObject([
+      { status: 200, login: 'bearer' },
+    ]);
+  },
+);
+
+// holds: C8.9
+test('without a command one line tells the address and the key, and SIGTERM ends it with 0', async () => {
+  const port = await freePort();
+  const { child, ended, door, home } = await served({}, '--port', String(port), '--key-file', 'key');
+  expect(door).toEqual({
+    schemaVersion: 1,
+    restUrl: `http://127.0.0.1:${port}`,
+    gsqlUrl: expect.any(String),
+  });
+  const key = fs.readFileSync(path.join(home, 'key'), 'utf8').trim();
+  expect(fs.statSync(path.join(home, 'key')).mode & 0o777).toBe(0o600);
+  const service = await fetch(`${door.gsqlUrl}/gsqlserver/gsql/version`, { method: 'POST' });
+  expect(service.status).toBe(401);
+  const reply = await fetch(`${door.restUrl}/echo`, { headers: { authorization: `Bearer ${key}` } });
+  expect(reply.status).toBe(200);
+  child.kill('SIGTERM');
+  expect(await ended).toMatchObject({ status: 0 });
+  expect(fs.existsSync(path.join(home, 'key'))).toBe(false);
+});
+
+// holds: C8.10
+test('what is not a request of the door is refused, and nothing is sent on', async () => {
+  const { sandbox, door } = await served();
+  const before = sandbox.requests.length;
+  const host = new URL(door.restUrl).host;
+  const key = `Authorization: Bearer ${door.key}`;
+  const request = (line: string, ...headers: string[]) =>
+    raw(door.restUrl, [line, ...headers, 'Connection: close', '', ''].join('\r\n'));
+  const cases: [number, ...string[]][] = [
+    [401, 'GET /echo HTTP/1.1', `Host: ${host}`],
+    [401, 'GET /echo HTTP/1.1', `Host: ${host}`, 'Authorization: Bearer wrong'],
+    [401, `GET /echo?key=${door.key} HTTP/1.1`, `Host: ${host}`],
+    [403, 'GET /echo HTTP/1.1', 'Host: evil.example', key],
+    [400, 'GET http://evil.example/echo HTTP/1.1', `Host: ${host}`, key],
+    [400, 'GET /../echo HTTP/1.1', `Host: ${host}`, key],
+    [400, 'GET /%2e%2e/echo HTTP/1.1', `Host: ${host}`, key],
+    [400, 'GET /a/..%2fecho HTTP/1.1', `Host: ${host}`, key],
+    [405, `CONNECT ${host} HTTP/1.1`, `Host: ${host}`, key],
+    [501, 'GET /echo HTTP/1.1', `Host: ${host}`, key, 'Upgrade: websocket'],
+    [400, 'POST /echo HTTP/1.1', `Host: ${host}`, key, 'Content-Length: 0', 'Content-Length: 1'],
+    [400, 'POST /echo HTTP/1.1', `Host: ${host}`, key, 'Content-Length: 0', 'Transfer-Encoding: chunked'],
+    [431, 'GET /echo HTTP/1.1', `Host: ${host}`, key, `X: ${'x'.repeat(1_000_000)}`],
+    [403, 'GET /gsql/v1/DROP%2dall HTTP/1.1', `Host: ${host}`, key],
+  ];
+  for (const [status, ...lines] of cases)
+    expect(await request(lines[0] as string, ...lines.slice(1)), lines.join('\n').slice(0, 200)).toMatch(
+      new RegExp(`^HTTP/1.1 ${status} `),
+    );
+  expect(sandbox.requests.length).toBe(before);
+});
+
+// holds: C8.11
+test.each(['3.10.1', '4.1.2'])(
+  'a token revoked on %s amid 64 requests costs one mint and none of them',
+  async (serverVersion) => {
+    const { sandbox, ask, mints } = await served({ serverVersion });
+    expect(mints()).toBe(1);
+    sandbox.addFault({ action: 'revoke', route: '*', nth: 20 });
+    const replies = await Promise.all(
+      Array.from(
+        { length: 64 },
+        async (_, n) => (await ask('/echo', { method: 'POST', body: `{"n":${n}}` })).status,
+      ),
+    );
+    expect(replies.filter((status) => status !== 200)).toEqual([]);
+    expect(mints()).toBe(2);
+  },
+);
+
+// holds: C8.11
+test('a server whose tokens live 2 s is served for 8 s without a refusal', async () => {
+  const { ask, mints, refused } = await served({ switches: { grantedAtMost: 2 } });
+  const end = Date.now() + 8000;
+  while (Date.now() < end) expect((await ask('/echo')).status).toBe(200);
+  expect(mints()).toBeGreaterThan(3);
+  expect(refused()).toEqual([]);
+});
+
+// holds: C8.11
+test('without a valid token the answer is 503 and says why', async () => {
+  const { sandbox, child, ended, ask } = await served({ switches: { grantedAtMost: 1 } });
+  sandbox.addFault({ action: 'status', status: 503, route: '/requesttoken' });
+  await expect.poll(async () => (await ask('/echo')).status, { timeout: 10_000 }).toBe(503);
+  expect(await (await ask('/echo')).json()).toMatchObject({ error: true, code: 'SERVER_UNAVAILABLE' });
+  child.kill('SIGINT');
+  expect((await ended).stderr).toContain('there is no valid token');
+});
+
+test('the recipes of docs/proxy.md run', async () => {
+  const home = temporaryHome();
+  const { env } = await sandboxFor(home);
+  const blocks = blocksOf('proxy.md');
+  for (const { file, text } of blocks) if (file) fs.writeFileSync(path.join(home, file), text);
+  const [curl, python, beside] = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text);
+  const address = `http://127.0.0.1:9100/echo`;
+  const client = `
+until test -s address; do sleep 0.05; done
+curl -sS -H "Authorization: Bearer $(cat key)" ${address}
+kill -INT $!
+wait $!
+`;
+  const PATH = `${putCommand(home)}:${process.env.PATH}`;
+  for (const script of [curl, python, beside + client]) {
+    const shell = spawn('sh', ['-euc', script ?? ''], {
+      cwd: home,
+      env: { ...env, PATH, GRAPHCRED_STORE: 'none' },
+    });
+    expect(await endOf(shell), script).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('Hello GSQL'),
+    });
+  }
+  expect(unused(RUN_BY['test/cli/proxy.test.ts'])).toEqual([]);
+});
