@@ -143,13 +143,14 @@ function decodeFully(text: string): string {
   });
 }
 
-/** Whether the server refused a token because it does not know it, or because it has expired. */
-export function isTokenRefused(error: unknown): boolean {
-  return (
-    error instanceof GraphException &&
-    error.code === 'AUTH_FAILED' &&
-    (error.status === 401 || EXPIRED_CODES.has(error.serverCode ?? ''))
-  );
+/** Whether the server says of a token that it has expired, or that it does not know it. */
+export function isTokenEnded(error: GraphException | undefined): boolean {
+  return error?.code === 'AUTH_FAILED' && EXPIRED_CODES.has(error.serverCode ?? '');
+}
+
+/** Whether the server, or one in front of it, refused a token, perhaps without a reason. */
+export function isTokenRefused(error: GraphException | undefined): boolean {
+  return isTokenEnded(error) || (error?.code === 'AUTH_FAILED' && error.status === 401);
 }
 
 /** Prepares the answer for the caller. Throws when the answer refuses the credential, unless `keepRefusal` is set. */

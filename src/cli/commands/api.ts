@@ -8,7 +8,7 @@ import { chooseStore } from '../../auth/stores.js';
 import type { GraphConnection } from '../../core/connection.js';
 import { GraphException } from '../../core/errors.js';
 import type { RawReply } from '../../core/options.js';
-import { checkRawCall, isTokenRefused } from '../../core/raw.js';
+import { checkRawCall, isTokenEnded } from '../../core/raw.js';
 import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
 import { readBounded } from '../../files/private-files.js';
 import type { Invocation } from '../command.js';
@@ -50,7 +50,7 @@ async function atRest(session: Session, ask: Ask): Promise<RawReply> {
   const source = await tokenFromVariableOr(session, () => tokenSource(session));
   const held = await tokenFromVariableOr(session, () => source.obtain());
   const reply = await askWith(session, bound(held), ask);
-  if (held.source !== 'store' || !isTokenRefused(reply.refusal)) return reply;
+  if (held.source !== 'store' || !isTokenEnded(reply.refusal)) return reply;
   // The server refused the token before it did anything, so the request may be sent again.
   const { report } = session.invocation;
   report.detail('the server no longer accepts the cached token; it is forgotten here');
