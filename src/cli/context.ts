@@ -1,4 +1,4 @@
-import { existsSync, type Stats, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Places } from '../auth/call.js';
 
@@ -87,10 +87,11 @@ export function placesOf(
   let notUsed = ctx.foreignHome;
   const folder = (xdg: string | undefined, ...fallback: string[]) => {
     // The standard says that a path that is not absolute is to be ignored.
-    if (xdg === undefined || !isAbsolute(xdg))
-      return home === undefined ? undefined : join(home, ...fallback, 'graphcred');
-    if (!isForeign(xdg, uid)) return join(xdg, 'graphcred');
-    notUsed ??= xdg;
+    const [base, rest] = xdg !== undefined && isAbsolute(xdg) ? [xdg, []] : [home, fallback];
+    if (base === undefined) return undefined;
+    const parent = join(base, ...rest);
+    if (!isForeign(parent, uid)) return join(parent, 'graphcred');
+    notUsed ??= base;
     return undefined;
   };
   const configDir = folder(env.XDG_CONFIG_HOME, '.config');
@@ -110,17 +111,21 @@ export function ownHome(
   return home !== undefined && isForeign(home, uid) ? { home: undefined, foreignHome: home } : { home };
 }
 
-/** Whether a folder, or the one it would be made in, belongs to another user than this one and root, or is closed to it. */
+/**
+ * Whether a folder, or the one it would be made in, belongs to another user than this one. One of root's may be used
+ * when this user can enter it.
+ */
 function isForeign(folder: string, uid: number | undefined): boolean {
   if (uid === undefined) return false;
-  let stat: Stats | undefined;
   try {
-    stat = statSync(folder, { throwIfNoEntry: false });
+    const stat = statSync(folder, { throwIfNoEntry: false });
+    if (stat === undefined) return folder !== dirname(folder) && isForeign(dirname(folder), uid);
+    if (stat.uid !== uid && stat.uid !== 0) return true;
+    if (stat.uid !== uid) accessSync(folder, constants.X_OK);
+    return false;
   } catch {
     return true;
   }
-  if (stat === undefined) return folder !== dirname(folder) && isForeign(dirname(folder), uid);
-  return stat.uid !== uid && stat.uid !== 0;
 }
 
 /**

@@ -78,7 +78,11 @@ const FAULTS: Record<string, Fault> = {
     login: 5,
   },
   'a home of somebody else, read-only': {
-    spoil: (home) => fs.chmodSync(home, 0o755),
+    spoil: (home) => {
+      const { configDir, stateDir } = foldersOf(home);
+      for (const end of [configDir, stateDir])
+        for (let dir = end; dir !== path.dirname(home); dir = path.dirname(dir)) fs.chmodSync(dir, 0o755);
+    },
     prefix: () => otherUser,
     needs: 'other user',
     create: 6,
