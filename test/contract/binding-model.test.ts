@@ -185,7 +185,7 @@ describe.each(VERSIONS)('on %s', (serverVersion) => {
   let root: string;
   let kept: Map<string, Owner>;
   let number = 0;
-  const reached = new Map<string, number>();
+  const reached = new Set<string>();
 
   beforeAll(async () => {
     const values = [...SOURCES.map(({ value }) => value), ...Object.values(PLANTED)];
@@ -207,21 +207,23 @@ describe.each(VERSIONS)('on %s', (serverVersion) => {
   // holds: C3.18, C10.4
   test('no listener outside its pair ever receives a credential', { timeout: LIMIT_MS }, async () => {
     const numRuns = Math.round(CASES / VERSIONS.length);
-    await fc.assert(
-      fc.asyncProperty(draws(world, is4), async (draw) => {
-        const home = path.join(root, String(number++));
-        fs.cpSync(path.join(root, 'template'), home, { recursive: true });
-        try {
-          await runOnce(draw, home);
-        } finally {
-          fs.rmSync(home, { recursive: true, force: true });
-        }
-      }),
-      { numRuns },
-    );
-    // Credentials of every kind have arrived where they belong, so the test has examined something.
-    for (const owner of ['in force', 'TG', 'file', 'store'])
-      expect(reached.get(owner) ?? 0, owner).toBeGreaterThan(0);
+    const examined = () => ['in force', 'TG', 'file', 'store'].filter((owner) => reached.has(owner));
+    // Credentials of every kind must arrive where they belong, or the test has examined too little. A draw of this size
+    // seldom leaves one out; then more are drawn.
+    for (let round = 0; round < 4 && examined().length < 4; round++)
+      await fc.assert(
+        fc.asyncProperty(draws(world, is4), async (draw) => {
+          const home = path.join(root, String(number++));
+          fs.cpSync(path.join(root, 'template'), home, { recursive: true });
+          try {
+            await runOnce(draw, home);
+          } finally {
+            fs.rmSync(home, { recursive: true, force: true });
+          }
+        }),
+        { numRuns },
+      );
+    expect(examined()).toEqual(['in force', 'TG', 'file', 'store']);
   });
 
   async function runOnce(draw: Draw, home: string): Promise<void> {
@@ -261,7 +263,7 @@ describe.each(VERSIONS)('on %s', (serverVersion) => {
             `${value} (${JSON.stringify(owner)}) went to ${url}; allowed: ${bases}\n${argv.join(' ')}\n${result.stderr}`,
           );
         const kind = typeof owner === 'string' ? owner : 'store';
-        reached.set(kind, (reached.get(kind) ?? 0) + 1);
+        reached.add(kind);
       }
     }
   }
