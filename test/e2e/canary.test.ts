@@ -142,6 +142,11 @@ const CASES: Record<string, (place: Place) => Case[] | Promise<Case[]>> = {
     { argv: ['--', given(root, 'no-such-program')], exit: 127 },
     { argv: ['--lifetime', '5h', '--', 'true'], env: { GRAPHCRED_PASSWORD: WRONG }, exit: 125 },
   ],
+  // The command sees a key for the local server, never the token.
+  proxy: ({ root }) => [
+    { argv: ['--', 'sh', given(root, 'exec-child.sh')] },
+    { argv: ['--lifetime', '6h', '--', 'true'], env: { GRAPHCRED_PASSWORD: WRONG }, exit: 125 },
+  ],
   api: ({ version }) => [
     { argv: ['/graph/demo/vertices/Person?limit=1'] },
     { argv: ['/echo', '-i'] },

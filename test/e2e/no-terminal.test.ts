@@ -30,6 +30,7 @@ const POOR: Readonly<Record<string, readonly [words: string, status: number]>> =
   'token list': ['', 0],
   'token check': ['', 3],
   exec: ['-- cat', 125],
+  proxy: ['-- cat', 125],
   api: ['/echo', 2],
   login: ['', 2],
   logout: ['', 3],

@@ -28,6 +28,7 @@ const LINES: Record<string, readonly string[]> = {
   'token list': ['token list'],
   'token check': ['token check', 'token check --token-stdin'],
   exec: ['exec -- true', 'exec --revoke -- true'],
+  proxy: ['proxy -- true'],
   api: ['api /echo', 'api /gsql/v1/version --service', 'api /echo -X POST -d {}'],
   login: ['login', 'login -p fresh'],
   logout: ['logout', 'logout --revoke'],
