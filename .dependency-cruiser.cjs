@@ -1,4 +1,4 @@
-// Who may import whom (docs/architecture.md). `npm run rooms` checks it.
+// Who may import whom (docs/dev/architecture.md). `npm run rooms` checks it.
 
 /** Each room with the rooms and single files that it may import. The longest matching name is the room of a file. */
 const ROOMS = {

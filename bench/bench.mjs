@@ -1,5 +1,5 @@
-// Measures what a call of graphcred costs compared with starting Node itself; see docs/performance.md.
-// npm run bench                       prints the table; with --write it also writes docs/performance.{md,svg}
+// Measures what a call of graphcred costs compared with starting Node itself; see docs/dev/performance.md.
+// npm run bench                       prints the table; with --write it also writes docs/dev/performance.{md,svg}
 // npm run bench -- --gate             exits with 1 if a row misses its goal by more than 10 %
 // --rounds N  --margin PERCENT  --node PATH  --bin FILE  --out FOLDER (bench.json and bench.md)
 // Needs python3 (wait4) and a built graphcred. Each row is the median of its ratios to `node -e 0` of the same round.
@@ -244,18 +244,18 @@ function machine(versions) {
   };
 }
 
-/** Writes the table between the marks of docs/performance.md, where each major version of Node has its own marks. */
+/** Writes the table between the marks of docs/dev/performance.md, where each major version of Node has its own marks. */
 function writeDocs(result, text) {
   const major = result.machine.node.split('.')[0];
-  const file = path.join(root, 'docs/performance.md');
+  const file = path.join(root, 'docs/dev/performance.md');
   const before = fs.readFileSync(file, 'utf8');
   const place = new RegExp(`(<!-- bench ${major} -->\n)[^]*?(<!-- end -->)`);
-  if (!place.test(before)) throw new Error(`docs/performance.md has no place for Node ${major}`);
+  if (!place.test(before)) throw new Error(`docs/dev/performance.md has no place for Node ${major}`);
   fs.writeFileSync(
     file,
     before.replace(place, (_, head, tail) => `${head}${text}${tail}`),
   );
-  if (major === '20') fs.writeFileSync(path.join(root, 'docs/performance.svg'), svg(readTable(text)));
+  if (major === '20') fs.writeFileSync(path.join(root, 'docs/dev/performance.svg'), svg(readTable(text)));
 }
 
 function keep(one) {

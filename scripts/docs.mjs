@@ -39,9 +39,10 @@ try {
   const all = Object.assign({}, ...modules);
   const topics = Object.keys(all.TOPICS).map((name) => `#${all.topicPage(name)}`);
   fs.writeFileSync(path.join(folder, 'reference.md'), ['# Reference\n', ...topics].join('\n'));
-  const page = fs.readFileSync(path.join(root, 'docs/sandbox.md'), 'utf8');
-  fs.writeFileSync(path.join(folder, 'sandbox.md'), sandboxPage(page, all));
-  fs.writeFileSync(path.join(folder, 'fidelity.md'), fidelityPage(all));
+  const page = fs.readFileSync(path.join(root, 'docs/dev/sandbox.md'), 'utf8');
+  fs.mkdirSync(path.join(folder, 'dev'), { recursive: true });
+  fs.writeFileSync(path.join(folder, 'dev/sandbox.md'), sandboxPage(page, all));
+  fs.writeFileSync(path.join(folder, 'dev/fidelity.md'), fidelityPage(all));
   const fleet = fs.readFileSync(path.join(root, 'docs/fleet.md'), 'utf8');
   fs.writeFileSync(path.join(folder, 'fleet.md'), fleetPage(fleet));
   fs.writeFileSync(path.join(folder, 'library.md'), libraryPage(root));

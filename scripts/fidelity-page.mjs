@@ -1,4 +1,4 @@
-// Makes docs/fidelity.md: what the client assumes about real servers, from its table of refusals and the rules below.
+// Makes docs/dev/fidelity.md: what the client assumes about real servers, from its table of refusals and the rules below.
 
 const INTERFACE = 'test/contract/core-interface.test.ts';
 const HOSTILE = 'test/contract/core-hostile.test.ts';

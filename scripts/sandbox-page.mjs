@@ -1,11 +1,11 @@
-// Makes the tables of docs/sandbox.md from src/sandbox: its texts and its switches.
+// Makes the tables of docs/dev/sandbox.md from src/sandbox: its texts and its switches.
 
 /** Replaces the text between the marks `<!-- NAME: … -->` and `<!-- end of NAME -->`. */
 export function sandboxPage(page, { TEXT_TABLES, SWITCHES }) {
   const parts = { texts: textTables(TEXT_TABLES), switches: switchTable(SWITCHES) };
   return Object.entries(parts).reduce((text, [name, table]) => {
     const between = new RegExp(`(<!-- ${name}: [^\\n]*-->\\n)[\\s\\S]*?(<!-- end of ${name} -->)`);
-    if (!between.test(text)) throw new Error(`docs/sandbox.md has no marks for ${name}.`);
+    if (!between.test(text)) throw new Error(`docs/dev/sandbox.md has no marks for ${name}.`);
     return text.replace(between, (_, before, after) => `${before}\n${table}\n${after}`);
   }, page);
 }

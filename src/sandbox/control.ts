@@ -50,7 +50,7 @@ export function control(call: Call, controls: Controls): Reply {
         chooseTexts(world.texts, readObject(call.body));
         return json(200, listTexts(world));
       default:
-        return json(404, { error: true, message: 'See docs/sandbox.md for the control path.' });
+        return json(404, { error: true, message: 'See docs/dev/sandbox.md for the control path.' });
     }
   } catch (error) {
     return json(400, { error: true, message: error instanceof Error ? error.message : 'Bad request.' });

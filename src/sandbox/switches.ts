@@ -25,7 +25,7 @@ interface Switch<T> {
   /** The other values; absent where `shape` tells what is valid. */
   readonly others?: readonly T[];
   readonly shape?: Shape;
-  /** The question, for docs/sandbox.md. */
+  /** The question, for docs/dev/sandbox.md. */
   readonly about: string;
 }
 

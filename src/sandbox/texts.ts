@@ -6,7 +6,7 @@ import { RESTPP } from './restpp/texts.js';
 import type { Text } from './text.js';
 
 /**
- * Every text, code and status the sandbox answers with, each with its evidence. The tables of docs/sandbox.md are
+ * Every text, code and status the sandbox answers with, each with its evidence. The tables of docs/dev/sandbox.md are
  * made from this one. When a real server answers with another text, correct the entry and the contract row.
  */
 export const TEXT_TABLES = {

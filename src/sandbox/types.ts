@@ -30,9 +30,9 @@ export interface SandboxOptions {
   /** PEM texts. Both servers then speak https only. */
   tls?: { cert: string; key: string };
   faults?: readonly Fault[];
-  /** Settings for behaviour on which the sources disagree; see docs/sandbox.md. */
+  /** Settings for behaviour on which the sources disagree; see docs/dev/sandbox.md. */
   switches?: Partial<Switches>;
-  /** Answers that differ from the table of texts; see docs/sandbox.md. */
+  /** Answers that differ from the table of texts; see docs/dev/sandbox.md. */
   texts?: TextChoices;
   /** Called with one JSON line for each request, without credentials. */
   log?: (line: string) => void;

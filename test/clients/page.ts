@@ -1,13 +1,13 @@
 import { KNOWN_FAILURES, knownFailures } from './known-failures.js';
 import { OTHERS, type Program, PYTIGERGRAPH, SERVERS, WITH_TOKEN } from './programs.js';
 
-/** Returns docs/clients.md, made from the tables that the tests use. */
+/** Returns docs/dev/clients.md, made from the tables that the tests use. */
 export function clientsPage(): string {
   const programs = [...PYTIGERGRAPH, ...OTHERS];
   return `# Programs that graphcred is tested with
 
 \`npm run test:clients\` installs these programs from their registries, at these versions, and runs them against \`graphcred sandbox\`: each makes, lists and
-deletes its own secrets and tokens, and each uses a token that graphcred minted, as [with other tools](with-other-tools.md) says. It needs Python 3.11 or
+deletes its own secrets and tokens, and each uses a token that graphcred minted, as [with other tools](../with-other-tools.md) says. It needs Python 3.11 or
 3.12 with its \`venv\` module, a JDK, Maven and curl. What it cannot reach it names and skips; with \`GRAPHCRED_TEST_CLIENTS=required\` that is a failure.
 
 This page is written from the tables in \`test/clients/\`: \`npx vitest run --project fast test/unit/clients-page.test.ts --update\`.

@@ -104,7 +104,7 @@ export function wellKnown(): Map<string, string> {
 }
 
 /**
- * One line of a contract table. The letters for evidence are those of docs/sandbox.md: R recorded, D documented, C needed by published clients, F
+ * One line of a contract table. The letters for evidence are those of docs/dev/sandbox.md: R recorded, D documented, C needed by published clients, F
  * field report, A assumed.
  * `{{name}}` in an answer stands for a credential that is new there and is remembered; in a request it stands for a remembered one. The first letter
  * of the name gives its form: `s` and `t` are 32 characters of [a-z0-9], `j` is a JWT, `a` is a generated alias, and `x` is any text.

@@ -56,7 +56,7 @@ test('contract.md lists every command, with options that it takes', () => {
 });
 
 test.skipIf(noCurl)('sandbox.md: each of its command lines does what the page says', async () => {
-  const [usual = '', any = '', beside = ''] = linesOf(block('sandbox.md', 'The sandbox', 'sh'));
+  const [usual = '', any = '', beside = ''] = linesOf(block('dev/sandbox.md', 'The sandbox', 'sh'));
   const words = (line: string) => line.replace(/ *#.*/, '').split(' ').slice(1);
   for (const [line, version] of [
     [`${words(usual).join(' ')} --rest-port 0 --gsql-port 0`, '3.10.1'],
@@ -80,7 +80,7 @@ test.skipIf(noCurl)('sandbox.md: each of its command lines does what the page sa
 test.skipIf(noCurl)('sandbox.md: the texts are chosen as the page shows', async () => {
   const sandbox = await startSandbox({ serverVersion: '4.1.2', gsqlPort: 0 });
   onTestFinished(() => sandbox.close());
-  const lines = linesOf(block('sandbox.md', 'Texts', 'sh'));
+  const lines = linesOf(block('dev/sandbox.md', 'Texts', 'sh'));
   expect(lines.length).toBeGreaterThan(3);
   for (const line of lines) {
     const script = line.replace('http://127.0.0.1:14240', sandbox.gsqlUrl).replace('curl', 'curl -sS --fail');
@@ -90,7 +90,7 @@ test.skipIf(noCurl)('sandbox.md: the texts are chosen as the page shows', async 
 });
 
 test('sandbox.md: each of its faults is valid', async () => {
-  const faults = linesOf(block('sandbox.md', 'Faults', 'sh')).map(
+  const faults = linesOf(block('dev/sandbox.md', 'Faults', 'sh')).map(
     (line) => /^--fault '(.*)'$/.exec(line)?.[1],
   );
   expect(faults.length).toBeGreaterThan(3);
@@ -98,7 +98,7 @@ test('sandbox.md: each of its faults is valid', async () => {
 });
 
 test('conformance.md: the requests can be printed without sending them', async () => {
-  const script = block('conformance.md', 'Look at it first', 'sh').replace('npm run', 'npm run --silent');
+  const script = block('dev/conformance.md', 'Look at it first', 'sh').replace('npm run', 'npm run --silent');
   const { status, stdout } = await shell(script, process.cwd(), process.env as Record<string, string>);
   expect(status).toBe(0);
   expect(stdout).toContain('To a server of 4.x:');

@@ -9,11 +9,11 @@ import { python } from '../helpers/terminal.js';
 const PICTURES = ['demo.svg', 'doctor.svg', 'help.svg', 'login.svg', 'profile-list.svg', 'status.svg'];
 
 test('performance.svg shows the figures of its page (npm run bench writes it again)', () => {
-  const page = fs.readFileSync('docs/performance.md', 'utf8');
+  const page = fs.readFileSync('docs/dev/performance.md', 'utf8');
   const [, table = ''] = /<!-- bench 20 -->\n([\s\S]*?)<!-- end -->/.exec(page) ?? [];
   const { machine, rows } = readTable(table);
   expect(rows.length).toBeGreaterThan(10);
-  expect(fs.readFileSync('docs/performance.svg', 'utf8')).toBe(svg({ machine, rows }));
+  expect(fs.readFileSync('docs/dev/performance.svg', 'utf8')).toBe(svg({ machine, rows }));
 });
 
 test('every picture in docs/pictures is used in a page, and shows nothing of the machine on which it was made', () => {

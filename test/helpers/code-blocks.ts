@@ -71,15 +71,15 @@ export const RUN_BY = {
   'test/clients/gitlab-component.test.ts': ['docs/ci/gitlab.md / With the component / yaml: include:'],
   'test/e2e/pages.test.ts': [
     'docs/fleet.md / Rights / text: user minter on >PASSWORD resetkeys ~graphcred:1:* resetchannels -@all +get +mget +set +del +exists +incr +pexpire +pttl +eval +zadd +zrem +zrangebyscore +zremrangebyscore +ping +auth +hello +role +time',
-    'docs/conformance.md / Look at it first / sh: npm run conformance -- --dry-run --server-version 4.2.2',
+    'docs/dev/conformance.md / Look at it first / sh: npm run conformance -- --dry-run --server-version 4.2.2',
     'docs/contract.md / 2. Commands / text: graphcred secret list',
     'docs/fleet.md / Without a Redis server: a Kubernetes Secret / yaml: apiVersion: batch/v1',
-    'docs/sandbox.md / The sandbox / sh: graphcred sandbox                                        # 3.10.1 on the usual ports 9000 and 14240',
-    'docs/sandbox.md / Texts / sh: curl -d \'{"badSecret3":"old"}\' http://127.0.0.1:14240/__sandbox/texts  # a variant',
-    "docs/sandbox.md / Faults / sh: --fault 'route=POST /gsql/v1/tokens,nth=2,action=status,status=503,body=html'",
+    'docs/dev/sandbox.md / The sandbox / sh: graphcred sandbox                                        # 3.10.1 on the usual ports 9000 and 14240',
+    'docs/dev/sandbox.md / Texts / sh: curl -d \'{"badSecret3":"old"}\' http://127.0.0.1:14240/__sandbox/texts  # a variant',
+    "docs/dev/sandbox.md / Faults / sh: --fault 'route=POST /gsql/v1/tokens,nth=2,action=status,status=503,body=html'",
   ],
   'test/e2e/conformance-command.test.ts': [
-    'docs/conformance.md / Ask the server / sh: npm run --silent conformance -- \\',
+    'docs/dev/conformance.md / Ask the server / sh: npm run --silent conformance -- \\',
   ],
   'test/cli/library-page.test.ts': [
     "docs/library.md / The library / js: import { GraphConnection, GraphException } from 'graphcred'; // or: const { GraphConnection } = require('graphcred')",
@@ -115,8 +115,8 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
     'it installs the command on the machine',
   'CONTRIBUTING.md / Set up / sh: npm ci              # packages, and the build':
     'it installs packages and runs all the tests; the next test looks up its scripts',
-  'docs/architecture.md / Rooms / mermaid: flowchart TD': 'a picture',
-  'docs/conformance.md / Commit the recording / sh: npx vitest run --project fast test/contract/conformance.test.ts':
+  'docs/dev/architecture.md / Rooms / mermaid: flowchart TD': 'a picture',
+  'docs/dev/conformance.md / Commit the recording / sh: npx vitest run --project fast test/contract/conformance.test.ts':
     'it runs a test of the suite',
   'docs/first-steps.md / Install / sh: git clone https://github.com/OWNER/graphcred.git':
     'it clones and installs on the machine',
@@ -126,7 +126,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
     'it needs a Redis server at an address of its own; test/e2e/store-redis.test.ts uses these settings',
   'docs/fleet.md / Rights / sh: GRAPHCRED_REDIS_USERNAME=reader graphcred token get --principal nightly':
     'it needs a Redis server at an address of its own; test/e2e/store-redis.test.ts uses these settings',
-  'docs/performance.md / Measure it yourself / sh: npm run bench                              # the table below':
+  'docs/dev/performance.md / Measure it yourself / sh: npm run bench                              # the table below':
     'it measures for minutes; the next test looks up its scripts',
   'docs/standalone.md / One file, no Node / sh: npm ci':
     'it fetches a runtime of 50 MB; npm run test:standalone runs it',

@@ -360,7 +360,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       },
       { name: 'jwt-issuer', value: 'text', help: 'with --jwt-key: the iss that a JWT must have' },
       { name: 'jwt-audience', value: 'text', help: 'with --jwt-key: the aud that a JWT must have' },
-      { name: 'fault', value: 'spec', repeat: true, help: 'misbehave; see docs/sandbox.md' },
+      { name: 'fault', value: 'spec', repeat: true, help: 'misbehave; see docs/dev/sandbox.md' },
       ...BEHAVIOUR.filter((o) => o.name === 'quiet' || o.name === 'verbose'),
     ],
     load: () => import('../commands/sandbox.js'),
