@@ -1,5 +1,6 @@
 // Checks the pages: node scripts/pages.mjs. Those made from the program's tables are as scripts/docs.mjs writes them, the index of docs/ names every page,
-// each npm script and each test that a page names exists, and the promises of docs/contract.md have unique numbers in order.
+// each link leads to a file and a heading, each npm script and each test that a page names exists, and the promises of docs/contract.md have unique
+// numbers in order.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -26,15 +27,34 @@ fs.rmSync(written, { recursive: true });
 for (const { rule, file, test } of RULES)
   check(read(file).includes(test), `${file} has no test "${test}" for the rule: ${rule}`);
 
-const index = [...read('docs/README.md').matchAll(/\]\(([^)]+)\)/g)].map(([, link]) => link);
-for (const link of index)
-  check(fs.existsSync(path.join('docs', link)), `docs/README.md: there is no ${link}`);
 const pages = filesIn('docs').filter((file) => file.endsWith('.md'));
+const all = ['README.md', 'CONTRIBUTING.md', 'RELEASING.md', 'SECURITY.md', 'CHANGELOG.md', ...pages];
+/** The page without its code blocks: brackets in them are no links, and a # is no heading. */
+const prose = (page) => read(page).replace(/^( *)(```|~~~)[\s\S]*?^\1\2$/gm, '');
+const linksOf = (page) =>
+  [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link).filter((link) => !/^\w+:/.test(link));
+/** The anchors that GitHub gives the headings of a page. */
+const anchorsOf = (page) =>
+  [...prose(page).matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+for (const page of all)
+  for (const link of linksOf(page)) {
+    const [file, anchor] = link.split('#');
+    const target = file === '' ? page : path.join(path.dirname(page), file);
+    check(fs.existsSync(target), `${page}: there is no ${link}`);
+    if (anchor !== undefined && fs.existsSync(target))
+      check(anchorsOf(target).includes(anchor), `${page}: ${target} has no heading #${anchor}`);
+  }
+const index = linksOf('docs/README.md');
 for (const page of pages.filter((file) => !/decisions|docs\/README/.test(file)))
   check(index.includes(path.relative('docs', page)), `docs/README.md does not name ${page}`);
 
 const { scripts } = JSON.parse(read('package.json'));
-for (const page of ['README.md', 'CONTRIBUTING.md', 'RELEASING.md', 'SECURITY.md', ...pages])
+for (const page of all)
   for (const [, name] of read(page).matchAll(/\bnpm run (?:--silent )?([a-z][\w:]*)/g))
     check(name in scripts, `${page}: there is no npm script ${name}`);
 
