@@ -76,7 +76,7 @@ async function partition(call: Call, sources: readonly CredentialSource[]): Prom
 }
 
 /**
- * Selects the sources for a login: passwords, else JWTs, else secrets, as far as the server takes them for a login.
+ * Selects the sources for a login: passwords, else the JWTs and secrets that the server takes for one.
  */
 async function usable(
   call: Call,
@@ -84,12 +84,10 @@ async function usable(
   purpose: Purpose,
 ): Promise<readonly CredentialSource[]> {
   if (purpose === 'mint' || sources.length === 0) return sources;
-  const ofKind = (wanted: CredentialKind) => sources.filter(({ kind }) => kind === wanted);
-  const passwords = ofKind('password');
+  const passwords = sources.filter(({ kind }) => kind === 'password');
   if (passwords.length > 0) return passwords;
   const { jwtLogsIn, secretLogsIn } = await findVersion(call);
-  const jwts = jwtLogsIn ? ofKind('jwt') : [];
-  return jwts.length > 0 || !secretLogsIn ? jwts : ofKind('secret');
+  return sources.filter(({ kind }) => (kind === 'jwt' ? jwtLogsIn : secretLogsIn));
 }
 
 /**

@@ -161,6 +161,14 @@ describe('a JWT at the GSQL server', () => {
     expect((await b.run('secret list', both)).status).toBe(4);
   });
 
+  // holds: C4.1
+  test('does not log in where a secret has a higher priority', async () => {
+    const b = await benchOf('4.2.0');
+    const { secret } = await b.json<{ secret: string }>('secret create ci');
+    const env = { ...withJwt('').env, TG_JWT_TOKEN: jwt({ ...CLAIMS, sub: 'nobody' }) };
+    expect((await b.run('secret list --secret-stdin', { env, stdin: secret })).status).toBe(0);
+  });
+
   // holds: C12.5
   test.each([
     ['secret list', '3.10.1'],
