@@ -9,7 +9,7 @@ import { GraphException } from '../core/errors.js';
 import { type Door, openDoor } from '../core/http/door.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { Authorization } from '../core/http/types.js';
-import { isoSeconds, readClaims } from '../core/protocol/reply.js';
+import { isoSeconds } from '../core/protocol/reply.js';
 import { FreshToken } from '../core/provider.js';
 import { BoundCredential, bindTo } from '../core/sensitive.js';
 import { tokenSource } from './get-token.js';
@@ -227,8 +227,7 @@ async function gsqlLogin(call: Call, servers: Servers): Promise<GsqlLogin | unde
     const { kind, username = '' } = found;
     if (kind === 'password') return { username, authorization: { scheme: 'Basic', username, credential } };
     const scheme = kind === 'jwt' ? 'Bearer' : 'GSQL-Secret';
-    const subject = kind === 'jwt' ? readClaims(credential.value)?.sub : undefined;
-    return { username: username || subject || '__GSQL__secret', authorization: { scheme, credential } };
+    return { username: username || '__GSQL__secret', authorization: { scheme, credential } };
   } catch (error) {
     if (error instanceof GraphException) return undefined;
     throw error;

@@ -28,7 +28,20 @@ export async function findCredential(
   openStore: () => Promise<Store>,
 ): Promise<Credential> {
   const credential = await nearestCredential(call, purpose, openStore);
+  requireTypedUser(call, credential);
   return call.principal === undefined ? credential : { ...credential, principal: call.principal };
+}
+
+/**
+ * Requires that a JWT is of the user who was typed: it says itself whom it logs in.
+ * @throws GraphException USAGE
+ */
+function requireTypedUser({ settings }: Call, { kind, label, username }: Credential): void {
+  const [typed] = settings.all.username;
+  if (kind !== 'jwt' || typed?.level !== 'flag' || typed.value === username) return;
+  throw new GraphException('USAGE', `The JWT from ${label} is of ${username}, not of ${typed.value}.`, {
+    hint: 'leave --username out, or give a JWT of that user',
+  });
 }
 
 async function nearestCredential(
@@ -132,14 +145,16 @@ export async function resolveCredential(
   const ofKind = (wanted: CredentialKind) => atHighestPriority.find(({ kind }) => kind === wanted);
   const source = PREFERRED[purpose].map(ofKind).find((one) => one !== undefined) ?? first;
   const { kind, label, level, savedAs } = source;
-  const owner = source.username ?? username;
+  const origin = level === 'store' ? 'saved on this machine' : `from ${label}`;
+  const value = once(async () => new Sensitive((await source.read()).reveal(), origin));
+  const isRead = source.reference === undefined || purpose === 'login';
+  const subject = kind === 'jwt' && isRead ? await subjectOf(await value()) : undefined;
+  const owner = source.username ?? subject ?? username;
   if (kind === 'password' && owner === undefined) {
     throw new GraphException('INPUT_REQUIRED', `There is a password (${label}) but no user name.`, {
       hint: 'give --username or GRAPHCRED_USERNAME',
     });
   }
-  const origin = level === 'store' ? 'saved on this machine' : `from ${label}`;
-  const value = once(async () => new Sensitive((await source.read()).reveal(), origin));
   const servers = async () => {
     const own = await source.servers();
     if (own !== undefined) return own;
@@ -162,6 +177,13 @@ export async function resolveCredential(
     servers,
     value,
   };
+}
+
+/** Returns the user whom a JWT names. */
+async function subjectOf(jwt: Sensitive): Promise<string | undefined> {
+  // The start of every command does not load what reads answers.
+  const { readClaims } = await import('../core/protocol/reply.js');
+  return readClaims(jwt)?.sub;
 }
 
 async function principalOf(

@@ -161,6 +161,19 @@ describe('a JWT at the GSQL server', () => {
     expect((await b.run('secret list', both)).status).toBe(4);
   });
 
+  // holds: C12.7
+  test('saves a secret for the user it names, and is refused as the JWT of another one', async () => {
+    const b = await benchOf('4.2.0');
+    const env = { ...withJwt(TOKEN).env, GRAPHCRED_USERNAME: '' };
+    expect((await b.run('secret create ci --save', { env })).status).toBe(0);
+    expect(await b.json('status', { env })).toMatchObject({ username: 'tigergraph' });
+    expect((await b.run('token get', withJwt(''))).status).toBe(0);
+    expect(await b.run('token get --username ada', { env })).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('The JWT from GRAPHCRED_JWT is of tigergraph, not of ada.'),
+    });
+  });
+
   // holds: C4.1
   test('does not log in where a secret has a higher priority', async () => {
     const b = await benchOf('4.2.0');
