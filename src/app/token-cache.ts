@@ -97,6 +97,8 @@ export interface CachedToken {
   /** When the request for it was sent, ms since 1970. */
   readonly requestedAtMs: number;
   readonly source: 'store' | 'server' | 'identity';
+  /** Whether it was read from a store, so that the server may have forgotten it since. */
+  readonly isCached?: true;
 }
 
 /** What a cached token must fulfil to be used. */
@@ -141,6 +143,7 @@ function fromRecord(record: StoreRecord, token: Sensitive): CachedToken {
     servers: { gsqlUrl: String(record.info.gsqlUrl), restUrl: String(record.info.restUrl) },
     requestedAtMs: Number(record.info.requestedAtMs),
     source: 'store',
+    isCached: true,
   };
 }
 

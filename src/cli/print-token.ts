@@ -201,7 +201,7 @@ export async function printToken(session: Session, held: CachedToken): Promise<v
     if (format === 'text') session.invocation.report.result(held.token.reveal());
     else printAs(format, session, held);
   } catch (error) {
-    throw held.source === 'store' ? error : notPrinted(error, held);
+    throw held.source === 'server' ? notPrinted(error, held) : error;
   }
 }
 

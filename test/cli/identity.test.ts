@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseVersionOption } from '../../src/core/protocol/version.js';
-import { bench, cli, temporaryHome } from '../helpers/cli.js';
+import { type Bench, bench, cli, temporaryHome } from '../helpers/cli.js';
 import { freePorts } from '../helpers/free-port.js';
 
 const { publicKey, privateKey } = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -68,6 +68,15 @@ describe.each(['3.10.1', '4.1.2', '4.3.0'])('a JWT of an identity provider at %s
   });
 });
 
+/** Writes a config file with a profile `p` for these servers, and returns its path. */
+function profileOf({ home, sandbox: { restUrl, gsqlUrl } }: Bench, settings: object): string {
+  const file = path.join(home, 'own.json');
+  fs.writeFileSync(file, JSON.stringify({ profiles: { p: { restUrl, gsqlUrl, ...settings } } }), {
+    mode: 0o600,
+  });
+  return file;
+}
+
 const error = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) as string).error;
 
 describe('the sources of a JWT', () => {
@@ -75,16 +84,9 @@ describe('the sources of a JWT', () => {
   test('stdin, a file, variables and a profile are used in this order, each before a secret', async () => {
     const b = await benchOf('4.2.0');
     const file = path.join(b.home, 'id.jwt');
-    const config = path.join(b.home, 'own.json');
+    const config = profileOf(b, { jwtFile: 'id.jwt', secret: 'x'.repeat(32) });
     const bad = jwt({ ...CLAIMS, exp: 1 });
     fs.writeFileSync(file, `${TOKEN}\n`, { mode: 0o600 });
-    const profile = {
-      restUrl: b.sandbox.restUrl,
-      gsqlUrl: b.sandbox.gsqlUrl,
-      jwtFile: 'id.jwt',
-      secret: 'x'.repeat(32),
-    };
-    fs.writeFileSync(config, JSON.stringify({ profiles: { p: profile } }), { mode: 0o600 });
     const get = async (line: string, env: Record<string, string>, stdin = '') =>
       (await b.run(`token get -o json ${line}`.trim(), { env: { ...withJwt('').env, ...env }, stdin }))
         .status;
@@ -101,11 +103,8 @@ describe('the sources of a JWT', () => {
   // holds: C12.2
   test('the answer of a program is cached until it ends', async () => {
     const b = await benchOf('3.10.1');
-    const config = path.join(b.home, 'own.json');
     const count = path.join(b.home, 'count');
-    const command = ['sh', '-c', `echo >> ${count}; echo ${TOKEN}`];
-    const profile = { restUrl: b.sandbox.restUrl, gsqlUrl: b.sandbox.gsqlUrl, jwtCommand: command };
-    fs.writeFileSync(config, JSON.stringify({ profiles: { p: profile } }), { mode: 0o600 });
+    const config = profileOf(b, { jwtCommand: ['sh', '-c', `echo >> ${count}; echo ${TOKEN}`] });
     for (let call = 0; call < 2; call++)
       expect(await b.json(`token get --config ${config} -p p`, withJwt(''))).toMatchObject({
         token: TOKEN,
@@ -113,6 +112,17 @@ describe('the sources of a JWT', () => {
         expiresAtUnix: CLAIMS.exp,
       });
     expect(fs.readFileSync(count, 'utf8')).toBe('\n');
+  });
+
+  // holds: C12.2
+  test('a cached answer that the server refuses is asked for anew', async () => {
+    const b = await benchOf('3.10.1');
+    const file = path.join(b.home, 'id.jwt');
+    const config = profileOf(b, { jwtCommand: ['cat', file] });
+    fs.writeFileSync(file, jwt({ ...CLAIMS, iss: 'x' }));
+    expect((await b.run(`api /echo --config ${config} -p p`, withJwt(''))).status).toBe(4);
+    fs.writeFileSync(file, TOKEN);
+    expect((await b.run(`api /echo --config ${config} -p p`, withJwt(''))).status).toBe(0);
   });
 
   // holds: C12.3

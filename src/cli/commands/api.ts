@@ -50,7 +50,7 @@ async function atRest(session: Session, ask: Ask): Promise<RawReply> {
   const source = await tokenFromVariableOr(session, () => tokenSource(session));
   const held = await tokenFromVariableOr(session, () => source.obtain());
   const reply = await askWith(session, bound(held), ask);
-  if (held.source !== 'store' || !isTokenEnded(reply.refusal)) return reply;
+  if (!held.isCached || !isTokenEnded(reply.refusal)) return reply;
   // The server refused the token before it did anything, so the request may be sent again.
   const { report } = session.invocation;
   report.detail('the server no longer accepts the cached token; it is forgotten here');
