@@ -1,5 +1,5 @@
 import type { Call } from '../auth/call.js';
-import { findCredential } from '../auth/choose.js';
+import { findCredential, isJwtSet } from '../auth/choose.js';
 import { type Credential, ownerInfo } from '../auth/credential.js';
 import { Interrupted, type Interruption } from '../auth/ports.js';
 import { serversInForce, serversOfRecord } from '../auth/servers.js';
@@ -48,7 +48,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
     await askGraph(call);
   }
   // With a label the token may have been minted by another machine, so a credential is needed only to mint.
-  const own = label === undefined ? await credential() : undefined;
+  const own = label === undefined || (await isJwtSet(call)) ? await credential() : undefined;
   const whose = own ?? { principal: label as string, username: call.username, owner: label as string };
   const readJwt = async (...given: [Call, Credential]) =>
     (await import('./identity-token.js')).identityToken(...given);

@@ -65,6 +65,12 @@ async function nearestCredential(
   });
 }
 
+/** Whether flags, variables or the config file set a JWT for this pair: it is used as it is, whatever is cached. */
+export async function isJwtSet(call: Call): Promise<boolean> {
+  const { bound } = await partition(call, setSources(call));
+  return bound.some(({ kind }) => kind === 'jwt');
+}
+
 /** Returns whom the call acts as, for finding what is stored for it. Asks nobody. */
 export async function profileOwner(call: Call): Promise<ProfileOwner> {
   const { target, username, secretAlias } = call;

@@ -100,6 +100,19 @@ describe('the sources of a JWT', () => {
     expect(await get(`--config ${config} -p p`, {})).toBe(4);
   });
 
+  // holds: C12.1
+  test('a file is read anew, with a label too', async () => {
+    const b = await benchOf('4.2.0');
+    const file = path.join(b.home, 'id.jwt');
+    const line = 'token get --principal team --jwt-file id.jwt';
+    for (const token of [TOKEN, jwt({ ...CLAIMS, exp: NOW + 7200 })]) {
+      fs.writeFileSync(file, token, { mode: 0o600 });
+      expect(await b.json(line, withJwt(''))).toMatchObject({ source: 'identity', token });
+    }
+    fs.writeFileSync(file, jwt({ ...CLAIMS, iss: 'x' }));
+    expect((await b.run(line.replace('get', 'check'), withJwt(''))).status).toBe(4);
+  });
+
   // holds: C12.2
   test('the answer of a program is cached until it ends', async () => {
     const b = await benchOf('3.10.1');

@@ -1,6 +1,6 @@
 import { lastCached, readCached } from '../../../app/get-token.js';
 import { forgetToken } from '../../../app/token-cache.js';
-import { findCredential } from '../../../auth/choose.js';
+import { findCredential, isJwtSet } from '../../../auth/choose.js';
 import { bind, connect } from '../../../auth/connect.js';
 import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../../auth/given-token.js';
 import { chooseReadableStore } from '../../../auth/stores.js';
@@ -62,7 +62,7 @@ interface OwnToken {
  */
 async function ownToken(session: Session, store: Store): Promise<OwnToken> {
   let { principal } = session;
-  if (principal === undefined) {
+  if (principal === undefined || (await isJwtSet(session))) {
     const credential = await findCredential(session, 'mint', async () => store);
     if (credential.kind === 'jwt' && !credential.isFromProgram)
       return { token: await bind(credential), isJwt: true };
