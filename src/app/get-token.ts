@@ -50,14 +50,13 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   // With a label the token may have been minted by another machine, so a credential is needed only to mint.
   const own = label === undefined || (await isJwtSet(call)) ? await credential() : undefined;
   const whose = own ?? { principal: label as string, username: call.username, owner: label as string };
-  const readJwt = async (...given: [Call, Credential]) =>
-    (await import('./identity-token.js')).identityToken(...given);
+  const jwts = () => import('./identity-token.js');
   const base = await identityOf(call, whose.principal);
   return {
     obtain: async (wanted = {}) => {
       // Only a program's answer is cached: a file may hold another JWT by now.
       if (own?.kind === 'jwt' && !own.isFromProgram)
-        return { ...(await readJwt(call, own)), source: 'identity' };
+        return { ...(await (await jwts()).identityToken(call, own)), source: 'identity' };
       let interruption: Interruption | undefined;
       const token = await acquireToken(
         {
@@ -76,11 +75,14 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
           now: ports.now,
           warn: ports.reporter.warn,
           prepare: async () => {
-            await (await credential()).value();
+            const own = await credential();
+            // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
+            if (own.kind === 'jwt') await (await jwts()).requireJwtServer(call);
+            await own.value();
           },
           mint: async () => {
             const own = await credential();
-            if (own.kind === 'jwt') return readJwt(call, own);
+            if (own.kind === 'jwt') return (await jwts()).identityToken(call, own);
             const { mintInterruptibly } = await import('./mint-token.js');
             const minted = await mintInterruptibly(call, own);
             interruption = minted.interruption;

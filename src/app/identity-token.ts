@@ -4,6 +4,7 @@ import type { Credential } from '../auth/credential.js';
 import { serversInForce } from '../auth/servers.js';
 import { GraphException } from '../core/errors.js';
 import { isoSeconds, readClaims } from '../core/protocol/reply.js';
+import type { ServerVersion } from '../core/protocol/types.js';
 import type { CachedToken } from './token-cache.js';
 
 /**
@@ -34,11 +35,7 @@ export async function identityToken(
       hint: 'get a new one from the identity provider',
     });
   }
-  const version = await findVersion(call);
-  if (!version.takesJwt)
-    throw new GraphException('UNSUPPORTED', `A ${version.version} server takes no JWT: 3.10 and later do.`, {
-      hint: 'use a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
-    });
+  const version = await requireJwtServer(call);
   return {
     token,
     expiresAtUnix: claims.exp,
@@ -47,4 +44,13 @@ export async function identityToken(
     servers: await serversInForce(call),
     requestedAtMs,
   };
+}
+
+/** @throws GraphException UNSUPPORTED when the server takes no JWT */
+export async function requireJwtServer(call: Call): Promise<ServerVersion> {
+  const version = await findVersion(call);
+  if (version.takesJwt) return version;
+  throw new GraphException('UNSUPPORTED', `A ${version.version} server takes no JWT: 3.10 and later do.`, {
+    hint: 'use a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
+  });
 }

@@ -127,6 +127,15 @@ describe('the sources of a JWT', () => {
     expect(fs.readFileSync(count, 'utf8')).toBe('\n');
   });
 
+  // holds: C12.3
+  test('a program is not asked for a JWT that the server does not take', async () => {
+    const b = await benchOf('3.9.3');
+    const asked = path.join(b.home, 'asked');
+    const config = profileOf(b, { jwtCommand: ['touch', asked] });
+    expect((await b.run(`token get --config ${config} -p p`, withJwt(''))).status).toBe(8);
+    expect(fs.existsSync(asked)).toBe(false);
+  });
+
   // holds: C12.2
   test('a cached answer that the server refuses is asked for anew', async () => {
     const b = await benchOf('3.10.1');
