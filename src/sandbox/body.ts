@@ -1,119 +1,27 @@
+import { parseDocument } from 'yaml';
+
+/** Python's None arrives through str(dict). */
+const NONE = { tag: 'none', default: true as const, test: /^None$/, resolve: () => null };
+
 /**
- * Parses a body as the servers do: with a lenient org.json parser, whatever the content type says. So `{'graph':
- * 'g'}`, bare words and trailing commas are valid JSON. Returns undefined for anything that is not an object; an empty
- * body is an empty object.
+ * Parses a body as the servers do, whatever the content type says: their JSON parser also takes what Python's str(dict)
+ * makes, `{'graph': 'g', 'lifetime': None}`. Returns undefined for anything that is not an object; an empty body is an
+ * empty object.
  */
 export function parseBody(body: string): Record<string, unknown> | undefined {
   if (body.trim() === '') return {};
+  let value: unknown;
   try {
-    const value: unknown = JSON.parse(body);
-    return isObject(value) ? value : undefined;
+    value = JSON.parse(body);
   } catch {
-    return parseLenient(body);
+    // YAML's flow style holds both kinds of quotes, and trailing commas.
+    const document = parseDocument(body, { customTags: [NONE], logLevel: 'silent' });
+    value =
+      /^\s*\{/.test(body) && document.errors.length === 0 ? document.toJS({ maxAliasCount: 0 }) : undefined;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function parseLenient(source: string): Record<string, unknown> | undefined {
-  let at = 0;
-  const fail = (): never => {
-    throw new SyntaxError('not an object');
-  };
-  const skipBlanks = () => {
-    while (source.charCodeAt(at) <= 32) at++;
-  };
-
-  const readQuoted = (quote: string): string => {
-    at++;
-    let out = '';
-    while (at < source.length && source[at] !== quote) {
-      if (source[at] !== '\\') {
-        out += source[at++];
-        continue;
-      }
-      const escaped = source[at + 1] ?? fail();
-      const plain = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }[escaped];
-      if (escaped === 'u') {
-        out += String.fromCharCode(Number.parseInt(source.slice(at + 2, at + 6), 16));
-        at += 6;
-      } else {
-        out += plain ?? escaped;
-        at += 2;
-      }
-    }
-    if (at >= source.length) fail();
-    at++;
-    return out;
-  };
-
-  const readBare = (): string => {
-    const from = at;
-    // At the end of the source, the empty string ends the word.
-    while (!',:]}/\\"[{;=#'.includes(source.charAt(at)) && source.charCodeAt(at) > 31) at++;
-    return source.slice(from, at).trim() || fail();
-  };
-
-  const readValue = (depth: number): unknown => {
-    if (depth > 64) fail();
-    skipBlanks();
-    const first = source[at];
-    if (first === '"' || first === "'") return readQuoted(first);
-    if (first === '{') return readObject(depth + 1);
-    if (first === '[') return readList(depth + 1);
-    const word = readBare();
-    if (/^(true|false)$/i.test(word)) return word.toLowerCase() === 'true';
-    // Python's None arrives through str(dict).
-    if (/^(null|none)$/i.test(word)) return null;
-    return /^-?\d+(\.\d+)?$/.test(word) ? Number(word) : word;
-  };
-
-  const readList = (depth: number): unknown[] => {
-    const list: unknown[] = [];
-    at++;
-    for (;;) {
-      skipBlanks();
-      if (source[at] === ']') break;
-      list.push(readValue(depth));
-      skipBlanks();
-      if (source[at] === ',') at++;
-      else if (source[at] !== ']') fail();
-    }
-    at++;
-    return list;
-  };
-
-  const readObject = (depth: number): Record<string, unknown> => {
-    const entries: [string, unknown][] = [];
-    at++;
-    for (;;) {
-      skipBlanks();
-      const first = source[at];
-      if (first === '}') break;
-      const key = first === '"' || first === "'" ? readQuoted(first) : readBare();
-      skipBlanks();
-      if (source[at] !== ':' && source[at] !== '=') fail();
-      at++;
-      entries.push([key, readValue(depth)]);
-      skipBlanks();
-      if (source[at] === ',' || source[at] === ';') at++;
-      else if (source[at] !== '}') fail();
-    }
-    at++;
-    return Object.fromEntries(entries);
-  };
-
-  try {
-    skipBlanks();
-    if (source[at] !== '{') return undefined;
-    const value = readObject(0);
-    skipBlanks();
-    return at === source.length ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
 }
 
 /** Returns a string field; undefined when it is absent, null or empty. Numbers and booleans count as their text. */
