@@ -40,7 +40,6 @@ export async function run(invocation: Invocation): Promise<undefined> {
   session.learned.deadline?.check();
   const made = await makeSecret(session, login, choices);
   const { name } = session.settings.profile;
-  const profile = profileOf(session, login.credential);
   const removed = KEYS_OF_ADDRESS.filter((key) => isRemoved(session.settings, key));
   const { makeDefault } = choices;
   const locked: WithLock = (lock, work) => withLock(lock, { waitMs: session.timeoutMs + 5000 }, work);
@@ -53,6 +52,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
       ...(session.settings.foreign ?? []).map((key) => key.replace(/\..*/, '')),
       ...(namesAnother(session, login.credential) ? ['secretAlias'] : []),
     ];
+    // The graph may have been asked for again since.
+    const profile = profileOf(session, login.credential);
     file = await writeProfile(configDirOf(session), name, { profile, removed: dropped, makeDefault }, locked);
   } catch (error) {
     // The new secret is dropped, because nobody has seen its value.
@@ -81,11 +82,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
 }
 
 /** Mints a first token for the next command. A failure does not make the login fail. */
-async function firstToken({ invocation, learned }: Session, profile: string): Promise<void> {
+async function firstToken({ invocation, learned, graph }: Session, profile: string): Promise<void> {
   const credentialFlags = ['password-stdin', 'password-file', 'secret-stdin', 'secret-file', 'secret-alias'];
-  const flags = Object.fromEntries(
-    Object.entries(invocation.flags).filter(([name]) => !credentialFlags.includes(name)),
-  );
+  const typed = Object.entries(invocation.flags).filter(([name]) => !credentialFlags.includes(name));
+  const flags = { ...Object.fromEntries(typed), graph };
   try {
     learned.deadline?.check();
     const opened = await openSession({ ...invocation, flags }, { newProfile: true, profile, noInput: true });
