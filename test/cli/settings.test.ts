@@ -194,6 +194,13 @@ test('config show prints every setting, and the settings that the profile hides'
   expect(of('minTtl')).toMatchObject({ value: '5m', source: '--min-ttl' });
 });
 
+// holds: C3.17
+test.each(['password', 'secret', 'jwt'])('config show prints no value of %s', async (name) => {
+  const env = { [`GRAPHCRED_${name.toUpperCase()}`]: 'canary' };
+  const { stdout } = await cli(temporaryHome(), ['config', 'show', '-o', 'json'], { env });
+  expect(JSON.parse(stdout).settings).toContainEqual(expect.objectContaining({ name, value: 'set' }));
+});
+
 // holds: C3.1, C3.17
 test('the source of highest priority wins, and config show names the sources it hides', async () => {
   const home = temporaryHome();

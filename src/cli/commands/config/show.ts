@@ -1,7 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { targetOf } from '../../../auth/servers.js';
-import type { ConfigKey, Settings, SourcedValue } from '../../../config/keys.js';
+import {
+  type ConfigKey,
+  isLiteralCredential,
+  type Settings,
+  type SourcedValue,
+} from '../../../config/keys.js';
 import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
@@ -9,8 +14,6 @@ import type { Invocation } from '../../command.js';
 import { shortPath, singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
 import { type LocalSession, openLocalSession } from '../../session.js';
-
-const CREDENTIALS: readonly string[] = ['password', 'secret'];
 
 /** Runs `graphcred config show`. */
 export async function run(invocation: Invocation): Promise<undefined> {
@@ -90,5 +93,6 @@ interface Shown {
 
 function describeSetting(key: ConfigKey, setting: SourcedValue): Shown {
   const value = typeof setting.value === 'string' ? setting.value : setting.value.join(' ');
-  return { value: CREDENTIALS.includes(key) ? 'set' : maskLogin(value), source: setting.source };
+  const isShown = key === 'redis.url' || !isLiteralCredential(key, value);
+  return { value: isShown ? maskLogin(value) : 'set', source: setting.source };
 }
