@@ -4,22 +4,21 @@ import { expect, test } from 'vitest';
 import { parseCommandLine } from '../../src/cli/args/parse.js';
 import type { Context } from '../../src/cli/context.js';
 
-const FOLDER = path.join(import.meta.dirname, '../transcripts');
+const FOLDERS = ['../transcripts', '../e2e/screens'].map((name) => path.join(import.meta.dirname, name));
 /** Where a printed command ends and the sentence goes on. */
-const END = /[;,)"`]|\. | or | then | prints | says | needs /;
+const END = / {2}|[;,)"`]|\. | or | then | prints | says | needs /;
 
-/** Every command that a session prints in a hint or note, with the command line that was typed before it. */
-const printed = fs
-  .readdirSync(FOLDER)
-  .filter((name) => name.endsWith('.txt'))
-  .flatMap((name) => {
+/** Every command that a session prints, except in its help, with the command line that was typed before it. */
+const printed = FOLDERS.flatMap((folder) => fs.readdirSync(folder).map((name) => path.join(folder, name)))
+  .filter((file) => file.endsWith('.txt'))
+  .flatMap((file) => {
     let typed = '';
     return fs
-      .readFileSync(path.join(FOLDER, name), 'utf8')
+      .readFileSync(file, 'utf8')
       .split('\n')
       .flatMap((line) => {
         if (line.startsWith('$ ')) typed = line;
-        if (!line.startsWith('! ')) return [];
+        if (/^[#$@<>%?]/.test(line) || /\b(help|completion|__complete)\b/.test(typed)) return [];
         const ends = [...line.matchAll(/\bgraphcred (?=(?:[a-z]+ )?[a-z]+)(.*?)(?= graphcred |$)/g)];
         return ends.map(([, text = '']) => ({ typed, command: (text.split(END)[0] as string).trim() }));
       });
@@ -37,9 +36,14 @@ test('every command that a hint prints works when it is typed', async () => {
 });
 
 // holds: C2.37
-test('and is about the profile that was typed', () => {
+test.each([
+  ['profile', / (?:-p|--profile) (\S+)/, /^(profile|config trust)/],
+  ['config file', / --config (\S+)/, /^(login|profile|config trust)/],
+  ['owner', / --owner (\S+)/, /^(?!secret (list|create|drop|rotate))/],
+])('and is about the %s that was typed', (_, option, without) => {
   const lost = printed.filter(
-    ({ typed, command }) => / (-p|--profile) /.test(typed) && !/^(profile|config trust)| -p /.test(command),
+    ({ typed, command }) =>
+      option.test(typed) && !without.test(command) && option.exec(command)?.[1] !== option.exec(typed)?.[1],
   );
   expect(lost).toEqual([]);
 });

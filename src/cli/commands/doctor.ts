@@ -12,7 +12,7 @@ import { STORES } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { lookAtStore, openQuietly } from '../doctor-files.js';
 import { exitStatus } from '../output/exit-codes.js';
-import { hintOf } from '../output/hints.js';
+import { hintOf, inPlace } from '../output/hints.js';
 import { singleLine } from '../output/report.js';
 import { colours, wrapped } from '../output/table.js';
 
@@ -67,6 +67,10 @@ export async function examine(invocation: Invocation): Promise<(Check & { id: Ch
   ];
   return checks.map((check) => ({
     ...check,
-    fix: hintOf({ hint: check.fix, option: check.option, remedies: check.remedies ?? [] }),
+    cause: inPlace(check.cause, invocation.flags),
+    fix: inPlace(
+      hintOf({ hint: check.fix, option: check.option, remedies: check.remedies ?? [] }),
+      invocation.flags,
+    ),
   }));
 }
