@@ -175,8 +175,15 @@ function savedSource(record: StoreRecord, store: Store): CredentialSource {
     read: async () => {
       const value = await store.read(record);
       if (value !== undefined) return value;
-      throw new GraphException('NOT_FOUND', `The saved ${kind} is no longer in the ${store.name} store.`, {
-        hint: 'save it again: graphcred secret create NAME --save, or graphcred login',
+      const isSealed = !STORES[store.name].canAsk && (await store.find(record.key)) !== undefined;
+      const why = isSealed
+        ? 'cannot be decrypted with the present key'
+        : `is no longer in the ${store.name} store`;
+      const again = 'save it again: graphcred secret create NAME --save, or graphcred login';
+      throw new GraphException('NOT_FOUND', `The saved ${kind} ${why}.`, {
+        hint: isSealed
+          ? `restore the key: GRAPHCRED_STORE_KEY or GRAPHCRED_STORE_KEY_FILE; or ${again}`
+          : again,
       });
     },
   };
