@@ -257,6 +257,12 @@ test.runIf(linux).each(['logout', 'token delete', 'token refresh --lifetime 1h']
   },
 );
 
+// holds: C2.35
+test('logout --all without a keychain and without a record says that nothing is kept', async () => {
+  const { run } = await bench();
+  expect((await run('logout --all --yes', { env: { GRAPHCRED_STORE: 'keychain' } })).status).toBe(3);
+});
+
 test('a login that gives a profile another port does not use the credentials of the old database', async () => {
   const b = await bench();
   const away = await bench();
