@@ -82,7 +82,7 @@ function storeInForce({ store, configDir }: LocalSession): Shown {
 
 /** Explains why this profile is in force. */
 function why(source: string): string {
-  if (source === 'default') return 'as none is chosen; choose one with: graphcred profile use NAME';
+  if (source === 'default') return 'as none is chosen; choose one with -p NAME';
   return source === 'defaultProfile' ? 'the default of the config file' : `chosen by ${source}`;
 }
 
