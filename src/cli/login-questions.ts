@@ -1,4 +1,4 @@
-import { findVersion } from '../auth/connect.js';
+import { connect, findVersion } from '../auth/connect.js';
 import { askUsername } from '../auth/prompts.js';
 import { serversInForce } from '../auth/servers.js';
 import { isProfileName } from '../config/schema.js';
@@ -19,6 +19,9 @@ const WRONG_ADDRESS: readonly ErrorCode[] = [
   'SERVER_UNAVAILABLE',
   'UNSUPPORTED',
 ];
+
+/** How long to wait for the REST server, which a firewall may hide. */
+const PROBE_MS = 5000;
 
 /**
  * Opens the session of the profile that is about to be written, and asks for missing settings on a terminal. Only the
@@ -55,8 +58,8 @@ export async function openCompleted(typed: Invocation): Promise<Session> {
   // The version is asked for without a credential. If the server cannot be reached, the login ends before a password is
   // typed.
   const { secretsNeedGraph } = await findVersion(session);
-  if (answers['gsql-url'] !== undefined && (await hasRestPort(session)))
-    answers['rest-port'] = await text('Port of the REST server', { suggestion: '9000', refuse: refusePort });
+  if ((answers['gsql-url'] ?? invocation.flags['gsql-url']) !== undefined && (await hasRestPort(session)))
+    await askRestPort(session, answers, open);
   if (session.graph === undefined) {
     const question = secretsNeedGraph ? 'Graph' : 'Graph (Enter for none)';
     answers.graph = await text(question, { optional: !secretsNeedGraph });
@@ -90,11 +93,38 @@ async function askAddress(
   }
 }
 
-/** Reads `--host URL:PORT` as a person means it. */
+/** Asks for the port of the REST server until one answers there. Where the usual port is right, nothing is asked. */
+async function askRestPort(
+  { ports, learned }: Session,
+  answers: Record<string, string>,
+  open: () => Promise<Session>,
+): Promise<void> {
+  for (;;) {
+    const problem = await restServerProblem({ ...(await open()), learned });
+    if (problem === undefined) return;
+    ports.reporter.warn(problem);
+    answers['rest-port'] = await ports.prompter.text('Port of the REST server', { refuse: refusePort });
+  }
+}
+
+/** Asks the REST server without a credential. */
+async function restServerProblem(session: Session): Promise<string | undefined> {
+  try {
+    const { connection } = await connect(session, undefined, { timeoutMs: PROBE_MS });
+    if ((await connection.restAuthentication()) !== 'unknown') return undefined;
+    return `${(await serversInForce(session)).restUrl} is not a REST server.`;
+  } catch (error) {
+    if (error instanceof GraphException) return error.message;
+    throw error;
+  }
+}
+
+/** Reads `--host URL:PORT`, and an address of this machine without a scheme, as a person means it. */
 function withAddress(flags: Flags): Flags {
   const { host } = flags;
-  const isWhole = typeof host === 'string' && refuseHost(host) === undefined && host.includes('://');
-  return isWhole ? { ...flags, host: undefined, ...addressOf(host) } : flags;
+  if (typeof host !== 'string' || refuseHost(host) !== undefined) return flags;
+  const url = withScheme(host);
+  return url === host || isLoopback(url) ? { ...flags, host: undefined, ...addressOf(url) } : flags;
 }
 
 /** Whether the REST server has its own port and that port is not set. */
@@ -119,13 +149,16 @@ function refusePort(text: string): string | undefined {
 
 function refuseHost(text: string): string | undefined {
   const form = /^(https?:\/\/)?(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?(\/[\w.-]+)*\/?$/i;
-  return form.test(text) ? undefined : 'Write a name or a URL, for example https://graph.example.com.';
+  return form.test(text) && URL.canParse(withScheme(text))
+    ? undefined
+    : 'Write a name or a URL, for example https://graph.example.com.';
 }
 
 /** A name alone means https, except on this machine. */
 function withScheme(text: string): string {
+  const plain = `http://${text}`;
   if (text.includes('://')) return text;
-  return isLoopback(`http://${text}`) ? `http://${text}` : `https://${text}`;
+  return URL.canParse(plain) && isLoopback(plain) ? plain : `https://${text}`;
 }
 
 /**
