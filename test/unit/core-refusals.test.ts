@@ -100,6 +100,14 @@ describe('a refusal is told with its code, its words and the next step', () => {
       'graph',
     ],
     [
+      'no-such-user',
+      'NOT_FOUND',
+      'There is no such user: User ann does not exist.',
+      'Check the name of the owner.',
+      [],
+      'owner',
+    ],
+    [
       'no-graph-in-use',
       'NOT_FOUND',
       `${NO_GRAPH}Semantic Check Fails: No graph available. Please create a graph first.`,

@@ -28,6 +28,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   graph: '--graph',
   ports: '--gsql-url URL --rest-url URL/restpp',
   lifetime: '--lifetime',
+  owner: '--owner',
   password: '--username, and --password-stdin, --password-file or GRAPHCRED_PASSWORD',
   serverVersion: '--server-version',
   skipNA: '--skip-missing',

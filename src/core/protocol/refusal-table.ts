@@ -31,6 +31,7 @@ export type Meaning =
   | 'unknown-token'
   | 'no-permission'
   | 'no-such-graph'
+  | 'no-such-user'
   | 'no-graph-in-use'
   | 'alias-taken'
   | 'secrets-not-dropped'
@@ -126,6 +127,13 @@ export const REFUSALS: readonly Row[] = [
     sentence:
       /^(?:Semantic Check Fails: )?Graph (?:'.*'|\S+) (?:does not exist|(?:is )?not found|could not be found)\.?$/,
     example: "Graph 'demo' does not exist.",
+  },
+  {
+    means: 'no-such-user',
+    evidence: 'assumed',
+    on: ['list-secrets', 'create-secret', 'drop-secret'],
+    sentence: /^User .* does not exist\.?$/,
+    example: 'User ann does not exist.',
   },
   {
     means: 'no-graph-in-use',

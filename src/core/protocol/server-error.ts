@@ -102,6 +102,7 @@ const OTHER_TOKEN = { remedies: ['new-token', 'mint-from-secret'] } as const;
 const GET_ONE = 'Get a new one. A secret is no token, but tokens are minted from it.';
 const GRAPH = { option: 'graph' } as const;
 const LIFETIME = { option: 'lifetime' } as const;
+const OWNER = { option: 'owner' } as const;
 
 type ErrorMapping = readonly [
   code: ErrorCode,
@@ -175,6 +176,8 @@ function explain({ row, match }: Found, request: HttpRequest, text: string): Err
         'Give the name of a graph, not the alias of a secret.',
         GRAPH,
       ];
+    case 'no-such-user':
+      return ['NOT_FOUND', withText('There is no such user', text), 'Check the name of the owner.', OWNER];
     case 'alias-taken':
       return [
         'ALREADY_EXISTS',
