@@ -91,12 +91,12 @@ function noteMadeSecret({ ports, stateDir, target }: Call, { username, label, le
     ({ record: { kind, info } }) =>
       kind === 'secret' && info.gsqlUrl === target.gsqlUrl && info.username === username,
   );
-  const isSet = level === 'variable' || level === 'tgVariable';
-  const instead = !saved
-    ? 'graphcred secret create NAME --save'
-    : isSet
-      ? `unset ${label}, which goes before the saved secret`
-      : 'use the secret that is saved here';
+  const verb = level === 'variable' || level === 'tgVariable' ? 'unset' : 'leave out';
+  const useSaved =
+    level === 'store' || level === 'prompt'
+      ? 'name the saved secret: --secret-alias NAME'
+      : `${verb} ${label}, which goes before the saved secret`;
+  const instead = saved ? useSaved : 'graphcred secret create NAME --save';
   ports.reporter.note(
     `Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*). To avoid that: ${instead}`,
   );
