@@ -37,27 +37,32 @@ export async function promptedCredential(
   if (unusable?.kind === 'jwt' && !canPrompt) throw jwtDoesNotLogIn(unusable);
   // If a secret was found that cannot log in, that is the better explanation than an empty variable.
   const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => ports.env[name] === '');
-  const missing = (what: string, hint: string) =>
-    new GraphException(
-      'INPUT_REQUIRED',
+  const missing = (what: string, hint: string) => {
+    const message =
       empty.length === 0
         ? nothingGiven(call, what, purpose)
-        : `${empty.join(' and ')} ${empty.length === 1 ? 'is' : 'are'} empty, and there is no other credential for ${target.gsqlUrl}.`,
-      {
-        hint: empty.length === 0 ? hint : `put the value into it, as the CI system's settings do; or ${hint}`,
-      },
-    );
+        : `${empty.join(' and ')} ${empty.length === 1 ? 'is' : 'are'} empty, and there is no other credential for ${target.gsqlUrl}.`;
+    const others = call.inCi
+      ? `for other ways see: graphcred help environment${why}`
+      : `${hint}${orSecret}${why}`;
+    return new GraphException('INPUT_REQUIRED', message, {
+      hint:
+        empty.length === 0
+          ? others
+          : `put the value into it, as the CI system's settings do; or ${hint}${orSecret}${why}`,
+    });
+  };
   const orSecret = purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
   const notToken = ports.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
   const notSecret =
     unusable?.kind === 'secret' ? `; the secret (${unusable.label}) does not log in on a 3.x server` : '';
   const notSaved =
     call.secretAlias === undefined || unusable ? '' : `; no secret named ${call.secretAlias} is saved for it`;
-  const ways = `${orSecret}${notToken}${notSecret}${notSaved}`;
+  const why = `${notToken}${notSecret}${notSaved}`;
   if (excluded) ports.reporter.note(`${excluded.label} is for other servers and is not used here`);
   let { username } = call;
   if (username === undefined) {
-    if (!canPrompt) throw missing('A user name', `give --username or GRAPHCRED_USERNAME${ways}`);
+    if (!canPrompt) throw missing('A user name', 'give --username or GRAPHCRED_USERNAME');
     if (purpose === 'mint') await askGraph(call);
     username = await askUsername(call);
   }
@@ -76,7 +81,7 @@ export async function promptedCredential(
     servers: async () => 'in force',
     value: async () => {
       if (!canPrompt)
-        throw missing('A password', `give --password-stdin, --password-file or GRAPHCRED_PASSWORD${ways}`);
+        throw missing('A password', 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD');
       answer ??= ask();
       return answer;
     },

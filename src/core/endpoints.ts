@@ -98,7 +98,7 @@ export function normalizeHost(text: string): string {
   // The URL class drops the default port of the scheme, so the text is checked as well.
   const typedPort = /^[a-z]+:\/\/(?:\[[^\]]*\]|[^:/]*):\d/i.test(text.trim());
   if (url.port !== '' || typedPort) {
-    throw settingError('host', 'must not have a port', 'Give whole addresses: gsqlUrl and restUrl.', 'ports');
+    throw settingError('host', 'must not have a port', 'Use gsqlUrl and restUrl.', 'ports');
   }
   if (url.pathname !== '/') {
     throw settingError('host', 'must not have a path', 'For an address with a path use restUrl and gsqlUrl.');
