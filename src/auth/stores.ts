@@ -127,11 +127,13 @@ export async function moveTo(call: LocalCall, name: StoreName): Promise<void> {
 }
 
 /**
- * Checks the store before a command reports that nothing is stored: a locked or missing keychain must not look empty.
- * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED
+ * Checks the store before a command reports that nothing is stored: neither a locked or missing keychain nor a record
+ * that cannot be read must look empty.
+ * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED, PARTIAL
  */
-export async function requireReadable(store: Store): Promise<void> {
+export async function requireReadable(call: LocalCall, store: Store): Promise<void> {
   if (STORES[store.name].canAsk) await store.check();
+  await requireAllRead(call);
 }
 
 /**
@@ -161,11 +163,15 @@ export function requireKeeping(store: Store, what: string): void {
 export async function requireAllRead({ stateDir }: LocalCall): Promise<void> {
   if (stateDir === undefined) return;
   const { listEntries } = await import('../store/records.js');
-  const unread: string[] = [];
-  listEntries(stateDir, (why) => unread.push(why));
-  if (unread.length === 0) return;
-  throw new GraphException('PARTIAL', `Not every record here can be read: ${unread.join('; ')}.`, {
-    hint: 'use the newer graphcred for them, or delete those files: what they hold stays valid until it expires',
+  const unread = new Set<string>();
+  const mends = new Set<string>();
+  listEntries(stateDir, (_message, { file, why, mend }) => {
+    unread.add(`${file}: ${why}`);
+    mends.add(mend);
+  });
+  if (unread.size === 0) return;
+  throw new GraphException('PARTIAL', `Not every record here can be read: ${[...unread].join('; ')}.`, {
+    hint: [...mends].join('; '),
   });
 }
 

@@ -10,6 +10,7 @@ import {
   type Staged,
   stageFile,
 } from '../files/private-files.js';
+import { shellWord } from '../files/shell-word.js';
 import type { StoreRecord } from './store.js';
 
 /** A record as written to the disk. */
@@ -18,6 +19,18 @@ export interface Entry {
   /** The encrypted value, if it is in the file store. */
   readonly sealed?: string;
 }
+
+/** A record that is there and cannot be used. */
+export interface Unread {
+  readonly file: string;
+  readonly why: string;
+  /** What to do about it. */
+  readonly mend: string;
+  /** Nothing of it can be used any more, so it may be replaced. */
+  readonly isDamaged?: boolean;
+}
+
+type Warn = (message: string, unread: Unread) => void;
 
 const KINDS: readonly StoreRecord['kind'][] = ['token', 'secret', 'password'];
 const RECORD_NAME = /^(?:token|secret|password)-[0-9a-f]{28}\.json$/;
@@ -49,10 +62,10 @@ export function readEntry(
   stateDir: string,
   store: StoreRecord['store'],
   key: string,
-  warn: (message: string) => void,
+  warn: Warn,
 ): Entry | undefined {
   for (const kind of KINDS) {
-    const entry = readEntryFile(recordPath(stateDir, { kind, key, store }), warn);
+    const entry = usable(readEntryFile(recordPath(stateDir, { kind, key, store })), warn);
     if (entry && isNamed(entry.record, { kind, key, store })) return entry;
   }
   return undefined;
@@ -67,7 +80,7 @@ function isNamed(record: StoreRecord, { kind, key, store }: RecordName): boolean
  * @param warn told of each file that is left out
  * @throws GraphException STORE_UNAVAILABLE for a folder that cannot be read, which is not an empty one
  */
-export function listEntries(stateDir: string, warn: (message: string) => void): Entry[] {
+export function listEntries(stateDir: string, warn: Warn): Entry[] {
   let names: string[];
   try {
     names = fs.readdirSync(stateDir);
@@ -75,7 +88,7 @@ export function listEntries(stateDir: string, warn: (message: string) => void): 
     const code = errnoOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return [];
     throw new GraphException('STORE_UNAVAILABLE', `${stateDir} cannot be read: ${REASONS[code] ?? code}`, {
-      hint: `chmod 700 ${stateDir}`,
+      hint: `chmod 700 ${shellWord(stateDir)}`,
       setting: 'store',
     });
   }
@@ -83,27 +96,44 @@ export function listEntries(stateDir: string, warn: (message: string) => void): 
   for (const name of names) {
     if (!RECORD_NAME.test(name)) continue;
     const file = path.join(stateDir, name);
-    const entry = readEntryFile(file, warn);
+    const entry = usable(readEntryFile(file), warn);
     // A copy of the file under another name cannot be found by its key, so it is not listed either.
     if (entry && recordPath(stateDir, entry.record) === file) entries.push(entry);
   }
   return entries;
 }
 
-function readEntryFile(file: string, warn: (message: string) => void): Entry | undefined {
+function usable(read: Entry | Unread | undefined, warn: Warn): Entry | undefined {
+  if (read === undefined || 'record' in read) return read;
+  warn(`${read.file} is passed over: ${read.why}; ${read.mend}`, read);
+  return undefined;
+}
+
+function readEntryFile(file: string): Entry | Unread | undefined {
   const checked = readChecked(file);
   if (checked === undefined) return undefined;
   if ('refused' in checked) {
-    const mend = howToMend(file, checked.refused);
-    warn(`${file} is passed over: ${checked.refused}${mend === undefined ? '' : `; to use it: ${mend}`}`);
-    return undefined;
+    const why = checked.refused;
+    const dir = path.dirname(file);
+    if (why === REASONS.EACCES && isClosed(dir))
+      return { file: dir, why, mend: `to use it: chmod 700 ${shellWord(dir)}` };
+    const mend = howToMend(file, why);
+    return { file, why, mend: mend ? `to use it: ${mend}` : `look at it: ls -l ${shellWord(file)}` };
   }
   const parsed = parseEntry(checked.text);
-  if (typeof parsed === 'string') {
-    warn(`${file} is passed over: ${parsed}`);
-    return undefined;
+  if (typeof parsed !== 'string') return parsed;
+  if (parsed === NEWER) return { file, why: parsed, mend: 'use that graphcred' };
+  return { file, why: parsed, mend: `delete it: rm ${shellWord(file)}`, isDamaged: true };
+}
+
+/** Whether no file of a folder can be opened. */
+function isClosed(dir: string): boolean {
+  try {
+    fs.accessSync(dir, fs.constants.X_OK);
+    return false;
+  } catch {
+    return true;
   }
-  return parsed;
 }
 
 const NEWER = 'a newer graphcred wrote it';
@@ -176,14 +206,14 @@ function sum53(text: string, seed: number): string {
 
 /**
  * Writes the entry to a temporary file; `commit` then replaces the old entry.
- * @throws GraphException STORE_UNAVAILABLE, also when a newer graphcred wrote the old entry
+ * @throws GraphException STORE_UNAVAILABLE, also when the old entry may hold what a mend would bring back
  */
 export function stageEntry(stateDir: string, { record, sealed }: Entry): Staged {
   const file = recordPath(stateDir, record);
-  const before = readChecked(file);
-  if (before && 'text' in before && parseEntry(before.text) === NEWER)
-    throw new GraphException('STORE_UNAVAILABLE', `${file} is not replaced: ${NEWER}`, {
-      hint: 'use that graphcred, or --store none',
+  const before = readEntryFile(file);
+  if (before && 'why' in before && !before.isDamaged)
+    throw new GraphException('STORE_UNAVAILABLE', `${file} is not replaced: ${before.why}`, {
+      hint: `${before.mend}, or run the command with --store none`,
       setting: 'store',
     });
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;

@@ -259,7 +259,7 @@ describe('a failure of the store', () => {
   test.skipIf(process.platform === 'win32')('of the keychain is not taken for an empty store', async () => {
     const { session } = withKeychain('exit 1');
     const store = await open(session, 'keychain', false);
-    await expect(requireReadable(store)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await expect(requireReadable(session, store)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 
   test('because of a read-only config folder is a clear error', async () => {

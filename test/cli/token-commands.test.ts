@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { assignment } from '../../src/cli/print-token.js';
 import { stageEntry } from '../../src/store/records.js';
 import { absentRedis, bench } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 
 interface List {
   tokens: { graph: string; store: string; secondsLeft: number }[];
@@ -216,21 +217,51 @@ test('token list without a home folder is empty', async () => {
 });
 
 // holds: C2.36
-test.each(['token list', 'logout'])('%s names records that it cannot read, and is PARTIAL', async (line) => {
-  const { run, home } = await bench();
-  await run('token get');
-  const [name = ''] = fs
-    .readdirSync(path.join(home, '.local/state/graphcred'))
-    .filter((one) => /^token-/.test(one));
-  const file = path.join(home, '.local/state/graphcred', name);
-  fs.writeFileSync(file, JSON.stringify({ ...JSON.parse(fs.readFileSync(file, 'utf8')), v: 2 }), {
-    mode: 0o600,
-  });
+test.each([
+  'token list',
+  'logout',
+  'token delete --skip-missing',
+  'token delete --all --skip-missing',
+  'token delete --everything --skip-missing',
+  'token delete 01234567',
+  'token refresh',
+])('%s names records that it cannot read, and is PARTIAL', async (line) => {
+  const { run, file, write } = await benchWithToken();
+  write(({ v: _, ...record }) => JSON.stringify({ ...record, v: 2 }));
   const { status, stderr } = await run(line);
   expect(status).toBe(10);
-  expect(stderr).toContain(`${file} is passed over: a newer graphcred wrote it`);
+  expect(stderr).toContain(`can be read: ${file}: a newer graphcred wrote it.\nhint: use that graphcred\n`);
   expect(fs.existsSync(file)).toBe(true);
 });
+
+// holds: C5.9
+test('token get replaces a damaged record, and none that can still be mended', async () => {
+  const { run, file, write, read } = await benchWithToken();
+  const whole = read();
+  fs.chmodSync(file, 0o666);
+  const refused = await run('token get');
+  expect(refused).toMatchObject({ status: 0, stderr: expect.stringContaining('the token is not kept') });
+  expect(read()).toBe(whole);
+  expect((await run('token list')).stderr).toContain(`\nhint: to use it: chmod 600 ${file}\n`);
+  fs.chmodSync(file, 0o600);
+  expect((await run('token get')).stdout).not.toBe(refused.stdout);
+  write(() => 'cut off');
+  expect((await run('token list')).stderr).toContain(`\nhint: delete it: rm ${file}\n`);
+  expect((await run('token get')).stderr).not.toContain('not kept');
+  expect(read()).not.toBe('cut off');
+});
+
+/** Creates a bench whose machine holds one token, and returns the file of its record. */
+async function benchWithToken() {
+  const { run, home } = await bench();
+  await run('token get');
+  const folder = path.join(home, '.local/state/graphcred');
+  const file = path.join(folder, defined(fs.readdirSync(folder).find((one) => one.startsWith('token-'))));
+  const read = () => fs.readFileSync(file, 'utf8');
+  const write = (change: (record: Record<string, unknown>) => string) =>
+    fs.writeFileSync(file, change(JSON.parse(read())));
+  return { run, file, read, write };
+}
 
 test('a token of this machine is listed once while the shared store is away', async () => {
   const { run, home } = await bench();

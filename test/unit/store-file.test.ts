@@ -142,6 +142,7 @@ describe('the file store', () => {
     fs.chownSync(recordFile(), 1234, 1234);
     expect(await readBack()).toBeUndefined();
     expect(warnings).toEqual([expect.stringContaining('it belongs to another user')]);
+    fs.chownSync(recordFile(), process.getuid?.() ?? 0, 0);
     fs.chownSync(stateDir, 1234, 1234);
     await expect(open().write(RECORD, VALUE)).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',

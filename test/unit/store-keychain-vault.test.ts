@@ -400,7 +400,9 @@ describe('what the keychain holds', () => {
     fs.writeFileSync(file, '{}', { mode: 0o600 });
     for (const look of [() => store.list(), () => store.find('broken')]) {
       await look();
-      expect(warnings.splice(0)).toEqual([`${file} is passed over: it is not a record of graphcred`]);
+      expect(warnings.splice(0)).toEqual([
+        `${file} is passed over: it is not a record of graphcred; delete it: rm ${file}`,
+      ]);
     }
   });
 

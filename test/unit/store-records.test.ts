@@ -91,7 +91,7 @@ describe('a record', () => {
   ])('with %j is passed over with a warning', (change) => {
     expect(read(change)).toEqual({
       entry: undefined,
-      warnings: [`${file()} is passed over: it is not a record of graphcred`],
+      warnings: [`${file()} is passed over: it is not a record of graphcred; delete it: rm ${file()}`],
     });
   });
 
@@ -146,6 +146,19 @@ describe('a record', () => {
     for (const code of ['ENOENT', 'ENOTDIR']) expect(list(code)).toEqual([]);
     expect(() => list('EACCES')).toThrow(`${dir} cannot be read: permission denied`);
     expect(() => list('EIO')).toThrow(`${dir} cannot be read: EIO`);
+  });
+
+  it('in a folder that cannot be entered is passed over with one warning, about the folder', () => {
+    read({});
+    const denied = () => {
+      throw Object.assign(new Error('EACCES'), { code: 'EACCES' });
+    };
+    vi.spyOn(fs, 'openSync').mockImplementation(denied);
+    vi.spyOn(fs, 'accessSync').mockImplementation(denied);
+    const warnings = new Set<string>();
+    readEntry(dir, 'file', 'demo', (text) => warnings.add(text));
+    vi.restoreAllMocks();
+    expect([...warnings]).toEqual([`${dir} is passed over: permission denied; to use it: chmod 700 ${dir}`]);
   });
 
   // holds: C5.9

@@ -21,7 +21,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const { stores, records } = await chooseRecords(session, isRevoking);
   const whose = flags.all === true ? ', of every server and user' : ` of ${session.target.gsqlUrl}`;
   if (records.length === 0) {
-    if (flags.all !== true) for (const store of stores) await requireReadable(store);
+    if (flags.all !== true) for (const store of stores) await requireReadable(session, store);
     await requireAllRead(session);
     const where = flags.all === true ? '' : ` for ${session.target.gsqlUrl}`;
     throw new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {

@@ -8,7 +8,7 @@ import { connect } from '../../../auth/connect.js';
 import type { Credential } from '../../../auth/credential.js';
 import { tokenFromStdin } from '../../../auth/given-token.js';
 import { serversOfRecord } from '../../../auth/servers.js';
-import { chooseStore, requireReadable } from '../../../auth/stores.js';
+import { chooseStore, requireAllRead, requireReadable } from '../../../auth/stores.js';
 import type { GraphConnection } from '../../../core/connection.js';
 import { GraphException } from '../../../core/errors.js';
 import { BoundCredential, type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
@@ -27,7 +27,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const all = await heldTokens(session, store);
   const targets = await chooseTargets(session, all, credential, given);
   if (targets.length === 0) {
-    await requireReadable(store);
+    await requireReadable(session, store);
     const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
     const whose = `of ${credential.principal} for ${session.target.gsqlUrl}`;
     return reportDeleted(invocation, 0, 0, `This machine holds no such token ${whose}${others}.`);
@@ -50,7 +50,9 @@ export async function run(invocation: Invocation): Promise<number> {
     failure ??= outcome.failure;
   }
   if (failure) throw stillStored(invocation, deleted, missing, failure);
-  return reportDeleted(invocation, deleted, missing, NOT_KNOWN);
+  const status = reportDeleted(invocation, deleted, missing, NOT_KNOWN);
+  if (invocation.flags.all === true) await requireAllRead(session);
+  return status;
 }
 
 const NOT_KNOWN = 'The server does not know the token; it is forgotten here too.';
@@ -93,17 +95,23 @@ async function deleteRows(invocation: Invocation): Promise<number> {
   const store = await chooseStore(session, { needed: true });
   const all = await heldTokens(session, store);
   const unknown = args.find((id) => !all.some((one) => one.id === id));
-  if (unknown !== undefined)
+  if (unknown !== undefined) {
+    await requireReadable(session, store);
     throw new GraphException('NOT_FOUND', `There is no token ${unknown}; nothing was deleted.`, {
       hint: 'see the ids there are: graphcred token list',
     });
+  }
   const tokens = flags.everything === true ? all : all.filter(({ id }) => args.includes(id));
-  if (tokens.length === 0) await requireReadable(store);
+  if (tokens.length === 0) await requireReadable(session, store);
   noteShared(invocation, tokens);
   const outcome = await revokeTokens(session, tokens, all);
   const { deleted, missing } = outcome;
   const failure = notRevoked(outcome);
-  if (failure === undefined) return reportDeleted(invocation, deleted, missing, NOT_KNOWN);
+  if (failure === undefined) {
+    const status = reportDeleted(invocation, deleted, missing, NOT_KNOWN);
+    if (flags.everything === true) await requireAllRead(session);
+    return status;
+  }
   if (report.json) report.document({ deleted, missing });
   else if (deleted > 0) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
   throw failure;

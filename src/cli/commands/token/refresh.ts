@@ -31,7 +31,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const record = given ? undefined : held.find((one) => !isReplaced(one));
   const token = given ?? (record && (await readCached(store, record)));
   if (!token) {
-    await requireReadable(store);
+    await requireReadable(session, store);
     throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {
       hint: 'get one: graphcred token get',
     });
