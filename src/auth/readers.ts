@@ -1,11 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
-import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { type ReadLimits, readBounded } from '../files/private-files.js';
-import { shellWord } from '../files/shell-word.js';
+import { problemOf } from '../files/problem-of.js';
 
 const MAX_BYTES = 64 * 1024;
 const COMMAND_MS = 30_000;
@@ -47,20 +46,18 @@ export async function fromStdin(read: ReadStdin, flag: string, timeoutMs: number
 
 /**
  * Reads a credential from a file.
- * @throws GraphException INPUT_REQUIRED when it cannot be read or is empty
+ * @throws GraphException INPUT_REQUIRED when it cannot be read or is empty, CONFIG_INVALID when others can change it
  */
 export async function fromFile(file: string, label: string, timeoutMs: number): Promise<Sensitive> {
   try {
-    const { mode, isFile } = modeOf(file);
-    if (isFile && process.getuid !== undefined && (mode & 0o022) !== 0)
+    const { bytes, stat } = await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs });
+    const problem = stat.isFile() ? problemOf(file, stat, process.getuid?.()) : undefined;
+    if (problem)
       throw new GraphException(
         'CONFIG_INVALID',
-        `The file named by ${label} can be written by other users: ${file}`,
-        {
-          hint: `chmod go-w ${shellWord(file)}`,
-        },
+        `The file named by ${label} is not used: ${problem.message}.`,
+        { hint: problem.mend },
       );
-    const { bytes } = await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs });
     return trimmed(bytes, `the file named by ${label}`);
   } catch (error) {
     if (error instanceof GraphException) throw error;
@@ -68,11 +65,6 @@ export async function fromFile(file: string, label: string, timeoutMs: number): 
       hint: 'check the path, the owner, the mode and the size of the file',
     });
   }
-}
-
-function modeOf(file: string): { mode: number; isFile: boolean } {
-  const stat = fs.statSync(file);
-  return { mode: stat.mode, isFile: stat.isFile() };
 }
 
 /**

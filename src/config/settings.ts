@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { readBounded } from '../files/private-files.js';
+import { problemOf } from '../files/problem-of.js';
 import { shellWord } from '../files/shell-word.js';
 import { noSuchProfile, refuseValue } from './errors.js';
 import { type ConfigLocation, findConfigs } from './find.js';
@@ -18,7 +19,7 @@ import {
   type SourcedValue,
 } from './keys.js';
 import { parseConfig } from './parse.js';
-import { isTrusted, problemOf, refused } from './trust.js';
+import { isTrusted, refused } from './trust.js';
 
 const MAX_CONFIG_BYTES = 1_000_000;
 const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;

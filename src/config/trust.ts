@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { replaceFile } from '../files/private-files.js';
-import { shellWord } from '../files/shell-word.js';
+import { type Problem, problemOf } from '../files/problem-of.js';
 import type { ConfigLocation } from './find.js';
 
 interface TrustQuestion {
@@ -29,30 +29,6 @@ export function isTrusted({ location, bytes, stat, uid, configDir }: TrustQuesti
   if (configDir !== undefined && readApproval(file, configDir, uid) === sha256(bytes)) return true;
   if (place === 'user' && problem) throw refused(problem);
   return false;
-}
-
-/** Why a file or folder cannot be trusted, and what to type. */
-interface Problem {
-  readonly message: string;
-  readonly mend: string;
-}
-
-/**
- * Returns why a file or folder of the user's is not trusted: it belongs to the user or root, and nobody else can write
- * it. Windows has neither owner nor mode bits to check.
- */
-export function problemOf(
-  file: string,
-  stat: fs.Stats | undefined,
-  uid: number | undefined,
-): Problem | undefined {
-  const found = stat ?? fs.statSync(file, { throwIfNoEntry: false });
-  if (uid === undefined || found === undefined) return undefined;
-  const { uid: owner, mode } = found;
-  if (owner !== uid && owner !== 0)
-    return { message: `${file} belongs to another user`, mend: `chown ${uid} ${shellWord(file)}` };
-  if ((mode & 0o022) === 0) return undefined;
-  return { message: `other users can write ${file}`, mend: `chmod go-w ${shellWord(file)}` };
 }
 
 export function refused({ message, mend }: Problem): GraphException {

@@ -258,7 +258,7 @@ export interface ReadLimits {
 export async function readBounded(
   file: string,
   { maxBytes, timeoutMs }: ReadLimits,
-): Promise<{ bytes: Buffer; mode: number }> {
+): Promise<{ bytes: Buffer; stat: fs.Stats }> {
   const until = process.uptime() + timeoutMs / 1000;
   // The file is opened non-blocking, because opening a FIFO, and reading from it, would wait for a process that writes to it.
   const fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
@@ -276,7 +276,7 @@ export async function readBounded(
         await new Promise((resolve) => setTimeout(resolve, PIPE_PAUSE_MS));
         continue;
       }
-      if (chunk.length === 0) return { bytes: Buffer.concat(chunks), mode: stat.mode };
+      if (chunk.length === 0) return { bytes: Buffer.concat(chunks), stat };
       size += chunk.length;
       if (size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`);
       chunks.push(chunk);

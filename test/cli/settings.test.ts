@@ -509,6 +509,23 @@ test('a credential file that others can write is refused', async () => {
   });
 });
 
+test.skipIf(process.getuid?.() !== 0)(
+  'a credential file and a key file of another user are refused (as root)',
+  async () => {
+    const { run, home } = await bench();
+    const file = path.join(home, 'password');
+    fs.writeFileSync(file, `${Buffer.alloc(32).toString('base64')}\n`, { mode: 0o600 });
+    fs.chownSync(file, 54_321, 54_321);
+    const told = `${file} belongs to another user.\nhint: chown 0 ${file}\n`;
+    expect(await run(`token get --password-file ${file}`)).toMatchObject({
+      status: 5,
+      stderr: expect.stringContaining(told),
+    });
+    const env = { GRAPHCRED_STORE_KEY_FILE: file };
+    expect((await run('secret create ci --save', { env })).stderr).toContain(told.replace('.\n', '\n'));
+  },
+);
+
 test('the name of a folder is printed on one line without control characters', async () => {
   const home = temporaryHome();
   const cwd = path.join(home, 'a\u001b[31mb\nhint: run this');

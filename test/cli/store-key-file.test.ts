@@ -36,8 +36,8 @@ describe.skipIf(process.platform === 'win32')(
     });
 
     test.each([
-      ['620', 6, 'other users can change the key file'],
-      ['602', 6, 'other users can change the key file'],
+      ['620', 6, 'is not used: other users can write'],
+      ['602', 6, 'is not used: other users can write'],
       ['640', 0, 'other users can read the key file'],
       ['604', 0, 'other users can read the key file'],
     ])('with mode %s gives exit %i, and the message says why', async (mode, status, why) => {

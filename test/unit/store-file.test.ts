@@ -215,7 +215,7 @@ describe('the key of the file store', () => {
     expect(fs.existsSync(stateDir)).toBe(false);
   });
 
-  it('may be a link or belong to another user, as mounted secrets do, if nobody else can change it', async () => {
+  it('may be a link or belong to root, as mounted secrets do, if nobody else can change it', async () => {
     const real = path.join(home, 'mounted');
     const storeKeyFile = path.join(home, 'link');
     fs.writeFileSync(real, KEY);
@@ -230,7 +230,7 @@ describe('the key of the file store', () => {
       fs.chmodSync(real, mode);
       await expect(open({ storeKeyFile }).write(RECORD, VALUE)).rejects.toMatchObject({
         code: 'STORE_UNAVAILABLE',
-        message: expect.stringContaining('other users can change the key file'),
+        message: expect.stringContaining('is not used: other users can write'),
       });
     }
     await expect(open({ storeKeyFile: path.join(home, 'no') }).write(RECORD, VALUE)).rejects.toMatchObject({

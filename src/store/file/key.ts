@@ -11,6 +11,7 @@ import {
   readChecked,
   temporaryName,
 } from '../../files/private-files.js';
+import { problemOf } from '../../files/problem-of.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { StoreOptions } from '../store.js';
 
@@ -72,7 +73,7 @@ async function readGeneratedKey(file: string): Promise<Buffer | undefined> {
  * do.
  */
 async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Promise<string> {
-  let read: { bytes: Buffer; mode: number };
+  let read: { bytes: Buffer; stat: fs.Stats };
   try {
     read = await readBounded(file, { maxBytes: MAX_KEY_BYTES, timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS });
   } catch (error) {
@@ -82,15 +83,11 @@ async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Prom
       setting: 'storeKey',
     });
   }
+  const problem = problemOf(file, read.stat, process.geteuid?.());
+  if (problem) throw fault(`the key file ${file} is not used: ${problem.message}`, problem.mend);
   // Windows has no file modes, so none is checked there.
-  const mode = process.geteuid ? read.mode : 0o600;
-  if ((mode & 0o022) !== 0) {
-    throw new GraphException('STORE_UNAVAILABLE', `other users can change the key file ${file}`, {
-      hint: `chmod 600 ${shellWord(file)}`,
-      setting: 'storeKey',
-    });
-  }
-  if ((mode & 0o044) !== 0) warn(`other users can read the key file ${file}; chmod 600 it`);
+  if (process.geteuid && (read.stat.mode & 0o044) !== 0)
+    warn(`other users can read the key file ${file}: chmod 600 ${shellWord(file)}`);
   return read.bytes.toString('utf8');
 }
 
