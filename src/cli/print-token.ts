@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { CachedToken } from '../app/token-cache.js';
 import { isoSeconds, times } from '../app/words.js';
 import { GraphException } from '../core/errors.js';
-import { errnoOf, REASONS } from '../files/private-files.js';
+import { notWritten } from '../files/private-files.js';
 import type { Invocation } from './command.js';
 import type { Context } from './context.js';
 import { kubernetesSecret, requireName } from './kubernetes.js';
@@ -184,10 +184,7 @@ function written(file: string, write: () => void): void {
   try {
     write();
   } catch (error) {
-    const why = REASONS[errnoOf(error)];
-    throw new GraphException('USAGE', `${file} cannot be written${why === undefined ? '' : `: ${why}`}.`, {
-      hint: 'check the path and its folder',
-    });
+    throw notWritten(file, error, 'USAGE');
   }
 }
 

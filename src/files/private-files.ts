@@ -130,7 +130,21 @@ export function stageFile(file: string, text: string): Staged {
   };
 }
 
-/** Replaces a file of the user completely, or leaves it unchanged. Throws CONFIG_INVALID. */
+const OF_THE_DISK: readonly string[] = ['ENOSPC', 'EDQUOT', 'EROFS'];
+
+/** Creates the error for a file that cannot be written. A disk that takes nothing is no error in a setting. */
+export function notWritten(file: string, error: unknown, code: 'CONFIG_INVALID' | 'USAGE'): GraphException {
+  const errno = errnoOf(error);
+  const ofDisk = OF_THE_DISK.includes(errno);
+  const message = `${file} cannot be written: ${REASONS[errno] ?? errno}.`;
+  return new GraphException(ofDisk ? 'STORE_UNAVAILABLE' : code, message, {
+    hint: ofDisk
+      ? 'free some space on that disk, or make it writable'
+      : 'check the path, and the owner and mode of its folder',
+  });
+}
+
+/** Replaces a file of the user completely, or leaves it unchanged. Throws CONFIG_INVALID, STORE_UNAVAILABLE. */
 export function replaceFile(file: string, text: string): void {
   const temporary = temporaryName(file);
   try {
@@ -139,10 +153,7 @@ export function replaceFile(file: string, text: string): void {
     renameOver(temporary, file);
   } catch (error) {
     removeQuietly(temporary);
-    const code = errnoOf(error);
-    throw new GraphException('CONFIG_INVALID', `${file} cannot be written: ${REASONS[code] ?? code}.`, {
-      hint: 'check the owner and mode of its folder, and the free space on the disk',
-    });
+    throw notWritten(file, error, 'CONFIG_INVALID');
   }
 }
 

@@ -262,6 +262,21 @@ describe('a failure of the store', () => {
     await expect(requireReadable(session, store)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 
+  test.each(['login', 'config trust .graphcredrc', 'token get -o gitlab --dotenv out.env'])(
+    'of a full disk is exit 6 and not a mistake of the user: %s',
+    async (line) => {
+      const { run, home } = await bench();
+      fs.writeFileSync(path.join(home, '.graphcredrc'), '');
+      const full = vi.spyOn(fs, 'writeFileSync').mockImplementation(() => {
+        throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+      });
+      const { status, stderr } = await run(line);
+      full.mockRestore();
+      expect(status).toBe(6);
+      expect(stderr).toMatch(/\S+ cannot be written: the disk is full\.\nhint: /);
+    },
+  );
+
   test('because of a read-only config folder is a clear error', async () => {
     const { run, home } = await bench();
     const { configDir } = foldersOf(home);

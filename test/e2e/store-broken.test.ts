@@ -67,7 +67,7 @@ const FAULTS: Record<string, Fault> = {
     needs: 'mount',
     create: 6,
     rotate: 6,
-    login: 5,
+    login: 6,
   },
   'a read-only file system': {
     spoil: nothing,
@@ -75,7 +75,7 @@ const FAULTS: Record<string, Fault> = {
     needs: 'mount',
     create: 6,
     rotate: 6,
-    login: 5,
+    login: 6,
   },
   'a home of somebody else, read-only': {
     spoil: (home) => {

@@ -225,14 +225,14 @@ describe('a new file', () => {
 describe('replacing a file', () => {
   test('that cannot be written says why and what to check', () => {
     vi.spyOn(fs, 'renameSync').mockImplementation(() => {
-      throw systemError('EROFS');
+      throw systemError('EACCES');
     });
     const file = path.join(dir, 'config.json');
     expect(() => replaceFile(file, '{}')).toThrow(
       expect.objectContaining({
         code: 'CONFIG_INVALID',
-        message: `${file} cannot be written: the file system is read-only.`,
-        hint: 'check the owner and mode of its folder, and the free space on the disk',
+        message: `${file} cannot be written: permission denied.`,
+        hint: 'check the path, and the owner and mode of its folder',
       }),
     );
     expect(fs.readdirSync(dir)).toEqual([]);
