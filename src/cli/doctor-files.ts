@@ -29,7 +29,10 @@ export async function openQuietly(invocation: Invocation, found: Found): Promise
     else found.config = ok(`${file.path}, profile ${profile.name}`);
     found['config-mode'] = judgeMode(mode, configFile);
     if (othersCanReadCredential(session.settings, invocation.ctx.uid))
-      found['config-mode'] = warn('other users can read the credential in it', `chmod 600 ${configFile}`);
+      found['config-mode'] = warn(
+        'other users can read the credential in it',
+        `chmod 600 ${shellWord(`${configFile}`)}`,
+      );
     return session;
   } catch (error) {
     const check = failed(error);
@@ -76,7 +79,8 @@ function judgeMode(mode: number | undefined, file: string | undefined): Check {
   if (file === undefined) return skipped('there is no config file');
   if (mode === undefined) return skipped('there are no file modes here');
   const shown = `mode ${mode.toString(8).padStart(4, '0')}`;
-  if ((mode & 0o022) !== 0) return warn(`${shown}: other users can change it`, `chmod 600 ${file}`);
+  if ((mode & 0o022) !== 0)
+    return warn(`${shown}: other users can change it`, `chmod 600 ${shellWord(file)}`);
   return ok(shown);
 }
 

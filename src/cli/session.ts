@@ -30,6 +30,7 @@ import { Deadline } from '../core/deadline.js';
 import { isLoopback } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { howToMend, readChecked } from '../files/private-files.js';
+import { shellWord } from '../files/shell-word.js';
 import { STORE_NAMES, type StoreName } from '../store/store.js';
 import type { Invocation } from './command.js';
 import { canPrompt, inCi, placesOf } from './context.js';
@@ -196,7 +197,9 @@ export async function openLocalSession(
   report.json = output === 'json';
   for (const note of settings.notes) report.detail(note);
   if (file && othersCanReadCredential(settings, uid))
-    report.warn(`${file.path} holds a credential and other users can read it: chmod 600 ${file.path}`);
+    report.warn(
+      `${file.path} holds a credential and other users can read it: chmod 600 ${shellWord(file.path)}`,
+    );
   return {
     ...places,
     invocation,

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
+import { shellWord } from '../files/shell-word.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'];
 const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'];
@@ -83,7 +84,7 @@ function ownFile(dir: string): string | undefined {
     } catch (error) {
       if (error instanceof GraphException) throw error;
       if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
-      throw unusable(dir, 'permission denied', `chmod 700 ${dir}`);
+      throw unusable(dir, 'permission denied', `chmod 700 ${shellWord(dir)}`);
     }
   }
   return onlyFile(dir, USER_NAMES);

@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { readBounded } from '../files/private-files.js';
 import { problemOf } from '../files/problem-of.js';
@@ -209,7 +208,7 @@ export function readConfig({ path: file }: ConfigLocation): { bytes: Buffer; tex
 
 function unreadable(file: string): GraphException {
   return new GraphException('CONFIG_INVALID', `${file} cannot be read.`, {
-    hint: `check its owner and mode: ls -l ${shellWord(path.basename(file))}`,
+    hint: `check its owner and mode: ls -l ${shellWord(file)}`,
   });
 }
 

@@ -5,6 +5,7 @@ import { parseCommandLine } from '../../src/cli/args/parse.js';
 import type { Context } from '../../src/cli/context.js';
 
 const FOLDERS = ['../transcripts', '../e2e/screens'].map((name) => path.join(import.meta.dirname, name));
+const SOURCE = path.join(import.meta.dirname, '../../src');
 /** Where a printed command ends and the sentence goes on. */
 const END = / {2}|[;,)"`]|\. | or | then | prints | says | needs /;
 
@@ -46,4 +47,19 @@ test.each([
       option.test(typed) && !without.test(command) && option.exec(command)?.[1] !== option.exec(typed)?.[1],
   );
   expect(lost).toEqual([]);
+});
+
+test('and a path in it is one word, whatever the shell would read into it', () => {
+  const unquoted = fs
+    .readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) =>
+      fs
+        .readFileSync(path.join(SOURCE, name), 'utf8')
+        .split('\n')
+        .filter((line) =>
+          /\b(?:chmod [\w+-]+|chown \S+|ls -l|rm) \$\{(?!shellWord)|chmod \d+ it\b/.test(line),
+        ),
+    );
+  expect(unquoted).toEqual([]);
 });

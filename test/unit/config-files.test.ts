@@ -148,7 +148,7 @@ describe('which config file is read', () => {
   test('a file that cannot be opened is CONFIG_INVALID, and the hint says where to look', () => {
     const file = path.join(temporaryHome(), 'gone', 'config.json');
     const error = { code: 'CONFIG_INVALID', message: `${file} cannot be read.` };
-    const hint = 'check its owner and mode: ls -l config.json';
+    const hint = `check its owner and mode: ls -l ${file}`;
     expect(() => readConfig({ path: file, place: 'user' })).toThrow(
       expect.objectContaining({ ...error, hint }),
     );
