@@ -11,6 +11,7 @@ import {
   readOptions,
   VersionChanged,
   withLimits,
+  withoutNulls,
 } from './open-protocol.js';
 import type {
   CallOptions,
@@ -60,7 +61,7 @@ export class GraphConnection {
     this.#settings = settings;
     this.#serviceUrl = serviceUrl;
     this.#http = http;
-    this.#token = readGiven(options.apiToken);
+    this.#token = readGiven(withoutNulls(options).apiToken);
   }
 
   /** The bearer token of `rest()`; set by getToken and refreshToken, unset by deleteToken. */
@@ -107,15 +108,16 @@ export class GraphConnection {
     options?: { withAlias?: boolean | undefined },
   ): Promise<string | Record<string, string>>;
   async createSecret(
-    alias = '',
+    alias?: string,
     options: { withAlias?: boolean | undefined } = {},
   ): Promise<string | Record<string, string>> {
+    alias ??= '';
     if (alias !== '' && !ALIAS.test(alias)) {
       throw new GraphException('USAGE', 'This alias cannot be used for a secret.', {
         hint: 'Begin with a letter or _, then letters, digits and _, 128 characters at most.',
       });
     }
-    const withAlias = options.withAlias ?? false;
+    const withAlias = withoutNulls(options).withAlias ?? false;
     const made = await this.#run(({ protocol }) => protocol.createSecret(alias, withAlias));
     const value = made.value.reveal();
     return withAlias ? Object.fromEntries([[made.alias, value]]) : value;
@@ -130,7 +132,7 @@ export class GraphConnection {
     options: { ignoreErrors?: boolean | undefined } = {},
   ): Promise<string> {
     const result = await this.dropSecrets(typeof alias === 'string' ? [alias] : alias);
-    return describeDrop(result, options.ignoreErrors ?? true);
+    return describeDrop(result, withoutNulls(options).ignoreErrors ?? true);
   }
 
   /** Drops one secret after the other and reports what became of each. Throws only if no request was sent. */
@@ -141,6 +143,7 @@ export class GraphConnection {
 
   /** Mints a token. Returns `[token, unix, iso]` on 3.x, `[token, serverText]` on 4.x. */
   async getToken(options: GetTokenOptions = {}): Promise<TokenTuple> {
+    options = withoutNulls(options);
     return this.#run(async (opened) => {
       const issued = await mintToken(opened, options);
       if (options.setToken ?? true) this.#token = issued.token;
@@ -150,12 +153,14 @@ export class GraphConnection {
 
   /** Like getToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async mintToken(options: MintOptions = {}): Promise<MintedToken> {
+    options = withoutNulls(options);
     const issued = await this.#run((opened) => mintToken(opened, options), options);
     return asMintedToken(issued);
   }
 
   /** Extends a token to `lifetime` seconds from now (3.x). Throws UNSUPPORTED on 4.x without sending anything. */
   async refreshToken(options: RefreshTokenOptions = {}): Promise<[string, number, string]> {
+    options = withoutNulls(options);
     const renewed = await this.renewToken(options);
     if (options.setToken ?? true) this.#token = readGiven(renewed.token);
     return [renewed.token, renewed.expiresAtUnix, isoSeconds(renewed.expiresAtUnix)];
@@ -163,6 +168,7 @@ export class GraphConnection {
 
   /** Like refreshToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async renewToken(options: RenewOptions = {}): Promise<MintedToken> {
+    options = withoutNulls(options);
     const issued = await this.#run((opened) => renewToken(opened, options), options);
     return asMintedToken(issued);
   }
@@ -172,6 +178,7 @@ export class GraphConnection {
    * connection's own token, `apiToken` is unset. `secret` logs in; an empty one means the connection's login.
    */
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
+    options = withoutNulls(options);
     const token = await this.#run((opened) => deleteToken(opened, secret, options), options);
     if (this.apiToken === token.value.reveal()) this.#token = undefined;
     return true;
@@ -209,7 +216,8 @@ export class GraphConnection {
    * Returns a provider of tokens for a program that runs longer than one of them lives. From then on `rest()` uses it in
    * place of `apiToken`.
    */
-  tokenProvider({ secret, lifetime, cache }: TokenProviderOptions = {}): TokenProvider {
+  tokenProvider(options: TokenProviderOptions = {}): TokenProvider {
+    const { secret, lifetime, cache } = withoutNulls(options);
     const mint = () => this.mintToken({ secret, lifetime });
     const key = async () => cacheKey(this.#settings, await this.baseUrls(), readGiven(secret), lifetime);
     this.#provider = new TokenProvider({ mint, key: cache ? key : async () => '', cache });
@@ -222,6 +230,7 @@ export class GraphConnection {
    * the token (AUTH_FAILED, PERMISSION_DENIED) or redirects, or if the server is not up.
    */
   async rest(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
+    options = withoutNulls(options);
     const provider = this.#provider;
     if (provider === undefined) return this.#rest(undefined, method, path, options);
     const ask = ({ token }: MintedToken) =>
@@ -252,6 +261,7 @@ export class GraphConnection {
 
   /** Sends one request to the GSQL server with the connection's login. Statuses are as in `rest()`. */
   async service(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
+    options = withoutNulls(options);
     return this.#run(
       (session) => sendRaw(session, 'service', session.protocol.serviceLogin(), method, path, options),
       options,

@@ -36,6 +36,14 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const LONGEST_TIMEOUT_MS = 0x7fff_ffff;
 const PROTOCOLS = { '3.0': protocolV3, '3.5': protocolV3, '4': protocolV4 } as const;
 
+/** A number is no version: 3.10 is 3.1. */
+const TEXTS = ['host', 'restUrl', 'gsqlUrl', 'graph', 'username', 'secretsOf', 'serverVersion'] as const;
+
+/** Callers without types pass null for what they do not give. */
+export function withoutNulls<T extends object>(options: T): T {
+  return Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== null)) as T;
+}
+
 /**
  * Checks the options of a connection.
  * @param token returns the connection's current token
@@ -45,10 +53,10 @@ export function readOptions(
   given: ConnectionOptions,
   token: ConnectionSettings['token'],
 ): { settings: ConnectionSettings; serviceUrl: string; http: HttpSettings } {
-  // Without types, null means not given.
-  const options: ConnectionOptions = Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== null),
-  );
+  const options = withoutNulls(given);
+  for (const name of TEXTS)
+    if (typeof (options[name] ?? '') !== 'string')
+      throw new GraphException('USAGE', `${name} must be a string.`, { hint: 'Put it in quotes.' });
   const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion } = options;
   if (options.username !== undefined) checkUsername(options.username);
   const onVersion = ignoreErrorsOf(options.onVersion);

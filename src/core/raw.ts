@@ -44,7 +44,7 @@ export function checkRawCall(
   path: string,
   options: RawOptions,
 ): Call {
-  const verb = method.toUpperCase();
+  const verb = String(method).toUpperCase();
   if (!METHODS.has(verb))
     throw new GraphException('USAGE', 'This HTTP method is not supported.', {
       hint: `Choose one of: ${[...METHODS].join(', ')}.`,
@@ -60,10 +60,18 @@ export function checkRawCall(
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(options.headers ?? {})) {
     const key = name.toLowerCase();
-    if (!/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(key) || !/^[\t\x20-\x7e]*$/.test(value)) {
-      throw new GraphException('USAGE', 'A header holds characters that no header may have.', {
-        hint: 'Keep to letters, digits and plain punctuation.',
-      });
+    if (
+      !/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(key) ||
+      typeof value !== 'string' ||
+      !/^[\t\x20-\x7e]*$/.test(value)
+    ) {
+      throw new GraphException(
+        'USAGE',
+        'A header is no string, or holds characters that no header may have.',
+        {
+          hint: 'Keep to letters, digits and plain punctuation.',
+        },
+      );
     }
     if (OWN_HEADERS.has(key)) {
       throw new GraphException('USAGE', `The header ${key} is set by graphcred itself.`, {

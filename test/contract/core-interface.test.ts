@@ -623,3 +623,39 @@ test('null is not given, an error keeps its message in JSON, and a missing alias
     message: 'Name at least one secret to drop, and no empty alias.',
   });
 });
+
+// holds: C9.4
+test.each(['3.10.1', '4.1.3'])(
+  'what a caller without types passes, null or the wrong type, is a GraphException or counts as not given (%s)',
+  async (serverVersion) => {
+    const to = await sandbox({ serverVersion });
+    const conn = connect(to) as unknown as Record<string, (...given: unknown[]) => Promise<unknown>>;
+    conn.apiToken = null as never;
+    await conn.getToken?.(null);
+    await conn.getToken?.({ secret: null, lifetime: null, signal: null });
+    await conn.createSecret?.(null, null);
+    await conn.checkToken?.(null);
+    expect(await conn.rest?.('GET', '/echo', { body: null, headers: null })).toMatchObject({ status: 200 });
+    await conn.deleteToken?.(null, null);
+    const refused = (call: Promise<unknown> | undefined) =>
+      expect(call).rejects.toMatchObject({ code: 'USAGE' });
+    await refused(conn.dropSecret?.(null, null));
+    await refused(conn.deleteToken?.(5, { token: 'x' }));
+    await refused(conn.rest?.(undefined, '/echo'));
+    await refused(conn.rest?.('GET', undefined));
+    await refused(conn.rest?.('GET', '/echo', { headers: { a: undefined } }));
+    await refused(conn.rest?.('POST', '/echo', { body: { a: 1 } }));
+  },
+);
+
+test.each([
+  ['host', 5],
+  ['username', 5],
+  ['password', 5],
+  ['serverVersion', 3.1],
+])('%s is a string, and a number is refused', (name, value) => {
+  const made = () => new GraphConnection({ host: 'http://127.0.0.1', [name]: value } as ConnectionOptions);
+  expect(made).toThrow(
+    expect.objectContaining({ code: 'USAGE', message: expect.stringContaining('a string') }),
+  );
+});
