@@ -15,13 +15,13 @@ const connection = new GraphConnection({
 });
 \`\`\`
 
-One CommonJS file for \`import\` and \`require\`, with types that need no others. The library reads no file, no environment and no terminal, prints nothing, and keeps nothing: it is
-told everything, and does what it is told. Node 20.19 or later.
+One CommonJS file for \`import\` and \`require\`, with types that need no others. The library reads no file, no environment variable and no terminal, prints
+nothing and stores nothing: your program gives it every value. Node 20.19 or later.
 
 **Units.** Names that end in \`Unix\` are whole seconds since 1970. Lifetimes are seconds. \`timeoutMs\` and \`ms\` are milliseconds.
 
 **Errors.** Every refusal is a [\`GraphException\`](#graphexception) with a \`code\` that stays the same from version to version; what each means is in
-[contract.md](contract.md#7-exit-codes). Any method that talks to a server can throw NETWORK, TIMEOUT, TLS, SERVER_UNAVAILABLE, AUTH_FAILED,
+[reference.md](reference.md#exit-codes). Any method that talks to a server can throw NETWORK, TIMEOUT, TLS, SERVER_UNAVAILABLE, AUTH_FAILED,
 PERMISSION_DENIED, BAD_RESPONSE and SERVER_ERROR. Each method lists the other codes that it throws. No request that changes something is sent a second time after a
 failure that leaves open what happened; \`ambiguous\` then says so.
 
@@ -66,19 +66,31 @@ await connection.rest('GET', '/echo'); // uses it too`,
   service: `const { status, body } = await connection.service('GET', '/api/ping');`,
 };
 
+/** The names with a section of their own, in the order of the page. The others are rows of one table. */
+const SECTIONS = ['GraphConnection', 'GraphException'];
+
 /** Returns the text of docs/library.md. */
 export function libraryPage(root) {
   const names = publicNames(root);
-  const classes = names.filter(({ kind }) => kind === 'class');
-  const rest = names.filter(({ kind }) => kind !== 'class');
-  const order = ['GraphConnection', 'GraphException'];
-  classes.sort((a, b) => ((order.indexOf(a.name) + 9) % 9) - ((order.indexOf(b.name) + 9) % 9));
-  const parts = [...classes, ...rest].map((one) =>
-    [`## ${one.name}`, one.text, ...(one.name === 'GraphConnection' ? methods(one) : [fields(one)])].join(
-      '\n\n',
+  const [connection, exception] = SECTIONS.map((name) => names.find((one) => one.name === name));
+  const types = names
+    .filter(({ name }) => !SECTIONS.includes(name))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  return `${[
+    INTRODUCTION.trimEnd(),
+    `## GraphConnection\n\n${connection.text}`,
+    ...methods(connection),
+    `## GraphException\n\n${exception.text} Also everything of \`Error\`.`,
+    table(
+      ['member', 'what it is'],
+      exception.members.map(({ type, text }) => [code(type), text]),
     ),
-  );
-  return `${[INTRODUCTION.trimEnd(), ...parts].join('\n\n')}\n`;
+    '## Types',
+    table(
+      ['name', 'what it is', 'members'],
+      types.map((one) => [code(one.name), one.text, content(one)]),
+    ),
+  ].join('\n\n')}\n`;
 }
 
 function methods({ members }) {
@@ -86,17 +98,22 @@ function methods({ members }) {
   if (unknown.length > 0) throw new Error(`scripts/library-page.mjs has examples for no method: ${unknown}`);
   return members.map(({ name, type, text }) => {
     if (EXAMPLES[name] === undefined) throw new Error(`scripts/library-page.mjs has no example for ${name}`);
-    return [`### ${name}`, '```ts', type, '```', '', text, '', '```js', EXAMPLES[name], '```'].join('\n');
+    const signatures = type.split('\n').map(code).join(' ');
+    return [`### ${name}`, `${signatures} ${text}`, '', '```js', EXAMPLES[name], '```'].join('\n');
   });
 }
 
-function fields({ type, base, members }) {
-  if (type !== '') return `\`\`\`ts\n${type}\n\`\`\``;
-  const rows = members.map(
-    ({ type: text, text: what }) => `| \`${text.replaceAll('|', '\\|')}\` | ${what.replaceAll('|', '\\|')} |`,
-  );
-  const inherited = base === '' ? [] : [`Also everything of \`${base}\`.`, ''];
-  return [...inherited, '| member | what it is |', '|---|---|', ...rows].join('\n');
+function content({ type, base, members }) {
+  if (type !== '') return code(type.replace(/\s*\n\s*/g, ' ').replace(/^\| /, ''));
+  const own = members.map((member) => `${code(member.type)} ${member.text}`);
+  return [...own, ...(base === '' ? [] : [`and everything of ${code(base)}`])].join('<br>');
+}
+
+const code = (text) => `\`${text}\``;
+
+function table(head, rows) {
+  const line = (cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
 /**

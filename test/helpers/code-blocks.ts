@@ -133,7 +133,3 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/storage.md / The keychain / sh: apt-get install -y --no-install-recommends dbus gnome-keyring libsecret-1-0 libglib2.0-bin':
     'it installs packages of the system; test/helpers/keyring.ts starts such a keychain',
 };
-
-/** Whether a block is a declaration that scripts/docs.mjs makes from the source; scripts/pages.mjs compares these. */
-export const isDeclaration = (name: string) =>
-  name.startsWith('docs/library.md / ') && name.includes(' / ts: ');
