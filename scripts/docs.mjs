@@ -19,7 +19,6 @@ const tables = [
   'cli/output/exit-codes',
   'config/keys',
   'core/protocol/refusal-table',
-  'sandbox/texts',
   'sandbox/switches',
 ];
 const bundle = await rolldown({

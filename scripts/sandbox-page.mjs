@@ -1,44 +1,10 @@
-// Makes the tables of docs/dev/sandbox.md from src/sandbox: its texts and its switches.
+// Makes the table of switches in docs/dev/sandbox.md from src/sandbox/switches.ts.
 
-/** Replaces the text between the marks `<!-- NAME: … -->` and `<!-- end of NAME -->`. */
-export function sandboxPage(page, { TEXT_TABLES, SWITCHES }) {
-  const parts = { texts: textTables(TEXT_TABLES), switches: switchTable(SWITCHES) };
-  return Object.entries(parts).reduce((text, [name, table]) => {
-    const between = new RegExp(`(<!-- ${name}: [^\\n]*-->\\n)[\\s\\S]*?(<!-- end of ${name} -->)`);
-    if (!between.test(text)) throw new Error(`docs/dev/sandbox.md has no marks for ${name}.`);
-    return text.replace(between, (_, before, after) => `${before}\n${table}\n${after}`);
-  }, page);
-}
-
-function textTables(tables) {
-  return Object.entries(tables)
-    .map(
-      ([title, texts]) => `### ${title}\n\n${table(['text', 'when', 'answer', 'evidence'], textRows(texts))}`,
-    )
-    .join('\n');
-}
-
-function textRows(texts) {
-  return Object.entries(texts).flatMap(([id, text]) => [
-    [code(id), text.when, answer(text, text.statusAssumed), `${text.evidence}: ${text.source}`],
-    ...Object.entries(text.variants ?? {}).map(([name, variant]) => [
-      `… ${code(name)}`,
-      '',
-      answer({ status: text.status, ...variant }),
-      `${variant.evidence}: ${variant.source}`,
-    ]),
-  ]);
-}
-
-function answer({ status, code: errorCode, returnCode, message, body, fields }, statusAssumed) {
-  const head = [
-    status && `${status}${statusAssumed ? ' (A)' : ''}`,
-    body,
-    errorCode,
-    returnCode && `return code ${returnCode}`,
-  ];
-  const extra = fields && `with ${code(JSON.stringify(fields))}`;
-  return [...head, message && code(message.trimEnd()), extra].filter(Boolean).join(' ');
+/** Replaces the text between `<!-- switches: … -->` and `<!-- end of switches -->`. */
+export function sandboxPage(page, { SWITCHES }) {
+  const between = /(<!-- switches: [^\n]*-->\n)[\s\S]*?(<!-- end of switches -->)/;
+  if (!between.test(page)) throw new Error('docs/dev/sandbox.md has no marks for switches.');
+  return page.replace(between, (_, before, after) => `${before}\n${switchTable(SWITCHES)}\n${after}`);
 }
 
 function switchTable(switches) {
@@ -58,7 +24,4 @@ function table(head, rows) {
   return [line(head), line(head.map(() => '---')), ...rows.map((row) => line(row.map(cell)))].join('');
 }
 
-function code(text) {
-  const shown = text.replaceAll('\r', '').replaceAll('\n', '⏎');
-  return shown.includes('`') ? `\`\` ${shown} \`\`` : `\`${shown}\``;
-}
+const code = (text) => `\`${text}\``;

@@ -5,22 +5,14 @@ import { GSQL } from './gsql/texts.js';
 import { RESTPP } from './restpp/texts.js';
 import type { Text } from './text.js';
 
-/**
- * Every text, code and status the sandbox answers with, each with its evidence. The tables of docs/dev/sandbox.md are
- * made from this one. When a real server answers with another text, correct the entry and the contract row.
- */
-export const TEXT_TABLES = {
-  'Token endpoints of 3.x': TOKENS_3,
-  'Tokens, versions and statements of 4.x': TOKENS_4,
-  'Secrets over REST, 4.x': SECRETS_4,
-  'GSQL text and the login of the GSQL shell': GSQL,
-  'The REST server, ping and the cloud': RESTPP,
-} as const;
-
 const ALL = { ...TOKENS_3, ...TOKENS_4, ...SECRETS_4, ...GSQL, ...RESTPP };
 
 export type TextId = keyof typeof ALL;
 
+/**
+ * Every text, code and status the sandbox answers with, each with its evidence. When a real server answers with another
+ * text, correct the entry and the contract row.
+ */
 export const TEXTS: Readonly<Record<TextId, Text>> = ALL;
 
 /** The classes of refusal that `/gsql/v1/tokens/check` tells apart. Only the class names are documented. */
