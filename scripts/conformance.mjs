@@ -1,5 +1,5 @@
 // Asks a server a list of questions and compares its answers with those of the sandbox: npm run conformance -- --help
-// See docs/dev/conformance.md. The program is TypeScript, in scripts/conformance/.
+// See docs/dev/fidelity.md. The program is TypeScript, in scripts/conformance/.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -3,11 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
-import { fidelityPage } from './fidelity-page.mjs';
-import { fleetPage } from './fleet-page.mjs';
+import { fidelityTables } from './fidelity-page.mjs';
+import { sizes } from './fleet-page.mjs';
 import { libraryPage } from './library-page.mjs';
 import { manPage } from './man.mjs';
-import { sandboxPage } from './sandbox-page.mjs';
+import { switchTable } from './sandbox-page.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const folder = path.resolve(process.argv[2] ?? path.join(root, 'docs'));
@@ -38,12 +38,10 @@ try {
   const all = Object.assign({}, ...modules);
   const topics = Object.keys(all.TOPICS).map((name) => `#${all.topicPage(name)}`);
   fs.writeFileSync(path.join(folder, 'reference.md'), ['# Reference\n', ...topics].join('\n'));
-  const page = fs.readFileSync(path.join(root, 'docs/dev/sandbox.md'), 'utf8');
   fs.mkdirSync(path.join(folder, 'dev'), { recursive: true });
-  fs.writeFileSync(path.join(folder, 'dev/sandbox.md'), sandboxPage(page, all));
-  fs.writeFileSync(path.join(folder, 'dev/fidelity.md'), fidelityPage(all));
-  const fleet = fs.readFileSync(path.join(root, 'docs/fleet.md'), 'utf8');
-  fs.writeFileSync(path.join(folder, 'fleet.md'), fleetPage(fleet));
+  fill('dev/sandbox.md', { switches: switchTable(all.SWITCHES) });
+  fill('dev/fidelity.md', fidelityTables(all));
+  fill('fleet.md', { sizes: sizes() });
   fs.writeFileSync(path.join(folder, 'library.md'), libraryPage(root));
   const example = path.join(root, '.graphcredrc.example');
   const examples = process.argv[2] === undefined ? example : path.join(folder, '.graphcredrc.example');
@@ -53,6 +51,17 @@ try {
 } finally {
   await bundle.close();
   fs.rmSync(temporary, { recursive: true });
+}
+
+/** Writes the page with its tables, each between the marks `<!-- NAME: … -->` and `<!-- end of NAME -->`. */
+function fill(page, parts) {
+  const before = fs.readFileSync(path.join(root, 'docs', page), 'utf8');
+  const text = Object.entries(parts).reduce((filled, [name, table]) => {
+    const between = new RegExp(`(<!-- ${name}: [^\\n]*-->\\n)[\\s\\S]*?(<!-- end of ${name} -->)`);
+    if (!between.test(filled)) throw new Error(`docs/${page} has no marks for ${name}.`);
+    return filled.replace(between, (_, start, end) => `${start}\n${table}\n${end}`);
+  }, before);
+  fs.writeFileSync(path.join(folder, page), text);
 }
 
 /** Returns the manual page. Its date changes only if something else in it changes. */

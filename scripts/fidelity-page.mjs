@@ -1,4 +1,4 @@
-// Makes docs/dev/fidelity.md: what the client assumes about real servers, from its table of refusals and the rules below.
+// Makes the tables of docs/dev/fidelity.md: what the client assumes about real servers, from its table of refusals and the rules below.
 
 const INTERFACE = 'test/contract/core-interface.test.ts';
 const HOSTILE = 'test/contract/core-hostile.test.ts';
@@ -155,35 +155,17 @@ export const RULES = [
   },
 ];
 
-export function fidelityPage({ REFUSALS }) {
-  return [
-    '# Fidelity',
-    '',
-    'What graphcred takes for granted of the database servers, how well each point is known, and the test that holds it. The tables are made from the',
-    "program's own table of refusals and from `scripts/fidelity-page.mjs` by `node scripts/docs.mjs`. What the sandbox answers, with sources, is in",
-    '[sandbox.md](sandbox.md).',
-    '',
-    '**recorded**: the output of a real server. **documented**: by its makers. **client**: a program that works with real servers tests for it.',
-    '**reported**: by users. **assumed**: nobody has published it.',
-    '',
-    '## Refusals',
-    '',
-    'The first row from the top that matches decides: codes, then whole sentences, then parts of sentences, then the status alone. Whatever the status',
-    'is otherwise, it plays no part. Names that users chose (graph, user, alias) are taken out of a sentence before parts of it are looked for.',
-    `Held by \`${REPLIES}\`, test "row …" of each, and for the operations of a client by the tables in \`test/contract/core-replies-data.ts\`.`,
-    '',
-    table(
-      ['what it means', 'how it is known', 'for example', 'evidence'],
-      REFUSALS.map((row) => [row.means, condition(row), code(row.example), row.evidence]),
-    ),
-    '## Rules',
-    '',
-    table(
-      ['rule', 'evidence', 'test'],
-      RULES.map(({ rule, evidence, file, test }) => [rule, evidence, `${code(file)}: ${test}`]),
-    ),
-  ].join('\n');
-}
+/** Returns the tables of the page, by the names of their marks. */
+export const fidelityTables = ({ REFUSALS }) => ({
+  refusals: table(
+    ['what it means', 'how it is known', 'for example', 'evidence'],
+    REFUSALS.map((row) => [row.means, condition(row), code(row.example), row.evidence]),
+  ),
+  rules: table(
+    ['rule', 'evidence', 'test'],
+    RULES.map(({ rule, evidence, file, test }) => [rule, evidence, `${code(file)}: ${test}`]),
+  ),
+});
 
 function condition({ code: serverCode, returnCode, status, on, login, sentence, part }) {
   return [

@@ -14,14 +14,7 @@ const LIFETIMES = {
   '30d': 720 * HOUR,
 };
 
-/** Replaces the text between `<!-- sizes: … -->` and `<!-- end of sizes -->`. */
-export function fleetPage(page) {
-  const between = /(<!-- sizes: [^\n]*-->\n)[\s\S]*?(<!-- end of sizes -->)/;
-  if (!between.test(page)) throw new Error('docs/fleet.md has no marks for sizes.');
-  return page.replace(between, (_, before, after) => `${before}\n${sizes()}\n${after}`);
-}
-
-function sizes() {
+export function sizes() {
   const rows = Object.entries(LIFETIMES).map(([name, seconds]) => [
     name,
     whole((CATALOGUE.tokens * HOUR) / (seconds + CATALOGUE.clearedEverySeconds)),

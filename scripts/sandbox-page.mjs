@@ -1,13 +1,6 @@
 // Makes the table of switches in docs/dev/sandbox.md from src/sandbox/switches.ts.
 
-/** Replaces the text between `<!-- switches: … -->` and `<!-- end of switches -->`. */
-export function sandboxPage(page, { SWITCHES }) {
-  const between = /(<!-- switches: [^\n]*-->\n)[\s\S]*?(<!-- end of switches -->)/;
-  if (!between.test(page)) throw new Error('docs/dev/sandbox.md has no marks for switches.');
-  return page.replace(between, (_, before, after) => `${before}\n${switchTable(SWITCHES)}\n${after}`);
-}
-
-function switchTable(switches) {
+export function switchTable(switches) {
   const rows = Object.entries(switches).map(([name, { initial, others = [], about }]) => [
     code(name),
     [initial, ...others]

@@ -118,10 +118,10 @@ describe('npm run conformance', () => {
     expect(ended.status).toBe(2);
   });
 
-  it('runs with the command lines in docs/dev/conformance.md', async () => {
+  it('runs with the command lines in docs/dev/fidelity.md', async () => {
     const out = temporaryHome();
     await withServer({ serverVersion: '4.2.2' }, async ({ gsqlUrl, restUrl }) => {
-      const line = block('dev/conformance.md', 'Ask the server', 'sh');
+      const line = block('dev/fidelity.md', 'Ask a real server', 'sh', 1);
       const argv = line
         .slice(line.indexOf(' -- ') + 4)
         .split(/[\s\\]+/)

@@ -97,8 +97,8 @@ test('sandbox.md: each of its faults is valid', async () => {
   for (const fault of faults) expect(() => parseFault(fault ?? '')).not.toThrow();
 });
 
-test('conformance.md: the requests can be printed without sending them', async () => {
-  const script = block('dev/conformance.md', 'Look at it first', 'sh').replace('npm run', 'npm run --silent');
+test('fidelity.md: the requests can be printed without sending them', async () => {
+  const script = block('dev/fidelity.md', 'Ask a real server', 'sh').replace('npm run', 'npm run --silent');
   const { status, stdout } = await shell(script, process.cwd(), process.env as Record<string, string>);
   expect(status).toBe(0);
   expect(stdout).toContain('To a server of 4.x:');

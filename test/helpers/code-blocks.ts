@@ -71,7 +71,7 @@ export const RUN_BY = {
   'test/clients/gitlab-component.test.ts': ['docs/ci/gitlab.md / With the component / yaml: include:'],
   'test/e2e/pages.test.ts': [
     'docs/fleet.md / Rights / text: user minter on >PASSWORD resetkeys ~graphcred:1:* resetchannels -@all +get +mget +set +del +exists +incr +pexpire +pttl +eval +zadd +zrem +zrangebyscore +zremrangebyscore +ping +auth +hello +role +time',
-    'docs/dev/conformance.md / Look at it first / sh: npm run conformance -- --dry-run --server-version 4.2.2',
+    'docs/dev/fidelity.md / Ask a real server / sh: npm run conformance -- --dry-run --server-version 4.2.2',
     'docs/contract.md / 2. Commands / text: graphcred secret list',
     'docs/fleet.md / Without a Redis server: a Kubernetes Secret / yaml: apiVersion: batch/v1',
     'docs/dev/sandbox.md / The sandbox / sh: graphcred sandbox                                        # 3.10.1 on the usual ports 9000 and 14240',
@@ -79,7 +79,7 @@ export const RUN_BY = {
     "docs/dev/sandbox.md / Faults / sh: --fault 'route=POST /gsql/v1/tokens,nth=2,action=status,status=503,body=html'",
   ],
   'test/e2e/conformance-command.test.ts': [
-    'docs/dev/conformance.md / Ask the server / sh: npm run --silent conformance -- \\',
+    'docs/dev/fidelity.md / Ask a real server / sh: npm run --silent conformance -- \\',
   ],
   'test/cli/library-page.test.ts': [
     "docs/library.md / The library / js: import { GraphConnection, GraphException } from 'graphcred'; // or: const { GraphConnection } = require('graphcred')",
@@ -116,8 +116,6 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md / Set up / sh: npm ci              # packages, and the build':
     'it installs packages and runs all the tests; the next test looks up its scripts',
   'docs/dev/architecture.md / Rooms / mermaid: flowchart TD': 'a picture',
-  'docs/dev/conformance.md / Commit the recording / sh: npx vitest run --project fast test/contract/conformance.test.ts':
-    'it runs a test of the suite',
   'docs/first-steps.md / Install / sh: git clone https://github.com/OWNER/graphcred.git':
     'it clones and installs on the machine',
   'docs/identity.md / For the operator / sh: gadmin config set Security.JWT.RSA.PublicKey @/path/public.pem':
