@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { markdown, readTable, svg } from './report.mjs';
+import { markdown, readTable, svg, withRun } from './report.mjs';
 import { buildEager, buildKeychainParts, buildStandalone } from './variants.mjs';
 import { ghHome, makeHome, makeSecret, startKeychain, startRedis, startServer, talker } from './world.mjs';
 
@@ -105,7 +105,7 @@ async function bench() {
     fs.writeFileSync(path.join(options.out, 'bench.json'), `${JSON.stringify(result, null, 2)}\n`);
     fs.writeFileSync(path.join(options.out, 'bench.md'), text);
   }
-  if (options.write) writeDocs(result, text);
+  if (options.write) writeDocs(result);
   return options.gate && beyond(result);
 }
 
@@ -244,18 +244,15 @@ function machine(versions) {
   };
 }
 
-/** Writes the table between the marks of docs/dev/performance.md, where each major version of Node has its own marks. */
-function writeDocs(result, text) {
-  const major = result.machine.node.split('.')[0];
+/** Writes the run into its column of the table in docs/dev/performance.md, and the picture made from that table. */
+function writeDocs(result) {
   const file = path.join(root, 'docs/dev/performance.md');
-  const before = fs.readFileSync(file, 'utf8');
-  const place = new RegExp(`(<!-- bench ${major} -->\n)[^]*?(<!-- end -->)`);
-  if (!place.test(before)) throw new Error(`docs/dev/performance.md has no place for Node ${major}`);
-  fs.writeFileSync(
-    file,
-    before.replace(place, (_, head, tail) => `${head}${text}${tail}`),
+  const [, head, table, tail] = /^([\s\S]*<!-- bench: .*-->\n)([\s\S]*)(<!-- end of bench -->[\s\S]*)$/.exec(
+    fs.readFileSync(file, 'utf8'),
   );
-  if (major === '20') fs.writeFileSync(path.join(root, 'docs/dev/performance.svg'), svg(readTable(text)));
+  const text = withRun(table, result);
+  fs.writeFileSync(file, `${head}${text}${tail}`);
+  fs.writeFileSync(path.join(root, 'docs/dev/performance.svg'), svg(readTable(text)));
 }
 
 function keep(one) {

@@ -78,12 +78,45 @@ export function svg({ machine, rows }) {
 `;
 }
 
-/** Reads what `svg` needs from the table of a run. */
+const NODES = ['20', '22', '24'];
+/** The columns before and after those of the versions of Node; the ones after are of the first version. */
+const [BEFORE, AFTER] = [
+  ['command', 'goal'],
+  ['CPU ms', 'peak MB', 'above the floor'],
+];
+
+/**
+ * Returns the table of docs/dev/performance.md with the ratios of this run in the column of its Node.
+ * @param before the table as it is
+ */
+export function withRun(before, { machine, rounds, rows, extras }) {
+  const major = machine.node.split('.')[0];
+  const isFirst = major === NODES[0];
+  const old = new Map(
+    [...before.matchAll(/^\| (.+) \|$/gm)].map(([, line]) => [line.split(' | ')[0], line.split(' | ')]),
+  );
+  const lines = [...rows, ...extras].map((row) => {
+    const cells = old.get(row.label) ?? [row.label, ...Array(1 + NODES.length + AFTER.length).fill('')];
+    cells[1] = row.goal ? `≤ ${row.goal}` : '';
+    cells[BEFORE.length + NODES.indexOf(major)] = row.ratio.toFixed(2);
+    const last = row.cpuMs ? [row.cpuMs.toFixed(0), row.rssMb.toFixed(0), memory(row)] : ['', '', ''];
+    return isFirst ? [...cells.slice(0, BEFORE.length + NODES.length), ...last] : cells;
+  });
+  const head = [...BEFORE, ...NODES.map((node) => `Node ${node}`), ...AFTER];
+  const about = `* Node ${machine.node}: graphcred ${machine.graphcred}; ${machine.cpu}, ${machine.memoryGib} GiB, ${machine.system}; ${rounds} rounds.`;
+  const others = NODES.map((node) =>
+    node === major ? about : (new RegExp(`^\\* Node ${node}\\..*$`, 'm').exec(before)?.[0] ?? ''),
+  ).filter(Boolean);
+  const table = [head, head.map((_, at) => (at === 0 ? '---' : '--:')), ...lines];
+  return `${others.join('\n')}\n\n${table.map((cells) => `| ${cells.join(' | ')} |\n`).join('')}`;
+}
+
+/** Reads what `svg` needs from the table of the page: the column of the first Node. */
 export function readTable(text) {
-  const rows = [...text.matchAll(/^\| (.+?) \| ([\d.]+) \| (?:≤ ([\d.]+))? *\| \d+ \|/gm)];
+  const rows = [...text.matchAll(/^\| (.+?) \| (?:≤ ([\d.]+))? *\| ([\d.]+) \|(?: [\d.]* *\|){2} \d+ \|/gm)];
   return {
-    machine: { node: /, Node ([\d.]+)/.exec(text)?.[1] },
-    rows: rows.map(([, label, ratio, goal]) => ({
+    machine: { node: /^\* Node ([\d.]+):/m.exec(text)?.[1] },
+    rows: rows.map(([, label, goal, ratio]) => ({
       label,
       ratio: Number(ratio),
       ...(goal && { goal: Number(goal) }),

@@ -1,5 +1,5 @@
 // Measures how many tokens a fleet mints when all jobs start at once, or when something breaks. The short form runs with the e2e tests;
-// GRAPHCRED_DEEP=1 runs the full numbers. With GRAPHCRED_WRITE_DOCS=1 each row writes its figure into docs/fleet.md.
+// GRAPHCRED_DEEP=1 runs the full numbers. With GRAPHCRED_WRITE_DOCS=1 each row writes its figure into docs/dev/performance.md.
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ const [FEW_JOBS, FEW_MACHINES] = DEEP ? [200, 10] : [24, 4];
 const RUNS = DEEP ? 20 : 1;
 /** One computer runs all machines and other tests too, so a wait may take this many times longer. */
 const LOADED = 3;
-const PAGE = 'docs/fleet.md';
+const PAGE = 'docs/dev/performance.md';
 
 const noNamespaces = redisSkipReason() === undefined ? namespaceSkipReason() : undefined;
 if (noNamespaces) console.log(`machines of the storm are homes only: ${noNamespaces}`);
