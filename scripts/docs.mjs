@@ -7,6 +7,7 @@ import { fidelityTables } from './fidelity-page.mjs';
 import { sizes } from './fleet-page.mjs';
 import { libraryPage } from './library-page.mjs';
 import { manPage } from './man.mjs';
+import { meaningOf, referencePage } from './reference-page.mjs';
 import { switchTable } from './sandbox-page.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -15,6 +16,7 @@ const folder = path.resolve(process.argv[2] ?? path.join(root, 'docs'));
 const tables = [
   'cli/args/catalogue',
   'cli/args/options',
+  'cli/args/help-text',
   'cli/args/help-topics',
   'cli/output/exit-codes',
   'config/keys',
@@ -36,8 +38,7 @@ try {
     tables.map((name) => import(path.join(temporary, `${path.basename(name)}.mjs`))),
   );
   const all = Object.assign({}, ...modules);
-  const topics = Object.keys(all.TOPICS).map((name) => `#${all.topicPage(name)}`);
-  fs.writeFileSync(path.join(folder, 'reference.md'), ['# Reference\n', ...topics].join('\n'));
+  fs.writeFileSync(path.join(folder, 'reference.md'), referencePage(all));
   fs.mkdirSync(path.join(folder, 'dev'), { recursive: true });
   fill('dev/sandbox.md', { switches: switchTable(all.SWITCHES) });
   fill('dev/fidelity.md', fidelityTables(all));
@@ -75,26 +76,10 @@ function datedManPage(all) {
 }
 
 /** Returns the example of a config file with the list of every key, whose meaning is that of the option. */
-function exampleFile(before, { SETTINGS, HEADINGS, OUTPUT, LIFETIME, MIN_TTL }) {
-  const options = [...HEADINGS.flatMap(([, group]) => group), OUTPUT, LIFETIME, MIN_TTL];
-  const other = {
-    password: 'the password; better one of the next two',
-    passwordCommand: 'program that prints the password: a list of words, no shell',
-    secret: 'the secret; better one of the next two',
-    secretCommand: 'program that prints the secret: a list of words, no shell',
-    jwt: "an identity provider's JWT; better one of the next two",
-    jwtCommand: 'program that prints it: a list of words, no shell; cached until it ends',
-    'redis.url': 'server of the store redis: rediss://HOST:PORT/DB',
-    'redis.username': 'its user name',
-    'redis.passwordFile': 'file with its password',
-    'redis.ca': 'trust certificates issued by this CA (PEM file)',
-    'redis.sentinelMaster': 'name that its sentinels know',
-  };
-  const rows = Object.entries(SETTINGS).map(([key, { flag }]) => {
-    const text = options.find(({ name }) => name === flag)?.help ?? other[key];
-    if (text === undefined) throw new Error(`scripts/docs.mjs has no words for the setting ${key}.`);
-    return `#   ${key.padEnd(20)} ${text}`;
-  });
+function exampleFile(before, tables) {
+  const rows = Object.entries(tables.SETTINGS).map(
+    ([key, { flag }]) => `#   ${key.padEnd(20)} ${meaningOf(key, flag, tables)}`,
+  );
   const head = before.slice(0, before.indexOf('# Every key'));
   const intro =
     '# Every key, at the top for all profiles or inside one of them. A dot is a table: tls: { ca: FILE }';

@@ -31,7 +31,7 @@ interface Topic {
   readonly long: readonly number[];
 }
 
-/** Help topics. The pages in docs/ of the same name are made from them. */
+/** Help topics. docs/reference.md is made from them. */
 export const TOPICS: Readonly<Record<string, Topic>> = {
   settings: {
     title: 'Settings',
@@ -113,13 +113,4 @@ function stacked(
     cell === '' ? [] : wrapped(`${head[at + 1]}: ${cell}`, columns - 4).map((line) => `    ${line}`),
   );
   return [first, ...lines].join('\n');
-}
-
-/** Formats a topic as a page of Markdown. */
-export function topicPage(name: string): string {
-  const { title, intro, head, rows } = TOPICS[name] as Topic;
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell) => cell.replace(/\|/g, '\\|')).join(' | ')} |`;
-  const rule = `|${head.map(() => '---|').join('')}`;
-  return `# ${title}\n\n${intro}\n\n${[line(head), rule, ...rows().map(line)].join('\n')}\n`;
 }
