@@ -4,7 +4,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { defaultLoaders } from 'cosmiconfig';
 import { expect, onTestFinished, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { parseFault } from '../../src/sandbox/args.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -28,32 +27,6 @@ function homeWithCommand(): { home: string; env: Record<string, string>; bin: st
 
 const shell = (script: string, cwd: string, env: Record<string, string>) =>
   endOf(spawn('sh', ['-e', '-c', script], { cwd, env }));
-
-test('contract.md lists every command, with options that it takes', () => {
-  const listed = linesOf(block('contract.md', '2. Commands', 'text')).flatMap((line) => {
-    const [, ...words] = line.split(' ');
-    const [group = '', ...rest] = words;
-    // `config show | trust [FILE]` stands for two commands of one group, `login | logout` for two commands without a group.
-    return line.split(' | ').map((part, at) => {
-      const own = at === 0 ? words.join(' ').split(' | ')[0] : part;
-      const isGroup = COMMANDS.some(({ path: name }) => name.startsWith(`${group} `));
-      return at > 0 && isGroup && rest.length > 0 ? `${group} ${own}` : (own ?? '');
-    });
-  });
-  const named = listed.flatMap((line) => {
-    const spec = COMMANDS.find(({ path: name }) => line === name || line.startsWith(`${name} `));
-    const options = [...line.replace(/ \[?-- .*/, '').matchAll(/(?<=[[\s])--?([\w-]+)/g)].map(
-      ([, option]) => option,
-    );
-    for (const option of spec ? options : [])
-      expect(
-        spec?.options.some(({ name, short }) => option === name || option === short),
-        line,
-      ).toBe(true);
-    return spec ? [spec.path] : [];
-  });
-  expect(named.sort()).toEqual(COMMANDS.map(({ path: name }) => name).sort());
-});
 
 test.skipIf(noCurl)('sandbox.md: each of its command lines does what the page says', async () => {
   const [usual = '', any = '', beside = ''] = linesOf(block('dev/sandbox.md', 'The sandbox', 'sh'));
