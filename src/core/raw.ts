@@ -25,8 +25,6 @@ const OWN_HEADERS = new Set([
 ]);
 /** Codes with which a server refuses a token that has expired or that it does not know. */
 const EXPIRED_CODES = new Set(['REST-10016', 'REST-10019']);
-/** Matches the body of such a refusal. */
-export const TOKEN_REFUSED = /"code"\s*:\s*"REST-100(?:16|19)"/;
 const TOKEN_CODES = new Set(['REST-10016', 'REST-10018', 'REST-10019']);
 const STATEMENTS = /^\/(?:gsqlserver\/gsql\/(?:file|command)|gsql\/v1\/statements)(?:\?|$)/;
 /** Refusals are short, so larger answers are not parsed. */
@@ -159,6 +157,11 @@ export function isTokenEnded(error: GraphException | undefined): boolean {
 /** Whether the server, or one in front of it, refused a token, perhaps without a reason. */
 export function isTokenRefused(error: GraphException | undefined): boolean {
   return isTokenEnded(error) || (error?.code === 'AUTH_FAILED' && error.status === 401);
+}
+
+/** Whether this answer refuses the token, rather than what was asked for with it. */
+export function refusesToken(request: HttpRequest, reply: HttpReply): boolean {
+  return isTokenRefused(refusalOf(request, reply));
 }
 
 /** Prepares the answer for the caller. Throws when the answer refuses the credential, unless `keepRefusal` is set. */

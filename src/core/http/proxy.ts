@@ -5,7 +5,6 @@ import {
   type RequestOptions,
   type Socket,
   TransportFailure,
-  type TransportRequest,
   tlsSettings,
 } from './transport.js';
 import type { ProxyOptions } from './types.js';
@@ -19,7 +18,7 @@ export function routeTo(url: URL, proxy: ProxyOptions): ProxyRoute | undefined {
 }
 
 async function routeThroughProxy(
-  call: TransportRequest,
+  call: Parameters<ProxyRoute['open']>[0],
   via: URL,
   direct: RequestOptions,
   stop: AbortSignal,

@@ -59,7 +59,11 @@ export interface ProxyRoute {
   /** The proxy's scheme, host and port. */
   readonly origin: string;
   /** Returns the options that send the request through it; `stop` is aborted when the request ends. */
-  open(call: TransportRequest, direct: RequestOptions, stop: AbortSignal): Promise<RequestOptions>;
+  open(
+    call: Pick<TransportRequest, 'url' | 'method' | 'headers' | 'tls'>,
+    direct: RequestOptions,
+    stop: AbortSignal,
+  ): Promise<RequestOptions>;
 }
 
 export interface Answer {

@@ -1,0 +1,311 @@
+// Tests the door of `graphcred proxy` between a client and servers that say what real ones may say.
+import { once } from 'node:events';
+import http, { type IncomingMessage, type RequestListener } from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { expect, onTestFinished, test } from 'vitest';
+import { type DoorOptions, openDoor } from '../../src/core/http/door.js';
+import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
+
+const KEY = 'k'.repeat(32);
+const REFUSED = JSON.stringify({ version: {}, error: true, message: 'expired', code: 'REST-10019' });
+
+/** Opens a door to a server with this behaviour. The first token is `old`, and `new` replaces a refused one. */
+async function doorTo(behaviour: RequestListener, options: Partial<DoorOptions> = {}) {
+  const server = http.createServer(behaviour).on('checkContinue', behaviour);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const restUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const servers = { restUrl, gsqlUrl: restUrl, ...options.servers };
+  const bearer = (text: string) => ({
+    scheme: 'Bearer' as const,
+    credential: new BoundCredential(new Sensitive(text), servers),
+  });
+  let futile = 0;
+  const door = await openDoor({
+    key: KEY,
+    port: 0,
+    servers,
+    route: (path) => ({ server: 'rest', path }),
+    login: async () => bearer('old-token'),
+    again: async () => bearer('new-token'),
+    onFutile: () => void futile++,
+    onServed: () => {},
+    tls: {},
+    proxy: {},
+    timeoutMs: 10_000,
+    ...options,
+  });
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    server.close();
+    await door.close();
+  });
+  const url = `http://127.0.0.1:${door.port}`;
+  const authorization = `Bearer ${KEY}`;
+  const ask = (path: string, init: RequestInit = {}) =>
+    fetch(url + path, { ...init, headers: { authorization, ...init.headers } });
+  const request = (given: http.RequestOptions = {}) =>
+    http.request({
+      host: '127.0.0.1',
+      port: door.port,
+      ...given,
+      headers: { authorization, ...given.headers },
+    });
+  return { server, port: door.port, ask, request, futile: () => futile };
+}
+
+async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+const isOld = ({ headers }: IncomingMessage) => headers.authorization === 'Bearer old-token';
+
+/** Sends bytes, and returns all that comes back. */
+async function raw(port: number, text: string): Promise<string> {
+  const socket = net.connect(port, '127.0.0.1');
+  socket.write(text);
+  return textOf(socket);
+}
+
+// holds: C8.11
+test('nothing of a request changes but the login and the headers of one hop', async () => {
+  let seen: unknown;
+  const { port } = await doorTo(async (request, response) => {
+    const { method, url, rawHeaders } = request;
+    seen = { method, url, rawHeaders, body: await textOf(request) };
+    response.writeHead(203, 'Fine', [
+      'X-One',
+      'a',
+      'X-One',
+      'b',
+      'Connection',
+      'close',
+      'Content-Length',
+      '2',
+    ]);
+    response.end('ok');
+  });
+  const answer = await raw(
+    port,
+    [
+      'PUT /a%20b/%C3%A9/{x}?q=%2e&e= HTTP/1.1',
+      `Host: LOCALHOST:${port}`,
+      `authorization: bearer ${KEY}`,
+      'X-Two: 1',
+      'x-two: 2',
+      'Connection: close, X-Hop',
+      'X-Hop: 1',
+      'Keep-Alive: timeout=5',
+      'TE: trailers',
+      'Content-Length: 3',
+      '',
+      'a\r\n',
+    ].join('\r\n'),
+  );
+  expect(seen).toEqual({
+    method: 'PUT',
+    url: '/a%20b/%C3%A9/{x}?q=%2e&e=',
+    rawHeaders: [
+      ...['Host', expect.stringMatching(/^127\.0\.0\.1:\d+$/), 'Authorization', 'Bearer old-token'],
+      ...['X-Two', '1', 'x-two', '2', 'Content-Length', '3', 'Connection', 'keep-alive'],
+    ],
+    body: 'a\r\n',
+  });
+  expect(answer).toMatch(
+    /^HTTP\/1.1 203 Fine\r\nX-One: a\r\nX-One: b\r\nContent-Length: 2\r\nDate: [^\r]+\r\nConnection: close\r\n\r\nok$/,
+  );
+});
+
+// holds: C8.11
+test.each<[string, number, Record<string, string>, string | Buffer]>([
+  ['with its length', 403, { 'content-type': 'application/json' }, REFUSED],
+  ['in chunks', 200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' }, REFUSED],
+  ['without a type', 200, {}, REFUSED],
+  ['compressed', 403, { 'content-type': 'application/json', 'content-encoding': 'gzip' }, gzipSync(REFUSED)],
+  ['by its status alone', 401, { 'content-type': 'text/html' }, '<html>'],
+  ['without a body', 401, {}, ''],
+])('a refusal %s is recognized, and the request is sent again', async (_, status, headers, body) => {
+  const bodies: string[] = [];
+  const { ask, futile } = await doorTo(async (request, response) => {
+    bodies.push(await textOf(request));
+    if (isOld(request)) response.writeHead(status, headers).end(body);
+    else response.end('served');
+  });
+  expect(await (await ask('/', { method: 'POST', body: 'data' })).text()).toBe('served');
+  expect({ bodies, futile: futile() }).toEqual({ bodies: ['data', 'data'], futile: 0 });
+});
+
+test.each<[string, number, object]>([
+  ['a result that quotes a refusal', 200, { error: false, results: [REFUSED, { code: 'REST-10019' }] }],
+  ['a refusal for want of a privilege', 401, { error: true, code: 'REST-10018', message: 'no privilege' }],
+  ['an error of a query', 200, { error: true, code: 'REST-3002', message: 'code: REST-10019' }],
+])('%s is passed on, and the request is sent once', async (_, status, answer) => {
+  let asked = 0;
+  const { ask } = await doorTo((_request, response) => {
+    asked++;
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+  });
+  const reply = await ask('/', { method: 'POST' });
+  expect({ status: reply.status, body: await reply.json(), asked }).toEqual({
+    status,
+    body: answer,
+    asked: 1,
+  });
+});
+
+// holds: C8.11
+test.each([
+  [1024 * 1024, 2, 200],
+  [1024 * 1024 + 1, 1, 401],
+])('a refused request with %i bytes is sent %i times', async (size, times, status) => {
+  let asked = 0;
+  const { ask, futile } = await doorTo(async (request, response) => {
+    asked++;
+    await textOf(request);
+    response.writeHead(isOld(request) ? 401 : 200).end();
+  });
+  const reply = await ask('/', { method: 'POST', body: Buffer.alloc(size) });
+  expect({ status: reply.status, asked, futile: futile() }).toEqual({ status, asked: times, futile: 0 });
+});
+
+test('a token refused again is passed on, and said', async () => {
+  const { ask, futile } = await doorTo((_request, response) => response.writeHead(401).end('no'));
+  const reply = await ask('/');
+  expect([reply.status, await reply.text(), futile()]).toEqual([401, 'no', 1]);
+});
+
+test('a client that expects 100 gets it from the server, and sends no body to one that refuses', async () => {
+  let received = 0;
+  const { request } = await doorTo(async (asked, response) => {
+    if (asked.url === '/no') return response.writeHead(417).end();
+    response.writeContinue();
+    received += (await textOf(asked)).length;
+    return response.end('done');
+  });
+  const expecting = (path: string) =>
+    request({ path, method: 'POST', headers: { expect: '100-continue', 'content-length': 5 } });
+  const yes = expecting('/');
+  yes.flushHeaders();
+  await once(yes, 'continue');
+  expect(received).toBe(0);
+  yes.end('12345');
+  const [served] = await once(yes, 'response');
+  expect(await textOf(served)).toBe('done');
+  const no = expecting('/no');
+  no.on('continue', () => expect.fail('the door said 100'));
+  no.flushHeaders();
+  const [refused] = await once(no, 'response');
+  no.destroy();
+  expect({ status: refused.statusCode, received }).toEqual({ status: 417, received: 5 });
+});
+
+test('HEAD gets the headers, and a POST without a body stays one', async () => {
+  const lengths: unknown[] = [];
+  const { ask, port } = await doorTo((request, response) => {
+    lengths.push(request.headers['content-length'], request.headers['transfer-encoding']);
+    response.writeHead(200, { 'content-length': '7' }).end(request.method === 'HEAD' ? undefined : '1234567');
+  });
+  const head = await ask('/', { method: 'HEAD' });
+  expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([200, '7', '']);
+  const bare = `POST / HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${KEY}\r\nConnection: close\r\n\r\n`;
+  expect(await raw(port, bare)).toMatch(/1234567$/);
+  expect(lengths).toEqual([undefined, undefined, '0', undefined]);
+});
+
+test('the headers of a long poll come before its body, which may take longer than the time limit', async () => {
+  const timeoutMs = 300;
+  const { ask } = await doorTo(
+    (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain' }).flushHeaders();
+      setTimeout(() => response.end('at last'), 3 * timeoutMs);
+    },
+    { timeoutMs },
+  );
+  const reply = await ask('/');
+  expect(reply.status).toBe(200);
+  expect(await reply.text()).toBe('at last');
+});
+
+test('a server that does not answer in time is 504, and one that is away 502', async () => {
+  const { server, ask } = await doorTo(() => {}, { timeoutMs: 200 });
+  expect((await ask('/')).status).toBe(504);
+  server.closeAllConnections();
+  server.close();
+  const away = await ask('/', { method: 'POST', body: '{}' });
+  expect([away.status, await away.json()]).toMatchObject([502, { error: true, code: 'GRAPHCRED-502' }]);
+});
+
+test('a client that goes away cancels its request', async () => {
+  const { server, request } = await doorTo(() => {});
+  const waiting = request();
+  waiting.on('error', () => {}).end();
+  const [, response] = await once(server, 'request');
+  const cancelled = once(response, 'close');
+  waiting.destroy();
+  await cancelled;
+});
+
+test.each([
+  ['text/plain', 200],
+  ['application/json', 401],
+])('an answer of type %s that breaks off does not look whole', async (type, status) => {
+  const { ask } = await doorTo((_request, response) => {
+    response.writeHead(status, { 'content-type': type, 'content-length': '100' }).write('half');
+    setImmediate(() => response.destroy());
+  });
+  await expect(ask('/').then((reply) => reply.text())).rejects.toThrow();
+});
+
+test('requests one after the other share a connection to the server', async () => {
+  let connections = 0;
+  const { server, ask } = await doorTo((_request, response) => response.end('ok'));
+  server.on('connection', () => connections++);
+  for (let n = 0; n < 5; n++) await (await ask('/')).text();
+  expect(connections).toBe(1);
+});
+
+// holds: C8.10, C10.2
+test.each([
+  ['GET', '/gsql/v1/drop-all'],
+  ['POST', '/restpp/gsql/v1/Drop-All/'],
+  ['GET', '/gsql/v1/drop%2dall?x=1'],
+  ['GET', '/gsql/v1/%64rop%252Dall'],
+  ['GET', '//gsql/v1/drop-all'],
+  ['GET', '/gsql/v1;a=b/drop-all;c'],
+  ['DELETE', '/gsql/v1/tokens?clear=true'],
+  ['DELETE', '/gsql/v1/tokens/?a=1&CLEAR'],
+  ['DELETE', '/gsql/v1/%74okens?%63lear=true'],
+  ['DELETE', '/gsql/v1/tokens;x?a;clear=1'],
+])('%s %s is refused on both servers', async (method, path) => {
+  let asked = 0;
+  for (const server of ['rest', 'service'] as const) {
+    const { port } = await doorTo((_request, response) => response.end(String(asked++)), {
+      route: (given) => ({ server, path: given }),
+    });
+    const text = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${KEY}\r\nConnection: close\r\n\r\n`;
+    expect(await raw(port, text)).toMatch(/^HTTP\/1.1 40[03] /);
+  }
+  expect(asked).toBe(0);
+});
+
+// holds: C3.11
+test('an HTTP proxy on the way gets its own login, and the server the token', async () => {
+  const seen: unknown[] = [];
+  const network = http.createServer(({ url, headers }, response) => {
+    seen.push(url, headers.host, headers['proxy-authorization'], headers.authorization);
+    response.end('through');
+  });
+  await once(network.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void network.close());
+  const { port } = network.address() as AddressInfo;
+  const restUrl = 'http://db.example:9000';
+  const { ask } = await doorTo(() => {}, {
+    servers: { restUrl, gsqlUrl: restUrl },
+    proxy: { http: `http://me:pw@127.0.0.1:${port}` },
+  });
+  expect(await (await ask('/echo?a=b')).text()).toBe('through');
+  const login = `Basic ${Buffer.from('me:pw').toString('base64')}`;
+  expect(seen).toEqual(['http://db.example:9000/echo?a=b', 'db.example:9000', login, 'Bearer old-token']);
+});
