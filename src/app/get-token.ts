@@ -26,6 +26,8 @@ export interface TokenSource {
    * be deleted.
    */
   forget(token: Sensitive): Promise<GraphException | undefined>;
+  /** Returns what the tokens are minted with. */
+  credential(): Promise<Credential>;
 }
 
 /** Returns the token of this call: the cached one, or a new one that is then cached. */
@@ -53,6 +55,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   const jwts = () => import('./identity-token.js');
   const base = await identityOf(call, whose.principal);
   return {
+    credential,
     obtain: async (wanted = {}) => {
       // Only a program's answer is cached: a file may hold another JWT by now.
       if (own?.kind === 'jwt' && !own.isFromProgram)

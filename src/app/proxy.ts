@@ -2,17 +2,16 @@ import type { Call } from '../auth/call.js';
 import { findCredential } from '../auth/choose.js';
 import { bind, findVersion } from '../auth/connect.js';
 import { readTls } from '../auth/open-connection.js';
-import type { Interruption, Ports } from '../auth/ports.js';
+import type { Ports } from '../auth/ports.js';
 import { chooseStore } from '../auth/stores.js';
-import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
-import { type Door, openDoor } from '../core/http/door.js';
+import { type Door, type DoorOptions, openDoor } from '../core/http/door.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { Authorization } from '../core/http/types.js';
 import { isoSeconds } from '../core/protocol/reply.js';
 import { FreshToken } from '../core/provider.js';
 import { BoundCredential, bindTo } from '../core/sensitive.js';
-import { tokenSource } from './get-token.js';
+import { type TokenSource, tokenSource } from './get-token.js';
 import type { CachedToken } from './token-cache.js';
 
 /** A local server that adds a valid token to every request. */
@@ -28,85 +27,103 @@ export interface LocalProxy {
   close(): Promise<void>;
 }
 
+/** The ports to listen on; 0 for a free one. */
+export interface LocalPorts {
+  readonly rest: number;
+  readonly service: number;
+}
+
 const KEY_LENGTH = 32;
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
-/** Timers cannot count further. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-const SHORTEST_TIMER_MS = 100;
+/** A machine that was asleep, or whose clock was set, finds out within this time that the token is to be renewed. */
+const LONGEST_WAIT_MS = 60_000;
+const SHORTEST_WAIT_MS = 100;
 
 /**
  * Opens the doors to the servers of this call, and keeps the token behind them fresh until `close`.
- * @param port the REST server's door listens on it; 0 for a free one
- * @throws GraphException when no token can be had, or when the port is taken
+ * @throws GraphException when no token can be had, or when a port is taken
  */
-export async function openProxy(call: Call, port: number): Promise<LocalProxy> {
-  const { reporter, now } = call.ports;
-  const given: Call = { ...call, ports: { ...call.ports, readStdin: once(call.ports.readStdin) } };
+export async function openProxy(call: Call, ports: LocalPorts): Promise<LocalProxy> {
+  const { reporter, env } = call.ports;
   let served = 0;
-  let timer: NodeJS.Timeout | undefined;
-  const tokens = new FreshToken<CachedToken>({
-    acquire: acquirer(given),
-    now,
-    lifeOf: ({ requestedAtMs, expiresAtUnix }) => ({ fromMs: requestedAtMs, endMs: expiresAtUnix * 1000 }),
-    onToken: ({ expiresAtUnix }) => {
-      reporter.detail(`the token ends at ${isoSeconds(expiresAtUnix)}; requests served: ${served}`);
-    },
-    onFailure: (error) => {
-      reporter.warn(
-        `the token could not be renewed: ${messageOf(error)}; the present one serves until it ends`,
-      );
-    },
-  });
-  const schedule = () => {
-    clearTimeout(timer);
-    const waitMs = (tokens.renewAtMs ?? 0) - now();
-    const renew = () => tokens.get().catch(tell).finally(schedule);
-    timer = setTimeout(renew, Math.min(Math.max(waitMs, SHORTEST_TIMER_MS), LONGEST_TIMER_MS));
-    timer.unref();
-  };
-  let told: unknown;
-  const tell = (error: unknown) => {
-    if (error !== told) reporter.warn(`there is no valid token: ${messageOf(error)}`);
-    told = error;
-  };
-  const { servers } = await tokens.get();
-  schedule();
-  const login = await gsqlLogin(given, servers);
-  const current = async (): Promise<Authorization> => {
-    const token = await tokens.get().catch((error) => {
-      tell(error);
-      throw error;
-    });
-    return new TokenLogin(token, servers);
-  };
-  const options = {
+  const source = await tokenSource(call);
+  const tokens = freshToken(call, source, () => served);
+  const held = await tokens.get();
+  const { servers } = held;
+  const login = await gsqlLogin(call, source, held);
+  const withToken = async () => new TokenLogin(await tokens.get());
+  const options: DoorSettings = {
     key: randomKey(),
     servers,
-    login: async ({ server, scheme }) =>
-      server === 'service' && scheme === 'Basic' ? login?.authorization : current(),
+    login: async ({ server, scheme }) => {
+      if (server === 'rest' || scheme === 'Bearer') return withToken();
+      return login && ((await login.authorization()) ?? withToken());
+    },
     again: async (refused) => {
       const next = refused instanceof TokenLogin ? await tokens.replace(refused.token) : undefined;
-      return next && new TokenLogin(next, servers);
+      return next && new TokenLogin(next);
     },
     onFutile: () => tokens.noteFutile(),
     onServed: () => {
       served++;
     },
     tls: await readTls(call),
-    proxy: readProxyVariables(call.ports.env),
+    proxy: readProxyVariables(env),
     timeoutMs: call.timeoutMs,
-  } satisfies Omit<Parameters<typeof openDoor>[0], 'port' | 'route'>;
-  const { doors, restUrl, gsqlUrl } = await openDoors(options, port, login !== undefined);
+  };
+  const { doors, restUrl, gsqlUrl } = await openDoors(options, ports, login !== undefined);
+  const stop = renewInBackground(tokens, call.ports.now);
   return {
     restUrl,
     gsqlUrl,
     key: options.key,
     username: login?.username,
     close: async () => {
-      clearTimeout(timer);
+      stop();
       await Promise.all(doors.map((door) => door.close()));
+      reporter.detail(`requests served: ${served}`);
     },
   };
+}
+
+/** Returns the token of the call, which tells the user when it was renewed and when it could not be. */
+function freshToken(call: Call, source: TokenSource, served: () => number): FreshToken<CachedToken> {
+  const { reporter, now } = call.ports;
+  let isMissing = false;
+  return new FreshToken<CachedToken>({
+    acquire: acquirer(call, source),
+    now,
+    lifeOf: ({ requestedAtMs, expiresAtUnix }) => ({ fromMs: requestedAtMs, endMs: expiresAtUnix * 1000 }),
+    onToken: ({ expiresAtUnix }) => {
+      isMissing = false;
+      const [renewed, ends] = [Math.floor(now() / 1000), expiresAtUnix].map(isoSeconds);
+      reporter.detail(`token renewed at ${renewed}, ends at ${ends}; requests served: ${served()}`);
+    },
+    onFailure: (error, isAlive) => {
+      const why = error instanceof GraphException ? error.message.replace(/\.$/, '') : 'a bug in graphcred';
+      if (isAlive) reporter.warn(`the token could not be renewed: ${why}; the old one serves until it ends`);
+      else if (!isMissing) reporter.warn(`there is no valid token: ${why}`);
+      isMissing = !isAlive;
+    },
+  });
+}
+
+/** Renews the token whenever it is time, whether requests come or not. Returns the function that ends this. */
+function renewInBackground(tokens: FreshToken<CachedToken>, now: () => number): () => void {
+  let timer: NodeJS.Timeout;
+  const schedule = () => {
+    const waitMs = Math.min((tokens.renewAtMs ?? 0) - now(), LONGEST_WAIT_MS);
+    // A failure is told by the token.
+    const renew = () =>
+      tokens
+        .get()
+        .catch(() => {})
+        .finally(schedule);
+    timer = setTimeout(renew, Math.max(waitMs, SHORTEST_WAIT_MS));
+    timer.unref();
+  };
+  schedule();
+  return () => clearTimeout(timer);
 }
 
 /** The login of a request with the token in it, by which the token is known again when it is refused. */
@@ -115,72 +132,72 @@ class TokenLogin implements Authorization {
   readonly token: CachedToken;
   readonly credential: BoundCredential;
 
-  constructor(token: CachedToken, servers: Servers) {
+  constructor(token: CachedToken) {
     this.token = token;
-    // `send` compares the pair: a token for other servers, as after an upgrade, is not sent.
-    this.credential = new BoundCredential(token.token, token.servers ?? servers);
+    // A token for other servers, as after an upgrade, is not sent to these.
+    this.credential = new BoundCredential(token.token, token.servers);
   }
 }
 
-type DoorSettings = Omit<Parameters<typeof openDoor>[0], 'port' | 'route'>;
+type DoorSettings = Omit<DoorOptions, 'port' | 'route'>;
 
 /** Opens one door where one address leads to both servers, as on 4.x, else one for each. */
-async function openDoors(options: DoorSettings, port: number, logsIn: boolean) {
-  const { restUrl, gsqlUrl } = options.servers;
-  const address = ({ port }: Door) => `http://127.0.0.1:${port}`;
+async function openDoors(settings: DoorSettings, ports: LocalPorts, logsIn: boolean) {
+  const { restUrl, gsqlUrl } = settings.servers;
+  const doors: Door[] = [];
+  const open = async (port: number, route: DoorOptions['route']) => {
+    const door = await listen({ ...settings, port, route });
+    doors.push(door);
+    return `http://127.0.0.1:${door.port}`;
+  };
   if (restUrl.startsWith(`${gsqlUrl}/`)) {
     const prefix = restUrl.slice(gsqlUrl.length);
-    const door = await listen(port, {
-      ...options,
-      route: (path) =>
-        path.startsWith(`${prefix}/`)
-          ? { server: 'rest', path: path.slice(prefix.length) }
-          : { server: 'service', path },
-    });
-    return {
-      doors: [door],
-      restUrl: `${address(door)}${prefix}`,
-      gsqlUrl: logsIn ? address(door) : undefined,
-    };
+    if (ports.rest && ports.service && ports.rest !== ports.service)
+      throw new GraphException('USAGE', 'Both servers are behind one port here.', {
+        hint: 'give --port alone, or the same port twice',
+      });
+    const url = await open(ports.rest || ports.service, (path) =>
+      path.startsWith(`${prefix}/`)
+        ? { server: 'rest', path: path.slice(prefix.length) }
+        : { server: 'service', path },
+    );
+    return { doors, restUrl: `${url}${prefix}`, gsqlUrl: logsIn ? url : undefined };
   }
-  const rest = await listen(port, { ...options, route: (path) => ({ server: 'rest', path }) });
-  if (!logsIn) return { doors: [rest], restUrl: address(rest), gsqlUrl: undefined };
-  const gsql = await listen(0, {
-    ...options,
-    route: (path) => ({ server: 'service', path }),
-  });
-  return { doors: [rest, gsql], restUrl: address(rest), gsqlUrl: address(gsql) };
+  const rest = await open(ports.rest, (path) => ({ server: 'rest', path }));
+  try {
+    const gsql = logsIn && (await open(ports.service, (path) => ({ server: 'service', path })));
+    return { doors, restUrl: rest, gsqlUrl: gsql || undefined };
+  } catch (error) {
+    await doors[0]?.close();
+    throw error;
+  }
 }
 
-async function listen(port: number, options: Omit<Parameters<typeof openDoor>[0], 'port'>): Promise<Door> {
+async function listen(options: DoorOptions): Promise<Door> {
   try {
-    return await openDoor({ ...options, port });
+    return await openDoor(options);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const why = code === 'EADDRINUSE' ? 'is taken' : `cannot be opened (${code})`;
-    throw new GraphException('USAGE', `Port ${port} of 127.0.0.1 ${why}.`, {
-      hint: 'choose another one with --port, or leave it out for a free one',
+    throw new GraphException('USAGE', `Port ${options.port} of 127.0.0.1 ${why}.`, {
+      hint: 'choose another one with --port or --service-port, or leave it out for a free one',
     });
   }
 }
 
 /** Returns a function that gets tokens as `token get` does: from the store, or under its lock from the server. */
 function acquirer(
-  given: Call,
+  call: Call,
+  first: TokenSource,
 ): (previous: CachedToken | undefined, refused: boolean) => Promise<CachedToken> {
-  const quiet: Call = { ...given, canPrompt: false, learned: {}, ports: quietPorts(given.ports) };
-  let first: ReturnType<typeof tokenSource> | undefined;
+  const { now } = call.ports;
+  const ports = quietPorts(call.ports);
   return async (previous, refused) => {
-    if (first === undefined) {
-      first = tokenSource(given);
-      return (await first).obtain();
-    }
+    if (previous === undefined) return first.obtain();
     // Each renewal has the whole time limit.
-    delete quiet.learned.deadline;
+    delete call.learned.deadline;
     // A file or a program may give another credential by now; one that was typed is asked for once.
-    const source = await tokenSource(quiet).catch(() => first as ReturnType<typeof tokenSource>);
-    const { now } = given.ports;
-    if (previous === undefined) return source.obtain();
+    const source = await tokenSource({ ...call, canPrompt: false, learned: {}, ports }).catch(() => first);
     if (!refused) return source.obtain({ minTtl: previous.expiresAtUnix - now() / 1000 + 1 });
     const failure = await source.forget(previous.token);
     const next = await source.obtain(failure && { freshSince: now() });
@@ -192,20 +209,24 @@ function acquirer(
   };
 }
 
-/** In the background nobody is asked, nothing is drawn, and a signal is the command's. */
+/** In the background nobody is asked, nothing is drawn, a warning is said once, and a signal is the command's. */
 function quietPorts(ports: Ports): Ports {
-  const interruption: Interruption & { stop(): void } = {
-    signal: new AbortController().signal,
-    status: undefined,
-    begin: () => {},
-    stop: () => {},
-  };
+  const told = new Set<string>();
   return {
     ...ports,
-    listen: () => interruption,
+    listen: () => ({
+      signal: new AbortController().signal,
+      status: undefined,
+      begin: () => {},
+      stop: () => {},
+    }),
     reporter: {
       ...ports.reporter,
       note: () => {},
+      warn: (text) => {
+        if (!told.has(text)) ports.reporter.warn(text);
+        told.add(text);
+      },
       spinner: async () => ({ start: () => {}, stop: () => {} }),
       requests: async () => ({ onStart: () => {}, onRequest: () => {} }),
     },
@@ -213,40 +234,43 @@ function quietPorts(ports: Ports): Ports {
 }
 
 interface GsqlLogin {
-  readonly authorization: Authorization;
   readonly username: string;
+  /** Returns the login; undefined when the token is the login. Reads the credential, which may start a program. */
+  authorization(): Promise<Authorization | undefined>;
 }
 
+/** The user as whom a secret logs in. */
+const SECRET_USER = '__GSQL__secret';
+
 /** Returns the login for the GSQL server; undefined when the credential at hand is none. */
-async function gsqlLogin(call: Call, servers: Servers): Promise<GsqlLogin | undefined> {
+async function gsqlLogin(call: Call, source: TokenSource, held: CachedToken): Promise<GsqlLogin | undefined> {
+  const quiet = { ...call, canPrompt: false };
   try {
-    const quiet = { ...call, canPrompt: false };
-    await findVersion(quiet);
-    const found = await findCredential(quiet, 'login', () => chooseStore(quiet));
-    const credential = bindTo(servers, await bind(found)) as BoundCredential;
-    const { kind, username = '' } = found;
-    if (kind === 'password') return { username, authorization: { scheme: 'Basic', username, credential } };
-    const scheme = kind === 'jwt' ? 'Bearer' : 'GSQL-Secret';
-    return { username: username || '__GSQL__secret', authorization: { scheme, credential } };
+    let found = await findCredential(quiet, 'login', () => chooseStore(quiet));
+    // Nothing that is set logs in as it is: what the token was minted with may.
+    if (found.level === 'prompt') found = await source.credential();
+    const { kind, level } = found;
+    const { jwtLogsIn, takesSecretUser } = await findVersion(quiet);
+    // With a cached token nobody was asked for the password.
+    const password = level !== 'prompt' || held.source === 'server';
+    if (!{ jwt: jwtLogsIn, secret: takesSecretUser, password }[kind]) return undefined;
+    if (kind === 'jwt') return { username: found.username ?? '', authorization: async () => undefined };
+    const username = kind === 'secret' ? SECRET_USER : (found.username ?? '');
+    return {
+      username,
+      authorization: async () => {
+        const credential = bindTo(held.servers, await bind(found)) as BoundCredential;
+        return { scheme: 'Basic', username, credential };
+      },
+    };
   } catch (error) {
-    if (error instanceof GraphException) return undefined;
-    throw error;
+    if (!(error instanceof GraphException)) throw error;
+    call.ports.reporter.detail(`there is no login for the GSQL server: ${error.message}`);
+    return undefined;
   }
 }
 
 function randomKey(): string {
-  const crypto = process.getBuiltinModule('node:crypto');
-  return Array.from({ length: KEY_LENGTH }, () => LETTERS[crypto.randomInt(LETTERS.length)]).join('');
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof GraphException ? error.message.replace(/\.$/, '') : 'graphcred ran into a bug';
-}
-
-function once(read: Ports['readStdin']): Ports['readStdin'] {
-  let answer: Promise<Buffer> | undefined;
-  return (limits) => {
-    answer ??= read(limits);
-    return answer;
-  };
+  const { randomInt } = process.getBuiltinModule('node:crypto');
+  return Array.from({ length: KEY_LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join('');
 }

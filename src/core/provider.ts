@@ -12,8 +12,8 @@ export interface FreshTokenDeps<T> {
   lifeOf(token: T): { readonly fromMs: number; readonly endMs: number };
   /** Milliseconds since 1970. */
   now(): number;
-  /** Called when a renewal in the background failed, while the old token still lives. */
-  onFailure?(error: unknown): void;
+  /** Called when a renewal failed. @param isAlive whether the old token still lives */
+  onFailure?(error: unknown, isAlive: boolean): void;
   /** Called with each token that was got. */
   onToken?(token: T): void;
 }
@@ -21,8 +21,8 @@ export interface FreshTokenDeps<T> {
 /** The part of its life after which a token is renewed; a random tenth is added, so that a fleet spreads its renewals. */
 const RENEW_AT = 2 / 3;
 const SPREAD = 0.1;
-/** A renewal that failed is not tried again sooner. */
-const PAUSE_MS = 1000;
+/** A renewal that failed is tried again after a tenth of the time that the old token still lives, within these limits. */
+const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 60_000];
 /** When a new token is refused as well, the token is not the reason, and for this time no other is got for a refusal. */
 const FUTILE_MS = 10_000;
 
@@ -56,11 +56,14 @@ export class FreshToken<T> {
     const current = this.#current;
     if (current === undefined || now >= current.endMs) {
       // Each request that finds no token would ask a server that has just refused one.
-      if (now < this.#retryAtMs && this.#getting === undefined) throw this.#failure;
+      if (now < this.#retryAtMs && this.#getting === undefined) {
+        this.#deps.onFailure?.(this.#failure, false);
+        throw this.#failure;
+      }
       return waitFor(this.#acquire(false), options);
     }
     if (now >= current.renewAtMs && now >= this.#retryAtMs && this.#getting === undefined)
-      this.#acquire(false).catch((error) => this.#deps.onFailure?.(error));
+      this.#acquire(false).catch(() => {});
     return current.token;
   }
 
@@ -71,7 +74,7 @@ export class FreshToken<T> {
   async replace(refused: T, options: CallOptions = {}): Promise<T | undefined> {
     if (this.#current !== undefined && this.#current.token !== refused && this.#getting === undefined)
       return this.#current.token;
-    if (this.#deps.now() < this.#futileUntilMs) return undefined;
+    if (this.#deps.now() < Math.max(this.#futileUntilMs, this.#retryAtMs)) return undefined;
     return waitFor(this.#acquire(true), options);
   }
 
@@ -88,7 +91,7 @@ export class FreshToken<T> {
   }
 
   async #acquireAlone(refused: boolean): Promise<T> {
-    const { acquire, lifeOf, now, onToken } = this.#deps;
+    const { acquire, lifeOf, now, onToken, onFailure } = this.#deps;
     try {
       const token = await acquire(this.#current?.token, refused);
       const { fromMs, endMs } = lifeOf(token);
@@ -98,8 +101,10 @@ export class FreshToken<T> {
       onToken?.(token);
       return token;
     } catch (error) {
-      this.#retryAtMs = now() + PAUSE_MS;
+      const leftMs = (this.#current?.endMs ?? 0) - now();
+      this.#retryAtMs = now() + Math.min(Math.max(leftMs / 10, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
       this.#failure = error;
+      if (this.#current) onFailure?.(error, leftMs > 0);
       throw error;
     }
   }

@@ -291,6 +291,8 @@ describe('the practice server with --jwt-key', () => {
 });
 
 test.each([
+  ['3.6.1', { takesJwt: false, takesSecretUser: false }],
+  ['3.6.2', { takesJwt: false, takesSecretUser: true }],
   ['3.9.3', { takesJwt: false, jwtLogsIn: false }],
   ['3', { takesJwt: true, jwtLogsIn: false }],
   ['3.10', { takesJwt: true, jwtLogsIn: false }],

@@ -8,7 +8,7 @@ import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
-import { freePort } from '../helpers/free-port.js';
+import { freePort, freePorts } from '../helpers/free-port.js';
 import { endOf, putCommand, sandboxFor, start } from '../helpers/process.js';
 
 async function served(options: SandboxOptions = {}, ...argv: string[]) {
@@ -83,6 +83,57 @@ test('without a command one line tells the address and the key, and SIGTERM ends
   child.kill('SIGTERM');
   expect(await ended).toMatchObject({ status: 0 });
   expect(fs.existsSync(path.join(home, 'key'))).toBe(false);
+});
+
+// holds: C8.9
+test.each([
+  ['3.9.3', 'password'],
+  ['3.9.3', 'secret'],
+  ['4.1.2', 'secret'],
+])('on %s a %s opens the door of the GSQL server', async (serverVersion, kind) => {
+  const secret = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
+  const secrets = [{ alias: 'ci', value: secret, user: 'tigergraph', graph: 'demo' }];
+  const home = temporaryHome();
+  const { sandbox, env } = await sandboxFor(home, { serverVersion, secrets });
+  const login = kind === 'secret' ? { GRAPHCRED_SECRET: secret, GRAPHCRED_PASSWORD: '' } : {};
+  const [port, servicePort] = await freePorts(2);
+  const ports = serverVersion.startsWith('4')
+    ? []
+    : ['--port', `${port}`, '--service-port', `${servicePort}`];
+  const path = serverVersion.startsWith('4') ? '/gsql/v1/auth/simple' : '/gsqlserver/gsql/simpleauth';
+  const script = `curl -sS --fail -u "$TG_USERNAME:$TG_PASSWORD" "$TG_HOST:$TG_GS_PORT${path}"; env`;
+  const argv = ['proxy', '--store', 'none', '-v', ...ports, '--', 'sh', '-c', script];
+  const { status, stdout, stderr } = await start(argv, { ...env, ...login }).ended;
+  expect({ status, stdout, stderr }).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('"privileges"'),
+  });
+  const user = kind === 'secret' ? '__GSQL__secret' : 'tigergraph';
+  expect(stdout).toMatch(new RegExp(`^TG_USERNAME=${user}$`, 'm'));
+  if (ports.length > 0) expect(stdout).toContain(`TG_RESTPP_PORT=${port}\n`);
+  if (ports.length > 0) expect(stdout).toContain(`TG_GS_PORT=${servicePort}\n`);
+  expect(stdout + stderr).not.toContain(secret);
+  expect(stderr).toMatch(/token renewed at \S+Z, ends at \S+Z; requests served: 0\n/);
+  expect(stderr).toMatch(/requests served: 1\n$/);
+  expect(sandbox.requests.at(-1)).toMatchObject({ path, status: 200, login: 'basic' });
+});
+
+test('a port that is taken is exit 2, and so is a second port on 4.x', async () => {
+  const { env } = await sandboxFor(temporaryHome());
+  const four = await sandboxFor(temporaryHome(), { serverVersion: '4.1.2' });
+  const taken = new URL(env.GRAPHCRED_GSQL_URL ?? '').port;
+  const options = ['--store', 'none', '--service-port', taken];
+  expect(await start(['proxy', ...options], env).ended).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining(`Port ${taken} of 127.0.0.1 is taken.`),
+  });
+  expect(await start(['proxy', ...options, '--port', '9'], four.env).ended).toMatchObject({ status: 2 });
+});
+
+test('a key file that cannot be written ends the proxy', async () => {
+  const { env } = await sandboxFor(temporaryHome());
+  const argv = ['proxy', '--store', 'none', '--key-file', '/dev/null/key'];
+  expect(await start(argv, env).ended).toMatchObject({ status: 5, stdout: '' });
 });
 
 // holds: C8.10

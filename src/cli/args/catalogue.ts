@@ -136,6 +136,11 @@ export const COMMANDS: readonly CommandSpec[] = [
       MIN_TTL,
       ALL_GRAPHS,
       { name: 'port', value: 'N', help: 'listen on this port of 127.0.0.1 (default: a free one)' },
+      {
+        name: 'service-port',
+        value: 'N',
+        help: 'the same for the GSQL server, which on 4.x is behind the port of the REST server',
+      },
       { name: 'key-file', value: 'FILE', help: 'write the key to this file, mode 0600, and not to stdout' },
     ],
     load: () => import('../commands/proxy.js'),

@@ -9,6 +9,8 @@ import type { Flags, Invocation } from '../command.js';
 import { childEnvironment, failedBefore, runToEnd } from '../run-command.js';
 import { openSession, type Session } from '../session.js';
 
+const MAX_STDIN_BYTES = 64 * 1024;
+
 /** Runs `graphcred proxy`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { args, flags, ctx, report } = invocation;
@@ -19,12 +21,18 @@ export async function run(invocation: Invocation): Promise<number> {
   let proxy: LocalProxy;
   try {
     session = await openSession(invocation);
-    proxy = await openProxy(session, portToOpen(flags));
-    if (keyFile) replaceFile(keyFile, `${proxy.key}\n`);
+    proxy = await openProxy(await withStdin(session), {
+      rest: portOption(flags, 'port'),
+      service: portOption(flags, 'service-port'),
+    });
+    if (keyFile) await writeKey(keyFile, proxy);
   } catch (error) {
     if (args.length === 0) throw error;
     return failedBefore(report, error);
   }
+  const { restUrl, gsqlUrl = null, key } = proxy;
+  if (ctx.stderr.isTTY)
+    report.note(`ready at ${restUrl}${args.length > 0 ? '' : '; Ctrl-C stops the proxy'}`);
   const close = async () => {
     await proxy.close();
     if (keyFile) removeQuietly(keyFile);
@@ -34,19 +42,35 @@ export async function run(invocation: Invocation): Promise<number> {
     return runToEnd(invocation, args, { env: environment(session, proxy), inherited, finish: close });
   // The listener is added before the line is printed, because a program that reads it may stop the proxy at once.
   const stopped = ctx.stopped();
-  const { restUrl, gsqlUrl = null, key } = proxy;
   report.result(JSON.stringify({ schemaVersion: 1, restUrl, gsqlUrl, ...(keyFile ? {} : { key }) }));
-  if (ctx.stderr.isTTY) report.note('ready; Ctrl-C stops the proxy');
   await stopped;
   await close();
   return 0;
 }
 
-function portToOpen(flags: Flags): number {
-  const text = flags.port as string | undefined;
+function portOption(flags: Flags, name: string): number {
+  const text = flags[name] as string | undefined;
   if (text === undefined) return 0;
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new GraphException('USAGE', '--port is not a port number.', { hint: 'write one from 1 to 65535' });
+  throw new GraphException('USAGE', `--${name} is not a port number.`, { hint: 'write one from 1 to 65535' });
+}
+
+/** Reads a credential on stdin before anything else does, once for all the times that it is needed. */
+async function withStdin(session: Session): Promise<Session> {
+  if (session.fromStdin === undefined) return session;
+  const { timeoutMs, ports } = session;
+  const given = await ports.readStdin({ maxBytes: MAX_STDIN_BYTES, timeoutMs });
+  return { ...session, ports: { ...ports, readStdin: async () => given } };
+}
+
+async function writeKey(file: string, proxy: LocalProxy): Promise<void> {
+  try {
+    replaceFile(file, `${proxy.key}\n`);
+  } catch (error) {
+    // An open door would keep this process running.
+    await proxy.close();
+    throw error;
+  }
 }
 
 /** Returns the environment of the command: the door in place of the servers, and the key in place of credentials. */

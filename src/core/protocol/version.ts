@@ -31,6 +31,8 @@ export interface ServerVersion extends Capabilities {
   readonly takesJwt: boolean;
   /** The GSQL server takes them too, in place of a login (4.1.2 and later). */
   readonly jwtLogsIn: boolean;
+  /** A secret logs in at the GSQL server as the password of the user `__GSQL__secret` (3.6.2 and later). */
+  readonly takesSecretUser: boolean;
   /** Which protocol the server speaks. */
   readonly generation: Generation;
   /** As the server reported it, for example `3.10.1`; `3` or `4` when only that much is known. */
@@ -77,7 +79,8 @@ export function serverVersion(generation: Generation, version: string): ServerVe
   const [major = 0, minor = 99, patch = 99] = version.split('.').map(Number);
   const takesJwt = major > 3 || minor >= 10;
   const jwtLogsIn = major > 3 && (minor > 1 || (minor === 1 && patch >= 2));
-  return { generation, version, takesJwt, jwtLogsIn, ...CAPABILITIES[generation] };
+  const takesSecretUser = major > 3 || minor > 6 || (minor === 6 && patch >= 2);
+  return { generation, version, takesJwt, jwtLogsIn, takesSecretUser, ...CAPABILITIES[generation] };
 }
 
 /**
