@@ -1,11 +1,12 @@
 import { type Call, percentDecode } from './call.js';
 import { type Claims, type Provider, readJwt, readProviderJwt } from './jwt.js';
-import type { User } from './state.js';
+import type { Secret, User } from './state.js';
 import { nowSeconds, type World } from './world.js';
 
 /** The caller of the GSQL server. */
 export type Login =
-  | { readonly user: User; readonly by: 'password' | 'secret' | 'default-account' }
+  | { readonly user: User; readonly by: 'password' | 'default-account' }
+  | { readonly user: User; readonly by: 'secret'; readonly secret: Secret }
   /** `graph` is what the token is for, '' for all graphs. */
   | { readonly user: User; readonly by: 'token'; readonly graph: string }
   | { readonly refused: 'none' | 'wrong' }
@@ -76,7 +77,18 @@ export function loginBasic(world: World, encoded: string): Login {
 function loginSecret(world: World, value: string): Login {
   const secret = world.state.secrets.find((s) => s.value === value);
   const user = secret && findUser(world, secret.user);
-  return user ? { user, by: 'secret' } : { refused: 'wrong' };
+  return user ? { user, by: 'secret', secret } : { refused: 'wrong' };
+}
+
+/** Returns the secret that logs in, if one does; on 3.x its graph is the only one that the login may use. */
+export function secretOf(caller: Login): Secret | null {
+  return 'by' in caller && caller.by === 'secret' ? caller.secret : null;
+}
+
+/** Whether there is this graph and the login may use it. A graph that it may not use is hidden from it. */
+export function seesGraph(world: World, caller: Login, graph: string): boolean {
+  const only = secretOf(caller)?.graph ?? null;
+  return world.state.graphs.includes(graph) && (only === null || only === graph);
 }
 
 /**

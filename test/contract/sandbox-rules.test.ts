@@ -207,6 +207,27 @@ describe('the shell of 3.x', () => {
     expect(cookie.sessionId).toMatch(/^00000000[a-z0-9]{3}$/);
   });
 
+  it('is given what it sent as its login, and by a secret the graph of that and no other', async () => {
+    const graphs = ['demo_graph', 'other_graph'];
+    const sandbox = await start({ graphs });
+    const Authorization = basic('__GSQL__secret', SECRET);
+    const sent = { ...LOGIN, Authorization };
+    const { body, cookie } = await shell(sandbox, 'file', sent, 'SHOW SECRET\nUSE GRAPH other_graph');
+    expect(cookie).toMatchObject({ auth: Authorization, graph: 'demo_graph' });
+    expect(body).toMatch(/- Alias: demo_alias\n.*\nGraph 'other_graph' does not exist\.\n/);
+    const encoded = Authorization.slice('Basic '.length);
+    const graph = 'demo_graph';
+    expect((await shell(sandbox, 'login', {}, encoded)).cookie).toMatchObject({ auth: Authorization, graph });
+    const other = { 'GSQL-Cookie': '{"graph":"other_graph"}' };
+    const refused = await raw(sandbox.gsqlUrl, 'POST /gsqlserver/gsql/login', other, encoded);
+    expect(refused.body).toContain('does not exist');
+    expect(refused.headers).not.toHaveProperty('set-gsql-cookie');
+    const mint = (body: object) => ask(sandbox.restUrl, 'POST /requesttoken', { Authorization }, body);
+    const { results } = await mint({});
+    expect(results).toMatchObject({ token: expect.any(String) });
+    expect(await mint({ graph: 'other_graph' })).toMatchObject({ error: true });
+  });
+
   it('logs in with a body that is URL-encoded and ends with a line end', async () => {
     const sandbox = await start();
     const encoded = encodeURIComponent(LOGIN.Authorization.slice('Basic '.length));

@@ -1,4 +1,4 @@
-import { type Login, login, loginBasic } from '../authenticate.js';
+import { type Login, login, loginBasic, secretOf, seesGraph } from '../authenticate.js';
 import { type Call, decodeForm, json, percentDecode, type Reply, text } from '../call.js';
 import { dropExpired } from '../expired-tokens.js';
 import { runGsql } from '../gsql/statements.js';
@@ -62,7 +62,7 @@ function readCookie(call: Call): Record<string, unknown> {
   }
 }
 
-function sessionCookie(sent: Record<string, unknown>, user: User, graph: string | null): string {
+function sessionCookie(sent: Record<string, unknown>, auth: string, graph: string | null): string {
   return JSON.stringify({
     sessionId: typeof sent.sessionId === 'string' ? sent.sessionId : `00000000${randomString(3)}`,
     serverId: '1_1600000000000',
@@ -76,7 +76,7 @@ function sessionCookie(sent: Record<string, unknown>, user: User, graph: string 
     sessionAborted: false,
     loadingProgressAborted: false,
     // On a real server too, this cookie is enough to log in.
-    auth: `Basic ${Buffer.from(`${user.name}:${user.password}`).toString('base64')}`,
+    auth,
     metadataUpdateSeqId: 0,
   });
 }
@@ -92,8 +92,8 @@ function authtoken(world: World, call: Call): Reply {
   if (!('user' in caller)) return refuse(world, 'authtokenBadLogin3');
   if (!world.restAuth) return refuse(world, 'authtokenRestAuthOff3');
   const graph = call.query.get('graph') ?? '';
-  if (!world.state.graphs.includes(graph)) return refuse(world, 'authtokenUnknownGraph3', { graph });
-  const token = newToken(world, { secret: null, user: caller.user }, graph);
+  if (!seesGraph(world, caller, graph)) return refuse(world, 'authtokenUnknownGraph3', { graph });
+  const token = newToken(world, { secret: secretOf(caller), user: caller.user }, graph);
   token.expiresAt = nowSeconds(world) + DEFAULT_LIFETIME_3;
   world.changed();
   return json(200, { error: false, message: '', results: { token: token.value } });
@@ -104,10 +104,10 @@ function file(world: World, call: Call): Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return refuse(world, 'unauthorized3');
   const sent = readCookie(call);
-  const graph = typeof sent.graph === 'string' && world.state.graphs.includes(sent.graph) ? sent.graph : null;
-  const session = { user: caller.user, graph };
+  const isSeen = typeof sent.graph === 'string' && seesGraph(world, caller, sent.graph);
+  const session = { login: caller, graph: isSeen ? String(sent.graph) : (secretOf(caller)?.graph ?? null) };
   const answer = runGsql(world, session, decodeForm(call.body));
-  const cookie = `__GSQL__COOKIES__,${sessionCookie(sent, caller.user, session.graph)}\n`;
+  const cookie = `__GSQL__COOKIES__,${sessionCookie(sent, call.headers.authorization ?? '', session.graph)}\n`;
   // The shell stops reading after the code, so nothing may follow.
   return { ...text(200, answer.text), trailer: `${cookie}__GSQL__RETURN__CODE__,${answer.code}\n` };
 }
@@ -118,10 +118,12 @@ function file(world: World, call: Call): Reply {
  */
 function shellLogin(world: World, call: Call): Reply {
   const sent = readCookie(call);
-  const caller = loginBasic(world, percentDecode(call.body.trim()));
+  const encoded = percentDecode(call.body.trim());
+  const caller = loginBasic(world, encoded);
   if (!('user' in caller)) return loginRefused(world, caller);
-  const wanted = typeof sent.graph === 'string' && sent.graph !== '' ? sent.graph : null;
-  if (wanted !== null && !world.state.graphs.includes(wanted)) {
+  const wanted =
+    typeof sent.graph === 'string' && sent.graph !== '' ? sent.graph : (secretOf(caller)?.graph ?? null);
+  if (wanted !== null && !seesGraph(world, caller, wanted)) {
     return refuse(world, 'loginUnknownGraph', { graph: wanted });
   }
   const defaultPassword = caller.user.name === 'tigergraph' && caller.user.password === 'tigergraph';
@@ -134,7 +136,7 @@ function shellLogin(world: World, call: Call): Reply {
     // Clients since 3.9.2 require this number. Bit 0: the default password is still set.
     securityRecommendations: defaultPassword ? 1 : 0,
   });
-  const cookie = sessionCookie(sent, caller.user, wanted);
+  const cookie = sessionCookie(sent, `Basic ${encoded}`, wanted);
   return { ...reply, headers: { ...reply.headers, [setCookieName(world)]: cookie } };
 }
 

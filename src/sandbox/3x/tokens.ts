@@ -1,4 +1,4 @@
-import { findUser, login } from '../authenticate.js';
+import { findUser, type Login, login, secretOf, seesGraph } from '../authenticate.js';
 import { LONGEST_LIFETIME, lifetimeField, parseBody, stringField } from '../body.js';
 import { type Call, json, type Reply } from '../call.js';
 import { refuse, wording } from '../say.js';
@@ -68,10 +68,11 @@ function byBody(world: World, call: Call): Reply {
   return call.method === 'PUT' ? refresh(world, call, input) : drop(world, call, input);
 }
 
-/** The caller of a token request: the holder of a secret, or a user who logs in (`secret` is then null). */
+/** The caller of a token request: the holder of a secret, or a user who logs in (`secret` is null with a password). */
 interface Actor {
   readonly user: User;
   readonly secret: Secret | null;
+  readonly login?: Login;
 }
 
 function actor(world: World, call: Call, secret: string | undefined): Actor | Reply {
@@ -81,7 +82,7 @@ function actor(world: World, call: Call, secret: string | undefined): Actor | Re
     return user ? { secret: found, user } : refuse(world, 'badSecret3', { secret });
   }
   const caller = login(world, call);
-  if ('user' in caller) return { secret: null, user: caller.user };
+  if ('user' in caller) return { secret: secretOf(caller), user: caller.user, login: caller };
   if (caller.refused === 'throttled') return refuse(world, 'tooManyLogins3', { seconds: caller.seconds });
   return refuse(world, caller.refused === 'none' ? 'noLogin3' : 'badLogin3');
 }
@@ -89,9 +90,11 @@ function actor(world: World, call: Call, secret: string | undefined): Actor | Re
 function mint(world: World, call: Call, input: Input): Reply {
   const by = actor(world, call, input.secret);
   if ('status' in by) return by;
-  const graph = by.secret?.graph ?? input.graph;
+  // A graph beside a secret in the body does not matter.
+  const graph = (by.login && input.graph) ?? by.secret?.graph ?? input.graph;
   if (graph === undefined) return refuse(world, 'missingGraph3');
-  if (!world.state.graphs.includes(graph)) return refuse(world, 'unknownGraph3', { graph });
+  if (by.login ? !seesGraph(world, by.login, graph) : !world.state.graphs.includes(graph))
+    return refuse(world, 'unknownGraph3', { graph });
   const lifetime = readLifetime(world, input.lifetime);
   if (typeof lifetime !== 'number') return lifetime;
 
@@ -101,7 +104,7 @@ function mint(world: World, call: Call, input: Input): Reply {
   world.changed();
 
   const id = world.version.generation === '3.0' ? 'generatedOld3' : 'generated3';
-  const given = by.secret ? { token: token.value } : { results: { token: token.value } };
+  const given = by.login ? { results: { token: token.value } } : { token: token.value };
   return success(world, id, expiresAt, given);
 }
 

@@ -13,7 +13,7 @@ export function statement(world: World, call: Call): Reply {
   const caller = login(world, call);
   if (!('user' in caller)) return notLoggedIn(world, caller);
   const source = world.switches.gsqlBodyOn4 === 'decoded' ? decodeForm(call.body) : call.body;
-  const answer = runGsql(world, { user: caller.user, graph: null }, source);
+  const answer = runGsql(world, { login: caller, graph: null }, source);
   if (call.query.get('async') !== 'true') {
     const trailer = world.switches.trailersOn4 ? `__GSQL__RETURN__CODE__,${answer.code}\n` : '';
     return { ...text(200, answer.text), trailer };

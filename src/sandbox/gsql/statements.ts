@@ -1,3 +1,4 @@
+import { type Login, seesGraph } from '../authenticate.js';
 import { messageText, wording } from '../say.js';
 import { dropSecret, findSecret, maskSecret, newSecret, type User } from '../state.js';
 import type { TextId } from '../texts.js';
@@ -6,7 +7,7 @@ import { scan, type Word } from './words.js';
 
 /** The state of a client between two calls; on 3.x it is in a cookie. */
 export interface Session {
-  readonly user: User;
+  readonly login: Extract<Login, { user: User }>;
   graph: string | null;
 }
 
@@ -125,7 +126,7 @@ type Print = (line: string) => void;
 
 /** Chooses a graph. After a failure the graph in use stays, and the statements that follow still run. */
 function useGraph(world: World, session: Session, graph: string, say: Say): void {
-  if (!world.state.graphs.includes(graph)) {
+  if (!seesGraph(world, session.login, graph)) {
     say('useGraphFailed', { graph });
     return;
   }
@@ -147,8 +148,8 @@ function secretGraph(world: World, session: Session, say: Say): string | null | 
 function createSecret(world: World, session: Session, alias: string | undefined, say: Say): void {
   const graph = secretGraph(world, session, say);
   if (graph === undefined) return;
-  const user = session.user.name;
-  if (session.user.role === 'reader') {
+  const user = session.login.user.name;
+  if (session.login.user.role === 'reader') {
     if (graph === null) say('mayNotCreateGlobal', { user });
     else say('mayNotCreate', { user, graph });
     return;
@@ -171,7 +172,7 @@ function showSecrets(world: World, session: Session, say: Say, print: Print): vo
   const graph = secretGraph(world, session, say);
   if (graph === undefined) return;
   const own = world.state.secrets.filter(
-    (s) => s.user === session.user.name && (graph === null || s.graph === graph),
+    (s) => s.user === session.login.user.name && (graph === null || s.graph === graph),
   );
   if (own.length === 0) say('noSecrets');
   for (const secret of own) {
@@ -188,7 +189,7 @@ function showSecrets(world: World, session: Session, say: Say, print: Print): vo
 }
 
 function showUser(world: World, session: Session, print: Print): void {
-  const { name, role } = session.user;
+  const { name, role } = session.login.user;
   print(`  - Name: ${name}`);
   print(`    - Global Roles: ${role === 'reader' ? '' : role}`);
   for (const graph of world.state.graphs)
@@ -199,7 +200,7 @@ function showUser(world: World, session: Session, print: Print): void {
 function dropOne(world: World, session: Session, name: string, say: Say): void {
   const graph = secretGraph(world, session, say);
   if (graph === undefined) return;
-  const secret = findSecret(world.state, session.user.name, graph, name);
+  const secret = findSecret(world.state, session.login.user.name, graph, name);
   if (!secret) {
     say('secretNotDropped', { alias: name });
     return;
