@@ -64,6 +64,11 @@ export function signJwt(claims: Claims, key: string): string {
   return `${unsigned}.${sign(unsigned, key).toString('base64url')}`;
 }
 
+/** Whether a text has the form of a JWT: three parts, the first of which begins a JSON object. */
+export function isJwt(token: string): boolean {
+  return /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(token);
+}
+
 /** Returns the claims, or the reason why the token is not from this sandbox. It does not check the expiry. */
 export function readJwt(token: string, key: string): Claims | 'malformed' | 'signature' {
   const [header, payload, signature, ...rest] = token.split('.');

@@ -174,6 +174,21 @@ describe('requesttoken of 3.x', () => {
   });
 });
 
+it.each([
+  ['3.9.3', 'not in correct format'],
+  ['3.10.1', 'is invalid'],
+])(
+  'the REST server of %s refuses the JWT of a provider that is not set up: %s',
+  async (serverVersion, why) => {
+    const sandbox = await start({ serverVersion });
+    const jwt = ['{"alg":"RS256"}', '{"sub":"demo_user"}', 'x'].map((part) =>
+      Buffer.from(part).toString('base64url'),
+    );
+    const reply = await ask(sandbox.restUrl, 'GET /echo', bearer(jwt.join('.')));
+    expect(reply.message).toContain(why);
+  },
+);
+
 describe('the shell of 3.x', () => {
   const shell = async (sandbox: Sandbox, path: string, headers: object, body: string) => {
     const reply = await raw(

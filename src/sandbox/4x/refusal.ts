@@ -6,7 +6,7 @@ import type { World } from '../world.js';
 
 export function notLoggedIn(world: World, refused: Exclude<Login, { user: User }>): Reply {
   if (refused.refused === 'throttled') return refuse(world, 'tooManyLogins4', { seconds: refused.seconds });
-  return refuse(world, 'badLogin4');
+  return refuse(world, refused.refused === 'none' ? 'noLogin4' : 'badLogin4');
 }
 
 /**

@@ -28,8 +28,22 @@ export const TOKENS_4 = {
     evidence: 'F',
     source: 'two Savanna users, 4.2.2 and 4.2.5: status 400 and a Tomcat page for every form of the request',
   },
+  noLogin4: {
+    when: 'no login',
+    status: 401,
+    message: 'Authentication failed.',
+    evidence: 'C',
+    source: 'pyTigerGraph 2.0.5 waits for these words; the status from all clients',
+    variants: {
+      wrong: {
+        message: 'User authentication failed',
+        evidence: 'F',
+        source: 'four Savanna users, 4.2, who do not say which of the two cases it was',
+      },
+    },
+  },
   badLogin4: {
-    when: 'no login, or a wrong one',
+    when: 'a wrong login',
     status: 401,
     message: 'User authentication failed',
     evidence: 'F',
@@ -158,7 +172,7 @@ export const TOKENS_4 = {
   versionLogin4: {
     when: 'GET /gsql/v1/version without a login (switch versionLogin)',
     status: 401,
-    message: 'User authentication failed',
+    message: 'Authentication failed.',
     evidence: 'F',
     source:
       'every public caller sends a login, and one of them tolerates 401; the words are those of other paths',

@@ -1,5 +1,6 @@
 import { checkJwt, findUser, type JwtProblem, readAuthorization } from '../authenticate.js';
 import { type Call, json, percentDecode, type Reply } from '../call.js';
+import { isJwt } from '../jwt.js';
 import { ENVELOPE, page, refuseRestpp, succeed } from '../say.js';
 import { maskToken } from '../state.js';
 import type { TextId } from '../texts.js';
@@ -63,6 +64,7 @@ function readToken(world: World, call: Call): { holder: Holder } | { refusal: Re
 
   // Two wordings were recorded: one in 2020, one from late 2022 on.
   if (token.length < 12) return refuse(world.version.atLeast(3, 8) ? 'missingToken' : 'missingTokenOld');
+  if (isJwt(token) && !world.version.atLeast(3, 10)) return refuse('malformedToken');
   const held = world.state.tokens.get(token);
   const major4 = world.version.generation === '4';
   const isOfProvider =

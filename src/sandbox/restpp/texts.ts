@@ -49,7 +49,7 @@ export const RESTPP = {
     source: 'a pyTigerGraph issue of 2020',
   },
   malformedToken: {
-    when: 'the token is no JWT, 4.x',
+    when: 'the token is no JWT, 4.x; a JWT, before 3.10',
     status: 403,
     statusAssumed: true,
     code: 'REST-10016',
