@@ -189,6 +189,38 @@ it.each([
   },
 );
 
+it.each([
+  ['3.10.1', '/gsqlserver/gsql/schema?graph=', '&'],
+  ['4.2.0', '/gsql/v1/schema/graphs/', '?'],
+])(
+  'the GSQL server of %s shows the schema of a graph, and one type of it',
+  async (serverVersion, path, next) => {
+    const sandbox = await start({ serverVersion });
+    const get = (what: string, headers: object = LOGIN) =>
+      ask(sandbox.gsqlUrl, `GET ${path}${what}`, headers);
+    expect(await get('demo_graph')).toMatchObject({
+      results: { GraphName: 'demo_graph', EdgeTypes: [{ Name: 'lives_in' }] },
+    });
+    expect(await get(`demo_graph${next}type=City`)).toMatchObject({ results: { Name: 'City' } });
+    expect((await get(`demo_graph${next}type=None`)).error).toBe(true);
+    expect((await get('none')).error).toBe(true);
+    expect((await get('demo_graph', {})).status).toBe(401);
+  },
+);
+
+it('a 4.x server lists its graphs, its REST server its endpoints, and other paths for a token are 404', async () => {
+  const sandbox = await start({ serverVersion: '4.2.0' });
+  const graphs = await raw(sandbox.gsqlUrl, 'GET /gsql/v1/schema/graphs', LOGIN);
+  expect(JSON.parse(graphs.body).graphs).toContainEqual({ GraphName: 'demo_graph' });
+  expect((await raw(sandbox.gsqlUrl, 'GET /gsql/v1/schema/graphs')).status).toBe(401);
+  expect((await raw(sandbox.gsqlUrl, 'POST /gsql/v1/auth/token', LOGIN)).status).toBe(404);
+  const { token } = await ask(sandbox.gsqlUrl, 'POST /gsql/v1/tokens', {}, { secret: SECRET });
+  const endpoints = async (query: string) =>
+    JSON.parse((await raw(sandbox.restUrl, `GET /endpoints${query}`, bearer(token))).body) as object;
+  expect(await endpoints('')).toHaveProperty('GET /echo');
+  expect(await endpoints('/demo_graph?dynamic=true')).toEqual({});
+});
+
 describe('the shell of 3.x', () => {
   const shell = async (sandbox: Sandbox, path: string, headers: object, body: string) => {
     const reply = await raw(

@@ -4,6 +4,7 @@ import { dropExpired } from '../expired-tokens.js';
 import { runGsql } from '../gsql/statements.js';
 import { rolesOf } from '../roles.js';
 import { page, refuse } from '../say.js';
+import { schemaReply } from '../schema.js';
 import { randomString, type User } from '../state.js';
 import { nowSeconds, type World } from '../world.js';
 import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './tokens.js';
@@ -25,6 +26,8 @@ export function service3(world: World, call: Call, path: string): Reply | undefi
       return versionText(world, call);
     case 'GET simpleauth':
       return simpleAuth(world, call);
+    case 'GET schema':
+      return schemaReply(world, call, call.query.get('graph') ?? '');
     case 'GET authtoken':
     case 'POST authtoken':
       return authtoken(world, call);

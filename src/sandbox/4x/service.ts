@@ -5,6 +5,7 @@ import { readJwt, signJwt } from '../jwt.js';
 import { noEndpoint } from '../restpp/restpp.js';
 import { rolesOf } from '../roles.js';
 import { page, refuse, refuseRestpp, succeed, wording } from '../say.js';
+import { graphsReply, schemaReply } from '../schema.js';
 import { newSecret, type User } from '../state.js';
 import { CHECK_REASONS } from '../texts.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
@@ -34,6 +35,11 @@ export function service4(world: World, call: Call, path: string): Reply | undefi
   }
   if (path === '/version' && method === 'GET') return versionText(world, call);
   if (path === '/auth/simple' && method === 'GET') return authSimple(world, call);
+  if (path === '/schema/graphs' && method === 'GET') return graphsReply(world, call);
+  if (path.startsWith('/schema/graphs/') && method === 'GET')
+    return schemaReply(world, call, path.slice('/schema/graphs/'.length));
+  // graflo asks here first, and goes on when the path is not there.
+  if (path === '/auth/token') return page(world, 'noSuchPage');
   if (path === '/drop-all') {
     return json(403, {
       error: true,

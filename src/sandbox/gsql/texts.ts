@@ -147,6 +147,22 @@ export const GSQL = {
     evidence: 'A',
     source: 'the words of USE GRAPH',
   },
+  schemaUnknownGraph: {
+    when: 'the schema of an unknown graph, 3.x and 4.x',
+    status: 400,
+    statusAssumed: true,
+    message: "Graph '{graph}' does not exist.",
+    evidence: 'A',
+    source: 'the words of USE GRAPH',
+  },
+  schemaUnknownType: {
+    when: 'the schema of an unknown type, 3.x and 4.x',
+    status: 400,
+    statusAssumed: true,
+    message: "Type '{type}' does not exist.",
+    evidence: 'A',
+    source: SOURCE.nothing,
+  },
   version3: {
     when: 'POST /gsqlserver/gsql/version',
     status: 200,

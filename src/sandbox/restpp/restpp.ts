@@ -2,6 +2,7 @@ import { checkJwt, findUser, type JwtProblem, readAuthorization } from '../authe
 import { type Call, json, percentDecode, type Reply } from '../call.js';
 import { isJwt } from '../jwt.js';
 import { ENVELOPE, page, refuseRestpp, succeed } from '../say.js';
+import { ENDPOINTS } from '../schema.js';
 import { maskToken } from '../state.js';
 import type { TextId } from '../texts.js';
 import { nowSeconds, type World } from '../world.js';
@@ -36,6 +37,10 @@ function route(world: World, call: Call, path: string): Handler | undefined {
   const { method } = call;
   if (path === '/echo' && (method === 'GET' || method === 'POST')) return () => succeed(world, 'echo');
   if (path === '/version' && method === 'GET') return () => versionReply(world);
+  if (/^\/endpoints(?:\/[^/]+)?$/.test(path) && method === 'GET') {
+    const isBuiltIn = call.query.size === 0 || call.query.get('builtin') === 'true';
+    return () => json(200, isBuiltIn ? ENDPOINTS : {});
+  }
   const [, small, about] = /^\/(echo|version)\/([^/]+)$/.exec(path) ?? [];
   if (small && about && method === 'GET') {
     const graph = percentDecode(about);

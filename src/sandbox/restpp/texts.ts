@@ -226,7 +226,7 @@ export const RESTPP = {
     source: 'six Savanna users, on every path',
   },
   noSuchPage: {
-    when: '/gsql/v1/… on 3.x, /gsqlserver/… on 4.x',
+    when: '/gsql/v1/… on 3.x, /gsqlserver/… and /gsql/v1/auth/token on 4.x',
     status: 404,
     body: 'html',
     message:
