@@ -13,7 +13,7 @@ const lane = (name: string, ...folders: string[]) => ({
     // only wait, so one more fills the time.
     maxWorkers: name === 'fast' ? 3 : 2,
     // Lanes with different numbers of processes run one after the other.
-    sequence: { groupOrder: ['fast', 'e2e', 'clients'].indexOf(name) },
+    sequence: { groupOrder: ['fast', 'e2e', 'clients', 'windows'].indexOf(name) },
   },
 });
 
@@ -23,6 +23,7 @@ export default defineConfig({
       lane('fast', 'unit', 'contract', 'cli', 'smoke'),
       lane('e2e', 'e2e'),
       lane('clients', 'clients'),
+      lane('windows', 'windows'),
     ],
     testTimeout: 90_000,
     hookTimeout: 30_000,
