@@ -5,6 +5,8 @@ import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { type ReadLimits, readBounded } from '../files/private-files.js';
 import { problemOf } from '../files/problem-of.js';
+import { programToStart, withoutWorkingFolder } from '../files/program.js';
+import { shellWord } from '../files/shell-word.js';
 
 const MAX_BYTES = 64 * 1024;
 const COMMAND_MS = 30_000;
@@ -82,25 +84,28 @@ export async function fromCommand(
   },
 ): Promise<Sensitive> {
   const { spawn } = await import('node:child_process');
-  const [program, ...args] = command as [string, ...string[]];
-  const name = path.basename(program);
+  const name = path.basename(command[0] as string);
   const failed = (what: string, words = '') =>
     new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
       hint: `run it by hand to see its output: ${name} …`,
     });
-  const outcome = await collect(() =>
-    spawn(program, args, {
+  const env = withoutWorkingFolder(options.env, process.platform);
+  const outcome = await collect(() => {
+    const start = programToStart(command, env, process.platform);
+    return spawn(start.file, start.args, {
+      ...start.options,
       cwd: options.cwd,
-      env: withAbsolutePath(options.env),
+      env,
       stdio: ['ignore', 'pipe', 'pipe'],
       // The program gets its own process group, so that its helper processes can be ended with it. On Windows it would
       // get its own window.
       detached: process.platform !== 'win32',
       windowsHide: true,
-    }),
-  );
+    });
+  });
   const { error, stopped, status, signal } = outcome;
   const stdout = Buffer.from(outcome.stdout, 'latin1');
+  if (error instanceof GraphException) throw error;
   if (error) throw failed(error.code === 'ENOENT' ? 'was not found' : 'could not be started');
   const words = redact(outcome.stderr, stdout.toString().split(/\r?\n/));
   if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
@@ -108,18 +113,6 @@ export async function fromCommand(
   const value = trimmed(stdout, `the output of ${name} (${label})`);
   if (words !== '') options.say(`${name}: ${words}`);
   return value;
-}
-
-/**
- * Leaves out of PATH what means the working directory, an empty or relative element: a program planted in a cloned
- * folder must not be run in place of the one that a setting names.
- */
-function withAbsolutePath(env: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {
-  if (env.PATH === undefined || process.platform === 'win32') return { ...env };
-  const elements = env.PATH.split(path.delimiter).filter((element) => path.isAbsolute(element));
-  // Without any element some systems search the working directory.
-  const PATH = elements.join(path.delimiter) || '/usr/bin:/bin';
-  return { ...env, PATH };
 }
 
 interface Outcome {

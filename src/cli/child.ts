@@ -1,6 +1,7 @@
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
+import { programToStart } from '../files/program.js';
 import type { Context } from './context.js';
 
 /** The terminal sends these to its whole foreground group, so passing them on would deliver them twice. */
@@ -21,11 +22,11 @@ const SIGNALS = [
 /**
  * Runs a command with our stdin, stdout and stderr and passes signals on to it.
  * @returns its exit status, or 128 plus the signal's number when a signal ended it
- * @throws ErrnoException when it cannot be started: ENOENT when there is no such program
+ * @throws ErrnoException when it cannot be started: ENOENT when there is no such program; GraphException USAGE
  */
 export async function runChild(
   ctx: Context,
-  [command = '', ...args]: readonly string[],
+  command: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
   inherited: readonly number[] = [],
 ): Promise<number> {
@@ -52,7 +53,8 @@ export async function runChild(
       const stdio: StdioOptions = Array.from({ length: Math.max(2, ...inherited) + 1 }, (_, fd) =>
         fd < 3 || (inherited.includes(fd) && isOpen(fd)) ? fd : 'ignore',
       );
-      child = spawn(command, args, { stdio, env: env as NodeJS.ProcessEnv, cwd: ctx.cwd });
+      const { file, args, options } = programToStart(command, env, ctx.platform, ctx.cwd);
+      child = spawn(file, args, { ...options, stdio, env: env as NodeJS.ProcessEnv, cwd: ctx.cwd });
     } catch (error) {
       fail(error);
       return;

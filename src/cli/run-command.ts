@@ -32,7 +32,7 @@ export async function runToEnd(
   const ignore = () => {};
   for (const signal of ENDING) process.on(signal, ignore);
   const status = await runChild(ctx, args, env, inherited).catch((error) =>
-    notStarted({ args, report }, error),
+    notStarted({ args, ctx, report }, error),
   );
   const failure = await finish();
   endWithWindow();
@@ -97,13 +97,21 @@ function isOneHost({ restUrl, gsqlUrl }: Servers): boolean {
 }
 
 function notStarted(
-  { args, report }: Pick<Invocation, 'args' | 'report'>,
+  { args, ctx, report }: Pick<Invocation, 'args' | 'ctx' | 'report'>,
   error: NodeJS.ErrnoException,
 ): number {
+  if (error instanceof GraphException) {
+    report.error(error);
+    return exitStatus(error.code);
+  }
+  const onWindows = ctx.platform === 'win32';
   const [status, what, code, hint] =
     error.code === 'ENOENT'
       ? ([127, 'was not found', 'NOT_FOUND', 'check its name, and that it is on the PATH'] as const)
-      : ([126, 'could not be started', 'USAGE', 'check its mode: ls -l'] as const);
+      : ([126, 'could not be started', 'USAGE', onWindows ? NO_PROGRAM : 'check its mode: ls -l'] as const);
   report.error(new GraphException(code, `The command ${what}: ${args[0]}`, { hint }), status);
   return status;
 }
+
+const NO_PROGRAM =
+  'Windows starts .exe, .com, .cmd and .bat files; start another with its program: powershell -File FILE';

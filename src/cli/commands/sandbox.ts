@@ -133,6 +133,7 @@ async function runBeside(
   try {
     return await runChild(ctx, command, env, inherited);
   } catch (error) {
+    if (error instanceof GraphException) throw error;
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     const why = missing ? 'was not found' : 'could not be started';
     throw new GraphException(missing ? 'NOT_FOUND' : 'USAGE', `The command ${why}: ${command[0]}`, {

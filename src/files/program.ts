@@ -1,0 +1,117 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { GraphException } from '../core/errors.js';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** How a program is started: what `spawn` is given. */
+export interface ProgramStart {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly options: { readonly windowsVerbatimArguments?: true };
+}
+
+/** What Windows can start: the first two by itself, the others with cmd.exe. */
+const ENDINGS = ['.com', '.exe', '.bat', '.cmd'];
+
+/** A path that depends neither on the working directory nor on the current drive. */
+const COMPLETE = /^(?:[a-z]:[\\/]|[\\/]{2})/i;
+
+/**
+ * Finds a program as the shell of the platform does. On Windows that is done here, because only cmd.exe can run a batch
+ * file, and because Windows looks into the working directory first.
+ * @param cwd the working directory, for a command that the user typed; without it nothing is taken from there
+ * @throws GraphException USAGE for an argument that a batch file cannot be given safely; ErrnoException ENOENT when
+ *   there is no such program, EACCES when the file is none
+ */
+export function programToStart(
+  [program = '', ...args]: readonly string[],
+  env: Environment,
+  platform: NodeJS.Platform,
+  cwd?: string,
+): ProgramStart {
+  if (platform !== 'win32') return { file: program, args, options: {} };
+  const file = findOnWindows(program, env, cwd);
+  return /\.(?:bat|cmd)$/i.test(file) ? withCmd(file, args, env) : { file, args, options: {} };
+}
+
+function findOnWindows(program: string, env: Environment, cwd: string | undefined): string {
+  const endings = (variable(env, 'PATHEXT') || ENDINGS.join(';')).toLowerCase().split(';');
+  const tried = endings.filter((one) => ENDINGS.includes(one));
+  const hasEnding = tried.includes(path.win32.extname(program).toLowerCase());
+  const names = hasEnding ? [program] : tried.map((ending) => program + ending);
+  const isPath = /[\\/:]/.test(program);
+  const folders = isPath ? [cwd ?? ''] : [...(cwd === undefined ? [] : [cwd]), ...completePath(env)];
+  for (const folder of folders) {
+    for (const name of names) {
+      const file = cwd === undefined ? path.win32.join(folder, name) : path.win32.resolve(cwd, folder, name);
+      if (COMPLETE.test(file) && isFile(file)) return file;
+    }
+  }
+  const isNoProgram = isPath && cwd !== undefined && isFile(path.win32.resolve(cwd, program));
+  throw Object.assign(new Error('not started'), { code: isNoProgram ? 'EACCES' : 'ENOENT' });
+}
+
+function isFile(file: string): boolean {
+  try {
+    // A program of the Microsoft Store is a link that only the system can follow.
+    return !fs.lstatSync(file).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the elements of PATH but those that mean a folder below the working directory, or that directory itself. */
+function completePath(env: Environment): string[] {
+  const elements = (variable(env, 'PATH') ?? '').split(';').map((element) => element.replaceAll('"', ''));
+  return elements.filter((element) => COMPLETE.test(element));
+}
+
+/** Windows ignores case in the names of variables, but a copy of the environment does not. */
+function variable(env: Environment, name: string): string | undefined {
+  return Object.entries(env).find(([key]) => key.toUpperCase() === name)?.[1];
+}
+
+/**
+ * Starts a batch file with cmd.exe. Between double quotes it takes no character for an operator, but a quote, a
+ * percent sign and (where the file turns that on) an exclamation mark keep their meaning, and a line end its own.
+ */
+function withCmd(file: string, args: readonly string[], env: Environment): ProgramStart {
+  const at = [file, ...args].findIndex((word) => /["%!\r\n\0]/.test(word));
+  if (at !== -1)
+    throw new GraphException(
+      'USAGE',
+      at === 0
+        ? `A batch file with " % or ! in its name cannot be started safely: ${file}`
+        : `Argument ${at} of ${path.win32.basename(file)} has a quote, % or ! or a line end in it, which a batch file cannot be given safely.`,
+      { hint: 'start the program that the batch file starts, or pass the value in a variable or a file' },
+    );
+  const line = [`"${file}"`, ...args.map(quoted)].join(' ');
+  return {
+    file: path.win32.join(variable(env, 'SYSTEMROOT') ?? 'C:\\Windows', 'System32\\cmd.exe'),
+    args: ['/d', '/s', '/e:on', '/v:off', '/c', `"${line}"`],
+    options: { windowsVerbatimArguments: true },
+  };
+}
+
+/** The program behind the batch file reads a backslash before a quote as an escape, so those at the end are doubled. */
+function quoted(arg: string): string {
+  return /^[\w.:\\/@+~#-]+$/.test(arg) ? arg : `"${arg.replace(/\\+$/, '$&$&')}"`;
+}
+
+/**
+ * Returns the environment of a program that a setting names. What means the working directory, an empty or relative
+ * element of PATH, is left out: a program planted in a cloned folder must not be run in place of the one that was named,
+ * or of one that it starts.
+ */
+export function withoutWorkingFolder(env: Environment, platform: NodeJS.Platform): NodeJS.ProcessEnv {
+  if (platform === 'win32') {
+    const others = Object.entries(env).filter(([name]) => name.toUpperCase() !== 'PATH');
+    const PATH = completePath(env).join(';');
+    return { ...Object.fromEntries(others), PATH, NoDefaultCurrentDirectoryInExePath: '1' };
+  }
+  if (env.PATH === undefined) return { ...env };
+  const elements = env.PATH.split(path.delimiter).filter((element) => path.isAbsolute(element));
+  // Without any element some systems search the working directory.
+  return { ...env, PATH: elements.join(path.delimiter) || '/usr/bin:/bin' };
+}
