@@ -81,24 +81,29 @@ export function environmentWithoutCredentials(env: Context['env']): Record<strin
 }
 
 export function placesOf(
-  ctx: Pick<Context, 'env' | 'home'> & Partial<Pick<Context, 'uid' | 'foreignHome'>>,
+  ctx: Pick<Context, 'env' | 'home'> & Partial<Pick<Context, 'uid' | 'foreignHome' | 'platform'>>,
 ): Places {
   const { env, home, uid } = ctx;
   let notUsed = ctx.foreignHome;
-  const folder = (xdg: string | undefined, ...fallback: string[]) => {
+  const folder = (named: readonly (string | undefined)[], ...fallback: string[]) => {
     // The standard says that a path that is not absolute is to be ignored.
-    const [base, rest] = xdg !== undefined && isAbsolute(xdg) ? [xdg, []] : [home, fallback];
+    const set = named.find((one) => one !== undefined && isAbsolute(one));
+    const [base, rest] = set !== undefined ? [set, []] : [home, fallback];
     if (base === undefined) return undefined;
     const parent = join(base, ...rest);
     if (!isForeign(parent, uid)) return join(parent, 'graphcred');
     notUsed ??= base;
     return undefined;
   };
-  const configDir = folder(env.XDG_CONFIG_HOME, '.config');
-  const stateDir = folder(env.XDG_STATE_HOME, '.local', 'state');
+  const { XDG_CONFIG_HOME, XDG_STATE_HOME, APPDATA, LOCALAPPDATA } = env;
+  const onWindows = ctx.platform === 'win32';
   return {
-    configDir,
-    stateDir,
+    configDir: onWindows
+      ? folder([XDG_CONFIG_HOME, APPDATA], 'AppData', 'Roaming')
+      : folder([XDG_CONFIG_HOME], '.config'),
+    stateDir: onWindows
+      ? folder([XDG_STATE_HOME, LOCALAPPDATA], 'AppData', 'Local')
+      : folder([XDG_STATE_HOME], '.local', 'state'),
     foreign: notUsed && `${notUsed} belongs to another user, so nothing is read from it or kept there`,
   };
 }

@@ -547,6 +547,17 @@ test('the state of this machine lies where XDG_STATE_HOME says, and not where th
   expect(only.stateDir).toBe('/h/.local/state/graphcred');
 });
 
+// holds: C14.1
+test('on Windows config and state lie in the folders of the system for them', () => {
+  const env = { APPDATA: '/roaming', LOCALAPPDATA: '/local' };
+  const places = (more: object) => placesOf({ env: { ...env, ...more }, home: '/h', platform: 'win32' });
+  expect(places({})).toMatchObject({ configDir: '/roaming/graphcred', stateDir: '/local/graphcred' });
+  expect(places({ APPDATA: '', LOCALAPPDATA: 'planted', XDG_CONFIG_HOME: '/c' })).toMatchObject({
+    configDir: '/c/graphcred',
+    stateDir: '/h/AppData/Local/graphcred',
+  });
+});
+
 test('the folder for credentials needs a folder for the config too', async () => {
   const { run, home } = await bench();
   const env = { XDG_STATE_HOME: path.join(home, 'state') };

@@ -33,6 +33,8 @@ describe.skipIf(windowsSkipReason() !== undefined)('on Windows', () => {
     async (store) => {
       const { done, run, password, mints } = await database();
       await done(`login --store ${store} --password-stdin --save-password`, { stdin: `${password}\r\n` });
+      const places = ['AppData/Roaming/graphcred/config.json', 'AppData/Local/graphcred'];
+      expect(places.filter((one) => !fs.existsSync(path.join(machine.home, one)))).toEqual([]);
       await done('secret create nightly --save');
       expect(JSON.parse(await done('secret list -o json')).secrets).toMatchObject([
         { alias: 'nightly', saved: true },

@@ -37,7 +37,7 @@ describe.skipIf(windowsSkipReason() !== undefined)('on Windows', () => {
       machine.graphcred(['exec', '--store', 'none', '--', ...command], { env, ...options });
   }
 
-  // holds: C14.1
+  // holds: C14.2
   test('an .exe is given every argument unchanged', async () => {
     const exec = await execIn();
     const args = [...SAFE, ...UNSAFE];
@@ -45,7 +45,7 @@ describe.skipIf(windowsSkipReason() !== undefined)('on Windows', () => {
     expect({ args: JSON.parse(stdout), status }).toEqual({ args, status: 0 });
   });
 
-  // holds: C14.1
+  // holds: C14.2
   test('a .cmd is given each argument unchanged, or is not run', async () => {
     const exec = await execIn();
     const tools = native(file('tools'));
@@ -58,7 +58,7 @@ describe.skipIf(windowsSkipReason() !== undefined)('on Windows', () => {
     }
   });
 
-  // holds: C14.1
+  // holds: C14.2
   test('exec finds a batch file where cmd does, and ends with its status', async () => {
     const exec = await execIn();
     for (const name of ['seven', 'seven.bat', native(file('seven')), '..\\work\\seven.bat'])
