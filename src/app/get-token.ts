@@ -6,7 +6,7 @@ import { serversInForce, serversOfRecord } from '../auth/servers.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../auth/stores.js';
 import type { GraphException } from '../core/errors.js';
 import { BoundCredential, type Sensitive } from '../core/sensitive.js';
-import type { Store, StoreRecord } from '../store/store.js';
+import { STORES, type Store, type StoreRecord } from '../store/store.js';
 import { acquireToken } from './acquire-token.js';
 import {
   type CachedToken,
@@ -87,7 +87,9 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
             const own = await credential();
             if (own.kind === 'jwt') return (await jwts()).identityToken(call, own);
             const { mintInterruptibly } = await import('./mint-token.js');
-            const minted = await mintInterruptibly(call, own);
+            // A new token that no store shares is this call's alone, and may be revoked.
+            const unique = wanted.freshSince !== undefined && !STORES[store.name].keeps.tokens;
+            const minted = await mintInterruptibly(call, own, unique);
             interruption = minted.interruption;
             return minted.token;
           },

@@ -23,11 +23,12 @@ const DAY_SECONDS = 86_400;
 export async function mintInterruptibly(
   call: Call,
   credential: Credential,
+  unique: boolean,
 ): Promise<{ token: Omit<CachedToken, 'source'>; interruption: Interruption }> {
   const interruption = call.ports.listen();
   interruption.begin();
   try {
-    const token = await mintFor({ ...call, interruption }, credential);
+    const token = await mintFor({ ...call, interruption }, credential, unique);
     return { token, interruption };
   } catch (error) {
     if (interruption.status === undefined) throw error;
@@ -56,7 +57,7 @@ function mayHaveMinted(error: unknown): unknown {
 export async function mintFor(
   call: Call,
   credential: Credential,
-  unique = false,
+  unique: boolean,
 ): Promise<Omit<CachedToken, 'source'>> {
   const { ports, target, stateDir } = call;
   const { connection, version } = await connect(call, credential);

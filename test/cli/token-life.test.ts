@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { acquireToken } from '../../src/app/acquire-token.js';
 import { mintToken } from '../../src/app/mint-token.js';
 import type { GraphConnection } from '../../src/core/connection.js';
@@ -285,4 +285,21 @@ describe('time zones', () => {
       }
     },
   );
+});
+
+// holds: C2.14
+test.each([
+  ['--fresh --store none', [3599, 3240]],
+  ['--store none', [3600, 3600]],
+  ['--fresh --store file', [3600, 3600]],
+])('on 4.x, token get %s asks in one second for these lifetimes: %j', async (words, lifetimes) => {
+  const now = Math.floor(Date.now() / 1000) * 1000;
+  const { json } = await bench({ serverVersion: '4.1.2', now: () => now });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const got: number[] = [];
+  for (const random of [0, 0.9999]) {
+    vi.spyOn(Math, 'random').mockReturnValue(random);
+    got.push((await json<TokenDocument>(`token get -q ${words} --lifetime 1h`)).lifetimeSeconds);
+  }
+  expect(got).toEqual(lifetimes);
 });
