@@ -6,7 +6,6 @@ import { Sensitive } from '../core/sensitive.js';
 import { type ReadLimits, readBounded } from '../files/private-files.js';
 import { problemOf } from '../files/problem-of.js';
 import { programToStart, withoutWorkingFolder } from '../files/program.js';
-import { shellWord } from '../files/shell-word.js';
 
 const MAX_BYTES = 64 * 1024;
 const COMMAND_MS = 30_000;

@@ -3,9 +3,9 @@ import path from 'node:path';
 import type { CachedToken } from '../app/token-cache.js';
 import { isoSeconds, times } from '../app/words.js';
 import { GraphException } from '../core/errors.js';
-import { notWritten } from '../files/private-files.js';
 import type { Invocation } from './command.js';
 import type { Context } from './context.js';
+import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
 import { kubernetesSecret, requireName } from './kubernetes.js';
 import type { Session } from './session.js';
 
@@ -112,49 +112,16 @@ export function requireFiles({ ctx, flags }: Invocation, output: 'github' | 'git
     throw new GraphException('USAGE', 'Nobody reads standard output, so the token cannot be masked.', {
       hint: 'leave > /dev/null out: -o github prints the command that masks the token',
     });
-  for (const name of flags.export === true ? ['GITHUB_OUTPUT', 'GITHUB_ENV'] : ['GITHUB_OUTPUT']) {
-    const file = ctx.env[name];
-    if (file) {
-      written(file, () => fs.appendFileSync(file, '', { mode: 0o600 }));
-      continue;
-    }
-    throw new GraphException(
-      'INPUT_REQUIRED',
-      `-o github needs the variable ${name}, which GitHub Actions sets.`,
-      {
-        hint: 'outside GitHub Actions use another format, for example -o env',
-      },
-    );
-  }
+  const names = flags.export === true ? ['GITHUB_OUTPUT', 'GITHUB_ENV'] : ['GITHUB_OUTPUT'];
+  requireRunnerFiles(ctx.env, names, '-o github');
 }
 
 /** Prints the command that masks the token, and only then writes the token where later steps find it. */
 export function toGithub(invocation: Invocation, token: string, expiresAt: string): void {
   const { ctx, flags, report } = invocation;
-  report.result(
-    `::add-mask::${token.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A')}`,
-    true,
-  );
-  append(ctx.env.GITHUB_OUTPUT as string, [
-    ['token', token],
-    ['expires-at', expiresAt],
-  ]);
-  if (flags.export === true) append(ctx.env.GITHUB_ENV as string, [['TG_API_TOKEN', token]]);
-}
-
-function append(file: string, pairs: readonly (readonly [string, string])[]): void {
-  // The delimiter is random: a value that contained it could set further variables.
-  const end = `graphcred_${randomHex(16)}`;
-  const text = pairs.map(([name, value]) => `${name}<<${end}\n${value}\n${end}\n`).join('');
-  written(file, () => {
-    const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '';
-    const separator = before === '' || before.endsWith('\n') ? '' : '\n';
-    fs.appendFileSync(file, separator + text, { mode: 0o600 });
-  });
-}
-
-function randomHex(bytes: number): string {
-  return process.getBuiltinModule('node:crypto').randomBytes(bytes).toString('hex');
+  report.result(runnerCommand('add-mask', token), true);
+  append(ctx.env.GITHUB_OUTPUT, { token, 'expires-at': expiresAt });
+  if (flags.export === true) append(ctx.env.GITHUB_ENV, { TG_API_TOKEN: token });
 }
 
 /** Writes a dotenv report. GitLab reads it after the job and cannot mask the token while the job runs. */
@@ -164,7 +131,7 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
       hint: 'use another format, for example -o env',
     });
   const file = path.resolve(ctx.cwd, flags.dotenv as string);
-  const temporary = `${file}.${randomHex(8)}.tmp`;
+  const temporary = `${file}.${process.getBuiltinModule('node:crypto').randomBytes(8).toString('hex')}.tmp`;
   written(file, () => {
     try {
       const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n') : [];
@@ -178,14 +145,6 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
     }
   });
   report.note(`wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`);
-}
-
-function written(file: string, write: () => void): void {
-  try {
-    write();
-  } catch (error) {
-    throw notWritten(file, error, 'USAGE');
-  }
 }
 
 /**

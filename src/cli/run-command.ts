@@ -1,7 +1,7 @@
 import type { CachedToken } from '../app/token-cache.js';
 import { Interrupted } from '../auth/ports.js';
 import { settingText } from '../config/settings.js';
-import { portOf, type Servers } from '../core/endpoints.js';
+import { serverVariables } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { runChild, watchWindow } from './child.js';
 import type { Invocation, Report } from './command.js';
@@ -69,31 +69,20 @@ export function childEnvironment(
   { invocation, graph, settings }: Session,
   held: Pick<CachedToken, 'token' | 'servers'>,
 ): Record<string, string | undefined> {
-  if (!isOneHost(held.servers))
+  const variables = serverVariables(held.servers);
+  if (variables.TG_GS_PORT === undefined)
     invocation.report.note(
       'the two servers are on two hosts: TG_HOST and TG_RESTPP_PORT are those of the REST server, and TG_GS_PORT is not set',
     );
   return {
     ...environmentWithoutCredentials(invocation.ctx.env),
     TG_API_TOKEN: held.token.reveal(),
-    TG_HOST: hostOf(held.servers.restUrl),
+    ...variables,
     // The graph is set even if it is undefined, because with --profile typed a graph in the environment belongs to
     // another database.
     TG_GRAPHNAME: graph ?? settingText(settings, 'graph'),
-    TG_RESTPP_PORT: portOf(held.servers.restUrl),
-    // If the two servers have different hosts, no single TG_HOST is right for both: this one is the REST server's.
-    TG_GS_PORT: isOneHost(held.servers) ? portOf(held.servers.gsqlUrl) : undefined,
     GRAPHCRED_EXEC: '1',
   };
-}
-
-function hostOf(url: string): string {
-  const { protocol, hostname } = new URL(url);
-  return `${protocol}//${hostname}`;
-}
-
-function isOneHost({ restUrl, gsqlUrl }: Servers): boolean {
-  return hostOf(restUrl) === hostOf(gsqlUrl);
 }
 
 function notStarted(

@@ -60,6 +60,22 @@ export function serversOf(
   return { gsqlUrl, restUrl };
 }
 
+/** The variables by which other tools find the servers. */
+export type ServerVariables = Record<'TG_HOST' | 'TG_RESTPP_PORT' | 'TG_GS_PORT', string | undefined>;
+
+/** With the servers on two hosts no single `TG_HOST` is right for both: then it is the REST server's, which takes the token. */
+export function serverVariables({ restUrl, gsqlUrl }: Servers): ServerVariables {
+  const [restHost, gsqlHost] = [restUrl, gsqlUrl].map((url) => {
+    const { protocol, hostname } = new URL(url);
+    return `${protocol}//${hostname}`;
+  });
+  return {
+    TG_HOST: restHost,
+    TG_RESTPP_PORT: portOf(restUrl),
+    TG_GS_PORT: restHost === gsqlHost ? portOf(gsqlUrl) : undefined,
+  };
+}
+
 /** Returns the port of an address, also where the scheme implies it. */
 export function portOf(address: string | URL): string {
   const { port, protocol } = new URL(address);

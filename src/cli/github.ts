@@ -1,0 +1,57 @@
+// What the runner of GitHub Actions reads of a step: commands on standard output, and files with values.
+import fs from 'node:fs';
+import { GraphException } from '../core/errors.js';
+import { notWritten } from '../files/private-files.js';
+
+/** Returns a line that is a command of the runner. The data can hold neither a line break nor another command. */
+export function runnerCommand(name: string, data: string): string {
+  return `::${name}::${data.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A')}`;
+}
+
+/**
+ * Checks the files that the runner provides.
+ * @param names the variables that name them
+ * @param what needs them, for the message
+ * @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written
+ */
+export function requireRunnerFiles(
+  env: Readonly<Record<string, string | undefined>>,
+  names: readonly string[],
+  what: string,
+): void {
+  for (const name of names) {
+    const file = env[name];
+    if (file) {
+      written(file, () => fs.appendFileSync(file, '', { mode: 0o600 }));
+      continue;
+    }
+    throw new GraphException(
+      'INPUT_REQUIRED',
+      `${what} needs the variable ${name}, which GitHub Actions sets.`,
+      { hint: 'outside GitHub Actions use another format, for example -o env' },
+    );
+  }
+}
+
+/** Adds values to a file of the runner. */
+export function append(file = '', pairs: Readonly<Record<string, string | undefined>>): void {
+  // The delimiter is random: a value that contained it could set further variables.
+  const end = `graphcred_${process.getBuiltinModule('node:crypto').randomBytes(16).toString('hex')}`;
+  const text = Object.entries(pairs)
+    .map(([name, value]) => (value === undefined ? '' : `${name}<<${end}\n${value}\n${end}\n`))
+    .join('');
+  written(file, () => {
+    const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '';
+    const separator = before === '' || before.endsWith('\n') ? '' : '\n';
+    fs.appendFileSync(file, separator + text, { mode: 0o600 });
+  });
+}
+
+/** Writes a file. @throws GraphException USAGE naming it */
+export function written(file: string, write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    throw notWritten(file, error, 'USAGE');
+  }
+}
