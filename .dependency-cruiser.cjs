@@ -10,7 +10,7 @@ const ROOMS = {
   files: ['core/errors', 'core/sensitive'],
   core: [],
   sandbox: [],
-  action: ['core'],
+  action: ['cli/github', 'core/endpoints', 'core/errors', 'core/protocol/version'],
 };
 
 /** Each package with the only files that may import it. */

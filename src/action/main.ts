@@ -1,7 +1,27 @@
-// Runs the main step of action.yml.
-import { mint } from './request-token.js';
-import { start, stopAfterGrace } from './start.js';
+// Runs the main step of action.yml: gets a token, and passes it on to the post step and to the steps of the job.
+import { append, requireRunnerFiles } from '../cli/github.js';
+import { serversOf, serverVariables } from '../core/endpoints.js';
+import { generationOf } from '../core/protocol/version.js';
+import { ADDRESS, address, graphcred } from './graphcred.js';
+import { env, input, log, mask, runStep } from './runner.js';
 
-const signal = stopAfterGrace(process);
-
-void start((runner) => mint(runner, { timeoutMs: 30_000, signal }));
+void runStep(async () => {
+  const isRevoked = !/^false$/i.test(input('revoke'));
+  requireRunnerFiles(env, ['GITHUB_STATE', 'GITHUB_OUTPUT', 'GITHUB_ENV'], 'The action');
+  // A token that will be revoked must not be that of another job of a matrix too.
+  const got = await graphcred(['token', 'get', ...(isRevoked ? ['--fresh'] : [])]);
+  const { token = '', expiresAt = '', serverVersion = '' } = got;
+  mask(token);
+  const outputs = { token, 'expires-at': expiresAt };
+  // The post step's values are saved first: from here on it can revoke the token, whatever happens to this process.
+  if (isRevoked) append(env.GITHUB_STATE, { ...outputs, address: address() });
+  append(env.GITHUB_OUTPUT, outputs);
+  if (/^true$/i.test(input('export'))) {
+    const [host, restUrl, gsqlUrl] = ADDRESS.map((name) => input(name) || undefined);
+    const variables = serverVariables(serversOf({ host, restUrl, gsqlUrl }, generationOf(serverVersion)));
+    const graph = input('graph') || undefined;
+    append(env.GITHUB_ENV, { TG_API_TOKEN: token, TG_GRAPHNAME: graph, ...variables });
+  }
+  const end = isRevoked ? 'it is revoked at the end of the job' : 'it is not revoked';
+  log('notice', `a token for ${address()} until ${expiresAt}; ${end}`);
+});

@@ -1,9 +1,23 @@
-// Runs the post step of action.yml.
-import { revoke } from './revoke.js';
-import { start } from './start.js';
+// Runs the post step of action.yml: revokes the token of the main step, if there is one.
+import { GraphException } from '../core/errors.js';
+import { address, graphcred } from './graphcred.js';
+import { env, log, mask, runStep } from './runner.js';
 
-// A second cancellation must not stop the step before the token is revoked; its time limit ends it soon enough.
-const ignore = () => {};
-process.on('SIGINT', ignore).on('SIGTERM', ignore);
-
-void start((runner) => revoke(runner, { timeoutMs: 10_000 }));
+void runStep(async () => {
+  const { STATE_token: token, STATE_address: then, 'STATE_expires-at': expiresAt } = env;
+  if (!token) return;
+  mask(token);
+  try {
+    // The runner evaluates the inputs again for this step, and the credential must not go where an earlier step leads it.
+    if (address() !== then)
+      throw new GraphException(
+        'HOST_MISMATCH',
+        `The token was made at ${then}, but the inputs now lead to ${address()}. Write the addresses into the workflow, or take them from vars; later steps can change env.`,
+      );
+    await graphcred(['token', 'delete', '--token-stdin', '--skip-missing', '--timeout', '10'], token);
+    log('notice', 'the token is revoked');
+  } catch (error) {
+    log('error', `the token was not revoked; it lives until ${expiresAt}`);
+    throw error;
+  }
+});

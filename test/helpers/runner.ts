@@ -3,8 +3,6 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
-import { describe as describeError } from '../../src/action/failure.js';
-import { log, type Runner } from '../../src/action/runner.js';
 import { temporaryHome } from './cli.js';
 
 export interface StepResult {
@@ -26,8 +24,6 @@ export interface Job {
   log(): string;
   /** The folder in which the runner creates the files of this job. */
   readonly folder: string;
-  /** Runs a step of the action in this process. */
-  run(step: (runner: Runner) => Promise<void>, inputs: Record<string, string>): Promise<StepResult>;
   /** Runs a built step as the runner does; `during` is called when it has started. */
   spawn(
     file: string,
@@ -57,11 +53,11 @@ export function playJob(env: Record<string, string> = {}): Job {
     return {
       files,
       env: {
+        ...files,
         ...env,
         ...variables,
         ...named('INPUT_', inputs, (name) => name.toUpperCase()),
         ...named('STATE_', state),
-        ...files,
       },
     };
   };
@@ -81,30 +77,14 @@ export function playJob(env: Record<string, string> = {}): Job {
     state,
     folder,
     log: () => shown,
-    run: async (work, inputs) => {
-      const { files, env: given } = prepare(inputs);
-      let raw = '';
-      const runner: Runner = {
-        env: given,
-        write: (text) => {
-          raw += text;
-        },
-      };
-      let failed = false;
-      try {
-        await work(runner);
-      } catch (error) {
-        failed = true;
-        log(runner, 'error', describeError(error));
-      }
-      return finish(files, raw, failed);
-    },
     spawn: async (file, inputs, during) => {
       const { files, env: given } = prepare(inputs);
       const child = spawn(process.execPath, [file], {
         cwd: folder,
         env: given,
         stdio: ['ignore', 'pipe', 'pipe'],
+        // With a process group of its own, so that a test can signal the group.
+        detached: true,
       });
       during?.(child);
       let raw = '';
