@@ -128,8 +128,8 @@ function isForeign(folder: string, uid: number | undefined): boolean {
     if (stat.uid !== uid && stat.uid !== 0) return true;
     if (stat.uid !== uid) accessSync(folder, constants.X_OK);
     return false;
-  } catch {
-    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES';
   }
 }
 
