@@ -210,12 +210,15 @@ function reliabilityPage(): string {
   for (const generation of generations) {
     lines.push('', `## ${generation === '3.5' ? '3.5 to 3.11' : '4.x'}`, '');
     lines.push(`| operation | ${faults.join(' | ')} |`, `|---|${faults.map(() => '---').join('|')}|`);
+    const rows = new Map<string, string[]>();
     for (const name of operations) {
       const cells = faults.map((fault) =>
         [...(seen.get(`${generation} ${name} ${fault}`) ?? [])].sort((a, b) => a - b).join(' '),
       );
-      lines.push(`| ${name} | ${cells.join(' | ')} |`);
+      const row = cells.join(' | ');
+      rows.set(row, [...(rows.get(row) ?? []), name]);
     }
+    lines.push(...[...rows].map(([row, names]) => `| ${names.join('; ')} | ${row} |`));
   }
   const whys = new Set(EXCEPTIONS.map(({ why }) => why));
   lines.push(
