@@ -77,8 +77,8 @@ test('fidelity.md: the requests can be printed without sending them', async () =
   expect(stdout).toContain('To a server of 4.x:');
 });
 
-test('fleet.md: the command of the CronJob gives kubectl a Secret', async () => {
-  const text = block('fleet.md', 'Without a Redis server: a Kubernetes Secret', 'yaml');
+test('kubernetes.md: the command of the CronJob gives kubectl a Secret', async () => {
+  const text = block('ci/kubernetes.md', 'A token in a Secret', 'yaml');
   const job = defaultLoaders['.yaml']('job.yaml', text);
   const [container] = job.spec.jobTemplate.spec.template.spec.containers;
   const [program, flags, script] = container.command;

@@ -72,7 +72,7 @@ export const RUN_BY = {
   'test/e2e/pages.test.ts': [
     'docs/fleet.md / Rights / text: user minter on >PASSWORD resetkeys ~graphcred:1:* resetchannels -@all +get +mget +set +del +exists +incr +pexpire +pttl +eval +zadd +zrem +zrangebyscore +zremrangebyscore +ping +auth +hello +role +time',
     'docs/dev/fidelity.md / Ask a real server / sh: npm run conformance -- --dry-run --server-version 4.2.2',
-    'docs/fleet.md / Without a Redis server: a Kubernetes Secret / yaml: apiVersion: batch/v1',
+    'docs/ci/kubernetes.md / A token in a Secret / yaml: apiVersion: batch/v1',
     'docs/dev/sandbox.md / The sandbox / sh: graphcred sandbox                                        # 3.10.1 on the usual ports 9000 and 14240',
     'docs/dev/sandbox.md / Texts / sh: curl -d \'{"badSecret3":"old"}\' http://127.0.0.1:14240/__sandbox/texts  # a variant',
     "docs/dev/sandbox.md / Faults / sh: --fault 'route=POST /gsql/v1/tokens,nth=2,action=status,status=503,body=html'",
