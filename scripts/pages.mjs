@@ -1,5 +1,5 @@
 // Checks the pages: node scripts/pages.mjs. Those made from the program's tables are as scripts/docs.mjs writes them, the index of docs/ names every page,
-// each link leads to a file and a heading, each npm script and each test that a page names exists, and the promises of docs/contract.md have unique
+// each link leads to a file and a heading, each npm script and each test that a page names exists, the version to install is the present one, and the promises of docs/contract.md have unique
 // numbers in order.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -53,7 +53,10 @@ const index = linksOf('docs/README.md');
 for (const page of pages.filter((file) => !/decisions|docs\/README/.test(file)))
   check(index.includes(path.relative('docs', page)), `docs/README.md does not name ${page}`);
 
-const { scripts } = JSON.parse(read('package.json'));
+const { scripts, version } = JSON.parse(read('package.json'));
+for (const page of all)
+  for (const [text, named] of read(page).matchAll(/graphcred@(\d+\.\d+\.\d+)/g))
+    check(named === version, `${page}: ${text} is not the version of package.json`);
 for (const page of all)
   for (const [, name] of read(page).matchAll(/\bnpm run (?:--silent )?([a-z][\w:]*)/g))
     check(name in scripts, `${page}: there is no npm script ${name}`);
