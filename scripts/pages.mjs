@@ -1,6 +1,6 @@
 // Checks the pages: node scripts/pages.mjs. Those made from the program's tables are as scripts/docs.mjs writes them, the index of docs/ names every page,
-// each link leads to a file and a heading, each npm script and each test that a page names exists, the version to install is the present one, and the promises of docs/contract.md have unique
-// numbers in order.
+// each link leads to a file and a heading, each npm script and each test that a page names exists, the version to install is the present one, and the
+// promises of docs/contract.md have unique numbers in order.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
