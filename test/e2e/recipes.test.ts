@@ -390,7 +390,10 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       'pass gives the secret, with a key and a password store of its own',
       async () => {
         const one = await machine(serverVersion);
-        putFiles(one, 'pass');
+        const [, command = ''] =
+          /`(secretCommand: .*\bpass\b.*?)`/.exec(fs.readFileSync(`docs/${PAGE}`, 'utf8')) ?? [];
+        const profile = block(PAGE, 'Vault', 'yaml').replace(/secretCommand: .*/, command);
+        one.put('~/.config/graphcred/config.yaml', profile);
         const GNUPGHOME = path.join(one.home, 'gnupg');
         const env = bare(one, { GNUPGHOME });
         fs.mkdirSync(GNUPGHOME, { mode: 0o700 });

@@ -53,7 +53,6 @@ export const RUN_BY = {
     'docs/with-other-tools.md / The MCP server, and everything else that reads `.env` / sh: set -a',
     'docs/with-other-tools.md / Vault / yaml: profiles:',
     'docs/with-other-tools.md / Vault / sh: graphcred exec -p prod -- ./load.sh',
-    'docs/with-other-tools.md / pass / yaml: profiles:',
     'docs/with-other-tools.md / pass / sh: graphcred exec -p prod -- ./load.sh',
   ],
   'test/cli/api.test.ts': [
