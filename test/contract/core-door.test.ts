@@ -51,7 +51,7 @@ async function doorTo(behaviour: RequestListener, options: Partial<DoorOptions> 
       ...given,
       headers: { authorization, ...given.headers },
     });
-  return { server, port: door.port, ask, request, futile: () => futile };
+  return { server, servers, port: door.port, ask, request, futile: () => futile };
 }
 
 async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
@@ -308,4 +308,33 @@ test('an HTTP proxy on the way gets its own login, and the server the token', as
   expect(await (await ask('/echo?a=b')).text()).toBe('through');
   const login = `Basic ${Buffer.from('me:pw').toString('base64')}`;
   expect(seen).toEqual(['http://db.example:9000/echo?a=b', 'db.example:9000', login, 'Bearer old-token']);
+});
+
+test('the login of the GSQL shell, which is a body, gets the real one', async () => {
+  const seen: unknown[] = [];
+  const encode = (text: string) => Buffer.from(text).toString('base64');
+  const { port, servers } = await doorTo(
+    async (request, response) => {
+      seen.push(request.headers.authorization, request.headers.cookie, await textOf(request));
+      response.end('{}');
+    },
+    {
+      route: (path) => ({ server: 'service', path }),
+      login: async (wanted) => {
+        expect(wanted).toEqual({ server: 'service', scheme: 'Basic' });
+        const credential = new BoundCredential(new Sensitive('real password'), servers);
+        return { scheme: 'Basic', username: 'ada', credential };
+      },
+    },
+  );
+  const logIn = (password: string) =>
+    fetch(`http://127.0.0.1:${port}/gsqlserver/gsql/login`, {
+      method: 'POST',
+      headers: { cookie: '{"clientCommit":"1"}' },
+      body: encode(`ada:${password}`),
+    });
+  expect((await logIn(KEY)).status).toBe(200);
+  expect((await logIn('wrong')).status).toBe(401);
+  expect((await logIn('x'.repeat(2000))).status).toBe(401);
+  expect(seen).toEqual([undefined, '{"clientCommit":"1"}', encode('ada:real password')]);
 });

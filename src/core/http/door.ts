@@ -4,6 +4,7 @@ import type { Servers } from '../endpoints.js';
 import { GraphException } from '../errors.js';
 import { refuseDangerous, resolveInside } from '../raw.js';
 import { type Agents, type Forwarding, forward, Refused, type Target } from './forward.js';
+import { loginHeader } from './send.js';
 import type { Authorization } from './types.js';
 
 /** What a request asks for: one of the two servers, and the kind of login that it carries the key in. */
@@ -35,6 +36,8 @@ export interface Door {
 /** More connections without a request under way are closed, the oldest first. */
 const MOST_IDLE = 256;
 const HEADERS_MS = 10_000;
+/** The longest body that logs a shell in. */
+const LONGEST_LOGIN = 1024;
 const CLOSE_MS = 2000;
 
 const { getBuiltinModule } = process;
@@ -121,22 +124,41 @@ async function pass(
   options: DoorOptions,
   agents: Agents,
 ): Promise<void> {
-  const { target, ...wanted } = check(request, options);
+  const shell = await readShellLogin(request);
+  const { target, ...wanted } = check(request, options, shell ?? request.headers.authorization);
   const login = await options.login(wanted);
   if (login === undefined) throw new Refused(403, 'the credential at hand has no login for the GSQL server');
-  await forward({ request, response, target, agents }, login, options);
+  const body =
+    shell === undefined
+      ? undefined
+      : Buffer.from(loginHeader(login, target.base, options.servers).replace('Basic ', ''));
+  await forward({ request, response, target, agents, body }, login, options);
   options.onServed();
+}
+
+/**
+ * Returns what the GSQL shell of 3.x logs in with, as a header: it sends the login as the body, and no header. Undefined
+ * for every other request.
+ */
+async function readShellLogin(request: IncomingMessage): Promise<string | undefined> {
+  const { url, headers } = request;
+  if (url !== '/gsqlserver/gsql/login' || headers.authorization !== undefined) return undefined;
+  if (!(Number(headers['content-length']) <= LONGEST_LOGIN)) return undefined;
+  const timer = setTimeout(() => request.destroy(), HEADERS_MS);
+  const { text } = getBuiltinModule('node:stream/consumers');
+  return `Basic ${await text(request).finally(() => clearTimeout(timer))}`;
 }
 
 /** Checks all that a request must fulfil before anything is sent on. */
 function check(
   { url = '', method = '', headers, socket }: IncomingMessage,
   { key, servers, route }: DoorOptions,
+  authorization: string | undefined,
 ): Wanted & { readonly target: Target } {
   const hosts = ['127.0.0.1', 'localhost', '[::1]'].map((host) => `${host}:${socket.localPort}`);
   if (!hosts.includes(headers.host?.toLowerCase() ?? ''))
     throw new Refused(403, 'the Host header is not that of this address');
-  const scheme = schemeOf(headers.authorization, key);
+  const scheme = schemeOf(authorization, key);
   if (scheme === undefined) throw new Refused(401, 'the request does not carry the key');
   // Java's client offers HTTP/2 with its first request, which a server may ignore.
   if (headers.upgrade !== undefined && headers.upgrade !== 'h2c')

@@ -38,6 +38,8 @@ interface Passage {
   readonly response: ServerResponse;
   readonly target: Target;
   readonly agents: Agents;
+  /** A login that is sent as the body, in place of the client's body and of a header. */
+  readonly body: Buffer | undefined;
   upstream?: ClientRequest;
 }
 
@@ -58,10 +60,13 @@ const LONGEST_REFUSAL = 16_384;
 /** Servers close idle connections, and a request sent at that moment is lost, so none is kept for long. */
 const KEPT_MS = 4000;
 const SAFE = ['GET', 'HEAD', 'OPTIONS'];
-const HOP_BY_HOP = [
+const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
   ...['te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'],
-];
+]);
+/** The door sets these itself. */
+const OF_REQUEST = new Set([...HOP_BY_HOP, 'host', 'authorization']);
+const OF_LOGIN = new Set([...OF_REQUEST, 'content-length']);
 
 const { getBuiltinModule } = process;
 
@@ -76,7 +81,7 @@ export async function forward(
   { again, onFutile, ...options }: Forwarding,
 ): Promise<void> {
   const { request, response } = passage;
-  const kept = keepBody(request);
+  const kept = passage.body ? { chunks: [passage.body], isWhole: false } : keepBody(request);
   response.once('close', () => passage.upstream?.destroy());
   const ask = async (login: Authorization): Promise<Answer> =>
     readStart(await send(passage, await upstreamOptions(passage, login, options), kept, options.timeoutMs));
@@ -105,6 +110,10 @@ function keepBody(request: IncomingMessage): Kept {
     chunks: [],
     isWhole: Number(request.headers['content-length'] ?? 0) <= MOST_KEPT,
   };
+  if (!hasBody(request)) {
+    request.resume();
+    return kept;
+  }
   let size = 0;
   request.on('data', (chunk: Buffer) => {
     size += chunk.length;
@@ -114,6 +123,10 @@ function keepBody(request: IncomingMessage): Kept {
   });
   request.pause();
   return kept;
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
 /** Sends the request, with what was read of its body already, and returns the answer of the server. */
@@ -167,7 +180,7 @@ function send(
 
 function sendBody(request: IncomingMessage, upstream: ClientRequest, { chunks }: Kept): void {
   for (const chunk of chunks) upstream.write(chunk);
-  if (request.readableEnded) upstream.end();
+  if (request.readableEnded || !hasBody(request)) upstream.end();
   else {
     if (request.headers.expect !== undefined) upstream.flushHeaders();
     request.pipe(upstream);
@@ -175,17 +188,22 @@ function sendBody(request: IncomingMessage, upstream: ClientRequest, { chunks }:
 }
 
 async function upstreamOptions(
-  { request, target: { base, url, path }, agents }: Passage,
+  { request, target: { base, url, path }, agents, body }: Passage,
   login: Authorization,
   { servers, tls, proxy, timeoutMs }: Pick<Forwarding, 'servers' | 'tls' | 'proxy' | 'timeoutMs'>,
 ): Promise<RequestOptions> {
   const { method = 'GET', rawHeaders, headers } = request;
   const { protocol } = url;
-  const passed = passedOn(rawHeaders, headers.connection, ['host', 'authorization']);
+  const passed = passedOn(rawHeaders, headers.connection, body ? OF_LOGIN : OF_REQUEST);
   // Node would send a body without a length in no form, and with some methods announce one that is not there.
   if (headers['transfer-encoding'] !== undefined) passed.push('Transfer-Encoding', 'chunked');
   else if (headers['content-length'] === undefined && /^P/.test(method)) passed.push('Content-Length', '0');
-  const own = ['Host', url.host, 'Authorization', loginHeader(login, base, servers)];
+  const own = [
+    ...['Host', url.host],
+    ...(body
+      ? ['Content-Length', String(body.length)]
+      : ['Authorization', loginHeader(login, base, servers)]),
+  ];
   const { Agent } = getBuiltinModule(protocol === 'https:' ? 'node:https' : 'node:http');
   agents[protocol] ??= new Agent({ keepAlive: true, timeout: KEPT_MS });
   const direct: RequestOptions = {
@@ -211,10 +229,11 @@ async function upstreamOptions(
   }
 }
 
-/** Returns the headers to pass on, as they were sent: without those of this hop and without `own`. */
-function passedOn(raw: readonly string[], connection = '', own: readonly string[] = []): string[] {
-  const dropped = new Set([...HOP_BY_HOP, ...own, ...connection.toLowerCase().split(/\s*,\s*/)]);
-  return raw.filter((_, at) => !dropped.has((raw[at - (at % 2)] as string).toLowerCase()));
+/** Returns the headers to pass on, as they were sent: without those of this hop, which `connection` may name more of. */
+function passedOn(raw: readonly string[], connection: string | undefined, dropped: Set<string>): string[] {
+  const named = connection?.toLowerCase().split(/\s*,\s*/) ?? [];
+  const isDropped = (name: string) => dropped.has(name) || named.includes(name);
+  return raw.filter((_, at) => !isDropped((raw[at - (at % 2)] as string).toLowerCase()));
 }
 
 /** An answer, and what was read of its body, which is still to be passed on. */
@@ -266,7 +285,11 @@ function isTokenRefused({ server, base }: Target, reply: IncomingMessage, start:
 function respond(response: ServerResponse, { reply, start }: Answer): void {
   const { statusCode = 502, statusMessage, rawHeaders, headers } = reply;
   response.sendDate = false;
-  response.writeHead(statusCode, statusMessage, passedOn(rawHeaders, headers.connection));
+  response.writeHead(statusCode, statusMessage, passedOn(rawHeaders, headers.connection, HOP_BY_HOP));
+  if (reply.readableEnded) {
+    response.end(start);
+    return;
+  }
   if (start.length > 0) response.write(start);
   // A client may wait for the headers of an answer whose body comes much later.
   else if (reply.readableLength === 0 && !reply.complete) response.flushHeaders();
