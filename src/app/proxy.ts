@@ -1,6 +1,7 @@
 import type { Call } from '../auth/call.js';
 import { findCredential } from '../auth/choose.js';
 import { bind, findVersion } from '../auth/connect.js';
+import type { Credential } from '../auth/credential.js';
 import { readTls } from '../auth/open-connection.js';
 import type { Ports } from '../auth/ports.js';
 import { chooseStore } from '../auth/stores.js';
@@ -18,11 +19,11 @@ import type { CachedToken } from './token-cache.js';
 export interface LocalProxy {
   /** The URL in place of the REST server's. */
   readonly restUrl: string;
-  /** The URL in place of the GSQL server's; undefined when the credential does not log in there. */
-  readonly gsqlUrl: string | undefined;
+  /** The URL in place of the GSQL server's. */
+  readonly gsqlUrl: string;
   /** What a client sends in place of a token or a password. */
   readonly key: string;
-  /** The name to log in with at the GSQL server. */
+  /** The name to log in with at the GSQL server; undefined when the credential does not log in there. */
   readonly username: string | undefined;
   close(): Promise<void>;
 }
@@ -71,7 +72,7 @@ export async function openProxy(call: Call, ports: LocalPorts): Promise<LocalPro
     proxy: readProxyVariables(env),
     timeoutMs: call.timeoutMs,
   };
-  const { doors, restUrl, gsqlUrl } = await openDoors(options, ports, login !== undefined);
+  const { doors, restUrl, gsqlUrl } = await openDoors(options, ports);
   const stop = renewInBackground(tokens, call.ports.now);
   return {
     restUrl,
@@ -142,7 +143,7 @@ class TokenLogin implements Authorization {
 type DoorSettings = Omit<DoorOptions, 'port' | 'route'>;
 
 /** Opens one door where one address leads to both servers, as on 4.x, else one for each. */
-async function openDoors(settings: DoorSettings, ports: LocalPorts, logsIn: boolean) {
+async function openDoors(settings: DoorSettings, ports: LocalPorts) {
   const { restUrl, gsqlUrl } = settings.servers;
   const doors: Door[] = [];
   const open = async (port: number, route: DoorOptions['route']) => {
@@ -161,12 +162,12 @@ async function openDoors(settings: DoorSettings, ports: LocalPorts, logsIn: bool
         ? { server: 'rest', path: path.slice(prefix.length) }
         : { server: 'service', path },
     );
-    return { doors, restUrl: `${url}${prefix}`, gsqlUrl: logsIn ? url : undefined };
+    return { doors, restUrl: `${url}${prefix}`, gsqlUrl: url };
   }
   const rest = await open(ports.rest, (path) => ({ server: 'rest', path }));
   try {
-    const gsql = logsIn && (await open(ports.service, (path) => ({ server: 'service', path })));
-    return { doors, restUrl: rest, gsqlUrl: gsql || undefined };
+    const gsql = await open(ports.service, (path) => ({ server: 'service', path }));
+    return { doors, restUrl: rest, gsqlUrl: gsql };
   } catch (error) {
     await doors[0]?.close();
     throw error;
@@ -246,9 +247,8 @@ const SECRET_USER = '__GSQL__secret';
 async function gsqlLogin(call: Call, source: TokenSource, held: CachedToken): Promise<GsqlLogin | undefined> {
   const quiet = { ...call, canPrompt: false };
   try {
-    let found = await findCredential(quiet, 'login', () => chooseStore(quiet));
-    // Nothing that is set logs in as it is: what the token was minted with may.
-    if (found.level === 'prompt') found = await source.credential();
+    // What is set may not log in as it is, but what the token was minted with may.
+    const found = (await setLogin(quiet)) ?? (await source.credential());
     const { kind, level } = found;
     const { jwtLogsIn, takesSecretUser } = await findVersion(quiet);
     // With a cached token nobody was asked for the password.
@@ -267,6 +267,17 @@ async function gsqlLogin(call: Call, source: TokenSource, held: CachedToken): Pr
     if (!(error instanceof GraphException)) throw error;
     call.ports.reporter.detail(`there is no login for the GSQL server: ${error.message}`);
     return undefined;
+  }
+}
+
+/** Returns the login that is set; undefined when there is none. */
+async function setLogin(call: Call): Promise<Credential | undefined> {
+  try {
+    const found = await findCredential(call, 'login', () => chooseStore(call));
+    return found.level === 'prompt' ? undefined : found;
+  } catch (error) {
+    if (error instanceof GraphException) return undefined;
+    throw error;
   }
 }
 

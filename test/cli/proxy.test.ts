@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
-import { blocksOf, unused } from '../helpers/docs.js';
+import { block, unused } from '../helpers/docs.js';
 import { freePort, freePorts } from '../helpers/free-port.js';
 import { endOf, putCommand, sandboxFor, start } from '../helpers/process.js';
 
@@ -95,7 +95,8 @@ test.each([
   const secrets = [{ alias: 'ci', value: secret, user: 'tigergraph', graph: 'demo' }];
   const home = temporaryHome();
   const { sandbox, env } = await sandboxFor(home, { serverVersion, secrets });
-  const login = kind === 'secret' ? { GRAPHCRED_SECRET: secret, GRAPHCRED_PASSWORD: '' } : {};
+  const login =
+    kind === 'secret' ? { GRAPHCRED_SECRET: secret, GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' } : {};
   const [port, servicePort] = await freePorts(2);
   const ports = serverVersion.startsWith('4')
     ? []
@@ -116,6 +117,20 @@ test.each([
   expect(stderr).toMatch(/token renewed at \S+Z, ends at \S+Z; requests served: 0\n/);
   expect(stderr).toMatch(/requests served: 1\n$/);
   expect(sandbox.requests.at(-1)).toMatchObject({ path, status: 200, login: 'basic' });
+});
+
+test('a secret that does not log in leaves the GSQL door to requests with the token', async () => {
+  const secret = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
+  const secrets = [{ alias: 'ci', value: secret, user: 'tigergraph', graph: 'demo' }];
+  const { env } = await sandboxFor(temporaryHome(), { serverVersion: '3.5.0', secrets });
+  const at = '"$TG_HOST:$TG_GS_PORT/restpp/echo"';
+  const script = `curl -sS -H "Authorization: Bearer $TG_API_TOKEN" ${at}; curl -sS -u "x:$TG_API_TOKEN" ${at}; env`;
+  const login = { GRAPHCRED_SECRET: secret, GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' };
+  const argv = ['proxy', '--store', 'none', '--', 'sh', '-c', script];
+  const { status, stdout } = await start(argv, { ...env, ...login }).ended;
+  expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringContaining('Hello GSQL') });
+  expect(stdout).toContain('"code":"GRAPHCRED-403"');
+  expect(stdout).not.toMatch(/^TG_(USERNAME|PASSWORD)=/m);
 });
 
 test('a port that is taken is exit 2, and so is a second port on 4.x', async () => {
@@ -207,26 +222,29 @@ test('without a valid token the answer is 503 and says why', async () => {
 test('the recipes of docs/proxy.md run', async () => {
   const home = temporaryHome();
   const { env } = await sandboxFor(home);
-  const blocks = blocksOf('proxy.md');
-  for (const { file, text } of blocks) if (file) fs.writeFileSync(path.join(home, file), text);
-  const [curl, python, beside] = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text);
-  const address = `http://127.0.0.1:9100/echo`;
-  const client = `
-until test -s address; do sleep 0.05; done
-curl -sS -H "Authorization: Bearer $(cat key)" ${address}
-kill -INT $!
-wait $!
-`;
-  const PATH = `${putCommand(home)}:${process.env.PATH}`;
-  for (const script of [curl, python, beside + client]) {
-    const shell = spawn('sh', ['-euc', script ?? ''], {
+  const recipe = (heading: string, at = 0) => block('proxy.md', heading, 'sh', at);
+  const bin = putCommand(home);
+  // Stands for the notebook: it starts a Python process with a cell.
+  fs.writeFileSync(path.join(bin, 'jupyter'), '#!/bin/sh\nexec python3 cell.py\n', { mode: 0o755 });
+  fs.writeFileSync(path.join(home, 'cell.py'), block('proxy.md', 'A notebook', 'python'));
+  const run = (script: string) => {
+    const options = {
       cwd: home,
-      env: { ...env, PATH, GRAPHCRED_STORE: 'none' },
-    });
-    expect(await endOf(shell), script).toMatchObject({
-      status: 0,
-      stdout: expect.stringContaining('Hello GSQL'),
-    });
-  }
+      env: { ...env, PATH: `${bin}:${process.env.PATH}`, GRAPHCRED_STORE: 'none', SHARED: home },
+    };
+    const shell = spawn('sh', ['-euc', script], options);
+    return { shell, ended: endOf(shell) };
+  };
+  const answered = { status: 0, stdout: expect.stringContaining('Hello GSQL') };
+  for (const script of [recipe('curl'), recipe('A notebook')])
+    expect(await run(script).ended, script).toMatchObject(answered);
+  const container = run(`exec ${recipe('A container beside it')}`);
+  const address = path.join(home, 'address');
+  await expect
+    .poll(() => fs.existsSync(address) && fs.readFileSync(address, 'utf8'), { timeout: 60_000 })
+    .toMatch(/"gsqlUrl"/);
+  expect(await run(recipe('A container beside it', 1)).ended).toMatchObject(answered);
+  container.shell.kill('SIGINT');
+  expect(await container.ended).toMatchObject({ status: 0 });
   expect(unused(RUN_BY['test/cli/proxy.test.ts'])).toEqual([]);
 });

@@ -1,6 +1,5 @@
 import path from 'node:path';
 import { type LocalProxy, openProxy } from '../../app/proxy.js';
-import { portOf } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { removeQuietly, replaceFile } from '../../files/private-files.js';
@@ -30,7 +29,7 @@ export async function run(invocation: Invocation): Promise<number> {
     if (args.length === 0) throw error;
     return failedBefore(report, error);
   }
-  const { restUrl, gsqlUrl = null, key } = proxy;
+  const { restUrl, gsqlUrl, key } = proxy;
   if (ctx.stderr.isTTY)
     report.note(`ready at ${restUrl}${args.length > 0 ? '' : '; Ctrl-C stops the proxy'}`);
   const close = async () => {
@@ -81,9 +80,8 @@ function environment(session: Session, { restUrl, gsqlUrl, key, username }: Loca
   return {
     ...childEnvironment(session, {
       token: new Sensitive(key),
-      servers: { restUrl, gsqlUrl: gsqlUrl ?? restUrl },
+      servers: { restUrl, gsqlUrl },
     }),
-    TG_GS_PORT: gsqlUrl && portOf(gsqlUrl),
     TG_USERNAME: username,
     TG_PASSWORD: username && key,
     ...direct('NO_PROXY'),
