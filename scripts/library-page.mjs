@@ -25,6 +25,16 @@ nothing and stores nothing: your program gives it every value. Node 20.19 or lat
 PERMISSION_DENIED, BAD_RESPONSE and SERVER_ERROR. Each method lists the other codes that it throws. No request that changes something is sent a second time after a
 failure that leaves open what happened; \`ambiguous\` then says so.
 
+**Two names for one job.** Four methods are named as in pyTigerGraph, and return what it returns. Each has a twin that returns all that is known, as an object that is the same on
+3.x and 4.x. Both stay; in new code use the twin.
+
+| as in pyTigerGraph | in new code |
+|---|---|
+| \`getSecrets\` | [\`listSecrets\`](#listsecrets) |
+| \`dropSecret\` | [\`dropSecrets\`](#dropsecrets) |
+| \`getToken\` | [\`mintToken\`](#minttoken), or [\`tokenProvider\`](#tokenprovider) in a program that runs for long |
+| \`refreshToken\` | [\`renewToken\`](#renewtoken) |
+
 The examples below run, in this order, as a test, against servers of version 3.x and 4.x, with the connection above.
 `;
 
