@@ -9,6 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { measureProxy } from './proxy.mjs';
 import { markdown, readTable, svg, withRun } from './report.mjs';
 import { buildEager, buildKeychainParts, buildStandalone } from './variants.mjs';
 import { ghHome, makeHome, makeSecret, startKeychain, startRedis, startServer, talker } from './world.mjs';
@@ -60,7 +61,7 @@ process.exitCode = failed ? 1 : 0;
 
 async function bench() {
   const meter = keep(talker('python3', [path.join(root, 'bench/measure.py')]));
-  const { commands, skipped, versions } = await prepare(meter);
+  const { commands, skipped, versions, server } = await prepare(meter);
   const floor = commands[0];
   const samples = new Map(commands.map(({ id }) => [id, []]));
   // The first two rounds fill the disk cache and are not counted.
@@ -87,7 +88,11 @@ async function bench() {
       ...(goal?.extraMb && { goalExtraMb: goal.extraMb }),
     };
   });
-  const extras = [await atOnce(meter, floor, commands)];
+  const { env, cwd } = commands.find(({ id }) => id === 'warm-file');
+  const extras = [
+    await atOnce(meter, floor, commands),
+    ...(await measureProxy({ node, bin, env, cwd, server, rounds, median })),
+  ];
   if (samples.has('gh')) {
     const ratio = median(samples.get('warm-file').map(({ cpu }, i) => cpu / samples.get('gh')[i].cpu));
     extras.push({
@@ -190,7 +195,7 @@ async function prepare(meter) {
       prints: true,
     });
   for (const command of commands) await measure(meter, command);
-  return { commands, skipped, versions: gh.version ? [gh.version] : [] };
+  return { commands, skipped, versions: gh.version ? [gh.version] : [], server: three };
 }
 
 async function measure(meter, { label, argv, env, cwd, prints }) {
