@@ -44,7 +44,8 @@ function runAsDocumented(program: Program, folder: string, one: Stage): Promise<
   return shell(`python3 ${client} sh ${put('serve', text)}`, one, [bin]);
 }
 
-function blockOf({ withToken }: Program): string {
+/** Returns the block of docs/with-other-tools.md that shows how the program uses a token. */
+export function blockOf({ withToken }: Program): string {
   const blocks = blocksOf('with-other-tools.md');
   const found = blocks.find(
     ({ heading, language, file }) => withToken === file || withToken === `${heading}: ${language}`,
@@ -53,17 +54,22 @@ function blockOf({ withToken }: Program): string {
   return found.text;
 }
 
-const javaProgram = (text: string) => `import java.sql.*;
+/** Returns a program that runs these statements, for as many seconds as its argument says. */
+export const javaProgram = (text: string) => `import java.sql.*;
 import java.util.Properties;
 
 class Load {
   public static void main(String[] words) throws Exception {
-    ${text}
+    long end = System.nanoTime() + (words.length > 0 ? Long.parseLong(words[0]) * 1000000000L : 1);
+    for (; System.nanoTime() < end; Thread.sleep(500)) {
+      ${text}
+    }
   }
 }
 `;
 
-function shell(script: string, { sandbox, home }: Stage, folders: readonly string[]): Promise<Ended> {
+/** Runs a script as a user would, with these folders on the PATH. */
+export function shell(script: string, { sandbox, home }: Stage, folders: readonly string[]): Promise<Ended> {
   return run(['sh', '-eu', '-c', script], {
     PATH: [path.join(home, 'bin'), ...folders, process.env.PATH].join(path.delimiter),
     HOME: home,

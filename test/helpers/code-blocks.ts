@@ -3,10 +3,16 @@
 /** The test files that run blocks. Each of them ends with a test that it has used all its blocks. */
 export const RUN_BY = {
   'test/cli/proxy.test.ts': [
-    'docs/proxy.md / A command / sh: graphcred proxy -- sh -c \'curl -sS -H "Authorization: Bearer $TG_API_TOKEN" "$TG_HOST:$TG_RESTPP_PORT/echo"\'',
-    'docs/proxy.md / A Python program without a client / python: import os, urllib.request',
-    'docs/proxy.md / A Python program without a client / sh: graphcred proxy -- python3 loop.py',
-    'docs/proxy.md / A service beside it / sh: graphcred proxy --port 9100 --key-file key > address &',
+    'docs/proxy.md / curl / sh: graphcred proxy -- sh -c \'curl -sS -H "Authorization: Bearer $TG_API_TOKEN" "$TG_HOST:$TG_RESTPP_PORT/echo"\'',
+    'docs/proxy.md / A notebook / sh: graphcred proxy -- jupyter lab',
+    'docs/proxy.md / A notebook / python: import json, os, urllib.request',
+    'docs/proxy.md / A container beside it / sh: graphcred proxy --port 9100 --service-port 9200 --key-file "$SHARED/key" > "$SHARED/address"',
+    'docs/proxy.md / A container beside it / sh: printf \'Authorization: Bearer %s\' "$(cat "$SHARED/key")" |',
+  ],
+  'test/clients/proxy.test.ts': [
+    'docs/proxy.md / pyTigerGraph in a loop / python: import os',
+    'docs/proxy.md / pyTigerGraph in a loop / sh: graphcred proxy -- python3 loop.py',
+    "docs/proxy.md / JDBC / sh: graphcred proxy -- java -cp 'jars/*' Load.java",
   ],
   'test/e2e/first-steps.test.ts': [
     'README.md / The main job, on a practice server / text: $ graphcred sandbox -- sh            # a shell with a practice database; leave it out for a real one',
