@@ -10,6 +10,7 @@ import { type Door, type DoorOptions, openDoor } from '../core/http/door.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { Authorization } from '../core/http/types.js';
 import { isoSeconds } from '../core/protocol/reply.js';
+import { SECRET_USER, secretLogin } from '../core/protocol/secret-login.js';
 import { FreshToken } from '../core/provider.js';
 import { BoundCredential, bindTo } from '../core/sensitive.js';
 import { type TokenSource, tokenSource } from './get-token.js';
@@ -240,9 +241,6 @@ interface GsqlLogin {
   authorization(): Promise<Authorization | undefined>;
 }
 
-/** The user as whom a secret logs in. */
-const SECRET_USER = '__GSQL__secret';
-
 /** Returns the login for the GSQL server; undefined when the credential at hand is none. */
 async function gsqlLogin(call: Call, source: TokenSource, held: CachedToken): Promise<GsqlLogin | undefined> {
   const quiet = { ...call, canPrompt: false };
@@ -250,17 +248,19 @@ async function gsqlLogin(call: Call, source: TokenSource, held: CachedToken): Pr
     // What is set may not log in as it is, but what the token was minted with may.
     const found = (await setLogin(quiet)) ?? (await source.credential());
     const { kind, level } = found;
-    const { jwtLogsIn, takesSecretUser } = await findVersion(quiet);
+    const version = await findVersion(quiet);
     // With a cached token nobody was asked for the password.
     const password = level !== 'prompt' || held.source === 'server';
-    if (!{ jwt: jwtLogsIn, secret: takesSecretUser, password }[kind]) return undefined;
+    if (!{ jwt: version.jwtLogsIn, secret: version.secretLogsIn, password }[kind]) return undefined;
     if (kind === 'jwt') return { username: found.username ?? '', authorization: async () => undefined };
     const username = kind === 'secret' ? SECRET_USER : (found.username ?? '');
     return {
       username,
       authorization: async () => {
         const credential = bindTo(held.servers, await bind(found)) as BoundCredential;
-        return { scheme: 'Basic', username, credential };
+        return kind === 'secret'
+          ? secretLogin(version, credential)
+          : { scheme: 'Basic', username, credential };
       },
     };
   } catch (error) {

@@ -55,7 +55,9 @@ export async function promptedCredential(
   const orSecret = purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
   const notToken = ports.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
   const notSecret =
-    unusable?.kind === 'secret' ? `; the secret (${unusable.label}) does not log in on a 3.x server` : '';
+    unusable?.kind === 'secret'
+      ? `; the secret (${unusable.label}) does not log in on a server before 3.6.2`
+      : '';
   const notSaved =
     call.secretAlias === undefined || unusable ? '' : `; no secret named ${call.secretAlias} is saved for it`;
   const why = `${notToken}${notSecret}${notSaved}`;

@@ -19,7 +19,7 @@ export interface ConnectionOptions extends Endpoints {
   readonly username?: string | undefined;
   /** Logs in at the GSQL server. */
   readonly password?: GivenCredential | undefined;
-  /** Logs in at a 4.x GSQL server, and mints, where no password is given. */
+  /** Logs in at the GSQL server of 3.6.2 and later, and mints, where no password is given. */
   readonly secret?: GivenCredential | undefined;
   /** Whose secrets are listed, made and dropped, when not the login's own (4.1 and later, administrators). */
   readonly secretsOf?: string | undefined;

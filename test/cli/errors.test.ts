@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { parseVersionOption } from '../../src/core/protocol/version.js';
 import { type Bench, bench, cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
 
 interface PrintedError {
@@ -74,7 +75,30 @@ describe.each(SERVERS)('on %s', (serverVersion) => {
 });
 
 // holds: C4.4
-test.each(['3.2.0', '3.10.1'])(
+test.each([
+  ['3.6.2', 'basic'],
+  ['3.10.0', 'basic'],
+  ['3.10.1', 'gsql-secret'],
+  ['4.2.0', 'gsql-secret'],
+])(
+  'on %s a secret alone lists the secrets, sent as %s, and is named when it is refused',
+  async (...given) => {
+    const [serverVersion, login] = given;
+    const { at, secret } = await withSecret(serverVersion);
+    const alone = (value: string) => ({ env: { ...NO_PASSWORD, GRAPHCRED_SECRET: value } });
+    const { secrets } = await at.json<{ secrets: unknown[] }>('secret list', alone(secret));
+    expect(secrets).toHaveLength(1);
+    expect(at.sandbox.requests.at(-1)).toMatchObject({ login });
+    const { code, message } = await refusal(at, 'secret list', alone('z'.repeat(32)));
+    expect([code, message]).toEqual([
+      'AUTH_FAILED',
+      expect.stringContaining('the secret from GRAPHCRED_SECRET'),
+    ]);
+  },
+);
+
+// holds: C4.4
+test.each(['3.2.0', '3.6.1'])(
   'a secret cannot log in for secret commands on %s, and the error says so',
   async (serverVersion) => {
     const { at, secret } = await withSecret(serverVersion);
@@ -83,7 +107,7 @@ test.each(['3.2.0', '3.10.1'])(
     });
     expect(code).toBe('INPUT_REQUIRED');
     expect(message).toMatch(/^A (user name|password) is needed/);
-    expect(hint).toContain('the secret (GRAPHCRED_SECRET) does not log in on a 3.x server');
+    expect(hint).toContain('the secret (GRAPHCRED_SECRET) does not log in on a server before 3.6.2');
     expect(hint).toContain('GRAPHCRED_PASSWORD');
   },
 );

@@ -144,7 +144,7 @@ test.each([
 });
 
 test('a login whose first token cannot be minted is a login all the same', async () => {
-  const { run, home, sandbox } = await bench();
+  const { run, home, sandbox } = await bench({ serverVersion: '3.6.1' });
   const stdin = (await run('secret create mine')).stdout;
   sandbox.addFault({ action: 'status', status: 500, route: 'POST /requesttoken', nth: 2 });
   const { status, stderr } = await run('login -p dev --secret-stdin', {

@@ -65,6 +65,18 @@ test.each(['3.10.1', '4.1.2'])(
   },
 );
 
+// holds: C4.4, C8.9
+test('a secret alone opens the door of the GSQL server on 3.6.2 and later', async () => {
+  const secret = 'a1'.repeat(16);
+  const secrets = [{ alias: 'ci', value: secret, user: 'tigergraph', graph: 'demo' }];
+  const { env } = await sandboxFor(temporaryHome(), { serverVersion: '3.6.2', secrets });
+  const script =
+    'curl -sS -u "$TG_USERNAME:$TG_PASSWORD" "$TG_HOST:$TG_GS_PORT/gsqlserver/gsql/file" -d SHOW+SECRET';
+  const alone = { ...env, GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET: secret };
+  const { stdout } = await start(['proxy', '--store', 'none', '-q', '--', 'sh', '-c', script], alone).ended;
+  expect(stdout).toContain('- Alias: ci');
+});
+
 // holds: C8.9
 test('without a command one line tells the address and the key, and SIGTERM ends it with 0', async () => {
   const port = await freePort();

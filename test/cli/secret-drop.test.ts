@@ -99,7 +99,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('secret drop on %s', (serverVersion)
 });
 
 test('secret drop deletes the tokens of a saved secret whose alias was unknown, too', async () => {
-  const { run, json, principals } = await holdings();
+  const { run, json, principals } = await holdings({ serverVersion: '3.6.1' });
   const { secret } = await json<{ secret: string }>('secret create ci');
   expect((await run('login -p dev --secret-stdin', { stdin: secret, ...SAVED_ONLY })).status).toBe(0);
   expect((await run('token get', SAVED_ONLY)).status).toBe(0);

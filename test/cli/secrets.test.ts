@@ -66,7 +66,7 @@ test('secret list without secrets prints a note for people, which on 4.x names n
 });
 
 test('secret list does not mark a secret whose saved value it cannot compare', async () => {
-  const { run } = await bench();
+  const { run } = await bench({ serverVersion: '3.6.1' });
   const stdin = (await run('secret create ci')).stdout;
   expect((await run('login -p dev --secret-stdin', { stdin })).status).toBe(0);
   expect((await run('secret list')).stdout).toMatch(/^ci .* here$/m);

@@ -172,7 +172,7 @@ export async function lookAtLogin(
       found.credential = skipped(
         secret.kind === 'jwt'
           ? `a JWT (${secret.label}) is proved at the REST server: graphcred token check`
-          : `a secret of 3.x (${secret.label}) is proved only by minting a token: graphcred token get`,
+          : `the server takes no secret (${secret.label}) as a login; a mint proves it: graphcred token get`,
       );
       return;
     }

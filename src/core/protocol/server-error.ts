@@ -4,6 +4,7 @@ import type { HttpRequest } from '../http/types.js';
 import { upTo } from '../redact.js';
 import type { Sensitive } from '../sensitive.js';
 import { type Meaning, REFUSALS, type Row } from './refusal-table.js';
+import { SECRET_USER } from './secret-login.js';
 
 /** The error that the server sent. */
 export interface Refused {
@@ -231,8 +232,9 @@ function badCredential(request: HttpRequest): ErrorMapping {
 function sentSecret(request: HttpRequest): Sensitive | undefined {
   const { authorization, json, query, body } = request;
   const secret = (json ?? query)?.secret ?? body;
+  const isSecret = authorization?.scheme === 'GSQL-Secret' || authorization?.username === SECRET_USER;
   return credentialsIn(request).find(
-    (one) => one === secret || (authorization?.scheme === 'GSQL-Secret' && one === authorization.credential),
+    (one) => one === secret || (isSecret && one === authorization.credential),
   )?.value;
 }
 

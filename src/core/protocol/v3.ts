@@ -14,6 +14,7 @@ import {
   readToken,
   serverClock,
 } from './reply.js';
+import { secretLogin } from './secret-login.js';
 import { meaningOf, noLogin, onlyOwnSecrets, refusal } from './server-error.js';
 import type { IssuedToken, Protocol, Session } from './types.js';
 
@@ -25,9 +26,10 @@ export function protocolV3(session: Session): Protocol {
   const { generation } = session.version;
 
   const serviceLogin = (): Authorization => {
-    const login = session.basicLogin();
-    if (login === undefined) throw noLogin('a user name and password: 3.x servers take nothing else here');
-    return login;
+    const { secret, version } = session;
+    const login = session.basicLogin() ?? (secret && version.secretLogsIn && secretLogin(version, secret));
+    if (login) return login;
+    throw noLogin(`a user name and password${version.secretLogsIn ? ', or a secret' : ''}`);
   };
 
   const graphFor = (purpose: string): string => {

@@ -14,6 +14,7 @@ import {
   readToken,
   serverClock,
 } from './reply.js';
+import { secretLogin } from './secret-login.js';
 import { meaningOf, noLogin, onlyOwnSecrets, refusal, withoutNames } from './server-error.js';
 import type { Call, IssuedToken, Protocol, Secret, Session } from './types.js';
 
@@ -33,7 +34,7 @@ const OF_SERVER: ReadonlySet<Meaning> = new Set([
 export function protocolV4(session: Session): Protocol {
   /** Logs in with the password, else with the secret. Only `serviceLogin` also uses the connection's token. */
   const login = (): Authorization | undefined =>
-    session.basicLogin() ?? (session.secret && bySecret(session.secret));
+    session.basicLogin() ?? (session.secret && secretLogin(session.version, session.secret));
 
   const serviceLogin = (): Authorization => {
     const authorization = login() ?? tokenLogin(session, session.token());
@@ -160,7 +161,7 @@ export function protocolV4(session: Session): Protocol {
     },
 
     async deleteToken(token, secret) {
-      const own = secret === undefined ? login() : bySecret(secret);
+      const own = secret === undefined ? login() : secretLogin(session.version, secret);
       if (!(await checkToken(token, own)).accepted) return 'missing';
       const authorization = own ?? tokenLogin(session, token);
       if (authorization === undefined) throw noLogin('a login: user name and password, or a secret');
@@ -182,15 +183,11 @@ export function protocolV4(session: Session): Protocol {
   };
 }
 
-function bySecret(credential: BoundCredential): Authorization {
-  return { scheme: 'GSQL-Secret', credential };
-}
-
 /** Returns the login with a token. It is accepted from 4.1.2 on, and only if the token is a JWT. */
 function tokenLogin(session: Session, token: BoundCredential | undefined): Authorization | undefined {
-  if (token === undefined || readClaims(token.value) === undefined) return undefined;
-  const [, minor = 9, patch = 9] = session.version.version.split('.').map(Number);
-  return minor > 1 || (minor === 1 && patch >= 2) ? { scheme: 'Bearer', credential: token } : undefined;
+  if (!session.version.jwtLogsIn || token === undefined || readClaims(token.value) === undefined)
+    return undefined;
+  return { scheme: 'Bearer', credential: token };
 }
 
 /** Whether the server does not have this path. A 404 that answers the request itself comes as a JSON envelope. */

@@ -9,8 +9,6 @@ export interface Capabilities {
   readonly canRefresh: boolean;
   /** Secrets, and tokens minted by password, belong to a graph, which must be named. */
   readonly secretsNeedGraph: boolean;
-  /** A secret logs in at the GSQL server, so that secret commands need no password. */
-  readonly secretLogsIn: boolean;
   /** Dropping a secret leaves the tokens minted from it alive. */
   readonly tokensOutliveSecret: boolean;
   /** Two mints of one lifetime within one second give the same token. */
@@ -31,8 +29,10 @@ export interface ServerVersion extends Capabilities {
   readonly takesJwt: boolean;
   /** The GSQL server takes them too, in place of a login (4.1.2 and later). */
   readonly jwtLogsIn: boolean;
-  /** A secret logs in at the GSQL server as the password of the user `__GSQL__secret` (3.6.2 and later). */
-  readonly takesSecretUser: boolean;
+  /** A secret logs in at the GSQL server, so that secret commands need no password (3.6.2 and later). */
+  readonly secretLogsIn: boolean;
+  /** Servers take `Authorization: GSQL-Secret` (3.10.1 and later); before that a secret is the password of a user. */
+  readonly takesSecretScheme: boolean;
   /** Which protocol the server speaks. */
   readonly generation: Generation;
   /** As the server reported it, for example `3.10.1`; `3` or `4` when only that much is known. */
@@ -42,7 +42,6 @@ export interface ServerVersion extends Capabilities {
 const CAPABILITIES_3: Capabilities = {
   canRefresh: true,
   secretsNeedGraph: true,
-  secretLogsIn: false,
   tokensOutliveSecret: false,
   sameTokenWithinOneSecond: false,
   mintByPasswordCreatesSecret: false,
@@ -54,7 +53,6 @@ const CAPABILITIES_3: Capabilities = {
 const CAPABILITIES_4: Capabilities = {
   canRefresh: false,
   secretsNeedGraph: false,
-  secretLogsIn: true,
   tokensOutliveSecret: true,
   sameTokenWithinOneSecond: true,
   mintByPasswordCreatesSecret: true,
@@ -77,10 +75,17 @@ export const OPTION = 'serverVersion';
 export function serverVersion(generation: Generation, version: string): ServerVersion {
   // What is not said counts as the newest: `4` and `4.1` as the last version of each.
   const [major = 0, minor = 99, patch = 99] = version.split('.').map(Number);
-  const takesJwt = major > 3 || minor >= 10;
-  const jwtLogsIn = major > 3 && (minor > 1 || (minor === 1 && patch >= 2));
-  const takesSecretUser = major > 3 || minor > 6 || (minor === 6 && patch >= 2);
-  return { generation, version, takesJwt, jwtLogsIn, takesSecretUser, ...CAPABILITIES[generation] };
+  const rank = (...[a, b, c]: [number, number, number]) => a * 1e8 + b * 1e5 + c;
+  const isFrom = (...first: [number, number, number]) => rank(major, minor, patch) >= rank(...first);
+  return {
+    generation,
+    version,
+    takesJwt: isFrom(3, 10, 0),
+    jwtLogsIn: isFrom(4, 1, 2),
+    secretLogsIn: isFrom(3, 6, 2),
+    takesSecretScheme: isFrom(3, 10, 1),
+    ...CAPABILITIES[generation],
+  };
 }
 
 /**
