@@ -227,6 +227,57 @@ describe('a JWT at the GSQL server', () => {
   });
 });
 
+describe.each(['3.10.1', '4.2.0'])('a JWT that a server %s refuses', (version) => {
+  const OTHER = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+  // holds: C12.8
+  test.each([
+    ['is for another audience', { aud: 'x' }, 'Security.JWT.Audience'],
+    ['is from another issuer', { iss: 'x' }, 'Security.JWT.Issuer'],
+    ['names a user (sub)', { sub: 'nobody' }, 'An administrator creates that user'],
+    ['is for a graph that does not exist', { graph: 'none' }, 'Leave the claim graph out'],
+    ['is signed with a key', undefined, 'Security.JWT.RSA.PublicKey'],
+  ])('%s is told so, with what to do', async (problem, claims, advice) => {
+    const b = await benchOf(version);
+    const token = claims ? jwt({ ...CLAIMS, ...claims }) : jwt(CLAIMS, { alg: 'RS256' }, OTHER);
+    for (const line of ['api /echo', 'token check']) {
+      const { status, stderr } = await b.run(`${line} -o json`, withJwt(token));
+      expect({ line, status, ...error(stderr) }).toMatchObject({
+        status: 4,
+        code: 'AUTH_FAILED',
+        message: expect.stringContaining(`The JWT ${problem}`),
+        hint: expect.stringContaining(advice),
+      });
+    }
+  });
+
+  test('of a provider that is not set up is told how it is set up', async () => {
+    const b = await bench({ serverVersion: version });
+    const { stderr } = await b.run('api /echo -o json', withJwt(TOKEN));
+    expect(error(stderr).hint).toContain('Security.JWT.RSA.PublicKey');
+  });
+});
+
+// holds: C12.8
+test('a JWT that the GSQL server refuses is named, and a server without password logins says so', async () => {
+  const b = await benchOf('4.2.0');
+  const refused = await b.run('secret list -o json', withJwt(jwt({ ...CLAIMS, iss: 'x' })));
+  expect(error(refused.stderr)).toMatchObject({
+    message: expect.stringContaining('refused the token from GRAPHCRED_JWT as a login'),
+  });
+  b.sandbox.addFault({
+    action: 'status',
+    status: 401,
+    route: 'GET /gsql/v1/secrets',
+    body: '{"error":true,"message":"Password login is disabled for SSO users."}',
+  });
+  const noPassword = await b.run('secret list -o json');
+  expect(error(noPassword.stderr)).toMatchObject({
+    code: 'AUTH_FAILED',
+    message: 'This server takes no passwords.',
+    hint: expect.stringContaining('--jwt-file'),
+  });
+});
+
 describe('the practice server with --jwt-key', () => {
   const asked = async (token: string, given = provider) => {
     const { sandbox } = await bench({ serverVersion: '4.2.0', provider: given });

@@ -26,6 +26,7 @@ export function inPlace(text: string, { profile, config, owner }: Flags): string
 /** Maps the library's options to flags of the command line. */
 const FLAGS: Readonly<Record<string, string>> = {
   graph: '--graph',
+  jwtToken: '--secret-stdin, --secret-file, --jwt-stdin, --jwt-file',
   ports: '--gsql-url URL --rest-url URL/restpp',
   lifetime: '--lifetime',
   owner: '--owner',

@@ -21,11 +21,18 @@ export type Meaning =
   | 'client-certificate'
   | 'licence-expired'
   | 'bad-login'
+  | 'password-login-off'
   | 'bad-secret'
   | 'token-missing'
   | 'token-malformed'
   | 'token-refused'
   | 'token-expired'
+  | 'jwt-user'
+  | 'jwt-graph'
+  | 'jwt-graph-denied'
+  | 'jwt-issuer'
+  | 'jwt-audience'
+  | 'jwt-signature'
   | 'token-without-privilege'
   | 'token-of-other-graph'
   | 'unknown-token'
@@ -58,6 +65,42 @@ export interface Row {
   /** Matches part of a sentence, after quoted words and the names of the request were removed. */
   readonly part?: RegExp;
 }
+
+/** The classes are documented, but only the sentence about the audience is; the words of the others are assumed. */
+const JWT_CLASSES: readonly Pick<Row, 'means' | 'evidence' | 'part' | 'example'>[] = [
+  {
+    means: 'jwt-audience',
+    evidence: 'documented',
+    part: /\baudience\b/i,
+    example:
+      "Access Denied because the input token = 'eyJh****4WgE' contains audience [a,b], which doesn't include the configured one c",
+  },
+  { means: 'jwt-issuer', evidence: 'assumed', part: /\bissuer\b/i, example: 'The issuer does not match.' },
+  {
+    means: 'jwt-signature',
+    evidence: 'assumed',
+    part: /\bsignature\b/i,
+    example: 'The signature does not match.',
+  },
+  {
+    means: 'jwt-user',
+    evidence: 'assumed',
+    part: /\buser\b.*\b(?:exist|found|unknown)\b/i,
+    example: 'The user does not exist.',
+  },
+  {
+    means: 'jwt-graph',
+    evidence: 'assumed',
+    part: /\bgraph\b.*\b(?:exist|found|unknown)\b/i,
+    example: 'The graph does not exist.',
+  },
+  {
+    means: 'jwt-graph-denied',
+    evidence: 'assumed',
+    part: /\bgraph\b.*\b(?:access|accessible)\b/i,
+    example: 'The graph is not accessible.',
+  },
+];
 
 const ON_GIVEN_TOKEN = ['refresh', 'delete'] as const;
 
@@ -101,6 +144,7 @@ export const REFUSALS: readonly Row[] = [
     sentence: /^Access Denied because the input token = '.*' is not in correct format\.?$/,
     example: "Access Denied because the input token = 'lpa6****u1v' is not in correct format",
   },
+  ...JWT_CLASSES.map((row): Row => ({ ...row, code: 'REST-10016' })),
   {
     means: 'token-refused',
     evidence: 'documented',
@@ -255,6 +299,20 @@ export const REFUSALS: readonly Row[] = [
     example: '__GSQL__RETURN__CODE__,213',
   },
   // Existing clients look only for these parts of sentences.
+  ...JWT_CLASSES.map((row): Row => ({ ...row, on: ['check'] })),
+  {
+    means: 'token-expired',
+    evidence: 'assumed',
+    on: ['check'],
+    part: /\btoken is expired\b/i,
+    example: 'The token is expired.',
+  },
+  {
+    means: 'password-login-off',
+    evidence: 'assumed',
+    part: /\bpassword (?:log-?in|authentication)\b.*\b(?:disabled|off|not (?:allowed|enabled|supported))\b/i,
+    example: 'Password login is disabled.',
+  },
   {
     means: 'throttled',
     evidence: 'client',

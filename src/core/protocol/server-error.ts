@@ -2,7 +2,7 @@ import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js'
 import { credentialsIn, shownText, what } from '../http/errors.js';
 import type { HttpRequest } from '../http/types.js';
 import { upTo } from '../redact.js';
-import type { Sensitive } from '../sensitive.js';
+import { BoundCredential, type Sensitive } from '../sensitive.js';
 import { type Meaning, REFUSALS, type Row } from './refusal-table.js';
 import { SECRET_USER } from './secret-login.js';
 
@@ -100,6 +100,45 @@ const EXAMINE_HINT = 'Check the other settings.';
 const EXAMINE = { remedies: ['examine'] } as const;
 const NEW_TOKEN = { remedies: ['new-token'] } as const;
 const OTHER_TOKEN = { remedies: ['new-token', 'mint-from-secret'] } as const;
+const SET_JWT = (key: string) =>
+  `gadmin config set Security.JWT.${key} && gadmin config apply -y && gadmin restart restpp gsql -y`;
+const FROM_PROVIDER = 'Get a new one from the identity provider.';
+/** For a JWT of an identity provider: what is wrong with it, and how to mend that. */
+const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string, hint: string]>>> = {
+  'token-expired': ['has expired', FROM_PROVIDER],
+  'token-malformed': [
+    'is no token that this server takes',
+    `Servers of 3.10 and later take JWTs once an operator has given them the provider's key: ${SET_JWT('RSA.PublicKey @FILE')}`,
+  ],
+  'token-refused': [
+    'is refused, and the server does not say why',
+    `It takes JWTs once an operator has given it the provider's key: ${SET_JWT('RSA.PublicKey @FILE')}`,
+  ],
+  'jwt-user': [
+    'names a user (sub) that the database does not have',
+    'An administrator creates that user, or the identity provider puts the name of a database user into sub.',
+  ],
+  'jwt-graph': [
+    'is for a graph that does not exist',
+    'Leave the claim graph out at the identity provider, or name a graph there.',
+  ],
+  'jwt-graph-denied': [
+    'is for a graph that its user may not use',
+    'Ask for a role on the graph, or leave the claim graph out at the identity provider.',
+  ],
+  'jwt-issuer': [
+    'is from another issuer (iss) than the server expects',
+    `An operator sets this one: ${SET_JWT('Issuer ISSUER')}`,
+  ],
+  'jwt-audience': [
+    'is for another audience (aud) than the server expects',
+    `Ask the identity provider for one for the server's audience, or an operator sets this one: ${SET_JWT('Audience AUDIENCE')}`,
+  ],
+  'jwt-signature': [
+    'is signed with a key that the server does not know',
+    `When the identity provider has changed its key, an operator sets the new one: ${SET_JWT('RSA.PublicKey @FILE')}`,
+  ],
+};
 const GET_ONE = 'Get a new one. A secret is no token, but tokens are minted from it.';
 const GRAPH = { option: 'graph' } as const;
 const LIFETIME = { option: 'lifetime' } as const;
@@ -113,7 +152,16 @@ type ErrorMapping = readonly [
 ];
 
 function explain({ row, match }: Found, request: HttpRequest, text: string): ErrorMapping {
+  const [problem, advice] = (isJwtOfProvider(request) && PROVIDERS_JWT[row.means]) || [];
+  if (problem !== undefined && advice !== undefined) return ['AUTH_FAILED', `The JWT ${problem}.`, advice];
   switch (row.means) {
+    case 'password-login-off':
+      return [
+        'AUTH_FAILED',
+        'This server takes no passwords.',
+        'Log in with a secret, or with a JWT of the identity provider.',
+        { option: 'jwtToken' },
+      ];
     case 'rest-auth-off':
       return ['REST_AUTH_DISABLED', 'REST authentication is not enabled on this server.', ENABLE_REST_AUTH];
     case 'throttled':
@@ -144,6 +192,12 @@ function explain({ row, match }: Found, request: HttpRequest, text: string): Err
         OTHER_TOKEN,
       ];
     case 'token-refused':
+    case 'jwt-user':
+    case 'jwt-graph':
+    case 'jwt-graph-denied':
+    case 'jwt-issuer':
+    case 'jwt-audience':
+    case 'jwt-signature':
       return ['AUTH_FAILED', 'The server refused the token.', GET_ONE, OTHER_TOKEN];
     case 'token-expired':
       return ['AUTH_FAILED', 'The token has expired.', 'Get a new one.', NEW_TOKEN];
@@ -215,6 +269,12 @@ function badCredential(request: HttpRequest): ErrorMapping {
   const secret = sentSecret(request);
   const sent = secret ?? request.authorization?.credential.value;
   const from = sent?.origin === undefined ? '' : ` ${sent.origin}`;
+  if (request.authorization?.scheme === 'Bearer')
+    return [
+      'AUTH_FAILED',
+      `${request.base} refused the token${from} as a login.`,
+      'What it is refused for, the REST server says: graphcred token check',
+    ];
   if (secret === undefined) return ['AUTH_FAILED', `${request.base} refused the login${from}.`, LOGIN_HINT];
   // Servers generate secrets that look like this, but some accept secrets of any form.
   const looksRight = /^[a-z0-9]{32}$/.test(secret.reveal());
@@ -226,6 +286,14 @@ function badCredential(request: HttpRequest): ErrorMapping {
       : 'Its value is 32 letters and digits, shown when it is made: this may be its alias instead.',
     looksRight ? { remedies: ['list-secrets'] } : {},
   ];
+}
+
+/** Whether the token of the request is a JWT that the server did not make itself. */
+function isJwtOfProvider({ authorization, json }: HttpRequest): boolean {
+  const token = authorization?.scheme === 'Bearer' ? authorization.credential : json?.token;
+  const jwt = token instanceof BoundCredential ? token.value.reveal() : '';
+  const [, payload] = /^eyJ[\w-]*\.([\w-]+)\.[\w-]*$/.exec(jwt) ?? [];
+  return payload !== undefined && !/"iss":\s*"TigerGraph"/.test(Buffer.from(payload, 'base64url').toString());
 }
 
 /** Returns the secret with which the request logged in. */

@@ -1,4 +1,5 @@
 import type { Servers } from '../endpoints.js';
+import type { GraphException } from '../errors.js';
 import type { Authorization, HttpReply, HttpRequest } from '../http/types.js';
 import type { BoundCredential, Sensitive } from '../sensitive.js';
 import type { ServerVersion } from './version.js';
@@ -55,6 +56,8 @@ export interface TokenCheck {
   readonly accepted: boolean;
   /** Why the server does not accept it, as the server wrote it. */
   readonly reason?: string;
+  /** The error that says what to do about it. */
+  readonly refusal?: GraphException;
 }
 
 /**

@@ -173,7 +173,7 @@ export function protocolV3(session: Session): Protocol {
       if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
       const refused = refusal(request, refusedWith);
       if (refused.code !== 'AUTH_FAILED' && refused.code !== 'PERMISSION_DENIED') throw refused;
-      return { accepted: false, reason: shownText(request, message) || refused.message };
+      return { accepted: false, reason: shownText(request, message) || refused.message, refusal: refused };
     },
 
     tokenTuple: ({ token, expiresAtUnix }) => [token.reveal(), expiresAtUnix, isoSeconds(expiresAtUnix)],

@@ -111,7 +111,8 @@ export function protocolV4(session: Session): Protocol {
       means !== undefined && OF_LOGIN.has(means) && !/\btoken\b/i.test(withoutNames(message, request));
     const ofServer = reply.status >= 500 || (means !== undefined && OF_SERVER.has(means));
     if (ofLogin || ofServer) throw refusal(request, refused);
-    return { accepted: false, reason: shownText(request, message) };
+    const told = means === undefined || OF_LOGIN.has(means) ? {} : { refusal: refusal(request, refused) };
+    return { accepted: false, reason: shownText(request, message), ...told };
   };
 
   return {

@@ -26,13 +26,14 @@ export async function run(invocation: Invocation): Promise<number> {
     });
   }
   const { connection } = await connect(session, undefined);
-  const { accepted } = await connection.checkToken(token);
+  const { accepted, refusal } = await connection.checkToken(token);
   if (report.json) report.document({ accepted });
   else if (accepted) report.result('The server accepts the token.');
   if (accepted) return 0;
   // A token that the server refuses is of no use, so it is deleted from the store.
   const failure = record && (await forgetToken(store, record, sensitiveOf(token)));
   if (failure) report.warn(`the refused token could not be forgotten here: ${failure.message}`);
+  if (own?.isJwt && refusal?.code === 'AUTH_FAILED') throw refusal;
   throw new GraphException('AUTH_FAILED', 'The server does not accept the token.', {
     hint: own?.isJwt
       ? 'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has'
