@@ -25,6 +25,10 @@ describe('the fast parser and commander', () => {
     [['--output=env', '--shell', 'fish'], { output: 'env', shell: 'fish' }],
     [['-p', 'prod', '--fresh', '-q', '-v'], { profile: 'prod', fresh: true, quiet: true, verbose: true }],
     [['--graph', 'a', '--graph', 'b'], { graph: 'b' }],
+    [['-ojson'], { output: 'json' }],
+    [['-undefined'], { username: 'ndefined' }],
+    [['-qv'], { quiet: true, verbose: true }],
+    [['-qp', 'prod'], { quiet: true, profile: 'prod' }],
     [['--host=http://a=b'], { host: 'http://a=b' }],
     [['--no-input', '--no-color'], { 'no-input': true, 'no-color': true }],
     [
@@ -49,10 +53,6 @@ describe('the fast parser and commander', () => {
     [['--graph', '']],
     [['--graph', '--fresh']],
     [['--gra', 'x']],
-    [['-ojson']],
-    [['-qv']],
-    [['-qp', 'prod']],
-    [['-undefined']],
   ])('the fast parser leaves %j to commander', (argv) => {
     expect(parseTokenGet(hot, argv)).toBeUndefined();
   });

@@ -137,6 +137,7 @@ export function optionsAt(
     const name = word.slice(2, equals === -1 ? undefined : equals);
     const option = known.find((one) => one.name === name);
     if (option === undefined) return undefined;
+    if (equals !== -1 && option.value === undefined) return undefined;
     if (equals !== -1) return { options: [{ option, value: word.slice(equals + 1) }], words: 1 };
     return withValue([], option, argv[at + 1]);
   }
@@ -144,7 +145,7 @@ export function optionsAt(
   for (let letter = 1; letter < word.length; letter++) {
     const option = known.find(({ short }) => short === word[letter]);
     if (option === undefined) return undefined;
-    const rest = word.slice(letter + 1).replace(/^=/, '');
+    const rest = word.slice(letter + 1);
     if (option.value !== undefined && rest !== '')
       return { options: [...options, { option, value: rest }], words: 1 };
     if (letter === word.length - 1) return withValue(options, option, argv[at + 1]);
@@ -165,7 +166,8 @@ export function asksForJson(argv: readonly string[], { GRAPHCRED_OUTPUT }: Conte
   let format: string | undefined;
   for (let at = 0; at < own.length; ) {
     const typed = optionsAt(own, at, [...SHARED, YES, INCLUDE]);
-    for (const { option, value } of typed?.options ?? []) if (option === OUTPUT) format = value ?? '';
+    for (const { option, value = '' } of typed?.options ?? [])
+      if (option === OUTPUT) format = value.replace(/^=/, '');
     at += typed?.words ?? 1;
   }
   // The sandbox reads no variable.

@@ -1,5 +1,5 @@
 import type { CommandSpec, Flags } from '../command.js';
-import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, TOKEN_GET_OUTPUT } from './options.js';
+import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, optionsAt, TOKEN_GET_OUTPUT } from './options.js';
 
 export interface Parsed {
   readonly args: readonly string[];
@@ -7,29 +7,21 @@ export interface Parsed {
 }
 
 /**
- * Hot path: reads flags without loading commander. It handles only input with one possible reading: full option names,
- * one short option a word, and values that do not begin with a dash. For anything else it returns undefined, and
- * commander parses the line and writes the error messages.
+ * Hot path: reads flags without loading commander. It handles only input with one possible reading. For anything else
+ * it returns undefined, and commander parses the line and writes the error messages.
  */
 export function parseTokenGet(spec: CommandSpec, argv: readonly string[]): Parsed | undefined {
   const flags: Record<string, string | true> = {};
-  for (let at = 0; at < argv.length; at++) {
-    const word = argv[at] as string;
-    const equals = word.startsWith('--') ? word.indexOf('=') : -1;
-    const typed = equals === -1 ? word : word.slice(0, equals);
-    const option = spec.options.find(
-      ({ name, short }) => typed === `--${name}` || (short && typed === `-${short}`),
-    );
-    if (!option) return undefined;
-    if (option.value === undefined) {
-      if (equals !== -1) return undefined;
-      flags[option.name] = true;
-      continue;
+  for (let at = 0; at < argv.length; ) {
+    const typed = optionsAt(argv, at, spec.options);
+    if (typed === undefined) return undefined;
+    for (const { option, value = '' } of typed.options) {
+      const isWrong = value === '' || (typed.words === 2 && value.startsWith('-'));
+      if (option.value !== undefined && (isWrong || option.choices?.includes(value) === false))
+        return undefined;
+      flags[option.name] = option.value === undefined || value;
     }
-    const value = equals === -1 ? argv[++at] : word.slice(equals + 1);
-    if (!value || (equals === -1 && value.startsWith('-'))) return undefined;
-    if (option.choices && !option.choices.includes(value)) return undefined;
-    flags[option.name] = value;
+    at += typed.words;
   }
   return { args: [], flags };
 }

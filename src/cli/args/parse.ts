@@ -4,6 +4,7 @@ import type { CommandSpec, Flags, OptionSpec } from '../command.js';
 import type { Context } from '../context.js';
 import { COMMANDS, GROUPS, withoutShortForms } from './catalogue.js';
 import { commandHelp, groupHelp, programHelp } from './help-text.js';
+import { SHARED } from './options.js';
 import { nearestCommands, nearestFlag } from './suggest.js';
 
 export interface Chosen {
@@ -167,7 +168,7 @@ function usage(error: CommanderError, argv: readonly string[]): GraphException {
       // commander suggests nothing for a flag with a value attached, such as `--lifetme=15m`.
       const near =
         /\(Did you mean (?:one of )?([^?]+)\?\)/.exec(error.message)?.[1] ??
-        (typed && nearestFlag(flag, typed));
+        nearestFlag(flag, typed ?? { options: SHARED });
       const did = near ? `did you mean ${near}? ` : '';
       return new GraphException('USAGE', `There is no option ${flag} here.`, { hint: `${did}${hint}` });
     }

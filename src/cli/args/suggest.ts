@@ -55,7 +55,7 @@ function nearest(first: string, second: string): string[] {
 }
 
 /** Returns the option that is most similar to a flag; undefined when none is. */
-export function nearestFlag(flag: string, { options }: CommandSpec): string | undefined {
+export function nearestFlag(flag: string, { options }: Pick<CommandSpec, 'options'>): string | undefined {
   const all = options.map(({ name }) => ({
     path: `--${name}`,
     editDistance: editDistance(flag, `--${name}`),
