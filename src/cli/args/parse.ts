@@ -5,7 +5,7 @@ import type { Context } from '../context.js';
 import { COMMANDS, GROUPS, withoutShortForms } from './catalogue.js';
 import { commandHelp, groupHelp, programHelp } from './help-text.js';
 import { SHARED } from './options.js';
-import { nearestCommands, nearestFlag } from './suggest.js';
+import { isSynonym, nearestCommands, nearestFlag } from './suggest.js';
 
 export interface Chosen {
   readonly spec: CommandSpec;
@@ -194,8 +194,9 @@ function usage(error: CommanderError, argv: readonly string[]): GraphException {
 
 /** Names the unknown word, unless it may be a credential, and the commands most like it. */
 function unknownCommand(argv: readonly string[], hint: string): GraphException {
-  const group = argv[0] !== undefined && Object.hasOwn(GROUPS, argv[0]);
-  const words = argv.filter((word) => !word.startsWith('-')).slice(0, group ? 2 : 1);
+  const typed = argv.filter((word) => !word.startsWith('-')).slice(0, 2);
+  const isTwo = Object.hasOwn(GROUPS, typed[0] ?? '') || isSynonym(typed.join(' '));
+  const words = isTwo ? typed : typed.slice(0, 1);
   const shown = words.some(maybeCredential) ? '' : ` "${words.join(' ')}"`;
   const near = nearestCommands(argv);
   const did = near.length === 0 ? '' : ` Did you mean: ${near.join(', ')}`;

@@ -24,6 +24,11 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   whoami: 'status',
 };
 
+/** Whether these words are a command of another tool. */
+export function isSynonym(words: string): boolean {
+  return Object.hasOwn(SYNONYMS, words);
+}
+
 /** Returns at most three commands similar to the unknown words. */
 export function nearestCommands(words: readonly string[]): string[] {
   const typed = words.filter((word) => !word.startsWith('-')).map((word) => word.toLowerCase());
@@ -32,7 +37,7 @@ export function nearestCommands(words: readonly string[]): string[] {
 }
 
 function nearest(first: string, second: string): string[] {
-  const other = [`${first} ${second}`, first].find((words) => Object.hasOwn(SYNONYMS, words));
+  const other = [`${first} ${second}`, first].find(isSynonym);
   if (other !== undefined) return [SYNONYMS[other] as string];
   const paths = [...COMMANDS.map(({ path }) => path), 'help'];
   // After a group the second word is part of the command; otherwise it may be an argument.

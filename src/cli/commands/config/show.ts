@@ -44,13 +44,16 @@ export async function run(invocation: Invocation): Promise<undefined> {
       `another address is in force than that of ${where}, so these settings of it do not count: ${settings.foreign.join(', ')}`,
     );
   const { home, stdout } = invocation.ctx;
-  const inFile = (source: string) =>
-    file && /^(profile |defaultProfile$)/.test(source) ? `${source}, ${shortPath(file.path, home)}` : source;
+  const inFile = (source: string) => {
+    const isOfFile = /^(profile |defaultProfile$|config file$)/.test(source);
+    const at = source === 'login' ? recordedStore(session) : isOfFile ? file?.path : undefined;
+    return at === undefined ? source : `${source}, ${shortPath(at, home)}`;
+  };
   const lines = rows.map(({ name, value, source, shadowed }) => [
     name,
     value,
     inFile(source),
-    shadowed.map((other) => `${other.value} (${other.source})`).join(', ') || '-',
+    shadowed.map((other) => `${other.value} (${inFile(other.source)})`).join(', ') || '-',
   ]);
   const shownTable = table(['SETTING', 'VALUE', 'SOURCE', 'SHADOWED'], lines, {
     width: stdout.columns,
@@ -75,9 +78,14 @@ function addressKeysNotInForce(settings: Settings): ConfigKey[] {
 }
 
 /** Returns the store that nothing in the settings names. */
-function storeInForce({ store, configDir }: LocalSession): Shown {
-  const isRecorded = configDir !== undefined && fs.existsSync(path.join(configDir, 'store'));
-  return { value: store.name, source: isRecorded ? 'login' : 'default' };
+function storeInForce(session: LocalSession): Shown {
+  return { value: session.store.name, source: recordedStore(session) === undefined ? 'default' : 'login' };
+}
+
+/** Returns the file in which a login recorded its store. */
+function recordedStore({ configDir }: LocalSession): string | undefined {
+  const file = configDir && path.join(configDir, 'store');
+  return file !== undefined && fs.existsSync(file) ? file : undefined;
 }
 
 /** Explains why this profile is in force. */
