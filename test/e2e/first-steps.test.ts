@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -6,7 +5,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, blocksOf, unused } from '../helpers/docs.js';
-import { endOf, putCommand, standaloneSkipReason } from '../helpers/process.js';
+import { putCommand, standaloneSkipReason } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 const README = '../README.md';
@@ -15,23 +14,6 @@ const noCurl = !(process.env.PATH ?? '')
   .split(':')
   .some((folder) => fs.existsSync(path.join(folder, 'curl')));
 if (noCurl) console.log('the blocks of README and first-steps.md are skipped: curl is not installed');
-
-/** Creates a home with `graphcred` on its PATH, and a sandbox; `shell` runs a block of the page there as a person would. */
-async function newcomer(options: Parameters<typeof startSandbox>[0] = {}) {
-  const sandbox = await startSandbox({ restPort: 0, gsqlPort: 0, ...options });
-  onTestFinished(() => sandbox.close());
-  const home = temporaryHome();
-  const bin = putCommand(home);
-  const env = { PATH: `${bin}:${process.env.PATH}`, HOME: home, XDG_RUNTIME_DIR: home };
-  const shell = (script: string, more: Record<string, string> = {}) =>
-    endOf(spawn('sh', ['-e', '-c', here(script, sandbox)], { cwd: home, env: { ...env, ...more } }));
-  const put = (text: string) => {
-    const file = path.join(home, '.config/graphcred/config.yaml');
-    fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-    fs.writeFileSync(file, here(text, sandbox), { mode: 0o600 });
-  };
-  return { sandbox, home, shell, put };
-}
 
 /** Replaces the addresses in the pages by those of the sandbox, and nothing else. */
 function here(text: string, { restUrl, gsqlUrl }: Sandbox): string {
@@ -147,59 +129,77 @@ describe.skipIf(noCurl || !python || standaloneSkipReason !== undefined)('first-
   });
 });
 
-describe.skipIf(noCurl)('README.md', () => {
-  test('the commands for the DBA create a secret, list it masked and drop it, as shown', async () => {
-    const { shell, sandbox } = await newcomer();
-    const page = block(README, 'The main job, on a practice server', 'text');
-    const typed = page
-      .split('\n')
-      .filter((line) => line.startsWith('$ graphcred secret'))
-      .map((line) => line.slice(2));
-    expect(typed).toHaveLength(3);
-    const { status, stdout } = await shell(typed.join('\n'), {
-      GRAPHCRED_REST_URL: sandbox.restUrl,
-      GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
-      GRAPHCRED_GRAPH: 'demo',
-      GRAPHCRED_USERNAME: 'tigergraph',
-      GRAPHCRED_PASSWORD: 'tigergraph',
-    });
-    expect(status).toBe(0);
-    const [value, ...shown] = stdout.split('\n');
-    expect(value).toMatch(/^[a-z0-9]{32}$/);
-    const promised = page.split('\n').filter((line) => !line.startsWith('$'));
-    expect(constant(shown.join('\n'))).toBe(constant(promised.join('\n')));
-  });
-
-  test("the commands for a database of one's own run in this order", async () => {
-    const { shell, home, sandbox } = await newcomer();
-    fs.writeFileSync(path.join(home, 'load.py'), 'import os; assert os.environ["TG_API_TOKEN"]\n');
-    const { status, stdout, stderr } = await shell(block(README, 'Your database', 'sh'), {
-      GRAPHCRED_REST_PORT: new URL(sandbox.restUrl).port,
-      GRAPHCRED_GRAPH: 'demo',
-      GRAPHCRED_USERNAME: 'tigergraph',
-      GRAPHCRED_PASSWORD: 'tigergraph',
-      GRAPHCRED_STORE: 'file',
-    });
-    expect({ status, stderr }).toMatchObject({ status: 0 });
-    expect(stdout).toMatch(/Logged in to .*"error":false.*token +valid/s);
-  });
-
-  test('a CI job runs its command with a token, which is revoked afterwards', async () => {
+describe.skipIf(noCurl || !python || standaloneSkipReason !== undefined)('README.md', () => {
+  test('its blocks can be typed from top to bottom in one shell', async () => {
     const secret = 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4';
-    const { shell, home, sandbox } = await newcomer({
-      graphs: ['social'],
+    const sandbox = await startSandbox({
+      restPort: 0,
+      gsqlPort: 0,
+      graphs: ['demo', 'social'],
       secrets: [{ alias: 'ci', value: secret, user: 'tigergraph', graph: 'social' }],
     });
+    onTestFinished(() => sandbox.close());
+    const home = temporaryHome();
+    fs.writeFileSync(path.join(home, 'load.py'), 'import os; print(len(os.environ["TG_API_TOKEN"]))\n');
     fs.writeFileSync(path.join(home, 'load.sh'), '#!/bin/sh\nprintenv TG_API_TOKEN\n', { mode: 0o755 });
     fs.writeFileSync(path.join(home, 'secret'), secret, { mode: 0o600 });
-    const { status, stdout, stderr } = await shell(block(README, 'A CI job', 'sh'), {
-      CI: 'true',
-      FILE_FROM_THE_CI_SETTINGS: path.join(home, 'secret'),
+    fs.writeFileSync(path.join(home, '.bashrc'), "PS1='$ '\nbind 'set enable-bracketed-paste off'\n");
+    const practice = block(README, 'The main job, on a practice server', 'text');
+    const lines = [
+      ...practice.split('\n').flatMap((line) => (line.startsWith('$ ') ? [line.slice(2)] : [])),
+      ...block(README, 'Your database', 'sh').trim().split('\n'),
+      `export CI=true FILE_FROM_THE_CI_SETTINGS=${path.join(home, 'secret')}`,
+      ...block(README, 'A CI job', 'sh').trim().split('\n'),
+    ];
+    const answers = {
+      Graph: 'demo',
+      'User name': 'tigergraph',
+      Password: 'tigergraph',
+      'Create a secret': '',
+    };
+    const shell = onTerminal([], {
+      command: ['bash', '--rcfile', path.join(home, '.bashrc'), '-i'],
+      cwd: home,
+      columns: 200,
+      env: {
+        HOME: home,
+        PATH: `${putCommand(home)}:${process.env.PATH}`,
+        XDG_RUNTIME_DIR: home,
+        LC_ALL: 'C.UTF-8',
+        GRAPHCRED_STORE: 'file',
+        GRAPHCRED_REST_PORT: new URL(sandbox.restUrl).port,
+      },
     });
-    expect({ status, stderr }).toMatchObject({ status: 0 });
-    const answer = await fetch(`${sandbox.restUrl}/echo`, {
-      headers: { authorization: `Bearer ${stdout.trim()}` },
-    });
+    // The prompt of sh is # for root.
+    const isIdle = (screen: string) => /(^|\n|})[$#]$/.test(screen);
+    await shell.see(isIdle);
+    const asked: string[] = [];
+    for (const line of lines) {
+      const before = shell.screen().length;
+      shell.type(`${here(line, sandbox)}\r`);
+      await shell.see((screen) => screen.length > before);
+      for (;;) {
+        await shell.see((screen) => isIdle(screen) || QUESTION.test(screen));
+        const [question, answer] = Object.entries(answers).find(
+          ([name]) => QUESTION.exec(shell.screen())?.[1]?.startsWith(name) && !asked.includes(name),
+        ) ?? [''];
+        if (answer === undefined) break;
+        asked.push(question);
+        shell.type(`${answer}\r`);
+        await shell.see((screen) => screen.split('✔').length > asked.length);
+      }
+    }
+    const screen = shell.unbroken();
+    const values = (text: string) =>
+      constant(text)
+        .replace(/\b[a-z0-9]{32}\b/g, '(value)')
+        .replace(/^# /gm, '$ ');
+    expect(asked).toEqual(Object.keys(answers));
+    expect(values(screen)).toContain(values(practice));
+    expect(screen).toMatch(/"error":false[\s\S]*\n32\n[\s\S]*token +valid/);
+    // The token of the CI job is revoked.
+    const [token] = /\b[a-z0-9]{32}(?=\n\$$)/.exec(screen) ?? [];
+    const answer = await fetch(`${sandbox.restUrl}/echo`, { headers: { authorization: `Bearer ${token}` } });
     expect(await answer.text()).toContain('is invalid');
   });
 });

@@ -15,7 +15,7 @@ export const RUN_BY = {
     "docs/proxy.md / JDBC / sh: graphcred proxy -- java -cp 'jars/*' Load.java",
   ],
   'test/e2e/first-steps.test.ts': [
-    'README.md / The main job, on a practice server / text: $ graphcred sandbox -- sh            # a shell with a practice database; leave it out for a real one',
+    'README.md / The main job, on a practice server / text: $ graphcred sandbox -- sh            # a shell with a practice database of its own',
     'README.md / Your database / sh: graphcred login --host https://graph.example.com     # asks for graph, user and password; offers to keep a secret',
     'README.md / A CI job / sh: export GRAPHCRED_GSQL_URL=https://graph.example.com GRAPHCRED_REST_URL=https://graph.example.com/restpp',
     'docs/first-steps.md / Start the sandbox / console: $ graphcred sandbox --graph demo --graph social',

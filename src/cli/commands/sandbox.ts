@@ -8,6 +8,8 @@ import { inheritedDescriptors, runChild, watchWindow } from '../child.js';
 import type { Flags, Invocation } from '../command.js';
 import type { Context } from '../context.js';
 
+const SHELL = /(^|\/)\w*sh$/;
+
 /** Runs `graphcred sandbox`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { ctx, args, flags, report } = invocation;
@@ -25,7 +27,11 @@ export async function run(invocation: Invocation): Promise<number> {
   });
   const endWithWindow = watchWindow(ctx);
   try {
-    if (child) return await runBeside(sandbox, args, ctx, inherited);
+    if (child) {
+      if (ctx.stdin.isTTY && args.length === 1 && SHELL.test(args[0] as string))
+        report.note(`this is ${args[0]} with a practice database; to leave it: exit`);
+      return await runBeside(sandbox, args, ctx, inherited);
+    }
     // The listener is added before the line is printed, because a program that reads it may stop the sandbox at once.
     const stopped = ctx.stopped();
     report.result(sandbox.readyLine());
