@@ -245,6 +245,23 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       expect(log).toMatch(/loaded[\s\S]*"results"/);
       expect(jobs).toHaveLength(3);
     });
+
+    test('the jobs end as the page says for a fork, which gets no secret', async () => {
+      const one = await machine(serverVersion);
+      const { GRAPHCRED_SECRET_FILE: _, ...env } = one.env;
+      for (const [at, status] of [125, 2, 2].entries()) {
+        const { jobs: workflow } = defaultLoaders['.yaml']('workflow.yml', jobs[at]?.text ?? '') as Workflow;
+        const [step] = Object.values(workflow)[0]?.steps ?? [];
+        const files = {
+          GITHUB_OUTPUT: path.join(one.home, 'output'),
+          GITHUB_ENV: path.join(one.home, 'env'),
+        };
+        for (const file of Object.values(files)) fs.writeFileSync(file, '');
+        const none = { ...env, ...files, CI: 'true', GITHUB_ACTIONS: 'true', GRAPHCRED_SECRET: '' };
+        const ended = await one.run(['bash', '-e'], step?.run ?? '', none);
+        expect(ended).toMatchObject({ status, stderr: expect.stringContaining('GRAPHCRED_SECRET is empty') });
+      }
+    });
   });
 
   describe('gitlab.md', () => {
