@@ -439,7 +439,7 @@ describe('proxies', () => {
     for (const http of ['socks5://user:hidden-pass@127.0.0.1:1', 'http://user:hidden-pass@:']) {
       const refused = await refusalOf(mint(connectionAt('http://db.example.test', { proxy: { http } })));
       expect(refused.code).toBe('NETWORK');
-      expect(refused.message).toContain('its address is not an http:// or https:// URL');
+      expect(refused.message).toBe('The address of the proxy is not an http:// or https:// URL.');
       expect(spilled(refused)).not.toContain('hidden-pass');
     }
   });
@@ -457,6 +457,28 @@ describe('proxies', () => {
       });
     },
   );
+
+  test.each([
+    [
+      'that drops the request',
+      'http',
+      (to: string) => `http://db.example.test through the proxy ${to}: the connection broke.`,
+    ],
+    ['that speaks no TLS', 'https', (to: string) => `the proxy ${to}: the port does not answer in TLS`],
+  ])('a proxy %s is blamed, and not the server', async (_what, scheme, told) => {
+    const dropping = createTcp((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () =>
+        scheme === 'http' ? socket.destroy() : socket.end('HTTP/1.1 400 No\r\n\r\n'),
+      );
+    });
+    const http = (await listening(dropping)).replace('http:', `${scheme}:`);
+    const refused = await refusalOf(
+      connectionAt('http://db.example.test', { proxy: { http } }).rest('GET', '/echo'),
+    );
+    expect(refused).toMatchObject({ code: 'NETWORK', hint: expect.stringContaining('Check HTTP_PROXY') });
+    expect(refused.message).toContain(`Cannot reach ${told(http)}`);
+  });
 
   test('a proxy is asked for an IPv6 address in brackets', async () => {
     const proxy = await connectProxy(1, 502);

@@ -57,8 +57,13 @@ const FAILURES: Readonly<Record<FailureKind, (told: Told) => Explanation>> = {
   ],
   'no-proxy': ({ proxy, reason }) => [
     'NETWORK',
-    `Cannot reach the proxy ${proxy}: ${networkReason(reason)}.`,
+    `Cannot reach the proxy ${proxy}: ${networkReason(tlsReason(reason))}.`,
     { hint: PROXY_HINT, ambiguous: false },
+  ],
+  'bad-proxy': ({ reason }) => [
+    'NETWORK',
+    `The address of the proxy ${reason}.`,
+    { hint: PROXY_HINT, ambiguous: false, retryable: false },
   ],
   'cut-off': ({ what, address, through, reason, doubt }) => [
     'NETWORK',
@@ -75,13 +80,15 @@ const FAILURES: Readonly<Record<FailureKind, (told: Told) => Explanation>> = {
     `${address} does not answer in HTTP.${doubt}`,
     { hint: 'Check the address: this may be a TLS port (https://) or another service.' },
   ],
-  network: ({ address, reason, doubt }) => [
+  network: ({ address, reason, doubt, proxy, through }) => [
     'NETWORK',
-    `Cannot reach ${address}: ${networkReason(reason)}.${doubt}`,
+    `Cannot reach ${address}${through}: ${networkReason(reason)}.${doubt}`,
     {
-      hint: isCutOff(reason, address)
-        ? 'If the port speaks TLS, use https:// in place of http://; else check that the server is running.'
-        : 'Check host and port, and that the server is running.',
+      hint: proxy
+        ? PROXY_HINT
+        : isCutOff(reason, address)
+          ? 'If the port speaks TLS, use https:// in place of http://; else check that the server is running.'
+          : 'Check host and port, and that the server is running.',
       remedies: ['examine'],
     },
   ],

@@ -89,7 +89,7 @@ export function proxyFor(url: URL, proxy: ProxyOptions): URL | undefined {
     // The text may hold the proxy's password, so it is not shown.
   }
   if (via?.protocol !== 'http:' && via?.protocol !== 'https:') {
-    throw new TransportFailure('proxy', 'its address is not an http:// or https:// URL', false);
+    throw new TransportFailure('bad-proxy', 'is not an http:// or https:// URL', false);
   }
   return via;
 }

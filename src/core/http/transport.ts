@@ -19,7 +19,8 @@ export type FailureKind =
   | 'too-large'
   | 'cut-off'
   | 'proxy'
-  | 'no-proxy';
+  | 'no-proxy'
+  | 'bad-proxy';
 
 /** The reason why no answer came. It contains nothing of the request. */
 export class TransportFailure extends Error {
@@ -126,7 +127,8 @@ export function performRequest(call: TransportRequest): Promise<Answer> {
       else {
         const [kind, reason] = classify(error);
         // A tunnel is open before the request begins, so this was the connection to the proxy.
-        const isOfProxy = kind === 'network' && call.proxy !== undefined && !sent && !tunneled;
+        const mayBeProxy = kind === 'network' || (kind === 'tls' && call.proxy?.origin.startsWith('https:'));
+        const isOfProxy = mayBeProxy && call.proxy !== undefined && !sent && !tunneled;
         fail(isOfProxy ? 'no-proxy' : kind, reason);
       }
     };
