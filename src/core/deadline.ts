@@ -5,7 +5,8 @@ import { GraphException } from './errors.js';
  * prompt or another program takes none of it, and requests at the same time are counted once.
  */
 export class Deadline {
-  readonly #limitMs: number;
+  /** How long all requests together may take. */
+  readonly limitMs: number;
   readonly #cutsRequests: boolean;
   #usedMs = 0;
   #underWay = 0;
@@ -16,7 +17,7 @@ export class Deadline {
    *   and the deadline is looked at with `check`, between steps that must not be cut
    */
   constructor(limitMs: number, cutsRequests = true) {
-    this.#limitMs = limitMs;
+    this.limitMs = limitMs;
     this.#cutsRequests = cutsRequests;
   }
 
@@ -31,7 +32,7 @@ export class Deadline {
     try {
       return await request();
     } finally {
-      this.#usedMs = this.#limitMs - this.#leftMs();
+      this.#usedMs = this.limitMs - this.#leftMs();
       this.#underWay--;
       this.#since = uptimeMs();
     }
@@ -40,7 +41,7 @@ export class Deadline {
   /** Throws TIMEOUT when the time is over. */
   check(): void {
     if (this.#leftMs() >= 1) return;
-    throw new GraphException('TIMEOUT', `The ${this.#limitMs / 1000} s for the whole call are over.`, {
+    throw new GraphException('TIMEOUT', `The ${this.limitMs / 1000} s for the whole call are over.`, {
       hint: 'Try again, or allow more time.',
       option: 'timeoutMs',
     });
@@ -48,7 +49,7 @@ export class Deadline {
 
   #leftMs(): number {
     const running = this.#underWay > 0 ? uptimeMs() - this.#since : 0;
-    return this.#limitMs - this.#usedMs - running;
+    return this.limitMs - this.#usedMs - running;
   }
 }
 

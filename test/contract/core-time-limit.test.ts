@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { VersionFinder } from '../../src/core/protocol/detect-version.js';
 import { type ConnectionOptions, Deadline, type GraphConnection, GraphException } from '../../src/index.js';
 import type { Sandbox } from '../../src/sandbox/server.js';
-import { connect, rawServer, refusalOf, SERVERS, sandbox } from './core-support.js';
+import { connect, connectionAt, rawServer, refusalOf, SERVERS, sandbox } from './core-support.js';
 
 const LIMIT = 1000;
 /** Two answers together take longer than the limit, one alone does not. */
@@ -184,3 +184,12 @@ function at(url: string, options: ConnectionOptions): GraphConnection {
   const to = { restUrl: url, gsqlUrl: url } as Sandbox;
   return connect(to, { username: 'ada', password: 'correct-horse', timeoutMs: LIMIT, ...options });
 }
+
+test.each([
+  ['a signal', () => ({ signal: AbortSignal.timeout(100) }), / had no answer in time\./],
+  ['a shared deadline', () => ({ deadline: new Deadline(100) }), / had no answer within 0\.1 s\./],
+])('%s whose time is over is TIMEOUT, and no other limit is named', async (_what, limit, message) => {
+  const url = await rawServer(() => {});
+  const refused = await lateRefusal(() => connectionAt(url, limit()).rest('GET', '/echo'));
+  expect(refused).toMatchObject({ code: 'TIMEOUT', message: expect.stringMatching(message) });
+});

@@ -35,9 +35,10 @@ type Explanation = readonly [code: ErrorCode, message: string, details?: ErrorDe
 
 /** A request that did not get beyond TLS or the proxy has done nothing. */
 const FAILURES: Readonly<Record<FailureKind, (told: Told) => Explanation>> = {
-  timeout: ({ what, address, through, timeoutMs, doubt }) => [
+  // The time of a signal is not known.
+  timeout: ({ what, address, through, reason, timeoutMs, doubt }) => [
     'TIMEOUT',
-    `${what} to ${address}${through} had no answer within ${timeoutMs / 1000} s.${doubt}`,
+    `${what} to ${address}${through} had no answer ${reason === 'signal' ? 'in time' : `within ${timeoutMs / 1000} s`}.${doubt}`,
     TIMEOUT_HINT,
   ],
   cancelled: ({ what, doubt }) => [
@@ -96,7 +97,7 @@ const FAILURES: Readonly<Record<FailureKind, (told: Told) => Explanation>> = {
 
 /**
  * Explains why no answer came. The error names method, path and address, and nothing else of the request.
- * @param timeoutMs the limit of the whole call, which is what a person can change
+ * @param timeoutMs the limit that ended it, which is what a person can change
  */
 export function describeFailure(request: HttpRequest, failure: unknown, timeoutMs: number): GraphException {
   if (!(failure instanceof TransportFailure)) {

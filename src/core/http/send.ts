@@ -19,14 +19,17 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
   const path = pathOf(request);
   const startedAt = process.uptime();
   const { deadline } = settings;
-  const leftMs = Math.min((until - startedAt) * 1000, deadline?.forRequestMs ?? Number.POSITIVE_INFINITY);
+  const ofCallMs = (until - startedAt) * 1000;
+  const leftMs = Math.min(ofCallMs, deadline?.forRequestMs ?? Number.POSITIVE_INFINITY);
+  // The limit that ends this request.
+  const limitMs = deadline && leftMs < ofCallMs ? deadline.limitMs : settings.timeoutMs;
   // Timers count whole milliseconds, so a shorter rest counts as no time.
-  if (leftMs < 1) throw timeIsOver(request, settings.timeoutMs);
+  if (leftMs < 1) throw timeIsOver(request, limitMs);
   const revealed = reveal(request);
   let status: number | undefined;
   settings.onStart?.();
   try {
-    const asking = () => ask(settings, request, revealed, leftMs);
+    const asking = () => ask({ ...settings, timeoutMs: leftMs }, request, revealed, limitMs);
     const reply = await (deadline ? deadline.count(asking) : asking());
     status = reply.status;
     const refusal = refuseTransfer(request, reply);
@@ -130,7 +133,7 @@ async function ask(
   settings: HttpSettings,
   request: HttpRequest,
   { url, authorization, body: sent }: Revealed,
-  timeoutMs: number,
+  limitMs: number,
 ): Promise<HttpReply> {
   const headers: Record<string, string> = {
     accept: 'application/json, text/plain, */*',
@@ -156,7 +159,7 @@ async function ask(
         method: init.method,
         headers: init.headers.all(),
         body: init.body,
-        timeoutMs,
+        timeoutMs: settings.timeoutMs,
         maxBytes: request.maxBytes ?? DEFAULT_MAX_BYTES,
         tls: settings.tls,
         proxy: settings.proxy && routeTo(url, settings.proxy),
@@ -178,7 +181,7 @@ async function ask(
     });
   } catch (error) {
     // ofetch's error holds the request with its headers; only the transport's error is passed on.
-    throw describeFailure(request, (error as Error).cause, settings.timeoutMs);
+    throw describeFailure(request, (error as Error).cause, limitMs);
   }
   return toReply(answer as unknown as Answer);
 }

@@ -135,7 +135,7 @@ export function performRequest(call: TransportRequest): Promise<Answer> {
     const cancel = (): void => {
       // AbortSignal.timeout() gives this reason.
       const isOver = (call.signal?.reason as Error | undefined)?.name === 'TimeoutError';
-      fail(isOver ? 'timeout' : 'cancelled', isOver ? 'no answer' : 'cancelled');
+      fail(isOver ? 'timeout' : 'cancelled', 'signal');
     };
     const timer = setTimeout(() => fail('timeout', 'no answer'), call.timeoutMs);
     call.signal?.addEventListener('abort', cancel);
