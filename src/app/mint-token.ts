@@ -32,22 +32,18 @@ export async function mintInterruptibly(
     return { token, interruption };
   } catch (error) {
     if (interruption.status === undefined) throw error;
-    throw new Interrupted(interruption.status, mayHaveMinted(error));
+    throw new Interrupted(interruption.status, error);
   } finally {
     interruption.stop();
   }
 }
 
-/** Adds to an error that the server may have made a token. */
-function mayHaveMinted(error: unknown): unknown {
-  if (!(error instanceof GraphException) || !error.ambiguous) return error;
-  return new GraphException(
-    error.code,
-    `${error.message} A token may have been made, which lives until it expires.`,
-    {
-      hint: 'on 4.x a mint by password may have made a secret too: graphcred secret prune --dry-run',
-    },
-  );
+/** Adds what the server may have done to the error of a write that was broken off. */
+function brokenOff(what: string, hint?: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof GraphException) || error.code !== 'CANCELLED' || !error.ambiguous) throw error;
+    throw new GraphException(error.code, `${error.message} ${what}`, hint === undefined ? {} : { hint });
+  };
 }
 
 /**
@@ -65,6 +61,7 @@ export async function mintFor(
   const byPassword = credential.kind === 'password';
   if (secretsNeedGraph && byPassword) requireGraph(call);
   const lifetime = unique && sameTokenWithinOneSecond ? jitterLifetime(call.lifetime) : call.lifetime;
+  const createsSecret = mintByPasswordCreatesSecret && byPassword;
   const keeps = stateDir !== undefined && STORES[call.store.name].keeps.tokens;
   const { lifetimeUnit, lifetimeUnitAtUnix = 0 } =
     stateDir === undefined ? {} : readServerCache(stateDir, target.gsqlUrl);
@@ -81,8 +78,13 @@ export async function mintFor(
           updateServerCache(stateDir, target.gsqlUrl, { lifetimeUnit: unit, lifetimeUnitAtUnix: nowUnix });
       },
     },
+  ).catch(
+    brokenOff(
+      'A token may have been made, which lives until it expires.',
+      createsSecret ? 'a secret may have been made too: graphcred secret prune --dry-run' : undefined,
+    ),
   );
-  if (mintByPasswordCreatesSecret && byPassword) noteMadeSecret(call, credential);
+  if (createsSecret) noteMadeSecret(call, credential);
   return minted;
 }
 
@@ -256,7 +258,9 @@ export async function renewToken(
   deps: Pick<MintDeps, 'now' | 'warn'>,
 ): Promise<Omit<CachedToken, 'source'>> {
   const { connection, version, token, lifetime } = input;
-  const renewed = await timed(deps, () => connection.renewToken({ token, lifetime }));
+  const renewed = await timed(deps, () => connection.renewToken({ token, lifetime })).catch(
+    brokenOff('The token may live longer now.'),
+  );
   return described(connection, version, renewed, lifetime, deps);
 }
 

@@ -1,17 +1,20 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { parseFault } from '../../src/sandbox/args.js';
+import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { bench } from '../helpers/cli.js';
 
 /** Starts a sandbox, and sends Ctrl-C to the command that makes a request to this path. */
-async function interruptedAt(route: string) {
+async function interruptedAt(route: string, options: SandboxOptions = {}) {
   const before = process.listeners('SIGINT');
   const ours = () => process.listeners('SIGINT').filter((listener) => !before.includes(listener));
   onTestFinished(() => {
     for (const listener of ours()) process.off('SIGINT', listener);
   });
   return bench({
+    ...options,
     log: (line) => {
-      if (JSON.parse(line).path === route)
+      const { method, path } = JSON.parse(line);
+      if (`${method} ${path}`.endsWith(route))
         for (const listener of ours()) (listener as NodeJS.SignalsListener)('SIGINT');
     },
   });
@@ -42,6 +45,21 @@ test('after Ctrl-C a command that changes something ends with 130 and says what 
   sandbox.addFault(parseFault('action=status,status=500,route=/gsqlserver/gsql/file'));
   const { status, stdout } = await run('secret create ci');
   expect({ status, stdout }).toEqual({ status: 130, stdout: '' });
+});
+
+const MADE = 'A token may have been made, which lives until it expires.\n';
+
+// holds: C2.24
+test.each([
+  ['3.10.1', 'token get', 'POST /requesttoken', MADE],
+  ['4.1.2', 'token get', 'POST /gsql/v1/tokens', `${MADE}hint: a secret may have been made too`],
+  ['3.10.1', 'token refresh --token-stdin', 'PUT /requesttoken', 'The token may live longer now.\n'],
+])('after Ctrl-C on %s, %s tells what may have been done', async (serverVersion, line, route, told) => {
+  const { run } = await interruptedAt(route, { serverVersion });
+  const { status, stderr } = await run(line, { stdin: 't'.repeat(32) });
+  expect(status).toBe(130);
+  expect(stderr).toContain(told);
+  expect(stderr.includes('4.x') || (serverVersion[0] === '3' && stderr.includes('secret prune'))).toBe(false);
 });
 
 // holds: C2.5
