@@ -111,7 +111,11 @@ function addLeaf(
   // The options of other commands are not added, to save time.
   if (typed) for (const option of spec.options) command.addOption(commanderOption(option));
   if (spec.passThrough) command.passThroughOptions();
-  command.action(() => choose(command.args, flagsOf(command, spec)));
+  command.action(() => {
+    const empty = spec.passThrough ? -1 : command.args.indexOf('');
+    if (empty >= 0) throw emptyValue((spec.args?.[empty] ?? spec.args?.at(-1))?.name ?? 'word');
+    choose(command.args, flagsOf(command, spec));
+  });
 }
 
 function commanderOption(spec: OptionSpec): Option {
@@ -132,16 +136,17 @@ function flagsOf(command: Command, spec: CommandSpec): Flags {
     const known = spec.options.find(({ name }) => `--${name}` === option.long);
     const value = values[option.attributeName()];
     if (!known || value === undefined) continue;
-    if (value === '' && known.name !== 'data') throw emptyValue(known);
+    if (value === '' && known.name !== 'data')
+      throw emptyValue(`--${known.name}`, `give a ${known.value}, or leave --${known.name} out`);
     flags[known.name] = value;
   }
   return flags;
 }
 
 /** `-p "$UNSET"` must not make a command act on the default profile. */
-function emptyValue({ name, value }: OptionSpec): GraphException {
-  return new GraphException('USAGE', `The value of --${name} is empty.`, {
-    hint: `give a ${value}, or leave --${name} out; is a variable of the script not set?`,
+function emptyValue(name: string, mend = 'give one'): GraphException {
+  return new GraphException('USAGE', `The value of ${name} is empty.`, {
+    hint: `${mend}; is a variable of the script not set?`,
   });
 }
 
