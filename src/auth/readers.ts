@@ -16,17 +16,21 @@ const TERMINATION_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** Editors add a line end to a file, which is not part of the credential. */
 function trimmed(bytes: Buffer, from: string): Sensitive {
   const text = bytes.toString('utf8');
-  if (/^(?:\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2)))
+  // Without a byte order mark, its zero bytes tell it.
+  if (/^(?:\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2)) || bytes.includes(0))
     throw new GraphException('USAGE', `There is UTF-16 text in ${from}.`, {
       hint: 'save it as UTF-8; in PowerShell: Set-Content -Encoding utf8 -NoNewline',
     });
+  // A byte that is read as another character would change the credential.
+  if (!process.getBuiltinModule('node:buffer').isUtf8(bytes))
+    throw new GraphException('USAGE', `The text in ${from} is not UTF-8.`, { hint: 'save it as UTF-8' });
   // Some editors begin a file with a byte order mark.
   const value = text.replace(/^\uFEFF/, '').replace(/\r?\n$/, '');
   if (value === '')
     throw new GraphException('INPUT_REQUIRED', `There is nothing in ${from}.`, {
       hint: `put the credential there, on one line`,
     });
-  if (/[\r\n\0]/.test(value)) {
+  if (/[\r\n]/.test(value)) {
     throw new GraphException('USAGE', `There is more than one line in ${from}.`, {
       hint: 'a credential is one line',
     });

@@ -77,7 +77,6 @@ describe('a credential in a file', () => {
     ['\n', 'INPUT_REQUIRED', 'There is nothing in', 'put the credential there, on one line'],
     ['one\ntwo', 'USAGE', 'There is more than one line in', 'a credential is one line'],
     ['one\rtwo', 'USAGE', 'There is more than one line in', 'a credential is one line'],
-    ['one\0two', 'USAGE', 'There is more than one line in', 'a credential is one line'],
   ])('that holds %j is %s', async (text, code, problem, hint) => {
     const file = path.join(temporaryHome(), 'password');
     fs.writeFileSync(file, text);
@@ -90,11 +89,23 @@ describe('a credential in a file', () => {
   });
 
   test('of UTF-16 is refused and named', async () => {
-    for (const bytes of [Buffer.from('\uFEFFpw', 'utf16le'), Buffer.from([0xfe, 0xff, 0, 0x70])])
+    for (const bytes of [
+      Buffer.from('\uFEFFpw', 'utf16le'),
+      Buffer.from([0xfe, 0xff, 0, 0x70]),
+      Buffer.from('pw\r\n', 'utf16le'),
+    ])
       await expect(fromStdin(async () => bytes, '--password-stdin', 1)).rejects.toMatchObject({
         code: 'USAGE',
         message: 'There is UTF-16 text in stdin (--password-stdin).',
       });
+  });
+
+  test('that is not UTF-8 is refused, for another character would be sent', async () => {
+    const bytes = Buffer.from('stra\xdfe99', 'latin1');
+    await expect(fromStdin(async () => bytes, '--password-stdin', 1)).rejects.toMatchObject({
+      code: 'USAGE',
+      message: 'The text in stdin (--password-stdin) is not UTF-8.',
+    });
   });
 
   test('that cannot be read is INPUT_REQUIRED and named', async () => {
