@@ -238,3 +238,10 @@ test('a bug is thrown and not reported as a failed check', () => {
   expect(() => failed(new TypeError('oops'))).toThrow('oops');
   expect(failed(new GraphException('TLS', 'no'))).toMatchObject({ verdict: 'fail', code: 'TLS' });
 });
+
+test('doctor does not call a version ok that was given and not asked for', async () => {
+  const { examine, sandbox } = await ready();
+  sandbox.addFault({ action: 'status', status: 404 });
+  const { verdicts } = await examine({ env: { GRAPHCRED_SERVER_VERSION: '4.2.0' } });
+  expect(verdicts).toMatchObject({ version: 'skipped' });
+});

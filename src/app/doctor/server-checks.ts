@@ -110,7 +110,10 @@ export async function lookAtServer(call: Call, found: Found): Promise<Asked | un
     const { connection, version } = await connect({ ...call, stateDir: undefined }, undefined);
     const serverTime = await connection.serverTimeUnix();
     if (secure) found.tls ??= TRUSTED;
-    found.version = ok(version.version);
+    found.version =
+      call.serverVersion === 'auto'
+        ? ok(version.version)
+        : skipped(`${version.version} is given, so it was not asked for`);
     found.clock =
       serverTime === undefined
         ? skipped('the server does not tell its time')
