@@ -72,20 +72,11 @@ function* projectFiles(start: string, homeFolder: string | undefined): Generator
  * @throws GraphException CONFIG_INVALID
  */
 function ownFile(dir: string): string | undefined {
-  for (const name of USER_NAMES) {
-    const file = path.join(dir, name);
-    try {
-      if (!fs.existsSync(file) && fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined)
-        throw unusable(
-          file,
-          'it is a link to a file that does not exist',
-          'remove the link, or make the file',
-        );
-    } catch (error) {
-      if (error instanceof GraphException) throw error;
-      if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
-      throw unusable(dir, 'permission denied', `chmod 700 ${shellWord(dir)}`);
-    }
+  try {
+    fs.lstatSync(path.join(dir, USER_NAMES[0] as string), { throwIfNoEntry: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
+    throw unusable(dir, 'permission denied', `chmod 700 ${shellWord(dir)}`);
   }
   return onlyFile(dir, USER_NAMES);
 }
@@ -106,13 +97,14 @@ function onlyFile(dir: string, names: readonly string[]): string | undefined {
 
 function isFile(file: string): boolean {
   // Usually the file does not exist, and existsSync finds that out at a tenth of the cost of stat.
-  if (!fs.existsSync(file)) return false;
   try {
-    return fs.statSync(file).isFile();
+    if (fs.existsSync(file)) return fs.statSync(file).isFile();
+    if (fs.lstatSync(file, { throwIfNoEntry: false }) === undefined) return false;
   } catch {
     // A folder that the user may not enter counts as empty.
     return false;
   }
+  throw unusable(file, 'it is a link to a file that does not exist', 'remove the link, or make the file');
 }
 
 /** Resolves symbolic links, because the home folder may be one while the working directory is always resolved. */

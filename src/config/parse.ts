@@ -1,4 +1,4 @@
-import { formatError } from './errors.js';
+import { formatError, keyError } from './errors.js';
 import type { ConfigFile } from './keys.js';
 import { checkConfig } from './schema.js';
 
@@ -29,7 +29,19 @@ export async function parseConfig(file: string, content: string): Promise<Config
     if (data !== undefined) return checked(file, data, text);
   }
   const { defaultLoadersSync } = await import('cosmiconfig');
-  return checked(file, parseYaml(defaultLoadersSync['.yaml'], file, text), text);
+  const config = await checked(file, parseYaml(defaultLoadersSync['.yaml'], file, text), text);
+  if ([...config.profiles.keys()].some((name) => isChanged(name, text))) {
+    const { lineOfKey } = await import('./key-line.js');
+    const line = lineOfKey(text, ['profiles']);
+    throw keyError(file, line, ['profiles'], 'holds a number as a name', 'put the name in quotes');
+  }
+  return config;
+}
+
+/** Whether a YAML parser has made another number of a name: 1.10 is 1.1, and 007 is 7. */
+function isChanged(name: string, text: string): boolean {
+  if (Number.isNaN(Number(name))) return false;
+  return !new RegExp(`(?:^|[\\s{,"'])${name.replace(/\W/g, '\\$&')}["']?\\s*:`).test(text);
 }
 
 /** JSON.parse takes the last of two equal keys without a word; a YAML parser refuses them. */

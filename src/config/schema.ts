@@ -72,6 +72,8 @@ function take(values: ConfigValues, key: string, value: unknown, path: readonly 
     const near = Object.keys(SETTINGS).find((known) => known.toLowerCase() === key.toLowerCase());
     fail(path, 'is not a setting graphcred knows', near && `did you mean ${near}?`);
   }
+  if ([value].flat().some((text) => typeof text === 'string' && text.includes('\0')))
+    fail(path, 'holds a NUL character, which no setting has');
   const name = key as ConfigKey;
   const kind = SETTINGS[name].type;
   if (kind === 'list') {

@@ -32,6 +32,23 @@ test.each(['{"graph": "a", "graph": "b"}', '{"profiles": {"p": {}, "p": {"graph"
   },
 );
 
+test.each(['1.10', '007', '0x10'])(
+  'the name %s of a profile, without quotes, is another number',
+  async (name) => {
+    const parse = (key: string) => parseConfig('/x/.graphcredrc', `profiles:\n  ${key}: { graph: demo }\n`);
+    await expect(parse(name)).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      hint: 'put the name in quotes',
+    });
+    expect([...(await parse(`"${name}"`)).profiles.keys()]).toEqual([name]);
+  },
+);
+
+test.each(['1.1', '7', "'2024'"])('the name %s of a profile stays', async (name) => {
+  const { profiles } = await parseConfig('/x/.graphcredrc', `profiles: {${name}: {}}\n`);
+  expect([...profiles.keys()]).toEqual([name.replaceAll("'", '')]);
+});
+
 describe('values of a config file', () => {
   test.each([
     [{ tls: { insecure: 'false' } }, 'tls.insecure is neither true nor false'],
@@ -39,6 +56,8 @@ describe('values of a config file', () => {
     [{ secretCommand: [] }, 'secretCommand is not a list of words'],
     [{ restPort: '9000x' }, 'restPort is not a port number'],
     [{ gsqlPort: 'x14240' }, 'gsqlPort is not a port number'],
+    [{ graph: 'a\0b' }, 'graph holds a NUL character'],
+    [{ secretCommand: ['a', 'b\0'] }, 'secretCommand holds a NUL character'],
   ])('%j is refused', async (config, problem) => {
     await expect(parseConfig('/x/config.json', JSON.stringify(config))).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
@@ -127,10 +146,20 @@ describe('which config file is read', () => {
     const file = path.join(configDir, 'config.yaml');
     fs.symlinkSync('nowhere', file);
     expect(find).toThrow(`${file} cannot be read: it is a link to a file that does not exist.`);
-    vi.spyOn(fs, 'lstatSync').mockImplementationOnce(() => {
+    const denied = vi.spyOn(fs, 'lstatSync').mockImplementation(() => {
       throw Object.assign(new Error('EACCES'), { code: 'EACCES' });
     });
     expect(find).toThrow(`${configDir} cannot be read: permission denied.`);
+    denied.mockRestore();
+  });
+
+  test('a link of a project or home to a file that does not exist is an error', () => {
+    const cwd = temporaryHome();
+    const file = path.join(cwd, '.graphcredrc');
+    fs.symlinkSync('nowhere', file);
+    const told = `${file} cannot be read: it is a link to a file that does not exist.`;
+    expect(() => [...findConfigs({ cwd, home: undefined, configDir: undefined })]).toThrow(told);
+    expect(() => [...findConfigs({ cwd: '/', home: cwd, configDir: undefined })]).toThrow(told);
   });
 
   test('a home folder that does not exist ends no search, and neither does a file that was removed meanwhile', () => {
