@@ -181,10 +181,7 @@ function send(
 function sendBody(request: IncomingMessage, upstream: ClientRequest, { chunks }: Kept): void {
   for (const chunk of chunks) upstream.write(chunk);
   if (request.readableEnded || !hasBody(request)) upstream.end();
-  else {
-    if (request.headers.expect !== undefined) upstream.flushHeaders();
-    request.pipe(upstream);
-  }
+  else request.pipe(upstream);
 }
 
 async function upstreamOptions(
