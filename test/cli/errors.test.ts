@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { parseVersionOption } from '../../src/core/protocol/version.js';
 import { type Bench, bench, cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
 
 interface PrintedError {

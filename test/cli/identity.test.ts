@@ -342,15 +342,16 @@ describe('the practice server with --jwt-key', () => {
 });
 
 test.each([
-  ['3.6.1', { takesJwt: false, takesSecretUser: false }],
-  ['3.6.2', { takesJwt: false, takesSecretUser: true }],
+  ['3.6.1', { takesJwt: false, secretLogsIn: false }],
+  ['3.6.2', { takesJwt: false, secretLogsIn: true }],
   ['3.9.3', { takesJwt: false, jwtLogsIn: false }],
   ['3', { takesJwt: true, jwtLogsIn: false }],
-  ['3.10', { takesJwt: true, jwtLogsIn: false }],
+  ['3.10.0', { takesJwt: true, takesSecretScheme: false }],
+  ['3.10', { takesJwt: true, jwtLogsIn: false, takesSecretScheme: true }],
   ['4.0.1', { takesJwt: true, jwtLogsIn: false }],
   ['4.1.1', { takesJwt: true, jwtLogsIn: false }],
   ['4.1', { takesJwt: true, jwtLogsIn: true }],
   ['4', { takesJwt: true, jwtLogsIn: true }],
-])('the servers of %s take JWTs: %j', (version, expected) => {
+])('the servers of %s take logins: %j', (version, expected) => {
   expect(parseVersionOption(version)).toMatchObject(expected);
 });

@@ -121,6 +121,7 @@ describe('a deadline, shared by several connections', () => {
   test('is used up by their requests together', async () => {
     const to = await lateSandbox('3.10.1');
     const deadline = new Deadline(LIMIT);
+    expect(deadline.limitMs).toBe(LIMIT);
     await shared(to, deadline).getToken();
     expect(deadline.forRequestMs).toBeLessThanOrEqual(LIMIT - LATE + 5);
     const refused = await lateRefusal(() => shared(to, deadline).getToken());
