@@ -13,8 +13,16 @@ export interface Places {
   readonly configDir: string | undefined;
   /** `$XDG_STATE_HOME/graphcred` */
   readonly stateDir: string | undefined;
-  /** Why a folder is undefined although it is set. */
-  readonly foreign?: string | undefined;
+  /** The folder that is not used although it is set. */
+  readonly foreign?: ForeignFolder | undefined;
+}
+
+/** A folder that belongs to another user. */
+export interface ForeignFolder {
+  readonly path: string;
+  /** The variable that names it. */
+  readonly variable: string;
+  readonly owner: string;
 }
 
 /** The database: the addresses as set, and what follows from them without asking the server. */

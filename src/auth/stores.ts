@@ -188,10 +188,11 @@ export function configDirOf(call: LocalCall): string {
 }
 
 function noFolder({ foreign }: LocalCall, message: string): GraphException {
-  return new GraphException('STORE_UNAVAILABLE', foreign ? `${foreign}.` : message, {
-    hint: foreign
-      ? 'set HOME to your own folder (sudo -H), or use --store none'
-      : 'set HOME, or use --store none',
-    setting: 'store',
-  });
+  const { path: folder, owner, variable = 'HOME' } = foreign ?? {};
+  const own = foreign ? ` to your own folder${variable === 'HOME' ? ' (sudo -H)' : ''}` : '';
+  return new GraphException(
+    'STORE_UNAVAILABLE',
+    foreign ? `${folder}, named by ${variable}, is not used: it belongs to ${owner}.` : message,
+    { hint: `set ${variable}${own}, or use --store none`, setting: 'store' },
+  );
 }

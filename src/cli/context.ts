@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
-import type { Places } from '../auth/call.js';
+import type { ForeignFolder, Places } from '../auth/call.js';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context {
@@ -11,7 +11,7 @@ export interface Context {
   /** The absolute path of the home folder; undefined where there is none. */
   readonly home: string | undefined;
   /** A home folder of another user, as under sudo. It counts as not set. */
-  readonly foreignHome?: string | undefined;
+  readonly foreignHome?: ForeignFolder | undefined;
   readonly platform: NodeJS.Platform;
   readonly uid: number | undefined;
   readonly pid: number;
@@ -85,26 +85,26 @@ export function placesOf(
 ): Places {
   const { env, home, uid } = ctx;
   let notUsed = ctx.foreignHome;
-  const folder = (named: readonly (string | undefined)[], ...fallback: string[]) => {
+  const folder = (variables: readonly string[], ...fallback: string[]) => {
     // The standard says that a path that is not absolute is to be ignored.
-    const set = named.find((one) => one !== undefined && isAbsolute(one));
-    const [base, rest] = set !== undefined ? [set, []] : [home, fallback];
+    const variable = variables.find((name) => isAbsolute(env[name] ?? ''));
+    const base = variable === undefined ? home : env[variable];
     if (base === undefined) return undefined;
-    const parent = join(base, ...rest);
-    if (!isForeign(parent, uid)) return join(parent, 'graphcred');
-    notUsed ??= base;
+    const parent = variable === undefined ? join(base, ...fallback) : base;
+    const owner = foreignOwner(parent, uid);
+    if (owner === undefined) return join(parent, 'graphcred');
+    notUsed ??= { path: base, variable: variable ?? 'HOME', owner };
     return undefined;
   };
-  const { XDG_CONFIG_HOME, XDG_STATE_HOME, APPDATA, LOCALAPPDATA } = env;
   const onWindows = ctx.platform === 'win32';
   return {
     configDir: onWindows
-      ? folder([XDG_CONFIG_HOME, APPDATA], 'AppData', 'Roaming')
-      : folder([XDG_CONFIG_HOME], '.config'),
+      ? folder(['XDG_CONFIG_HOME', 'APPDATA'], 'AppData', 'Roaming')
+      : folder(['XDG_CONFIG_HOME'], '.config'),
     stateDir: onWindows
-      ? folder([XDG_STATE_HOME, LOCALAPPDATA], 'AppData', 'Local')
-      : folder([XDG_STATE_HOME], '.local', 'state'),
-    foreign: notUsed && `${notUsed} belongs to another user, so nothing is read from it or kept there`,
+      ? folder(['XDG_STATE_HOME', 'LOCALAPPDATA'], 'AppData', 'Local')
+      : folder(['XDG_STATE_HOME'], '.local', 'state'),
+    foreign: notUsed,
   };
 }
 
@@ -113,23 +113,29 @@ export function ownHome(
   home: string | undefined,
   uid: number | undefined,
 ): Pick<Context, 'home' | 'foreignHome'> {
-  return home !== undefined && isForeign(home, uid) ? { home: undefined, foreignHome: home } : { home };
+  const owner = home === undefined ? undefined : foreignOwner(home, uid);
+  return home === undefined || owner === undefined
+    ? { home }
+    : { home: undefined, foreignHome: { path: home, variable: 'HOME', owner } };
 }
 
 /**
- * Whether a folder, or the one it would be made in, belongs to another user than this one. One of root's may be used
- * when this user can enter it.
+ * Returns the owner of a folder, or of the one it would be made in, if that is another user than this one. One of root's
+ * may be used when this user can enter it.
  */
-function isForeign(folder: string, uid: number | undefined): boolean {
-  if (uid === undefined) return false;
+function foreignOwner(folder: string, uid: number | undefined): string | undefined {
+  if (uid === undefined) return undefined;
+  let owner = 'another user';
   try {
     const stat = statSync(folder, { throwIfNoEntry: false });
-    if (stat === undefined) return folder !== dirname(folder) && isForeign(dirname(folder), uid);
-    if (stat.uid !== uid && stat.uid !== 0) return true;
+    if (stat === undefined)
+      return folder === dirname(folder) ? undefined : foreignOwner(dirname(folder), uid);
+    owner = `another user (uid ${stat.uid})`;
+    if (stat.uid !== uid && stat.uid !== 0) return owner;
     if (stat.uid !== uid) accessSync(folder, constants.X_OK);
-    return false;
+    return undefined;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EACCES';
+    return (error as NodeJS.ErrnoException).code === 'EACCES' ? owner : undefined;
   }
 }
 

@@ -184,7 +184,10 @@ export async function openLocalSession(
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
   const places = placesOf(ctx);
-  if (places.foreign) report.warn(places.foreign);
+  if (places.foreign)
+    report.warn(
+      `${places.foreign.path} belongs to ${places.foreign.owner}, so nothing is read from it or kept there`,
+    );
   const { env, cwd, home, uid } = ctx;
   const profile = options.profile === undefined ? {} : { profile: options.profile };
   const input = { flags: { ...flags, ...options.answers, ...profile }, env, cwd, home, uid, ...places };

@@ -400,14 +400,14 @@ test('nothing is read from the home of another user, or made in it', async () =>
   if (process.getuid?.() === 0) fs.chownSync(home, 54_321, 54_321);
   else vi.spyOn(process, 'getuid').mockReturnValue(54_321);
   const env = { GRAPHCRED_STORE: undefined };
-  const told = `${home} belongs to another user, so nothing is read from it or kept there`;
+  const owner = `belongs to another user (uid ${fs.statSync(home).uid})`;
   expect(await run('token get', { env, cwd: '/' })).toMatchObject({
     status: 0,
-    stderr: expect.stringContaining(told),
+    stderr: expect.stringContaining(`${home} ${owner}, so nothing is read from it or kept there`),
   });
   expect(await run('token get --store file', { env, cwd: '/' })).toMatchObject({
     status: 6,
-    stderr: expect.stringContaining(`graphcred: ${told}.\nhint: set HOME`),
+    stderr: expect.stringContaining(`${home}, named by HOME, is not used: it ${owner}.\nhint: set HOME`),
   });
   expect((await run('token get -p mine', { env, cwd: '/' })).status).toBe(3);
   expect(fs.existsSync(ran)).toBe(false);
@@ -422,7 +422,11 @@ test('a folder of XDG_STATE_HOME that is another user’s, or would be made in o
   expect(placesOf({ env, home: '/h', uid })).toEqual({
     configDir: '/h/.config/graphcred',
     stateDir: undefined,
-    foreign: expect.stringContaining(`${env.XDG_STATE_HOME} belongs to another user`),
+    foreign: {
+      path: env.XDG_STATE_HOME,
+      variable: 'XDG_STATE_HOME',
+      owner: expect.stringMatching(/uid \d+/),
+    },
   });
 });
 
