@@ -69,8 +69,13 @@ class Load {
 `;
 
 /** Runs a script as a user would, with these folders on the PATH. */
-export function shell(script: string, { sandbox, home }: Stage, folders: readonly string[]): Promise<Ended> {
-  return run(['sh', '-eu', '-c', script], {
+export function shell(script: string, one: Stage, folders: readonly string[]): Promise<Ended> {
+  return run(['sh', '-eu', '-c', script], environmentOf(one, folders));
+}
+
+/** Returns the environment of a program that calls graphcred. */
+export function environmentOf({ sandbox, home }: Stage, folders: readonly string[]): Record<string, string> {
+  return {
     PATH: [path.join(home, 'bin'), ...folders, process.env.PATH].join(path.delimiter),
     HOME: home,
     PYTHONDONTWRITEBYTECODE: '1',
@@ -79,5 +84,5 @@ export function shell(script: string, { sandbox, home }: Stage, folders: readonl
     GRAPHCRED_GRAPH: sandbox.graph,
     GRAPHCRED_SECRET: SECRET,
     GRAPHCRED_STORE: 'none',
-  });
+  };
 }

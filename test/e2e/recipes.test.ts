@@ -364,7 +364,6 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       // The REST server's address is set, because this module does not pass a path before the one it requests.
       const env = { ...one.env, GRAPHCRED_REST_URL: one.sandbox.restUrl };
       expectDone(await one.run(shell, block(PAGE, 'pyTigerGraph', 'sh'), env), /v_id/);
-      expectDone(await one.run(shell, block(PAGE, 'pyTigerGraph', 'sh', 1), env), /^True$/m);
     });
 
     test('exec sets what the JDBC snippet reads (the driver is not installed here)', async () => {

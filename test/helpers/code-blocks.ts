@@ -51,8 +51,6 @@ export const RUN_BY = {
     'docs/with-other-tools.md / pyTigerGraph / python: import os',
     'docs/with-other-tools.md / pyTigerGraph / sh: graphcred exec --lifetime 1h -- python3 load.py',
     'docs/with-other-tools.md / pyTigerGraph / python: import asyncio',
-    'docs/with-other-tools.md / pyTigerGraph / python: import subprocess',
-    'docs/with-other-tools.md / pyTigerGraph / sh: python3 renew.py',
     'docs/with-other-tools.md / JDBC / java: Properties properties = new Properties();',
     'docs/with-other-tools.md / The MCP server, and everything else that reads `.env` / ini: TG_HOST=https://graph.example.com',
     'docs/with-other-tools.md / The MCP server, and everything else that reads `.env` / sh: graphcred exec -- tigergraph-mcp',
@@ -108,6 +106,7 @@ export const RUN_BY = {
     "docs/library.md / service / js: const { status, body } = await connection.service('GET', '/api/ping');",
     "docs/library.md / tokenProvider / js: const tokens = connection.tokenProvider({ secret: await connection.createSecret('service'), lifetime: 900 });",
   ],
+  'test/clients/pytigergraph.test.ts': ['docs/with-other-tools.md / pyTigerGraph / python: import re'],
   'test/clients/others.test.ts': ['docs/with-other-tools.md / tigergraphx / python: import os'],
 } as const;
 
