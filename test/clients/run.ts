@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Sandbox } from '../../src/sandbox/server.js';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { run } from '../helpers/driver.js';
 import { freePort } from '../helpers/free-port.js';
@@ -15,9 +15,9 @@ export interface Stage {
 }
 
 /** Starts a sandbox, and creates a home with `graphcred` on its PATH. */
-export async function stage(serverVersion: string): Promise<Stage> {
+export async function stage(serverVersion: string, options: SandboxOptions = {}): Promise<Stage> {
   const secrets = [{ alias: 'seeded', value: SECRET, user: 'tigergraph', graph: 'social' }];
-  const sandbox = await startSocial(serverVersion, { secrets });
+  const sandbox = await startSocial(serverVersion, { secrets, ...options });
   const home = temporaryHome();
   fs.mkdirSync(path.join(home, 'bin'));
   fs.writeFileSync(path.join(home, 'bin/graphcred'), `#!/bin/sh\n${COMMAND_LINE}\n`, { mode: 0o755 });

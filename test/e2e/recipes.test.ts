@@ -3,13 +3,15 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { defaultLoaders } from 'cosmiconfig';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/server.js';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
+import { certificate } from '../helpers/certificate.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, blocksOf, unused } from '../helpers/docs.js';
 import { COMMAND_LINE, endOf } from '../helpers/process.js';
 import { readPairs } from '../helpers/runner.js';
 import { SECRET, startSocial, statusFor } from '../helpers/social.js';
+import { python } from '../helpers/terminal.js';
 
 // The pages use this address. It is replaced by that of a sandbox, and nothing else of a recipe is changed.
 const ADDRESS = 'https://graph.example.com';
@@ -47,8 +49,8 @@ interface Machine {
   ask(token: string): Promise<number>;
 }
 
-async function machine(serverVersion: string): Promise<Machine> {
-  const sandbox = await startSocial(serverVersion);
+async function machine(serverVersion: string, options: SandboxOptions = {}): Promise<Machine> {
+  const sandbox = await startSocial(serverVersion, options);
   const home = temporaryHome();
   const work = path.join(home, 'work');
   const bin = path.join(home, 'bin');
@@ -364,6 +366,25 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
       // The REST server's address is set, because this module does not pass a path before the one it requests.
       const env = { ...one.env, GRAPHCRED_REST_URL: one.sandbox.restUrl };
       expectDone(await one.run(shell, block(PAGE, 'pyTigerGraph', 'sh'), env), /v_id/);
+    });
+
+    test.skipIf(!python)('curl, Python and Node check a private certificate by one file', async () => {
+      const tls = await certificate('127.0.0.1');
+      const one = await machine(serverVersion, { tls });
+      one.put('ca.pem', tls.cert);
+      const url = `${one.sandbox.gsqlUrl}/api/ping`;
+      const load = path.join(one.work, 'load.sh');
+      const programs = [
+        `curl --fail --silent --show-error ${url}`,
+        `${python} -c 'import urllib.request; urllib.request.urlopen("${url}")'`,
+        `${process.execPath} -e 'fetch("${url}").catch(() => process.exit(1))'`,
+      ];
+      for (const program of programs) {
+        fs.writeFileSync(load, `#!/bin/sh -e\n${program}\n`, { mode: 0o755 });
+        expect((await one.run(shell, './load.sh')).status, program).not.toBe(0);
+        const ended = await one.run(shell, block(PAGE, 'A private certificate authority', 'sh'), one.env);
+        expect(ended.status, `${program}: ${ended.stderr}`).toBe(0);
+      }
     });
 
     test('exec sets what the JDBC snippet reads (the driver is not installed here)', async () => {

@@ -51,6 +51,7 @@ export const RUN_BY = {
     'docs/with-other-tools.md / pyTigerGraph / python: import os',
     'docs/with-other-tools.md / pyTigerGraph / sh: graphcred exec --lifetime 1h -- python3 load.py',
     'docs/with-other-tools.md / pyTigerGraph / python: import asyncio',
+    'docs/with-other-tools.md / A private certificate authority / sh: export GRAPHCRED_CA=ca.pem',
     'docs/with-other-tools.md / JDBC / java: Properties properties = new Properties();',
     'docs/with-other-tools.md / The MCP server, and everything else that reads `.env` / ini: TG_HOST=https://graph.example.com',
     'docs/with-other-tools.md / The MCP server, and everything else that reads `.env` / sh: graphcred exec -- tigergraph-mcp',
