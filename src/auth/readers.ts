@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import os from 'node:os';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
@@ -11,7 +12,7 @@ const MAX_BYTES = 64 * 1024;
 const COMMAND_MS = 30_000;
 /** How long the output of a program that has ended with 0 is waited for. */
 const GRACE_MS = 1000;
-const TERMINATION_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const TERMINATION_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
 
 /** Editors add a line end to a file, which is not part of the credential. */
 function trimmed(bytes: Buffer, from: string): Sensitive {
@@ -153,7 +154,9 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
     const killWithParent = (signal: NodeJS.Signals) => {
       kill();
       done({});
-      process.kill(process.pid, signal);
+      if (process.platform !== 'win32') process.kill(process.pid, signal);
+      // A process of Windows cannot send itself a signal. The other listeners have had this one already.
+      else if (process.listenerCount(signal) === 0) process.exit(128 + os.constants.signals[signal]);
     };
     // The listeners are added before the program starts, because a signal in between would end graphcred alone.
     for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);

@@ -17,6 +17,7 @@ const SIGNALS = [
   'SIGUSR2',
   'SIGCONT',
   'SIGWINCH',
+  'SIGBREAK',
 ] as const;
 
 /**
@@ -36,6 +37,8 @@ export async function runChild(
   return new Promise((resolve, reject) => {
     let child: ChildProcess;
     const pass = (signal: NodeJS.Signals) => {
+      // Windows tells every program of the console, and has no other way than to end a program.
+      if (ctx.platform === 'win32') return;
       if (!onTerminal || !OF_TERMINAL.includes(signal)) child.kill(signal);
     };
     const passed = SIGNALS.filter((signal) => signal in os.constants.signals);

@@ -33,7 +33,7 @@ export interface Context {
   readonly build?: string;
   /** How to start this program again as a child: the command and its first arguments. */
   readonly self: { readonly command: string; readonly args: readonly string[] };
-  /** Resolves on the first SIGINT or SIGTERM. */
+  /** Resolves on the first SIGINT, SIGTERM or Ctrl-Break. */
   stopped(): Promise<NodeJS.Signals>;
 }
 

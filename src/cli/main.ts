@@ -126,7 +126,7 @@ function realContext(build: string | undefined): Context {
     ...(build !== undefined && { build }),
     stopped: () =>
       new Promise((resolve) => {
-        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve);
+        for (const signal of ['SIGINT', 'SIGTERM', 'SIGBREAK'] as const) process.once(signal, resolve);
       }),
   };
 }
@@ -165,7 +165,10 @@ function isMemoryDevice(rdev: number): boolean {
 
 function isNullDevice(fd: number): boolean {
   try {
-    return fstatSync(fd).rdev === statSync('/dev/null').rdev;
+    const stat = fstatSync(fd);
+    // On Windows all devices have one number, and those of a program are its console and the null device.
+    if (process.platform === 'win32') return stat.isCharacterDevice() && !isTerminal(fd);
+    return stat.rdev === statSync('/dev/null').rdev;
   } catch {
     return false;
   }

@@ -11,7 +11,7 @@ import type { Session } from './session.js';
 
 /** The exit status for a failure before the command ran; `error.code` gives the cause. */
 const FAILED = 125;
-const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGBREAK'] as const;
 
 interface Run {
   readonly env: Readonly<Record<string, string | undefined>>;

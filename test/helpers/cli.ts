@@ -115,7 +115,7 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
  * process of the tests goes on.
  */
 function noteSignalListeners(): () => void {
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGBREAK'] as const;
   const before = signals.map((signal) => process.listeners(signal));
   return () => {
     for (const [at, signal] of signals.entries())

@@ -149,7 +149,7 @@ export function escapeControls(text: string): string {
 const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
 
 /**
- * Listens for SIGINT, SIGTERM and SIGHUP until `stop`, or until the end once one has come. A signal that comes before anything was changed ends the process at
+ * Listens for SIGINT, SIGTERM, SIGHUP and Ctrl-Break until `stop`, or until the end once one has come. A signal that comes before anything was changed ends the process at
  * once, with a sentence that says so.
  */
 export function listenForInterruption(report: {
@@ -174,7 +174,7 @@ export function listenForInterruption(report: {
       endProcess(status as number);
     });
   };
-  const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
   for (const name of SIGNALS) process.on(name, onSignal);
   return {
     signal: controller.signal,
