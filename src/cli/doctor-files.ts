@@ -5,6 +5,7 @@ import { chooseStore, stateDirOf } from '../auth/stores.js';
 import { findConfigs } from '../config/find.js';
 import { findTrustedConfig } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
+import { askAccess, keepOthersOut } from '../files/access-list.js';
 import { shellWord } from '../files/shell-word.js';
 import { STORES, type Store } from '../store/store.js';
 import type { Invocation } from './command.js';
@@ -31,7 +32,7 @@ export async function openQuietly(invocation: Invocation, found: Found): Promise
     if (othersCanReadCredential(session.settings, invocation.ctx.uid))
       found['config-mode'] = warn(
         'other users can read the credential in it',
-        `chmod 600 ${shellWord(`${configFile}`)}`,
+        keepOthersOut(String(configFile)),
       );
     return session;
   } catch (error) {
@@ -77,11 +78,17 @@ function isAboutMode(error: unknown): boolean {
 
 function judgeMode(mode: number | undefined, file: string | undefined): Check {
   if (file === undefined) return skipped('there is no config file');
-  if (mode === undefined) return skipped('there are no file modes here');
+  if (mode === undefined) return judgeAccess(file);
   const shown = `mode ${mode.toString(8).padStart(4, '0')}`;
-  if ((mode & 0o022) !== 0)
-    return warn(`${shown}: other users can change it`, `chmod 600 ${shellWord(file)}`);
+  if ((mode & 0o022) !== 0) return warn(`${shown}: other users can change it`, keepOthersOut(file));
   return ok(shown);
+}
+
+function judgeAccess(file: string): Check {
+  const access = askAccess(file);
+  if (access === undefined) return skipped('nothing here tells who may change it');
+  if (access === 'write') return warn('other users can change it', keepOthersOut(file));
+  return ok(access === 'read' ? 'other users can read it' : 'no other user can read it');
 }
 
 /** Opens the store of this run; undefined when it cannot be used. */

@@ -29,8 +29,8 @@ import {
 import { Deadline } from '../core/deadline.js';
 import { isLoopback } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
+import { keepOthersOut, othersCanRead } from '../files/access-list.js';
 import { howToMend, readChecked } from '../files/private-files.js';
-import { shellWord } from '../files/shell-word.js';
 import { STORE_NAMES, type StoreName } from '../store/store.js';
 import type { Invocation } from './command.js';
 import { canPrompt, inCi, placesOf } from './context.js';
@@ -200,9 +200,7 @@ export async function openLocalSession(
   report.json = output === 'json';
   for (const note of settings.notes) report.detail(note);
   if (file && othersCanReadCredential(settings, uid))
-    report.warn(
-      `${file.path} holds a credential and other users can read it: chmod 600 ${shellWord(file.path)}`,
-    );
+    report.warn(`${file.path} holds a credential and other users can read it: ${keepOthersOut(file.path)}`);
   return {
     ...places,
     invocation,
@@ -257,11 +255,12 @@ function aliasOfUser({ all }: Settings): string | undefined {
 
 /** Whether other users of this machine can read a credential in the config file in force, of whichever profile. */
 export function othersCanReadCredential({ file }: Settings, uid: number | undefined): boolean {
-  if (!file || uid === undefined || (file.stat.mode & 0o044) === 0) return false;
+  if (!file) return false;
   const tables = [file.config.defaults, ...file.config.profiles.values()];
-  return (['password', 'secret', 'jwt', 'redis.url'] as const).some((key) =>
+  const holdsOne = (['password', 'secret', 'jwt', 'redis.url'] as const).some((key) =>
     tables.some(({ [key]: value }) => value !== undefined && isLiteralCredential(key, value)),
   );
+  return holdsOne && othersCanRead(file.path, file.stat.mode, uid);
 }
 
 /** Returns the shortest remaining life with which a cached token is still used. */

@@ -10,6 +10,7 @@ import {
 import { serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { maskLogin } from '../core/redact.js';
+import { keepOthersOut, othersCanWrite } from '../files/access-list.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
 import { canPrompt } from './context.js';
@@ -30,7 +31,7 @@ export async function askTrust(
   const [nearest] = files as [UntrustedFile];
   const { flags, ctx, report } = invocation;
   const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
-    hint: `${isWritableByOthers(nearest) ? `other users can write it: chmod 600 ${shellWord(nearest.path)}; ` : ''}read it; if it is yours: graphcred config trust ${shellWord(nearest.path)}; for another file: --config FILE; to leave project files out: --config none`,
+    hint: `${othersCanWrite(nearest.path, nearest.stat.mode, input.uid) ? `other users can write it: ${keepOthersOut(nearest.path)}; ` : ''}read it; if it is yours: graphcred config trust ${shellWord(nearest.path)}; for another file: --config FILE; to leave project files out: --config none`,
   });
   const { GRAPHCRED_NO_INPUT } = ctx.env;
   if (!mayAsk || flags['no-input'] === true || isSet(GRAPHCRED_NO_INPUT) || !canPrompt(ctx)) throw refusal;
@@ -57,12 +58,14 @@ export function describeFile(
   const keys = RUNS_OR_READS.flatMap((key) => {
     const [set] = settings.all[key];
     if (set === undefined || !isInFile(set.level)) return [];
-    const text = typeof set.value === 'string' ? set.value : set.value.map(shellWord).join(' ');
+    const text =
+      typeof set.value === 'string' ? set.value : set.value.map((word) => shellWord(word)).join(' ');
     return [`${key.padEnd(15)}  ${key === 'redis.url' ? maskLogin(text) : text}`];
   });
+  const mode = (stat.mode & 0o777).toString(8).padStart(4, '0');
   return [
     `file             ${file}`,
-    `owner            user ${stat.uid}, mode ${(stat.mode & 0o777).toString(8).padStart(4, '0')}`,
+    ...(process.platform === 'win32' ? [] : [`owner            user ${stat.uid}, mode ${mode}`]),
     `GSQL server      ${gsqlUrl}`,
     `REST server      ${rest}`,
     ...keys,
@@ -79,10 +82,6 @@ function shorten(line: string): string {
 
 function escapeBlank(blank: string): string {
   return blank === ' ' ? blank : `\\u{${blank.codePointAt(0)?.toString(16)}}`;
-}
-
-function isWritableByOthers({ stat }: UntrustedFile): boolean {
-  return (stat.mode & 0o022) !== 0;
 }
 
 function isSet(value: string | undefined): boolean {

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { shellWord } from '../files/shell-word.js';
+import { keepOthersOut } from '../files/access-list.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'];
 const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'];
@@ -76,7 +76,7 @@ function ownFile(dir: string): string | undefined {
     fs.lstatSync(path.join(dir, USER_NAMES[0] as string), { throwIfNoEntry: false });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
-    throw unusable(dir, 'permission denied', `chmod 700 ${shellWord(dir)}`);
+    throw unusable(dir, 'permission denied', keepOthersOut(dir, '700'));
   }
   return onlyFile(dir, USER_NAMES);
 }

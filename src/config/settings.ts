@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import { GraphException } from '../core/errors.js';
+import { keepOthersOut, lookAt, othersCanWrite } from '../files/access-list.js';
 import { readBounded } from '../files/private-files.js';
 import { problemOf } from '../files/problem-of.js';
-import { shellWord } from '../files/shell-word.js';
 import { noSuchProfile, refuseValue } from './errors.js';
 import { type ConfigLocation, findConfigs } from './find.js';
 import {
@@ -208,7 +208,7 @@ export function readConfig({ path: file }: ConfigLocation): { bytes: Buffer; tex
 
 function unreadable(file: string): GraphException {
   return new GraphException('CONFIG_INVALID', `${file} cannot be read.`, {
-    hint: `check its owner and mode: ls -l ${shellWord(file)}`,
+    hint: `check its owner and mode: ${lookAt(file)}`,
   });
 }
 
@@ -219,19 +219,19 @@ function refuseWritableLiterals(
   stat: fs.Stats,
   uid: number | undefined,
 ): void {
-  if (uid === undefined || (stat.mode & 0o022) === 0 || !holdsLiteral(config)) return;
+  if (!holdsLiteral(config) || !othersCanWrite(file, stat.mode, uid)) return;
   throw new GraphException('CONFIG_INVALID', `${file} holds a credential, and other users can write to it.`, {
-    hint: `remove their permission: chmod 600 ${shellWord(file)}`,
+    hint: `remove their permission: ${keepOthersOut(file)}`,
     setting: 'fileMode',
   });
 }
 
 /** Refuses a named file that others can write, if it names a program or a file: they could make it any other. */
 function refuseWritablePrograms({ path: file, stat, config }: LoadedFile, uid: number | undefined): void {
-  const problem = problemOf(file, stat, uid);
   const tables = [config.defaults, ...config.profiles.values()];
-  if (problem && tables.some((table) => RUNS_OR_READS.some((key) => table[key] !== undefined)))
-    throw refused(problem);
+  if (!tables.some((table) => RUNS_OR_READS.some((key) => table[key] !== undefined))) return;
+  const problem = problemOf(file, stat, uid);
+  if (problem) throw refused(problem);
 }
 
 function holdsLiteral(config: ConfigFile): boolean {

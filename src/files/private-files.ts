@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
+import { closeToOthers, isInHome, keepOthersOut } from './access-list.js';
 import { shellWord } from './shell-word.js';
 
 const ATTEMPTS = 10;
@@ -49,6 +50,7 @@ function makeFolder(dir: string): void {
   const make = () => {
     try {
       fs.mkdirSync(dir, { mode: 0o700 });
+      if (process.platform === 'win32') closeToOthers(dir, true);
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST' || !fs.statSync(dir).isDirectory()) throw error;
     }
@@ -84,6 +86,8 @@ export function ensurePrivateFolder(dir: string): void {
 export function createFile(file: string, text: string): void {
   const fd = fs.openSync(file, 'wx', 0o600);
   try {
+    // In the home folder Windows keeps others out, and in a folder of graphcred's that folder does.
+    if (process.platform === 'win32' && !isInHome(file)) closeToOthers(file, false);
     // writeSync is not used: on a disk that is nearly full it writes only a part, without an error.
     fs.writeFileSync(fd, text);
     fs.fsyncSync(fd);
@@ -206,7 +210,7 @@ export function errnoOf(error: unknown): string {
 
 /** What to type when a file is refused for this reason; undefined when nobody can tell. */
 export function howToMend(file: string, refused: string): string | undefined {
-  if (/^other users can/.test(refused) || refused === REASONS.EACCES) return `chmod 600 ${shellWord(file)}`;
+  if (/^other users can/.test(refused) || refused === REASONS.EACCES) return keepOthersOut(file);
   if (refused === 'it belongs to another user') return `chown "$(id -un)" ${shellWord(file)}`;
   return refused === REASONS.ELOOP ? `replace the link by the file itself: ${file}` : undefined;
 }
@@ -221,8 +225,7 @@ const MAX_BYTES = 1_000_000;
  * Reads a small file whose content will be trusted.
  * @param isSecret whether others must not read it either
  * `undefined` when there is none; refused when it is not a regular
- * file of this user, when others can change it, or when it is too large. Windows has neither owners nor modes to look
- * at.
+ * file of this user, when others can change it, or when it is too large. On Windows only the folder keeps others out.
  */
 export function readChecked(file: string, maxBytes = MAX_BYTES, isSecret = false): Checked | undefined {
   let fd: number;

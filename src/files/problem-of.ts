@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { keepOthersOut, othersCanWrite } from './access-list.js';
 import { shellWord } from './shell-word.js';
 
 /** Why a file or folder cannot be trusted, and what to type. */
@@ -9,7 +10,7 @@ export interface Problem {
 
 /**
  * Returns why a file or folder of the user's is not trusted: it belongs to the user or root, and nobody else can write
- * it. Windows has neither owner nor mode bits to check.
+ * it. On Windows the access list is looked at, and no owner.
  */
 export function problemOf(
   file: string,
@@ -17,10 +18,10 @@ export function problemOf(
   uid: number | undefined,
 ): Problem | undefined {
   const found = stat ?? fs.statSync(file, { throwIfNoEntry: false });
-  if (uid === undefined || found === undefined) return undefined;
+  if (found === undefined) return undefined;
   const { uid: owner, mode } = found;
-  if (owner !== uid && owner !== 0)
+  if (uid !== undefined && owner !== uid && owner !== 0)
     return { message: `${file} belongs to another user`, mend: `chown ${uid} ${shellWord(file)}` };
-  if ((mode & 0o022) === 0) return undefined;
-  return { message: `other users can write ${file}`, mend: `chmod go-w ${shellWord(file)}` };
+  if (!othersCanWrite(file, mode, uid)) return undefined;
+  return { message: `other users can write ${file}`, mend: keepOthersOut(file, 'go-w') };
 }

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
+import { keepOthersOut, lookAt } from '../files/access-list.js';
 import {
   errnoOf,
   howToMend,
@@ -88,7 +89,7 @@ export function listEntries(stateDir: string, warn: Warn): Entry[] {
     const code = errnoOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return [];
     throw new GraphException('STORE_UNAVAILABLE', `${stateDir} cannot be read: ${REASONS[code] ?? code}`, {
-      hint: `chmod 700 ${shellWord(stateDir)}`,
+      hint: keepOthersOut(stateDir, '700'),
       setting: 'store',
     });
   }
@@ -116,9 +117,9 @@ function readEntryFile(file: string): Entry | Unread | undefined {
     const why = checked.refused;
     const dir = path.dirname(file);
     if (why === REASONS.EACCES && isClosed(dir))
-      return { file: dir, why, mend: `to use it: chmod 700 ${shellWord(dir)}` };
+      return { file: dir, why, mend: `to use it: ${keepOthersOut(dir, '700')}` };
     const mend = howToMend(file, why);
-    return { file, why, mend: mend ? `to use it: ${mend}` : `look at it: ls -l ${shellWord(file)}` };
+    return { file, why, mend: mend ? `to use it: ${mend}` : `look at it: ${lookAt(file)}` };
   }
   const parsed = parseEntry(checked.text);
   if (typeof parsed !== 'string') return parsed;

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../../core/errors.js';
+import { keepOthersOut, othersCanRead } from '../../files/access-list.js';
 import {
   cannotWrite,
   createFile,
@@ -12,7 +13,6 @@ import {
   temporaryName,
 } from '../../files/private-files.js';
 import { problemOf } from '../../files/problem-of.js';
-import { shellWord } from '../../files/shell-word.js';
 import type { StoreOptions } from '../store.js';
 
 type KeyOptions = Pick<StoreOptions, 'configDir' | 'storeKey' | 'storeKeyFile' | 'timeoutMs' | 'warn'>;
@@ -83,11 +83,11 @@ async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Prom
       setting: 'storeKey',
     });
   }
-  const problem = problemOf(file, read.stat, process.geteuid?.());
+  const uid = process.geteuid?.();
+  const problem = problemOf(file, read.stat, uid);
   if (problem) throw fault(`the key file ${file} is not used: ${problem.message}`, problem.mend);
-  // Windows has no file modes, so none is checked there.
-  if (process.geteuid && (read.stat.mode & 0o044) !== 0)
-    warn(`other users can read the key file ${file}: chmod 600 ${shellWord(file)}`);
+  if (othersCanRead(file, read.stat.mode, uid))
+    warn(`other users can read the key file ${file}: ${keepOthersOut(file)}`);
   return read.bytes.toString('utf8');
 }
 

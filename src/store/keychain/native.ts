@@ -68,7 +68,10 @@ export async function loadKeytar(): Promise<typeof Keytar> {
       );
     }
     throw new GraphException('STORE_UNAVAILABLE', 'the library that opens the OS keychain cannot be loaded', {
-      hint: `on Linux install libsecret (Debian, Ubuntu: apt install libsecret-1-0), or ${OTHER_STORE}`,
+      hint:
+        process.platform === 'linux'
+          ? `install libsecret (Debian, Ubuntu: apt install libsecret-1-0), or ${OTHER_STORE}`
+          : OTHER_STORE,
       setting: 'store',
     });
   }
