@@ -108,6 +108,13 @@ export const RUN_BY = {
     "docs/library.md / tokenProvider / js: const tokens = connection.tokenProvider({ secret: await connection.createSecret('service'), lifetime: 900 });",
   ],
   'test/clients/pytigergraph.test.ts': ['docs/with-other-tools.md / pyTigerGraph / python: import re'],
+  'test/windows/recipes.test.ts': [
+    'docs/windows.md / A script of cmd / bat: @echo off',
+    'docs/windows.md / A variable of cmd / bat: @echo off',
+    'docs/windows.md / A script of PowerShell / powershell: $line = graphcred token get --lifetime 15m -o env',
+    'docs/windows.md / Task Scheduler / bat: @echo off',
+    "docs/windows.md / GitHub's Windows runner / yaml: jobs:",
+  ],
   'test/clients/others.test.ts': ['docs/with-other-tools.md / tigergraphx / python: import os'],
 } as const;
 
@@ -132,6 +139,8 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
     'it measures for minutes; the next test looks up its scripts',
   'docs/standalone.md / One file, no Node / sh: npm ci':
     'it fetches a runtime of 50 MB; npm run test:standalone runs it',
+  'docs/windows.md / Task Scheduler / bat: schtasks /create /tn graphcred-nightly /sc daily /st 02:00 /tr "cmd /d /c C:\\jobs\\nightly.cmd"':
+    'it changes the tasks of the machine; the batch file that it starts is run',
   'docs/storage.md / The keychain / sh: apt-get install -y --no-install-recommends dbus gnome-keyring libsecret-1-0 libglib2.0-bin':
     'it installs packages of the system; test/helpers/keyring.ts starts such a keychain',
 };
