@@ -636,7 +636,7 @@ test('on Windows a file that another program has open for a moment is replaced i
   const loginOn = async (name: NodeJS.Platform) => {
     Object.defineProperty(process, 'platform', { value: name });
     try {
-      return (await run('login -p ci')).status;
+      return (await run('login -p ci', { env: { XDG_CONFIG_HOME: path.join(home, '.config') } })).status;
     } finally {
       Object.defineProperty(process, 'platform', { value: platform });
     }
