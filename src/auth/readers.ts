@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import os from 'node:os';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
@@ -156,7 +155,8 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
       done({});
       if (process.platform !== 'win32') process.kill(process.pid, signal);
       // A process of Windows cannot send itself a signal. The other listeners have had this one already.
-      else if (process.listenerCount(signal) === 0) process.exit(128 + os.constants.signals[signal]);
+      else if (process.listenerCount(signal) === 0)
+        process.exit(128 + process.getBuiltinModule('node:os').constants.signals[signal]);
     };
     // The listeners are added before the program starts, because a signal in between would end graphcred alone.
     for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
