@@ -61,7 +61,8 @@ export class GraphConnection {
     this.#settings = settings;
     this.#serviceUrl = serviceUrl;
     this.#http = http;
-    this.#token = readGiven(withoutNulls(options).apiToken);
+    const { apiToken, jwtToken } = withoutNulls(options);
+    this.#token = readGiven(apiToken ?? jwtToken);
   }
 
   /** The bearer token of `rest()`; set by getToken and refreshToken, unset by deleteToken. */

@@ -25,6 +25,12 @@ export interface ConnectionOptions extends Endpoints {
   readonly secretsOf?: string | undefined;
   /** The bearer token of `rest()`; see the field `apiToken` of the connection. */
   readonly apiToken?: GivenCredential | undefined;
+  /**
+   * A JWT of an identity provider, in place of `apiToken`: the bearer token of `rest()` on 3.10 and later, and on 4.1.2
+   * and later also the login at the GSQL server where neither password nor secret is given. pyTigerGraph calls it the
+   * same. It is used as it is and never renewed: make a new connection, or set `apiToken`.
+   */
+  readonly jwtToken?: GivenCredential | undefined;
   /** `auto`, `3` (3.5 or later), `4`, or a number like `3.10.1`. */
   readonly serverVersion?: string | undefined;
   /**

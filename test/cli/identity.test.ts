@@ -5,9 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { parseVersionOption } from '../../src/core/protocol/version.js';
 import { type Bench, bench, cli, temporaryHome } from '../helpers/cli.js';
 import { freePorts } from '../helpers/free-port.js';
+import { hmacJwt, PEM, PRIVATE_KEY, rsaJwt } from '../helpers/jwt.js';
 
-const { publicKey, privateKey } = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
-const PEM = publicKey.export({ type: 'spki', format: 'pem' }).toString();
 const NOW = Math.floor(Date.now() / 1000);
 const CLAIMS = {
   sub: 'tigergraph',
@@ -17,22 +16,8 @@ const CLAIMS = {
   exp: NOW + 3600,
 };
 
-function jwt(claims: object, header: object = { alg: 'RS256' }, key: crypto.KeyLike = privateKey): string {
-  const unsigned = [header, claims]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.');
-  return `${unsigned}.${crypto.sign('RSA-SHA256', Buffer.from(unsigned), key).toString('base64url')}`;
-}
-
-const hmac = (claims: object, secret: string) => {
-  const unsigned = [{ alg: 'HS256' }, claims]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.');
-  return `${unsigned}.${crypto.createHmac('sha256', secret).update(unsigned).digest('base64url')}`;
-};
-
 const provider = { key: PEM, issuer: 'https://id.example', audience: 'db' };
-const TOKEN = jwt(CLAIMS);
+const TOKEN = rsaJwt(CLAIMS);
 const withJwt = (value: string) => ({
   env: { GRAPHCRED_JWT: value, GRAPHCRED_PASSWORD: '', GRAPHCRED_STORE: 'file' },
 });
@@ -55,7 +40,7 @@ describe.each(['3.10.1', '4.1.2', '4.3.0'])('a JWT of an identity provider at %s
       /requesttoken|v1\/tokens/,
     );
     expect(await b.json('token check', withJwt(TOKEN))).toMatchObject({ accepted: true });
-    const refused = await b.run('token check -o json', withJwt(jwt({ ...CLAIMS, iss: 'x' })));
+    const refused = await b.run('token check -o json', withJwt(rsaJwt({ ...CLAIMS, iss: 'x' })));
     expect([refused.status, error(refused.stderr).code]).toEqual([4, 'AUTH_FAILED']);
     const { checks } = await b.json<{ checks: { id: string; verdict: string }[] }>('doctor', withJwt(TOKEN));
     expect(checks.find(({ id }) => id === 'credential')?.verdict).toBe(
@@ -85,7 +70,7 @@ describe('the sources of a JWT', () => {
     const b = await benchOf('4.2.0');
     const file = path.join(b.home, 'id.jwt');
     const config = profileOf(b, { jwtFile: 'id.jwt', secret: 'x'.repeat(32) });
-    const bad = jwt({ ...CLAIMS, exp: 1 });
+    const bad = rsaJwt({ ...CLAIMS, exp: 1 });
     fs.writeFileSync(file, `${TOKEN}\n`, { mode: 0o600 });
     const get = async (line: string, env: Record<string, string>, stdin = '') =>
       (await b.run(`token get -o json ${line}`.trim(), { env: { ...withJwt('').env, ...env }, stdin }))
@@ -105,11 +90,11 @@ describe('the sources of a JWT', () => {
     const b = await benchOf('4.2.0');
     const file = path.join(b.home, 'id.jwt');
     const line = 'token get --principal team --jwt-file id.jwt';
-    for (const token of [TOKEN, jwt({ ...CLAIMS, exp: NOW + 7200 })]) {
+    for (const token of [TOKEN, rsaJwt({ ...CLAIMS, exp: NOW + 7200 })]) {
       fs.writeFileSync(file, token, { mode: 0o600 });
       expect(await b.json(line, withJwt(''))).toMatchObject({ source: 'identity', token });
     }
-    fs.writeFileSync(file, jwt({ ...CLAIMS, iss: 'x' }));
+    fs.writeFileSync(file, rsaJwt({ ...CLAIMS, iss: 'x' }));
     expect((await b.run(line.replace('get', 'check'), withJwt(''))).status).toBe(4);
   });
 
@@ -141,7 +126,7 @@ describe('the sources of a JWT', () => {
     const b = await benchOf('3.10.1');
     const file = path.join(b.home, 'id.jwt');
     const config = profileOf(b, { jwtCommand: ['cat', file] });
-    fs.writeFileSync(file, jwt({ ...CLAIMS, iss: 'x' }));
+    fs.writeFileSync(file, rsaJwt({ ...CLAIMS, iss: 'x' }));
     expect((await b.run(`api /echo --config ${config} -p p`, withJwt(''))).status).toBe(4);
     fs.writeFileSync(file, TOKEN);
     expect((await b.run(`api /echo --config ${config} -p p`, withJwt(''))).status).toBe(0);
@@ -150,9 +135,9 @@ describe('the sources of a JWT', () => {
   // holds: C12.3
   test.each([
     ['no JWT', 'a1'.repeat(16), 'is no JWT with an end (exp)'],
-    ['one without exp', jwt({ sub: 'tigergraph' }), 'is no JWT with an end (exp)'],
-    ['an expired one', jwt({ ...CLAIMS, exp: NOW - 1 }), 'expired at'],
-    ['one that ends too soon', jwt({ ...CLAIMS, exp: NOW + 30 }), 'sooner than in 60 s'],
+    ['one without exp', rsaJwt({ sub: 'tigergraph' }), 'is no JWT with an end (exp)'],
+    ['an expired one', rsaJwt({ ...CLAIMS, exp: NOW - 1 }), 'expired at'],
+    ['one that ends too soon', rsaJwt({ ...CLAIMS, exp: NOW + 30 }), 'sooner than in 60 s'],
   ])('%s is exit 4 before any request, and names the source', async (_what, value, why) => {
     const b = await benchOf('4.2.0');
     const { status, stderr, stdout } = await b.run('token get -o json', withJwt(value));
@@ -210,7 +195,7 @@ describe('a JWT at the GSQL server', () => {
   test('does not log in where a secret has a higher priority', async () => {
     const b = await benchOf('4.2.0');
     const { secret } = await b.json<{ secret: string }>('secret create ci');
-    const env = { ...withJwt('').env, TG_JWT_TOKEN: jwt({ ...CLAIMS, sub: 'nobody' }) };
+    const env = { ...withJwt('').env, TG_JWT_TOKEN: rsaJwt({ ...CLAIMS, sub: 'nobody' }) };
     expect((await b.run('secret list --secret-stdin', { env, stdin: secret })).status).toBe(0);
   });
 
@@ -238,7 +223,7 @@ describe.each(['3.10.1', '4.2.0'])('a JWT that a server %s refuses', (version) =
     ['is signed with a key', undefined, 'Security.JWT.RSA.PublicKey'],
   ])('%s is told so, with what to do', async (problem, claims, advice) => {
     const b = await benchOf(version);
-    const token = claims ? jwt({ ...CLAIMS, ...claims }) : jwt(CLAIMS, { alg: 'RS256' }, OTHER);
+    const token = claims ? rsaJwt({ ...CLAIMS, ...claims }) : rsaJwt(CLAIMS, { alg: 'RS256' }, OTHER);
     for (const line of ['api /echo', 'token check']) {
       const { status, stderr } = await b.run(`${line} -o json`, withJwt(token));
       expect({ line, status, ...error(stderr) }).toMatchObject({
@@ -260,7 +245,7 @@ describe.each(['3.10.1', '4.2.0'])('a JWT that a server %s refuses', (version) =
 // holds: C12.8
 test('a JWT that the GSQL server refuses is named, and a server without password logins says so', async () => {
   const b = await benchOf('4.2.0');
-  const refused = await b.run('secret list -o json', withJwt(jwt({ ...CLAIMS, iss: 'x' })));
+  const refused = await b.run('secret list -o json', withJwt(rsaJwt({ ...CLAIMS, iss: 'x' })));
   expect(error(refused.stderr)).toMatchObject({
     message: expect.stringContaining('refused the token from GRAPHCRED_JWT as a login'),
   });
@@ -289,19 +274,19 @@ describe('the practice server with --jwt-key', () => {
 
   // holds: C12.6
   test.each([
-    ['another issuer', jwt({ ...CLAIMS, iss: 'x' }), 'has an unknown issuer'],
+    ['another issuer', rsaJwt({ ...CLAIMS, iss: 'x' }), 'has an unknown issuer'],
     [
       'another audience',
-      jwt({ ...CLAIMS, aud: ['a', 'b'] }),
+      rsaJwt({ ...CLAIMS, aud: ['a', 'b'] }),
       "contains audience [a,b], which doesn't include the configured one db",
     ],
-    ['no audience', jwt({ ...CLAIMS, aud: undefined }), 'contains audience []'],
-    ['an unknown user', jwt({ ...CLAIMS, sub: 'nobody' }), 'a user that does not exist'],
-    ['an unknown graph', jwt({ ...CLAIMS, graph: 'none' }), 'a graph that does not exist'],
-    ['an end in the past', jwt({ ...CLAIMS, exp: 1 }), 'is expired'],
+    ['no audience', rsaJwt({ ...CLAIMS, aud: undefined }), 'contains audience []'],
+    ['an unknown user', rsaJwt({ ...CLAIMS, sub: 'nobody' }), 'a user that does not exist'],
+    ['an unknown graph', rsaJwt({ ...CLAIMS, graph: 'none' }), 'a graph that does not exist'],
+    ['an end in the past', rsaJwt({ ...CLAIMS, exp: 1 }), 'is expired'],
     ['no signature', `${TOKEN.split('.').slice(0, 2).join('.')}.`, 'invalid signature'],
-    ['alg none', jwt(CLAIMS, { alg: 'none' }), 'invalid signature'],
-    ['the public key as the secret of an HMAC', hmac(CLAIMS, PEM), 'invalid signature'],
+    ['alg none', rsaJwt(CLAIMS, { alg: 'none' }), 'invalid signature'],
+    ['the public key as the secret of an HMAC', hmacJwt(CLAIMS, PEM), 'invalid signature'],
     ['other characters', 'not-a-jwt-at-all', 'not in correct format'],
   ])('refuses a JWT with %s', async (_what, token, why) => {
     expect(await asked(token)).toContain(why);
@@ -315,7 +300,7 @@ describe('the practice server with --jwt-key', () => {
     const words = `sandbox --server-version 4.3.0 --gsql-port ${gsql} --jwt-key ${home}/public.pem --jwt-issuer https://id.example --jwt-audience db`;
     const seen: number[] = [];
     const stopped = async (): Promise<NodeJS.Signals> => {
-      for (const token of [TOKEN, jwt({ ...CLAIMS, iss: 'x' }), jwt({ ...CLAIMS, aud: 'x' })])
+      for (const token of [TOKEN, rsaJwt({ ...CLAIMS, iss: 'x' }), rsaJwt({ ...CLAIMS, aud: 'x' })])
         seen.push(
           (
             await fetch(`http://127.0.0.1:${gsql}/restpp/echo`, {
@@ -329,13 +314,13 @@ describe('the practice server with --jwt-key', () => {
     expect(seen).toEqual([200, 403, 403]);
     const needsKey = ['sandbox', '--jwt-issuer', 'x'];
     expect((await cli(home, needsKey)).stderr).toContain('--jwt-issuer and --jwt-audience need --jwt-key.');
-    fs.writeFileSync(path.join(home, 'private.pem'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    fs.writeFileSync(path.join(home, 'private.pem'), PRIVATE_KEY.export({ type: 'pkcs8', format: 'pem' }));
     const wrongKey = await cli(home, ['sandbox', '--jwt-key', path.join(home, 'private.pem')]);
     expect([wrongKey.status, wrongKey.stderr]).toEqual([2, expect.stringContaining('no public key')]);
   });
 
   test('takes an HMAC secret as the key too', async () => {
-    expect(await asked(hmac(CLAIMS, 'shared-secret'), { ...provider, key: 'shared-secret' })).toMatch(
+    expect(await asked(hmacJwt(CLAIMS, 'shared-secret'), { ...provider, key: 'shared-secret' })).toMatch(
       /^200 /,
     );
   });

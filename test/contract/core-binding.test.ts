@@ -57,6 +57,7 @@ const OPTIONS: Record<string, (credential: BoundCredential) => ConnectionOptions
   password: (password) => ({ username: 'ada', password }),
   secret: (secret) => ({ secret }),
   apiToken: (apiToken) => ({ apiToken }),
+  jwtToken: (jwtToken) => ({ jwtToken }),
 };
 
 describe.each(VERSIONS)('on %s a credential bound to another pair', (serverVersion) => {
@@ -87,7 +88,11 @@ describe.each(VERSIONS)('on %s a credential bound to another pair', (serverVersi
       serverVersion,
       ...defined(OPTIONS[name])(bound(pair(good.url))),
     });
-    const call = name === 'apiToken' ? conn.rest('GET', '/echo') : on4 ? conn.getSecrets() : conn.getToken();
+    const call = name.endsWith('Token')
+      ? conn.rest('GET', '/echo')
+      : on4
+        ? conn.getSecrets()
+        : conn.getToken();
     expect((await refusalOf(call)).code).toBe('HOST_MISMATCH');
     expect(evil.heard).toEqual([]);
   });

@@ -1,10 +1,27 @@
 import { describe, expect, test } from 'vitest';
 import { type ConnectionOptions, GraphConnection } from '../../src/index.js';
 import { defined } from '../helpers/defined.js';
+import { hmacJwt } from '../helpers/jwt.js';
 import { connect, refusalOf, SERVERS, SERVERS_3, sandbox } from './core-support.js';
 
 const THIRTY_DAYS = 2_592_000;
 const now = () => Math.floor(Date.now() / 1000);
+
+// holds: C12.9
+test.each(['3.10.1', '4.1.2', '4.3.0'])(
+  'jwtToken is a JWT for the servers that %s lets it into',
+  async (serverVersion) => {
+    const provider = { key: 'shared-secret' };
+    const to = await sandbox({ serverVersion, provider });
+    const exp = now() + 3600;
+    const jwtToken = hmacJwt({ sub: 'tigergraph', exp }, provider.key);
+    const conn = connect(to, { jwtToken, username: undefined, password: undefined });
+    expect((await conn.rest('GET', '/echo')).status).toBe(200);
+    const listing = conn.getSecrets();
+    if (serverVersion === '3.10.1') expect((await refusalOf(listing)).code).toBe('USAGE');
+    else expect(await listing).toEqual({});
+  },
+);
 
 describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
   const start = (options = {}) => sandbox({ serverVersion, ...options });
