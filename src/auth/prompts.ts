@@ -105,11 +105,13 @@ function nothingGiven({ inCi, target, whyNotAsked }: Call, what: string, purpose
     : `No login for ${target.gsqlUrl}: set GRAPHCRED_USERNAME and GRAPHCRED_PASSWORD_FILE or GRAPHCRED_PASSWORD.`;
 }
 
-function mismatch(call: Call, { label, belongsTo }: CredentialSource): GraphException {
+function mismatch(call: Call, { kind, label, belongsTo }: CredentialSource): GraphException {
   return new GraphException(
     'HOST_MISMATCH',
     `The credential from ${label} belongs to ${belongsTo}; it is not sent to ${describePair(call.target)}.`,
-    { hint: 'give the credential for these servers: --password-stdin, --secret-stdin or GRAPHCRED_SECRET' },
+    {
+      hint: `give the credential for these servers: ${kind === 'jwt' ? '--jwt-stdin, --jwt-file or GRAPHCRED_JWT' : '--password-stdin, --secret-stdin or GRAPHCRED_SECRET'}`,
+    },
   );
 }
 

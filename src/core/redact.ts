@@ -47,7 +47,8 @@ function mayBeCredential(word: string, names: readonly string[]): boolean {
  */
 export function withoutCredentials(text: string, hide: readonly (Sensitive | undefined)[]): string {
   const values = new Set(hide.flatMap((one) => one?.reveal() ?? []));
-  const forms = [...values].filter((value) => value.length >= SHORTEST_HIDDEN).flatMap(formsOf);
+  const parts = [...values].flatMap((value) => [value, ...partsOfJwt(value)]);
+  const forms = parts.filter((value) => value.length >= SHORTEST_HIDDEN).flatMap(formsOf);
   if (forms.length === 0) return text;
   const split = forms.map((form) => form.replace(GAPS, '')).filter(({ length }) => length >= SHORTEST_SPLIT);
   const kept = withoutGaps(text);
@@ -58,6 +59,12 @@ export function withoutCredentials(text: string, hide: readonly (Sensitive | und
     ),
   ];
   return cut(text, spans);
+}
+
+/** Returns the three parts of a JWT and what its payload says; nothing for any other value. */
+function partsOfJwt(value: string): string[] {
+  const [whole, ...parts] = /^([\w-]+)\.([\w-]+)\.([\w-]*)$/.exec(value) ?? [];
+  return whole === undefined ? [] : [...parts, Buffer.from(parts[1] as string, 'base64url').toString()];
 }
 
 type Span = readonly [from: number, to: number];

@@ -9,6 +9,7 @@ import { BoundCredential, GraphConnection, Sensitive } from '../../src/index.js'
 import { fileStore } from '../../src/store/file/store.js';
 import { encodings } from '../helpers/canary.js';
 import { cli } from '../helpers/cli.js';
+import { hmacJwt } from '../helpers/jwt.js';
 import { DEEP } from '../helpers/property.js';
 import {
   type Addresses,
@@ -46,7 +47,9 @@ interface Source {
   readonly key?: readonly ['profile' | 'fileDefaults', string];
 }
 
-const literals = (kind: 'secret' | 'password', value: (source: string) => string): Source[] => [
+const jwt = (source: string) => hmacJwt({ sub: USER, jti: source, exp: 4_000_000_000 }, 'the-key-of-nobody');
+
+const literals = (kind: 'secret' | 'password' | 'jwt', value: (source: string) => string): Source[] => [
   {
     name: `${kind} stdin`,
     owner: 'in force',
@@ -61,7 +64,12 @@ const literals = (kind: 'secret' | 'password', value: (source: string) => string
     value: value(`${kind} variable`),
     env: `GRAPHCRED_${kind.toUpperCase()}`,
   },
-  { name: `${kind} TG variable`, owner: 'TG', value: value(`${kind} tg`), env: `TG_${kind.toUpperCase()}` },
+  {
+    name: `${kind} TG variable`,
+    owner: 'TG',
+    value: value(`${kind} tg`),
+    env: kind === 'jwt' ? 'TG_JWT_TOKEN' : `TG_${kind.toUpperCase()}`,
+  },
   ...(['profile', 'fileDefaults'] as const).flatMap((level): Source[] =>
     ['', 'File', 'Command'].map((form) => ({
       name: `${kind}${form} of ${level}`,
@@ -71,7 +79,7 @@ const literals = (kind: 'secret' | 'password', value: (source: string) => string
     })),
   ),
 ];
-const SOURCES = [...literals('secret', secret), ...literals('password', password)];
+const SOURCES = [...literals('secret', secret), ...literals('password', password), ...literals('jwt', jwt)];
 const TG_TOKEN = 'tgapitoken'.padEnd(32, 'z9');
 const SMUGGLED = password('smuggled');
 const PLANTED = { password: password('planted'), secret: secret('planted') };

@@ -34,6 +34,13 @@ describe('text of a server that is shown', () => {
     expect(redactServerText('one\ud800two')).toBe('one two');
   });
 
+  test('contains no part of a JWT that is known, nor what its payload says', () => {
+    const claims = '{"sub":"ada","aud":"db"}';
+    const parts = ['eyJhbGciOiJub25lIn0', Buffer.from(claims).toString('base64url'), 'a-b_c'];
+    const shown = withoutCredentials([...parts, claims].join(' '), [new Sensitive(parts.join('.'))]);
+    expect(shown).toBe('[redacted] [redacted] [redacted] [redacted]');
+  });
+
   test.each([
     'eyJhbGciOiJIUzI1NiJ9.e30.abc-_1',
     "'s0000000000000000000000000000001'",
