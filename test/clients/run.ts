@@ -4,6 +4,7 @@ import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { run } from '../helpers/driver.js';
 import { freePort } from '../helpers/free-port.js';
+import { PEM, rsaJwt } from '../helpers/jwt.js';
 import { COMMAND_LINE } from '../helpers/process.js';
 import { SECRET, startSocial } from '../helpers/social.js';
 import { curlSteps } from './curl.js';
@@ -17,7 +18,7 @@ export interface Stage {
 /** Starts a sandbox, and creates a home with `graphcred` on its PATH. */
 export async function stage(serverVersion: string, options: SandboxOptions = {}): Promise<Stage> {
   const secrets = [{ alias: 'seeded', value: SECRET, user: 'tigergraph', graph: 'social' }];
-  const sandbox = await startSocial(serverVersion, { secrets, ...options });
+  const sandbox = await startSocial(serverVersion, { secrets, provider: { key: PEM }, ...options });
   const home = temporaryHome();
   fs.mkdirSync(path.join(home, 'bin'));
   fs.writeFileSync(path.join(home, 'bin/graphcred'), `#!/bin/sh\n${COMMAND_LINE}\n`, { mode: 0o755 });
@@ -43,6 +44,8 @@ export async function ownSteps(program: Program, folder: string, { sandbox, home
     CLIENT_PASSWORD: sandbox.password,
     CLIENT_SECRET: SECRET,
     CLIENT_SERVER_VERSION: sandbox.serverVersion,
+    // What an identity provider would issue. Servers take such JWTs from 3.10 on.
+    CLIENT_JWT: rsaJwt({ sub: sandbox.username, exp: Math.floor(Date.now() / 1000) + 3600 }),
   });
   if (status !== 0 || !fs.existsSync(steps)) throw new Error(`it broke off:\n${stdout}${stderr}`);
   const lines = fs.readFileSync(steps, 'utf8').trim().split('\n');

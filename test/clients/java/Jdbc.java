@@ -34,6 +34,10 @@ class Jdbc {
     Properties properties = new Properties();
     properties.put("username", username);
     properties.put("password", password);
+    readVertices(properties);
+  }
+
+  static void readVertices(Properties properties) throws Exception {
     properties.put("graph", env("GRAPH"));
     properties.put("version", env("SERVER_VERSION"));
     String url = "jdbc:tg:" + env("HOST") + ":" + env("GSQL_PORT");
@@ -48,15 +52,22 @@ class Jdbc {
     }
   }
 
-  static boolean takesSecretAsLogin() {
+  /** Whether the server is of 4.x, or of 3.x with at least this minor version. */
+  static boolean isSince(int minor) {
     String[] version = env("SERVER_VERSION").split("\\.");
-    return version[0].equals("4") || Integer.parseInt(version[1]) > 6;
+    return version[0].equals("4") || Integer.parseInt(version[1]) >= minor;
   }
 
   public static void main(String[] words) throws Exception {
     step("read vertices with a password", () -> readVertices(env("USERNAME"), env("PASSWORD")));
-    if (takesSecretAsLogin())
+    if (isSince(7))
       step("read vertices with a secret", () -> readVertices("__GSQL__secret", env("SECRET")));
+    if (isSince(10))
+      step("read vertices with a JWT", () -> {
+        Properties properties = new Properties();
+        properties.put("token", env("JWT"));
+        readVertices(properties);
+      });
     step("see that a password is wrong", () -> {
       try {
         readVertices(env("USERNAME"), "wrong");

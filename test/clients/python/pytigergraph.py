@@ -6,11 +6,12 @@ import sys
 
 import pyTigerGraph
 from steps import (
-    CLOSED_PORT, GRAPH, GSQL_PORT, HOST, PASSWORD, REST_PORT, SERVER_VERSION, USERNAME, accepted, expect, refused, step,
+    CLOSED_PORT, GRAPH, GSQL_PORT, HOST, JWT, PASSWORD, REST_PORT, SERVER_VERSION, USERNAME, accepted, expect, refused, step,
 )
 
 ASYNC = sys.argv[1:] == ["async"]
 ON_4 = SERVER_VERSION.startswith("4.")
+SERVER_TAKES_JWT = tuple(map(int, SERVER_VERSION.split("."))) >= (3, 10, 0)
 SERVER_TAKES_SECRET_AS_LOGIN = tuple(map(int, SERVER_VERSION.split("."))) >= (3, 6, 2)
 loop = asyncio.new_event_loop()
 
@@ -117,6 +118,10 @@ step("list secrets after a mint", lambda: list_secrets(holder))
 step("mint with a password", lambda: mint_with(connect(username=USERNAME, password=PASSWORD)))
 if SERVER_TAKES_SECRET_AS_LOGIN:
     step("log in with a secret", lambda: list_secrets(connect(gsqlSecret=secret)))
+if SERVER_TAKES_JWT and "jwtToken" in inspect.signature(pyTigerGraph.TigerGraphConnection).parameters:
+    step("read vertices with a JWT", lambda: read_vertices(connect(jwtToken=JWT)))
+    if ON_4:
+        step("list secrets with a JWT", lambda: list_secrets(connect(jwtToken=JWT)))
 step("refresh a token", refresh_token)
 step("delete a token", delete_token)
 step("see that a token is unknown", delete_unknown_token)

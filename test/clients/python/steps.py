@@ -13,6 +13,7 @@ GRAPH = os.environ["CLIENT_GRAPH"]
 USERNAME = os.environ["CLIENT_USERNAME"]
 PASSWORD = os.environ["CLIENT_PASSWORD"]
 SECRET = os.environ["CLIENT_SECRET"]  # The value of a secret that already exists.
+JWT = os.environ["CLIENT_JWT"]  # A JWT of an identity provider whose key the server has.
 SERVER_VERSION = os.environ["CLIENT_SERVER_VERSION"]
 
 
