@@ -22,6 +22,7 @@ const PACKAGES = {
   cosmiconfig: 'config/parse',
   ofetch: 'core/http/',
   ioredis: 'store/redis/',
+  'openid-client': '(auth/oidc|app/login)/',
 };
 
 const rule = (name, from, to) => ({ name, severity: 'error', from, to });

@@ -90,6 +90,8 @@ const PARTS = [
       'store/sweep',
     ],
   ],
+  // What talks to an identity provider is loaded by those calls alone.
+  ['identity', ['auth/oidc/renew']],
   ['help', ['cli/args/help-text']],
   ['parse', ['cli/args/parse']],
 ];

@@ -78,7 +78,7 @@ function datedManPage(all) {
 /** Returns the example of a config file with the list of every key, whose meaning is that of the option. */
 function exampleFile(before, tables) {
   const rows = Object.entries(tables.SETTINGS).map(
-    ([key, { flag }]) => `#   ${key.padEnd(20)} ${meaningOf(key, flag, tables)}`,
+    ([key, { flag }]) => `#   ${key.padEnd(21)} ${meaningOf(key, flag, tables)}`,
   );
   const head = before.slice(0, before.indexOf('# Every key'));
   const intro =

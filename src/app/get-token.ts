@@ -1,6 +1,7 @@
 import type { Call } from '../auth/call.js';
 import { findCredential, isJwtSet } from '../auth/choose.js';
 import { type Credential, ownerInfo } from '../auth/credential.js';
+import { isOfProvider } from '../auth/oidc/settings.js';
 import { Interrupted, type Interruption } from '../auth/ports.js';
 import { serversInForce, serversOfRecord } from '../auth/servers.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../auth/stores.js';
@@ -53,6 +54,9 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   const own = label === undefined || (await isJwtSet(call)) ? await credential() : undefined;
   const whose = own ?? { principal: label as string, username: call.username, owner: label as string };
   const jwts = () => import('./identity-token.js');
+  // A cached JWT is found whatever lifetime was typed, so that is refused here.
+  if (own && isOfProvider(own.principal) && call.settings.all.lifetime[0]?.level === 'flag')
+    (await jwts()).refuseLifetime(call, own.label);
   const base = await identityOf(call, whose.principal);
   return {
     credential,
@@ -63,7 +67,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
       let interruption: Interruption | undefined;
       const token = await acquireToken(
         {
-          identity: { ...base, lifetime },
+          identity: { ...base, lifetime: isOfProvider(base.principal) ? 0 : lifetime },
           host: target.host,
           owner: ownerInfo(whose),
           minTtl,
@@ -81,7 +85,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
             const own = await credential();
             // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
             if (own.kind === 'jwt') await (await jwts()).requireJwtServer(call);
-            await own.value();
+            if (own.readInTurn !== true) await own.value();
           },
           mint: async () => {
             const own = await credential();
@@ -114,7 +118,11 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
  * credential.
  */
 export async function identityOf(call: Call, principal: string): Promise<Omit<Identity, 'lifetime'>> {
-  return { ...(await serversInForce(call)), graph: call.graph, principal };
+  return {
+    ...(await serversInForce(call)),
+    graph: isOfProvider(principal) ? undefined : call.graph,
+    principal,
+  };
 }
 
 /** Returns the cached token that expires last, with any lifetime. */

@@ -8,6 +8,7 @@ import { GraphException } from '../core/errors.js';
 import { onlyOwnSecrets } from '../core/protocol/server-error.js';
 import { noneStore } from '../store/none.js';
 import type { Store } from '../store/store.js';
+import { tokenSource } from './get-token.js';
 
 /** A connection with a login for the GSQL server. */
 export interface Login extends Connected {
@@ -28,8 +29,16 @@ export async function openLogin(call: Call): Promise<Login> {
 }
 
 export async function connectLogin(call: Call, store: Store): Promise<Login> {
-  const credential = await findCredential(call, 'login', async () => store);
+  const credential = await findLogin(call, async () => store);
   return { ...(await connect(call, credential)), credential, call, store };
+}
+
+/** Returns the login of this run. A JWT that a program or a provider gives is taken from the cache. */
+export async function findLogin(call: Call, openStore: () => Promise<Store>): Promise<Credential> {
+  const credential = await findCredential(call, 'login', openStore);
+  if (credential.kind !== 'jwt' || credential.isFromProgram !== true) return credential;
+  const value = async () => (await (await tokenSource(call)).obtain()).token;
+  return { ...credential, value };
 }
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;

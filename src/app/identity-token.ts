@@ -7,6 +7,14 @@ import { isoSeconds, readClaims } from '../core/protocol/reply.js';
 import type { ServerVersion } from '../core/protocol/types.js';
 import type { CachedToken } from './token-cache.js';
 
+/** @throws GraphException USAGE when a lifetime was typed */
+export function refuseLifetime({ settings }: Call, label: string): void {
+  if (settings.all.lifetime[0]?.level !== 'flag') return;
+  throw new GraphException('USAGE', `The JWT from ${label} has its own end; --lifetime cannot change it.`, {
+    hint: 'leave --lifetime out',
+  });
+}
+
 /**
  * Returns an identity provider's JWT as the token that it is: nothing is minted. Its signature is the server's to
  * check.
@@ -14,13 +22,10 @@ import type { CachedToken } from './token-cache.js';
  */
 export async function identityToken(
   call: Call,
-  { value, label }: Credential,
+  { value, label }: Pick<Credential, 'value' | 'label'>,
 ): Promise<Omit<CachedToken, 'source'>> {
-  const { ports, minTtl, settings } = call;
-  if (settings.all.lifetime[0]?.level === 'flag')
-    throw new GraphException('USAGE', `The JWT from ${label} has its own end; --lifetime cannot change it.`, {
-      hint: 'leave --lifetime out',
-    });
+  const { ports, minTtl } = call;
+  refuseLifetime(call, label);
   const token = await value();
   const claims = readClaims(token);
   const requestedAtMs = ports.now();

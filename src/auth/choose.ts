@@ -12,6 +12,7 @@ import {
   type Purpose,
   secretId,
 } from './credential.js';
+import { type Oidc, oidcOf } from './oidc/settings.js';
 import type { ProfileOwner } from './servers.js';
 import { isForThisPair } from './servers.js';
 import { type Partition, savedSources, setSources } from './sources.js';
@@ -58,10 +59,18 @@ async function nearestCredential(
     requireOneChoice(call, usableSaved);
     return resolveCredential(usableSaved, purpose, call.username);
   }
+  const excluded = set.excluded ?? saved.excluded;
+  const unusable = set.bound[0] ?? saved.bound[0];
+  const oidc = oidcOf(call);
+  if (oidc && !excluded && !unusable && (await isForThisPair(call, oidc.level)))
+    throw notLoggedIn(call, oidc);
   const { promptedCredential } = await import('./prompts.js');
-  return promptedCredential(call, purpose, {
-    excluded: set.excluded ?? saved.excluded,
-    unusable: set.bound[0] ?? saved.bound[0],
+  return promptedCredential(call, purpose, { excluded, unusable });
+}
+
+function notLoggedIn({ settings }: Call, { issuer }: Oidc): GraphException {
+  return new GraphException('AUTH_FAILED', `Nobody is logged in at ${issuer} for these servers.`, {
+    hint: `log in: graphcred login -p ${settings.profile.name}`,
   });
 }
 
@@ -153,7 +162,7 @@ export async function resolveCredential(
   const { kind, label, level, savedAs } = source;
   const origin = level === 'store' ? 'saved on this machine' : `from ${label}`;
   const value = once(async () => new Sensitive((await source.read()).reveal(), origin));
-  const isRead = source.reference === undefined || purpose === 'login';
+  const isRead = source.reference === undefined || (purpose === 'login' && source.readInTurn !== true);
   const subject = kind === 'jwt' && isRead ? await subjectOf(await value()) : undefined;
   const owner = source.username ?? subject ?? username;
   if (kind === 'password' && owner === undefined) {
@@ -170,7 +179,8 @@ export async function resolveCredential(
   };
   const principal = await principalOf(source, owner, value);
   const savedWith = source.owner ?? owner ?? principal;
-  const isFromProgram = source.level !== 'store' && source.reference !== undefined;
+  const { readInTurn = false, reference } = source;
+  const isFromProgram = readInTurn || (level !== 'store' && reference !== undefined);
   return {
     kind,
     label,
@@ -180,6 +190,7 @@ export async function resolveCredential(
     savedAs,
     principal,
     isFromProgram,
+    readInTurn,
     servers,
     value,
   };

@@ -32,6 +32,8 @@ export interface CredentialSource {
   readonly reference?: string;
   /** The user whose secret or password it is, when the source knows. */
   readonly username?: string;
+  /** Whether reading it asks an identity provider, so that one process at a time does, when its turn has come. */
+  readonly readInTurn?: boolean;
   /** The owner of a saved credential, as its record names it. */
   readonly owner?: string;
   /** The `secretAlias` that names a saved secret in a profile: its alias if its user is known, else its id. */
@@ -54,8 +56,9 @@ export interface Credential {
   readonly savedAs?: string | undefined;
   /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */
   readonly principal: string;
-  /** Whether a program gives the value, so that it is asked for as rarely as possible. */
+  /** Whether a program or an identity provider gives the value, so that it is asked for as rarely as possible. */
   readonly isFromProgram?: boolean;
+  readonly readInTurn?: boolean;
   /** Returns the pair of base URLs it belongs to. */
   servers(): Promise<BoundTo>;
   value(): Promise<Sensitive>;

@@ -32,6 +32,8 @@ export interface Ports {
 export interface Reporter {
   note(text: string): void;
   warn(text: string): void;
+  /** Says what a person has to do now; also with `-q`. */
+  ask(text: string): void;
   /** Only with `-v`. */
   detail(text: string): void;
   /** A line that says what is waited for, on a terminal. */

@@ -3,11 +3,12 @@ import { type ConfigKey, isInFile, PRECEDENCE, type SourcedValue } from '../conf
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { newestFirst } from '../store/records.js';
-import { STORES, type Store, type StoreRecord } from '../store/store.js';
+import { CREDENTIAL_STORES, STORES, type Store, type StoreRecord } from '../store/store.js';
 import type { Call } from './call.js';
 import { resolvePath } from './call.js';
 import { findVersion } from './connect.js';
 import type { CredentialKind, CredentialSource } from './credential.js';
+import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
 import {
   describeLevel,
   describePair,
@@ -19,6 +20,7 @@ import {
   serversOfLevel,
   serversOfRecord,
 } from './servers.js';
+import { open } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;
 
@@ -39,6 +41,7 @@ export function secretsInSettings(call: Call): CredentialSource[] {
 /** Returns the credentials that flags, variables and the config file set, highest priority first. */
 export function setSources(call: Call): CredentialSource[] {
   const { ports, settings, timeoutMs } = call;
+  const oidc = oidcOf(call);
   const sources: CredentialSource[] = [];
   for (const level of PRECEDENCE) {
     for (const kind of KINDS) {
@@ -53,6 +56,7 @@ export function setSources(call: Call): CredentialSource[] {
         const value = settings.all[key].find((one) => one.level === level);
         if (value) sources.push(sourceOf(call, kind, form, key, value));
       }
+      if (kind === 'jwt' && oidc?.isJob && oidc.level === level) sources.push(jobSource(call, oidc));
     }
   }
   return sources;
@@ -97,6 +101,21 @@ function sourceOf(
   }
 }
 
+/** A job that gets JWTs of an identity provider in its own name. */
+function jobSource(call: Call, oidc: Oidc): CredentialSource {
+  const { level } = oidc;
+  return {
+    kind: 'jwt',
+    level,
+    label: `client ${oidc.clientId} at ${oidc.issuer}`,
+    reference: providerPrincipal(oidc),
+    readInTurn: true,
+    belongsTo: describeLevel(call, level),
+    servers: () => serversOfLevel(call, level),
+    read: async () => (await import('./oidc/renew.js')).jobToken(call, oidc),
+  };
+}
+
 /**
  * Makes a relative path of a program absolute: it is looked for beside the config file, never in the working directory.
  */
@@ -109,13 +128,15 @@ function programBesideConfig({ settings }: Call, command: readonly string[]): re
 /** Returns the credentials in the store for this database, user and graph. */
 export async function savedSources(call: Call, store: Store): Promise<Partition> {
   const { target, graph } = call;
-  // The store `redis` holds only tokens, so the server need not be asked.
-  if (!STORES[store.name].keeps.credentials) return { bound: [], excluded: undefined };
+  const oidc = oidcOf(call);
+  const homes = await homesOf(call, store, oidc);
   // A credential saved for the profile's own server is not sent to another one, but the error mentions it.
   const ownServer = gsqlUrlOfFile(call);
+  const saved = (await Promise.all(homes.map((home) => home.list()))).flat();
   const records = ofThisProfile(
     call,
-    (await store.list()).filter(
+    oidc,
+    saved.filter(
       ({ kind, info }) => kind !== 'token' && [target.gsqlUrl, ownServer].includes(String(info.gsqlUrl)),
     ),
   );
@@ -125,19 +146,41 @@ export async function savedSources(call: Call, store: Store): Promise<Partition>
   const bound: CredentialSource[] = [];
   let excluded: CredentialSource | undefined;
   for (const record of records) {
-    const source = savedSource(record, store);
+    const home = homes.find(({ name }) => name === record.store) ?? store;
+    const source =
+      record.kind === 'login' && oidc ? loginSource(call, oidc, record, home) : savedSource(record, home);
     if (!isSamePair(serversOfRecord(record), inForce)) excluded ??= source;
     else if (await isOfThisGraph(call, record, graph)) bound.push(source);
   }
   return { bound, excluded };
 }
 
+/** Returns the stores that may hold credentials. A fleet shares tokens alone, and a login stays on its machine. */
+async function homesOf(call: Call, store: Store, oidc: Oidc | undefined): Promise<readonly Store[]> {
+  const { keeps, scope } = STORES[store.name];
+  if (keeps.credentials) return [store];
+  if (scope !== 'fleet' || oidc === undefined || oidc.isJob || call.stateDir === undefined) return [];
+  return Promise.all(CREDENTIAL_STORES.map((name) => open(call, name, false)));
+}
+
 /**
  * Selects what this profile may use: the secret that it names, and what else is saved for its user, or for the owner of
- * that secret when it has no user.
+ * that secret when it has no user. With an identity provider: the logins there, and what is saved for their users.
  */
-function ofThisProfile({ username, secretAlias }: Call, saved: readonly StoreRecord[]): StoreRecord[] {
-  const ofUser = saved.filter(({ info }) => username === undefined || info.username === username);
+function ofThisProfile(
+  { username, secretAlias }: Call,
+  oidc: Oidc | undefined,
+  saved: readonly StoreRecord[],
+): StoreRecord[] {
+  const ofUser = saved.filter(
+    ({ kind, info }) =>
+      (username === undefined || info.username === username) &&
+      (kind !== 'login' || (info.issuer === oidc?.issuer && info.clientId === oidc?.clientId)),
+  );
+  if (oidc && !oidc.isJob) {
+    const users = ofUser.filter(({ kind }) => kind === 'login').map(ownerOf);
+    return ofUser.filter((record) => users.includes(ownerOf(record)));
+  }
   if (secretAlias === undefined) return ofUser;
   const named = ofUser.filter((record) => record.kind === 'secret' && isNamedBy(record, secretAlias));
   const owners = username === undefined ? named.map(ownerOf) : [username];
@@ -150,13 +193,32 @@ async function isOfThisGraph(
   { kind, info }: StoreRecord,
   graph: string | undefined,
 ): Promise<boolean> {
-  if (kind === 'password' || info.graph === null || graph === undefined || info.graph === graph) return true;
+  if (kind !== 'secret' || info.graph === null || graph === undefined || info.graph === graph) return true;
   return !(await findVersion(call)).secretsNeedGraph;
 }
 
 /** Returns the `secretAlias` that names a saved secret. A value saved during a rotation has the name that is rotated. */
 function savedAs({ alias, rotationOf, origin, id, username }: StoreRecord['info']): string {
   return String((username !== undefined && (rotationOf ?? alias)) || (origin ?? id));
+}
+
+/** A login at an identity provider: its refresh token gives JWTs. */
+function loginSource(call: Call, oidc: Oidc, record: StoreRecord, home: Store): CredentialSource {
+  const { info } = record;
+  const servers = serversOfRecord(record);
+  const username = String(info.username);
+  return {
+    kind: 'jwt',
+    level: 'store',
+    label: `login at ${oidc.issuer}`,
+    username,
+    owner: username,
+    reference: providerPrincipal(oidc, username),
+    readInTurn: true,
+    belongsTo: servers === undefined ? 'unknown servers' : describePair(servers),
+    servers: async () => servers,
+    read: async () => (await import('./oidc/renew.js')).renew(call, oidc, record, home),
+  };
 }
 
 function savedSource(record: StoreRecord, store: Store): CredentialSource {

@@ -80,6 +80,8 @@ export interface Report {
   document(data: Record<string, unknown>, mustArrive?: boolean): void;
   note(text: string): void;
   warn(text: string): void;
+  /** Says what a person has to do now; also with `-q`. */
+  ask(text: string): void;
   detail(text: string): void;
   error(error: GraphException, status?: number): void;
 }

@@ -1,6 +1,8 @@
 import { connect, findVersion } from '../auth/connect.js';
+import { oidcOf } from '../auth/oidc/settings.js';
 import { askUsername } from '../auth/prompts.js';
 import { serversInForce } from '../auth/servers.js';
+import { setSources } from '../auth/sources.js';
 import { isProfileName } from '../config/schema.js';
 import { requireRewritable } from '../config/write.js';
 import { isLoopback } from '../core/endpoints.js';
@@ -64,9 +66,16 @@ export async function openCompleted(typed: Invocation): Promise<Session> {
     const question = secretsNeedGraph ? 'Graph' : 'Graph (Enter for none)';
     answers.graph = await text(question, { optional: !secretsNeedGraph });
   }
-  if (session.username === undefined) answers.username = await askUsername(session);
+  if (session.username === undefined && !signsInAtProvider(session))
+    answers.username = await askUsername(session);
   // The version is not asked for again, and the time that was used stays used.
   return { ...(await open()), learned: session.learned };
+}
+
+/** Whether the login is at the identity provider that is typed or set, and not with a credential that is typed. */
+export function signsInAtProvider(session: Session): boolean {
+  const given = setSources(session).some(({ level }) => level === 'flag');
+  return oidcOf(session) !== undefined && !given;
 }
 
 /** Asks for the host until a GSQL server answers there. */

@@ -24,6 +24,7 @@ export function portsOf(invocation: Invocation): Ports {
     reporter: {
       note: report.note,
       warn: report.warn,
+      ask: report.ask,
       detail: report.detail,
       spinner: async () => (await import('./output/spinner.js')).createSpinner(invocation),
       requests: async (progress, text) =>

@@ -16,7 +16,7 @@ interface SettingSpec {
 /**
  * Every setting a profile or the top level of a config file may hold: the one table from which the schema, the
  * settings, help, completion, the man page and docs are made. `tls.x` stands for `tls: { x: … }`,
- * and `redis.x` likewise.
+ * and `redis.x` and `oidc.x` likewise.
  */
 const TABLE = {
   host: {
@@ -64,6 +64,15 @@ const TABLE = {
   minTtl: { type: 'duration', flag: 'min-ttl', variable: 'GRAPHCRED_MIN_TTL' },
   principal: { type: 'text', flag: 'principal', variable: 'GRAPHCRED_PRINCIPAL' },
   store: { type: 'text', flag: 'store', variable: 'GRAPHCRED_STORE' },
+  'oidc.issuer': { type: 'text', flag: 'oidc-issuer', variable: 'GRAPHCRED_OIDC_ISSUER' },
+  'oidc.clientId': { type: 'text', flag: 'oidc-client-id', variable: 'GRAPHCRED_OIDC_CLIENT_ID' },
+  'oidc.scopes': { type: 'text', variable: 'GRAPHCRED_OIDC_SCOPES' },
+  'oidc.audience': { type: 'text', variable: 'GRAPHCRED_OIDC_AUDIENCE' },
+  'oidc.use': { type: 'text', variable: 'GRAPHCRED_OIDC_USE' },
+  'oidc.grant': { type: 'text', variable: 'GRAPHCRED_OIDC_GRANT' },
+  'oidc.clientSecretFile': { type: 'text', variable: 'GRAPHCRED_OIDC_CLIENT_SECRET_FILE' },
+  'oidc.clientAssertion': { type: 'text', variable: 'GRAPHCRED_OIDC_CLIENT_ASSERTION' },
+  'oidc.port': { type: 'port', variable: 'GRAPHCRED_OIDC_PORT' },
   'redis.url': { type: 'text', variable: 'GRAPHCRED_REDIS_URL' },
   'redis.username': { type: 'text', variable: 'GRAPHCRED_REDIS_USERNAME' },
   'redis.passwordFile': { type: 'text', variable: 'GRAPHCRED_REDIS_PASSWORD_FILE' },
@@ -113,6 +122,15 @@ export const KEYS_OF_ADDRESS: readonly ConfigKey[] = [
   'jwtFile',
   'jwtCommand',
   'secretAlias',
+  'oidc.issuer',
+  'oidc.clientId',
+  'oidc.scopes',
+  'oidc.audience',
+  'oidc.use',
+  'oidc.grant',
+  'oidc.clientSecretFile',
+  'oidc.clientAssertion',
+  'oidc.port',
 ];
 
 /** Settings of the file that suit only the database at its address: they do not count at another one. */
@@ -131,7 +149,7 @@ export const SETTINGS_OF_ADDRESS: readonly ConfigKey[] = [
   'tls.insecure',
 ];
 
-/** Settings that run a program, name a file on this machine, or say where tokens are shared. */
+/** Settings that run a program, name a file on this machine, or say where credentials go besides the database. */
 export const RUNS_OR_READS: readonly ConfigKey[] = [
   'passwordCommand',
   'secretCommand',
@@ -145,6 +163,9 @@ export const RUNS_OR_READS: readonly ConfigKey[] = [
   'redis.url',
   'redis.passwordFile',
   'redis.ca',
+  'oidc.issuer',
+  'oidc.clientSecretFile',
+  'oidc.clientAssertion',
 ];
 
 /** The values as text, also those of ports and durations, so that flags, variables and files are read in the same way. */

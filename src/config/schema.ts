@@ -45,6 +45,7 @@ export function checkConfig(
 const TABLES: Readonly<Record<string, string>> = {
   tls: 'ca, cert, key or insecure',
   redis: 'url, username, passwordFile, ca or sentinelMaster',
+  oidc: 'issuer, clientId and what else is set of an identity provider',
 };
 
 const TAKES_NUMBER: ReadonlySet<string> = new Set(['port', 'duration']);

@@ -33,8 +33,8 @@ export interface Unread {
 
 type Warn = (message: string, unread: Unread) => void;
 
-const KINDS: readonly StoreRecord['kind'][] = ['token', 'secret', 'password'];
-const RECORD_NAME = /^(?:token|secret|password)-[0-9a-f]{28}\.json$/;
+const KINDS: readonly StoreRecord['kind'][] = ['token', 'secret', 'password', 'login'];
+const RECORD_NAME = /^(?:token|secret|password|login)-[0-9a-f]{28}\.json$/;
 
 /** Sorts records so that the newest comes first, and every process has the same order. */
 export function newestFirst(a: StoreRecord, b: StoreRecord): number {

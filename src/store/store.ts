@@ -28,7 +28,8 @@ export const CREDENTIAL_STORES = STORE_NAMES.filter((name) => STORES[name].keeps
 export interface StoreRecord {
   /** Version of the record's format. A record with a higher one is left alone and counts as absent. */
   readonly v: 1;
-  readonly kind: 'token' | 'secret' | 'password';
+  /** A login is a refresh token of an identity provider. */
+  readonly kind: 'token' | 'secret' | 'password' | 'login';
   /**
    * The identity of the entry, as one line of readable text; also the item's account in the OS keychain, where a
    * person may read it. No two entries share a key, whatever their kind.
@@ -36,7 +37,7 @@ export interface StoreRecord {
   readonly key: string;
   readonly store: StoreName;
   readonly createdAtUnix: number;
-  /** Seconds since 1970; absent on entries that do not expire (secrets, passwords). */
+  /** Seconds since 1970; absent on entries whose end is not known (secrets, passwords, logins). */
   readonly expiresAtUnix?: number;
   /** Owner, servers and names, for lists and for finding related entries. Never a credential. */
   readonly info: Readonly<Record<string, string | number | null>>;

@@ -37,6 +37,8 @@ export interface RunOptions {
   homeless?: boolean;
   /** The platform that the program takes itself to run on. */
   platform?: NodeJS.Platform;
+  /** Is given what is written to stderr, while the command runs. */
+  onStderr?: (text: string) => void;
   /** Whether the disk that stdout goes to is full. */
   fullDisk?: boolean;
 }
@@ -84,6 +86,7 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
       if (name === 'stdout' && options.fullDisk)
         throw new GraphException('USAGE', 'The result cannot be written.', { hint: 'check the disk' });
       written[name] += text;
+      if (name === 'stderr') options.onStderr?.(text);
     },
   });
   const ctx: Context = {

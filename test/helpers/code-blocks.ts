@@ -129,6 +129,8 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/dev/architecture.md / Rooms / mermaid: flowchart TD': 'a picture',
   'docs/first-steps.md / Install / sh: git clone https://github.com/OWNER/graphcred.git':
     'it clones and installs on the machine',
+  'docs/identity.md / Log in as a person / sh: graphcred login -p work --host https://graph.example.com --oidc-issuer https://id.example.com/realms/graph --oidc-client-id graphcred':
+    'it needs a person; test/cli/identity-login.test.ts logs in at a provider',
   'docs/identity.md / For the operator / sh: gadmin config set Security.JWT.RSA.PublicKey @/path/public.pem':
     'it sets up a real server',
   'docs/fleet.md / Set-up / sh: export GRAPHCRED_STORE=redis':

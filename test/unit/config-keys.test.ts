@@ -41,7 +41,7 @@ describe('the table of settings', () => {
   test.each(KEYS.filter((key) => SETTINGS[key].flag !== undefined))(
     'the flag of %s is named after it',
     (key) => {
-      const words = key.replace(/^tls\./, '').replace(/(?=[A-Z])/g, '-');
+      const words = key.replace(/^tls\./, '').replace(/\W|(?=[A-Z])/g, '-');
       expect(SETTINGS[key].flag).toBe(words.toLowerCase());
     },
   );
@@ -59,6 +59,13 @@ describe('the table of settings', () => {
       'secretCommand',
       'jwt',
       'jwtCommand',
+      'oidc.scopes',
+      'oidc.audience',
+      'oidc.use',
+      'oidc.grant',
+      'oidc.clientSecretFile',
+      'oidc.clientAssertion',
+      'oidc.port',
       'redis.url',
       'redis.username',
       'redis.passwordFile',
@@ -70,7 +77,7 @@ describe('the table of settings', () => {
   test('the credentials, and what belongs to an address, are these', () => {
     expect(KEYS.filter((key) => isLiteralCredential(key, 'x'))).toEqual(['password', 'secret', 'jwt']);
     expect([...KEYS_OF_ADDRESS].sort()).toEqual(
-      KEYS.filter((key) => /^(?:host|rest|gsql|serverVersion|password|secret|jwt)/.test(key)).sort(),
+      KEYS.filter((key) => /^(?:host|rest|gsql|serverVersion|password|secret|jwt|oidc)/.test(key)).sort(),
     );
     expect(PRECEDENCE.filter(isInFile)).toEqual(['profile', 'fileDefaults']);
   });

@@ -10,6 +10,7 @@ import { proxyFor, readProxyVariables } from '../../core/http/proxy.js';
 import { readEnvelope } from '../../core/protocol/reply.js';
 import type { ServerVersion } from '../../core/protocol/types.js';
 import type { Store } from '../../store/store.js';
+import { findLogin } from '../gsql-login.js';
 import {
   type Check,
   type CheckId,
@@ -166,7 +167,7 @@ export async function lookAtLogin(
   let credential: Credential | undefined;
   const openStore = async () => store ?? nothingKept();
   try {
-    credential = await findCredential(call, 'login', openStore);
+    credential = await findLogin(call, openStore);
     await credential.value();
   } catch (error) {
     const check = failed(error);

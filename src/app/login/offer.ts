@@ -145,7 +145,8 @@ async function keepsPassword({ ports }: Call, { kind, level }: Credential, store
   return ports.prompter.yes(question, { proposed: inKeychain });
 }
 
-async function becomesDefault({ ports, canPrompt, settings }: Call): Promise<boolean> {
+/** Asks whether the profile becomes the default one. */
+export async function becomesDefault({ ports, canPrompt, settings }: Call): Promise<boolean> {
   const { file, profile } = settings;
   const other = defaultProfileOf(file?.config);
   if (!canPrompt || profile.exists || other === undefined || other === profile.name) return false;

@@ -30,6 +30,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: [
       'graphcred login',
       'graphcred login -p prod --host https://graph.example.com --graph social -u alice',
+      'graphcred login -p work --oidc-issuer https://id.example.com --oidc-client-id graphcred',
     ],
     notes: 'On a terminal it asks for what is missing. Later commands use the store named here.',
     options: [
@@ -40,6 +41,13 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'save-password',
         help: 'keep the password in the store, so that secret commands do not ask for it',
       },
+      {
+        name: 'oidc-issuer',
+        value: 'url',
+        help: 'log in at this identity provider (OpenID Connect), in a browser',
+      },
+      { name: 'oidc-client-id', value: 'id', help: 'the client that graphcred is there' },
+      { name: 'no-browser', help: 'only print the URL' },
     ],
     load: () => import('../commands/login.js'),
   },

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { tokenSource } from '../../app/get-token.js';
+import { findLogin } from '../../app/gsql-login.js';
 import type { CachedToken } from '../../app/token-cache.js';
-import { findCredential } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import { tokenFromVariable, tokenFromVariableOr } from '../../auth/given-token.js';
 import { chooseStore } from '../../auth/stores.js';
@@ -39,7 +39,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
 type Ask = (connection: GraphConnection, server: 'rest' | 'service') => Promise<RawReply>;
 
 async function atService(session: Session, ask: Ask): Promise<RawReply> {
-  const credential = await findCredential(session, 'login', () => chooseStore(session));
+  const credential = await findLogin(session, () => chooseStore(session));
   const { connection } = await connect(session, credential);
   return ask(connection, 'service');
 }

@@ -5,16 +5,12 @@ import { dropMadeSecret, makeSecret, save } from '../../app/login/save.js';
 import { findCredential } from '../../auth/choose.js';
 import type { Credential } from '../../auth/credential.js';
 import { chooseStore, configDirOf, moveTo, recordStore, requireKeeping } from '../../auth/stores.js';
-import { findConfigs } from '../../config/find.js';
-import { type ConfigKey, defaultProfileOf, KEYS_OF_ADDRESS, type Settings } from '../../config/keys.js';
-import { type ProfileToWrite, type WithLock, writeProfile, writeProfileKey } from '../../config/write.js';
+import { writeProfile, writeProfileKey } from '../../config/write.js';
 import { GraphException } from '../../core/errors.js';
-import { shellWord } from '../../files/shell-word.js';
-import { withLock } from '../../store/lock/lock.js';
 import { STORES, type StoreName } from '../../store/store.js';
 import type { Invocation } from '../command.js';
-import { openCompleted } from '../login-questions.js';
-import { inLines, shortPath, singleLine } from '../output/report.js';
+import { keysOfOldAddress, lockOf, profileOf, reportWritten } from '../login-profile.js';
+import { openCompleted, signsInAtProvider } from '../login-questions.js';
 import { openSession, type Session } from '../session.js';
 
 /** Runs `graphcred login`. */
@@ -31,6 +27,11 @@ export async function run(invocation: Invocation): Promise<undefined> {
     );
   }
   const session = await openCompleted(invocation);
+  if (signsInAtProvider(session)) return (await import('../login-identity.js')).logInAtProvider(session);
+  if (invocation.flags['no-browser'] === true)
+    throw new GraphException('USAGE', 'There is no identity provider to log in at.', {
+      hint: 'name it: --oidc-issuer URL --oidc-client-id ID',
+    });
   const first = await chooseStore(session, { needed: true });
   const savePassword = invocation.flags['save-password'] === true;
   if (savePassword) requireKeeping(first, '--save-password');
@@ -40,20 +41,21 @@ export async function run(invocation: Invocation): Promise<undefined> {
   session.learned.deadline?.check();
   const made = await makeSecret(session, login, choices);
   const { name } = session.settings.profile;
-  const removed = KEYS_OF_ADDRESS.filter((key) => isRemoved(session.settings, key));
+  const removed = keysOfOldAddress(session);
   const { makeDefault } = choices;
-  const locked: WithLock = (lock, work) => withLock(lock, { waitMs: session.timeoutMs + 5000 }, work);
+  const locked = lockOf(session);
   let file: string;
   try {
     await proveGraph(session, login, made.isNew ? made.value?.reveal() : undefined);
     invocation.interruption?.begin();
     const dropped = [
       ...removed,
-      ...(session.settings.foreign ?? []).map((key) => key.replace(/\..*/, '')),
+      // A credential was typed, so the provider is no longer what this profile logs in with.
+      'oidc',
       ...(namesAnother(session, login.credential) ? ['secretAlias'] : []),
     ];
     // The graph may have been asked for again since.
-    const profile = profileOf(session, login.credential);
+    const profile = profileOf(session, login.credential.username);
     file = await writeProfile(configDirOf(session), name, { profile, removed: dropped, makeDefault }, locked);
   } catch (error) {
     // The new secret is dropped, because nobody has seen its value.
@@ -61,7 +63,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
       ? await dropMadeSecret(login, choices.alias, error)
       : error;
   }
-  const credentials = removed.filter((key) => key.startsWith('password') || key.startsWith('secret'));
+  const credentials = removed.filter((key) => /^(password|secret|jwt|oidc)/.test(key));
   if (credentials.length > 0)
     report.warn(
       `the profile has a new address, so the credentials of the old one are removed from it: ${credentials.join(', ')}`,
@@ -117,13 +119,11 @@ function reportLogin(
 ): void {
   const { invocation, settings, target } = session;
   const { report } = invocation;
-  const { host } = target;
-  const { name } = settings.profile;
   if (report.json) {
     report.document({
-      profile: name,
+      profile: settings.profile.name,
       file,
-      host,
+      host: target.host,
       saved: saved ?? null,
       savedPassword: password,
       ...(lost && { secret: lost }),
@@ -137,37 +137,8 @@ function reportLogin(
   const notes = [
     saved && (saved === alias ? `Secret ${saved} is saved.` : 'The secret is saved.'),
     password && 'The password is saved.',
-  ].filter(Boolean);
-  const { home, stdout } = invocation.ctx;
-  const done = `Logged in to ${target.gsqlUrl} as profile ${name} (${shortPath(file, home)}).`;
-  report.result(inLines(singleLine([done, ...notes].join(' ')), stdout.columns));
-  const before = defaultProfileOf(settings.file?.config);
-  const isDefault = makeDefault || before === undefined || before === name;
-  const inForce = fileInForce(session);
-  if (inForce !== undefined && inForce !== file)
-    report.note(`${inForce} is in force here and hides this profile`);
-  const config = inForce === undefined || inForce === file ? '' : ` --config ${shellWord(file)}`;
-  report.note(`next: graphcred token get${isDefault ? '' : ` -p ${name}`}${config}`);
-}
-
-/** Returns the config file that other commands find here, trusted or not. */
-function fileInForce({ invocation, configDir }: Session): string | undefined {
-  const { ctx, flags } = invocation;
-  const named = (flags.config as string | undefined) ?? (ctx.env.GRAPHCRED_CONFIG || undefined);
-  try {
-    const [first] = findConfigs({ named, cwd: ctx.cwd, home: ctx.home, configDir });
-    return first?.path;
-  } catch (error) {
-    // The file that is named, or one of two in a folder: other commands say what is wrong with it.
-    if (error instanceof GraphException) return named;
-    throw error;
-  }
-}
-
-/** Whether the profile in the file has this key, but the key is ignored because the address is new. */
-function isRemoved({ file, profile, all }: Settings, key: ConfigKey): boolean {
-  const had = file?.config.profiles.get(profile.name)?.[key] !== undefined;
-  return had && !all[key].some(({ level }) => level === 'profile');
+  ].filter((note) => typeof note === 'string');
+  reportWritten(session, file, makeDefault, notes);
 }
 
 /** Whether the profile in the file names a secret of another login. */
@@ -175,27 +146,4 @@ function namesAnother({ settings: { file, profile } }: Session, credential: Cred
   const before = file?.config.profiles.get(profile.name)?.username;
   const isGiven = credential.kind === 'secret' && credential.level !== 'store';
   return isGiven || before !== credential.username;
-}
-
-function profileOf(session: Session, credential: Credential): ProfileToWrite {
-  const { target, graph, settings, tls, serverVersion } = session;
-  const files = (['ca', 'cert', 'key'] as const).flatMap((name) =>
-    tls[name] === undefined ? [] : [[name, tls[name]]],
-  );
-  const lives = (['lifetime', 'minTtl'] as const).flatMap((key) => {
-    const [set] = settings.all[key];
-    return set && set.level !== 'default' && set.level !== 'fileDefaults' ? [[key, set.value]] : [];
-  });
-  const addresses = Object.entries(target.endpoints).filter(([, value]) => value !== undefined);
-  return {
-    ...(Object.fromEntries(addresses) as Record<string, string | number>),
-    // Without a host, the default (this machine) is written to the profile.
-    ...(target.endpoints.host === undefined &&
-      target.endpoints.gsqlUrl === undefined && { host: target.host }),
-    ...(graph !== undefined && { graph }),
-    ...(credential.username && { username: credential.username }),
-    ...(serverVersion !== 'auto' && { serverVersion }),
-    ...(Object.fromEntries(lives) as Record<string, string>),
-    ...(files.length > 0 && { tls: Object.fromEntries(files) as Record<string, string> }),
-  };
 }

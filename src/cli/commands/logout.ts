@@ -1,4 +1,5 @@
 import { type HeldToken, heldTokens, otherStores } from '../../app/held-tokens.js';
+import { endLogin } from '../../app/login/identity.js';
 import { notRevoked, revokeTokens } from '../../app/revoke-tokens.js';
 import { pluralize } from '../../app/words.js';
 import { findCredential, profileOwner } from '../../auth/choose.js';
@@ -41,7 +42,11 @@ export async function run(invocation: Invocation): Promise<number> {
   // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
   // process may have stored a new one since.
   const toForget = failure ? [] : isRevoking ? credentials : records;
-  for (const { store: name, key } of toForget) await stores.find((store) => store.name === name)?.remove(key);
+  for (const record of toForget) {
+    const home = stores.find(({ name }) => name === record.store);
+    if (home && record.kind === 'login') await endLogin(session, record, home);
+    await home?.remove(record.key);
+  }
   const gone = revocation ? revocation.deleted + revocation.missing : tokens.length;
   const forgotten = gone + (failure ? 0 : credentials.length);
   const cause = revocation?.kept[0]?.error;

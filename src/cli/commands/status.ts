@@ -202,12 +202,12 @@ async function recordOf({ value }: Credential, nowUnix: number): Promise<StoreRe
   return { v: 1, kind: 'token', key: '', store: 'none', createdAtUnix: iat, expiresAtUnix: exp, info };
 }
 
-/** Returns why a saved credential cannot be used for a new token. A keychain is not asked: it might ask a person. */
+/** Returns why a saved credential cannot be used for a new token. A keychain is not asked: it might ask a person. Nor is a provider. */
 async function whyUnreadable(
-  { level, value }: Credential,
+  { level, value, readInTurn }: Credential,
   { name }: Store,
 ): Promise<GraphException | undefined> {
-  if (level !== 'store' || STORES[name].canAsk) return undefined;
+  if (level !== 'store' || readInTurn || STORES[name].canAsk) return undefined;
   try {
     await value();
     return undefined;

@@ -51,6 +51,7 @@ export function createReport(ctx: Context): Report {
       if (!report.quiet) sayOnce(text);
     },
     warn: (text) => sayOnce(`warning: ${text}`),
+    ask: say,
     detail: (text) => {
       if (report.verbose) say(text);
     },

@@ -50,21 +50,19 @@ export async function run(invocation: Invocation): Promise<undefined> {
 }
 
 /** Describes what was removed, and notes what may still be valid on the server. */
-function describeRemoved(
-  { tokens, secrets, passwords }: RemovedCounts,
-  sharedWith: string | undefined,
-): string {
-  const list = listed({ tokens, secrets, passwords });
+function describeRemoved(counts: RemovedCounts, sharedWith: string | undefined): string {
+  const list = listed(counts);
   if (list === '') return sharedWith === undefined ? 'Nothing else was kept for it on this machine.' : '';
-  const issued = tokens + secrets > 0;
+  const issued = counts.tokens + counts.secrets > 0;
   return `Forgot ${list} on this machine${issued ? '; the server still knows them' : ''}.`;
 }
 
-function listed({ tokens, secrets, passwords }: RemovedCounts): string {
+function listed({ logins, tokens, secrets, passwords }: RemovedCounts): string {
   const counts = [
     [tokens, 'token'],
     [secrets, 'secret'],
     [passwords, 'password'],
+    [logins, 'login'],
   ] as const;
   const parts = counts.filter(([count]) => count > 0).map(([count, what]) => pluralize(count, what));
   return parts.join(', ').replace(/, ([^,]*)$/, ' and $1');
@@ -75,7 +73,12 @@ function whatHappens(records: readonly StoreRecord[], sharedWith: string | undef
   if (sharedWith !== undefined)
     return `Its tokens and saved credentials stay: profile ${sharedWith} uses them.`;
   const count = (wanted: StoreRecord['kind']) => records.filter(({ kind }) => kind === wanted).length;
-  const counts = { tokens: count('token'), secrets: count('secret'), passwords: count('password') };
+  const counts = {
+    logins: count('login'),
+    tokens: count('token'),
+    secrets: count('secret'),
+    passwords: count('password'),
+  };
   const list = listed(counts);
   if (list === '') return 'Nothing else is kept for it on this machine.';
   const stays = counts.tokens + counts.secrets > 0 ? '; the server still knows them' : '';
@@ -139,11 +142,12 @@ interface RemovedCounts {
   readonly tokens: number;
   readonly secrets: number;
   readonly passwords: number;
+  readonly logins: number;
 }
 
 async function forget(session: LocalSession, records: readonly StoreRecord[]): Promise<RemovedCounts> {
-  const count = { token: 0, secret: 0, password: 0 };
+  const count = { token: 0, secret: 0, password: 0, login: 0 };
   for (const { store, kind, key } of records)
     if (await (await open(session, store, true)).remove(key)) count[kind]++;
-  return { tokens: count.token, secrets: count.secret, passwords: count.password };
+  return { tokens: count.token, secrets: count.secret, passwords: count.password, logins: count.login };
 }

@@ -1,0 +1,114 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { GraphException } from '../../core/errors.js';
+
+/** The door on this machine to which the provider sends the browser back. */
+export interface Callback {
+  readonly redirectUri: string;
+  /** The address that the browser came back with. */
+  readonly arrived: Promise<URL>;
+  /** Waits a moment for the browser to fetch the page that says that its window can be closed. */
+  close(): Promise<void>;
+}
+
+const PAGE =
+  '<!doctype html><meta charset="utf-8"><title>graphcred</title><p>You can close this window.</p>\n';
+const PAGE_MS = 1000;
+const HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
+/**
+ * Waits on loopback for the browser. What comes with another `state`, or from a page's script, is refused and the
+ * waiting goes on, so that a neighbour can neither end the login nor complete it.
+ * @param port 0 for a free one
+ * @throws GraphException USAGE when the port is taken, TIMEOUT
+ */
+export async function awaitCallback(port: number, state: string, timeoutMs: number): Promise<Callback> {
+  const http = process.getBuiltinModule('node:http');
+  let hasArrived = false;
+  let showPage: () => void = () => {};
+  const shown = new Promise<void>((resolve) => {
+    showPage = resolve;
+  });
+  let arrive: (url: URL) => void = () => {};
+  let giveUp: (error: Error) => void = () => {};
+  const arrived = new Promise<URL>((resolve, reject) => {
+    [arrive, giveUp] = [resolve, reject];
+  });
+  // Whoever opened the door may fail before it waits.
+  arrived.catch(() => {});
+  const server = http.createServer({ headersTimeout: 10_000 }, (request, response) => {
+    const { origin } = new URL(redirectUri);
+    const url = new URL(request.url ?? '/', origin);
+    const status = judge(request, url, origin, state, hasArrived);
+    if (status !== 303) {
+      if (status === 200) response.once('finish', showPage);
+      return answer(response, status, status === 200 ? PAGE : '');
+    }
+    hasArrived = true;
+    // The code leaves the address bar, and the history.
+    answer(response, status, '', { location: '/done' });
+    arrive(url);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  }).catch((error: NodeJS.ErrnoException) => {
+    const why = error.code === 'EADDRINUSE' ? 'is taken' : `cannot be opened (${error.code})`;
+    throw new GraphException(
+      'USAGE',
+      `Port ${port} of 127.0.0.1 ${why}, so no browser can come back to it.`,
+      {
+        hint: 'end the other program, set another oidc.port, or log in with --device',
+      },
+    );
+  });
+  const redirectUri = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`;
+  const timer = setTimeout(() => {
+    const hint = 'log in again; on a machine without a browser: graphcred login --device';
+    giveUp(
+      new GraphException('TIMEOUT', `Nobody came back from the browser in ${timeoutMs / 1000} s.`, { hint }),
+    );
+  }, timeoutMs);
+  return {
+    redirectUri,
+    arrived,
+    close: async () => {
+      clearTimeout(timer);
+      if (hasArrived) await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, PAGE_MS))]);
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** Returns the status to answer with; 303 for the one callback that counts. */
+function judge(
+  { method, headers }: IncomingMessage,
+  { pathname, searchParams }: URL,
+  origin: string,
+  state: string,
+  hasArrived: boolean,
+): number {
+  if (`http://${headers.host}` !== origin) return 403;
+  if ((headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate') return 403;
+  if (method !== 'GET') return 405;
+  if (pathname === '/done') return 200;
+  if (pathname !== '/callback') return 404;
+  if (searchParams.get('state') !== state) return 400;
+  return hasArrived ? 409 : 303;
+}
+
+function answer(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  more: Record<string, string> = {},
+): void {
+  response.writeHead(status, { ...HEADERS, ...more, connection: 'close' }).end(body);
+}

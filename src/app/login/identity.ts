@@ -1,0 +1,82 @@
+import type { Call } from '../../auth/call.js';
+import { connect } from '../../auth/connect.js';
+import { anonymousOidc, type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
+import { GraphException } from '../../core/errors.js';
+import type { Store, StoreRecord } from '../../store/store.js';
+import { storeToken } from '../acquire-token.js';
+import { identityOf } from '../get-token.js';
+import { identityToken, requireJwtServer } from '../identity-token.js';
+import { type CachedToken, identityKey } from '../token-cache.js';
+import type { SignedIn } from './sign-in.js';
+
+/** A login whose token the database has accepted. */
+export interface ProvenLogin extends SignedIn {
+  readonly jwt: Omit<CachedToken, 'source'>;
+}
+
+/**
+ * Lets a person sign in, and asks the database whether it takes the token. Nothing is stored.
+ * @throws GraphException UNSUPPORTED before anybody signs in; AUTH_FAILED
+ */
+export async function proveSignedIn(
+  call: Call,
+  { issuer }: Oidc,
+  signIn: () => Promise<SignedIn>,
+): Promise<ProvenLogin> {
+  await requireJwtServer(call);
+  const signedIn = await signIn();
+  const { sub, token } = signedIn;
+  const [typed] = call.settings.all.username;
+  if (typed?.level === 'flag' && typed.value !== sub)
+    throw new GraphException('AUTH_FAILED', `${sub} has logged in at ${issuer}, not ${typed.value}.`, {
+      hint: 'log out there in the browser, or leave --username out',
+    });
+  const jwt = await identityToken(call, { label: issuer, value: async () => token });
+  const { connection } = await connect(call, undefined);
+  if ((await connection.checkToken(token)).accepted) return { ...signedIn, jwt };
+  throw new GraphException(
+    'AUTH_FAILED',
+    `The database does not accept the token of ${sub} from ${issuer}.`,
+    {
+      hint: 'its operator has to set the key, the issuer and a user of that name: see docs/identity.md',
+    },
+  );
+}
+
+/** Revokes a saved login at its provider. It is deleted here all the same when the provider is away. */
+export async function endLogin(call: Call, record: StoreRecord, home: Store): Promise<void> {
+  const { issuer, clientId, username } = record.info;
+  const set = oidcOf(call);
+  const own = set?.issuer === issuer && set?.clientId === clientId ? set : undefined;
+  const { note, warn } = call.ports.reporter;
+  try {
+    const { revokeLogin } = await import('../../auth/oidc/renew.js');
+    const oidc = own ?? anonymousOidc(String(issuer), String(clientId));
+    if (!(await revokeLogin(call, oidc, record, home)))
+      note(`${issuer} offers no way to revoke the login of ${username}; it is deleted here only`);
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    warn(`the login of ${username} is not revoked at ${issuer}: ${error.message}`);
+  }
+}
+
+/** Stores a login, and its first token for the next command. */
+export async function keepLogin(call: Call, oidc: Oidc, store: Store, login: ProvenLogin): Promise<void> {
+  const { target, ports } = call;
+  const { issuer, clientId } = oidc;
+  const { sub: username, jwt } = login;
+  const identity = { ...(await identityOf(call, providerPrincipal(oidc, username))), lifetime: 0 };
+  const { gsqlUrl, restUrl } = identity;
+  const { host } = target;
+  const record: StoreRecord = {
+    v: 1,
+    kind: 'login',
+    key: `login of ${JSON.stringify([username, issuer, clientId])}, at ${gsqlUrl} rest ${restUrl}`,
+    store: store.name,
+    createdAtUnix: ports.now() / 1000,
+    info: { host, gsqlUrl, restUrl, graph: null, username, issuer, clientId },
+  };
+  await store.write(record, login.login);
+  const deps = { store, now: ports.now, warn: ports.reporter.warn };
+  await storeToken(identityKey(identity), jwt, { identity, host, owner: { username } }, deps);
+}

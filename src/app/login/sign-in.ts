@@ -1,0 +1,106 @@
+import {
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  type Configuration,
+  calculatePKCECodeChallenge,
+  randomNonce,
+  randomPKCECodeVerifier,
+  randomState,
+} from 'openid-client';
+import type { Call } from '../../auth/call.js';
+import { badProvider, openProvider, telling, tokenParameters } from '../../auth/oidc/provider.js';
+import { type Chosen, chooseToken, loginValue, type Tokens } from '../../auth/oidc/renew.js';
+import { isSecureUrl, type Oidc } from '../../auth/oidc/settings.js';
+import type { Ports } from '../../auth/ports.js';
+import type { Sensitive } from '../../core/sensitive.js';
+import { awaitCallback } from './callback.js';
+
+const WAIT_MS = 300_000;
+
+export interface SignedIn extends Chosen {
+  /** What is stored of the login. */
+  readonly login: Sensitive;
+}
+
+export interface SignInOptions {
+  /** Whether a browser may be opened. */
+  readonly opensBrowser: boolean;
+}
+
+/**
+ * Lets a person sign in at the identity provider, and waits for that five minutes at most. The URL is printed whether or
+ * not a browser is opened.
+ * @throws GraphException AUTH_FAILED, TIMEOUT, BAD_RESPONSE
+ */
+export async function signIn(call: Call, oidc: Oidc, options: SignInOptions): Promise<SignedIn> {
+  const provider = await openProvider(call, oidc);
+  const tokens = await byBrowser(call, oidc, provider, options);
+  return { ...chooseToken(oidc, tokens), login: loginValue(tokens.refresh_token) };
+}
+
+/** Authorization Code with PKCE on a loopback port (RFC 8252). */
+async function byBrowser(
+  call: Call,
+  oidc: Oidc,
+  provider: Configuration,
+  { opensBrowser }: SignInOptions,
+): Promise<Tokens> {
+  const [verifier, state, nonce] = [randomPKCECodeVerifier(), randomState(), randomNonce()];
+  const callback = await awaitCallback(oidc.port, state, WAIT_MS);
+  const spinner = await call.ports.reporter.spinner();
+  try {
+    const url = await telling(call, oidc, async () =>
+      buildAuthorizationUrl(provider, {
+        ...tokenParameters(oidc),
+        redirect_uri: callback.redirectUri,
+        code_challenge: await calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        state,
+        nonce,
+        // A provider gives a refresh token for offline use to a person who has agreed to it.
+        ...(oidc.scopes.split(' ').includes('offline_access') && { prompt: 'consent' }),
+      }),
+    );
+    if (!isSecureUrl(url.href)) throw badProvider('has a login page that is not https', oidc);
+    const isOpened = opensBrowser && (await openBrowser(call.ports, url.href));
+    call.ports.reporter.ask(`${isOpened ? 'A browser opens' : 'Open in a browser'} to log in: ${url.href}`);
+    spinner.start('waiting for the browser', WAIT_MS / 1000);
+    const arrived = await callback.arrived;
+    return await telling(call, oidc, () =>
+      authorizationCodeGrant(
+        provider,
+        arrived,
+        {
+          pkceCodeVerifier: verifier,
+          expectedState: state,
+          expectedNonce: nonce,
+          idTokenExpected: oidc.use === 'id_token',
+        },
+        tokenParameters({ ...oidc, scopes: '' }),
+      ),
+    );
+  } finally {
+    spinner.stop();
+    await callback.close();
+  }
+}
+
+const OPENERS: Partial<Record<NodeJS.Platform, readonly [program: string, ...args: string[]]>> = {
+  darwin: ['open'],
+  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+};
+
+/** Opens a URL in the browser of the desktop, if there is one here. Returns whether it was started. */
+async function openBrowser({ platform, env, childEnvironment }: Ports, url: string): Promise<boolean> {
+  const hasDisplay = platform in OPENERS || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
+  if (!hasDisplay || env.SSH_CONNECTION) return false;
+  const [program, ...args] = OPENERS[platform] ?? ['xdg-open'];
+  const { spawn } = await import('node:child_process');
+  return new Promise((resolve) => {
+    const environment = childEnvironment() as NodeJS.ProcessEnv;
+    const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true, env: environment });
+    child.once('spawn', () => resolve(true));
+    child.once('error', () => resolve(false));
+    child.unref();
+  });
+}

@@ -1,0 +1,224 @@
+import {
+  AuthorizationResponseError,
+  allowInsecureRequests,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  type Configuration,
+  type CustomFetch,
+  customFetch,
+  discovery,
+  enableNonRepudiationChecks,
+  None,
+  ResponseBodyError,
+} from 'openid-client';
+import { Deadline } from '../../core/deadline.js';
+import { isLoopback } from '../../core/endpoints.js';
+import { GraphException } from '../../core/errors.js';
+import { describeFailure } from '../../core/http/errors.js';
+import { readProxyVariables, routeTo } from '../../core/http/proxy.js';
+import { performRequest } from '../../core/http/transport.js';
+import { Sensitive } from '../../core/sensitive.js';
+import type { Call } from '../call.js';
+import { readTls } from '../open-connection.js';
+import { fromFile } from '../readers.js';
+import { isSecureUrl, type Oidc } from './settings.js';
+
+const MAX_BYTES = 1024 * 1024;
+const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+
+/**
+ * Reads the provider's discovery document. ID tokens are then accepted only with a signature of one of its keys.
+ * @throws GraphException NETWORK, TIMEOUT, TLS, BAD_RESPONSE
+ */
+export async function openProvider(call: Call, oidc: Oidc): Promise<Configuration> {
+  const authentication = await clientAuth(call, oidc);
+  const insecure = isLoopback(oidc.issuer) ? [allowInsecureRequests] : [];
+  return telling(call, oidc, () =>
+    discovery(new URL(oidc.issuer), oidc.clientId, undefined, authentication, {
+      [customFetch]: fetchFor(call),
+      execute: [...insecure, enableNonRepudiationChecks],
+      timeout: Math.ceil(call.timeoutMs / 1000),
+    }),
+  );
+}
+
+/** What a request for tokens says besides its grant. */
+export function tokenParameters({ scopes, audience }: Oidc): Record<string, string> {
+  return {
+    ...(scopes !== '' && { scope: scopes }),
+    ...(audience !== undefined && { audience }),
+    // RFC 8707 names the database by a URL.
+    ...(audience !== undefined && URL.canParse(audience) && { resource: audience }),
+  };
+}
+
+/** Returns how the client proves itself: by a JWT that stands for it, by its secret, or not at all. */
+async function clientAuth(call: Call, oidc: Oidc): Promise<ClientAuth> {
+  const { clientAssertion, clientSecretFile, clientId } = oidc;
+  if (clientAssertion !== undefined) {
+    const jwt = await assertion(call, oidc, clientAssertion);
+    return (_server, _client, body) => {
+      body.set('client_id', clientId);
+      body.set('client_assertion_type', ASSERTION);
+      body.set('client_assertion', jwt.reveal());
+    };
+  }
+  const { GRAPHCRED_OIDC_CLIENT_SECRET: variable } = call.ports.env;
+  const secret = variable
+    ? new Sensitive(variable)
+    : clientSecretFile && (await fromFile(clientSecretFile, 'oidc.clientSecretFile', call.timeoutMs));
+  if (!secret) return None();
+  return (server, ...rest) => {
+    const { token_endpoint_auth_methods_supported: methods = [] } = server;
+    const method = methods.includes('client_secret_post') ? ClientSecretPost : ClientSecretBasic;
+    method(secret.reveal())(server, ...rest);
+  };
+}
+
+/** Returns the JWT that stands for the client: of GitHub's runner, or of a file that the CI system renews. */
+async function assertion(call: Call, { issuer }: Oidc, source: string): Promise<Sensitive> {
+  if (source !== 'github') return fromFile(source, 'oidc.clientAssertion', call.timeoutMs);
+  const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: token = '' } =
+    call.ports.env;
+  if (!isSecureUrl(url) || token === '')
+    throw new GraphException('INPUT_REQUIRED', 'There is no token service of GitHub Actions here.', {
+      hint: 'give the job the permission: permissions: id-token: write',
+    });
+  const asked = new URL(url);
+  asked.searchParams.set('audience', issuer);
+  const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
+  const answer = await fetchFor(call)(asked.href, {
+    method: 'GET',
+    headers,
+    body: undefined,
+    redirect: 'manual',
+  });
+  const { value } = (await answer.json().catch(() => ({}))) as { value?: unknown };
+  if (answer.ok && typeof value === 'string') return new Sensitive(value);
+  throw new GraphException('BAD_RESPONSE', `GitHub's token service gave no JWT (HTTP ${answer.status}).`, {
+    hint: 'give the job the permission: permissions: id-token: write',
+  });
+}
+
+/**
+ * Returns a `fetch` for the library that obeys the call's time limit, proxy and certificates, and neither follows
+ * redirects nor sends anything that others can read on the way.
+ */
+function fetchFor(call: Call): CustomFetch {
+  const { ports, learned, timeoutMs, interruption } = call;
+  return async (address, { method, headers, body, signal }) => {
+    const url = new URL(address);
+    if (!isSecureUrl(address)) throw badProvider(`names an address that is not https: ${url.origin}`);
+    learned.deadline ??= new Deadline(timeoutMs, !call.isStepwise);
+    learned.tls ??= readTls(call);
+    const { ca } = await learned.tls;
+    const signals = [signal, interruption?.signal].filter((one) => one != null);
+    const { onStart, onRequest } = await ports.reporter.requests(call.progress, `waiting for ${url.host}`);
+    const started = process.uptime();
+    let status: number | undefined;
+    onStart?.();
+    try {
+      const answer = await learned.deadline.count(() =>
+        performRequest({
+          url,
+          method,
+          headers: { 'accept-encoding': 'identity', ...headers },
+          body: bytesOf(body),
+          timeoutMs: Math.max(1, Math.min(timeoutMs, learned.deadline?.forRequestMs ?? timeoutMs)),
+          maxBytes: MAX_BYTES,
+          // The provider is none of the database's servers: no certificate of a client, and no exception for its own.
+          tls: ca === undefined ? {} : { ca: [...systemRoots(), ca].join('\n') },
+          proxy: routeTo(url, readProxyVariables(ports.env)),
+          signal: signals.length === 0 ? undefined : AbortSignal.any(signals),
+        }),
+      );
+      status = answer.status;
+      if ([429, 502, 503, 504].includes(status)) throw unavailable(url.origin, status);
+      const hasBody = status !== 204 && status !== 304;
+      const type = String(answer.headers['content-type'] ?? '');
+      return new Response(hasBody ? answer.body : null, { status, headers: { 'content-type': type } });
+    } catch (error) {
+      if (error instanceof GraphException) throw error;
+      const request = { server: 'service', base: url.origin, method, path: url.pathname } as const;
+      throw describeFailure(request, error, timeoutMs);
+    } finally {
+      const ms = Math.round((process.uptime() - started) * 1000);
+      onRequest?.({ server: 'service', method, path: url.origin + url.pathname, status, ms });
+    }
+  };
+}
+
+function unavailable(origin: string, status: number): GraphException {
+  return new GraphException(
+    'SERVER_UNAVAILABLE',
+    `The provider at ${origin} is not available (HTTP ${status}).`,
+    {
+      hint: 'try again in a minute',
+      status,
+    },
+  );
+}
+
+function bytesOf(body: unknown): string | Uint8Array | undefined {
+  if (body === undefined || body === null) return undefined;
+  return body instanceof Uint8Array ? body : String(body);
+}
+
+function systemRoots(): readonly string[] {
+  const tls = process.getBuiltinModule('node:tls') as typeof import('node:tls') & {
+    getCACertificates?(): string[];
+  };
+  return tls.getCACertificates?.() ?? tls.rootCertificates;
+}
+
+/**
+ * Runs a step of the library, and tells its failure in our words: of the provider's own only the error code.
+ * @throws GraphException
+ */
+export async function telling<T>(call: Call, oidc: Oidc, step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
+      if (cause instanceof GraphException) throw cause;
+    if (!(error instanceof ResponseBodyError) && !(error instanceof AuthorizationResponseError)) {
+      const { code } = error as { code?: unknown };
+      const why = REASONS[String(code)] ?? 'gave an answer that is not valid';
+      throw badProvider(
+        `${why}${typeof code === 'string' && /^[A-Z_]+$/.test(code) ? ` (${code})` : ''}`,
+        oidc,
+      );
+    }
+    const code = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'another error';
+    throw new GraphException('AUTH_FAILED', `The provider ${oidc.issuer} refused: ${code}.`, {
+      hint:
+        HINTS[code] ??
+        (oidc.isJob ? CLIENT_HINT : `log in again: graphcred login -p ${call.settings.profile.name}`),
+    });
+  }
+}
+
+const CLIENT_HINT =
+  'check the client at the provider, its secret and what it may ask for: graphcred config show';
+
+const HINTS: Readonly<Record<string, string>> = {
+  invalid_client: CLIENT_HINT,
+  unauthorized_client: CLIENT_HINT,
+  invalid_scope: 'check the scopes that the provider offers: oidc.scopes',
+  invalid_target: 'check the audience that the provider knows: oidc.audience',
+};
+
+const REASONS: Readonly<Record<string, string>> = {
+  OAUTH_JWT_CLAIM_COMPARISON_FAILED: 'gave a token of another issuer, client or login',
+  OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'gave a token that has ended, or the clocks differ',
+  OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED: 'names another issuer than the one that is set',
+  OAUTH_KEY_SELECTION_FAILED: 'gave a token that none of its keys has signed',
+  OAUTH_UNSUPPORTED_OPERATION: 'wants what graphcred does not do',
+};
+
+export function badProvider(what: string, oidc?: Oidc): GraphException {
+  return new GraphException('BAD_RESPONSE', `The provider${oidc ? ` ${oidc.issuer}` : ''} ${what}.`, {
+    hint: 'check oidc.issuer and oidc.clientId: graphcred config show; then the provider: graphcred doctor',
+  });
+}

@@ -1,0 +1,142 @@
+import {
+  clientCredentialsGrant,
+  refreshTokenGrant,
+  type TokenEndpointResponse,
+  type TokenEndpointResponseHelpers,
+  tokenRevocation,
+} from 'openid-client';
+import { GraphException } from '../../core/errors.js';
+import { readClaims } from '../../core/protocol/reply.js';
+import { Sensitive } from '../../core/sensitive.js';
+import type { Store, StoreRecord, Turn } from '../../store/store.js';
+import type { Call } from '../call.js';
+import { Interrupted } from '../ports.js';
+import { badProvider, openProvider, telling, tokenParameters } from './provider.js';
+import type { Oidc } from './settings.js';
+
+export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
+
+/** The JWT for the database, and whom it names. */
+export interface Chosen {
+  readonly token: Sensitive;
+  readonly sub: string;
+}
+
+/**
+ * Returns a new JWT of a person who has logged in.
+ * @throws GraphException AUTH_FAILED when the person has to log in again
+ */
+export function renew(call: Call, oidc: Oidc, { key }: StoreRecord, home: Store): Promise<Sensitive> {
+  return inTurn(call, oidc, key, home, async (refreshToken, turn, record) => {
+    const provider = await openProvider(call, oidc);
+    const parameters = tokenParameters({ ...oidc, scopes: '' });
+    const tokens = await telling(call, oidc, () => refreshTokenGrant(provider, refreshToken, parameters));
+    const next = tokens.refresh_token ?? refreshToken;
+    // Stored before anything else is looked at: the old one may be of no use any more.
+    if (next !== refreshToken)
+      await turn
+        .write({ ...record, createdAtUnix: call.ports.now() / 1000 }, loginValue(next))
+        .catch((error) => {
+          if (!(error instanceof GraphException)) throw error;
+          call.ports.reporter.warn(
+            `the new refresh token could not be saved, so the next token needs a login: ${error.message}`,
+          );
+        });
+    const { token, sub } = chooseToken(oidc, tokens);
+    if (sub === record.info.username) return token;
+    throw badProvider('gave a token of another user', oidc);
+  });
+}
+
+/**
+ * Runs work with a login's refresh token, which one process at a time uses, and reads when its turn has come: a provider
+ * that gives a new one each time takes the old one once.
+ */
+async function inTurn<T>(
+  call: Call,
+  oidc: Oidc,
+  key: string,
+  home: Store,
+  work: (refreshToken: string, turn: Turn, record: StoreRecord) => Promise<T>,
+): Promise<T> {
+  const { now } = call.ports;
+  // What another process has stored meanwhile does not do: its JWT may be kept under another label.
+  const options = { waitMs: call.timeoutMs + 5000, since: now(), now, accepts: () => false };
+  const turn = await home.takeTurn(key, options);
+  try {
+    const record = await home.find(key);
+    const value = record && (await home.read(record));
+    if (!turn || !value) throw loginAgain(call, `The login at ${oidc.issuer} is no longer saved here.`);
+    const { refreshToken } = JSON.parse(value.reveal()) as { refreshToken: string | null };
+    if (refreshToken === null)
+      throw loginAgain(call, `The login at ${oidc.issuer} has ended: the provider gave no refresh token.`);
+    return await withoutInterruption(call, () => work(refreshToken, turn, record));
+  } catch (error) {
+    if (error instanceof GraphException && error.code === 'AUTH_FAILED') await turn?.refuse(error);
+    throw error;
+  } finally {
+    await turn?.release();
+  }
+}
+
+/** Lets requests end after a signal, so that a new refresh token is not lost with its answer. */
+async function withoutInterruption<T>({ ports }: Call, work: () => Promise<T>): Promise<T> {
+  const interruption = ports.listen();
+  interruption.begin();
+  try {
+    const done = await work();
+    if (interruption.status === undefined) return done;
+    throw new Interrupted(interruption.status, undefined, 'Interrupted; the login is renewed.');
+  } finally {
+    interruption.stop();
+  }
+}
+
+/** Returns a new JWT of a job, which needs no person. */
+export async function jobToken(call: Call, oidc: Oidc): Promise<Sensitive> {
+  const provider = await openProvider(call, oidc);
+  const tokens = await telling(call, oidc, () => clientCredentialsGrant(provider, tokenParameters(oidc)));
+  return chooseToken(oidc, tokens).token;
+}
+
+/**
+ * Picks the token that the database takes. The library has checked an ID token; an access token is the server's to
+ * check.
+ * @throws GraphException AUTH_FAILED, BAD_RESPONSE
+ */
+export function chooseToken(oidc: Oidc, tokens: Tokens): Chosen {
+  const text = oidc.use === 'id_token' ? tokens.id_token : tokens.access_token;
+  if (text === undefined)
+    throw new GraphException('AUTH_FAILED', `The provider ${oidc.issuer} gave no ID token.`, {
+      hint: 'ask for one with openid in oidc.scopes, or use the other token: oidc.use: access_token',
+    });
+  const token = new Sensitive(text);
+  const sub = readClaims(token)?.sub;
+  if (sub !== undefined) return { token, sub };
+  throw badProvider(`gave an ${oidc.use.replace('_', ' ')} that is no JWT with sub and exp`, oidc);
+}
+
+/** Returns what is stored of a login: never more than the refresh token. */
+export function loginValue(refreshToken: string | undefined): Sensitive {
+  return new Sensitive(JSON.stringify({ refreshToken: refreshToken ?? null }));
+}
+
+/**
+ * Revokes the refresh token of a login at its provider (RFC 7009).
+ * @returns false when the provider has nothing to revoke it with
+ */
+export function revokeLogin(call: Call, oidc: Oidc, { key }: StoreRecord, home: Store): Promise<boolean> {
+  return inTurn(call, oidc, key, home, async (refreshToken) => {
+    const provider = await openProvider(call, oidc);
+    if (provider.serverMetadata().revocation_endpoint === undefined) return false;
+    const kind = { token_type_hint: 'refresh_token' };
+    await telling(call, oidc, () => tokenRevocation(provider, refreshToken, kind));
+    return true;
+  });
+}
+
+function loginAgain(call: Call, message: string): GraphException {
+  return new GraphException('AUTH_FAILED', message, {
+    hint: `log in again: graphcred login -p ${call.settings.profile.name}`,
+  });
+}

@@ -1,0 +1,122 @@
+import { refuseValue } from '../../config/errors.js';
+import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../../config/keys.js';
+import { isLoopback } from '../../core/endpoints.js';
+import { type LocalCall, resolvePath } from '../call.js';
+
+/** The identity provider of a profile. */
+export interface Oidc {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Separated by spaces; empty when none are asked for. */
+  readonly scopes: string;
+  readonly audience: string | undefined;
+  /** Which of the provider's tokens the database takes. */
+  readonly use: 'id_token' | 'access_token';
+  /** Whether a job gets tokens in its own name, without a person. */
+  readonly isJob: boolean;
+  /** The absolute path of the file with the client's secret. */
+  readonly clientSecretFile: string | undefined;
+  /** `github`, or the absolute path of a file with a JWT that stands for the client. */
+  readonly clientAssertion: string | undefined;
+  /** The loopback port that the browser comes back to; 0 for a free one. */
+  readonly port: number;
+  /** Where the issuer was set. */
+  readonly level: Level;
+}
+
+const DEFAULT_SCOPES = 'openid offline_access';
+
+/**
+ * Returns the identity provider that is set, if one is. What the config file says of another issuer does not count: a
+ * client's secret goes to its own provider alone.
+ * @throws GraphException USAGE, CONFIG_INVALID
+ */
+export function oidcOf(call: Pick<LocalCall, 'settings' | 'ports'>): Oidc | undefined {
+  const { all } = call.settings;
+  const [issuer] = all['oidc.issuer'];
+  if (issuer === undefined) return undefined;
+  const isOfIssuer = ({ level }: { level: Level }) =>
+    PRECEDENCE.indexOf(level) <= PRECEDENCE.indexOf(issuer.level) ||
+    all['oidc.issuer'].some((own) => own.level === level && own.value === issuer.value);
+  const set = (key: ConfigKey) => all[key].find(isOfIssuer);
+  const text = (key: ConfigKey) => set(key)?.value as string | undefined;
+  const file = (key: ConfigKey) => {
+    const found = set(key);
+    return found && resolvePath(call, String(found.value), isInFile(found.level));
+  };
+  const refuse = (key: ConfigKey, problem: string, hint: string) =>
+    refuseValue(call.settings, key, problem, hint);
+  const isSecure = isSecureUrl(String(issuer.value));
+  if (!isSecure)
+    refuse('oidc.issuer', 'is not an https URL', 'write the URL of the provider: https://id.example.com');
+  const clientId = text('oidc.clientId');
+  if (clientId === undefined)
+    return refuse(
+      'oidc.issuer',
+      'has no client beside it',
+      'name the client too: --oidc-client-id ID, or oidc.clientId in the profile',
+    );
+  const grant = text('oidc.grant');
+  if (grant !== undefined && grant !== 'client_credentials')
+    refuse('oidc.grant', 'is not a grant for jobs', 'write client_credentials, or leave it out for a person');
+  const use = text('oidc.use') ?? (grant === undefined ? 'id_token' : 'access_token');
+  if (use !== 'id_token' && use !== 'access_token')
+    return refuse('oidc.use', 'is not a kind of token', 'write id_token or access_token');
+  const port = text('oidc.port') ?? '0';
+  if (Number(port) > 65_535)
+    refuse('oidc.port', 'is not a port number', 'a port is a whole number up to 65535');
+  const clientAssertion = text('oidc.clientAssertion');
+  return {
+    issuer: String(issuer.value),
+    clientId,
+    scopes: text('oidc.scopes') ?? (grant === undefined ? DEFAULT_SCOPES : ''),
+    audience: text('oidc.audience'),
+    use,
+    isJob: grant !== undefined,
+    clientSecretFile: file('oidc.clientSecretFile'),
+    clientAssertion: clientAssertion === 'github' ? clientAssertion : file('oidc.clientAssertion'),
+    port: Number(port),
+    level: issuer.level,
+  };
+}
+
+/** Returns a provider of which only a saved login is known. */
+export function anonymousOidc(issuer: string, clientId: string): Oidc {
+  return {
+    issuer,
+    clientId,
+    scopes: '',
+    audience: undefined,
+    use: 'id_token',
+    isJob: false,
+    clientSecretFile: undefined,
+    clientAssertion: undefined,
+    port: 0,
+    level: 'default',
+  };
+}
+
+/** Whether nobody on the way can read what is sent there: https, or this machine. */
+export function isSecureUrl(text: string): boolean {
+  return (
+    URL.canParse(text) &&
+    (new URL(text).protocol === 'https:' || (text.startsWith('http:') && isLoopback(text)))
+  );
+}
+
+const PREFIX = 'oidc:';
+
+/**
+ * Identifies the owner of the tokens of a provider: everything that decides what they say, in one readable line.
+ * @param sub the user; absent for a job
+ */
+export function providerPrincipal({ issuer, clientId, use, audience, scopes }: Oidc, sub?: string): string {
+  const who = sub === undefined ? ['job', clientId] : ['user', sub, clientId];
+  const parts = [...who, issuer, use, audience ?? '', scopes];
+  return PREFIX + parts.map((text) => text.replace(/[ %]/g, encodeURIComponent)).join(' ');
+}
+
+/** Whether the tokens of this owner are a provider's: they are for every graph, and have their own end. */
+export function isOfProvider(principal: string): boolean {
+  return principal.startsWith(PREFIX);
+}

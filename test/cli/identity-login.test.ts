@@ -1,0 +1,210 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { type Bench, bench, type RunOptions } from '../helpers/cli.js';
+import { CLIENT, type RealProvider, signInByHttp, startProvider } from '../helpers/provider.js';
+
+const WITHOUT_PASSWORD = {
+  GRAPHCRED_PASSWORD: '',
+  GRAPHCRED_USERNAME: '',
+  GRAPHCRED_GSQL_URL: '',
+  GRAPHCRED_REST_URL: '',
+  GRAPHCRED_GRAPH: '',
+};
+
+interface Scene extends Bench {
+  readonly provider: RealProvider;
+  /** Logs in as a person with a browser. */
+  logIn(
+    more?: string,
+    user?: string,
+  ): Promise<{ status: number; stdout: string; stderr: string; page: string }>;
+  /** Runs a command with the profile alone. */
+  with(line: string, options?: RunOptions): ReturnType<Bench['run']>;
+}
+
+async function scene(serverVersion = '4.2.0', ttl?: number): Promise<Scene> {
+  const provider = await startProvider(ttl === undefined ? {} : { ttl });
+  const b = await bench({ serverVersion, provider: provider.sandbox });
+  const run = (line: string, options: RunOptions = {}) =>
+    b.run(line, { ...options, env: { ...WITHOUT_PASSWORD, ...options.env } });
+  return {
+    ...b,
+    provider,
+    with: run,
+    logIn: async (more = '', user = 'tigergraph') => {
+      let page: Promise<{ text: string }> | undefined;
+      const result = await run(
+        `login --gsql-url ${b.sandbox.gsqlUrl} --rest-url ${b.sandbox.restUrl} --oidc-issuer ${provider.issuer} --oidc-client-id ${CLIENT} ${more}`.trim(),
+        {
+          onStderr: (text) => {
+            const [, url] = /to log in: (\S+)/.exec(text) ?? [];
+            if (url !== undefined) page = signInByHttp(url, user);
+          },
+        },
+      );
+      return { ...result, page: (await page)?.text ?? '' };
+    },
+  };
+}
+
+const get = async (s: Scene, more = '', options: RunOptions = {}) => {
+  const { stdout, stderr } = await s.with(`token get -o json ${more}`.trim(), options);
+  if (stdout === '') throw new Error(stderr);
+  return JSON.parse(stdout) as { token: string; source: string; expiresAtUnix: number };
+};
+
+const tokenRequests = (s: Scene) => s.provider.requests().filter((line) => line === 'POST /token').length;
+const records = (s: Scene) => {
+  const folder = path.join(s.home, '.local/state/graphcred');
+  return fs.existsSync(folder)
+    ? fs.readdirSync(folder).filter((name) => /^(login|token)-.*json$/.test(name))
+    : [];
+};
+
+// holds: C12.20, C12.21
+test.each(['3.10.1', '4.2.0'])(
+  'a login in the browser at %s gives a token to the next command',
+  async (version) => {
+    const s = await scene(version);
+    const login = await s.logIn('--no-browser');
+    expect([login.status, login.stderr.includes('next: graphcred token get')], login.stderr).toEqual([
+      0,
+      true,
+    ]);
+    expect(login.page).toContain('You can close this window.');
+    expect(login.stdout).toContain('The user is tigergraph.');
+    expect(tokenRequests(s)).toBe(1);
+    const { token, source } = await get(s);
+    expect(source).toBe('identity');
+    expect((await s.with('token check')).status).toBe(0);
+    expect(tokenRequests(s)).toBe(0);
+    // Nobody else has a credential in the profile.
+    const { profiles } = JSON.parse(
+      fs.readFileSync(path.join(s.home, '.config/graphcred/config.json'), 'utf8'),
+    );
+    expect(profiles.default).toMatchObject({
+      username: 'tigergraph',
+      oidc: { issuer: s.provider.issuer, clientId: CLIENT, scopes: 'openid offline_access', use: 'id_token' },
+    });
+    expect(JSON.stringify(profiles)).not.toContain(token);
+  },
+);
+
+// holds: C12.22
+test('a new token takes the refresh token once, and the rotated one is used next', async () => {
+  const s = await scene();
+  await s.logIn();
+  for (const more of ['--fresh', '--fresh', '--fresh', '']) await get(s, more);
+  expect(tokenRequests(s)).toBe(1 + 3);
+  // A label is another token of the same login.
+  await get(s, '--principal job-a');
+  expect([tokenRequests(s), s.provider.errors]).toEqual([1, []]);
+  // The GSQL server gets the cached one.
+  expect((await s.with('secret list')).status).toBe(0);
+  const { status, stdout } = await s.with('status');
+  expect([status, stdout]).toEqual([0, expect.stringMatching(/user +tigergraph\n.*login at http/)]);
+  expect(tokenRequests(s)).toBe(0);
+});
+
+// holds: C12.22
+test('a login is not used for another provider, client or server', async () => {
+  const s = await scene();
+  await s.logIn();
+  s.provider.requests();
+  const other = await startProvider();
+  for (const env of [
+    { GRAPHCRED_OIDC_ISSUER: other.issuer, GRAPHCRED_OIDC_CLIENT_ID: CLIENT },
+    { GRAPHCRED_OIDC_ISSUER: s.provider.issuer, GRAPHCRED_OIDC_CLIENT_ID: 'another' },
+  ]) {
+    const { status, stderr } = await s.with('token get', { env });
+    expect([status, stderr]).toEqual([
+      4,
+      expect.stringContaining('hint: log in: graphcred login -p default'),
+    ]);
+  }
+  expect(
+    (await s.with('token get --gsql-url http://127.0.0.1:9 --rest-url http://127.0.0.1:9/restpp')).status,
+  ).toBe(5);
+  expect([s.provider.requests(), other.requests()]).toEqual([[], []]);
+});
+
+// holds: C12.23
+test('logout revokes the refresh token at the provider and deletes it', async () => {
+  const s = await scene();
+  await s.logIn();
+  const file = records(s).find((name) => name.startsWith('login-')) as string;
+  const saved = path.join(s.home, '.local/state/graphcred', file);
+  const copy = fs.readFileSync(saved);
+  expect((await s.with('logout')).stdout).toContain('Forgot 1 token and 1 saved credential');
+  expect(s.provider.requests()).toContain('POST /token/revocation');
+  expect(records(s)).toEqual([]);
+  // A copy of the file is of no use any more.
+  fs.writeFileSync(saved, copy, { mode: 0o600 });
+  const { status, stderr } = await s.with('token get');
+  expect([status, stderr]).toEqual([4, expect.stringContaining('refused: invalid_grant.')]);
+  expect(stderr).toContain('hint: log in again: graphcred login -p default');
+});
+
+// holds: C12.23
+test('logout deletes a login whose provider is away, and says that it is not revoked', async () => {
+  const s = await scene();
+  await s.logIn();
+  await s.provider.close();
+  const { status, stderr } = await s.with('logout');
+  expect([status, stderr]).toEqual([
+    0,
+    expect.stringContaining('the login of tigergraph is not revoked at http'),
+  ]);
+  expect(records(s)).toEqual([]);
+});
+
+// holds: C12.20
+test('a user whom the database does not know leaves nothing behind', async () => {
+  const s = await scene();
+  const { status, stderr } = await s.logIn('', 'stranger');
+  expect([status, stderr]).toEqual([4, expect.stringContaining('does not accept the token of stranger')]);
+  expect([records(s), fs.existsSync(path.join(s.home, '.config/graphcred/config.json'))]).toEqual([
+    [],
+    false,
+  ]);
+});
+
+test.each([
+  ['--no-input', {}, 2, 'needs a person (--no-input)'],
+  ['', { CI: '1' }, 2, 'needs a person (CI is set)'],
+  ['--store none', {}, 2, 'needs a persistent store'],
+  ['--save-password', {}, 2, 'There is no password to save'],
+  ['-u alice', {}, 4, 'tigergraph has logged in'],
+  ['--oidc-issuer http://id.example', {}, 2, 'is not an https URL'],
+])('login %s %j is exit %i', async (more, env, expected, why) => {
+  const s = await scene();
+  const run = s.with;
+  const { status, stderr } = await (more.startsWith('-u')
+    ? s.logIn(more)
+    : run(
+        `login --gsql-url ${s.sandbox.gsqlUrl} --oidc-issuer ${s.provider.issuer} --oidc-client-id ${CLIENT} ${more}`.trim(),
+        { env: env as Record<string, string> },
+      ));
+  expect([status, stderr]).toEqual([expected, expect.stringContaining(why)]);
+  expect(records(s)).toEqual([]);
+});
+
+// holds: C12.20
+test('a server below 3.10 ends the login before anybody signs in', async () => {
+  const s = await scene('3.9.3');
+  const { status, stderr, page } = await s.logIn();
+  expect([status, page, stderr]).toEqual([8, '', expect.stringContaining('takes no JWT')]);
+  expect(s.provider.requests()).toEqual([]);
+});
+
+test('a typed password takes the place of the provider in a profile', async () => {
+  const s = await scene();
+  await s.logIn();
+  const again = await s.with('login -u tigergraph --password-stdin', { stdin: 'tigergraph' });
+  expect([again.status, again.stderr]).toEqual([0, expect.not.stringContaining('to log in:')]);
+  const { profiles } = JSON.parse(
+    fs.readFileSync(path.join(s.home, '.config/graphcred/config.json'), 'utf8'),
+  );
+  expect(profiles.default).not.toHaveProperty('oidc');
+});
