@@ -28,7 +28,10 @@ export async function logInAtProvider(session: Session): Promise<undefined> {
   await tryStore(session, store);
   const { signIn } = await import('../app/login/sign-in.js');
   const signedIn = await proveSignedIn(session, oidc, () =>
-    signIn(session, oidc, { opensBrowser: flags['no-browser'] !== true }),
+    signIn(session, oidc, {
+      onDevice: flags.device === true,
+      opensBrowser: flags['no-browser'] !== true,
+    }),
   );
   const makeDefault = await becomesDefault(session);
   // From here on things are written, and a signal no longer ends the process at once.

@@ -116,7 +116,8 @@ export async function startProvider({ ttl = 600 } = {}): Promise<RealProvider> {
   );
   server.on('request', provider.callback());
   quiet.mockRestore();
-  info.mockRestore();
+  // It says which of its pages and policies are those it comes with.
+  onTestFinished(() => info.mockRestore());
   const close = async () => {
     server.close();
     server.closeAllConnections();

@@ -3,6 +3,8 @@ import {
   buildAuthorizationUrl,
   type Configuration,
   calculatePKCECodeChallenge,
+  initiateDeviceAuthorization,
+  pollDeviceAuthorizationGrant,
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
@@ -12,10 +14,12 @@ import { badProvider, openProvider, telling, tokenParameters } from '../../auth/
 import { type Chosen, chooseToken, loginValue, type Tokens } from '../../auth/oidc/renew.js';
 import { isSecureUrl, type Oidc } from '../../auth/oidc/settings.js';
 import type { Ports } from '../../auth/ports.js';
+import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { awaitCallback } from './callback.js';
 
 const WAIT_MS = 300_000;
+const MAX_CODE = 64;
 
 export interface SignedIn extends Chosen {
   /** What is stored of the login. */
@@ -23,6 +27,8 @@ export interface SignedIn extends Chosen {
 }
 
 export interface SignInOptions {
+  /** Whether the person signs in on another device. */
+  readonly onDevice: boolean;
   /** Whether a browser may be opened. */
   readonly opensBrowser: boolean;
 }
@@ -34,7 +40,9 @@ export interface SignInOptions {
  */
 export async function signIn(call: Call, oidc: Oidc, options: SignInOptions): Promise<SignedIn> {
   const provider = await openProvider(call, oidc);
-  const tokens = await byBrowser(call, oidc, provider, options);
+  const tokens = options.onDevice
+    ? await byDevice(call, oidc, provider)
+    : await byBrowser(call, oidc, provider, options);
   return { ...chooseToken(oidc, tokens), login: loginValue(tokens.refresh_token) };
 }
 
@@ -82,6 +90,38 @@ async function byBrowser(
   } finally {
     spinner.stop();
     await callback.close();
+  }
+}
+
+/** The device flow (RFC 8628), for a machine without a browser. */
+async function byDevice(call: Call, oidc: Oidc, provider: Configuration): Promise<Tokens> {
+  const { reporter } = call.ports;
+  const device = await telling(call, oidc, () =>
+    initiateDeviceAuthorization(provider, tokenParameters(oidc)),
+  );
+  const { user_code, verification_uri, expires_in, interval = 5 } = device;
+  if (!isSecureUrl(verification_uri)) throw badProvider('has a login page that is not https', oidc);
+  const limitMs = Math.min(expires_in * 1000, WAIT_MS);
+  const signal = AbortSignal.timeout(limitMs);
+  const spinner = await reporter.spinner();
+  reporter.ask(`Open ${verification_uri} on any device, and enter the code ${user_code.slice(0, MAX_CODE)}`);
+  spinner.start('waiting for the login', limitMs / 1000);
+  try {
+    return await telling(call, oidc, () =>
+      pollDeviceAuthorizationGrant(
+        provider,
+        { ...device, interval: Math.max(1, interval) },
+        tokenParameters({ ...oidc, scopes: '' }),
+        { signal },
+      ),
+    );
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new GraphException('TIMEOUT', `Nobody entered the code in ${Math.round(limitMs / 1000)} s.`, {
+      hint: 'log in again, and enter the code sooner',
+    });
+  } finally {
+    spinner.stop();
   }
 }
 

@@ -48,6 +48,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       },
       { name: 'oidc-client-id', value: 'id', help: 'the client that graphcred is there' },
       { name: 'no-browser', help: 'only print the URL' },
+      { name: 'device', help: 'print a URL and a code to enter on another device' },
     ],
     load: () => import('../commands/login.js'),
   },

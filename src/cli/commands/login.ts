@@ -28,7 +28,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   }
   const session = await openCompleted(invocation);
   if (signsInAtProvider(session)) return (await import('../login-identity.js')).logInAtProvider(session);
-  if (invocation.flags['no-browser'] === true)
+  if (invocation.flags['no-browser'] === true || invocation.flags.device === true)
     throw new GraphException('USAGE', 'There is no identity provider to log in at.', {
       hint: 'name it: --oidc-issuer URL --oidc-client-id ID',
     });
