@@ -9,7 +9,8 @@ import { env, input, log } from './runner.js';
 const GRACE_MS = 6000;
 const IN_DOUBT = 'A token that was asked for lives until it expires.';
 export const ADDRESS = ['host', 'rest-url', 'gsql-url'];
-const SETTINGS = [...ADDRESS, 'graph', 'secret', 'username', 'password', 'lifetime'];
+const CLIENT = ['oidc-issuer', 'oidc-client-id', 'oidc-scopes', 'oidc-audience'];
+const SETTINGS = [...ADDRESS, 'graph', 'secret', 'username', 'password', 'lifetime', ...CLIENT];
 /** In place of messages that may quote the server, whose text must not be in the log, or that name no inputs. */
 const OWN_WORDS: Readonly<Record<string, string>> = {
   AUTH_FAILED: 'The server refused the credential. Check the input secret, or username and password.',
@@ -24,6 +25,11 @@ const OWN_WORDS: Readonly<Record<string, string>> = {
 /** Returns the address that the inputs lead to, as they have it. */
 export function address(): string {
   return ADDRESS.map(input).filter(Boolean).join(' and ');
+}
+
+/** Whether the job gets its token at an identity provider, to which GitHub vouches for it. */
+export function usesProvider(): boolean {
+  return input('oidc-issuer') !== '';
 }
 
 /** Runs the built command, and returns its JSON document. Its notes and warnings become lines of the log. */
@@ -55,7 +61,13 @@ function settings(): Record<string, string | undefined> {
   const { root } = path.parse(process.execPath);
   return Object.fromEntries([
     ...Object.entries(env).filter(([name]) => !/^(GRAPHCRED|TG|XDG|INPUT|STATE)_/i.test(name)),
-    ...SETTINGS.map((name) => [`GRAPHCRED_${name.toUpperCase().replace('-', '_')}`, input(name)]),
+    ...SETTINGS.map((name) => [`GRAPHCRED_${name.toUpperCase().replaceAll('-', '_')}`, input(name)]),
+    ...(usesProvider()
+      ? [
+          ['GRAPHCRED_OIDC_GRANT', 'client_credentials'],
+          ['GRAPHCRED_OIDC_CLIENT_ASSERTION', 'github'],
+        ]
+      : []),
     // A token that could not be revoked ends soon after the job.
     ['GRAPHCRED_LIFETIME', input('lifetime') || '1h'],
     ...['HOME', 'USERPROFILE'].map((name) => [name, root]),
@@ -67,7 +79,7 @@ function settings(): Record<string, string | undefined> {
 
 /** Names inputs in place of the variables and options by which the command gets them. */
 function asInputs(said: string): string {
-  const named = (_: string, name: string) => `the input ${name.toLowerCase().replace('_', '-')}`;
+  const named = (_: string, name: string) => `the input ${name.toLowerCase().replaceAll('_', '-')}`;
   return said
     .replace(/\bGRAPHCRED_([A-Z_]+)/g, named)
     .replace('--ca FILE', 'NODE_EXTRA_CA_CERTS')

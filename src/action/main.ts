@@ -2,11 +2,12 @@
 import { append, requireRunnerFiles } from '../cli/github.js';
 import { serversOf, serverVariables } from '../core/endpoints.js';
 import { generationOf } from '../core/protocol/version.js';
-import { ADDRESS, address, graphcred } from './graphcred.js';
+import { ADDRESS, address, graphcred, usesProvider } from './graphcred.js';
 import { env, input, log, mask, runStep } from './runner.js';
 
 void runStep(async () => {
-  const isRevoked = !/^false$/i.test(input('revoke'));
+  // A provider's token is nothing that the database could revoke.
+  const isRevoked = !usesProvider() && !/^false$/i.test(input('revoke'));
   requireRunnerFiles(env, ['GITHUB_STATE', 'GITHUB_OUTPUT', 'GITHUB_ENV'], 'The action');
   // A token that will be revoked must not be that of another job of a matrix too.
   const got = await graphcred(['token', 'get', ...(isRevoked ? ['--fresh'] : [])]);

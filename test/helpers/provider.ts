@@ -9,10 +9,34 @@ import { onTestFinished, vi } from 'vitest';
 export const CLIENT = 'cli';
 /** The client of a job, with a secret. */
 export const JOB = { id: 'job', secret: 'canary-client-secret-0123456789abcdef' };
+/** The client for which a JWT stands. */
+export const FEDERATED = 'federated';
 export const AUDIENCE = 'https://graph.example';
 
 const { publicKey, privateKey } = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
 const PEM = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+
+/** Returns a JWT signed with the key of the provider and of the client for which one stands. */
+export function signed(
+  claims: object,
+  header: object = { alg: 'RS256', kid: 'one' },
+  key: crypto.KeyLike = privateKey,
+): string {
+  const unsigned = [header, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+  return `${unsigned}.${crypto.sign('RSA-SHA256', Buffer.from(unsigned), key).toString('base64url')}`;
+}
+
+/** Returns a JWT that stands for the client at this provider. */
+export function assertionFor(issuer: string): string {
+  const now = Math.floor(Date.now() / 1000);
+  const jti = crypto.randomUUID();
+  return signed(
+    { iss: FEDERATED, sub: FEDERATED, aud: issuer, iat: now, exp: now + 60, jti },
+    { alg: 'RS256' },
+  );
+}
 
 export interface RealProvider {
   readonly issuer: string;
@@ -58,6 +82,14 @@ export async function startProvider({ ttl = 600 } = {}): Promise<RealProvider> {
         response_types: [],
         grant_types: ['client_credentials'],
       },
+      {
+        client_id: FEDERATED,
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [{ ...publicKey.export({ format: 'jwk' }), alg: 'RS256', use: 'sig' }] },
+        redirect_uris: [],
+        response_types: [],
+        grant_types: ['client_credentials'],
+      },
     ],
     jwks: { keys: [jwk] } as never,
     cookies: { keys: ['test'] },
@@ -90,8 +122,6 @@ export async function startProvider({ ttl = 600 } = {}): Promise<RealProvider> {
         useGrantedResource: () => true,
       },
     },
-    // The database user is the client's name for a job.
-    extraTokenClaims: () => ({}),
   } as never);
   const errors: string[] = [];
   for (const event of ['grant.error', 'authorization.error', 'server_error', 'revocation.error'] as const)

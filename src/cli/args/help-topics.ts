@@ -72,6 +72,13 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
         '',
         'generated',
       ],
+      [
+        "secret of the identity provider's client",
+        '',
+        'GRAPHCRED_OIDC_CLIENT_SECRET',
+        '',
+        'oidc.clientSecretFile',
+      ],
       ['password of the Redis server', '', 'GRAPHCRED_REDIS_PASSWORD', '', 'redis.passwordFile'],
       ['token for api and token check', '', '', 'TG_API_TOKEN', 'the held one'],
       ['store nothing and ask nothing', '', 'CI', '', ''],
