@@ -44,6 +44,8 @@ export interface RealProvider {
   readonly sandbox: { readonly key: string; readonly issuer: string };
   /** Returns the requests since the last call of this function, as `METHOD /path`. */
   requests(): string[];
+  /** Resolves when it is asked this next. */
+  asked(line: string): Promise<void>;
   /** What went wrong at the provider, by its own words: a refresh token used twice, for example. */
   readonly errors: string[];
   /** Every secret value that it has received or given out, to be searched for where it must not be. */
@@ -132,12 +134,14 @@ export async function startProvider({ ttl = 600 } = {}): Promise<RealProvider> {
     );
   const seen: string[] = [];
   const secrets = new Set<string>();
+  const waiting: { line: string; tell: () => void }[] = [];
   provider.use(
     async (
       ctx: { method: string; path: string; body: unknown; query: Record<string, string> },
       next: () => Promise<void>,
     ) => {
       seen.push(`${ctx.method} ${ctx.path}`);
+      for (const { line, tell } of waiting) if (line === seen.at(-1)) tell();
       await next();
       const given = ctx.body as Record<string, unknown> | undefined;
       for (const name of ['access_token', 'refresh_token', 'id_token', 'device_code'])
@@ -153,7 +157,15 @@ export async function startProvider({ ttl = 600 } = {}): Promise<RealProvider> {
     server.closeAllConnections();
   };
   onTestFinished(close);
-  return { issuer, sandbox: { key: PEM, issuer }, requests: () => seen.splice(0), errors, secrets, close };
+  return {
+    issuer,
+    sandbox: { key: PEM, issuer },
+    requests: () => seen.splice(0),
+    asked: (line) => new Promise((tell) => waiting.push({ line, tell })),
+    errors,
+    secrets,
+    close,
+  };
 }
 
 /** Opens a page as a browser does when its address is entered; `fetch` would ask as a script of a page. */
