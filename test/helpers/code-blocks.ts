@@ -131,6 +131,12 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
     'it clones and installs on the machine',
   'docs/identity.md / Log in as a person / sh: graphcred login -p work --host https://graph.example.com --oidc-issuer https://id.example.com/realms/graph --oidc-client-id graphcred':
     'it needs a person; test/cli/identity-login.test.ts logs in at a provider',
+  'docs/identity.md / For a job / yaml: env:':
+    'it needs a cluster; test/cli/identity-job.test.ts reads such a file',
+  'docs/ci/github-actions.md / Without a stored secret / yaml: - uses: OWNER/graphcred@v1':
+    'it needs a runner of GitHub; test/cli/identity-job.test.ts runs the action with these inputs',
+  'docs/ci/gitlab.md / Without a stored secret / yaml: load-as-client:':
+    'it needs the token of a GitLab server; test/cli/identity-job.test.ts reads such a file',
   'docs/identity.md / For the operator / sh: gadmin config set Security.JWT.RSA.PublicKey @/path/public.pem':
     'it sets up a real server',
   'docs/fleet.md / Set-up / sh: export GRAPHCRED_STORE=redis':
