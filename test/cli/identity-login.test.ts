@@ -163,7 +163,7 @@ test('logout deletes a login whose provider is away, and says that it is not rev
 test('a user whom the database does not know leaves nothing behind', async () => {
   const s = await scene();
   const { status, stderr } = await s.logIn('', 'stranger');
-  expect([status, stderr]).toEqual([4, expect.stringContaining('does not accept the token of stranger')]);
+  expect([status, stderr]).toEqual([4, expect.stringContaining('names a user (sub) that the database does not have')]);
   expect([records(s), fs.existsSync(path.join(s.home, '.config/graphcred/config.json'))]).toEqual([
     [],
     false,

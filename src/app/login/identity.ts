@@ -33,7 +33,9 @@ export async function proveSignedIn(
     });
   const jwt = await identityToken(call, { label: issuer, value: async () => token });
   const { connection } = await connect(call, undefined);
-  if ((await connection.checkToken(token)).accepted) return { ...signedIn, jwt };
+  const { accepted, refusal } = await connection.checkToken(token);
+  if (accepted) return { ...signedIn, jwt };
+  if (refusal?.code === 'AUTH_FAILED') throw refusal;
   throw new GraphException(
     'AUTH_FAILED',
     `The database does not accept the token of ${sub} from ${issuer}.`,
