@@ -163,7 +163,10 @@ test('logout deletes a login whose provider is away, and says that it is not rev
 test('a user whom the database does not know leaves nothing behind', async () => {
   const s = await scene();
   const { status, stderr } = await s.logIn('', 'stranger');
-  expect([status, stderr]).toEqual([4, expect.stringContaining('names a user (sub) that the database does not have')]);
+  expect([status, stderr]).toEqual([
+    4,
+    expect.stringContaining('names a user (sub) that the database does not have'),
+  ]);
   expect([records(s), fs.existsSync(path.join(s.home, '.config/graphcred/config.json'))]).toEqual([
     [],
     false,
@@ -207,4 +210,23 @@ test('a typed password takes the place of the provider in a profile', async () =
     fs.readFileSync(path.join(s.home, '.config/graphcred/config.json'), 'utf8'),
   );
   expect(profiles.default).not.toHaveProperty('oidc');
+});
+
+// holds: C12.25
+test('doctor examines the provider, and names what the database has to be set to', async () => {
+  const s = await scene();
+  await s.logIn();
+  s.provider.requests();
+  const { stdout } = await s.with('doctor -o json');
+  const checks = JSON.parse(stdout).checks as { id: string; verdict: string; cause: string }[];
+  const of = (id: string) => checks.find((check) => check.id === id);
+  for (const id of ['provider', 'provider-clock', 'login-port', 'identity', 'credential'])
+    expect(of(id)).toMatchObject({ verdict: 'ok' });
+  expect(of('identity')?.cause).toContain(
+    `the user tigergraph, and where it compares more: gadmin config set Security.JWT.Issuer ${s.provider.issuer}; gadmin config set Security.JWT.Audience ${CLIENT}`,
+  );
+  expect(tokenRequests(s)).toBe(0);
+  await s.provider.close();
+  const away = JSON.parse((await s.with('doctor -o json')).stdout).checks as typeof checks;
+  expect(away.find(({ id }) => id === 'provider')?.verdict).toBe('fail');
 });

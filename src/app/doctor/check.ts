@@ -25,7 +25,10 @@ export const SHARED_STORE_IDS = [
   'store-key',
 ] as const;
 
-export type CheckId = (typeof IDS)[number] | (typeof SHARED_STORE_IDS)[number];
+/** These checks run only with an identity provider. */
+export const PROVIDER_IDS = ['provider', 'provider-clock', 'login-port', 'identity'] as const;
+
+export type CheckId = (typeof IDS | typeof SHARED_STORE_IDS | typeof PROVIDER_IDS)[number];
 
 /** A smaller clock difference is normal. */
 const SKEW_SECONDS = 30;

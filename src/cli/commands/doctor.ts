@@ -2,12 +2,17 @@ import {
   type Check,
   type CheckId,
   type Found,
+  failed,
   IDS,
+  PROVIDER_IDS,
   SHARED_STORE_IDS,
   skipped,
 } from '../../app/doctor/check.js';
+import { lookAtProvider } from '../../app/doctor/provider-checks.js';
 import { lookAtSharedStore } from '../../app/doctor/redis-checks.js';
 import { lookAtLogin, lookAtNetwork, lookAtServer } from '../../app/doctor/server-checks.js';
+import { type Oidc, oidcOf } from '../../auth/oidc/settings.js';
+import { GraphException } from '../../core/errors.js';
 import { STORES } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { lookAtStore, openQuietly } from '../doctor-files.js';
@@ -15,6 +20,7 @@ import { exitStatus } from '../output/exit-codes.js';
 import { hintOf, inPlace } from '../output/hints.js';
 import { singleLine } from '../output/report.js';
 import { colours, wrapped } from '../output/table.js';
+import type { Session } from '../session.js';
 
 /** The width of the columns before the text. */
 const INDENT = 7 + 2 + 12 + 2;
@@ -50,16 +56,20 @@ export async function examine(invocation: Invocation): Promise<(Check & { id: Ch
   const session = await openQuietly(invocation, found);
   const shares = session !== undefined && STORES[session.store.name].scope === 'fleet';
   let rest = 'the settings cannot be read';
+  let oidc: Oidc | undefined;
   if (session) {
     const store = await lookAtStore(session, found);
     if (shares) await lookAtSharedStore(session, found);
     rest = 'the server cannot be asked';
+    oidc = providerOf(session, found);
     await lookAtNetwork(session, found);
     const connected = await lookAtServer(session, found);
+    if (oidc) await lookAtProvider(session, oidc, store, found);
     if (connected) await lookAtLogin(session, connected, store, found);
   }
   const checks = [
     ...IDS.map((id) => ({ id, ...(found[id] ?? skipped(rest)) })),
+    ...(oidc ? PROVIDER_IDS : []).map((id) => ({ id, ...(found[id] ?? skipped(rest)) })),
     ...(shares ? SHARED_STORE_IDS : []).map((id) => ({
       id,
       ...(found[id] ?? skipped('the Redis server cannot be asked')),
@@ -73,4 +83,14 @@ export async function examine(invocation: Invocation): Promise<(Check & { id: Ch
       invocation.flags,
     ),
   }));
+}
+
+function providerOf(session: Session, found: Found): Oidc | undefined {
+  try {
+    return oidcOf(session);
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    found.config = failed(error);
+    return undefined;
+  }
 }

@@ -141,6 +141,8 @@ export interface Claims {
   readonly iat: number | undefined;
   /** The user whom it names. */
   readonly sub: string | undefined;
+  readonly iss: string | undefined;
+  readonly aud: readonly string[];
 }
 
 /**
@@ -158,8 +160,12 @@ export function readClaims(token: Sensitive): Claims | undefined {
   }
   if (!isRecord(claims)) return undefined;
   const exp = unixTime(claims.exp);
-  const sub = typeof claims.sub === 'string' ? claims.sub : undefined;
-  return exp === undefined ? undefined : { exp, iat: unixTime(claims.iat), sub };
+  const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
+  const { sub, iss } = claims;
+  const aud = [claims.aud].flat().flatMap((one) => textOf(one) ?? []);
+  return exp === undefined
+    ? undefined
+    : { exp, iat: unixTime(claims.iat), sub: textOf(sub), iss: textOf(iss), aud };
 }
 
 function unixTime(value: unknown): number | undefined {
