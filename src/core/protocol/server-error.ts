@@ -83,7 +83,7 @@ function find(request: HttpRequest, refused: Refused): Found | undefined {
 
 /** Removes from a sentence what users chose: everything quoted or in brackets, and the names of this request. */
 export function withoutNames(sentence: string, { names = [] }: HttpRequest): string {
-  const unquoted = sentence.replace(/'[^']*'|\[[^\]]*\]/g, ' _ ');
+  const unquoted = sentence.replace(/'[^']*'|\[[^\][]*\]/g, ' _ ');
   return names.reduce((text, name) => {
     const literal = name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
     return name === '' ? text : text.replace(new RegExp(`(?<![\\w-])${literal}(?![\\w-])`, 'gu'), '_');
