@@ -85,7 +85,16 @@ function build(target) {
     );
     const name = `graphcred-${target}${target.startsWith('windows') ? '.exe' : ''}`;
     const file = path.join(out, name);
-    const words = ['build', './graphcred.cjs', '--compile', '--bytecode', '--format=cjs', '--target=bun'];
+    // bun looks at the format of the runtime that it is given only if the target names another system.
+    const runsOn = target === here ? 'bun' : `bun-${target}`;
+    const words = [
+      'build',
+      './graphcred.cjs',
+      '--compile',
+      '--bytecode',
+      '--format=cjs',
+      `--target=${runsOn}`,
+    ];
     // A file in the working directory must not add settings or code to this program.
     for (const source of ['dotenv', 'bunfig', 'tsconfig', 'package-json'])
       words.push(`--no-compile-autoload-${source}`);

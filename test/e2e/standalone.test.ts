@@ -57,6 +57,13 @@ describe.skipIf(unavailable !== undefined)('the standalone executable', () => {
     }
   });
 
+  test('can be built here for another system', () => {
+    const out = path.join(folder, 'windows');
+    const words = ['scripts/standalone.mjs', '--target', 'windows-x64', '--out', out];
+    expect(spawnSync(process.execPath, words, { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+    expect(fs.readFileSync(path.join(out, 'graphcred-windows-x64.exe')).toString('latin1', 0, 2)).toBe('MZ');
+  });
+
   test('reads neither settings nor code from files in the working directory', async () => {
     const home = temporaryHome();
     const { env } = await sandboxFor(home);
