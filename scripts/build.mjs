@@ -14,37 +14,32 @@ fs.rmSync(dist, { recursive: true, force: true });
 
 const shared = {
   platform: 'node',
-  // keytar is native; typescript is cosmiconfig's loader for .ts configs, which is never called.
-  external: ['keytar', 'typescript'],
+  // keytar is native. Of the packages that npm installs, those are bundled that a cached or new token needs, because
+  // finding their files costs more than running them. The last three are for loaders of cosmiconfig that are never called.
+  external: [
+    'keytar',
+    'commander',
+    'inquirer',
+    'ioredis',
+    'openid-client',
+    'yaml',
+    'typescript',
+    'parse-json',
+    'import-fresh',
+  ],
   resolve: {
-    // ofetch's own Node entry drags in a fetch polyfill and all of undici; this one is the same code without.
-    alias: { ofetch: path.join(root, 'node_modules/ofetch/dist/index.mjs') },
+    alias: {
+      // ofetch's own Node entry drags in a fetch polyfill and all of undici; this one is the same code without.
+      ofetch: path.join(root, 'node_modules/ofetch/dist/index.mjs'),
+      // The loaders without what finds and runs config files, and without what writes YAML.
+      cosmiconfig: path.join(root, 'node_modules/cosmiconfig/dist/defaults.js'),
+      'js-yaml': path.join(root, 'node_modules/js-yaml/lib/loader.js'),
+    },
   },
   transform: { define: { __VERSION__: JSON.stringify(version) } },
   logLevel: 'warn',
   // A module may be loaded late by one command and at once by another.
   checks: { ineffectiveDynamicImport: false },
-};
-
-/** commander asks for child_process when it is loaded, which costs as much as commander; it is used by no command here. */
-const lazyChildProcess = {
-  name: 'lazy-child-process',
-  transform(code, id) {
-    if (!/commander[\\/]lib[\\/]command\.js$/.test(id)) return null;
-    const eager = "const childProcess = require('node:child_process');";
-    if (!code.includes(eager))
-      this.error('commander has changed: look at lazy-child-process in scripts/build.mjs');
-    const lazy = "const childProcess = { get spawn() { return require('node:child_process').spawn; } };";
-    return { code: code.replace(eager, lazy), map: null };
-  },
-};
-
-/** With DEBUG in the environment, ioredis prints every command with its arguments, the password of AUTH among them. */
-const silentIoredis = {
-  name: 'silent-ioredis',
-  resolveId: (source, importer) =>
-    source === 'debug' && /node_modules[\\/]ioredis[\\/]/.test(importer ?? '') ? '\0silent-debug' : null,
-  load: (id) => (id === '\0silent-debug' ? 'module.exports = { default: () => () => {} };' : null),
 };
 
 /**
@@ -125,14 +120,16 @@ const noteBundled = {
   },
 };
 
-const cli = await rolldown({
+// The library and the command share their code, and there is one copy of it for `import` and `require`: two would know
+// nothing of each other's classes.
+const program = await rolldown({
   ...shared,
   preserveEntrySignatures: 'allow-extension',
-  input: { start: path.join(root, 'src/cli/main.ts') },
-  plugins: [lazyChildProcess, silentIoredis, plainBuiltins, noteImports, noteBundled],
+  input: { 'cli/start': path.join(root, 'src/cli/main.ts'), 'lib/index': path.join(root, 'src/index.ts') },
+  plugins: [plainBuiltins, noteImports, noteBundled],
 });
-await cli.write({
-  dir: path.join(dist, 'cli'),
+await program.write({
+  dir: dist,
   format: 'cjs',
   exports: 'named',
   minify: true,
@@ -141,19 +138,10 @@ await cli.write({
     includeDependenciesRecursively: false,
     groups: PARTS.slice(1).map(([name]) => ({ name, test: (id) => partOf(id) === name })),
   },
-  entryFileNames: '[name].cjs',
-  chunkFileNames: '[name]-[hash].cjs',
+  entryFileNames: ({ name }) => (name === 'lib/index' ? `${name}.js` : `${name}.cjs`),
+  chunkFileNames: 'cli/[name]-[hash].cjs',
 });
-await cli.close();
-
-// One copy of the library for `import` and `require`: two would know nothing of each other's classes.
-const library = await rolldown({
-  ...shared,
-  input: { index: path.join(root, 'src/index.ts') },
-  plugins: [noteBundled],
-});
-await library.write({ dir: path.join(dist, 'lib'), format: 'cjs', exports: 'named' });
-await library.close();
+await program.close();
 
 const [types] = generateDtsBundle(
   [{ filePath: path.join(root, 'src/index.ts'), output: { noBanner: true } }],
@@ -168,7 +156,7 @@ const sbom = {
   metadata: { component: { type: 'application', name: 'graphcred', version } },
   components: [...bundled.values()].sort((a, b) => (a.purl < b.purl ? -1 : 1)),
 };
-fs.writeFileSync(path.join(dist, 'sbom.cdx.json'), `${JSON.stringify(sbom, null, 2)}\n`);
+fs.writeFileSync(path.join(dist, 'sbom.cdx.json'), `${JSON.stringify(sbom)}\n`);
 
 // Each step of action.yml is one file, which needs no node_modules.
 for (const step of ['main', 'post']) {

@@ -75,7 +75,8 @@ function build(target) {
   const [, , native] = RUNTIMES[target];
   const stage = fs.mkdtempSync(path.join(ensure(cache), 'stage-'));
   try {
-    // The files are those of the npm package, so the results of its tests apply to the executable too.
+    // The files are those of the npm package, so the results of its tests apply to the executable too. The stage is below
+    // node_modules, where bun finds the packages that they load.
     fs.cpSync(path.join(root, 'dist/cli'), path.join(stage, 'cli'), { recursive: true });
     stageKeytar(path.join(stage, 'node_modules/keytar'), native);
     const line = `standalone ${target}, bun ${BUN}`;
@@ -98,6 +99,7 @@ function build(target) {
     // A file in the working directory must not add settings or code to this program.
     for (const source of ['dotenv', 'bunfig', 'tsconfig', 'package-json'])
       words.push(`--no-compile-autoload-${source}`);
+    for (const unused of ['typescript', 'parse-json', 'import-fresh']) words.push(`--external=${unused}`);
     if (target !== here) words.push(`--compile-executable-path=${runtime(target)}`);
     words.push(`--outfile=${file}`);
     execFileSync(runtime(here), words, { cwd: stage, stdio: ['ignore', 'ignore', 'inherit'] });

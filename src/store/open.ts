@@ -30,12 +30,29 @@ export type { EngineReport };
  * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
  */
 export async function inspectRedis(options: StoreOptions): Promise<EngineReport> {
-  return (await import('./redis/inspect.js')).inspectEngine(await redisStoreOptions(options));
+  const { inspectEngine } = await loadSilently(() => import('./redis/inspect.js'));
+  return inspectEngine(await redisStoreOptions(options));
 }
 
 async function openRedis(options: StoreOptions): Promise<Store> {
   const redisOptions = await redisStoreOptions(options);
-  return (await import('./redis/store.js')).redisStore(redisOptions);
+  return (await loadSilently(() => import('./redis/store.js'))).redisStore(redisOptions);
+}
+
+/**
+ * Loads code that loads ioredis, which reads DEBUG then. With DEBUG set, it would print every command with its arguments,
+ * the password of AUTH among them.
+ */
+async function loadSilently<T>(load: () => Promise<T>): Promise<T> {
+  // biome-ignore lint/style/noProcessEnv: it is what ioredis reads
+  const env = process.env;
+  const { DEBUG } = env;
+  delete env.DEBUG;
+  try {
+    return await load();
+  } finally {
+    if (DEBUG !== undefined) env.DEBUG = DEBUG;
+  }
 }
 
 async function redisStoreOptions(options: StoreOptions): Promise<RedisStoreOptions> {

@@ -22,10 +22,10 @@ interface Action {
 const PASSWORD = 'Kanarie "zang\\vogel" /+=& 7431%0A';
 const action = defaultLoaders['.yaml']('action.yml', fs.readFileSync('action.yml', 'utf8')) as Action;
 
-/** Copies what a release's tag has into an empty folder without node_modules, because a runner has nothing else. */
+/** Copies what a release's tag has into an empty folder, because a runner has nothing else. */
 function checkout(): { main: string; post: string } {
   const folder = temporaryHome();
-  for (const name of ['package.json', 'bin', 'dist/cli', 'dist/action'])
+  for (const name of ['package.json', 'bin', 'dist/cli', 'dist/action', 'node_modules/commander'])
     fs.cpSync(name, path.join(folder, name), { recursive: true });
   return { main: path.join(folder, action.runs.main), post: path.join(folder, action.runs.post) };
 }

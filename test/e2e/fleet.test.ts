@@ -23,12 +23,13 @@ describe.skipIf(redisSkipReason())('the command of a fleet', () => {
     for (const line of [['token', 'get', '-v'], ['token', 'list'], ['config', 'show'], ['doctor']]) {
       const { stdout, stderr, status } = await start(line, shared).ended;
       expect(status).toBe(0);
-      expect(stdout + stderr).not.toContain('a-telling-password');
+      expect(stdout + stderr).not.toMatch(/a-telling-password|ioredis/);
     }
     const exec = await start(['exec', '--', process.execPath, '-p', 'JSON.stringify(process.env)'], shared)
       .ended;
     expect(exec.status).toBe(0);
     expect(exec.stdout).toContain('TG_API_TOKEN');
+    expect(exec.stdout).toContain('"DEBUG":"*"');
     expect(exec.stdout).not.toContain('GRAPHCRED_REDIS_');
   });
 

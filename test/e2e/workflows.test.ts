@@ -72,7 +72,7 @@ function repository(changelog: string): string {
   const folder = temporaryHome();
   fs.writeFileSync(path.join(folder, 'package.json'), '{"version":"1.2.3"}');
   fs.writeFileSync(path.join(folder, 'CHANGELOG.md'), changelog);
-  fs.writeFileSync(path.join(folder, '.gitignore'), 'dist/\nrelease/\n');
+  fs.writeFileSync(path.join(folder, '.gitignore'), 'dist/\nnode_modules/\nrelease/\n');
   git(folder, 'init', '-q');
   git(folder, 'add', '.');
   git(folder, 'commit', '-q', '-m', 'all');
@@ -298,7 +298,7 @@ describe('the steps of release.yml', () => {
     git(folder, 'push', '-q', 'origin', 'HEAD:main');
     // The major tag of an earlier release is moved to this one.
     git(folder, 'push', '-q', 'origin', 'HEAD:refs/tags/v1');
-    const built = ['dist/action/main.cjs', 'dist/cli/start.cjs'];
+    const built = ['dist/action/main.cjs', 'dist/cli/start.cjs', 'node_modules/commander/index.js'];
     for (const file of built) {
       fs.mkdirSync(path.join(folder, path.dirname(file)), { recursive: true });
       fs.writeFileSync(path.join(folder, file), 'built');
@@ -312,7 +312,7 @@ describe('the steps of release.yml', () => {
     expect({ status: tagged.status, stderr: tagged.stderr }).toMatchObject({ status: 0 });
     for (const tag of ['v1.2.3', 'v1']) {
       const files = git(origin, 'ls-tree', '-r', '--name-only', tag).split('\n');
-      expect(files.filter((file) => /^release|^dist/.test(file))).toEqual(built);
+      expect(files.filter((file) => /^(?:release|dist|node_modules)/.test(file))).toEqual(built);
       expect(git(origin, 'rev-parse', `${tag}^`)).toBe(git(origin, 'rev-parse', 'main'));
     }
   });
