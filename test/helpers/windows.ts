@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll } from 'vitest';
 import type { Result } from './cli.js';
 import { BIN } from './process.js';
 
@@ -58,6 +57,8 @@ export interface Windows {
   readonly work: string;
   /** Runs a line of the built command. */
   graphcred(words: readonly string[], options?: RunOptions): Promise<Result>;
+  /** Ends what still runs, and removes what belongs to the user. */
+  remove(): void;
   /** Runs a program for Windows. */
   run(program: string, words: readonly string[], options?: RunOptions): Promise<Result>;
 }
@@ -65,7 +66,7 @@ export interface Windows {
 /** Returns the name by which a program for Windows knows a file of this machine. */
 export const native = (file: string) => (onWindows ? file : `Z:${file.replaceAll('/', '\\')}`);
 
-/** Prepares a user of Windows who has no files yet. What belongs to the user is removed at the end of the test file. */
+/** Prepares a user of Windows who has no files yet. */
 export async function windows(): Promise<Windows> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred windows '));
   const prefix = path.join(folder, 'prefix');
@@ -73,10 +74,10 @@ export async function windows(): Promise<Windows> {
   const home = onWindows ? path.join(folder, USER) : path.join(prefix, 'drive_c/users', USER);
   for (const one of [work, onWindows ? home : prefix]) fs.mkdirSync(one, { recursive: true });
   const environment = onWindows ? ofWindows(home) : ofWine(prefix);
-  afterAll(() => {
+  const remove = () => {
     if (WINE) execFileSync(path.join(path.dirname(WINE), 'wineserver'), ['-k'], { env: environment({}) });
     fs.rmSync(folder, { recursive: true, force: true });
-  });
+  };
   // The standard streams are files, because the pipes of Wine are not those of Windows.
   const run: Windows['run'] = async (program, words, { stdin = '', cwd = work, ...options } = {}) => {
     const streams = fs.mkdtempSync(path.join(folder, 'streams-'));
@@ -103,6 +104,7 @@ export async function windows(): Promise<Windows> {
     node,
     home,
     work,
+    remove,
     run,
     graphcred: (words, options) => run(node, [native(BIN), ...words], options),
   };

@@ -9,6 +9,7 @@ describe.skipIf(windowsSkipReason() !== undefined)('on Windows', () => {
   let machine: Windows;
   beforeAll(async () => {
     machine = await windows();
+    return () => machine.remove();
   }, 120_000);
 
   /** Starts a database, and returns a function that runs lines against it, none of which may fail. */
@@ -52,6 +53,8 @@ describe.skipIf(windowsSkipReason() !== undefined)('on Windows', () => {
       await done('logout');
       expect((await run('token get')).status).toBe(2);
     },
+    // Each access to the keychain starts a process, which takes long on a busy machine.
+    300_000,
   );
 
   test.each([

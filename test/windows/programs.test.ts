@@ -22,6 +22,7 @@ describe.skipIf(windowsSkipReason() !== undefined)('on Windows', () => {
     put('show.cjs', 'console.log(JSON.stringify(process.argv.slice(2)));');
     put('tools/show.cmd', `@echo off\r\n"${machine.node}" "${native(file('show.cjs'))}" %*\r\n`);
     put('seven.bat', '@exit 7\r\n');
+    return () => machine.remove();
   }, 120_000);
 
   const file = (name: string) => path.join(machine.work, name);

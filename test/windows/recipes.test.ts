@@ -18,6 +18,7 @@ describe.skipIf(windowsSkipReason() !== undefined)('on Windows', () => {
     // As npm installs the command.
     put('bin/graphcred.cmd', `@"${machine.node}" "${native(BIN)}" %*`);
     put('load.cmd', `@"${machine.node}" -e "console.log(process.env.TG_API_TOKEN.length); process.exit(7)"`);
+    return () => machine.remove();
   }, 120_000);
 
   function put(name: string, text: string): string {
