@@ -16,6 +16,8 @@ interface Named {
   readonly name: string;
   /** The block of docs/with-other-tools.md that shows how it uses a token from graphcred. */
   readonly withToken: string | { readonly none: string };
+  /** Whether it runs the block with the async connection, as the page says below it. */
+  readonly async?: true;
 }
 
 export interface PythonProgram extends Named {
@@ -50,7 +52,7 @@ const asyncPyTigerGraph = (version: string): PythonProgram => ({
   ...pyTigerGraph(version),
   name: `pyTigerGraph ${version}, async`,
   script: ['pytigergraph.py', 'async'],
-  withToken: 'load_async.py',
+  async: true,
 });
 
 export const PYTIGERGRAPH: readonly Program[] = [

@@ -44,15 +44,24 @@ function runAsDocumented(program: Program, folder: string, one: Stage): Promise<
   return shell(`python3 ${client} sh ${put('serve', text)}`, one, [bin]);
 }
 
-/** Returns the block of docs/with-other-tools.md that shows how the program uses a token. */
-export function blockOf({ withToken }: Program): string {
+/** Returns the block of docs/with-other-tools.md that shows how the program uses a token; of an async connection, in a coroutine. */
+export function blockOf({ withToken, async }: Program): string {
   const blocks = blocksOf('with-other-tools.md');
   const found = blocks.find(
     ({ heading, language, file }) => withToken === file || withToken === `${heading}: ${language}`,
   );
   if (found === undefined) throw new Error(`docs/with-other-tools.md has no block ${withToken}`);
-  return found.text;
+  return async ? inCoroutine(found.text) : found.text;
 }
+
+const inCoroutine = (text: string) => `import asyncio
+async def main():
+${text
+  .replaceAll('TigerGraphConnection', 'AsyncTigerGraphConnection')
+  .replace('print(conn.', 'print(await conn.')
+  .replaceAll(/^/gm, '    ')}
+asyncio.run(main())
+`;
 
 /** Returns a program that runs these statements, for as many seconds as its argument says. */
 export const javaProgram = (text: string) => `import java.sql.*;

@@ -50,7 +50,6 @@ export const RUN_BY = {
     'docs/with-other-tools.md / curl / sh: graphcred token get --lifetime 15m -o header |',
     'docs/with-other-tools.md / pyTigerGraph / python: import os',
     'docs/with-other-tools.md / pyTigerGraph / sh: graphcred exec --lifetime 1h -- python3 load.py',
-    'docs/with-other-tools.md / pyTigerGraph / python: import asyncio',
     'docs/with-other-tools.md / A private certificate authority / sh: export GRAPHCRED_CA=ca.pem',
     'docs/with-other-tools.md / JDBC / java: Properties properties = new Properties();',
     'docs/with-other-tools.md / The MCP server, and everything else that reads `.env` / ini: TG_HOST=https://graph.example.com',
