@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { wrapped } from '../../src/cli/output/table.js';
 import {
   EXCEPTIONS,
   type Exception,
@@ -203,9 +204,7 @@ function reliabilityPage(): string {
     '',
     'A broken `secret rotate` is run once more after each failure, and finishes.',
     '',
-    '| fault | what the server does |',
-    '|---|---|',
-    ...faults.map((fault) => `| ${fault} | ${MEANING[fault]} |`),
+    ...wrapped(`${faults.map((fault) => `**${fault}**: ${MEANING[fault]}`).join('; ')}.`, 160),
   ];
   for (const generation of generations) {
     lines.push('', `## ${generation === '3.5' ? '3.5 to 3.11' : '4.x'}`, '');

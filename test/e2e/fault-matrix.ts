@@ -240,7 +240,6 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     of: ['login, by secret'],
-    generation: '4',
     at: (_request, number) => number === 2,
     exit: 0,
     why: 'login, by secret: the alias of the secret could not be looked up, so it is saved under a name of its own',
