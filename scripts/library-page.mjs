@@ -109,7 +109,7 @@ function methods({ members }) {
   return members.map(({ name, type, text }) => {
     if (EXAMPLES[name] === undefined) throw new Error(`scripts/library-page.mjs has no example for ${name}`);
     const signatures = type.split('\n').map(code).join(' ');
-    return [`### ${name}`, `${signatures} ${text}`, '', '```js', EXAMPLES[name], '```'].join('\n');
+    return [`### ${name}`, `${signatures} ${text}`, '```js', EXAMPLES[name], '```'].join('\n');
   });
 }
 
