@@ -40,7 +40,7 @@ async function tokenService(issuer: string) {
 const subject = (token: string) =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).sub;
 
-// holds: C12.24
+// holds: C12.14
 test('a job with the secret of its client gets one token, and the next call the cached one', async () => {
   const { b, provider, env } = await jobScene();
   const own = { ...env, GRAPHCRED_OIDC_CLIENT_ID: JOB.id };
@@ -61,7 +61,7 @@ test('a job with the secret of its client gets one token, and the next call the 
   expect(refused.stderr).not.toContain('canary');
 });
 
-// holds: C12.24
+// holds: C12.14
 test('a job for which a JWT in a file stands needs no secret, and the file is read anew', async () => {
   const { b, provider, env } = await jobScene();
   const file = path.join(b.home, 'assertion');
@@ -93,7 +93,7 @@ test('a job for which a JWT in a file stands needs no secret, and the file is re
   expect(provider.requests()).toEqual([]);
 });
 
-// holds: C12.24
+// holds: C12.14
 test('a job on GitHub asks the token service of its runner for the issuer as audience', async () => {
   const { b, provider, env } = await jobScene();
   const { seen, runner } = await tokenService(provider.issuer);
@@ -125,7 +125,7 @@ test('a job needs no login, and its settings are checked', async () => {
   }
 });
 
-// holds: C12.24
+// holds: C12.14
 test('the action gets a token at a provider without any secret, and revokes nothing', async () => {
   const { b, provider } = await jobScene();
   const { runner } = await tokenService(provider.issuer);

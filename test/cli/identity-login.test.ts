@@ -62,7 +62,7 @@ const records = (s: Scene) => {
     : [];
 };
 
-// holds: C12.20, C12.21
+// holds: C12.10, C12.11
 test.each(['3.10.1', '4.2.0'])(
   'a login in the browser at %s gives a token to the next command',
   async (version) => {
@@ -91,7 +91,7 @@ test.each(['3.10.1', '4.2.0'])(
   },
 );
 
-// holds: C12.22
+// holds: C12.12
 test('a new token takes the refresh token once, and the rotated one is used next', async () => {
   const s = await scene();
   await s.logIn();
@@ -107,7 +107,7 @@ test('a new token takes the refresh token once, and the rotated one is used next
   expect(tokenRequests(s)).toBe(0);
 });
 
-// holds: C12.22
+// holds: C12.12
 test('a login is not used for another provider, client or server', async () => {
   const s = await scene();
   await s.logIn();
@@ -129,7 +129,7 @@ test('a login is not used for another provider, client or server', async () => {
   expect([s.provider.requests(), other.requests()]).toEqual([[], []]);
 });
 
-// holds: C12.23
+// holds: C12.13
 test('logout revokes the refresh token at the provider and deletes it', async () => {
   const s = await scene();
   await s.logIn();
@@ -146,7 +146,7 @@ test('logout revokes the refresh token at the provider and deletes it', async ()
   expect(stderr).toContain('hint: log in again: graphcred login -p default');
 });
 
-// holds: C12.23
+// holds: C12.13
 test('logout deletes a login whose provider is away, and says that it is not revoked', async () => {
   const s = await scene();
   await s.logIn();
@@ -159,7 +159,7 @@ test('logout deletes a login whose provider is away, and says that it is not rev
   expect(records(s)).toEqual([]);
 });
 
-// holds: C12.20
+// holds: C12.10
 test('a user whom the database does not know leaves nothing behind', async () => {
   const s = await scene();
   const { status, stderr } = await s.logIn('', 'stranger');
@@ -193,7 +193,7 @@ test.each([
   expect(records(s)).toEqual([]);
 });
 
-// holds: C12.20
+// holds: C12.10
 test('a server below 3.10 ends the login before anybody signs in', async () => {
   const s = await scene('3.9.3');
   const { status, stderr, page } = await s.logIn();
@@ -212,7 +212,7 @@ test('a typed password takes the place of the provider in a profile', async () =
   expect(profiles.default).not.toHaveProperty('oidc');
 });
 
-// holds: C12.25
+// holds: C12.15
 test('doctor examines the provider, and names what the database has to be set to', async () => {
   const s = await scene();
   await s.logIn();

@@ -139,13 +139,13 @@ const endless: Answer = (_, response) => {
 };
 
 describe('a hostile identity provider', () => {
-  // holds: C12.21
+  // holds: C12.11
   test('that tells no lie is believed, so that the lies below are what is refused', async () => {
     const { status, stderr, b } = await logInAt(await hostileProvider({}));
     expect([status, stateOf(b.home).length], stderr).toEqual([0, 2]);
   });
 
-  // holds: C12.21
+  // holds: C12.11
   test.each<[string, Lies, number, string]>([
     ['another nonce', { claims: () => ({ nonce: 'x' }) }, 8, ''],
     ['another issuer in the token', { claims: () => ({ iss: 'https://id.example' }) }, 8, ''],
@@ -233,7 +233,7 @@ describe('a hostile identity provider', () => {
     expect(fs.existsSync(path.join(b.home, '.config/graphcred/config.json'))).toBe(false);
   });
 
-  // holds: C12.22
+  // holds: C12.12
   test('that gives another user when it renews is refused, and its token is not used', async () => {
     let sub = 'tigergraph';
     const { b, bare, status } = await logInAt(await hostileProvider({ claims: () => ({ sub }) }));

@@ -34,7 +34,7 @@ function filesIn(home: string): string {
     .join('\n');
 }
 
-// holds: C12.22
+// holds: C12.12
 test('twelve processes of three labels use each refresh token once, and nothing of it is seen', async () => {
   const { home, provider, env } = await loggedIn();
   const labels = ['one', 'two', 'three'];
@@ -55,7 +55,7 @@ test('twelve processes of three labels use each refresh token once, and nothing 
   expect([last.status, provider.errors], last.stderr).toEqual([0, []]);
 });
 
-// holds: C12.22
+// holds: C12.12
 test('a process that is killed while it renews costs a login at most, which the next call says', async () => {
   const { provider, env } = await loggedIn();
   const { child, ended } = start(['token', 'get', '--fresh'], env);

@@ -15,7 +15,7 @@ async function person(serverVersion = '4.2.0') {
 }
 
 describe.skipIf(!python)('a login at an identity provider on a terminal', () => {
-  // holds: C12.20
+  // holds: C12.10
   test('with --device shows URL, code and the time that passes, and ends when the code is entered', async () => {
     const { provider, env, login } = await person();
     const terminal = onTerminal([...login, '--device'], { env, columns: 200 });
@@ -30,7 +30,7 @@ describe.skipIf(!python)('a login at an identity provider on a terminal', () => 
     for (const secret of provider.secrets) expect(screen).not.toContain(secret);
   });
 
-  // holds: C12.20
+  // holds: C12.10
   test('ends at Ctrl-C with nothing stored', async () => {
     const { env, login } = await person();
     const terminal = onTerminal(login, { env });

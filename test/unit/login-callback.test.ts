@@ -8,7 +8,7 @@ async function door(port = 0, waitMs = 60_000) {
   return callback;
 }
 
-// holds: C12.20
+// holds: C12.10
 test.each([
   ['another state', '?code=c&state=wrong', {}, 400],
   ['no state', '?code=c', {}, 400],
@@ -34,7 +34,7 @@ test.each([
   },
 );
 
-// holds: C12.20
+// holds: C12.10
 test('a port that is taken is exit 2, and a browser that is closed ends the wait', async () => {
   const { redirectUri, arrived } = await door(0, 20);
   await expect(door(Number(new URL(redirectUri).port))).rejects.toMatchObject({
