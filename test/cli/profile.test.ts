@@ -97,7 +97,7 @@ describe('profiles', () => {
     const profiles = { one: { restUrl, gsqlUrl, ...one }, two: { restUrl, gsqlUrl, ...two } };
     write(configOf(home), JSON.stringify({ profiles }));
     const { forgotten } = await json<{ forgotten: object }>(`profile remove ${name} --yes`);
-    expect(forgotten).toEqual({ tokens: keeps ? 0 : 1, secrets: 0, passwords: 0 });
+    expect(forgotten).toEqual({ tokens: keeps ? 0 : 1, secrets: 0, passwords: 0, logins: 0 });
     expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(keeps ? 1 : 0);
   });
 
