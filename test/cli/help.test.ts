@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
-import { TOPICS } from '../../src/cli/args/help-topics.js';
+import { commandHelp } from '../../src/cli/args/help-text.js';
+import { TOPICS, topicText } from '../../src/cli/args/help-topics.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 
 test.each(Object.keys(TOPICS))('help %s prints what docs/reference.md says', async (name) => {
@@ -30,6 +31,14 @@ test.each(COMMANDS.map(({ path }) => path))(
     expect(await cli(home, ['help', ...words])).toEqual(help);
   },
 );
+
+test.each([60, 80])('no line of help is longer than %i columns', (columns) => {
+  const texts = [
+    ...COMMANDS.map((spec) => commandHelp(spec, columns)),
+    ...Object.keys(TOPICS).map((name) => topicText(name, columns)),
+  ];
+  expect(texts.flatMap((text) => text.split('\n')).filter((line) => line.length > columns)).toEqual([]);
+});
 
 test('graphcred without arguments prints the help', async () => {
   const home = temporaryHome();

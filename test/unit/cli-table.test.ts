@@ -28,6 +28,13 @@ describe('a table', () => {
     expect(table(HEAD, ROWS, { width: 60, shrinkOrder: [1, 0] })).toBe(table(HEAD, ROWS));
   });
 
+  test('leaves out its least important column where all of them together are wider than the terminal', () => {
+    const text = table(HEAD, ROWS, { width: 24, shrinkOrder: [1, 0] });
+    expect(text).toBe(
+      ['HOST            LIFE', 'https://graph…  30d left', 'http://127.0.…  expired'].join('\n'),
+    );
+  });
+
   test('shortens the first column to its heading before it shortens the next one', () => {
     const text = table(HEAD, ROWS, { width: 45, shrinkOrder: [1, 0] });
     expect(text).toBe(
@@ -42,7 +49,7 @@ describe('a table', () => {
   test('never shortens a column that is not in the list, however narrow the terminal', () => {
     const text = table(HEAD, ROWS, { width: 10, shrinkOrder: [1, 0] });
     expect(text).toContain('30d left');
-    expect(text.split('\n')[1]).toBe('https…  secret:0…  30d left');
+    expect(text.split('\n')[1]).toBe('https…  30d left');
   });
 
   test('wraps long cells between words if wrapping is on', () => {
@@ -172,7 +179,13 @@ test('without a terminal, and where colours are switched off, a text is painted 
   expect(await paint(true, { 'no-color': true })).toEqual(plain);
   expect(await paint(true, {}, { NO_COLOR: '1' })).toEqual(plain);
   expect(await paint(true, {}, { TERM: 'dumb' })).toEqual(plain);
-  expect(await paint(true)).toEqual(
-    ['1', '2', '32', '31', '33'].map((code) => expect.stringContaining(`\u001b[${code}m x `)),
-  );
+  const painted = ['1', '2', '32', '31', '33'].map((code) => expect.stringContaining(`\u001b[${code}m x `));
+  expect(await paint(true)).toEqual(painted);
+  for (const force of [{ FORCE_COLOR: '1' }, { CLICOLOR_FORCE: '1' }]) {
+    expect(await paint(false, {}, { TERM: 'dumb', ...force })).toEqual(painted);
+    expect(await paint(false, {}, { NO_COLOR: '1', ...force })).toEqual(plain);
+    expect(await paint(false, { 'no-color': true }, force)).toEqual(plain);
+  }
+  expect(await paint(true, {}, { FORCE_COLOR: '0' })).toEqual(plain);
+  expect(await paint(false, {}, { CLICOLOR_FORCE: '0' })).toEqual(plain);
 });

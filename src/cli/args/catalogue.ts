@@ -29,8 +29,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'log in and save a profile; keep a secret and the password if you like',
     examples: [
       'graphcred login',
-      'graphcred login -p prod --host https://graph.example.com --graph social -u alice',
-      'graphcred login -p work --oidc-issuer https://id.example.com --oidc-client-id graphcred',
+      'graphcred login -p prod --host https://graph.example.com -u alice',
+      'graphcred login -p work --oidc-issuer URL --oidc-client-id graphcred',
     ],
     notes: 'On a terminal it asks for what is missing. Later commands use the store named here.',
     options: [

@@ -31,7 +31,7 @@ export function commandHelp(spec: CommandSpec, columns: number | undefined): str
       ...wrapped(`Shared options${isExplained ? ', explained by: graphcred help settings' : ''}:`, width),
       ...wrapped(names, width - 2).map((line) => `  ${line}`),
     ],
-    examples(spec.examples),
+    examples(spec.examples, width),
   ]);
 }
 
@@ -48,7 +48,10 @@ export function groupHelp(group: string, columns: number | undefined): string {
         width,
       ),
     ],
-    examples(leaves.map((spec) => spec.examples[0] as string)),
+    examples(
+      leaves.map((spec) => spec.examples[0] as string),
+      width,
+    ),
   ]);
 }
 
@@ -86,7 +89,11 @@ const HELP_LINES = [
 ] as const;
 
 const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
-const examples = (lines: readonly string[]) => ['Examples:', ...lines.map((line) => `  ${line}`)];
+/** Continues a command that is longer than a line as shells do. */
+const examples = (commands: readonly string[], width: number) => [
+  'Examples:',
+  ...commands.map((command) => `  ${wrapped(command, width - 6).join(' \\\n    ')}`),
+];
 
 function sections(parts: readonly (readonly string[] | false)[]): string {
   return `${parts.flatMap((lines) => (lines === false ? [] : [lines.join('\n')])).join('\n\n')}\n`;

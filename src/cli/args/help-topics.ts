@@ -83,6 +83,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
       ['token for api and token check', '', '', 'TG_API_TOKEN', 'the held one'],
       ['store nothing and ask nothing', '', 'CI', '', ''],
       ['no colours', '--no-color', 'NO_COLOR', '', ''],
+      ['colours although stdout is no terminal', '', 'FORCE_COLOR, CLICOLOR_FORCE', '', ''],
       ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', '', ''],
     ],
   },
@@ -119,5 +120,5 @@ function stacked(
   const lines = cells.flatMap((cell, at) =>
     cell === '' ? [] : wrapped(`${head[at + 1]}: ${cell}`, columns - 4).map((line) => `    ${line}`),
   );
-  return [first, ...lines].join('\n');
+  return [...wrapped(first, columns), ...lines].join('\n');
 }

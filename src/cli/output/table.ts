@@ -33,6 +33,13 @@ export function table(
     widths[column] = (widths[column] ?? 0) - given;
     overflow -= given;
   }
+  if (overflow > 0 && !wrap && shrinkOrder.length > 1) {
+    // No row is longer than a line: the least important column is left out.
+    const [dropped = 0, ...kept] = shrinkOrder;
+    const others = (cells: readonly string[]) => cells.toSpliced(dropped, 1);
+    const order = kept.map((column) => (column > dropped ? column - 1 : column));
+    return table(others(head), rows.map(others), { width, shrinkOrder: order });
+  }
   const cut = (cell: string, column: number) =>
     wrap ? wrapped(cell, widths[column] ?? 0) : [shorten(cell, widths[column])];
   return all
@@ -98,13 +105,19 @@ export interface Colours {
 const plain = (text: string) => text;
 const PLAIN: Colours = { bold: plain, dim: plain, good: plain, bad: plain, warn: plain };
 
-export function saysNoColour({ ctx, flags }: Invocation): boolean {
-  return flags['no-color'] === true || Boolean(ctx.env.NO_COLOR) || ctx.env.TERM === 'dumb';
+export function saysNoColour({ ctx: { env }, flags }: Invocation): boolean {
+  if (flags['no-color'] === true || env.NO_COLOR || /^(?:0|false)$/.test(env.FORCE_COLOR ?? '')) return true;
+  return env.TERM === 'dumb' && !forcesColour(env);
 }
 
-/** Returns colours for stdout if it is a terminal and they are not switched off. */
+function forcesColour({ FORCE_COLOR, CLICOLOR_FORCE }: Invocation['ctx']['env']): boolean {
+  return Boolean(FORCE_COLOR || (CLICOLOR_FORCE && CLICOLOR_FORCE !== '0'));
+}
+
+/** Returns colours for stdout if it is a terminal or they are forced, and they are not switched off. */
 export async function colours(invocation: Invocation): Promise<Colours> {
-  if (!invocation.ctx.stdout.isTTY || saysNoColour(invocation)) return PLAIN;
+  const { stdout, env } = invocation.ctx;
+  if (saysNoColour(invocation) || !(stdout.isTTY || forcesColour(env))) return PLAIN;
   const { Chalk } = await import('chalk');
   const chalk = new Chalk({ level: 1 });
   return { bold: chalk.bold, dim: chalk.dim, good: chalk.green, bad: chalk.red, warn: chalk.yellow };

@@ -11,7 +11,7 @@ import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
-import { shortPath, singleLine } from '../../output/report.js';
+import { inLines, shortPath, singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
 import { type LocalSession, openLocalSession } from '../../session.js';
 
@@ -59,9 +59,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
     width: stdout.columns,
     shrinkOrder: [3, 2, 1],
   });
-  invocation.report.result(
-    `config file: ${singleLine(where)}\nprofile: ${singleLine(profile.name)}, ${why(profile.source)}\n${shownTable}`,
-  );
+  const profileLine = inLines(`profile: ${singleLine(profile.name)}, ${why(profile.source)}`, stdout.columns);
+  invocation.report.result(`config file: ${singleLine(where)}\n${profileLine}\n${shownTable}`);
 }
 
 /** Returns the address settings that another one has replaced. */
