@@ -1,8 +1,6 @@
 // Tests the workflows of .github: their permissions, and their shell steps, which are run as the runner runs them.
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { defaultLoaders } from 'cosmiconfig';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -89,16 +87,13 @@ describe('what the workflows may do', () => {
       expect(uses.length).toBeGreaterThan(0);
       for (const value of uses)
         expect(value).toMatch(
-          /^(?:actions\/(?:(?:checkout|setup-node)@[0-9a-f]{40} # v[5-9]|upload-artifact@[0-9a-f]{40} # v[6-9]|download-artifact@[0-9a-f]{40} # v[7-9])\.\d+\.\d+|\.\/(?:\.github\/workflows\/ci\.yml)?)$/,
+          /^(?:actions\/(?:(?:checkout|setup-node)@[0-9a-f]{40} # v[5-9]|upload-artifact@[0-9a-f]{40} # v[6-9]|download-artifact@[0-9a-f]{40} # v[7-9]|attest-build-provenance@[0-9a-f]{40} # v[4-9])\.\d+\.\d+|\.\/(?:\.github\/workflows\/ci\.yml)?)$/,
         );
     },
   );
 
-  test('only the job that publishes reads a secret, which is that of the registry', () => {
-    const secrets = (name: string) => [...text(name).matchAll(/secrets\.(\w+)/g)].map(([, secret]) => secret);
-    expect(secrets('ci.yml')).toEqual([]);
-    expect(secrets('release.yml')).toEqual(['NPM_TOKEN']);
-    expect(JSON.stringify(release.jobs.npm)).toContain('secrets.NPM_TOKEN');
+  test('no job reads a secret', () => {
+    for (const name of ['ci.yml', 'release.yml']) expect(text(name)).not.toMatch(/secrets\./);
   });
 
   test('each job has the least rights, and jobs that may write run no code of dependencies', () => {
@@ -112,10 +107,11 @@ describe('what the workflows may do', () => {
       ci: { contents: 'read' },
       build: { contents: 'read' },
       try: {},
+      attest: { 'id-token': 'write', attestations: 'write' },
       npm: { 'id-token': 'write' },
       release: { contents: 'write' },
     });
-    for (const job of ['npm', 'release'])
+    for (const job of ['attest', 'npm', 'release'])
       for (const { run = '' } of release.jobs[job]?.steps ?? [])
         expect(run).not.toMatch(/npm (?:ci|run|install)|node /);
   });
@@ -236,58 +232,12 @@ describe('the steps of release.yml', () => {
     expect((await bash(run, folder, { ...env, VERSION: '9.9.9' })).status).not.toBe(0);
   });
 
-  test('npm publishes the tarball with provenance, and no file or command line contains the token', async () => {
-    const folder = temporaryHome();
-    const [npmrc, token] = [path.join(folder, 'npmrc'), 'npm_0123456789'];
-    const env = { NPM_CONFIG_USERCONFIG: npmrc, NODE_AUTH_TOKEN: token, VERSION: '1.2.3' };
-    const npm = `if [ "$1" = config ]; then echo https://registry.example.com/npm/; else echo "$*"; fi`;
-    const { status, stdout, stderr } = await bash(
-      script(release, 'npm', 'Publish with provenance'),
-      folder,
-      env,
-      {
-        npm,
-      },
-    );
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toBe('publish ./graphcred-1.2.3.tgz --ignore-scripts --provenance --access public\n');
-    expect(fs.readFileSync(npmrc, 'utf8')).toBe(
-      '//registry.example.com/npm/:_authToken=${' + 'NODE_AUTH_TOKEN}\n',
-    );
-  });
-
-  test('the real npm sends the token only to its registry', async () => {
-    const folder = temporaryHome();
-    fs.mkdirSync(path.join(folder, 'package'));
-    fs.writeFileSync(path.join(folder, 'package/package.json'), '{"name":"graphcred","version":"1.2.3"}');
-    execFileSync('tar', ['-czf', 'graphcred-1.2.3.tgz', 'package'], { cwd: folder });
-    const asked: string[] = [];
-    const registry = createServer((request, response) => {
-      asked.push(`${request.method} ${request.url} ${request.headers.authorization}`);
-      request.resume().on('end', () => response.writeHead(201).end('{}'));
-    });
-    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => {
-      registry.closeAllConnections();
-      registry.close();
-    });
-    const env = {
-      NPM_CONFIG_USERCONFIG: path.join(folder, 'npmrc'),
-      NPM_CONFIG_REGISTRY: `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`,
-      NODE_AUTH_TOKEN: 'npm_0123456789',
-      VERSION: '1.2.3',
-    };
-    // npm can create provenance only on a runner of GitHub.
-    const npm = `exec '${execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim()}' "\${@/--provenance/--no-provenance}"`;
-    const { status, stdout, stderr } = await bash(
-      script(release, 'npm', 'Publish with provenance'),
-      folder,
-      env,
-      { npm },
-    );
-    expect({ status, stderr }).toMatchObject({ status: 0 });
-    expect(asked).toContain('PUT /graphcred Bearer npm_0123456789');
-    expect(stdout + stderr).not.toContain('npm_0123456789');
+  test('npm publishes the tarball with provenance, to everybody, and runs no script of it', async () => {
+    const { publishConfig } = JSON.parse(fs.readFileSync('package.json', 'utf8'));
+    expect(publishConfig).toEqual({ access: 'public', provenance: true });
+    const step = script(release, 'npm', 'Publish with provenance');
+    const { stdout } = await bash(step, temporaryHome(), { VERSION: '1.2.3' }, { npm: 'echo "$*"' });
+    expect(stdout).toBe('publish ./graphcred-1.2.3.tgz --ignore-scripts\n');
   });
 
   test('the tags contain the built action, and the branch does not', async () => {
@@ -308,8 +258,19 @@ describe('the steps of release.yml', () => {
     execFileSync('sh', ['-c', 'sha256sum file > SHA256SUMS'], { cwd: path.join(folder, 'release') });
     const tagged = await bash(script(release, 'release', 'Tag the sources with the built action'), folder, {
       VERSION: '1.2.3',
+      GH_TOKEN: 'ghs_0123456789',
     });
     expect({ status: tagged.status, stderr: tagged.stderr }).toMatchObject({ status: 0 });
+    expect(
+      tagged.stdout + tagged.stderr + fs.readFileSync(path.join(folder, '.git/config'), 'utf8'),
+    ).not.toContain('ghs_0123456789');
+    const filled = execFileSync('git', ['credential', 'fill'], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, GH_TOKEN: 'ghs_0123456789' },
+      input: 'protocol=https\nhost=github.com\n\n',
+      encoding: 'utf8',
+    });
+    expect(filled).toMatch(/^username=x-access-token\npassword=ghs_0123456789$/m);
     for (const tag of ['v1.2.3', 'v1']) {
       const files = git(origin, 'ls-tree', '-r', '--name-only', tag).split('\n');
       expect(files.filter((file) => /^(?:release|dist|node_modules)/.test(file))).toEqual(built);
