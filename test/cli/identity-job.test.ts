@@ -3,7 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { bench } from '../helpers/cli.js';
+import { bench, temporaryHome } from '../helpers/cli.js';
 import { AUDIENCE, assertionFor, FEDERATED, JOB, startProvider } from '../helpers/provider.js';
 import { playJob } from '../helpers/runner.js';
 
@@ -21,6 +21,9 @@ async function jobScene() {
   };
   return { b, provider, env };
 }
+
+/** What the action needs of node_modules. */
+const PACKAGES = ['commander', 'jose', 'oauth4webapi', 'openid-client'].map((name) => `node_modules/${name}`);
 
 /** Plays the token service of GitHub's runner, which vouches for the client of the job. */
 async function tokenService(issuer: string) {
@@ -137,7 +140,11 @@ test('the action gets a token at a provider without any secret, and revokes noth
     'oidc-client-id': FEDERATED,
     'oidc-audience': AUDIENCE,
   };
-  const { outputs, failed, raw } = await job.spawn(path.resolve('dist/action/main.cjs'), inputs);
+  // A release's tag has no other packages.
+  const tag = temporaryHome();
+  for (const name of ['package.json', 'bin', 'dist/cli', 'dist/action', ...PACKAGES])
+    fs.cpSync(name, path.join(tag, name), { recursive: true });
+  const { outputs, failed, raw } = await job.spawn(path.join(tag, 'dist/action/main.cjs'), inputs);
   expect([failed, subject(outputs.token ?? '')], raw).toEqual([false, FEDERATED]);
   expect([job.masks, job.state]).toEqual([[outputs.token], {}]);
 });

@@ -248,7 +248,12 @@ describe('the steps of release.yml', () => {
     git(folder, 'push', '-q', 'origin', 'HEAD:main');
     // The major tag of an earlier release is moved to this one.
     git(folder, 'push', '-q', 'origin', 'HEAD:refs/tags/v1');
-    const built = ['dist/action/main.cjs', 'dist/cli/start.cjs', 'node_modules/commander/index.js'];
+    const packages = ['commander', 'jose', 'oauth4webapi', 'openid-client'];
+    const built = [
+      'dist/action/main.cjs',
+      'dist/cli/start.cjs',
+      ...packages.map((name) => `node_modules/${name}/index.js`),
+    ];
     for (const file of built) {
       fs.mkdirSync(path.join(folder, path.dirname(file)), { recursive: true });
       fs.writeFileSync(path.join(folder, file), 'built');
