@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { generateDtsBundle } from 'dts-bundle-generator';
 import { rolldown } from 'rolldown';
 
@@ -157,6 +158,11 @@ const sbom = {
   components: [...bundled.values()].sort((a, b) => (a.purl < b.purl ? -1 : 1)),
 };
 fs.writeFileSync(path.join(dist, 'sbom.cdx.json'), `${JSON.stringify(sbom)}\n`);
+
+// npm shows a manual page as it is or compressed, to a quarter of its size.
+fs.mkdirSync(path.join(dist, 'man'));
+const manual = fs.readFileSync(path.join(root, 'docs/man/graphcred.1'));
+fs.writeFileSync(path.join(dist, 'man/graphcred.1.gz'), gzipSync(manual, { level: 9 }));
 
 // Each step of action.yml is one file, which needs no node_modules.
 for (const step of ['main', 'post']) {
