@@ -13,7 +13,7 @@ const importEverything = {
     if (!id.startsWith(path.join(root, 'src')) || !code.includes('import(')) return null;
     const heads = [];
     // keytar may be missing, and cannot be found from the folder of this file.
-    const body = code.replace(/\bimport\((['"](?!keytar)[^'"]+['"])\)/g, (_, name) => {
+    const body = code.replace(/(?<!typeof )\bimport\((['"](?!keytar)[^'"]+['"])\)/g, (_, name) => {
       heads.push(`import * as eager${heads.length} from ${name};`);
       return `Promise.resolve(eager${heads.length - 1})`;
     });
