@@ -201,12 +201,14 @@ function acquirer(
     // A file or a program may give another credential by now; one that was typed is asked for once.
     const source = await tokenSource({ ...call, canPrompt: false, learned: {}, ports }).catch(() => first);
     if (!refused) return source.obtain({ minTtl: previous.expiresAtUnix - now() / 1000 + 1 });
-    const failure = await source.forget(previous.token);
-    const next = await source.obtain(failure && { freshSince: now() });
-    if (next.token.reveal() !== previous.token.reveal()) return next;
+    const isNew = ({ token }: CachedToken) => token.reveal() !== previous.token.reveal();
+    // Another process may have replaced it. If not, its record stays until it ends: what refused it may be a gateway.
+    const cached = await source.obtain();
+    if (isNew(cached)) return cached;
+    const next = await source.obtain({ freshSince: now() });
+    if (isNew(next)) return next;
     // A 4.x server gives the same token twice within one second.
     await new Promise((resolve) => setTimeout(resolve, 1000 - (now() % 1000)));
-    await source.forget(next.token);
     return source.obtain({ freshSince: now() });
   };
 }

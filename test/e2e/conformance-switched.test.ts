@@ -52,6 +52,7 @@ const NOT_REACHED: Partial<Record<TextId, string>> = {
   mayNotCreate: 'it takes a user without the right',
   mayNotCreate4: 'it takes a user without the right',
   mayNotCreateGlobal: 'it takes a user without the right',
+  noLogin4: 'every question for which a 4.x server wants a login brings one',
   noPrivilege: 'it takes a second graph',
 };
 

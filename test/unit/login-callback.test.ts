@@ -1,3 +1,4 @@
+import http from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { awaitCallback } from '../../src/app/login/callback.js';
 import { visit } from '../helpers/provider.js';
@@ -42,4 +43,16 @@ test('a port that is taken is exit 2, and a browser that is closed ends the wait
     message: expect.stringContaining('is taken'),
   });
   await expect(arrived).rejects.toMatchObject({ code: 'TIMEOUT' });
+});
+
+// holds: C12.10
+test('a request whose target is no path is refused, and the login goes on', async () => {
+  const { redirectUri, arrived } = await door();
+  const { port } = new URL(redirectUri);
+  const status = await new Promise((resolve, reject) => {
+    http.get({ port, host: '127.0.0.1', path: '//' }, (reply) => resolve(reply.statusCode)).on('error', reject);
+  });
+  expect(status).toBe(400);
+  await visit(`${redirectUri}?code=c&state=right`);
+  await arrived;
 });

@@ -44,6 +44,7 @@ export async function awaitCallback(port: number, state: string, timeoutMs: numb
   arrived.catch(() => {});
   const server = http.createServer({ headersTimeout: 10_000 }, (request, response) => {
     const { origin } = new URL(redirectUri);
+    if (!URL.canParse(request.url ?? '/', origin)) return answer(response, 400, '');
     const url = new URL(request.url ?? '/', origin);
     const status = judge(request, url, origin, state, hasArrived);
     if (status !== 303) {
