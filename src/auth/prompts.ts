@@ -37,20 +37,16 @@ export async function promptedCredential(
   if (unusable?.kind === 'jwt' && !canPrompt) throw jwtDoesNotLogIn(unusable);
   // If a secret was found that cannot log in, that is the better explanation than an empty variable.
   const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => ports.env[name] === '');
-  const missing = (what: string, hint: string) => {
-    const message =
-      empty.length === 0
-        ? nothingGiven(call, what, purpose)
-        : `${empty.join(' and ')} ${empty.length === 1 ? 'is' : 'are'} empty, and there is no other credential for ${target.gsqlUrl}.`;
-    const others = call.inCi
-      ? `for other ways see: graphcred help environment${why}`
-      : `${hint}${orSecret}${why}`;
-    return new GraphException('INPUT_REQUIRED', message, {
-      hint:
-        empty.length === 0
-          ? others
-          : `put the value into it, as the CI system's settings do; or ${hint}${orSecret}${why}`,
-    });
+  const missing = (what: string, how: string) => {
+    const hint = `${how}${orSecret}${why}`;
+    if (empty.length === 0)
+      return new GraphException('INPUT_REQUIRED', nothingGiven(call, what, purpose), { hint });
+    const are = empty.length === 1 ? 'is' : 'are';
+    return new GraphException(
+      'INPUT_REQUIRED',
+      `${empty.join(' and ')} ${are} empty, and there is no other credential for ${target.gsqlUrl}.`,
+      { hint: `put the value into it, as the CI system's settings do; or ${hint}` },
+    );
   };
   const orSecret = purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
   const notToken = ports.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
