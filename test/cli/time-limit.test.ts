@@ -65,7 +65,8 @@ const rotation = () =>
     const at = await late(serverVersion, 0.3 * LIMIT);
     const runs = [];
     do {
-      expect(runs.length).toBeLessThan(4);
+      // Each run does at least one of the steps.
+      expect(runs.length).toBeLessThan(8);
       runs.push(await at.run('secret rotate ci', { env: SHORT }));
       const token = await at.run('token get --fresh', { env: { GRAPHCRED_PASSWORD: '' } });
       expect({ serverVersion, ...token }).toMatchObject({ status: 0 });

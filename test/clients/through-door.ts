@@ -129,6 +129,8 @@ async function runOne(
     CLIENT_USERNAME: sandbox.username,
     CLIENT_PASSWORD: door.key,
     CLIENT_SECRET: SECRET,
+    // What a program takes for the JWT of a provider is a bearer token like any other.
+    CLIENT_JWT: door.key,
     CLIENT_SERVER_VERSION: sandbox.serverVersion,
   });
   const reported = fs.existsSync(steps) ? fs.readFileSync(steps, 'utf8') : '';
