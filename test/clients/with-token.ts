@@ -69,10 +69,12 @@ import java.util.Properties;
 
 class Load {
   public static void main(String[] words) throws Exception {
-    long end = System.nanoTime() + (words.length > 0 ? Long.parseLong(words[0]) * 1000000000L : 1);
-    for (; System.nanoTime() < end; Thread.sleep(500)) {
+    long seconds = words.length > 0 ? Long.parseLong(words[0]) : 0;
+    long end = System.nanoTime() + seconds * 1000000000L;
+    do {
       ${text}
-    }
+      if (seconds > 0) Thread.sleep(500);
+    } while (System.nanoTime() < end);
   }
 }
 `;
