@@ -255,18 +255,18 @@ export class GraphConnection {
   ): Promise<RawReply> {
     return this.#run((session) => {
       const token = given === undefined ? session.token() : session.tokenOr(given, 'use');
-      const login = token && ({ scheme: 'Bearer', credential: token } as const);
-      return sendRaw(session, 'rest', login, method, path, options);
+      const authorization = token && ({ scheme: 'Bearer', credential: token } as const);
+      return sendRaw(session, { server: 'rest', method, path, authorization }, options);
     }, options);
   }
 
   /** Sends one request to the GSQL server with the connection's login. Statuses are as in `rest()`. */
   async service(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
     options = withoutNulls(options);
-    return this.#run(
-      (session) => sendRaw(session, 'service', session.protocol.serviceLogin(), method, path, options),
-      options,
-    );
+    return this.#run((session) => {
+      const authorization = session.protocol.serviceLogin();
+      return sendRaw(session, { server: 'service', method, path, authorization }, options);
+    }, options);
   }
 
   /** Begins a call: all its requests, including the one for the version, share one time limit. */

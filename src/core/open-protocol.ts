@@ -183,7 +183,6 @@ export async function openProtocol(
     if (now === undefined) return false;
     return now.generation !== version.generation || serversOf(endpoints, now).restUrl !== servers.restUrl;
   };
-  let isFirst = recheck;
   const session: Session = {
     version,
     servers,
@@ -204,22 +203,7 @@ export async function openProtocol(
       // A password equal to the user name is not hidden, since the user name is not secret.
       hide: [secret, password?.value.reveal() === username ? undefined : password, token()],
     }),
-    async send(request) {
-      const mayHaveChanged = isFirst;
-      isFirst = false;
-      try {
-        const reply = await send(request);
-        if (mayHaveChanged && !fitsVersion(request, reply) && (await hasChanged()))
-          throw new VersionChanged();
-        return reply;
-      } catch (error) {
-        // The address of the REST server depends on the version, so after an upgrade the old address may not answer.
-        const nobodyThere = error instanceof GraphException && error.code === 'NETWORK' && !error.ambiguous;
-        if (mayHaveChanged && nobodyThere && request.server === 'rest' && (await hasChanged()))
-          throw new VersionChanged();
-        throw error;
-      }
-    },
+    send: recheck ? noticeNewVersion(send, hasChanged) : send,
   };
   return {
     ...session,
@@ -232,6 +216,25 @@ export async function openProtocol(
         hint: 'Give one, or get one first with getToken.',
       });
     },
+  };
+}
+
+/** Sends requests, and throws VersionChanged when the first answer shows another version. */
+function noticeNewVersion(send: Send, hasChanged: () => Promise<boolean>): Send {
+  let isFirst = true;
+  return async (request) => {
+    if (!isFirst) return send(request);
+    isFirst = false;
+    try {
+      const reply = await send(request);
+      if (!fitsVersion(request, reply) && (await hasChanged())) throw new VersionChanged();
+      return reply;
+    } catch (error) {
+      // The address of the REST server depends on the version, so after an upgrade the old address may not answer.
+      const nobodyThere = error instanceof GraphException && error.code === 'NETWORK' && !error.ambiguous;
+      if (nobodyThere && request.server === 'rest' && (await hasChanged())) throw new VersionChanged();
+      throw error;
+    }
   };
 }
 

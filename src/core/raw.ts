@@ -1,6 +1,6 @@
 import { GraphException } from './errors.js';
 import { hiddenIn } from './http/errors.js';
-import type { Authorization, HttpReply, HttpRequest } from './http/types.js';
+import type { HttpReply, HttpRequest } from './http/types.js';
 import type { RawOptions, RawReply } from './options.js';
 import { failedStatement } from './protocol/gsql.js';
 import { notAnEnvelope, readEnvelope } from './protocol/reply.js';
@@ -198,10 +198,7 @@ function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | und
 /** Sends one request with the caller's own path and body. */
 export async function sendRaw(
   session: Session,
-  server: 'rest' | 'service',
-  authorization: Authorization | undefined,
-  method: string,
-  path: string,
+  { server, method, path, authorization }: Pick<Call, 'server' | 'method' | 'path' | 'authorization'>,
   options: RawOptions,
 ): Promise<RawReply> {
   const { restUrl, gsqlUrl } = session.servers;

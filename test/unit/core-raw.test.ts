@@ -29,7 +29,7 @@ test('the answer to a raw call may have 64 MiB', async () => {
       return { status: 200, headers: {}, body: '', timeUnix: 1 };
     },
   } as unknown as Session;
-  await sendRaw(session, 'rest', undefined, 'GET', '/echo', {});
+  await sendRaw(session, { server: 'rest', method: 'GET', path: '/echo' }, {});
   expect(asked.map(({ maxBytes }) => maxBytes)).toEqual([64 * 1024 * 1024]);
 });
 

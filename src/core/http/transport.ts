@@ -117,21 +117,12 @@ export function performRequest(call: TransportRequest): Promise<Answer> {
       call.signal?.removeEventListener('abort', cancel);
       then();
     };
-    const fail = (kind: FailureKind, reason: string): void => {
+    const fail: Fail = (kind, reason) => {
       settle(() => reject(new TransportFailure(kind, reason, sent, call.proxy?.origin)));
       stop.abort();
       request?.destroy();
     };
-    const failWith = (error: unknown): void => {
-      if (error instanceof TransportFailure) fail(error.kind, error.reason);
-      else {
-        const [kind, reason] = classify(error);
-        // A tunnel is open before the request begins, so this was the connection to the proxy.
-        const mayBeProxy = kind === 'network' || (kind === 'tls' && call.proxy?.origin.startsWith('https:'));
-        const isOfProxy = mayBeProxy && call.proxy !== undefined && !sent && !tunneled;
-        fail(isOfProxy ? 'no-proxy' : kind, reason);
-      }
-    };
+    const failWith = (error: unknown): void => fail(...classify(error, call.proxy, sent || tunneled));
     const cancel = (): void => {
       // AbortSignal.timeout() gives this reason.
       const isOver = (call.signal?.reason as Error | undefined)?.name === 'TimeoutError';
@@ -144,22 +135,6 @@ export function performRequest(call: TransportRequest): Promise<Answer> {
       return;
     }
 
-    const receive = (response: IncomingMessage): void => {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      response.on('data', (chunk: Buffer) => {
-        size += chunk.length;
-        if (size > call.maxBytes) fail('too-large', `over ${call.maxBytes} bytes`);
-        else chunks.push(chunk);
-      });
-      response.on('error', () => fail('cut-off', `${size} bytes`));
-      response.on('end', () => {
-        const { statusCode = 0, headers } = response;
-        const bytes = Buffer.concat(chunks);
-        settle(() => resolve({ status: statusCode, headers, body: bytes.toString('utf8'), bytes }));
-      });
-    };
-
     const start = async (): Promise<void> => {
       const direct = directRoute(call);
       const options = (await call.proxy?.open(call, direct, stop.signal)) ?? direct;
@@ -171,19 +146,47 @@ export function performRequest(call: TransportRequest): Promise<Answer> {
       const secure = options.protocol === 'https:';
       const http = process.getBuiltinModule(secure ? 'node:https' : 'node:http');
       request = http.request(options);
-      request.on('socket', (socket) => {
-        const marked = (): void => {
-          sent = true;
-        };
-        if (socket.connecting || secure) socket.once(secure ? 'secureConnect' : 'connect', marked);
-        else marked();
+      onConnected(request, secure, () => {
+        sent = true;
       });
-      request.on('response', receive);
+      request.on('response', (response) =>
+        readAnswer(response, call.maxBytes, fail, (answer) => settle(() => resolve(answer))),
+      );
       request.on('error', failWith);
       request.on('upgrade', () => fail('malformed', 'HTTP 101'));
       request.end(call.body);
     };
     start().catch(failWith);
+  });
+}
+
+type Fail = (kind: FailureKind, reason: string) => void;
+
+function onConnected(request: ClientRequest, secure: boolean, done: () => void): void {
+  request.on('socket', (socket) => {
+    if (socket.connecting || secure) socket.once(secure ? 'secureConnect' : 'connect', done);
+    else done();
+  });
+}
+
+function readAnswer(
+  response: IncomingMessage,
+  maxBytes: number,
+  fail: Fail,
+  done: (answer: Answer) => void,
+): void {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  response.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > maxBytes) fail('too-large', `over ${maxBytes} bytes`);
+    else chunks.push(chunk);
+  });
+  response.on('error', () => fail('cut-off', `${size} bytes`));
+  response.on('end', () => {
+    const { statusCode = 0, headers } = response;
+    const bytes = Buffer.concat(chunks);
+    done({ status: statusCode, headers, body: bytes.toString('utf8'), bytes });
   });
 }
 
@@ -207,8 +210,20 @@ function directRoute(call: TransportRequest): RequestOptions {
 const TLS_CODE =
   /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL|ERR_BORINGSSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(?:CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH|EPROTO)/;
 
-function classify(error: unknown): [FailureKind, string] {
-  const { code } = error as NodeJS.ErrnoException;
+/** @param isPastProxy whether a connection was established, so that the error is not of the one to the proxy */
+function classify(
+  error: unknown,
+  proxy: ProxyRoute | undefined,
+  isPastProxy: boolean,
+): [FailureKind, string] {
+  if (error instanceof TransportFailure) return [error.kind, error.reason];
+  const [kind, reason] = classifyCode((error as NodeJS.ErrnoException).code);
+  // A tunnel is open before the request begins, so this was the connection to the proxy.
+  const mayBeProxy = kind === 'network' || (kind === 'tls' && proxy?.origin.startsWith('https:'));
+  return [proxy !== undefined && mayBeProxy && !isPastProxy ? 'no-proxy' : kind, reason];
+}
+
+function classifyCode(code: string | undefined): [FailureKind, string] {
   if (typeof code !== 'string') return ['network', 'no answer'];
   if (code.startsWith('HPE_')) return ['malformed', code];
   if (TLS_CODE.test(code)) return ['tls', code];

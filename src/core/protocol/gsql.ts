@@ -4,7 +4,7 @@ import type { HttpReply, HttpRequest } from '../http/types.js';
 import { maskSecret } from '../redact.js';
 import { Sensitive } from '../sensitive.js';
 import type { Operation } from './refusal-table.js';
-import { badResponse, notAnEnvelope, readEnvelope } from './reply.js';
+import { badResponse, type Exchange, notAnEnvelope, readEnvelope } from './reply.js';
 import { meaningOf, refusal, withoutNames } from './server-error.js';
 import type { NewSecret, Protocol, Secret } from './types.js';
 
@@ -214,11 +214,7 @@ export function failedStatement(request: HttpRequest, reply: HttpReply): GraphEx
   });
 }
 
-export type Run = (
-  statement: string,
-  operation: Operation,
-  alias?: string,
-) => Promise<{ request: HttpRequest; reply: HttpReply }>;
+type Run = (statement: string, operation: Operation, alias?: string) => Promise<Exchange>;
 
 const PLAIN_ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 

@@ -2,9 +2,21 @@ import { GraphException } from '../errors.js';
 import { isHtml, isReadOnly, what } from '../http/errors.js';
 import type { HttpReply, HttpRequest } from '../http/types.js';
 import { Sensitive } from '../sensitive.js';
-import { refusal } from './server-error.js';
+import { meaningOf, type Refused, refusal } from './server-error.js';
+import type { Call, Session } from './types.js';
 
 export type Fields = Readonly<Record<string, unknown>>;
+
+/** A request and the answer to it. */
+export interface Exchange {
+  readonly request: HttpRequest;
+  readonly reply: HttpReply;
+}
+
+export async function ask(session: Session, call: Call): Promise<Exchange> {
+  const request = session.request(call);
+  return { request, reply: await session.send(request) };
+}
 
 /** A JSON answer of either server. */
 export interface Envelope {
@@ -44,6 +56,22 @@ export function expectFields(request: HttpRequest, reply: HttpReply): Fields {
   const { code, message } = envelope;
   if (envelope.refused) throw refusal(request, { status: reply.status, code, message });
   return envelope.fields;
+}
+
+/** Returns what the server refuses; undefined for a success. Throws when the answer does not come from one of these servers. */
+export function readRefusal(request: HttpRequest, reply: HttpReply): Refused | undefined {
+  const envelope = readEnvelope(reply);
+  if (envelope === undefined) throw notAnEnvelope(request, reply);
+  const { refused, code, message } = envelope;
+  return refused ? { status: reply.status, code, message } : undefined;
+}
+
+/** Reads the answer to the deletion of a token. */
+export function readDeletion({ request, reply }: Exchange): 'deleted' | 'missing' {
+  const refused = readRefusal(request, reply);
+  if (refused === undefined) return 'deleted';
+  if (meaningOf(request, refused) === 'unknown-token') return 'missing';
+  throw refusal(request, refused);
 }
 
 export function notAnEnvelope(request: HttpRequest, reply: HttpReply): GraphException {

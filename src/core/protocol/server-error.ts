@@ -3,8 +3,8 @@ import { credentialsIn, shownText, what } from '../http/errors.js';
 import type { HttpRequest } from '../http/types.js';
 import { upTo } from '../redact.js';
 import { BoundCredential, type Sensitive } from '../sensitive.js';
+import { SECRET_USER } from './login.js';
 import { type Meaning, REFUSALS, type Row } from './refusal-table.js';
-import { SECRET_USER } from './secret-login.js';
 
 /** The error that the server sent. */
 export interface Refused {
@@ -151,113 +151,127 @@ type ErrorMapping = readonly [
   next?: Pick<ErrorDetails, 'option' | 'remedies'>,
 ];
 
+/** A refusal that is explained in words of its own. */
+interface Told {
+  readonly request: HttpRequest;
+  /** What the row's sentence matched; empty for a row without one. */
+  readonly match: readonly string[];
+  /** The server's text, fit to be shown. */
+  readonly text: string;
+}
+
+const TOKEN_REFUSED: ErrorMapping = ['AUTH_FAILED', 'The server refused the token.', GET_ONE, OTHER_TOKEN];
+
+const explainNoGraph = ({ request, match, text }: Told): ErrorMapping => [
+  'NOT_FOUND',
+  withText('There is no such graph, or it is hidden from this user', shownText(request, match[0] ?? text)),
+  'Give the name of a graph, not the alias of a secret.',
+  GRAPH,
+];
+
+const explainUnknown = ({ request, text }: Told): ErrorMapping => [
+  'SERVER_ERROR',
+  withText(`The server refused ${what(request)}`, text),
+  EXAMINE_HINT,
+  EXAMINE,
+];
+
+const EXPLANATIONS: Readonly<Record<Meaning, ErrorMapping | ((told: Told) => ErrorMapping)>> = {
+  'password-login-off': [
+    'AUTH_FAILED',
+    'This server takes no passwords.',
+    'Log in with a secret, or with a JWT of the identity provider.',
+    { option: 'jwtToken' },
+  ],
+  'rest-auth-off': [
+    'REST_AUTH_DISABLED',
+    'REST authentication is not enabled on this server.',
+    ENABLE_REST_AUTH,
+  ],
+  throttled: ({ text }) => ['AUTH_FAILED', 'Too many failed logins: the server makes this user wait.', text],
+  'client-certificate': [
+    'TLS',
+    'The server refused the client certificate.',
+    'Check the client certificate and its key.',
+    { option: 'tls.cert' },
+  ],
+  'licence-expired': [
+    'SERVER_ERROR',
+    "The server's licence has expired.",
+    'Ask the administrator of the server to renew it.',
+  ],
+  'bad-login': badCredential,
+  'bad-secret': badCredential,
+  'token-missing': ['AUTH_FAILED', 'The server requires a token.', GET_ONE, OTHER_TOKEN],
+  'token-malformed': [
+    'AUTH_FAILED',
+    'The server refused the token.',
+    `This server takes tokens it made itself (4.x: JWTs), not secrets. ${GET_ONE}`,
+    OTHER_TOKEN,
+  ],
+  'token-refused': TOKEN_REFUSED,
+  'jwt-user': TOKEN_REFUSED,
+  'jwt-graph': TOKEN_REFUSED,
+  'jwt-graph-denied': TOKEN_REFUSED,
+  'jwt-issuer': TOKEN_REFUSED,
+  'jwt-audience': TOKEN_REFUSED,
+  'jwt-signature': TOKEN_REFUSED,
+  'token-expired': ['AUTH_FAILED', 'The token has expired.', 'Get a new one.', NEW_TOKEN],
+  'token-without-privilege': [
+    'PERMISSION_DENIED',
+    'The token is valid but has no privilege for this.',
+    'Ask for a role on the graph.',
+  ],
+  'token-of-other-graph': ({ request, match }) => {
+    const [own, other] = [match[1] ?? '', match[2] ?? ''].map((name) => shownText(request, name));
+    return [
+      'PERMISSION_DENIED',
+      `This token is for the graph ${own} only, and this call is about ${other}.`,
+      'Use a token for that graph, or one without a graph.',
+      GRAPH,
+    ];
+  },
+  'unknown-token': ['NOT_FOUND', 'The server does not know this token.', 'Get a new one.', NEW_TOKEN],
+  'no-permission': ({ text }) => [
+    'PERMISSION_DENIED',
+    withText('This user may not do that', text),
+    ASK_ADMINISTRATOR,
+  ],
+  'no-such-graph': explainNoGraph,
+  'no-graph-in-use': explainNoGraph,
+  'no-such-user': ({ text }) => [
+    'NOT_FOUND',
+    withText('There is no such user', text),
+    'Check the name of the owner.',
+    OWNER,
+  ],
+  'alias-taken': [
+    'ALREADY_EXISTS',
+    'A secret with this alias exists already.',
+    'Choose another alias, or give that one a new value.',
+    { remedies: ['rotate-secret'] },
+  ],
+  'lifetime-not-a-number': [
+    'SERVER_ERROR',
+    'The server does not take this lifetime.',
+    'Ask for another lifetime.',
+    LIFETIME,
+  ],
+  'lifetime-over-limit': ({ text }) => [
+    'SERVER_ERROR',
+    withText('The server does not give tokens a life this long', text),
+    'Ask for a shorter lifetime.',
+    LIFETIME,
+  ],
+  'secrets-not-dropped': explainUnknown,
+  'syntax-error': explainUnknown,
+};
+
 function explain({ row, match }: Found, request: HttpRequest, text: string): ErrorMapping {
   const [problem, advice] = (isJwtOfProvider(request) && PROVIDERS_JWT[row.means]) || [];
   if (problem !== undefined && advice !== undefined) return ['AUTH_FAILED', `The JWT ${problem}.`, advice];
-  switch (row.means) {
-    case 'password-login-off':
-      return [
-        'AUTH_FAILED',
-        'This server takes no passwords.',
-        'Log in with a secret, or with a JWT of the identity provider.',
-        { option: 'jwtToken' },
-      ];
-    case 'rest-auth-off':
-      return ['REST_AUTH_DISABLED', 'REST authentication is not enabled on this server.', ENABLE_REST_AUTH];
-    case 'throttled':
-      return ['AUTH_FAILED', 'Too many failed logins: the server makes this user wait.', text];
-    case 'client-certificate':
-      return [
-        'TLS',
-        'The server refused the client certificate.',
-        'Check the client certificate and its key.',
-        { option: 'tls.cert' },
-      ];
-    case 'licence-expired':
-      return [
-        'SERVER_ERROR',
-        "The server's licence has expired.",
-        'Ask the administrator of the server to renew it.',
-      ];
-    case 'bad-login':
-    case 'bad-secret':
-      return badCredential(request);
-    case 'token-missing':
-      return ['AUTH_FAILED', 'The server requires a token.', GET_ONE, OTHER_TOKEN];
-    case 'token-malformed':
-      return [
-        'AUTH_FAILED',
-        'The server refused the token.',
-        `This server takes tokens it made itself (4.x: JWTs), not secrets. ${GET_ONE}`,
-        OTHER_TOKEN,
-      ];
-    case 'token-refused':
-    case 'jwt-user':
-    case 'jwt-graph':
-    case 'jwt-graph-denied':
-    case 'jwt-issuer':
-    case 'jwt-audience':
-    case 'jwt-signature':
-      return ['AUTH_FAILED', 'The server refused the token.', GET_ONE, OTHER_TOKEN];
-    case 'token-expired':
-      return ['AUTH_FAILED', 'The token has expired.', 'Get a new one.', NEW_TOKEN];
-    case 'token-without-privilege':
-      return [
-        'PERMISSION_DENIED',
-        'The token is valid but has no privilege for this.',
-        'Ask for a role on the graph.',
-      ];
-    case 'token-of-other-graph': {
-      const [own, other] = [match[1] ?? '', match[2] ?? ''].map((name) => shownText(request, name));
-      return [
-        'PERMISSION_DENIED',
-        `This token is for the graph ${own} only, and this call is about ${other}.`,
-        'Use a token for that graph, or one without a graph.',
-        GRAPH,
-      ];
-    }
-    case 'unknown-token':
-      return ['NOT_FOUND', 'The server does not know this token.', 'Get a new one.', NEW_TOKEN];
-    case 'no-permission':
-      return ['PERMISSION_DENIED', withText('This user may not do that', text), ASK_ADMINISTRATOR];
-    case 'no-such-graph':
-    case 'no-graph-in-use':
-      return [
-        'NOT_FOUND',
-        withText(
-          'There is no such graph, or it is hidden from this user',
-          shownText(request, match[0] ?? text),
-        ),
-        'Give the name of a graph, not the alias of a secret.',
-        GRAPH,
-      ];
-    case 'no-such-user':
-      return ['NOT_FOUND', withText('There is no such user', text), 'Check the name of the owner.', OWNER];
-    case 'alias-taken':
-      return [
-        'ALREADY_EXISTS',
-        'A secret with this alias exists already.',
-        'Choose another alias, or give that one a new value.',
-        { remedies: ['rotate-secret'] },
-      ];
-    case 'lifetime-not-a-number':
-      return [
-        'SERVER_ERROR',
-        'The server does not take this lifetime.',
-        'Ask for another lifetime.',
-        LIFETIME,
-      ];
-    case 'lifetime-over-limit':
-      return [
-        'SERVER_ERROR',
-        withText('The server does not give tokens a life this long', text),
-        'Ask for a shorter lifetime.',
-        LIFETIME,
-      ];
-    case 'secrets-not-dropped':
-    case 'syntax-error':
-      return ['SERVER_ERROR', withText(`The server refused ${what(request)}`, text), EXAMINE_HINT, EXAMINE];
-  }
+  const explanation = EXPLANATIONS[row.means];
+  return typeof explanation === 'function' ? explanation({ request, match, text }) : explanation;
 }
 
 /** Ends a sentence with the server's text, if there is one. */
@@ -265,7 +279,7 @@ function withText(sentence: string, text: string): string {
   return text === '' ? `${sentence}.` : `${sentence}: ${text}`;
 }
 
-function badCredential(request: HttpRequest): ErrorMapping {
+function badCredential({ request }: Told): ErrorMapping {
   const secret = sentSecret(request);
   const sent = secret ?? request.authorization?.credential.value;
   const from = sent?.origin === undefined ? '' : ` ${sent.origin}`;
@@ -315,12 +329,4 @@ export function onlyOwnSecrets(): GraphException {
       hint: 'Log in as that user.',
     },
   );
-}
-
-/** @param needed which credentials the operation requires */
-export function noLogin(needed: string): GraphException {
-  return new GraphException('USAGE', `This needs ${needed}.`, {
-    hint: 'Give a user name and a password.',
-    option: 'password',
-  });
 }

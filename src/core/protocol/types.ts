@@ -43,7 +43,7 @@ export interface MintRequest {
   readonly lifetimeUnit: 's' | 'ms';
 }
 
-interface RefreshRequest {
+export interface RefreshRequest {
   readonly token: BoundCredential;
   readonly secret: BoundCredential | undefined;
   /** The lifetime to ask for, in seconds from now. */

@@ -1,22 +1,33 @@
-import type { GraphException } from '../errors.js';
 import { shownText } from '../http/errors.js';
-import type { Authorization, Fields, HttpReply, HttpRequest } from '../http/types.js';
+import type { Authorization, HttpReply, HttpRequest } from '../http/types.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { gsqlSecrets, isListed, masked, withoutControls } from './gsql.js';
+import { loginWithoutSecret, noLogin, secretLogin } from './login.js';
 import type { Meaning, Operation } from './refusal-table.js';
 import {
+  ask,
   badResponse,
+  type Exchange,
   expectFields,
   isRecord,
-  notAnEnvelope,
   readClaims,
+  readDeletion,
   readEnvelope,
+  readRefusal,
   readToken,
   serverClock,
 } from './reply.js';
-import { secretLogin } from './secret-login.js';
-import { meaningOf, noLogin, onlyOwnSecrets, refusal, withoutNames } from './server-error.js';
-import type { Call, IssuedToken, Protocol, Secret, Session } from './types.js';
+import { meaningOf, onlyOwnSecrets, refusal, withoutNames } from './server-error.js';
+import type {
+  Call,
+  IssuedToken,
+  MintRequest,
+  NewSecret,
+  Protocol,
+  Secret,
+  Session,
+  TokenCheck,
+} from './types.js';
 
 const SECRETS = '/gsql/v1/secrets';
 const TOKENS = '/gsql/v1/tokens';
@@ -32,175 +43,172 @@ const OF_SERVER: ReadonlySet<Meaning> = new Set([
 
 /** Implements the protocol of 4.x: every request goes to the GSQL server, under `/gsql/v1`. */
 export function protocolV4(session: Session): Protocol {
-  /** Logs in with the password, else with the secret. Only `serviceLogin` also uses the connection's token. */
-  const login = (): Authorization | undefined =>
-    session.basicLogin() ?? (session.secret && secretLogin(session.version, session.secret));
-
-  const serviceLogin = (): Authorization => {
-    const authorization = login() ?? tokenLogin(session, session.token());
-    if (authorization === undefined) throw noLogin('a login: user name and password, or a secret');
-    return authorization;
-  };
-
-  const call = async (described: Omit<Call, 'server'>) => {
-    const request = session.request({ server: 'service', ...described });
-    return { request, reply: await session.send(request) };
-  };
-
-  const callSecrets = (
-    operation: Operation,
-    alias: string,
-    method: 'GET' | 'POST' | 'DELETE',
-    { query, body }: { query?: Fields; body?: string } = {},
-  ) =>
-    call({
-      operation,
-      names: [alias],
-      method,
-      path: SECRETS,
-      query: { ...query, userName: session.secretsOf },
-      body,
-      headers: { 'content-type': 'application/json' },
-      authorization: serviceLogin(),
-    });
-
-  // Early 4.x has no REST endpoints for secrets. It answers 404 and has done nothing, so a GSQL statement is sent
-  // instead.
-  const byStatement = () => {
-    if (session.secretsOf !== undefined) throw onlyOwnSecrets();
-    return gsqlSecrets((statement, operation, alias = '') =>
-      call({
-        operation,
-        names: [alias],
-        method: 'POST',
-        path: '/gsql/v1/statements',
-        contentType: 'text/plain',
-        authorization: serviceLogin(),
-        body: statement,
-        readOnly: operation === 'list-secrets',
-      }),
-    );
-  };
-
-  const listSecrets = async (): Promise<Secret[]> => {
-    const { request, reply } = await callSecrets('list-secrets', '', 'GET');
-    if (isNoSuchPath(reply)) return byStatement().listSecrets();
-    return readSecrets(request, reply, 'this is no list of secrets').map(({ alias, value }) => ({
-      alias,
-      masked: masked(value.reveal()),
-    }));
-  };
-
-  const checkToken = async (token: BoundCredential, authorization: Authorization | undefined) => {
-    const { request, reply } = await call({
-      operation: 'check',
-      method: 'POST',
-      path: `${TOKENS}/check`,
-      readOnly: true,
-      authorization,
-      json: { token },
-    });
-    const envelope = readEnvelope(reply);
-    if (envelope === undefined) throw notAnEnvelope(request, reply);
-    if (!envelope.refused) return { accepted: true };
-    const { code, message } = envelope;
-    const refused = { status: reply.status, code, message };
-    const means = meaningOf(request, refused);
-    // If the login was refused, the answer says nothing about the token.
-    const ofLogin =
-      means !== undefined && OF_LOGIN.has(means) && !/\btoken\b/i.test(withoutNames(message, request));
-    const ofServer = reply.status >= 500 || (means !== undefined && OF_SERVER.has(means));
-    if (ofLogin || ofServer) throw refusal(request, refused);
-    const told = means === undefined || OF_LOGIN.has(means) ? {} : { refusal: refusal(request, refused) };
-    return { accepted: false, reason: shownText(request, message), ...told };
-  };
-
   return {
-    serviceLogin,
-    listSecrets,
-    checkToken: (token) => checkToken(token, login()),
-
-    async createSecret(alias, wantAlias) {
-      const query = alias === '' ? {} : { alias };
-      const { request, reply } = await callSecrets('create-secret', alias, 'POST', { query });
-      if (isNoSuchPath(reply)) return byStatement().createSecret(alias, wantAlias);
-      const problem = 'there is no secret in the answer';
-      const [made] = readSecrets(request, reply, problem);
-      if (made === undefined) throw badResponse(request, reply, problem);
-      return made;
-    },
-
-    async dropSecret(alias) {
-      const body = JSON.stringify({ secrets: [alias] });
-      const { request, reply } = await callSecrets('drop-secret', alias, 'DELETE', { body });
-      if (isNoSuchPath(reply)) return byStatement().dropSecret(alias);
-      const refused = refusalOf(request, reply);
-      if (refused === undefined) return 'dropped';
-      // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
-      const mayBeMissing = reply.status < 500 && refused.code === 'SERVER_ERROR';
-      if (!mayBeMissing || isListed(await listSecrets(), alias)) throw refused;
-      return 'missing';
-    },
-
-    async mintToken({ secret, lifetime, lifetimeUnit }) {
-      const authorization = secret === undefined ? session.basicLogin() : undefined;
-      if (secret === undefined && authorization === undefined)
-        throw noLogin('a secret, or a user name and password');
-      const json = {
-        secret,
-        graph: session.graph,
-        lifetime: String(lifetimeUnit === 'ms' ? lifetime * 1000 : lifetime),
-      };
-      const { request, reply } = await call({
-        operation: 'mint',
-        method: 'POST',
-        path: TOKENS,
-        authorization,
-        json,
-      });
-      return issued(request, reply, lifetime);
-    },
-
-    async deleteToken(token, secret) {
-      const own = secret === undefined ? login() : secretLogin(session.version, secret);
-      if (!(await checkToken(token, own)).accepted) return 'missing';
-      const authorization = own ?? tokenLogin(session, token);
-      if (authorization === undefined) throw noLogin('a login: user name and password, or a secret');
-      const { request, reply } = await call({
-        operation: 'delete',
-        method: 'DELETE',
-        path: TOKENS,
-        authorization,
-        json: { tokens: token },
-      });
-      const envelope = readEnvelope(reply);
-      if (envelope?.refused && meaningOf(request, { status: reply.status, ...envelope }) === 'unknown-token')
-        return 'missing';
-      expectFields(request, reply);
-      return 'deleted';
-    },
-
+    serviceLogin: () => serviceLogin(session),
+    listSecrets: () => listSecrets(session),
+    createSecret: (alias, wantAlias) => createSecret(session, alias, wantAlias),
+    dropSecret: (alias) => dropSecret(session, alias),
+    mintToken: (wanted) => mintToken(session, wanted),
+    deleteToken: (token, secret) => deleteToken(session, token, secret),
+    checkToken: (token) => checkToken(session, token, login(session)),
     tokenTuple: ({ token, serverText }) => [token.reveal(), serverText()],
   };
 }
 
+async function mintToken(
+  session: Session,
+  { secret, lifetime, lifetimeUnit }: MintRequest,
+): Promise<IssuedToken> {
+  const answered = await ask(session, {
+    server: 'service',
+    operation: 'mint',
+    method: 'POST',
+    path: TOKENS,
+    authorization: loginWithoutSecret(session, secret),
+    json: {
+      secret,
+      graph: session.graph,
+      lifetime: String(lifetimeUnit === 'ms' ? lifetime * 1000 : lifetime),
+    },
+  });
+  return readIssued(answered, lifetime);
+}
+
+async function deleteToken(
+  session: Session,
+  token: BoundCredential,
+  secret: BoundCredential | undefined,
+): Promise<'deleted' | 'missing'> {
+  const own = secret === undefined ? login(session) : secretLogin(session.version, secret);
+  if (!(await checkToken(session, token, own)).accepted) return 'missing';
+  const answered = await ask(session, {
+    server: 'service',
+    operation: 'delete',
+    method: 'DELETE',
+    path: TOKENS,
+    authorization: own ?? tokenLogin(session, token),
+    json: { tokens: token },
+  });
+  return readDeletion(answered);
+}
+
+async function checkToken(
+  session: Session,
+  token: BoundCredential,
+  authorization: Authorization | undefined,
+): Promise<TokenCheck> {
+  const { request, reply } = await ask(session, {
+    server: 'service',
+    operation: 'check',
+    method: 'POST',
+    path: `${TOKENS}/check`,
+    readOnly: true,
+    authorization,
+    json: { token },
+  });
+  const refused = readRefusal(request, reply);
+  if (refused === undefined) return { accepted: true };
+  const { message } = refused;
+  const means = meaningOf(request, refused);
+  // If the login was refused, the answer says nothing about the token.
+  const ofLogin =
+    means !== undefined && OF_LOGIN.has(means) && !/\btoken\b/i.test(withoutNames(message, request));
+  const ofServer = reply.status >= 500 || (means !== undefined && OF_SERVER.has(means));
+  if (ofLogin || ofServer) throw refusal(request, refused);
+  const told = means === undefined || OF_LOGIN.has(means) ? {} : { refusal: refusal(request, refused) };
+  return { accepted: false, reason: shownText(request, message), ...told };
+}
+
+async function listSecrets(session: Session): Promise<Secret[]> {
+  const { request, reply } = await askForSecrets(session, 'list-secrets', '', { method: 'GET' });
+  if (isNoSuchPath(reply)) return secretsByStatement(session).listSecrets();
+  return readSecrets(request, reply, 'this is no list of secrets').map(({ alias, value }) => ({
+    alias,
+    masked: masked(value.reveal()),
+  }));
+}
+
+async function createSecret(session: Session, alias: string, wantAlias: boolean): Promise<NewSecret> {
+  const query = alias === '' ? {} : { alias };
+  const { request, reply } = await askForSecrets(session, 'create-secret', alias, { method: 'POST', query });
+  if (isNoSuchPath(reply)) return secretsByStatement(session).createSecret(alias, wantAlias);
+  const problem = 'there is no secret in the answer';
+  const [made] = readSecrets(request, reply, problem);
+  if (made === undefined) throw badResponse(request, reply, problem);
+  return made;
+}
+
+async function dropSecret(session: Session, alias: string): Promise<'dropped' | 'missing'> {
+  const body = JSON.stringify({ secrets: [alias] });
+  const { request, reply } = await askForSecrets(session, 'drop-secret', alias, { method: 'DELETE', body });
+  if (isNoSuchPath(reply)) return secretsByStatement(session).dropSecret(alias);
+  const refused = readRefusal(request, reply);
+  if (refused === undefined) return 'dropped';
+  const error = refusal(request, refused);
+  // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
+  const mayBeMissing = reply.status < 500 && error.code === 'SERVER_ERROR';
+  if (!mayBeMissing || isListed(await listSecrets(session), alias)) throw error;
+  return 'missing';
+}
+
+function askForSecrets(
+  session: Session,
+  operation: Operation,
+  alias: string,
+  { method, query, body }: Pick<Call, 'method' | 'query' | 'body'>,
+): Promise<Exchange> {
+  return ask(session, {
+    server: 'service',
+    operation,
+    names: [alias],
+    method,
+    path: SECRETS,
+    query: { ...query, userName: session.secretsOf },
+    body,
+    headers: { 'content-type': 'application/json' },
+    authorization: serviceLogin(session),
+  });
+}
+
+/**
+ * Early 4.x has no REST endpoints for secrets. It answers 404 and has done nothing, so a GSQL statement is sent instead.
+ */
+function secretsByStatement(session: Session): ReturnType<typeof gsqlSecrets> {
+  if (session.secretsOf !== undefined) throw onlyOwnSecrets();
+  return gsqlSecrets((statement, operation, alias = '') =>
+    ask(session, {
+      server: 'service',
+      operation,
+      names: [alias],
+      method: 'POST',
+      path: '/gsql/v1/statements',
+      contentType: 'text/plain',
+      authorization: serviceLogin(session),
+      body: statement,
+      readOnly: operation === 'list-secrets',
+    }),
+  );
+}
+
+/** Logs in with the password, else with the secret. Only `serviceLogin` also uses the connection's token. */
+function login(session: Session): Authorization | undefined {
+  return session.basicLogin() ?? (session.secret && secretLogin(session.version, session.secret));
+}
+
+function serviceLogin(session: Session): Authorization {
+  return login(session) ?? tokenLogin(session, session.token());
+}
+
 /** Returns the login with a token. It is accepted from 4.1.2 on, and only if the token is a JWT. */
-function tokenLogin(session: Session, token: BoundCredential | undefined): Authorization | undefined {
-  if (!session.version.jwtLogsIn || token === undefined || readClaims(token.value) === undefined)
-    return undefined;
-  return { scheme: 'Bearer', credential: token };
+function tokenLogin({ version }: Session, token: BoundCredential | undefined): Authorization {
+  if (version.jwtLogsIn && token !== undefined && readClaims(token.value) !== undefined)
+    return { scheme: 'Bearer', credential: token };
+  throw noLogin('a login: user name and password, or a secret');
 }
 
 /** Whether the server does not have this path. A 404 that answers the request itself comes as a JSON envelope. */
 function isNoSuchPath(reply: HttpReply): boolean {
   return reply.status === 404 && readEnvelope(reply) === undefined;
-}
-
-function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | undefined {
-  const envelope = readEnvelope(reply);
-  if (envelope === undefined) throw notAnEnvelope(request, reply);
-  const { refused, code, message } = envelope;
-  return refused ? refusal(request, { status: reply.status, code, message }) : undefined;
 }
 
 /**
@@ -225,7 +233,7 @@ function readSecrets(
   });
 }
 
-function issued(request: HttpRequest, reply: HttpReply, lifetime: number): IssuedToken {
+function readIssued({ request, reply }: Exchange, lifetime: number): IssuedToken {
   const fields = expectFields(request, reply);
   const token = readToken(request, reply, fields);
   const { expiration } = fields;
