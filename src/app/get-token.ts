@@ -37,7 +37,7 @@ export async function obtainToken(call: Call, options: { fresh: boolean }): Prom
 }
 
 export async function tokenSource(call: Call): Promise<TokenSource> {
-  const { ports, lifetime, minTtl, target, principal: label } = call;
+  const { principal: label } = call;
   const store = await chooseStore(call);
   const fallback = await fallbackOf(call);
   let found: Promise<Credential> | undefined;
@@ -53,64 +53,83 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   // With a label the token may have been minted by another machine, so a credential is needed only to mint.
   const own = label === undefined || (await isJwtSet(call)) ? await credential() : undefined;
   const whose = own ?? { principal: label as string, username: call.username, owner: label as string };
-  const jwts = () => import('./identity-token.js');
   // A cached JWT is found whatever lifetime was typed, so that is refused here.
   if (own && isOfProvider(own.principal) && call.settings.all.lifetime[0]?.level === 'flag')
     (await jwts()).refuseLifetime(call, own.label);
-  const base = await identityOf(call, whose.principal);
+  const identity = await identityOf(call, whose.principal);
   return {
     credential,
     obtain: async (wanted = {}) => {
       // Only a program's answer is cached: a file may hold another JWT by now.
       if (own?.kind === 'jwt' && !own.isFromProgram)
         return { ...(await (await jwts()).identityToken(call, own)), source: 'identity' };
-      let interruption: Interruption | undefined;
-      const token = await acquireToken(
-        {
-          identity: { ...base, lifetime: isOfProvider(base.principal) ? 0 : lifetime },
-          host: target.host,
-          owner: ownerInfo(whose),
-          minTtl,
-          freshSince: undefined,
-          ...wanted,
-          storeRequired: isStoreRequired(call),
-          waitMs: call.timeoutMs + 5000,
-        },
-        {
-          store,
-          fallback,
-          now: ports.now,
-          warn: ports.reporter.warn,
-          prepare: async () => {
-            const own = await credential();
-            // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
-            if (own.kind === 'jwt') await (await jwts()).requireJwtServer(call);
-            if (own.readInTurn !== true) await own.value();
-          },
-          mint: async () => {
-            const own = await credential();
-            if (own.kind === 'jwt') return (await jwts()).identityToken(call, own);
-            const { mintInterruptibly } = await import('./mint-token.js');
-            // A new token that no store shares is this call's alone, and may be revoked.
-            const unique = wanted.freshSince !== undefined && !STORES[store.name].keeps.tokens;
-            const minted = await mintInterruptibly(call, own, unique);
-            interruption = minted.interruption;
-            return minted.token;
-          },
-        },
-      );
-      if (interruption?.status === undefined)
-        return own?.kind === 'jwt' ? { ...token, source: 'identity' } : token;
-      throw new Interrupted(interruption.status, undefined, 'Interrupted; the token is minted.');
+      const token = await obtainFrom({ store, fallback, credential, identity, whose }, call, wanted);
+      return own?.kind === 'jwt' ? { ...token, source: 'identity' } : token;
     },
     forget: async (token) => {
-      for (const record of await cachedTokens(store, base)) {
+      for (const record of await cachedTokens(store, identity)) {
         const failure = await forgetToken(store, record, token);
         if (failure) return failure;
       }
       return undefined;
     },
   };
+}
+
+/** Loaded for the JWT of an identity provider only. */
+const jwts = () => import('./identity-token.js');
+
+/** Where the tokens of a call are cached, and what they are minted with. */
+interface Origin extends Pick<TokenSource, 'credential'> {
+  readonly store: Store;
+  readonly fallback: Store | undefined;
+  readonly identity: Omit<Identity, 'lifetime'>;
+  readonly whose: Pick<Credential, 'username' | 'owner'>;
+}
+
+/** Returns a cached token, or mints one and caches it. */
+async function obtainFrom(
+  { store, fallback, credential, identity, whose }: Origin,
+  call: Call,
+  wanted: Partial<Wanted>,
+): Promise<CachedToken> {
+  let interruption: Interruption | undefined;
+  const token = await acquireToken(
+    {
+      identity: { ...identity, lifetime: isOfProvider(identity.principal) ? 0 : call.lifetime },
+      host: call.target.host,
+      owner: ownerInfo(whose),
+      minTtl: call.minTtl,
+      freshSince: undefined,
+      ...wanted,
+      storeRequired: isStoreRequired(call),
+      waitMs: call.timeoutMs + 5000,
+    },
+    {
+      store,
+      fallback,
+      now: call.ports.now,
+      warn: call.ports.reporter.warn,
+      prepare: async () => {
+        const own = await credential();
+        // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
+        if (own.kind === 'jwt') await (await jwts()).requireJwtServer(call);
+        if (own.readInTurn !== true) await own.value();
+      },
+      mint: async () => {
+        const own = await credential();
+        if (own.kind === 'jwt') return (await jwts()).identityToken(call, own);
+        const { mintInterruptibly } = await import('./mint-token.js');
+        // A new token that no store shares is this call's alone, and may be revoked.
+        const unique = wanted.freshSince !== undefined && !STORES[store.name].keeps.tokens;
+        const minted = await mintInterruptibly(call, own, unique);
+        interruption = minted.interruption;
+        return minted.token;
+      },
+    },
+  );
+  if (interruption?.status === undefined) return token;
+  throw new Interrupted(interruption.status, undefined, 'Interrupted; the token is minted.');
 }
 
 /**

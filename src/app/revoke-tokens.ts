@@ -119,7 +119,13 @@ function connections(call: Call, given: Credential | undefined) {
     bareCalls.set(key, opened);
     return opened;
   };
-  return async (record: StoreRecord, store: Store): Promise<GraphConnection> => {
+  const credentialsAt = (at: Call, store: Store) => {
+    const found =
+      credentials.get(at) ?? (at === call && own ? Promise.resolve(own) : credentialsOf(at, store));
+    credentials.set(at, found);
+    return found;
+  };
+  const candidatesFor = async (record: StoreRecord, store: Store) => {
     const places = [
       async () => [call],
       () => (profiles ??= profileCalls(call)),
@@ -129,15 +135,16 @@ function connections(call: Call, given: Credential | undefined) {
     for (const place of places) {
       for (const at of await place()) {
         if (at === undefined || !(await isFor(at, record))) continue;
-        const found =
-          credentials.get(at) ?? (at === call && own ? Promise.resolve(own) : credentialsOf(at, store));
-        credentials.set(at, found);
-        for (const credential of await found)
+        for (const credential of await credentialsAt(at, store))
           candidates.push({ at, credential, rank: rankOf(credential, record, at === call) });
       }
       // The credential that made the token needs no better one.
       if (candidates.some(({ rank }) => rank === 0)) break;
     }
+    return candidates;
+  };
+  return async (record: StoreRecord, store: Store): Promise<GraphConnection> => {
+    const candidates = await candidatesFor(record, store);
     const [best] = candidates.filter(({ rank }) => rank < 3).sort((a, b) => a.rank - b.rank);
     if (best) {
       const connection =

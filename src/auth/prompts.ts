@@ -35,28 +35,7 @@ export async function promptedCredential(
   const { ports, target, canPrompt } = call;
   if (excluded && !canPrompt) throw mismatch(call, excluded);
   if (unusable?.kind === 'jwt' && !canPrompt) throw jwtDoesNotLogIn(unusable);
-  // If a secret was found that cannot log in, that is the better explanation than an empty variable.
-  const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => ports.env[name] === '');
-  const missing = (what: string, how: string) => {
-    const hint = `${how}${orSecret}${why}`;
-    if (empty.length === 0)
-      return new GraphException('INPUT_REQUIRED', nothingGiven(call, what, purpose), { hint });
-    const are = empty.length === 1 ? 'is' : 'are';
-    return new GraphException(
-      'INPUT_REQUIRED',
-      `${empty.join(' and ')} ${are} empty, and there is no other credential for ${target.gsqlUrl}.`,
-      { hint: `put the value into it, as the CI system's settings do; or ${hint}` },
-    );
-  };
-  const orSecret = purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
-  const notToken = ports.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
-  const notSecret =
-    unusable?.kind === 'secret'
-      ? `; the secret (${unusable.label}) does not log in on a server before 3.6.2`
-      : '';
-  const notSaved =
-    call.secretAlias === undefined || unusable ? '' : `; no secret named ${call.secretAlias} is saved for it`;
-  const why = `${notToken}${notSecret}${notSaved}`;
+  const missing = (what: string, how: string) => explainMissing(call, purpose, unusable, what, how);
   if (excluded) ports.reporter.note(`${excluded.label} is for other servers and is not used here`);
   let { username } = call;
   if (username === undefined) {
@@ -66,9 +45,6 @@ export async function promptedCredential(
   }
   const user = username;
   let answer: Promise<Sensitive> | undefined;
-  const ask = async (): Promise<Sensitive> => {
-    return ports.prompter.hidden(`Password of ${user} at ${target.gsqlUrl}`);
-  };
   return {
     kind: 'password',
     label: 'prompt',
@@ -80,10 +56,43 @@ export async function promptedCredential(
     value: async () => {
       if (!canPrompt)
         throw missing('A password', 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD');
-      answer ??= ask();
+      answer ??= ports.prompter.hidden(`Password of ${user} at ${target.gsqlUrl}`);
       return answer;
     },
   };
+}
+
+/**
+ * @param what what is needed
+ * @param how how to give it
+ */
+function explainMissing(
+  call: Call,
+  purpose: Purpose,
+  unusable: Found['unusable'],
+  what: string,
+  how: string,
+): GraphException {
+  const { target, secretAlias, ports } = call;
+  const orSecret = purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
+  const notToken = ports.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
+  const notSecret =
+    unusable?.kind === 'secret'
+      ? `; the secret (${unusable.label}) does not log in on a server before 3.6.2`
+      : '';
+  const notSaved =
+    secretAlias === undefined || unusable ? '' : `; no secret named ${secretAlias} is saved for it`;
+  const hint = `${how}${orSecret}${notToken}${notSecret}${notSaved}`;
+  // If a secret was found that cannot log in, that is the better explanation than an empty variable.
+  const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => ports.env[name] === '');
+  if (empty.length === 0)
+    return new GraphException('INPUT_REQUIRED', nothingGiven(call, what, purpose), { hint });
+  const are = empty.length === 1 ? 'is' : 'are';
+  return new GraphException(
+    'INPUT_REQUIRED',
+    `${empty.join(' and ')} ${are} empty, and there is no other credential for ${target.gsqlUrl}.`,
+    { hint: `put the value into it, as the CI system's settings do; or ${hint}` },
+  );
 }
 
 function jwtDoesNotLogIn({ label }: CredentialSource): GraphException {

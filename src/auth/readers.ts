@@ -93,7 +93,7 @@ export async function fromCommand(
       hint: `run it by hand to see its output: ${name} …`,
     });
   const env = withoutWorkingFolder(options.env, process.platform);
-  const outcome = await collect(() => {
+  const outcome = await runToEnd(() => {
     const start = programToStart(command, env, process.platform);
     return spawn(start.file, start.args, {
       ...start.options,
@@ -129,7 +129,7 @@ interface Outcome {
   error?: NodeJS.ErrnoException;
 }
 
-function collect(start: () => ChildProcess): Promise<Outcome> {
+function runToEnd(start: () => ChildProcess): Promise<Outcome> {
   return new Promise((resolve) => {
     const outcome: Outcome = { status: null, signal: null, stdout: '', stderr: '' };
     let child: ChildProcess | undefined;
@@ -171,16 +171,7 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
       done({ error: error as Error });
       return;
     }
-    child.stdout?.setEncoding('latin1').on('data', (text: string) => {
-      outcome.stdout += text;
-      if (outcome.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
-    });
-    let isFull = false;
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      if (isFull) return;
-      isFull = outcome.stderr.length + text.length > MAX_BYTES;
-      outcome.stderr = upTo(outcome.stderr + text, MAX_BYTES);
-    });
+    collectOutput(child, outcome, stop);
     child.on('error', (error) => done({ error }));
     // A helper that stays, such as an agent, may keep the streams open after the answer.
     child.on('exit', (status) => {
@@ -189,6 +180,23 @@ function collect(start: () => ChildProcess): Promise<Outcome> {
         setTimeout(() => stream?.destroy(), GRACE_MS).unref();
     });
     child.on('close', (status, signal) => done({ status, signal }));
+  });
+}
+
+function collectOutput(
+  { stdout, stderr }: ChildProcess,
+  outcome: Outcome,
+  stop: (why: string) => void,
+): void {
+  stdout?.setEncoding('latin1').on('data', (text: string) => {
+    outcome.stdout += text;
+    if (outcome.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
+  });
+  let isFull = false;
+  stderr?.setEncoding('utf8').on('data', (text: string) => {
+    if (isFull) return;
+    isFull = outcome.stderr.length + text.length > MAX_BYTES;
+    outcome.stderr = upTo(outcome.stderr + text, MAX_BYTES);
   });
 }
 

@@ -69,36 +69,10 @@ interface Asked {
 
 /** Checks version, certificate, clock and REST authentication, without a credential. */
 export async function lookAtServer(call: Call, found: Found): Promise<Asked | undefined> {
-  const { target, ports, timeoutMs } = call;
   for (const id of ['proxy', 'dns', 'service-port'] as const)
     if (found[id]?.verdict === 'fail') return undefined;
-  const secure = target.gsqlUrl.startsWith('https:');
-  const loopback = isLoopback(target.gsqlUrl);
-  const isRestPlain = target.restUrl?.startsWith('http:') && !isLoopback(target.restUrl);
-  if (isRestPlain || (!secure && !loopback))
-    found.tls = warn(
-      `http${secure ? ' to the REST server' : ''}: credentials can be read on the way`,
-      'use https if the server offers it',
-    );
-  else if (!secure) found.tls = skipped('http, on this machine only');
-  else if (call.tls.insecure)
-    found.tls = warn(
-      'certificates are not checked',
-      'name the authority with --ca FILE instead of --insecure',
-    );
-  const attribute = (error: unknown, otherwise: CheckId) => {
-    const check = failed(error);
-    const passing = check.code === 'NETWORK' || check.code === 'TIMEOUT';
-    // The DNS check is skipped only when all requests go through the proxy.
-    if (passing && found.dns?.verdict === 'skipped') {
-      const fix = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
-      found.proxy = { ...check, cause: `${found.proxy?.cause}, and no answer comes back`, fix };
-      return;
-    }
-    found[check.code === 'TLS' ? 'tls' : otherwise] = check;
-    // Any other error came over TLS, so TLS works.
-    if (secure && !passing) found.tls ??= TRUSTED;
-  };
+  const tls = judgeAddresses(call);
+  if (tls !== undefined) found.tls = tls;
   try {
     await readTls(call);
   } catch (error) {
@@ -110,7 +84,7 @@ export async function lookAtServer(call: Call, found: Found): Promise<Asked | un
   try {
     const { connection, version } = await connect({ ...call, stateDir: undefined }, undefined);
     const serverTime = await connection.serverTimeUnix();
-    if (secure) found.tls ??= TRUSTED;
+    found.tls ??= TRUSTED;
     found.version =
       call.serverVersion === 'auto'
         ? ok(version.version)
@@ -118,23 +92,56 @@ export async function lookAtServer(call: Call, found: Found): Promise<Asked | un
     found.clock =
       serverTime === undefined
         ? skipped('the server does not tell its time')
-        : judgeClock(serverTime, ports.now(), 'server');
-    const { restUrl } = await connection.baseUrls();
-    found['rest-port'] ??= await probePort(restUrl, Math.min(timeoutMs, PROBE_TIMEOUT_MS));
-    if (found['rest-port'].verdict === 'fail')
-      found['rest-auth'] = skipped('the REST server cannot be reached');
-    else {
-      try {
-        found['rest-auth'] = judgeRestAuth(await connection.restAuthentication());
-      } catch (error) {
-        attribute(error, 'rest-auth');
-      }
-    }
+        : judgeClock(serverTime, call.ports.now(), 'server');
+    await lookAtRestServer(call, connection, found);
     return { connection, version };
   } catch (error) {
-    attribute(error, 'version');
+    attribute(error, 'version', found);
     return undefined;
   }
+}
+
+/** Judges the schemes of the addresses. Undefined when the certificate has to show whether the connection is safe. */
+function judgeAddresses({ target: { gsqlUrl, restUrl }, tls }: Call): Check | undefined {
+  const secure = gsqlUrl.startsWith('https:');
+  const isRestPlain = restUrl?.startsWith('http:') && !isLoopback(restUrl);
+  if (isRestPlain || (!secure && !isLoopback(gsqlUrl)))
+    return warn(
+      `http${secure ? ' to the REST server' : ''}: credentials can be read on the way`,
+      'use https if the server offers it',
+    );
+  if (!secure) return skipped('http, on this machine only');
+  if (!tls.insecure) return undefined;
+  return warn('certificates are not checked', 'name the authority with --ca FILE instead of --insecure');
+}
+
+async function lookAtRestServer(call: Call, connection: GraphConnection, found: Found): Promise<void> {
+  const { restUrl } = await connection.baseUrls();
+  found['rest-port'] ??= await probePort(restUrl, Math.min(call.timeoutMs, PROBE_TIMEOUT_MS));
+  if (found['rest-port'].verdict === 'fail') {
+    found['rest-auth'] = skipped('the REST server cannot be reached');
+    return;
+  }
+  try {
+    found['rest-auth'] = judgeRestAuth(await connection.restAuthentication());
+  } catch (error) {
+    attribute(error, 'rest-auth', found);
+  }
+}
+
+/** Adds an error to the check that it belongs to. */
+function attribute(error: unknown, otherwise: CheckId, found: Found): void {
+  const check = failed(error);
+  const passing = check.code === 'NETWORK' || check.code === 'TIMEOUT';
+  // The DNS check is skipped only when all requests go through the proxy.
+  if (passing && found.dns?.verdict === 'skipped') {
+    const fix = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
+    found.proxy = { ...check, cause: `${found.proxy?.cause}, and no answer comes back`, fix };
+    return;
+  }
+  found[check.code === 'TLS' ? 'tls' : otherwise] = check;
+  // Any other error came over TLS, so TLS works.
+  if (!passing) found.tls ??= TRUSTED;
 }
 
 function judgeRestAuth(state: 'on' | 'off' | 'unknown'): Check {
@@ -186,6 +193,10 @@ export async function lookAtLogin(
       : check;
     return;
   }
+  await tryLogin(call, credential, is3, found);
+}
+
+async function tryLogin(call: Call, credential: Credential, is3: boolean, found: Found): Promise<void> {
   const name = { jwt: 'the JWT', secret: 'the secret', password: `the password of ${credential.username}` }[
     credential.kind
   ];

@@ -28,14 +28,7 @@ export async function logIn(call: Call, store: Store, savePassword: boolean): Pr
   let from = canPrompt ? passwordsOf(store) : store;
   for (let attemptsLeft = MAX_ATTEMPTS - 1; ; attemptsLeft--) {
     const credential = await findCredential(call, purpose, async () => from);
-    if (credential.kind === 'jwt')
-      throw new GraphException('USAGE', `A JWT (${credential.label}) is not saved by a login.`, {
-        hint: 'write jwtFile or jwtCommand into the profile, or log in with a password or a secret',
-      });
-    if (credential.kind === 'secret' && savePassword)
-      throw new GraphException('USAGE', `There is no password to save: ${credential.label} gives a secret.`, {
-        hint: 'leave --save-password out, or log in with a password: --password-stdin',
-      });
+    refuseUnsaved(credential, savePassword);
     if (canPrompt && credential.level === 'store')
       ports.reporter.note(`using the saved password of ${credential.username}`);
     await credential.value();
@@ -54,6 +47,17 @@ export async function logIn(call: Call, store: Store, savePassword: boolean): Pr
       ports.reporter.warn(`${error.message} Try again (${pluralize(attemptsLeft, 'more attempt')}).`);
     }
   }
+}
+
+function refuseUnsaved({ kind, label }: Credential, savePassword: boolean): void {
+  if (kind === 'jwt')
+    throw new GraphException('USAGE', `A JWT (${label}) is not saved by a login.`, {
+      hint: 'write jwtFile or jwtCommand into the profile, or log in with a password or a secret',
+    });
+  if (kind === 'secret' && savePassword)
+    throw new GraphException('USAGE', `There is no password to save: ${label} gives a secret.`, {
+      hint: 'leave --save-password out, or log in with a password: --password-stdin',
+    });
 }
 
 async function proveLogin(call: Call, credential: Credential): Promise<LoggedIn> {

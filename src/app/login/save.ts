@@ -3,6 +3,7 @@ import type { GraphConnection } from '../../core/connection.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
+import type { Store } from '../../store/store.js';
 import { removeReplaced, savePassword, saveSecret } from '../saved-secrets.js';
 import type { LoginChoices } from './offer.js';
 import type { LoggedIn } from './prove.js';
@@ -71,18 +72,11 @@ export async function save(
   { value, isNew }: Made,
   show: (secret: string) => void,
 ): Promise<Saved> {
-  const { credential, connected } = login;
+  const { credential } = login;
   const { username } = credential;
   let name: string | undefined;
   try {
-    if (value !== undefined) {
-      const known = isNew ? alias : await aliasOnServer(connected.connection, value);
-      const id = await saveSecret(call, store, { alias: known, savedFor: credential, value });
-      if (isNew && known !== undefined)
-        await removeReplaced({ call, store, credential, version: connected.version }, known, value);
-      // Without a user name, another person's secret may have the same alias.
-      name = username === undefined ? id : (known ?? id);
-    }
+    if (value !== undefined) name = await saveNamed(call, login, store, value, isNew ? alias : undefined);
   } catch (error) {
     if (isNew && !(error instanceof GraphException)) show(value?.reveal() ?? '');
     const what = isNew ? 'The secret was created, but it' : 'You are logged in, but the secret';
@@ -100,6 +94,25 @@ export async function save(
     };
   }
   return { name, password };
+}
+
+/**
+ * @param alias the name of a new secret
+ * @returns what the profile names it by
+ */
+async function saveNamed(
+  call: Call,
+  { credential, connected }: LoggedIn,
+  store: Store,
+  value: Sensitive,
+  alias: string | undefined,
+): Promise<string> {
+  const known = alias ?? (await aliasOnServer(connected.connection, value));
+  const id = await saveSecret(call, store, { alias: known, savedFor: credential, value });
+  if (alias !== undefined)
+    await removeReplaced({ call, store, credential, version: connected.version }, alias, value);
+  // Without a user name, another person's secret may have the same alias.
+  return credential.username === undefined ? id : (known ?? id);
 }
 
 /**
