@@ -54,7 +54,9 @@ function parse(ctx: Context, argv: readonly string[], version: string): Chosen |
     const parent = words.length === 0 ? program : group(program, groups, words[0] as string, columns);
     // Commands of other groups are not added, to save time.
     if (words[0] !== undefined && !argv.includes(words[0])) continue;
-    addLeaf(parent, leaf, spec, isTyped(spec, argv), columns, (args, flags) => {
+    // The options of other commands are not added, to save time.
+    const options = isTyped(spec, argv) ? spec.options : [];
+    addLeaf(parent.command(leaf), spec, options, columns, (args, flags) => {
       chosen = { spec, args, flags };
     });
   }
@@ -95,21 +97,18 @@ function group(
 const leavesOf = (group: string) => COMMANDS.filter(({ path }) => path.startsWith(`${group} `));
 const pathsOf = (specs: readonly CommandSpec[]) => specs.map(({ path }) => path).join(', ');
 function addLeaf(
-  parent: Command,
-  name: string,
+  command: Command,
   spec: CommandSpec,
-  typed: boolean,
+  options: readonly OptionSpec[],
   columns: number | undefined,
   choose: (args: string[], flags: Flags) => void,
 ): void {
-  const command = parent.command(name);
   command.helpInformation = () => commandHelp(spec, columns);
   for (const { name: argument, required, variadic } of spec.args ?? []) {
     const shown = `${argument}${variadic ? '...' : ''}`;
     command.addArgument(new Argument(required ? `<${shown}>` : `[${shown}]`));
   }
-  // The options of other commands are not added, to save time.
-  if (typed) for (const option of spec.options) command.addOption(commanderOption(option));
+  for (const option of options) command.addOption(commanderOption(option));
   if (spec.passThrough) command.passThroughOptions();
   command.action(() => {
     const empty = spec.passThrough ? -1 : command.args.indexOf('');

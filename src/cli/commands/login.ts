@@ -1,7 +1,7 @@
 import { obtainToken } from '../../app/get-token.js';
 import { type LoginChoices, offer } from '../../app/login/offer.js';
-import { logIn, proveGraph } from '../../app/login/prove.js';
-import { dropMadeSecret, makeSecret, save } from '../../app/login/save.js';
+import { type LoggedIn, logIn, proveGraph } from '../../app/login/prove.js';
+import { dropMadeSecret, type Made, makeSecret, save } from '../../app/login/save.js';
 import { findCredential } from '../../auth/choose.js';
 import type { Credential } from '../../auth/credential.js';
 import { chooseStore, configDirOf, moveTo, recordStore, requireKeeping } from '../../auth/stores.js';
@@ -15,35 +15,64 @@ import { openSession, type Session } from '../session.js';
 
 /** Runs `graphcred login`. */
 export async function run(invocation: Invocation): Promise<undefined> {
-  const { report } = invocation;
-  const chosen = invocation.flags.store as StoreName | undefined;
-  if (chosen && STORES[chosen].scope === 'fleet') {
-    throw new GraphException(
-      'USAGE',
-      'A login is never kept on a Redis server: it is shared for tokens only.',
-      {
-        hint: 'log in with --store keychain or --store file, and set GRAPHCRED_STORE=redis where tokens are shared',
-      },
-    );
-  }
+  const { flags, report } = invocation;
+  const chosen = flags.store as StoreName | undefined;
+  refuseFleet(chosen);
   const session = await openCompleted(invocation);
   if (signsInAtProvider(session)) return (await import('../login-identity.js')).logInAtProvider(session);
-  if (invocation.flags['no-browser'] === true || invocation.flags.device === true)
+  if (flags['no-browser'] === true || flags.device === true)
     throw new GraphException('USAGE', 'There is no identity provider to log in at.', {
       hint: 'name it: --oidc-issuer URL --oidc-client-id ID',
     });
   const first = await chooseStore(session, { needed: true });
-  const savePassword = invocation.flags['save-password'] === true;
+  const savePassword = flags['save-password'] === true;
   if (savePassword) requireKeeping(first, '--save-password');
   const login = await logIn(session, first, savePassword);
   const choices = await offer(session, login.credential, first, { taken: login.taken, savePassword });
   // Nothing is written yet. From here on no request is cut, so that nothing is made that nobody knows.
   session.learned.deadline?.check();
   const made = await makeSecret(session, login, choices);
-  const { name } = session.settings.profile;
+  const file = await writeLogin(session, login, choices, made);
+  if (chosen !== undefined) await moveTo(session, chosen);
+  const record = choices.instead ?? chosen;
+  if (record !== undefined) recordStore(configDirOf(session), record);
+  const saved = await save(session, login, choices, made, report.result);
+  const failure = made.failure ?? saved.failure;
+  const alias = saved.name ?? choices.savedAlias;
+  if (alias !== undefined) {
+    const { name } = session.settings.profile;
+    await writeProfileKey(configDirOf(session), name, ['secretAlias', alias], lockOf(session));
+    await firstToken(session, name);
+  }
+  const lost = made.isNew && saved.name === undefined ? made.value?.reveal() : undefined;
+  reportLogin(session, choices, { file, saved: saved.name, lost, password: saved.password });
+  if (failure) throw failure;
+}
+
+function refuseFleet(chosen: StoreName | undefined): void {
+  if (chosen === undefined || STORES[chosen].scope !== 'fleet') return;
+  throw new GraphException(
+    'USAGE',
+    'A login is never kept on a Redis server: it is shared for tokens only.',
+    {
+      hint: 'log in with --store keychain or --store file, and set GRAPHCRED_STORE=redis where tokens are shared',
+    },
+  );
+}
+
+/**
+ * Checks the graph, and writes the profile.
+ * @returns the config file
+ */
+async function writeLogin(
+  session: Session,
+  login: LoggedIn,
+  { alias, makeDefault }: LoginChoices,
+  made: Made,
+): Promise<string> {
+  const { invocation, settings } = session;
+  const { credential } = login;
   const removed = keysOfOldAddress(session);
-  const { makeDefault } = choices;
-  const locked = lockOf(session);
   let file: string;
   try {
     await proveGraph(session, login, made.isNew ? made.value?.reveal() : undefined);
@@ -52,35 +81,22 @@ export async function run(invocation: Invocation): Promise<undefined> {
       ...removed,
       // A credential was typed, so the provider is no longer what this profile logs in with.
       'oidc',
-      ...(namesAnother(session, login.credential) ? ['secretAlias'] : []),
+      ...(namesAnother(session, credential) ? ['secretAlias'] : []),
     ];
     // The graph may have been asked for again since.
-    const profile = profileOf(session, login.credential.username);
-    file = await writeProfile(configDirOf(session), name, { profile, removed: dropped, makeDefault }, locked);
+    const profile = profileOf(session, credential.username);
+    const changes = { profile, removed: dropped, makeDefault };
+    file = await writeProfile(configDirOf(session), settings.profile.name, changes, lockOf(session));
   } catch (error) {
     // The new secret is dropped, because nobody has seen its value.
-    throw made.isNew && choices.alias !== undefined
-      ? await dropMadeSecret(login, choices.alias, error)
-      : error;
+    throw made.isNew && alias !== undefined ? await dropMadeSecret(login, alias, error) : error;
   }
   const credentials = removed.filter((key) => /^(password|secret|jwt|oidc)/.test(key));
   if (credentials.length > 0)
-    report.warn(
+    invocation.report.warn(
       `the profile has a new address, so the credentials of the old one are removed from it: ${credentials.join(', ')}`,
     );
-  if (chosen !== undefined) await moveTo(session, chosen);
-  const record = choices.instead ?? chosen;
-  if (record !== undefined) recordStore(configDirOf(session), record);
-  const saved = await save(session, login, choices, made, report.result);
-  const failure = made.failure ?? saved.failure;
-  const alias = saved.name ?? choices.savedAlias;
-  if (alias !== undefined) {
-    await writeProfileKey(configDirOf(session), name, ['secretAlias', alias], locked);
-    await firstToken(session, name);
-  }
-  const lost = made.isNew && saved.name === undefined ? made.value?.reveal() : undefined;
-  reportLogin(session, choices, { file, saved: saved.name, lost, password: saved.password });
-  if (failure) throw failure;
+  return file;
 }
 
 /** Mints a first token for the next command. A failure does not make the login fail. */

@@ -21,38 +21,22 @@ export async function run(invocation: Invocation): Promise<number> {
   const isRevoking = flags.revoke === true;
   const { stores, records } = await chooseRecords(session, isRevoking);
   const whose = flags.all === true ? ', of every server and user' : ` of ${session.target.gsqlUrl}`;
-  if (records.length === 0) {
-    if (flags.all !== true) for (const store of stores) await requireReadable(session, store);
-    await requireAllRead(session);
-    const where = flags.all === true ? '' : ` for ${session.target.gsqlUrl}`;
-    throw new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
-      hint: 'see: graphcred token list',
-    });
-  }
+  if (records.length === 0) return refuseNothing(session, stores);
   const tokens = records.filter(({ kind }) => kind === 'token');
   const credentials = records.filter(({ kind }) => kind !== 'token');
-  if (flags.all === true && flags.yes !== true && session.canPrompt) {
-    const question = `${summary(tokens.length, credentials.length, isRevoking, 'Forget')}${whose}?`;
-    if (!(await askYes(invocation, question)))
-      throw new GraphException('CANCELLED', 'Nothing was forgotten.');
-  }
+  if (flags.all === true && flags.yes !== true && session.canPrompt)
+    await confirm(invocation, `${summary(tokens.length, credentials.length, isRevoking, 'Forget')}${whose}?`);
   invocation.interruption?.begin();
-  const revocation = isRevoking && tokens.length > 0 ? await revoke(session, stores, tokens) : undefined;
+  const revocation = isRevoking ? await revoke(session, stores, tokens) : undefined;
   const failure = revocation && notRevoked(revocation);
   // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
   // process may have stored a new one since.
-  const toForget = failure ? [] : isRevoking ? credentials : records;
-  for (const record of toForget) {
-    const home = stores.find(({ name }) => name === record.store);
-    if (home && record.kind === 'login') await endLogin(session, record, home);
-    await home?.remove(record.key);
-  }
+  if (!failure) await forget(session, stores, isRevoking ? credentials : records);
   const gone = revocation ? revocation.deleted + revocation.missing : tokens.length;
   const forgotten = gone + (failure ? 0 : credentials.length);
   const cause = revocation?.kept[0]?.error;
   // If nothing changed, the server's own answer says more.
-  const isOfServer = flags.all !== true && cause?.hint && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';
-  if (failure && forgotten === 0) throw isOfServer ? cause : failure;
+  if (failure && forgotten === 0) throw flags.all !== true && isOfServer(cause) ? cause : failure;
   if (report.json) report.document({ forgotten, tokens: gone, revoked: gone > 0 && isRevoking && !failure });
   else
     report.result(
@@ -61,6 +45,39 @@ export async function run(invocation: Invocation): Promise<number> {
   if (failure) throw failure;
   await requireAllRead(session);
   return 0;
+}
+
+/** @throws GraphException NOT_FOUND, or why something that is stored cannot be read */
+async function refuseNothing(session: Session, stores: readonly Store[]): Promise<never> {
+  const isOfAll = session.invocation.flags.all === true;
+  if (!isOfAll) for (const store of stores) await requireReadable(session, store);
+  await requireAllRead(session);
+  const where = isOfAll ? '' : ` for ${session.target.gsqlUrl}`;
+  throw new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
+    hint: 'see: graphcred token list',
+  });
+}
+
+/** @throws GraphException CANCELLED */
+async function confirm(invocation: Invocation, question: string): Promise<void> {
+  if (await askYes(invocation, question)) return;
+  throw new GraphException('CANCELLED', 'Nothing was forgotten.');
+}
+
+function isOfServer(cause: GraphException | undefined): boolean {
+  return Boolean(cause?.hint) && !cause?.ambiguous && cause?.code !== 'INPUT_REQUIRED';
+}
+
+async function forget(
+  session: Session,
+  stores: readonly Store[],
+  records: readonly StoreRecord[],
+): Promise<void> {
+  for (const record of records) {
+    const home = stores.find(({ name }) => name === record.store);
+    if (home && record.kind === 'login') await endLogin(session, record, home);
+    await home?.remove(record.key);
+  }
 }
 
 /** Returns what there is to forget, and the stores that hold it. */
@@ -79,6 +96,7 @@ async function chooseRecords(session: Session, isRevoking: boolean) {
 }
 
 async function revoke(session: Session, stores: readonly Store[], records: readonly StoreRecord[]) {
+  if (records.length === 0) return undefined;
   const [store] = stores as readonly [Store];
   const isOfAll = session.invocation.flags.all === true;
   const given = isOfAll ? undefined : await findCredential(session, 'mint', async () => store);

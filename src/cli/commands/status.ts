@@ -113,83 +113,97 @@ function nothingKnown(profile: string): Known {
 }
 
 async function lookAt(session: Session): Promise<Status> {
-  const { invocation, stateDir, target, graph, settings } = session;
+  const { invocation, target } = session;
   const store = await chooseReadableStore(session);
   const offline = invocation.flags.offline === true;
+  const nowUnix = invocation.ctx.now() / 1000;
+  let status = describeSettings(session, store);
+  try {
+    const isVersionSet = session.serverVersion !== 'auto';
+    // The REST server depends on the version, which is unknown without asking the server.
+    if (offline && target.restUrl === undefined && status.serverVersion === null && !isVersionSet)
+      return status;
+    const credential = await credentialIfAny(session, async () => store);
+    const { restUrl } = await serversInForce(session);
+    const username = credential?.username ?? status.username;
+    const source = credential ? { kind: credential.kind, source: credential.label } : null;
+    status = { ...status, restUrl, username, credential: source };
+    const jwt = credential?.kind === 'jwt' && !credential.isFromProgram ? credential : undefined;
+    const record = await (jwt ? recordOf(jwt, nowUnix) : findCached(session, store, credential));
+    const expired = (record?.expiresAtUnix ?? 0) <= nowUnix;
+    status = { ...status, record, state: record === undefined ? 'none' : expired ? 'expired' : 'unverified' };
+    const unreadable = credential && (await whyUnreadable(credential, store));
+    if (offline) return { ...status, error: unreadable };
+    return await askServer(session, store, status, jwt, unreadable);
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    return { ...status, state: 'none', error };
+  }
+}
+
+function describeSettings({ settings, stateDir, target, graph, username }: Session, store: Store): Status {
   const known = stateDir === undefined ? undefined : readServerCache(stateDir, target.gsqlUrl).version;
-  let base: Known = {
+  return {
     profile: settings.profile.name,
     chosenBy: settings.profile.source,
     host: target.host,
     gsqlUrl: target.gsqlUrl,
     restUrl: target.restUrl ?? null,
     graph: graph ?? null,
-    username: session.username ?? null,
+    username: username ?? null,
     credential: null,
     store: store.name,
     sharedThrough:
       STORES[store.name].scope === 'fleet' ? maskLogin(settingText(settings, 'redis.url') ?? '') : undefined,
-  };
-  const nowUnix = invocation.ctx.now() / 1000;
-  let record: StoreRecord | undefined;
-  const result = (state: State, error?: GraphException): Status => ({
-    ...base,
     ...UNKNOWN,
     serverVersion: known ?? null,
-    state,
-    record,
-    error,
-  });
+    state: 'none',
+    record: undefined,
+    error: undefined,
+  };
+}
+
+/** Returns the record of the cached token that expires last. */
+async function findCached(
+  session: Session,
+  store: Store,
+  credential: Credential | undefined,
+): Promise<StoreRecord | undefined> {
+  const { principal, username } = session;
+  const owner = principal ?? credential?.principal ?? (username && `user:${username}`);
+  return owner === undefined ? undefined : lastCached(session, store, owner);
+}
+
+/**
+ * Asks the server for its version, and whether it accepts the token.
+ * @param jwt the token, when it is not one of the store
+ * @param unreadable why the credential cannot be used for a new token
+ */
+async function askServer(
+  session: Session,
+  store: Store,
+  local: Status,
+  jwt: Credential | undefined,
+  unreadable: GraphException | undefined,
+): Promise<Status> {
+  const { record } = local;
   try {
-    const isVersionSet = session.serverVersion !== 'auto';
-    // The REST server depends on the version, which is unknown without asking the server.
-    if (offline && target.restUrl === undefined && known === undefined && !isVersionSet)
-      return result('none');
-    const credential = await credentialIfAny(session, async () => store);
-    base = {
-      ...base,
-      restUrl: (await serversInForce(session)).restUrl,
-      username: credential?.username ?? base.username,
-      credential: credential ? { kind: credential.kind, source: credential.label } : null,
-    };
-    const principal =
-      session.principal ?? credential?.principal ?? (session.username && `user:${session.username}`);
-    const jwt = credential?.kind === 'jwt' && !credential.isFromProgram ? credential : undefined;
-    if (jwt) record = await recordOf(jwt, nowUnix);
-    else if (principal !== undefined) record = await lastCached(session, store, principal);
-    const expired = record !== undefined && (record.expiresAtUnix ?? 0) <= nowUnix;
-    const stateWithoutAsking: State = record === undefined ? 'none' : expired ? 'expired' : 'unverified';
-    const unreadable = credential && (await whyUnreadable(credential, store));
-    if (offline) return result(stateWithoutAsking, unreadable);
-    try {
-      const { connection, version } = await connect(session, undefined);
-      const restAuth = await connection.restAuthentication();
-      // A server that requires no token cannot say whether one is valid.
-      const asks = restAuth !== 'off';
-      const read = jwt ? () => bind(jwt) : () => readCached(store, record as StoreRecord);
-      const token = record && !expired && asks ? await read() : undefined;
-      const reply = token && (await connection.checkToken(token));
-      if (record && reply && !reply.accepted && !jwt) {
-        const failure = await forgetToken(store, record, sensitiveOf(token));
-        if (failure)
-          invocation.report.warn(`the refused token could not be forgotten here: ${failure.message}`);
-      }
-      const state: State = reply
-        ? reply.accepted
-          ? 'valid'
-          : 'rejected'
-        : asks && !expired
-          ? 'none'
-          : stateWithoutAsking;
-      const error = state === 'valid' ? undefined : unreadable;
-      return { ...base, serverVersion: version.version, restAuth, state, record, error };
-    } catch (error) {
-      if (!(error instanceof GraphException)) throw error;
-      return result(stateWithoutAsking, error);
-    }
+    const { connection, version } = await connect(session, undefined);
+    const restAuth = await connection.restAuthentication();
+    const asked = { ...local, serverVersion: version.version, restAuth, error: unreadable };
+    // A server that requires no token cannot say whether one is valid.
+    if (restAuth === 'off' || local.state === 'expired') return asked;
+    const token = record && (await (jwt ? bind(jwt) : readCached(store, record)));
+    if (record === undefined || token === undefined) return { ...asked, state: 'none' };
+    const { accepted } = await connection.checkToken(token);
+    if (accepted) return { ...asked, state: 'valid', error: undefined };
+    const failure = jwt ? undefined : await forgetToken(store, record, sensitiveOf(token));
+    if (failure)
+      session.invocation.report.warn(`the refused token could not be forgotten here: ${failure.message}`);
+    return { ...asked, state: 'rejected' };
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
-    return result('none', error);
+    return { ...local, error };
   }
 }
 
@@ -249,10 +263,7 @@ function describe(status: Status, paint: Colours, now: number, { ctx, flags }: I
   const { profile, restUrl, gsqlUrl, serverVersion, restAuth, state, record, credential } = status;
   const chosenBy = status.listedAs ?? status.chosenBy;
   const tone = state === 'valid' ? paint.good : state === 'unverified' ? paint.warn : paint.bad;
-  const end = record?.expiresAtUnix;
-  const isAlive = state === 'valid' || state === 'unverified';
-  const saysEnd = end !== undefined && (isAlive || state === 'expired');
-  const until = !saysEnd ? '' : `${isAlive ? 'until' : 'ended'} ${localTime(end)}`;
+  const until = describeEnd(status);
   const rows: [string, string][] = [
     ['GSQL server', gsqlUrl ?? 'unknown'],
     ['REST server', restUrl ?? (gsqlUrl === null ? 'unknown' : 'depends on the server version')],
@@ -263,7 +274,8 @@ function describe(status: Status, paint: Colours, now: number, { ctx, flags }: I
     ['store', status.sharedThrough ? `${status.store} at ${status.sharedThrough}` : status.store],
   ];
   const label = (name: string) => `  ${name.padEnd(12)} `;
-  const left = isAlive && record ? life(record, now, (width ?? Number.POSITIVE_INFINITY) - 17, paint) : '';
+  const left =
+    isAlive(state) && record ? life(record, now, (width ?? Number.POSITIVE_INFINITY) - 17, paint) : '';
   return [
     paint.bold(
       shorten(`${singleLine(profile)}${chosenBy === '' ? '' : ` (${WHY[chosenBy] ?? chosenBy})`}`, width),
@@ -273,6 +285,17 @@ function describe(status: Status, paint: Colours, now: number, { ctx, flags }: I
     ...(left === '' ? [] : [`${label('')}${left}`]),
     `${label('next')}${inPlace(nextCommand(status), placeOf(status, flags))}`,
   ].join('\n');
+}
+
+function isAlive(state: State): boolean {
+  return state === 'valid' || state === 'unverified';
+}
+
+/** Says until when the token lives or lived; empty where it is not known. */
+function describeEnd({ state, record }: Status): string {
+  const end = record?.expiresAtUnix;
+  if (end === undefined || !(isAlive(state) || state === 'expired')) return '';
+  return `${isAlive(state) ? 'until' : 'ended'} ${localTime(end)}`;
 }
 
 /** Explains why a profile is in force. */

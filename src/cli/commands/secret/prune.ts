@@ -1,4 +1,4 @@
-import { dropEach, partialDrop } from '../../../app/drop-secrets.js';
+import { type Dropping, dropEach, partialDrop } from '../../../app/drop-secrets.js';
 import { type Login, openLogin } from '../../../app/gsql-login.js';
 import { secretsInUse } from '../../../app/secrets-in-use.js';
 import { GraphException } from '../../../core/errors.js';
@@ -15,9 +15,9 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   const { flags, report, ctx } = invocation;
   const dryRun = flags['dry-run'] === true;
   const login = await openLogin(await openSession(invocation, { isStepwise: true }));
-  const { call, version } = login;
-  const ask = call.canPrompt;
-  if (!dryRun && flags.yes !== true && !ask) {
+  const { call } = login;
+  const needsYes = !dryRun && flags.yes !== true;
+  if (needsYes && !call.canPrompt) {
     throw new GraphException('INPUT_REQUIRED', `Dropping secrets needs a yes, and ${call.whyNotAsked}.`, {
       hint: 'look first: graphcred secret prune --dry-run; then drop them with --yes',
     });
@@ -34,25 +34,36 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     else report.result(names);
     return undefined;
   }
-  if (flags.yes !== true) {
+  if (needsYes) {
     // The names are written even with -q, because a person must see them before confirming.
     ctx.stderr.write(`${names}\n`);
-    const what = litter.length === 1 ? 'this secret' : `these ${litter.length} secrets`;
-    const effect = version.tokensOutliveSecret ? '' : ', and their tokens end at once';
-    report.warn(`programs that made a secret without a name use these${effect}`);
-    if (!(await askYes(invocation, `Drop ${what}?`)))
-      throw new GraphException('CANCELLED', 'Nothing was dropped.');
+    await confirmDrop(invocation, login, litter.length);
   }
   const outcome = await dropEach(login, litter);
-  const { dropped, missing, failed } = outcome;
-  if (failed === undefined || dropped.length > 0) {
-    if (report.json) report.document({ dropped, missing, dryRun });
-    else if (dropped.length > 0) report.result(`Dropped:\n${dropped.map(singleLine).join('\n')}`);
-  }
+  reportDropped(invocation, login, outcome);
+  if (outcome.failed) throw partialDrop(outcome);
+  return undefined;
+}
+
+async function confirmDrop(invocation: Invocation, { version }: Login, count: number): Promise<void> {
+  const what = count === 1 ? 'this secret' : `these ${count} secrets`;
+  const effect = version.tokensOutliveSecret ? '' : ', and their tokens end at once';
+  invocation.report.warn(`programs that made a secret without a name use these${effect}`);
+  if (!(await askYes(invocation, `Drop ${what}?`)))
+    throw new GraphException('CANCELLED', 'Nothing was dropped.');
+}
+
+function reportDropped(
+  { report }: Invocation,
+  { version }: Login,
+  { dropped, missing, failed }: Dropping,
+): void {
+  if (report.json && (failed === undefined || dropped.length > 0))
+    report.document({ dropped, missing, dryRun: false });
+  else if (!report.json && dropped.length > 0)
+    report.result(`Dropped:\n${dropped.map(singleLine).join('\n')}`);
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note('tokens minted from dropped secrets stay valid until they expire');
-  if (failed) throw partialDrop(outcome);
-  return undefined;
 }
 
 /** Finds the generated aliases that this machine does not use. */

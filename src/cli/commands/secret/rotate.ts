@@ -18,7 +18,7 @@ import { GraphException } from '../../../core/errors.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import { type Journal, openJournal } from '../../../store/journal.js';
 import { acquireLock } from '../../../store/lock/lock.js';
-import { STORES } from '../../../store/store.js';
+import { STORES, type Store } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { inLines } from '../../output/report.js';
 import { openSession } from '../../session.js';
@@ -38,12 +38,35 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const next = `${alias.slice(0, LONGEST_ALIAS - suffix.length)}${suffix}`;
   const login = await openLogin(await openSession(invocation, { isStepwise: true }));
   const { call, store, version } = login;
-  const keeps = STORES[store.name].keeps.tokens;
   // Without a store there is no journal. Then the server prevents a second run, because it refuses a second secret
   // named `next`.
-  const journal = keeps ? journalOf(login, alias) : undefined;
+  const journal = STORES[store.name].keeps.tokens ? journalOf(login, alias) : undefined;
   const lock = journal && (await acquireLock(journal.lockFile, { waitMs: call.timeoutMs + 5000 }));
-  let value: Sensitive;
+  const { value, progress } = await rotateNoted(invocation, login, journal, { alias, next }).finally(() =>
+    lock?.release(),
+  );
+  if (journal) printSaved(invocation, { name: alias, value }, store, progress);
+  else {
+    if (!report.json) report.note(`secret ${alias} has a new value; this is the only time it is shown`);
+    const failure = printOnly(invocation, { name: alias, value });
+    if (failure) throw failure;
+  }
+  if (version.tokensOutliveSecret && flags.revoke !== true)
+    report.note(`tokens minted from the old value of ${alias} stay valid until they expire`);
+}
+
+/**
+ * Begins a rotation, or goes on with the one that is noted.
+ * @param journal undefined without a store; then a value that works is printed when the rotation fails
+ */
+async function rotateNoted(
+  invocation: Invocation,
+  login: Login,
+  journal: Journal | undefined,
+  { alias, next }: { alias: string; next: string },
+): Promise<{ value: Sensitive; progress: Progress }> {
+  const { report, flags } = invocation;
+  const keeps = journal !== undefined;
   let notes: RotationNotes | undefined;
   let made: Made | undefined;
   try {
@@ -51,13 +74,14 @@ export async function run(invocation: Invocation): Promise<undefined> {
     if (pending) report.note(`going on with a rotation of ${alias} that was not finished`);
     if (flags.revoke === true) await revokeTokensOf(login, [{ alias }]);
     const progress = pending ?? (await firstProgress(login, alias, next));
-    if (keeps) await tryStore(call, store);
+    if (keeps) await tryStore(login.call, login.store);
     invocation.interruption?.begin();
     notes = rotationNotes(journal, progress);
-    const onValue = (name: string, secret: Sensitive) => {
-      made = { name, value: secret };
+    const onValue = (name: string, value: Sensitive) => {
+      made = { name, value };
     };
-    value = await rotate(login, notes, { alias, next, onValue });
+    const value = await rotate(login, notes, { alias, next, onValue });
+    return { value, progress: notes.read() };
   } catch (error) {
     // Nothing was begun, or the notes are gone because nothing is left to go on with.
     if (notes === undefined || (journal && journal.read() === undefined)) throw error;
@@ -66,26 +90,27 @@ export async function run(invocation: Invocation): Promise<undefined> {
     const lost = keeps || step === 'next' ? undefined : made;
     if (lost) printOnly(invocation, lost);
     throw withNextStep(error, { alias, next, keeps, isMade: lost?.name === alias }, notes.read());
-  } finally {
-    lock?.release();
   }
-  const show = flags.print === true || !notes.read().wasSaved;
-  if (!keeps) {
-    if (!report.json) report.note(`secret ${alias} has a new value; this is the only time it is shown`);
-    const failure = printOnly(invocation, { name: alias, value });
-    if (failure) throw failure;
-  } else if (report.json) report.document({ alias, saved: true, ...(show && { secret: value.reveal() }) });
+}
+
+/** Says that the new value is saved, and prints it if the old one was not saved or `--print` is given. */
+function printSaved(
+  { ctx, report, flags }: Invocation,
+  { name, value }: Made,
+  store: Store,
+  { wasSaved }: Progress,
+): void {
+  const show = flags.print === true || !wasSaved;
+  if (report.json) report.document({ alias: name, saved: true, ...(show && { secret: value.reveal() }) });
   else if (show) {
     report.note(
-      `secret ${alias} has a new value, saved in the ${store.name} store; this is the only time it is shown`,
+      `secret ${name} has a new value, saved in the ${store.name} store; this is the only time it is shown`,
     );
     report.result(value.reveal());
   } else {
-    const done = `Secret ${alias} has a new value, saved in the ${store.name} store.`;
-    report.result(inLines(done, invocation.ctx.stdout.columns));
+    const done = `Secret ${name} has a new value, saved in the ${store.name} store.`;
+    report.result(inLines(done, ctx.stdout.columns));
   }
-  if (version.tokensOutliveSecret && flags.revoke !== true)
-    report.note(`tokens minted from the old value of ${alias} stay valid until they expire`);
 }
 
 interface Made {

@@ -35,14 +35,20 @@ export async function run(invocation: Invocation): Promise<number> {
   if (failure) report.warn(`the refused token could not be forgotten here: ${failure.message}`);
   if (own?.isJwt && refusal?.code === 'AUTH_FAILED') throw refusal;
   throw new GraphException('AUTH_FAILED', 'The server does not accept the token.', {
-    hint: own?.isJwt
-      ? 'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has'
-      : failure
-        ? 'get a new one: graphcred token get --fresh'
-        : record
-          ? 'it is forgotten here; get a new one: graphcred token get'
-          : `${looksLikeSecret(sensitiveOf(token)) ? 'this looks like a secret; mint a token from it: graphcred token get --secret-stdin; or ' : ''}get a new one: graphcred token get`,
+    hint: failure
+      ? 'get a new one: graphcred token get --fresh'
+      : adviseNext(sensitiveOf(token), own?.isJwt === true, record !== undefined),
   });
+}
+
+function adviseNext(token: Sensitive, isJwt: boolean, isForgotten: boolean): string {
+  if (isJwt)
+    return 'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has';
+  if (isForgotten) return 'it is forgotten here; get a new one: graphcred token get';
+  const guess = looksLikeSecret(token)
+    ? 'this looks like a secret; mint a token from it: graphcred token get --secret-stdin; or '
+    : '';
+  return `${guess}get a new one: graphcred token get`;
 }
 
 /** Whether this is 32 of `[a-z0-9]`, as secrets are; a token of 3.x looks the same. */
