@@ -2,17 +2,17 @@ const SPACE = /[ \t\r\n]*/y;
 const TOKEN =
   /[{}[\],:]|"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?|true|false|null/uy;
 
+/** What the parser expects next; `more` is what follows a value. */
+type Next = 'value' | 'key' | 'colon' | 'more';
+
 /**
  * Returns the line, from 1, at which `text` stops being JSON. The message of JSON.parse differs between runtimes and
  * versions, and often names no position.
  */
 export function jsonErrorLine(text: string): number {
   const open: string[] = [];
-  /**
-   * What the parser expects next: a value, a key, a colon, or what follows a value; and whether the bracket may close
-   * at once.
-   */
-  let next: 'value' | 'key' | 'colon' | 'more' = 'value';
+  let next: Next = 'value';
+  /** Whether the bracket may close at once. */
   let empty = false;
   let at = 0;
   const take = (pattern: RegExp): string | undefined => {
@@ -27,20 +27,23 @@ export function jsonErrorLine(text: string): number {
     const token = take(TOKEN);
     const inside = open.at(-1);
     const closes = (token === '}' && inside === '{') || (token === ']' && inside === '[');
-    if (token !== undefined && closes && (next === 'more' || empty)) {
-      open.pop();
-      next = 'more';
-    } else if (next === 'key' && token?.startsWith('"')) next = 'colon';
-    else if (next === 'colon' && token === ':') next = 'value';
-    else if (next === 'more' && token === ',' && inside !== undefined)
-      next = inside === '{' ? 'key' : 'value';
-    else if (next === 'value' && (token === '{' || token === '[')) {
-      open.push(token);
-      next = token === '{' ? 'key' : 'value';
-      empty = true;
-      continue;
-    } else if (next === 'value' && token !== undefined && !/^[}\],:]/.test(token)) next = 'more';
-    else return text.slice(0, start).split('\n').length;
-    empty = false;
+    const isEnd: boolean = closes && (next === 'more' || empty);
+    const after: Next | undefined = isEnd ? 'more' : expectAfter(token, next, inside);
+    if (token === undefined || after === undefined) return text.slice(0, start).split('\n').length;
+    if (isEnd) open.pop();
+    empty = token === '{' || token === '[';
+    if (empty) open.push(token);
+    next = after;
   }
+}
+
+/** Returns what follows a token; undefined when the token does not fit. */
+function expectAfter(token: string | undefined, next: Next, inside: string | undefined): Next | undefined {
+  if (token === undefined) return undefined;
+  if (next === 'key') return token.startsWith('"') ? 'colon' : undefined;
+  if (next === 'colon') return token === ':' ? 'value' : undefined;
+  if (next === 'more' && (token !== ',' || inside === undefined)) return undefined;
+  if (next === 'more') return inside === '{' ? 'key' : 'value';
+  if (token === '{' || token === '[') return token === '{' ? 'key' : 'value';
+  return /^[}\],:]/.test(token) ? undefined : 'more';
 }

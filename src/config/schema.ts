@@ -68,27 +68,30 @@ function checkValues(data: Record<string, unknown>, at: readonly string[], fail:
   return values;
 }
 
-function take(values: ConfigValues, key: string, value: unknown, path: readonly string[], fail: Fail): void {
+function checkKey(key: string, value: unknown, path: readonly string[], fail: Fail): ConfigKey {
   if (!Object.hasOwn(SETTINGS, key)) {
     const near = Object.keys(SETTINGS).find((known) => known.toLowerCase() === key.toLowerCase());
     fail(path, 'is not a setting graphcred knows', near && `did you mean ${near}?`);
   }
   if ([value].flat().some((text) => typeof text === 'string' && text.includes('\0')))
     fail(path, 'holds a NUL character, which no setting has');
-  const name = key as ConfigKey;
+  return key as ConfigKey;
+}
+
+function take(values: ConfigValues, key: string, value: unknown, path: readonly string[], fail: Fail): void {
+  const name = checkKey(key, value, path, fail);
   const kind = SETTINGS[name].type;
   if (kind === 'list') {
-    if (!Array.isArray(value) || value.length === 0 || !value.every((part) => typeof part === 'string')) {
+    if (!isListOfWords(value))
       fail(path, 'is not a list of words', `write a list: ${key}: [vault, kv, get, -field=secret, kv/graph]`);
-    }
-    values[name] = value as string[];
+    values[name] = value;
   } else if (kind === 'boolean') {
     if (typeof value !== 'boolean') fail(path, 'is neither true nor false');
     values[name] = String(value);
   } else if ((value === '' || value === null) && kind === 'text') {
     // An empty text counts as not set, as it does in a variable; in YAML a key without a value is null.
     delete values[name];
-  } else if (typeof value === 'string' || (typeof value === 'number' && TAKES_NUMBER.has(kind))) {
+  } else if (typeof value === 'string' || isNumberFor(kind, value)) {
     if (value === '') fail(path, 'is empty', 'remove the key, or give it a value');
     if (kind === 'port' && !/^\d+$/.test(String(value))) fail(path, 'is not a port number');
     values[name] = String(value);
@@ -97,6 +100,14 @@ function take(values: ConfigValues, key: string, value: unknown, path: readonly 
     const hint = Array.isArray(value) || isTable(value) ? undefined : `put it in quotes: ${path.at(-1)}: "…"`;
     fail(path, 'is not a piece of text', hint);
   }
+}
+
+function isListOfWords(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string');
+}
+
+function isNumberFor(kind: string, value: unknown): boolean {
+  return typeof value === 'number' && TAKES_NUMBER.has(kind);
 }
 
 /** Whether a value is a table. YAML also has dates and bytes, which are objects but not tables. */

@@ -130,12 +130,7 @@ export function resolveSettings(
     const add = (value: string | readonly string[] | undefined, level: Level, source: string) => {
       if (value !== undefined) set.push({ value, level, source });
     };
-    if (spec.flag !== undefined) {
-      const flag = flags[spec.flag];
-      // An empty text counts as not set; an empty number or address is a mistake.
-      const typed = spec.type === 'text' || typeof flag !== 'string' ? text(flag) : flag;
-      add(flag === true ? 'true' : typed, 'flag', `--${spec.flag}`);
-    }
+    if (spec.flag !== undefined) add(readFlag(flags[spec.flag], spec.type), 'flag', `--${spec.flag}`);
     if (spec.variable !== undefined) add(nonEmpty(env[spec.variable]), 'variable', spec.variable);
     if (spec.tgVariable !== undefined) {
       const value = nonEmpty(env[spec.tgVariable]);
@@ -148,6 +143,12 @@ export function resolveSettings(
     all[key] = set;
   }
   return { file, profile, profileNames, all, notes };
+}
+
+/** An empty text counts as not set; an empty number or address is a mistake. */
+function readFlag(flag: SettingsInput['flags'][string], type: (typeof SETTINGS)[ConfigKey]['type']) {
+  if (flag === true) return 'true';
+  return type === 'text' || typeof flag !== 'string' ? text(flag) : flag;
 }
 
 /** Returns the value in force, as text. */
