@@ -15,6 +15,16 @@ import { statement, statementStatus } from './statements.js';
 
 const WEEK = 604_800;
 
+const ANSWERS: Readonly<Record<string, (world: World, call: Call) => Reply>> = {
+  'POST /tokens': mint,
+  'DELETE /tokens': dropTokens,
+  'POST /tokens/check': check,
+  'POST /statements': statement,
+  'GET /version': versionText,
+  'GET /auth/simple': authSimple,
+  'GET /schema/graphs': graphsReply,
+};
+
 /** Answers all paths below `/gsql/v1` on 4.x; undefined for a path that the sandbox does not imitate. */
 export function service4(world: World, call: Call, path: string): Reply | undefined {
   const { method } = call;
@@ -22,20 +32,13 @@ export function service4(world: World, call: Call, path: string): Reply | undefi
   if (!world.restAuth && world.switches.restAuthOffOn4 === 'refuse' && /^\/tokens(\/check)?$/.test(path)) {
     return refuseRestpp(world, 'noEndpoint4', { path: `/gsql/v1${path}` });
   }
-  if (path === '/tokens') {
-    if (method === 'POST') return mint(world, call);
-    if (method === 'DELETE') return dropTokens(world, call);
-    return refuse(world, 'methodGone4', { method, path: '/gsql/v1/tokens' });
-  }
-  if (path === '/tokens/check' && method === 'POST') return check(world, call);
+  const answer = ANSWERS[`${method} ${path}`];
+  if (answer) return answer(world, call);
+  if (path === '/tokens') return refuse(world, 'methodGone4', { method, path: '/gsql/v1/tokens' });
   if (path === '/secrets' || path.startsWith('/secrets/')) return secrets4(world, call, path);
-  if (path === '/statements' && method === 'POST') return statement(world, call);
   if (path.startsWith('/statements/') && method === 'GET') {
     return statementStatus(world, call, path.slice('/statements/'.length));
   }
-  if (path === '/version' && method === 'GET') return versionText(world, call);
-  if (path === '/auth/simple' && method === 'GET') return authSimple(world, call);
-  if (path === '/schema/graphs' && method === 'GET') return graphsReply(world, call);
   if (path.startsWith('/schema/graphs/') && method === 'GET')
     return schemaReply(world, call, path.slice('/schema/graphs/'.length));
   // graflo asks here first, and goes on when the path is not there.

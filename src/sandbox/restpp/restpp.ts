@@ -54,22 +54,24 @@ function route(world: World, call: Call, path: string): Handler | undefined {
   return undefined;
 }
 
+function readSecret(world: World, value: string): { holder: Holder } | { refusal: Reply } {
+  const secret = world.state.secrets.find((s) => s.value === value);
+  const token = maskToken(value);
+  if (!secret) return { refusal: refuseRestpp(world, 'unknownGsqlSecret', { token }) };
+  return { holder: { graph: world.version.generation === '4' ? null : secret.graph, shown: token } };
+}
+
 function readToken(world: World, call: Call): { holder: Holder } | { refusal: Reply } {
   const given = readAuthorization(call);
-  if (given?.scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1)) {
-    const secret = world.state.secrets.find((s) => s.value === given.value);
-    const token = maskToken(given.value);
-    if (!secret) return { refusal: refuseRestpp(world, 'unknownGsqlSecret', { token }) };
-    return { holder: { graph: world.version.generation === '4' ? null : secret.graph, shown: token } };
-  }
+  if (given?.scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1))
+    return readSecret(world, given.value);
   // A user name and password are treated like a missing token.
   const token = given?.scheme === 'bearer' ? given.value : '';
   const shown = token === '' ? '' : maskToken(token);
   const refuse = (id: TextId) => ({ refusal: refuseRestpp(world, id, { token: shown }) });
 
-  // Two wordings were recorded: one in 2020, one from late 2022 on.
-  if (token.length < 12) return refuse(world.version.atLeast(3, 8) ? 'missingToken' : 'missingTokenOld');
-  if (isJwt(token) && !world.version.atLeast(3, 10)) return refuse('malformedToken');
+  const malformed = judgeForm(world, token);
+  if (malformed) return refuse(malformed);
   const held = world.state.tokens.get(token);
   const major4 = world.version.generation === '4';
   const isOfProvider =
@@ -86,6 +88,13 @@ function readToken(world: World, call: Call): { holder: Holder } | { refusal: Re
     return { refusal: refuseRestpp(world, PROBLEMS[problem], values) };
   }
   return { holder: { graph: checked.claims.graph || null, shown } };
+}
+
+/** Returns why a text cannot be a token, without looking it up. */
+function judgeForm({ version }: World, token: string): TextId | undefined {
+  // Two wordings were recorded: one in 2020, one from late 2022 on.
+  if (token.length < 12) return version.atLeast(3, 8) ? 'missingToken' : 'missingTokenOld';
+  return isJwt(token) && !version.atLeast(3, 10) ? 'malformedToken' : undefined;
 }
 
 const PROBLEMS = {
