@@ -50,7 +50,9 @@ test('a request whose target is no path is refused, and the login goes on', asyn
   const { redirectUri, arrived } = await door();
   const { port } = new URL(redirectUri);
   const status = await new Promise((resolve, reject) => {
-    http.get({ port, host: '127.0.0.1', path: '//' }, (reply) => resolve(reply.statusCode)).on('error', reject);
+    http
+      .get({ port, host: '127.0.0.1', path: '//' }, (reply) => resolve(reply.statusCode))
+      .on('error', reject);
   });
   expect(status).toBe(400);
   await visit(`${redirectUri}?code=c&state=right`);
