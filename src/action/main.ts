@@ -3,11 +3,12 @@ import { append, requireRunnerFiles } from '../cli/github.js';
 import { serversOf, serverVariables } from '../core/endpoints.js';
 import { generationOf } from '../core/protocol/version.js';
 import { ADDRESS, address, graphcred, usesProvider } from './graphcred.js';
-import { env, input, log, mask, runStep } from './runner.js';
+import { env, input, log, mask, runStep, switchInput } from './runner.js';
 
 void runStep(async () => {
   // A provider's token is nothing that the database could revoke.
-  const isRevoked = !usesProvider() && !/^false$/i.test(input('revoke'));
+  const isRevoked = !usesProvider() && switchInput('revoke', true);
+  const isExported = switchInput('export', false);
   requireRunnerFiles(env, ['GITHUB_STATE', 'GITHUB_OUTPUT', 'GITHUB_ENV'], 'The action');
   // A token that will be revoked must not be that of another job of a matrix too.
   const got = await graphcred(['token', 'get', ...(isRevoked ? ['--fresh'] : [])]);
@@ -17,7 +18,7 @@ void runStep(async () => {
   // The post step's values are saved first: from here on it can revoke the token, whatever happens to this process.
   if (isRevoked) append(env.GITHUB_STATE, { ...outputs, address: address() });
   append(env.GITHUB_OUTPUT, outputs);
-  if (/^true$/i.test(input('export'))) {
+  if (isExported) {
     const [host, restUrl, gsqlUrl] = ADDRESS.map((name) => input(name) || undefined);
     const variables = serverVariables(serversOf({ host, restUrl, gsqlUrl }, generationOf(serverVersion)));
     const graph = input('graph') || undefined;

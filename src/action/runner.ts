@@ -9,6 +9,18 @@ export function input(name: string): string {
   return (env[`INPUT_${name.toUpperCase()}`] ?? '').trim();
 }
 
+/**
+ * Returns an input that is a switch; `otherwise` when the workflow does not set it.
+ * @throws GraphException USAGE for another word
+ */
+export function switchInput(name: string, otherwise: boolean): boolean {
+  const word = input(name);
+  if (/^(1|true|yes|on)$/i.test(word)) return true;
+  if (/^(0|false|no|off)$/i.test(word)) return false;
+  if (word === '') return otherwise;
+  throw new GraphException('USAGE', `The input ${name} is neither true nor false.`);
+}
+
 /** Runs a step. Its error is a line of the log, without a stack, and fails the step. */
 export async function runStep(step: () => Promise<void>): Promise<void> {
   for (const name of ['INPUT_SECRET', 'INPUT_PASSWORD']) mask(env[name] ?? '');

@@ -260,6 +260,8 @@ test('the log of a job with wrong inputs says which, and what to set', async () 
     { ...addresses, username: 'tigergraph' },
     { ...addresses, password: 'tigergraph' },
     { ...inputs, lifetime: 'soon' },
+    { ...inputs, revoke: 'never' },
+    { ...inputs, export: 'maybe' },
     { ...inputs, 'gsql-url': 'graph.example.com' },
     { ...inputs, 'gsql-url': 'http://a:b@127.0.0.1:1' },
     { ...addresses, secret: 'wrong0secret0wrong0secret0wrong0' },
@@ -273,6 +275,8 @@ test('the log of a job with wrong inputs says which, and what to set', async () 
     graphcred: INPUT_REQUIRED: Set the input secret, or username and password. Pull requests from forks get no secrets from GitHub.
     graphcred: INPUT_REQUIRED: Set the input secret, or username and password. Pull requests from forks get no secrets from GitHub.
     graphcred: USAGE: the input lifetime is not a duration. Hint: write seconds, or a number with a unit: 90, 90s, 15m, 12h, 30d, 1w
+    graphcred: USAGE: The input revoke is neither true nor false.
+    graphcred: USAGE: The input export is neither true nor false.
     graphcred: USAGE: the input gsql-url must be a URL that begins with http:// or https://. Hint: For example http://127.0.0.1 or https://graph.example.com.
     graphcred: USAGE: the input gsql-url must not hold a user name or password. Hint: Give them as username and password.
     graphcred: AUTH_FAILED: The server refused the credential. Check the input secret, or username and password.
