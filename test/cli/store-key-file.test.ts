@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { bench } from '../helpers/cli.js';
+import { bench, temporaryHome } from '../helpers/cli.js';
+import { COMMAND, endOf, sandboxFor } from '../helpers/process.js';
 
 const KEY = `${crypto.randomBytes(32).toString('base64')}\n`;
 const ONE_SECOND = { GRAPHCRED_TIMEOUT: '1' };
@@ -33,6 +34,16 @@ describe.skipIf(process.platform === 'win32')(
       });
       expect(status).toBe(0);
       expect(stderr).toContain(`cannot read the key file ${pipe}: its writer did not finish within 1 s`);
+    });
+
+    test('may not be an empty pipe, whose end is told at once', async () => {
+      const { env } = await sandboxFor(temporaryHome());
+      const words = ['-c', 'GRAPHCRED_STORE_KEY_FILE=<(true) "$@"', 'bash', ...COMMAND, 'token', 'get'];
+      const { status, stderr } = await endOf(
+        spawn('bash', words, { env: { ...process.env, ...env, GRAPHCRED_STORE: 'file' } }),
+      );
+      expect(status).toBe(0);
+      expect(stderr).toContain('is not 32 bytes in base64');
     });
 
     test.each([

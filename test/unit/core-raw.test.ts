@@ -19,6 +19,15 @@ function refused(server: 'rest' | 'service', method: string, path: string, heade
   }
 }
 
+// holds: C8.7
+test.each(['/graph/demo/vertices/Person/Zoë', '/graph/demo/vertices/Person/Zoe B'])(
+  'a path with a character that is not encoded is refused: %s',
+  (path) => {
+    expect(refused('rest', 'GET', path)).toBe(true);
+    expect(refused('rest', 'GET', encodeURI(path))).toBe(false);
+  },
+);
+
 test('the answer to a raw call may have 64 MiB', async () => {
   const asked: HttpRequest[] = [];
   const session = {
