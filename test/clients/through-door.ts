@@ -8,7 +8,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { defined } from '../helpers/defined.js';
 import { run } from '../helpers/driver.js';
 import { COMMAND } from '../helpers/process.js';
-import { SECRET } from '../helpers/social.js';
+import { SECRET, socialDatabase } from '../helpers/social.js';
 import { knownFailures } from './known-failures.js';
 import type { Program } from './programs.js';
 import { blockOf, javaProgram } from './with-token.js';
@@ -45,11 +45,7 @@ export async function runThroughDoor(
 ): Promise<Result> {
   const log: { path: string }[] = [];
   const sandbox = await startSandbox({
-    serverVersion,
-    gsqlPort: 0,
-    ...(serverVersion.startsWith('3') && { restPort: 0 }),
-    graphs: ['social'],
-    secrets: [{ alias: 'ci', value: SECRET, user: 'tigergraph', graph: 'social' }],
+    ...socialDatabase(serverVersion),
     switches: { grantedAtMost: TOKEN_LIVES },
     log: (line) => log.push(JSON.parse(line)),
   });
