@@ -86,6 +86,16 @@ test('without a command one line tells the address and the key, and SIGTERM ends
 });
 
 // holds: C8.9
+test('a proxy that ends leaves the key file of the one that was started after it', async () => {
+  const first = await served({}, '--key-file', 'key');
+  const file = path.join(first.home, 'key');
+  fs.writeFileSync(file, 'the key of the second\n');
+  first.child.kill('SIGTERM');
+  expect(await first.ended).toMatchObject({ status: 0 });
+  expect(fs.readFileSync(file, 'utf8')).toBe('the key of the second\n');
+});
+
+// holds: C8.9
 test.each([
   ['3.9.3', 'password'],
   ['3.9.3', 'secret'],

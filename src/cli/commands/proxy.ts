@@ -2,7 +2,7 @@ import path from 'node:path';
 import { type LocalProxy, openProxy } from '../../app/proxy.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import { removeQuietly, replaceFile } from '../../files/private-files.js';
+import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import { inheritedDescriptors } from '../child.js';
 import type { Flags, Invocation } from '../command.js';
 import { childEnvironment, failedBefore, runToEnd } from '../run-command.js';
@@ -34,7 +34,7 @@ export async function run(invocation: Invocation): Promise<number> {
     report.note(`ready at ${restUrl}${args.length > 0 ? '' : '; Ctrl-C stops the proxy'}`);
   const close = async () => {
     await proxy.close();
-    if (keyFile) removeQuietly(keyFile);
+    if (keyFile) removeKey(keyFile, key);
     return undefined;
   };
   if (args.length > 0)
@@ -70,6 +70,12 @@ async function writeKey(file: string, proxy: LocalProxy): Promise<void> {
     await proxy.close();
     throw error;
   }
+}
+
+/** Another proxy that was started with the same file may have put its own key there. */
+function removeKey(file: string, key: string): void {
+  const found = readChecked(file);
+  if (found && 'text' in found && found.text === `${key}\n`) removeQuietly(file);
 }
 
 /** Returns the environment of the command: the door in place of the servers, and the key in place of credentials. */
