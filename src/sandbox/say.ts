@@ -1,5 +1,5 @@
 import { json, type Reply } from './call.js';
-import type { Wording } from './text.js';
+import type { Wording } from './texts.js';
 import { TEXTS, type TextId } from './texts.js';
 import type { World } from './world.js';
 

@@ -2,8 +2,7 @@ import type { Provider } from './jwt.js';
 import type { ServerVersion } from './server-version.js';
 import type { State } from './state.js';
 import type { Switches } from './switches.js';
-import type { Wording } from './text.js';
-import type { TextId } from './texts.js';
+import type { TextId, Wording } from './texts.js';
 
 /** A request of `/gsql/v1/statements?async=true` that has ended. */
 export interface FinishedRequest {

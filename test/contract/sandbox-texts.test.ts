@@ -1,28 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { TOKENS_3 } from '../../src/sandbox/3x/texts.js';
-import { TOKENS_4 } from '../../src/sandbox/4x/texts.js';
-import { SECRETS_4 } from '../../src/sandbox/4x/texts-secrets.js';
-import { GSQL } from '../../src/sandbox/gsql/texts.js';
-import { RESTPP } from '../../src/sandbox/restpp/texts.js';
 import type { Sandbox } from '../../src/sandbox/server.js';
 import { TEXTS } from '../../src/sandbox/texts.js';
 import { demo, raw, SECRET, start } from './sandbox-raw.js';
-
-describe('the table of texts', () => {
-  it('has every text exactly once', () => {
-    const ids = [TOKENS_3, TOKENS_4, SECRETS_4, GSQL, RESTPP].flatMap((part) => Object.keys(part));
-    expect(ids.sort()).toEqual(Object.keys(TEXTS).sort());
-  });
-
-  it('says of each text when it is sent, where it comes from and how well it is known', () => {
-    for (const [id, { when, source, evidence, variants }] of Object.entries(TEXTS)) {
-      expect([id, when.length > 5, source.length > 5]).toEqual([id, true, true]);
-      for (const one of [evidence, ...Object.values(variants ?? {}).map((v) => v.evidence)]) {
-        expect('RDCFA', id).toContain(one);
-      }
-    }
-  });
-});
 
 describe('the control path for texts', () => {
   const set = (sandbox: Sandbox, value: string) => raw(sandbox.gsqlUrl, 'POST /__sandbox/texts', {}, value);

@@ -3,8 +3,7 @@ import { questionsFor } from '../../scripts/conformance/ask.js';
 import { compare } from '../../scripts/conformance/compare.js';
 import { generationOf, recordSandbox } from '../../scripts/conformance/run.js';
 import type { Switches } from '../../src/sandbox/switches.js';
-import type { Text } from '../../src/sandbox/text.js';
-import { TEXTS, type TextId } from '../../src/sandbox/texts.js';
+import { TEXTS, type Text, type TextId } from '../../src/sandbox/texts.js';
 import { ACCOUNT, recordFrom, VERSIONS } from '../contract/conformance-support.js';
 
 type Version = (typeof VERSIONS)[number];
@@ -44,15 +43,9 @@ const REACHED: Readonly<Record<Version, readonly TextId[]>> = {
 
 /** The texts with variants that a server never sends in answer to the questions. */
 const NOT_REACHED: Partial<Record<TextId, string>> = {
-  tooManyLogins3: 'the run stays below the number of wrong logins that makes a user wait',
-  refreshDenied3: 'it takes a second user',
-  dropDenied3: 'it takes a second user',
-  lifetimeTooLong3: 'it takes a server with a limit, see the switches',
-  missingToken3: 'a deletion that names no token could delete tokens that this run did not make',
   mayNotCreate: 'it takes a user without the right',
   mayNotCreate4: 'it takes a user without the right',
   mayNotCreateGlobal: 'it takes a user without the right',
-  noLogin4: 'every question for which a 4.x server wants a login brings one',
   noPrivilege: 'it takes a second graph',
 };
 

@@ -1,226 +1,120 @@
-import { SOURCE, type Text } from '../text.js';
-
 const INVALID = { code: 'REST-1101', evidence: 'A', status: 200 } as const;
-const FORMER = { code: 'REST-3300', evidence: 'A', source: SOURCE.before } as const;
-const SOURCE_NEAREST = 'nothing is published; the code is that of the recorded refusals';
 
-/** Token endpoints of 3.x. */
-export const TOKENS_3 = {
+/**
+ * The token endpoints of 3.x. What is recorded (R) comes from an integration test suite of 2022, at /requesttoken of a
+ * 3.x GSQL server.
+ */
+export const TEXTS_3 = {
+  // A token is made, 3.5 to 3.11. Server docs 3.5 to 3.11, built-in endpoints.
   generated3: {
-    when: 'a token is made, 3.5 to 3.11',
     status: 200,
     code: 'REST-0000',
     message:
       'Generate new token successfully.\nWarning: Tigergraph Support cannot restore access to secrets/tokens for security reasons. Please save your secret/token and keep it safe and accessible.',
     evidence: 'D',
-    source: SOURCE.docs35,
   },
+  // A token is made, 3.0 to 3.4. Server docs 3.2 and 3.4, built-in endpoints.
   generatedOld3: {
-    when: 'a token is made, 3.0 to 3.4',
     status: 200,
     code: 'REST-0000',
     message: 'Generate new token successfully.',
     evidence: 'D',
-    source: SOURCE.docs30,
   },
-  refreshed3: {
-    when: 'a token is refreshed',
-    status: 200,
-    code: 'REST-0000',
-    message: 'Refresh token successfully.',
-    evidence: 'D',
-    source: SOURCE.docs35,
-  },
-  dropped3: {
-    when: 'a token is deleted',
-    status: 200,
-    code: 'REST-0000',
-    message: 'Drop token successfully.',
-    evidence: 'D',
-    source: SOURCE.docs35,
-  },
+  // A token is refreshed. Server docs 3.5 to 3.11, built-in endpoints.
+  refreshed3: { status: 200, code: 'REST-0000', message: 'Refresh token successfully.', evidence: 'D' },
+  // A token is deleted. Server docs 3.5 to 3.11, built-in endpoints.
+  dropped3: { status: 200, code: 'REST-0000', message: 'Drop token successfully.', evidence: 'D' },
+  // The secret is unknown (POST, PUT and DELETE); the answer repeats it. The status is assumed.
   badSecret3: {
-    when: 'the secret is unknown (POST, PUT and DELETE); the answer repeats it',
     status: 200,
-    statusAssumed: true,
     code: 'REST-1101',
     message: "The secret '{secret}' is invalid. Please enter a valid one.",
     evidence: 'R',
-    source: SOURCE.recording,
-    variants: { old: { ...FORMER, message: 'The secret is invalid.' } },
+    variants: { old: { code: 'REST-3300', message: 'The secret is invalid.' } },
   },
+  // Neither a secret nor a login is sent. The status is assumed.
   noLogin3: {
-    when: 'neither a secret nor a login is sent',
     status: 200,
-    statusAssumed: true,
     code: 'REST-1101',
     message: 'The username or password is incorrect. Please enter a valid one.',
     evidence: 'R',
-    source: SOURCE.recording,
-    variants: {
-      old: { ...FORMER, message: 'Either a secret or a graph with user name and password is required.' },
-    },
   },
+  // The user name or password is wrong. The nearest text known: a recording of /requesttoken on a 3.x GSQL server,
+  // from an integration test suite of 2022, for a request without any login.
   badLogin3: {
     ...INVALID,
-    when: 'the user name or password is wrong',
     message: 'The username or password is incorrect. Please enter a valid one.',
-    source: `the nearest text known: ${SOURCE.recording}, for a request without any login`,
-    variants: { old: { ...FORMER, message: 'Authentication failed.' } },
+    variants: { old: { code: 'REST-3300', message: 'Authentication failed.' } },
   },
-  tooManyLogins3: {
-    ...INVALID,
-    when: 'a user has failed to log in too often, 3.8 and later',
-    message: 'Too many failed logins. Please re-login after {seconds} seconds.',
-    source: 'the Java GSQL client tests for "Please re-login after" at its login; the rest is assumed',
-    variants: {
-      old: { ...FORMER, message: 'Too many failed logins. Please re-login after {seconds} seconds.' },
-    },
-  },
+  // A user has failed to log in too often, 3.8 and later. The Java GSQL client tests for "Please re-login after" at
+  // its login; the rest is assumed.
+  tooManyLogins3: { ...INVALID, message: 'Too many failed logins. Please re-login after {seconds} seconds.' },
+  // The token to refresh or delete is unknown. The status is assumed.
   unknownToken3: {
-    when: 'the token to refresh or delete is unknown',
     status: 200,
-    statusAssumed: true,
     message: "The token '{token}' is invalid, please provide a valid one.",
     evidence: 'R',
-    source: SOURCE.recording,
     variants: {
-      old: {
-        ...FORMER,
-        message: 'The token does not exist.',
-        evidence: 'C',
-        source:
-          'every pyTigerGraph, the .NET and the JavaScript client test for this code; its words are assumed',
-      },
+      // Every pyTigerGraph, the .NET and the JavaScript client test for this code; its words are assumed (C).
+      old: { code: 'REST-3300', message: 'The token does not exist.' },
     },
   },
-  refreshDenied3: {
-    when: "the token to refresh is somebody else's and the caller is no superuser",
-    status: 200,
-    statusAssumed: true,
-    message: 'Refresh token failed, Permission denied.',
-    evidence: 'R',
-    source: SOURCE.recording,
-    variants: { old: { ...FORMER, message: 'The token does not exist.' } },
-  },
-  dropDenied3: {
-    when: "the token to delete is somebody else's and the caller is no superuser",
-    status: 200,
-    statusAssumed: true,
-    message: 'Drop token failed, Permission denied.',
-    evidence: 'R',
-    source: SOURCE.recording,
-    variants: { old: { ...FORMER, message: 'The token does not exist.' } },
-  },
+  // The token to refresh is somebody else's and the caller is no superuser. The status is assumed.
+  refreshDenied3: { status: 200, message: 'Refresh token failed, Permission denied.', evidence: 'R' },
+  // The token to delete is somebody else's and the caller is no superuser. The status is assumed.
+  dropDenied3: { status: 200, message: 'Drop token failed, Permission denied.', evidence: 'R' },
+  // The lifetime is not a number. The status is assumed.
   lifetimeNotNumber3: {
-    when: 'the lifetime is not a number',
     status: 200,
-    statusAssumed: true,
     code: 'REST-1101',
     message: 'Invalid parameters, lifetime is not a number.',
     fields: { token: '' },
     evidence: 'R',
-    source: SOURCE.recording,
-    variants: { old: { ...FORMER, message: 'The lifetime is invalid.' } },
   },
+  // The lifetime is above GSQL.MaxAuthTokenLifeTimeSec (switch maxLifetime). The status is assumed.
   lifetimeTooLong3: {
-    when: 'the lifetime is above GSQL.MaxAuthTokenLifeTimeSec (switch maxLifetime)',
     status: 200,
-    statusAssumed: true,
     code: 'REST-3101',
     message: "The duration '{lifetime}' exceeds the maximum limit '{limit}'. Please enter a valid one.",
     fields: { token: '' },
     evidence: 'R',
-    source: SOURCE.recording,
-    variants: { old: { ...FORMER, message: 'The lifetime exceeds the limit of {limit} seconds.' } },
   },
-  lifetimeNotPositive3: {
-    ...INVALID,
-    when: 'the lifetime is 0, negative or beyond any date',
-    message: 'The lifetime is invalid.',
-    source: SOURCE_NEAREST,
-    variants: { old: { ...FORMER, message: 'The lifetime is invalid.' } },
-  },
+  // The lifetime is 0, negative or beyond any date.
+  lifetimeNotPositive3: { ...INVALID, message: 'The lifetime is invalid.' },
+  // A password is sent without a graph.
   missingGraph3: {
     ...INVALID,
-    when: 'a password is sent without a graph',
     message: 'Either a secret or a graph with user name and password is required.',
-    source: SOURCE_NEAREST,
-    variants: {
-      old: { ...FORMER, message: 'Either a secret or a graph with user name and password is required.' },
-    },
   },
-  missingToken3: {
-    ...INVALID,
-    when: 'no token to refresh or delete is named',
-    message: 'The token is required.',
-    source: SOURCE_NEAREST,
-    variants: { old: { ...FORMER, message: 'The token is required.' } },
-  },
+  // No token to refresh or delete is named.
+  missingToken3: { ...INVALID, message: 'The token is required.' },
+  // The graph is unknown.
   unknownGraph3: {
     ...INVALID,
-    when: 'the graph is unknown',
     message: "Graph '{graph}' does not exist.",
-    source: SOURCE_NEAREST,
-    variants: { old: { ...FORMER, message: "Graph '{graph}' does not exist." } },
+    variants: { old: { code: 'REST-3300', message: "Graph '{graph}' does not exist." } },
   },
-  badBody3: {
-    ...INVALID,
-    when: 'the body is no JSON object',
-    message: 'The request body is not valid JSON.',
-    source: SOURCE_NEAREST,
-    variants: { old: { ...FORMER, message: 'The request body is not valid JSON.' } },
-  },
-  methodGone3: {
-    when: 'GET /requesttoken on 3.5 and later, or another method',
-    status: 405,
-    statusAssumed: true,
-    message: 'Method {method} is not supported by /requesttoken.',
-    evidence: 'A',
-    source: 'the release notes of 3.6 say only that GET is gone',
-  },
-  authtokenBadLogin3: {
-    when: 'wrong password at /gsqlserver/gsql/authtoken',
-    status: 401,
-    statusAssumed: true,
-    message: '',
-    fields: { results: {} },
-    evidence: 'C',
-    source: 'a comment of the JDBC driver: no error message comes',
-  },
-  authtokenUnknownGraph3: {
-    when: 'unknown graph at /gsqlserver/gsql/authtoken',
-    status: 200,
-    message: "Graph '{graph}' does not exist.",
-    evidence: 'A',
-    source: SOURCE.nothing,
-  },
-  authtokenRestAuthOff3: {
-    when: '/gsqlserver/gsql/authtoken while REST authentication is off',
-    status: 200,
-    message: 'REST authentication is not enabled.',
-    evidence: 'A',
-    source: SOURCE.nothing,
-  },
-  expiredDropped: {
-    when: 'DELETE /expiredtoken has removed expired tokens',
-    status: 200,
-    message: 'Successfully dropped the expired tokens.',
-    evidence: 'A',
-    source: 'server docs 3.7 to 4.2 describe the call, not its answer',
-  },
+  // The body is no JSON object.
+  badBody3: { ...INVALID, message: 'The request body is not valid JSON.' },
+  // GET /requesttoken on 3.5 and later, or another method. The release notes of 3.6 say only that GET is gone.
+  methodGone3: { status: 405, message: 'Method {method} is not supported by /requesttoken.', evidence: 'A' },
+  // Wrong password at /gsqlserver/gsql/authtoken. A comment of the JDBC driver: no error message comes; the status is
+  // assumed.
+  authtokenBadLogin3: { status: 401, message: '', fields: { results: {} }, evidence: 'C' },
+  // Unknown graph at /gsqlserver/gsql/authtoken.
+  authtokenUnknownGraph3: { status: 200, message: "Graph '{graph}' does not exist.", evidence: 'A' },
+  // /gsqlserver/gsql/authtoken while REST authentication is off.
+  authtokenRestAuthOff3: { status: 200, message: 'REST authentication is not enabled.', evidence: 'A' },
+  // DELETE /expiredtoken has removed expired tokens. Server docs 3.7 to 4.2 describe the call, not its answer.
+  expiredDropped: { status: 200, message: 'Successfully dropped the expired tokens.', evidence: 'A' },
+  // DELETE /expiredtoken names an unknown user or secret; nothing is removed. Server docs 3.7 to 4.2 describe the
+  // call, not its answer.
   expiredUnknown: {
-    when: 'DELETE /expiredtoken names an unknown user or secret; nothing is removed',
     status: 200,
     message: 'Failed to drop expired tokens: {count} of the users and secrets named are unknown.',
     evidence: 'A',
-    source: 'server docs 3.7 to 4.2 describe the call, not its answer',
   },
-  expiredDenied: {
-    when: "DELETE /expiredtoken reaches for other users' tokens without the privilege WRITE_USER",
-    status: 200,
-    message: 'Drop expired token failed, Permission denied.',
-    evidence: 'A',
-    source: 'server docs 3.7 to 4.2 name the privilege, not the answer',
-  },
-} as const satisfies Record<string, Text>;
+  // DELETE /expiredtoken reaches for other users' tokens without the privilege WRITE_USER. Server docs 3.7 to 4.2
+  // name the privilege, not the answer.
+  expiredDenied: { status: 200, message: 'Drop expired token failed, Permission denied.', evidence: 'A' },
+} as const;
