@@ -1,4 +1,4 @@
-// Makes the table of switches in docs/dev/sandbox.md from src/sandbox/switches.ts.
+// Makes the tables of docs/dev/sandbox.md from src/sandbox/switches.ts and src/sandbox/faults/faults.ts.
 
 export function switchTable(switches) {
   const rows = Object.entries(switches).map(([name, { initial, others = [], about }]) => [
@@ -9,6 +9,15 @@ export function switchTable(switches) {
     about,
   ]);
   return table(['switch', 'values', 'the question'], rows);
+}
+
+export function faultTable(actions) {
+  const rows = Object.entries(actions).map(([name, { sees, carriedOut }]) => [
+    code(name),
+    sees,
+    carriedOut ? 'yes' : 'no',
+  ]);
+  return table(['action', 'what the client sees', 'was the call carried out?'], rows);
 }
 
 function table(head, rows) {

@@ -2,8 +2,6 @@ import fs from 'node:fs';
 import type { Role } from './state.js';
 import type { SandboxOptions } from './types.js';
 
-export { parseFault } from './faults/spec.js';
-
 const ROLES: readonly Role[] = ['superuser', 'admin', 'reader'];
 type UserOption = NonNullable<SandboxOptions['users']>[number];
 type SecretOption = NonNullable<SandboxOptions['secrets']>[number];

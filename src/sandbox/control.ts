@@ -1,6 +1,5 @@
 import { type Call, json, type Reply } from './call.js';
-import type { Fault, FaultList } from './faults/faults.js';
-import { checkFault, parseFault } from './faults/spec.js';
+import { checkFault, type Fault, type FaultList, parseFault } from './faults/faults.js';
 import type { RequestLogEntry } from './request-log.js';
 import { chooseTexts, listTexts } from './say.js';
 import { setSwitches } from './switches.js';

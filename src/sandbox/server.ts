@@ -10,7 +10,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, json, type Reply } from './call.js';
 import { control } from './control.js';
-import { delayOf, type Fault, type FaultList, faultList, faultReply } from './faults/faults.js';
+import { ACTIONS, type Fault, type FaultList, faultList } from './faults/faults.js';
 import { head, listen, loopback, readCall, send } from './http.js';
 import { loadState, stateWriter } from './persistence.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
@@ -183,26 +183,26 @@ async function serve(
   running.options.log?.(JSON.stringify(logged));
 }
 
-/** Answers the call, faults included; returns the status sent, 0 for none. */
+/**
+ * Answers the call, faults included: delays, clocks and revocations add up, then the first other fault decides. Returns
+ * the status sent, 0 for none.
+ */
 async function perform(running: Running, call: Call, res: ServerResponse, hits: Fault[]): Promise<number> {
   const { world, closing } = running;
+  let decisive: Fault | undefined;
   for (const fault of hits) {
     if (fault.action === 'clock') running.setClockOffset(fault.seconds ?? 0);
-    if (fault.action === 'revoke') revokeAll(world.state);
-    const ms = delayOf(fault);
-    if (ms > 0) await delay(ms, undefined, { signal: closing.signal });
+    else if (fault.action === 'revoke') revokeAll(world.state);
+    else if (fault.action === 'delay') await delay(fault.ms ?? 1000, undefined, { signal: closing.signal });
+    else decisive ??= fault;
   }
-  const hasHit = (action: Fault['action']) => hits.some((fault) => fault.action === action);
-  const cut = () => {
+  const { reply: instead, carriedOut = true } = decisive ? ACTIONS[decisive.action] : {};
+  const reply = carriedOut ? await running.handle(call) : decisive && instead?.(world, decisive);
+  if (!reply || decisive?.action === 'drop-after') {
     res.socket?.destroy();
     return 0;
-  };
-  if (hasHit('drop-before')) return cut();
-  const replaced = hits.map((fault) => faultReply(world, fault)).find((reply) => reply !== undefined);
-  const reply = replaced ?? (await running.handle(call));
-  if (hasHit('drop-after')) return cut();
-  const broken = hits.find((fault) => fault.action === 'truncate' || fault.action === 'malformed');
-  if (broken) await sendBroken(res, reply, broken, world.now());
+  }
+  if (decisive && carriedOut) await sendBroken(res, reply, decisive, world.now());
   else await send(res, reply, world.now());
   return reply.status;
 }

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { tokenFromVariable } from '../../src/auth/given-token.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
-import { parseFault } from '../../src/sandbox/args.js';
+import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { bench, cli, quietSession, temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';

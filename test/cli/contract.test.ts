@@ -72,7 +72,7 @@ test.each([
   ['answers nonsense', 'action=html', 8],
 ])('if the GSQL server %s, the hint is to set the version', async (_what, fault, status) => {
   const { run, sandbox } = await bench();
-  const { parseFault } = await import('../../src/sandbox/args.js');
+  const { parseFault } = await import('../../src/sandbox/faults/faults.js');
   for (const route of ['/gsql/v1/version', '/gsqlserver/gsql/version'])
     sandbox.addFault({ ...parseFault(fault), route });
   const refused = await run('token get --store none');

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { parseFault } from '../../src/sandbox/args.js';
+import { parseFault } from '../../src/sandbox/faults/faults.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { bench } from '../helpers/cli.js';
 

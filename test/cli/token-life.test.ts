@@ -4,7 +4,7 @@ import { mintToken } from '../../src/app/mint-token.js';
 import type { GraphConnection } from '../../src/core/connection.js';
 import { GraphException } from '../../src/core/errors.js';
 import { serverVersion } from '../../src/core/protocol/version.js';
-import { parseFault } from '../../src/sandbox/args.js';
+import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { noneStore } from '../../src/store/none.js';
 import { bench } from '../helpers/cli.js';

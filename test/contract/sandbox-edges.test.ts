@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseFault } from '../../src/sandbox/args.js';
+import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { readJwt, signJwt } from '../../src/sandbox/jwt.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseFault, parseSecret, parseUser, readTls } from '../../src/sandbox/args.js';
+import { parseSecret, parseUser, readTls } from '../../src/sandbox/args.js';
+import { parseFault } from '../../src/sandbox/faults/faults.js';
 import type { Fault, Sandbox } from '../../src/sandbox/server.js';
 import { LOGIN, NOW, raw, SECRET, start } from './sandbox-raw.js';
 

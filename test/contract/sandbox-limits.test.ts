@@ -5,9 +5,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { newToken } from '../../src/sandbox/3x/tokens.js';
-import { parseFault } from '../../src/sandbox/args.js';
 import { parseBody } from '../../src/sandbox/body.js';
-import { delayOf } from '../../src/sandbox/faults/faults.js';
+import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { listen } from '../../src/sandbox/http.js';
 import { loadState, stateWriter } from '../../src/sandbox/persistence.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
@@ -22,11 +21,6 @@ const send = async (sandbox: Sandbox, request: string, body: unknown = '', heade
   expect([request, reply.status]).toEqual([request, 200]);
   return reply.body;
 };
-
-it('a delay is a second, or as long as the fault says', () => {
-  const specs = ['action=delay', 'action=delay,ms=70', 'action=delay,ms=0', 'action=html,ms=70'];
-  expect(specs.map((spec) => delayOf(parseFault(spec)))).toEqual([1000, 70, 0, 0]);
-});
 
 it('a fault that cannot be read is shown with its first thirty characters', () => {
   const spec = `when=${'x'.repeat(40)}`;

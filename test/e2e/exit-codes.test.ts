@@ -3,7 +3,7 @@ import path from 'node:path';
 import { generate } from 'selfsigned';
 import { expect, test } from 'vitest';
 import { EXITS } from '../../src/cli/output/exit-codes.js';
-import { parseFault } from '../../src/sandbox/args.js';
+import { parseFault } from '../../src/sandbox/faults/faults.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';

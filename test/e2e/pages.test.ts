@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { defaultLoaders } from 'cosmiconfig';
 import { expect, onTestFinished, test } from 'vitest';
-import { parseFault } from '../../src/sandbox/args.js';
+import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';

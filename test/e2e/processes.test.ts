@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parseFault } from '../../src/sandbox/args.js';
+import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
 import { sandboxFor, start } from '../helpers/process.js';

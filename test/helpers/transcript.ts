@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { parseFault } from '../../src/sandbox/faults/spec.js';
+import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { cli, temporaryHome } from './cli.js';
 import { createNames, UNITS } from './transcript-names.js';

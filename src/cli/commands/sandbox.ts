@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../../core/errors.js';
-import { parseFault, parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
+import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
+import { parseFault } from '../../sandbox/faults/faults.js';
 import type { Sandbox, SandboxOptions } from '../../sandbox/server.js';
 import { startSandbox } from '../../sandbox/server.js';
 import { inheritedDescriptors, runChild, watchWindow } from '../child.js';

@@ -1,23 +1,78 @@
 import { html, json, type Reply, text } from '../call.js';
 import { page } from '../say.js';
+import type { TextId } from '../texts.js';
 import type { World } from '../world.js';
 
-/** What a fault does to the calls that match it; the grammar of the string form is in `parseFault`. */
-export type FaultAction =
-  | 'delay'
-  | 'status'
-  | 'html'
-  | 'truncate'
-  | 'malformed'
-  | 'drop-before'
-  | 'drop-after'
-  | 'clock'
-  | 'revoke'
-  | 'sleeping'
-  | 'starting'
-  | 'suspended';
+interface Given {
+  /** status, html: the HTTP status. */
+  readonly status?: number;
+  /** status: one more header, such as `Location: http://127.0.0.1:1/`. */
+  readonly header?: string;
+  /** status: `html`, `json`, `empty`, or the body itself; truncate, malformed: the body itself. */
+  readonly body?: string;
+}
 
-export interface Fault {
+interface Action {
+  /** What the client sees, for docs/dev/sandbox.md. */
+  readonly sees: string;
+  /** Whether the call is carried out. */
+  readonly carriedOut: boolean;
+  /** Set when the fault hits one call unless `times` says otherwise. */
+  readonly once?: true;
+  /** Builds the answer that takes the place of the real one. */
+  readonly reply?: (world: World, given: Given) => Reply;
+}
+
+const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
+
+const workspace = (id: TextId) => (world: World) => page(world, id);
+
+const ACTION_TABLE = {
+  delay: { sees: 'the answer, later', carriedOut: true },
+  status: { sees: 'a status, header and body of your choice', carriedOut: false, reply: statusReply },
+  html: {
+    sees: 'an HTML page where JSON was due',
+    carriedOut: false,
+    reply: (_world: World, { status = 200, body = PAGE }: Given) => html(status, body),
+  },
+  truncate: { sees: 'half the answer, then a broken connection', carriedOut: true },
+  malformed: { sees: 'half the answer as if it were whole', carriedOut: true },
+  'drop-before': { sees: 'a connection that breaks', carriedOut: false },
+  'drop-after': { sees: 'a connection that breaks', carriedOut: true },
+  clock: {
+    sees: 'times, expiries and the `Date` header by a wrong clock from now on',
+    carriedOut: true,
+    once: true,
+  },
+  revoke: { sees: 'every token ends, at this call', carriedOut: true, once: true },
+  sleeping: {
+    sees: '502 and the page `Starting workspace`',
+    carriedOut: false,
+    reply: workspace('sleeping'),
+  },
+  starting: { sees: '202 and the words `is starting`', carriedOut: false, reply: workspace('starting') },
+  suspended: {
+    sees: '500 and the page `Failed to start workspace`: waiting does not help',
+    carriedOut: false,
+    reply: workspace('suspended'),
+  },
+} as const satisfies Record<string, Action>;
+
+export type FaultAction = keyof typeof ACTION_TABLE;
+export const ACTIONS: Readonly<Record<FaultAction, Action>> = ACTION_TABLE;
+
+const COUNT = { least: 1, most: Number.POSITIVE_INFINITY, rule: 'nth and times are whole numbers from 1 up' };
+
+const NUMBERS = {
+  nth: COUNT,
+  times: COUNT,
+  ms: { least: 0, most: Number.POSITIVE_INFINITY, rule: 'ms is a whole number of milliseconds' },
+  seconds: { least: -1e11, most: 1e11, rule: 'seconds is a whole number' },
+  status: { least: 200, most: 599, rule: 'status is a number from 200 to 599' },
+} as const;
+const WORDS = ['route', 'action', 'header', 'body'];
+
+export interface Fault extends Given {
   readonly action: FaultAction;
   /** Which calls match: `METHOD /path`, `/path`, or a path with `*` at its end. When absent, every call matches. */
   readonly route?: string;
@@ -25,55 +80,69 @@ export interface Fault {
   readonly nth?: number;
   /** Number of calls; 1 when `nth` is given, for `clock` and for `revoke`, otherwise unlimited. */
   readonly times?: number;
-  /** delay: milliseconds. */
+  /** delay: milliseconds, 1000 if not given. */
   readonly ms?: number;
   /** clock: seconds the sandbox's clock is set ahead (or, below 0, back) from then on. */
   readonly seconds?: number;
-  /** status, html: the HTTP status. */
-  readonly status?: number;
-  /** status: `html`, `json`, `empty`, or the body itself; truncate, malformed: the body itself. */
-  readonly body?: string;
-  /** status: one more header, such as `Location: http://127.0.0.1:1/`. */
-  readonly header?: string;
 }
 
-const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
-
-/** Returns how many milliseconds a fault delays the answer; 0 for one that does not. */
-export function delayOf({ action, ms = 1000 }: Fault): number {
-  return action === 'delay' ? ms : 0;
-}
-
-/** Returns the answer that takes the place of the real one, for actions that do so. The call then has no effect. */
-export function faultReply(world: World, fault: Fault): Reply | undefined {
-  switch (fault.action) {
-    case 'status':
-      return withHeader(statusReply(fault.status ?? 500, fault.body ?? 'json'), fault.header);
-    case 'html':
-      return html(fault.status ?? 200, fault.body ?? PAGE);
-    case 'sleeping':
-    case 'starting':
-    case 'suspended':
-      return page(world, fault.action);
-    default:
-      return undefined;
+/**
+ * Reads the string form of a fault: `key=value` pairs with commas between them, in any order, but `body`
+ * last, because it takes the rest of the string as it stands, commas and all.
+ *
+ *     route=POST /gsql/v1/tokens,nth=2,action=status,status=503,body=html
+ *     action=status,status=200,body={"error":true,"message":"a, b"}
+ *
+ * Throws an Error with one clear sentence.
+ */
+export function parseFault(spec: string): Fault {
+  const fault: Record<string, string | number> = {};
+  const keys = [...WORDS, ...Object.keys(NUMBERS)];
+  let rest = spec.trim();
+  while (rest !== '') {
+    const equals = rest.indexOf('=');
+    const key = rest.slice(0, Math.max(equals, 0)).trim();
+    if (!keys.includes(key)) {
+      throw new Error(
+        `A fault is written key=value,key=value with the keys ${keys.join(', ')}; near "${rest.slice(0, 30)}" there is none.`,
+      );
+    }
+    const comma = key === 'body' ? -1 : rest.indexOf(',', equals);
+    const value = comma < 0 ? rest.slice(equals + 1) : rest.slice(equals + 1, comma);
+    rest = comma < 0 ? '' : rest.slice(comma + 1);
+    fault[key] = WORDS.includes(key) ? value : Number(value);
   }
+  return checkFault(fault as unknown as Fault);
 }
 
-function statusReply(status: number, body: string): Reply {
+/** Returns the fault if every part of it is valid; otherwise throws an Error with one clear sentence. */
+export function checkFault(fault: Fault): Fault {
+  if (!Object.hasOwn(ACTIONS, fault.action))
+    throw new Error(`A fault needs an action, one of ${Object.keys(ACTIONS).join(', ')}.`);
+  for (const [name, { least, most, rule }] of Object.entries(NUMBERS)) {
+    const value = fault[name as keyof typeof NUMBERS];
+    if (value !== undefined && !(Number.isInteger(value) && value >= least && value <= most))
+      throw new Error(`In a fault, ${rule}.`);
+  }
+  if (fault.header !== undefined && !/^[A-Za-z0-9-]+:[\t\x20-\x7e]*$/.test(fault.header)) {
+    throw new Error('In a fault, header is written Name: value.');
+  }
+  return fault;
+}
+
+function statusReply(_world: World, { status = 500, body = 'json', header }: Given): Reply {
+  const reply = bodyOf(status, body);
+  if (header === undefined) return reply;
+  const colon = header.indexOf(':');
+  const more = { [header.slice(0, colon)]: header.slice(colon + 1).trim() };
+  return { ...reply, headers: { ...reply.headers, ...more } };
+}
+
+function bodyOf(status: number, body: string): Reply {
   if (body === 'html') return html(status, PAGE);
   if (body === 'empty') return text(status, '');
   if (body === 'json') return json(status, { error: true, message: `Injected fault, status ${status}.` });
   return { status, headers: { 'Content-Type': 'application/json' }, body };
-}
-
-function withHeader(reply: Reply, header: string | undefined): Reply {
-  if (header === undefined) return reply;
-  const colon = header.indexOf(':');
-  return {
-    ...reply,
-    headers: { ...reply.headers, [header.slice(0, colon)]: header.slice(colon + 1).trim() },
-  };
 }
 
 export interface FaultList {
@@ -99,12 +168,13 @@ export function faultList(): FaultList {
     matching(method, path) {
       const hits: Fault[] = [];
       for (const entry of entries) {
-        if (!matches(entry.fault.route, method, path)) continue;
+        const { route, action, nth, times } = entry.fault;
+        if (!matches(route, method, path)) continue;
         entry.seen++;
-        const first = entry.fault.nth ?? 1;
-        const once = entry.fault.nth !== undefined || ['clock', 'revoke'].includes(entry.fault.action);
-        const times = entry.fault.times ?? (once ? 1 : Number.POSITIVE_INFINITY);
-        if (entry.seen >= first && entry.seen < first + times) hits.push(entry.fault);
+        const once = nth !== undefined || ACTIONS[action].once;
+        const first = nth ?? 1;
+        const end = first + (times ?? (once ? 1 : Number.POSITIVE_INFINITY));
+        if (entry.seen >= first && entry.seen < end) hits.push(entry.fault);
       }
       return hits;
     },
