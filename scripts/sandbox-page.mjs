@@ -1,11 +1,9 @@
 // Makes the tables of docs/dev/sandbox.md from src/sandbox/switches.ts and src/sandbox/faults/faults.ts.
 
 export function switchTable(switches) {
-  const rows = Object.entries(switches).map(([name, { initial, others = [], about }]) => [
+  const rows = Object.entries(switches).map(([name, { initial, choices = [initial], about }]) => [
     code(name),
-    [initial, ...others]
-      .map((value) => code(typeof value === 'string' ? value : JSON.stringify(value)))
-      .join(', '),
+    choices.map((value) => code(typeof value === 'string' ? value : JSON.stringify(value))).join(', '),
     about,
   ]);
   return table(['switch', 'values', 'the question'], rows);
