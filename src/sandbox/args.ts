@@ -1,6 +1,6 @@
 import fs from 'node:fs';
+import type { SandboxOptions } from './server.js';
 import type { Role } from './state.js';
-import type { SandboxOptions } from './types.js';
 
 const ROLES: readonly Role[] = ['superuser', 'admin', 'reader'];
 type UserOption = NonNullable<SandboxOptions['users']>[number];

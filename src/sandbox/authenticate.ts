@@ -1,7 +1,8 @@
 import { type Call, percentDecode } from './call.js';
-import { type Claims, type Provider, readJwt, readProviderJwt } from './jwt.js';
+import { readJwt } from './jwt.js';
 import type { Secret, User } from './state.js';
-import { nowSeconds, type World } from './world.js';
+import type { CHECK_REASONS } from './texts.js';
+import { nowSeconds, type Provider, type World } from './world.js';
 
 /** The caller of the GSQL server. */
 export type Login =
@@ -33,9 +34,7 @@ export function login(world: World, call: Call): Login {
     return loginSecret(world, given.value);
   if (given.scheme === 'bearer' && world.version.atLeast(4, 1, 2)) {
     const token = checkJwt(world, given.value);
-    return 'claims' in token
-      ? { user: token.user, by: 'token', graph: token.claims.graph ?? '' }
-      : { refused: 'wrong' };
+    return 'user' in token ? { ...token, by: 'token' } : { refused: 'wrong' };
   }
   return { refused: 'wrong' };
 }
@@ -112,46 +111,31 @@ export function findUser(world: World, name: string): User | undefined {
   return world.state.users.find((user) => user.name === name);
 }
 
-export type JwtProblem =
-  | 'malformed'
-  | 'signature'
-  | 'issuer'
-  | 'audience'
-  | 'expired'
-  | 'user'
-  | 'graph'
-  | 'blocked';
+export type JwtProblem = keyof typeof CHECK_REASONS;
 
-/** Whether the server would accept a token; if not, the first documented reason that fits. */
+/**
+ * Whether the server would accept a token, of its own or of the identity provider; if not, the first documented reason
+ * that fits. Issuer and audience of a provider count when they are configured.
+ */
 export function checkJwt(
   world: World,
   token: string,
-): { claims: Pick<Claims, 'graph'>; user: User } | { problem: JwtProblem; audience?: string } {
-  const claims = readJwt(token, world.state.jwtKey);
-  if (typeof claims === 'string')
-    return world.provider ? checkProviderJwt(world, world.provider, token) : { problem: claims };
-  if (claims.iss !== 'TigerGraph') return { problem: 'issuer' };
-  if (claims.exp <= nowSeconds(world)) return { problem: 'expired' };
-  const user = findUser(world, claims.sub);
-  if (!user) return { problem: 'user' };
-  if (claims.graph && !world.state.graphs.includes(claims.graph)) return { problem: 'graph' };
-  if (world.state.blocked.get(user.name)?.includes(token)) return { problem: 'blocked' };
-  return { claims, user };
-}
-
-/** Whether the server would accept a JWT of the identity provider; issuer and audience count when they are configured. */
-function checkProviderJwt(world: World, provider: Provider, token: string): ReturnType<typeof checkJwt> {
-  const claims = readProviderJwt(token, provider);
+): { graph: string; user: User } | { problem: JwtProblem; audience?: string } {
+  const own: Provider = { key: world.state.jwtKey, issuer: 'TigerGraph' };
+  const isOwn = typeof readJwt(token, own.key) === 'object';
+  const maker = isOwn ? own : (world.provider ?? own);
+  const claims = readJwt(token, maker.key);
   if (typeof claims === 'string') return { problem: claims };
   const { sub, exp, iss, aud } = claims;
-  if (provider.issuer !== undefined && iss !== provider.issuer) return { problem: 'issuer' };
-  const audience = (Array.isArray(aud) ? aud : aud === undefined ? [] : [aud]).map(String);
-  if (provider.audience !== undefined && !audience.includes(provider.audience))
+  if (maker.issuer !== undefined && iss !== maker.issuer) return { problem: 'issuer' };
+  const audience = [aud ?? []].flat().map(String);
+  if (maker.audience !== undefined && !audience.includes(maker.audience))
     return { problem: 'audience', audience: audience.join(',') };
   if (exp <= nowSeconds(world)) return { problem: 'expired' };
   const user = findUser(world, sub);
   if (!user) return { problem: 'user' };
   const graph = typeof claims.graph === 'string' ? claims.graph : '';
   if (graph !== '' && !world.state.graphs.includes(graph)) return { problem: 'graph' };
-  return { claims: { graph }, user };
+  if (world.state.blocked.get(user.name)?.includes(token)) return { problem: 'blocked' };
+  return { graph, user };
 }

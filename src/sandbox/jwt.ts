@@ -1,49 +1,41 @@
 import crypto from 'node:crypto';
 
-/** Exactly the claims of the servers' sample tokens. Times are epoch seconds. */
+/** What the sandbox reads of a JWT; only `sub` and `exp` are known to have these types. Times are epoch seconds. */
 export interface Claims {
-  sub: string;
-  iat: number;
-  exp: number;
-  iss: string;
-  graph?: string;
-}
-
-const HEADER = Buffer.from('{"alg":"HS256"}').toString('base64url');
-
-function sign(unsigned: string, key: string): Buffer {
-  return crypto.createHmac('sha256', key).update(unsigned).digest();
-}
-
-/** An identity provider whose JWTs the server takes: the key of `Security.JWT`, and what is checked besides. */
-export interface Provider {
-  /** PEM of a public key (RS256 to RS512), or the secret of HS256 to HS512. */
-  readonly key: string;
-  readonly issuer?: string;
-  readonly audience?: string;
-}
-
-/** What a provider's JWT says; each may be anything but `sub` and `exp`. */
-export interface ProviderClaims {
   readonly sub: string;
   readonly exp: number;
+  readonly iat?: unknown;
   readonly iss?: unknown;
   readonly aud?: unknown;
   readonly graph?: unknown;
 }
 
-/** Returns the claims of a provider's JWT, or why its form or signature is wrong. */
-export function readProviderJwt(
-  token: string,
-  { key }: Provider,
-): ProviderClaims | 'malformed' | 'signature' {
-  const [header = '', payload = '', signature = '', ...rest] = token.split('.');
-  if (rest.length > 0) return 'malformed';
+/** Whether a text has the form of a JWT: three parts, the first of which begins a JSON object. */
+export function isJwt(token: string): boolean {
+  return /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(token);
+}
+
+/** Signs with HS256, as the servers do. */
+export function signJwt(claims: Claims, key: string): string {
+  const encoded = ['{"alg":"HS256"}', JSON.stringify(claims)].map((part) =>
+    Buffer.from(part).toString('base64url'),
+  );
+  const unsigned = encoded.join('.');
+  return `${unsigned}.${crypto.createHmac('sha256', key).update(unsigned).digest('base64url')}`;
+}
+
+/**
+ * Returns the claims, or why the form or the signature is wrong. The key is PEM of a public key (RS256 to RS512), or the
+ * secret of HS256 to HS512. It does not check the expiry.
+ */
+export function readJwt(token: string, key: string | Buffer): Claims | 'malformed' | 'signature' {
+  const [header = '', payload = '', signature, ...rest] = token.split('.');
+  if (signature === undefined || rest.length > 0) return 'malformed';
   let alg: unknown;
-  let claims: ProviderClaims;
+  let claims: Claims;
   try {
     alg = (JSON.parse(Buffer.from(header, 'base64url').toString()) as { alg?: unknown }).alg;
-    claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as ProviderClaims;
+    claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims;
   } catch {
     return 'malformed';
   }
@@ -56,33 +48,5 @@ export function readProviderJwt(
   const given = Buffer.from(signature, 'base64url');
   if (isPublic) return crypto.verify(`RSA-SHA${bits}`, unsigned, key, given) ? claims : 'signature';
   const right = crypto.createHmac(`sha${bits}`, key).update(unsigned).digest();
-  return given.length === right.length && crypto.timingSafeEqual(given, right) ? claims : 'signature';
-}
-
-export function signJwt(claims: Claims, key: string): string {
-  const unsigned = `${HEADER}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
-  return `${unsigned}.${sign(unsigned, key).toString('base64url')}`;
-}
-
-/** Whether a text has the form of a JWT: three parts, the first of which begins a JSON object. */
-export function isJwt(token: string): boolean {
-  return /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(token);
-}
-
-/** Returns the claims, or the reason why the token is not from this sandbox. It does not check the expiry. */
-export function readJwt(token: string, key: string): Claims | 'malformed' | 'signature' {
-  const [header, payload, signature, ...rest] = token.split('.');
-  if (!header || !payload || !signature || rest.length > 0) return 'malformed';
-  let claims: Claims;
-  try {
-    const head = JSON.parse(Buffer.from(header, 'base64url').toString()) as { alg?: unknown };
-    claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims;
-    if (head?.alg !== 'HS256' || typeof claims?.sub !== 'string' || typeof claims.exp !== 'number')
-      return 'malformed';
-  } catch {
-    return 'malformed';
-  }
-  const given = Buffer.from(signature, 'base64url');
-  const right = sign(`${header}.${payload}`, key);
   return given.length === right.length && crypto.timingSafeEqual(given, right) ? claims : 'signature';
 }

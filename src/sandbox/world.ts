@@ -1,4 +1,3 @@
-import type { Provider } from './jwt.js';
 import type { ServerVersion } from './server-version.js';
 import type { State } from './state.js';
 import type { Switches } from './switches.js';
@@ -14,6 +13,13 @@ export interface FinishedRequest {
 
 /** Failed logins by user name; only known users are counted. */
 type Throttle = Map<string, { failures: number; waitSeconds: number; until: number }>;
+
+/** An identity provider whose JWTs the server takes: the key of `Security.JWT`, and what is checked besides. */
+export interface Provider {
+  readonly key: string;
+  readonly issuer?: string;
+  readonly audience?: string;
+}
 
 /** What the handlers of one sandbox share. */
 export interface World {

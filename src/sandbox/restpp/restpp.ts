@@ -87,7 +87,7 @@ function readToken(world: World, call: Call): { holder: Holder } | { refusal: Re
     const values = { token: shown, audience, own: world.provider?.audience ?? '' };
     return { refusal: refuseRestpp(world, PROBLEMS[problem], values) };
   }
-  return { holder: { graph: checked.claims.graph || null, shown } };
+  return { holder: { graph: checked.graph || null, shown } };
 }
 
 /** Returns why a text cannot be a token, without looking it up. */
