@@ -1,15 +1,19 @@
-import { type Call, percentDecode } from './call.js';
+import { type Call, percentDecode, type Reply } from './call.js';
 import { readJwt } from './jwt.js';
+import { refuse } from './say.js';
 import type { Secret, User } from './state.js';
 import type { CHECK_REASONS } from './texts.js';
 import { nowSeconds, type Provider, type World } from './world.js';
 
-/** The caller of the GSQL server. */
-export type Login =
+/** Who calls the GSQL server. */
+export type Caller =
   | { readonly user: User; readonly by: 'password' | 'default-account' }
   | { readonly user: User; readonly by: 'secret'; readonly secret: Secret }
   /** `graph` is what the token is for, '' for all graphs. */
-  | { readonly user: User; readonly by: 'token'; readonly graph: string }
+  | { readonly user: User; readonly by: 'token'; readonly graph: string };
+
+export type Login =
+  | Caller
   | { readonly refused: 'none' | 'wrong' }
   | { readonly refused: 'throttled'; readonly seconds: number };
 
@@ -37,6 +41,18 @@ export function login(world: World, call: Call): Login {
     return 'user' in token ? { ...token, by: 'token' } : { refused: 'wrong' };
   }
   return { refused: 'wrong' };
+}
+
+/** Returns who calls the GSQL server, or the refusal in the words of its version. */
+export function requireLogin(world: World, call: Call): Caller | Reply {
+  const caller = login(world, call);
+  return 'user' in caller ? caller : notLoggedIn(world, caller);
+}
+
+export function notLoggedIn(world: World, refused: Exclude<Login, Caller>): Reply {
+  if (world.version.generation !== '4') return refuse(world, 'unauthorized3');
+  if (refused.refused === 'throttled') return refuse(world, 'tooManyLogins4', { seconds: refused.seconds });
+  return refuse(world, refused.refused === 'none' ? 'noLogin4' : 'badLogin4');
 }
 
 /**
@@ -88,6 +104,17 @@ export function secretOf(caller: Login): Secret | null {
 export function seesGraph(world: World, caller: Login, graph: string): boolean {
   const only = secretOf(caller)?.graph ?? null;
   return world.state.graphs.includes(graph) && (only === null || only === graph);
+}
+
+/**
+ * Returns the refusal for a token that is used outside its graph: for another graph, or for requests about all graphs.
+ */
+export function beyondGraph(world: World, caller: Caller, wanted: string | undefined): Reply | undefined {
+  if (caller.by !== 'token' || caller.graph === '' || caller.graph === wanted) {
+    return undefined;
+  }
+  const target = wanted === undefined ? 'global' : `graph ${wanted}`;
+  return refuse(world, 'wrongScope4', { graph: caller.graph, target });
 }
 
 /**

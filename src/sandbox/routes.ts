@@ -2,7 +2,7 @@ import { service3 } from './3x/service.js';
 import { requestToken3 } from './3x/tokens.js';
 import { requestToken4, service4 } from './4x/service.js';
 import type { Call, Reply } from './call.js';
-import { dropExpired } from './expired-tokens.js';
+import { dropExpired } from './gsql/answers.js';
 import { noEndpoint, restpp } from './restpp/restpp.js';
 import { page } from './say.js';
 import type { World } from './world.js';

@@ -1,11 +1,17 @@
-import { type Login, login, loginBasic, secretOf, seesGraph } from '../authenticate.js';
+import {
+  type Caller,
+  type Login,
+  login,
+  loginBasic,
+  requireLogin,
+  secretOf,
+  seesGraph,
+} from '../authenticate.js';
 import { type Call, decodeForm, json, percentDecode, type Reply, text } from '../call.js';
-import { dropExpired } from '../expired-tokens.js';
+import { dropExpired, rolesOf, schemaReply, versionReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
-import { rolesOf } from '../roles.js';
-import { page, refuse } from '../say.js';
-import { schemaReply } from '../schema.js';
-import { randomString, type User } from '../state.js';
+import { refuse } from '../say.js';
+import { randomString } from '../state.js';
 import { nowSeconds, type World } from '../world.js';
 import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './tokens.js';
 
@@ -23,7 +29,7 @@ export function service3(world: World, call: Call, path: string): Reply | undefi
     case 'POST login':
       return shellLogin(world, call);
     case 'POST version':
-      return versionText(world, call);
+      return versionReply(world, call, 'version3', 'unauthorized3');
     case 'GET simpleauth':
       return simpleAuth(world, call);
     case 'GET schema':
@@ -84,11 +90,6 @@ function sessionCookie(sent: Record<string, unknown>, auth: string, graph: strin
   });
 }
 
-function versionText(world: World, call: Call): Reply {
-  const closed = world.switches.versionLogin === 'wanted' && !('user' in login(world, call));
-  return closed ? refuse(world, 'unauthorized3') : page(world, 'version3', { version: world.version.text });
-}
-
 /** Answers at the old endpoint of the JDBC driver: `/gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
 function authtoken(world: World, call: Call): Reply {
   const caller = login(world, call);
@@ -104,8 +105,8 @@ function authtoken(world: World, call: Call): Reply {
 
 /** Runs GSQL that is sent as text, URL-encoded or not. The status is always 200. */
 function file(world: World, call: Call): Reply {
-  const caller = login(world, call);
-  if (!('user' in caller)) return refuse(world, 'unauthorized3');
+  const caller = requireLogin(world, call);
+  if ('status' in caller) return caller;
   const sent = readCookie(call);
   const isSeen = typeof sent.graph === 'string' && seesGraph(world, caller, sent.graph);
   const session = { login: caller, graph: isSeen ? String(sent.graph) : (secretOf(caller)?.graph ?? null) };
@@ -143,14 +144,14 @@ function shellLogin(world: World, call: Call): Reply {
   return { ...reply, headers: { ...reply.headers, [setCookieName(world)]: cookie } };
 }
 
-function loginRefused(world: World, refused: Exclude<Login, { user: User }>): Reply {
+function loginRefused(world: World, refused: Exclude<Login, Caller>): Reply {
   if (refused.refused === 'throttled') return refuse(world, 'loginThrottled', { seconds: refused.seconds });
   return refuse(world, world.version.atLeast(3, 8) ? 'loginWrong' : 'loginWrongOld');
 }
 
 function simpleAuth(world: World, call: Call): Reply {
-  const caller = login(world, call);
-  if (!('user' in caller)) return refuse(world, 'unauthorized3');
+  const caller = requireLogin(world, call);
+  if ('status' in caller) return caller;
   return json(200, {
     error: false,
     message: '',

@@ -1,10 +1,9 @@
-import { findUser, login } from '../authenticate.js';
+import { beyondGraph, findUser, requireLogin } from '../authenticate.js';
 import { listField, parseBody } from '../body.js';
 import { type Call, json, percentDecode, type Reply } from '../call.js';
 import { refuse, succeed } from '../say.js';
 import { dropSecret, findSecret, newSecret, type Secret, type User } from '../state.js';
 import type { World } from '../world.js';
-import { beyondGraph, notLoggedIn } from './refusal.js';
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 // A value holds no comma, because commas separate the secrets of a list.
@@ -39,8 +38,8 @@ export function secrets4(world: World, call: Call, path: string): Reply | undefi
 
 /** Returns the owner of the secrets: the caller, or for a superuser the user named by `userName`. */
 function secretsOf(world: World, call: Call): User | Reply {
-  const caller = login(world, call);
-  if (!('user' in caller)) return notLoggedIn(world, caller);
+  const caller = requireLogin(world, call);
+  if ('status' in caller) return caller;
   const beyond = beyondGraph(world, caller, undefined);
   if (beyond) return beyond;
   const name = call.query.get('userName');

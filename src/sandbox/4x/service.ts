@@ -1,26 +1,25 @@
-import { checkJwt, findUser, login } from '../authenticate.js';
+import { beyondGraph, checkJwt, findUser, login, notLoggedIn, requireLogin } from '../authenticate.js';
 import { LONGEST_LIFETIME, lifetimeField, listField, parseBody, stringField } from '../body.js';
-import { type Call, json, type Reply } from '../call.js';
+import { type Call, decodeForm, json, type Reply, text } from '../call.js';
+import { graphsReply, rolesOf, schemaReply, versionReply } from '../gsql/answers.js';
+import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
 import { noEndpoint } from '../restpp/restpp.js';
-import { rolesOf } from '../roles.js';
-import { page, refuse, refuseRestpp, succeed, wording } from '../say.js';
-import { graphsReply, schemaReply } from '../schema.js';
-import { newSecret, type User } from '../state.js';
+import { fill, page, refuse, refuseRestpp, succeed, wording } from '../say.js';
+import { deleteOldest, newSecret, randomString, type User } from '../state.js';
 import { CHECK_REASONS } from '../texts.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
-import { beyondGraph, notLoggedIn } from './refusal.js';
 import { secrets4 } from './secrets.js';
-import { statement, statementStatus } from './statements.js';
 
 const WEEK = 604_800;
+const MAX_FINISHED = 100;
 
 const ANSWERS: Readonly<Record<string, (world: World, call: Call) => Reply>> = {
   'POST /tokens': mint,
   'DELETE /tokens': dropTokens,
   'POST /tokens/check': check,
   'POST /statements': statement,
-  'GET /version': versionText,
+  'GET /version': (world, call) => versionReply(world, call, 'version4', 'versionLogin4'),
   'GET /auth/simple': authSimple,
   'GET /schema/graphs': graphsReply,
 };
@@ -94,8 +93,8 @@ function tokenOwner(
     const found = world.state.secrets.find((s) => s.value === secret);
     return (found && findUser(world, found.user)) ?? refuse(world, 'badSecret4');
   }
-  const caller = login(world, call);
-  if (!('user' in caller)) return notLoggedIn(world, caller);
+  const caller = requireLogin(world, call);
+  if ('status' in caller) return caller;
   const beyond = beyondGraph(world, caller, graph);
   if (beyond) return beyond;
   if (caller.by === 'password') ensureGeneratedSecret(world, caller.user);
@@ -200,13 +199,48 @@ function check(world: World, call: Call): Reply {
   return succeed(world, 'checkPassed4', { token });
 }
 
-function versionText(world: World, call: Call): Reply {
-  const closed = world.switches.versionLogin === 'wanted' && !('user' in login(world, call));
-  return closed ? refuse(world, 'versionLogin4') : page(world, 'version4', { version: world.version.text });
+function authSimple(world: World, call: Call): Reply {
+  const caller = requireLogin(world, call);
+  if ('status' in caller) return caller;
+  return json(200, { error: false, message: '', results: rolesOf(world, caller.user) });
 }
 
-function authSimple(world: World, call: Call): Reply {
-  const caller = login(world, call);
-  if (!('user' in caller)) return notLoggedIn(world, caller);
-  return json(200, { error: false, message: '', results: rolesOf(world, caller.user) });
+/** Runs GSQL that is sent as plain text, not URL-encoded (switch gsqlBodyOn4). Failures are in the text; the status is 200. */
+function statement(world: World, call: Call): Reply {
+  const caller = requireLogin(world, call);
+  if ('status' in caller) return caller;
+  const source = world.switches.gsqlBodyOn4 === 'decoded' ? decodeForm(call.body) : call.body;
+  const answer = runGsql(world, { login: caller, graph: null }, source);
+  if (call.query.get('async') !== 'true') {
+    const trailer = world.switches.trailersOn4 ? `__GSQL__RETURN__CODE__,${answer.code}\n` : '';
+    return { ...text(200, answer.text), trailer };
+  }
+  const id = `00000000.${randomString(9)}`;
+  world.finished.set(id, {
+    user: caller.user.name,
+    endTime: new Date(world.now()).toISOString(),
+    succeeded: answer.code === 0,
+    text: answer.text,
+  });
+  if (world.finished.size > MAX_FINISHED) deleteOldest(world.finished);
+  return succeed(world, 'statementQueued4', { id }, { results: { requestId: id } });
+}
+
+/**
+ * Answers with the result of a statement sent with `?async=true`. In the sandbox the statement has always ended
+ * already.
+ */
+function statementStatus(world: World, call: Call, id: string): Reply {
+  const caller = requireLogin(world, call);
+  if ('status' in caller) return caller;
+  const found = world.finished.get(id);
+  if (found?.user !== caller.user.name) return refuse(world, 'statementUnknown4', { id });
+  const outcome = found.succeeded ? 'SUCCESS' : 'FAILED';
+  const { status = 200, message } = wording(world, 'statementDone4');
+  return json(status, {
+    endTime: found.endTime,
+    error: !found.succeeded,
+    message: fill(message, { id, outcome }),
+    results: found.text,
+  });
 }

@@ -1,13 +1,12 @@
-import { type Login, seesGraph } from '../authenticate.js';
+import { type Caller, seesGraph } from '../authenticate.js';
 import { messageText, wording } from '../say.js';
-import { dropSecret, findSecret, maskSecret, newSecret, type User } from '../state.js';
+import { dropSecret, findSecret, maskSecret, newSecret } from '../state.js';
 import type { TextId } from '../texts.js';
 import type { World } from '../world.js';
-import { scan, type Word } from './words.js';
 
 /** The state of a client between two calls; on 3.x it is in a cookie. */
 export interface Session {
-  readonly login: Extract<Login, { user: User }>;
+  readonly login: Caller;
   graph: string | null;
 }
 
@@ -208,4 +207,40 @@ function dropOne(world: World, session: Session, name: string, say: Say): void {
   dropSecret(world.state, secret);
   world.changed();
   say('secretDropped', { alias: name });
+}
+
+/** One word of a GSQL text; `;` and `,` are words of their own. Lines and columns count from 1. */
+interface Word {
+  readonly text: string;
+  readonly quoted: boolean;
+  readonly line: number;
+  readonly column: number;
+}
+
+// Comments, quoted words, punctuation, and any other text between blanks.
+const PIECE =
+  /#[^\n]*|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|[;,]|[^\s;,]+/g;
+
+function scan(source: string): Word[] {
+  const words: Word[] = [];
+  let line = 1;
+  let lineStart = 0;
+  let from = 0;
+  for (const match of source.matchAll(PIECE)) {
+    for (let i = source.indexOf('\n', from); i >= 0 && i < match.index; i = source.indexOf('\n', i + 1)) {
+      line++;
+      lineStart = i + 1;
+    }
+    from = match.index;
+    const piece = match[0];
+    if (piece.startsWith('#') || piece.startsWith('//') || piece.startsWith('/*')) continue;
+    const inner = match[1] ?? match[2];
+    words.push({
+      text: inner === undefined ? piece : inner.replace(/\\(.)/g, '$1'),
+      quoted: inner !== undefined,
+      line,
+      column: match.index - lineStart + 1,
+    });
+  }
+  return words;
 }

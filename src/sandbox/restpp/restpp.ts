@@ -1,12 +1,11 @@
 import { checkJwt, findUser, type JwtProblem, readAuthorization } from '../authenticate.js';
 import { type Call, json, percentDecode, type Reply } from '../call.js';
+import { ENDPOINTS, vertices } from '../graph.js';
 import { isJwt } from '../jwt.js';
 import { ENVELOPE, page, refuseRestpp, succeed } from '../say.js';
-import { ENDPOINTS } from '../schema.js';
 import { maskToken } from '../state.js';
 import type { TextId } from '../texts.js';
 import { nowSeconds, type World } from '../world.js';
-import { vertices } from './graph.js';
 
 /** RESTPP's answer to an unknown path; `/requesttoken` is unknown while REST authentication is off. */
 export function noEndpoint(world: World, path: string): Reply {

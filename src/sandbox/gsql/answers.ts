@@ -1,0 +1,86 @@
+// What the GSQL servers of 3.x and 4.x both answer.
+import { beyondGraph, login, requireLogin, seesGraph } from '../authenticate.js';
+import { parseBody } from '../body.js';
+import { type Call, json, percentDecode, type Reply } from '../call.js';
+import { EDGE_TYPES, VERTEX_TYPES } from '../graph.js';
+import { page, refuse, succeed } from '../say.js';
+import type { Token, User } from '../state.js';
+import type { TextId } from '../texts.js';
+import { nowSeconds, type World } from '../world.js';
+
+/** Answers with the version, by default without a login (switch versionLogin). */
+export function versionReply(world: World, call: Call, told: TextId, refused: TextId): Reply {
+  const isClosed = world.switches.versionLogin === 'wanted' && !('user' in login(world, call));
+  return isClosed ? refuse(world, refused) : page(world, told, { version: world.version.text });
+}
+
+/** Returns the privileges of a user by graph name; `1` stands for all graphs. */
+export function rolesOf(world: World, user: User): { privileges: unknown; roles: unknown } {
+  const perGraph = (value: unknown) =>
+    Object.fromEntries(['1', ...world.state.graphs].map((graph) => [graph, value]));
+  const reader = user.role === 'reader';
+  return {
+    privileges: perGraph({
+      privileges: reader ? ['READ_SCHEMA', 'READ_DATA'] : ['READ_SCHEMA', 'READ_DATA', 'WRITE_DATA'],
+    }),
+    roles: perGraph([reader ? 'queryreader' : user.role]),
+  };
+}
+
+/** Answers with the schema of one graph, or with one of its types (`?type=`). */
+export function schemaReply(world: World, call: Call, name: string): Reply {
+  const graph = percentDecode(name);
+  const caller = requireLogin(world, call);
+  if ('status' in caller) return caller;
+  const beyond = beyondGraph(world, caller, graph);
+  if (beyond) return beyond;
+  if (!seesGraph(world, caller, graph)) return refuse(world, 'schemaUnknownGraph', { graph });
+  const type = call.query.get('type') || undefined;
+  const all = { GraphName: graph, VertexTypes: VERTEX_TYPES, EdgeTypes: EDGE_TYPES };
+  const results =
+    type === undefined ? all : [...VERTEX_TYPES, ...EDGE_TYPES].find(({ Name }) => Name === type);
+  return results
+    ? json(200, { error: false, message: '', results })
+    : refuse(world, 'schemaUnknownType', { type: type ?? '' });
+}
+
+/** Answers with the names of all graphs, 4.x. */
+export function graphsReply(world: World, call: Call): Reply {
+  const caller = requireLogin(world, call);
+  if ('status' in caller) return caller;
+  const beyond = beyondGraph(world, caller, undefined);
+  const graphs = world.state.graphs.map((GraphName) => ({ GraphName }));
+  return beyond ?? json(200, { error: false, message: '', graphs });
+}
+
+/**
+ * Answers `DELETE /expiredtoken` of 3.7 to 4.x, which deletes the expired tokens of the named users and secrets, or of
+ * everybody. For other users' tokens the caller needs the privilege WRITE_USER, which here a superuser has. If one
+ * name is refused, nothing is deleted.
+ */
+export function dropExpired(world: World, call: Call): Reply {
+  const caller = requireLogin(world, call);
+  if ('status' in caller) return caller;
+  const body = parseBody(call.body);
+  if (!body) return refuse(world, world.version.generation === '4' ? 'badBody4' : 'badBody3');
+  const strings = (name: string) => (Array.isArray(body[name]) ? body[name].map(String) : []);
+  const [users, values] = [strings('user'), strings('secret')];
+
+  const secrets = values.flatMap((value) => world.state.secrets.find((s) => s.value === value) ?? []);
+  const unknownUsers = users.filter((name) => !world.state.users.some((u) => u.name === name));
+  const count = unknownUsers.length + values.length - secrets.length;
+  if (count > 0) return refuse(world, 'expiredUnknown', { count });
+
+  const everybody = users.length + values.length === 0;
+  const owners = [...users, ...secrets.map((secret) => secret.user)];
+  const others = everybody || owners.some((name) => name !== caller.user.name);
+  if (others && caller.user.role !== 'superuser') return refuse(world, 'expiredDenied');
+
+  const isMeant = (token: Token) =>
+    everybody || users.includes(token.user) || (token.secret !== null && values.includes(token.secret));
+  for (const token of world.state.tokens.values()) {
+    if (isMeant(token) && token.expiresAt <= nowSeconds(world)) world.state.tokens.delete(token.value);
+  }
+  world.changed();
+  return succeed(world, 'expiredDropped');
+}
