@@ -1,7 +1,7 @@
 import { type Call, percentDecode, type Reply } from './call.js';
 import { readJwt } from './jwt.js';
 import { refuse } from './say.js';
-import type { Secret, User } from './state.js';
+import { findHolder, type Secret, type User } from './state.js';
 import type { CHECK_REASONS } from './texts.js';
 import { nowSeconds, type Provider, type World } from './world.js';
 
@@ -90,9 +90,8 @@ export function loginBasic(world: World, encoded: string): Login {
 }
 
 function loginSecret(world: World, value: string): Login {
-  const secret = world.state.secrets.find((s) => s.value === value);
-  const user = secret && findUser(world, secret.user);
-  return user ? { user, by: 'secret', secret } : { refused: 'wrong' };
+  const holder = findHolder(world.state, value);
+  return holder ? { ...holder, by: 'secret' } : { refused: 'wrong' };
 }
 
 /** Returns the secret that logs in, if one does; on 3.x its graph is the only one that the login may use. */

@@ -12,13 +12,20 @@ import { type Call, json, type Reply } from './call.js';
 import { control } from './control.js';
 import { ACTIONS, type Fault, type FaultList, faultList } from './faults/faults.js';
 import { head, listen, loopback, readCall, send } from './http.js';
-import { loadState, stateWriter } from './persistence.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
 import { chooseTexts, type TextChoices } from './say.js';
-import { seed } from './seed.js';
 import { parseServerVersion, type ServerVersion, spoken } from './server-version.js';
-import { emptyState, type Role, revokeAll, type State } from './state.js';
+import {
+  emptyState,
+  loadState,
+  revokeAll,
+  type Secret,
+  type State,
+  seed,
+  stateWriter,
+  type User,
+} from './state.js';
 import { initialSwitches, type Switches, setSwitches } from './switches.js';
 import type { Provider, World } from './world.js';
 
@@ -36,10 +43,10 @@ export interface SandboxOptions {
   /** Default on. */
   restAuth?: 'on' | 'off';
   /** Default `tigergraph` / `tigergraph`, a superuser. */
-  users?: readonly { name: string; password: string; role: Role }[];
+  users?: readonly User[];
   /** Default `demo`. */
   graphs?: readonly string[];
-  secrets?: readonly { alias: string; value: string; user: string; graph: string }[];
+  secrets?: readonly (Secret & { readonly graph: string })[];
   /** The file that stores secrets, tokens and block lists between runs. */
   stateFile?: string;
   /** The unit of `lifetime` at `/gsql/v1/tokens`. Default s. */

@@ -1,4 +1,7 @@
 import crypto from 'node:crypto';
+import fs from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
+import type { Generation } from './server-version.js';
 
 export type Role = 'superuser' | 'admin' | 'reader';
 
@@ -55,6 +58,18 @@ export function emptyState(): State {
   };
 }
 
+/** Returns the secrets of a user and a graph; on 4.x (where `graph` is null) they belong to a user alone. */
+export function secretsOf(state: State, user: string, graph: string | null): Secret[] {
+  return state.secrets.filter((s) => s.user === user && (graph === null || s.graph === graph));
+}
+
+/** Finds the secret with this value, and its owner. */
+export function findHolder(state: State, value: string): { secret: Secret; user: User } | undefined {
+  const secret = state.secrets.find((s) => s.value === value);
+  const user = state.users.find((u) => u.name === secret?.user);
+  return secret && user && { secret, user };
+}
+
 /**
  * Finds a secret by its alias, which is unique per user and graph on 3.x, and per user on 4.x (where `graph` is null).
  */
@@ -64,22 +79,18 @@ export function findSecret(
   graph: string | null,
   nameOrValue: string,
 ): Secret | undefined {
-  const own = state.secrets.filter((s) => s.user === user && (graph === null || s.graph === graph));
+  const own = secretsOf(state, user, graph);
   return own.find((s) => s.alias === nameOrValue) ?? own.find((s) => s.value === nameOrValue);
-}
-
-function generatedAlias(): string {
-  return `AUTO_GENERATED_ALIAS_${randomString(7)}`;
 }
 
 export function newSecret(
   state: State,
   user: string,
   graph: string | null,
-  alias?: string,
-  value?: string,
+  alias = `AUTO_GENERATED_ALIAS_${randomString(7)}`,
+  value = randomString(32),
 ): Secret {
-  const secret = { alias: alias ?? generatedAlias(), value: value ?? randomString(32), user, graph };
+  const secret = { alias, value, user, graph };
   state.secrets.push(secret);
   return secret;
 }
@@ -116,4 +127,113 @@ const newJwtKey = () => crypto.randomBytes(32).toString('hex');
 export function revokeAll(state: State): void {
   state.tokens.clear();
   state.jwtKey = newJwtKey();
+}
+
+interface Seeds {
+  readonly users?: readonly User[];
+  readonly graphs?: readonly string[];
+  readonly secrets?: readonly (Secret & { readonly graph: string })[];
+}
+
+const DEFAULT_USER: User = { name: 'tigergraph', password: 'tigergraph', role: 'superuser' };
+
+/**
+ * Adds the users, graphs and secrets of the options to the state; other content of the state file stays. Returns the
+ * first user and the first graph, which the sandbox prints when it is ready.
+ */
+export function seed(
+  state: State,
+  seeds: Seeds,
+  generation: Generation,
+): { readonly user: User; readonly graph: string } {
+  const named = seeds.users ?? [];
+  const stored = state.users.filter((user) => !named.some((u) => u.name === user.name));
+  const [user = DEFAULT_USER, ...otherUsers] = [...named, ...stored];
+  state.users = [user, ...otherUsers];
+  const [graph = 'demo', ...otherGraphs] = new Set([...(seeds.graphs ?? []), ...state.graphs]);
+  state.graphs = [graph, ...otherGraphs];
+
+  for (const given of seeds.secrets ?? []) {
+    if (!state.users.some((user) => user.name === given.user)) {
+      throw new Error(
+        `The secret ${given.alias} belongs to the user ${given.user}, who does not exist; add --user ${given.user}:password.`,
+      );
+    }
+    if (!state.graphs.includes(given.graph)) {
+      throw new Error(
+        `The secret ${given.alias} belongs to the graph ${given.graph}, which does not exist; add --graph ${given.graph}.`,
+      );
+    }
+    const secret = { ...given, graph: generation === '4' ? null : given.graph };
+    const isSame = (other: Secret) =>
+      other.alias === secret.alias && other.user === secret.user && other.graph === secret.graph;
+    state.secrets = [...state.secrets.filter((other) => !isSame(other)), secret];
+  }
+  return { user, graph };
+}
+
+type StateFile = Omit<State, 'tokens' | 'blocked'> & {
+  format: 1;
+  tokens: Token[];
+  blocked: Record<string, string[]>;
+};
+
+/** Returns the state in `file`, or undefined when there is no such file yet. Throws when it cannot be read. */
+export function loadState(file: string): State | undefined {
+  let content: string;
+  try {
+    content = fs.readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new Error(
+      `The state file ${file} cannot be read (${(error as NodeJS.ErrnoException).code}); name another file.`,
+    );
+  }
+  try {
+    const { format, users, graphs, secrets, tokens, blocked, jwtKey } = JSON.parse(content) as StateFile;
+    if (format !== 1 || ![users, graphs, secrets, tokens].every(Array.isArray))
+      throw new Error('unknown format');
+    const byValue = new Map(tokens.map((token) => [token.value, token]));
+    return { users, graphs, secrets, tokens: byValue, blocked: new Map(Object.entries(blocked)), jwtKey };
+  } catch {
+    throw new Error(
+      `The state file ${file} was not written by this sandbox; delete it or name another file.`,
+    );
+  }
+}
+
+/**
+ * Returns `save()`, which resolves when everything done before the call is in the file. Calls during a write share the
+ * next one, so a thousand requests at once cause only a few writes. A temporary file is written and then renamed, so
+ * that a reader sees either the old state or the new one.
+ */
+export function stateWriter(file: string, state: State): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  let queued: Promise<void> | undefined;
+
+  const write = async () => {
+    const content: StateFile = {
+      format: 1,
+      ...state,
+      tokens: [...state.tokens.values()],
+      blocked: Object.fromEntries(state.blocked),
+    };
+    const temporary = `${file}.${process.pid}.tmp`;
+    await writeFile(temporary, `${JSON.stringify(content)}\n`, { mode: 0o600 });
+    await rename(temporary, file);
+  };
+  const start = () => {
+    queued = undefined;
+    running = write().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+
+  return () => {
+    if (queued) return queued;
+    if (!running) return start();
+    queued = running.then(start, start);
+    return queued;
+  };
 }

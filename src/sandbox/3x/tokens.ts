@@ -1,8 +1,8 @@
-import { findUser, type Login, login, secretOf, seesGraph } from '../authenticate.js';
+import { type Login, login, secretOf, seesGraph } from '../authenticate.js';
 import { LONGEST_LIFETIME, lifetimeField, parseBody, stringField } from '../body.js';
 import { type Call, json, type Reply } from '../call.js';
 import { refuse, wording } from '../say.js';
-import { deleteOldest, randomString, type Secret, type Token, type User } from '../state.js';
+import { deleteOldest, findHolder, randomString, type Secret, type Token, type User } from '../state.js';
 import type { TextId } from '../texts.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
 
@@ -77,9 +77,7 @@ interface Actor {
 
 function actor(world: World, call: Call, secret: string | undefined): Actor | Reply {
   if (secret !== undefined) {
-    const found = world.state.secrets.find((s) => s.value === secret);
-    const user = found && findUser(world, found.user);
-    return user ? { secret: found, user } : refuse(world, 'badSecret3', { secret });
+    return findHolder(world.state, secret) ?? refuse(world, 'badSecret3', { secret });
   }
   const caller = login(world, call);
   if ('user' in caller) return { secret: secretOf(caller), user: caller.user, login: caller };

@@ -2,7 +2,7 @@ import { beyondGraph, findUser, requireLogin } from '../authenticate.js';
 import { listField, parseBody } from '../body.js';
 import { type Call, json, percentDecode, type Reply } from '../call.js';
 import { refuse, succeed } from '../say.js';
-import { dropSecret, findSecret, newSecret, type Secret, type User } from '../state.js';
+import { dropSecret, findSecret, newSecret, type Secret, secretsOf, type User } from '../state.js';
 import type { World } from '../world.js';
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -12,7 +12,7 @@ const VALUE = /^[\x21-\x2b\x2d-\x7e]{1,256}$/;
 /** `/gsql/v1/secrets` and `/gsql/v1/secrets/{alias}`: secrets of a user, in plain text. */
 export function secrets4(world: World, call: Call, path: string): Reply | undefined {
   const name = path.startsWith('/secrets/') ? percentDecode(path.slice('/secrets/'.length)) : '';
-  const owner = secretsOf(world, call);
+  const owner = ownerOf(world, call);
   if ('status' in owner) return owner;
   switch (`${call.method} ${name === '' ? 'all' : 'one'}`) {
     case 'POST all':
@@ -20,7 +20,7 @@ export function secrets4(world: World, call: Call, path: string): Reply | undefi
     case 'GET all':
       return list(world, owner);
     case 'GET one': {
-      const secret = world.state.secrets.find((s) => s.user === owner.name && s.alias === name);
+      const secret = secretsOf(world.state, owner.name, null).find((s) => s.alias === name);
       return secret ? success(shown(secret)) : refuse(world, 'noSuchSecret4', { alias: name });
     }
     case 'DELETE one':
@@ -37,7 +37,7 @@ export function secrets4(world: World, call: Call, path: string): Reply | undefi
 }
 
 /** Returns the owner of the secrets: the caller, or for a superuser the user named by `userName`. */
-function secretsOf(world: World, call: Call): User | Reply {
+function ownerOf(world: World, call: Call): User | Reply {
   const caller = requireLogin(world, call);
   if ('status' in caller) return caller;
   const beyond = beyondGraph(world, caller, undefined);
@@ -66,7 +66,7 @@ function create(world: World, call: Call, owner: User): Reply {
   const value = call.query.get('value') || undefined;
   if (alias !== undefined && !ALIAS.test(alias)) return refuse(world, 'badAlias4', { alias });
   if (value !== undefined && !VALUE.test(value)) return refuse(world, 'badValue4');
-  if (alias !== undefined && world.state.secrets.some((s) => s.user === owner.name && s.alias === alias)) {
+  if (alias !== undefined && secretsOf(world.state, owner.name, null).some((s) => s.alias === alias)) {
     return refuse(world, 'aliasTaken4', { alias });
   }
   if (world.state.secrets.some((s) => s.value === value)) return refuse(world, 'valueTaken4');
@@ -76,7 +76,7 @@ function create(world: World, call: Call, owner: User): Reply {
 }
 
 function list(world: World, owner: User): Reply {
-  const own = world.state.secrets.filter((s) => s.user === owner.name).map(shown);
+  const own = secretsOf(world.state, owner.name, null).map(shown);
   return success(world.switches.secretsShape === 'list' ? own : (own[0] ?? {}));
 }
 

@@ -6,7 +6,7 @@ import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
 import { noEndpoint } from '../restpp/restpp.js';
 import { fill, page, refuse, refuseRestpp, succeed, wording } from '../say.js';
-import { deleteOldest, newSecret, randomString, type User } from '../state.js';
+import { deleteOldest, findHolder, newSecret, randomString, secretsOf, type User } from '../state.js';
 import { CHECK_REASONS } from '../texts.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
 import { secrets4 } from './secrets.js';
@@ -90,8 +90,7 @@ function tokenOwner(
   graph: string | undefined,
 ): User | Reply {
   if (secret !== undefined) {
-    const found = world.state.secrets.find((s) => s.value === secret);
-    return (found && findUser(world, found.user)) ?? refuse(world, 'badSecret4');
+    return findHolder(world.state, secret)?.user ?? refuse(world, 'badSecret4');
   }
   const caller = requireLogin(world, call);
   if ('status' in caller) return caller;
@@ -107,10 +106,8 @@ function tokenOwner(
  */
 function ensureGeneratedSecret(world: World, user: User): void {
   if (user.role === 'reader' || world.switches.passwordMintOn4 === 'makes-none') return;
-  const has = world.state.secrets.some(
-    (s) => s.user === user.name && s.alias.startsWith('AUTO_GENERATED_ALIAS_'),
-  );
-  if (has) return;
+  const own = secretsOf(world.state, user.name, null);
+  if (own.some(({ alias }) => alias.startsWith('AUTO_GENERATED_ALIAS_'))) return;
   newSecret(world.state, user.name, null);
   world.changed();
 }

@@ -1,6 +1,6 @@
 import { type Caller, seesGraph } from '../authenticate.js';
 import { messageText, wording } from '../say.js';
-import { dropSecret, findSecret, maskSecret, newSecret } from '../state.js';
+import { dropSecret, findSecret, maskSecret, newSecret, secretsOf } from '../state.js';
 import type { TextId } from '../texts.js';
 import type { World } from '../world.js';
 
@@ -16,6 +16,27 @@ export interface GsqlAnswer {
   readonly code: number;
 }
 
+/** A GSQL text on its way: its words, and where its answer goes. */
+interface Run {
+  readonly world: World;
+  readonly session: Session;
+  readonly words: readonly Word[];
+  readonly print: (line: string) => void;
+  /** Prints a text; the last return code is that of the answer. */
+  readonly say: (id: TextId, values?: Record<string, string | number>) => void;
+}
+
+/** Where the next statement begins, or which word is wrong. */
+type Next = number | { readonly wrongAt: number };
+
+const STATEMENTS: Readonly<Record<string, (run: Run, at: number) => Next>> = {
+  'USE GLOBAL': useGlobal,
+  'USE GRAPH': useGraph,
+  'CREATE SECRET': createSecret,
+  'SHOW SECRET': showSecrets,
+  'SHOW USER': showUser,
+  'DROP SECRET': dropSecrets,
+};
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Runs every statement of `source` in turn; a failed one does not stop the next, a syntax error does. */
@@ -23,37 +44,23 @@ export function runGsql(world: World, session: Session, source: string): GsqlAns
   const words = scan(source);
   const lines: string[] = [];
   let code = 0;
-  const say: Say = (id, values) => {
+  const say: Run['say'] = (id, values) => {
     lines.push(messageText(world, id, values));
     code = wording(world, id).returnCode ?? code;
   };
   const run: Run = { world, session, words, say, print: (line) => lines.push(line) };
   for (let at = 0; at < words.length; ) {
-    const done = is(run, at, ';') ? { next: at + 1 } : statement(run, at);
-    if ('wrongAt' in done) {
+    const next = is(run, at, ';') ? at + 1 : statement(run, at);
+    if (typeof next !== 'number') {
       const last = words.at(-1)?.line ?? 1;
-      const { text, line, column } = words[done.wrongAt] ?? { text: '<EOF>', line: last, column: 1 };
+      const { text, line, column } = words[next.wrongAt] ?? { text: '<EOF>', line: last, column: 1 };
       say('syntax', { token: text, line, column });
       break;
     }
-    at = done.next;
+    at = next;
   }
   return { text: lines.map((line) => `${line}\n`).join(''), code };
 }
-
-/** A GSQL text on its way: its words, and where its answer goes. */
-interface Run {
-  readonly world: World;
-  readonly session: Session;
-  readonly words: readonly Word[];
-  readonly say: Say;
-  readonly print: Print;
-}
-
-/** Where the next statement begins, or which word is wrong. */
-type Done = { readonly next: number } | { readonly wrongAt: number };
-
-const STARTS = ['USE GLOBAL', 'USE GRAPH', 'CREATE SECRET', 'SHOW SECRET', 'SHOW USER', 'DROP SECRET'];
 
 /** Whether unquoted words at this place are these, in any case. */
 function is({ words }: Run, at: number, wanted: string): boolean {
@@ -64,115 +71,96 @@ function is({ words }: Run, at: number, wanted: string): boolean {
 }
 
 /** Runs the statement that begins at this word. */
-function statement(run: Run, at: number): Done {
-  const { world, session, words, say, print } = run;
-  const next = at + 2;
-  switch (STARTS.find((start) => is(run, at, start))) {
-    case 'USE GLOBAL':
-      session.graph = null;
-      say('usingGlobal');
-      return { next };
-    case 'USE GRAPH': {
-      const graph = words[next];
-      if (!graph || is(run, next, ';')) return { wrongAt: next };
-      useGraph(world, session, graph.text, say);
-      return { next: next + 1 };
-    }
-    case 'CREATE SECRET':
-      return create(run, next);
-    case 'SHOW SECRET':
-      showSecrets(world, session, say, print);
-      return { next };
-    case 'SHOW USER':
-      showUser(world, session, print);
-      return { next };
-    case 'DROP SECRET':
-      return drop(run, next);
-    default:
-      world.warn(
-        `The sandbox does not imitate the GSQL statement that begins with ${words[at]?.text.slice(0, 20)}.`,
-      );
-      return { wrongAt: at };
-  }
+function statement(run: Run, at: number): Next {
+  const [, play] = Object.entries(STATEMENTS).find(([start]) => is(run, at, start)) ?? [];
+  if (play) return play(run, at + 2);
+  const shown = run.words[at]?.text.slice(0, 20);
+  run.world.warn(`The sandbox does not imitate the GSQL statement that begins with ${shown}.`);
+  return { wrongAt: at };
+}
+
+function useGlobal(run: Run, at: number): Next {
+  run.session.graph = null;
+  run.say('usingGlobal');
+  return at;
+}
+
+/** Chooses a graph. After a failure the graph in use stays, and the statements that follow still run. */
+function useGraph(run: Run, at: number): Next {
+  const graph = run.words[at]?.text;
+  if (graph === undefined || is(run, at, ';')) return { wrongAt: at };
+  const isSeen = seesGraph(run.world, run.session.login, graph);
+  if (isSeen) run.session.graph = graph;
+  run.say(isSeen ? 'usingGraph' : 'useGraphFailed', { graph });
+  return at + 1;
 }
 
 /** Creates a secret. The alias is optional, so only a word on the same line can be one. */
-function create(run: Run, at: number): Done {
-  const { world, session, words, say } = run;
-  const alias = words[at];
-  const starts = [';', ...STARTS].some((start) => is(run, at, start));
-  if (!alias || alias.line !== words[at - 1]?.line || starts) {
-    createSecret(world, session, undefined, say);
-    return { next: at };
+function createSecret(run: Run, at: number): Next {
+  const [before, word] = [run.words[at - 1], run.words[at]];
+  const isAlias =
+    word?.line === before?.line && ![';', ...Object.keys(STATEMENTS)].some((start) => is(run, at, start));
+  const alias = isAlias ? word?.text : undefined;
+  if (alias !== undefined && !ALIAS.test(alias)) return { wrongAt: at };
+  makeSecret(run, alias);
+  return alias === undefined ? at : at + 1;
+}
+
+function makeSecret(run: Run, alias: string | undefined): void {
+  const { world, session, say } = run;
+  const graph = secretGraph(run);
+  if (graph === undefined) return;
+  const { name: user, role } = session.login.user;
+  if (role === 'reader') {
+    if (graph === null) say('mayNotCreateGlobal', { user });
+    else say('mayNotCreate', { user, graph });
+  } else if (alias !== undefined && secretsOf(world.state, user, graph).some((s) => s.alias === alias)) {
+    say('aliasTaken', { alias });
+  } else {
+    const secret = newSecret(world.state, user, graph, alias);
+    world.changed();
+    say('secretCreated', { secret: secret.value, user });
   }
-  if (!ALIAS.test(alias.text)) return { wrongAt: at };
-  createSecret(world, session, alias.text, say);
-  return { next: at + 1 };
 }
 
 /** Drops the secrets of a list, one after another. */
-function drop(run: Run, first: number): Done {
+function dropSecrets(run: Run, first: number): Next {
   for (let at = first; ; at += 2) {
-    const name = run.words[at];
-    if (!name || is(run, at, ';') || is(run, at, ',')) return { wrongAt: at };
-    dropOne(run.world, run.session, name.text, run.say);
-    if (!is(run, at + 1, ',')) return { next: at + 1 };
+    const name = run.words[at]?.text;
+    if (name === undefined || is(run, at, ';') || is(run, at, ',')) return { wrongAt: at };
+    dropOne(run, name);
+    if (!is(run, at + 1, ',')) return at + 1;
   }
 }
 
-type Say = (id: TextId, values?: Record<string, string | number>) => void;
-type Print = (line: string) => void;
-
-/** Chooses a graph. After a failure the graph in use stays, and the statements that follow still run. */
-function useGraph(world: World, session: Session, graph: string, say: Say): void {
-  if (!seesGraph(world, session.login, graph)) {
-    say('useGraphFailed', { graph });
-    return;
+function dropOne(run: Run, name: string): void {
+  const { world, session, say } = run;
+  const graph = secretGraph(run);
+  if (graph === undefined) return;
+  const secret = findSecret(world.state, session.login.user.name, graph, name);
+  if (secret) {
+    dropSecret(world.state, secret);
+    world.changed();
   }
-  session.graph = graph;
-  say('usingGraph', { graph });
+  say(secret ? 'secretDropped' : 'secretNotDropped', { alias: name });
 }
 
 /**
  * Returns the graph that secrets belong to; null on 4.x. Returns undefined, after an error text, when no graph is in
  * use on 3.x.
  */
-function secretGraph(world: World, session: Session, say: Say): string | null | undefined {
+function secretGraph({ world, session, say }: Run): string | null | undefined {
   if (world.version.generation === '4') return null;
   if (session.graph !== null) return session.graph;
   say('noGraphInUse');
   return undefined;
 }
 
-function createSecret(world: World, session: Session, alias: string | undefined, say: Say): void {
-  const graph = secretGraph(world, session, say);
-  if (graph === undefined) return;
-  const user = session.login.user.name;
-  if (session.login.user.role === 'reader') {
-    if (graph === null) say('mayNotCreateGlobal', { user });
-    else say('mayNotCreate', { user, graph });
-    return;
-  }
-  if (
-    alias !== undefined &&
-    world.state.secrets.some(
-      (s) => s.user === user && s.alias === alias && (graph === null || s.graph === graph),
-    )
-  ) {
-    say('aliasTaken', { alias });
-    return;
-  }
-  const secret = newSecret(world.state, user, graph, alias);
-  world.changed();
-  say('secretCreated', { secret: secret.value, user });
-}
-
-function showSecrets(world: World, session: Session, say: Say, print: Print): void {
-  const graph = secretGraph(world, session, say);
-  if (graph === undefined) return;
-  const own = world.state.secrets.filter(
-    (s) => s.user === session.login.user.name && (graph === null || s.graph === graph),
-  );
+function showSecrets(run: Run, at: number): Next {
+  const { world, session, say, print } = run;
+  const graph = secretGraph(run);
+  if (graph === undefined) return at;
+  const own = secretsOf(world.state, session.login.user.name, graph);
   if (own.length === 0) say('noSecrets');
   for (const secret of own) {
     print(`    - Secret: ${maskSecret(secret.value)}`);
@@ -185,28 +173,17 @@ function showSecrets(world: World, session: Session, say: Say, print: Print): vo
       print(`      - Token: ${token.value} expire at: ${end}`);
     }
   }
+  return at;
 }
 
-function showUser(world: World, session: Session, print: Print): void {
+function showUser({ world, session, print }: Run, at: number): Next {
   const { name, role } = session.login.user;
   print(`  - Name: ${name}`);
   print(`    - Global Roles: ${role === 'reader' ? '' : role}`);
   for (const graph of world.state.graphs)
     print(`    - Graph '${graph}' Roles: ${role === 'reader' ? 'queryreader' : 'admin'}`);
   print(`    - FailedAttempts: ${world.throttle.get(name)?.failures ?? 0}`);
-}
-
-function dropOne(world: World, session: Session, name: string, say: Say): void {
-  const graph = secretGraph(world, session, say);
-  if (graph === undefined) return;
-  const secret = findSecret(world.state, session.login.user.name, graph, name);
-  if (!secret) {
-    say('secretNotDropped', { alias: name });
-    return;
-  }
-  dropSecret(world.state, secret);
-  world.changed();
-  say('secretDropped', { alias: name });
+  return at;
 }
 
 /** One word of a GSQL text; `;` and `,` are words of their own. Lines and columns count from 1. */
