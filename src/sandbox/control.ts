@@ -1,41 +1,32 @@
 import { type Call, json, type Reply } from './call.js';
-import { checkFault, type Fault, type FaultList, parseFault } from './faults/faults.js';
-import type { RequestLogEntry } from './request-log.js';
+import { type ArmedFault, checkFault, type Fault, parseFault } from './faults/faults.js';
 import { chooseTexts, listTexts } from './say.js';
 import { setSwitches } from './switches.js';
 import type { World } from './world.js';
-
-export interface Controls {
-  readonly world: World;
-  readonly faults: FaultList;
-  readonly requests: readonly RequestLogEntry[];
-  readonly unknownRoutes: readonly string[];
-  setClockOffset(seconds: number): void;
-}
 
 /**
  * Answers requests to `/__sandbox/…`, on both ports: the sandbox's own interface, which no real server has. It needs
  * no login, and its requests are not logged.
  */
-export function control(call: Call, controls: Controls): Reply {
-  const { world, faults } = controls;
+export function control(call: Call, world: World, faults: ArmedFault[]): Reply {
+  const listed = () => json(200, { faults: faults.map(({ fault }) => fault) });
   try {
     switch (`${call.method} ${call.path.slice('/__sandbox/'.length)}`) {
       case 'GET requests':
-        return json(200, { requests: controls.requests, unknownRoutes: controls.unknownRoutes });
+        return json(200, { requests: world.requests, unknownRoutes: world.unknownRoutes });
       case 'GET faults':
-        return json(200, { faults: faults.all });
+        return listed();
       case 'POST faults':
-        for (const fault of readFaults(call.body)) faults.add(fault);
-        return json(200, { faults: faults.all });
+        faults.push(...readFaults(call.body).map((fault) => ({ fault, seen: 0 })));
+        return listed();
       case 'DELETE faults':
-        faults.clear();
-        return json(200, { faults: [] });
+        faults.length = 0;
+        return listed();
       case 'POST clock': {
         const { offset } = readObject(call.body) as { offset?: unknown };
         if (typeof offset !== 'number' || !(Math.abs(offset) <= 1e11))
           throw new Error('Send {"offset": seconds}.');
-        controls.setClockOffset(offset);
+        world.clockOffset = offset;
         return json(200, { offset });
       }
       case 'GET switches':

@@ -24,29 +24,9 @@ export interface RequestLogEntry {
   readonly faults: readonly string[];
 }
 
-const PLAIN_PARAMETERS = new Set([
-  'lifetime',
-  'graph',
-  'limit',
-  'userName',
-  'async',
-  'timeout',
-  'verbose',
-  'clear',
-  'allowExisting',
-]);
-const PLAIN_FIELDS = new Set([
-  'secret',
-  'graph',
-  'lifetime',
-  'token',
-  'tokens',
-  'secrets',
-  'secrests',
-  'allowExisting',
-  'user',
-]);
-const LOGINS = new Set(['basic', 'bearer', 'gsql-secret']);
+const PLAIN_PARAMETER = /^(lifetime|graph|limit|userName|async|timeout|verbose|clear|allowExisting)$/;
+const PLAIN_FIELD = /^(secret|graph|lifetime|token|tokens|secrets|secrests|allowExisting|user)$/;
+const LOGIN = /^(basic|bearer|gsql-secret)$/;
 
 export function describe(
   call: Call,
@@ -55,10 +35,9 @@ export function describe(
   const scheme = call.headers.authorization?.trim().split(/\s/, 1)[0]?.toLowerCase();
   const query: Record<string, string> = {};
   for (const [name, value] of call.query) {
-    const plain = PLAIN_PARAMETERS.has(name) || (name === 'alias' && !isCredential(value, state));
-    query[PLAIN_PARAMETERS.has(name) || name === 'alias' ? name : maskText(name, state)] = plain
-      ? value
-      : '****';
+    if (PLAIN_PARAMETER.test(name)) query[name] = value;
+    else if (name === 'alias') query[name] = maskText(value, state);
+    else query[maskText(name, state)] = '****';
   }
   const body =
     call.body.length < 65_536 && call.body.trimStart().startsWith('{') ? parseBody(call.body) : undefined;
@@ -66,8 +45,12 @@ export function describe(
     path: maskPath(call.path, state),
     query,
     login:
-      scheme === undefined || scheme === '' ? 'none' : LOGINS.has(scheme) ? (scheme as 'basic') : 'other',
-    fields: Object.keys(body ?? {}).filter((name) => PLAIN_FIELDS.has(name)),
+      scheme === undefined || scheme === ''
+        ? 'none'
+        : LOGIN.test(scheme)
+          ? (scheme as RequestLogEntry['login'])
+          : 'other',
+    fields: Object.keys(body ?? {}).filter((name) => PLAIN_FIELD.test(name)),
     statements: /\/(?:file|command|statements)$/.test(call.path) ? statementsIn(call.body) : [],
   };
 }

@@ -70,7 +70,7 @@ export function listTexts(world: World): unknown {
   return Object.fromEntries(
     (Object.keys(TEXTS) as TextId[]).map((id) => {
       const { status, code, message } = wording(world, id);
-      const { evidence, variants } = TEXTS[id];
+      const { evidence = 'A', variants } = TEXTS[id];
       return [id, { status, code, message, evidence, variants: Object.keys(variants ?? {}) }];
     }),
   );

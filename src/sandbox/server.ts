@@ -10,7 +10,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, json, type Reply } from './call.js';
 import { control } from './control.js';
-import { ACTIONS, type Fault, type FaultList, faultList } from './faults/faults.js';
+import { ACTIONS, type ArmedFault, type Fault, takeHits } from './faults/faults.js';
 import { head, listen, loopback, readCall, send } from './http.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
@@ -88,18 +88,12 @@ export interface Sandbox {
   readyLine(): string;
 }
 
-const MAX_REQUESTS = 1000;
-const MAX_UNKNOWN = 100;
-
 /** What one sandbox has beside the world of its handlers. */
 interface Running {
   readonly options: SandboxOptions;
   readonly world: World;
-  readonly faults: FaultList;
-  readonly requests: RequestLogEntry[];
-  readonly unknownRoutes: string[];
+  readonly faults: ArmedFault[];
   readonly closing: AbortController;
-  setClockOffset(seconds: number): void;
   /** Computes the answer. Changes of the state are written to the file before the answer is sent. */
   handle(call: Call): Promise<Reply>;
 }
@@ -135,15 +129,17 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     throw error;
   }
 
-  const { requests, unknownRoutes, faults, setClockOffset } = running;
+  const { faults, world } = running;
   const { name: username, password } = first.user;
   const ready = { restUrl, gsqlUrl, serverVersion: version.text, username, password, graph: first.graph };
   return {
     ...ready,
-    requests,
-    unknownRoutes,
-    addFault: (fault) => faults.add(fault),
-    setClockOffset,
+    requests: world.requests,
+    unknownRoutes: world.unknownRoutes,
+    addFault: (fault) => void faults.push({ fault, seen: 0 }),
+    setClockOffset: (seconds) => {
+      world.clockOffset = seconds;
+    },
     close,
     readyLine: () => JSON.stringify(ready),
   };
@@ -156,9 +152,6 @@ function run(
   save: (() => Promise<void>) | undefined,
 ): Running {
   const now = options.now ?? Date.now;
-  const faults = faultList();
-  for (const fault of options.faults ?? []) faults.add(fault);
-  let clockOffset = 0;
   let dirty = false;
   const switches = initialSwitches();
   setSwitches(switches, options.switches ?? {});
@@ -170,45 +163,47 @@ function run(
     switches,
     texts: new Map(),
     finished: new Map(),
-    restAuth: oneOf('REST authentication', options.restAuth ?? 'on', ['on', 'off']) === 'on',
-    lifetimeUnit: oneOf('the lifetime unit', options.lifetimeUnit ?? 's', ['s', 'ms']),
+    restAuth: options.restAuth !== 'off',
+    lifetimeUnit: options.lifetimeUnit ?? 's',
     provider: options.provider,
     throttle: new Map(),
-    now: () => now() + clockOffset * 1000,
+    requests: [],
+    unknownRoutes: [],
+    clockOffset: 0,
+    now: () => now() + world.clockOffset * 1000,
     changed: () => {
       dirty = true;
     },
     warn: (line) => options.warn?.(line),
   };
   chooseTexts(world.texts, options.texts ?? {});
-  const unknownRoutes: string[] = [];
   return {
     options,
     world,
-    faults,
-    requests: [],
-    unknownRoutes,
+    faults: (options.faults ?? []).map((fault) => ({ fault, seen: 0 })),
     closing: new AbortController(),
-    setClockOffset: (seconds) => {
-      clockOffset = seconds;
-    },
     async handle(call) {
       dirty = false;
-      const reply = answer(world, call) ?? unknown(world, unknownRoutes, call);
+      const reply = answer(world, call) ?? unknown(world, call);
       if (dirty) await save?.();
       return reply;
     },
   };
 }
 
-function unknown(world: World, unknownRoutes: string[], call: Call): Reply {
+function unknown(world: World, call: Call): Reply {
   const shown = `${call.method} ${maskPath(call.path, world.state)}`;
-  unknownRoutes.push(shown);
-  if (unknownRoutes.length > MAX_UNKNOWN) unknownRoutes.shift();
+  remember(world.unknownRoutes, shown, 100);
   world.warn(
     `The sandbox does not imitate ${shown} on the ${call.server} port of ${world.version.text}; it answered 501.`,
   );
   return json(501, { error: true, message: `The sandbox does not imitate ${shown}.` });
+}
+
+/** Adds to a list of the last so many. */
+function remember<T>(list: T[], item: T, most: number): void {
+  list.push(item);
+  if (list.length > most) list.shift();
 }
 
 async function serve(
@@ -217,7 +212,7 @@ async function serve(
   req: IncomingMessage,
   res: ServerResponse,
 ): Promise<void> {
-  const { world, requests } = running;
+  const { world, faults } = running;
   const started = performance.now();
   const call = await readCall(server, req);
   if (!call) {
@@ -225,11 +220,11 @@ async function serve(
     return;
   }
   if (call.path.startsWith('/__sandbox/')) {
-    await send(res, control(call, running), world.now());
+    await send(res, control(call, world, faults), world.now());
     return;
   }
   const entry = describe(call, world.state);
-  const hits = running.faults.matching(call.method, call.path);
+  const hits = takeHits(faults, call.method, call.path);
   const status = await perform(running, call, res, hits);
   const logged: RequestLogEntry = {
     time: new Date(world.now()).toISOString(),
@@ -240,8 +235,7 @@ async function serve(
     milliseconds: Math.round(performance.now() - started),
     faults: hits.map((fault) => fault.action),
   };
-  requests.push(logged);
-  if (requests.length > MAX_REQUESTS) requests.shift();
+  remember(world.requests, logged, 1000);
   running.options.log?.(JSON.stringify(logged));
 }
 
@@ -253,7 +247,7 @@ async function perform(running: Running, call: Call, res: ServerResponse, hits: 
   const { world, closing } = running;
   let decisive: Fault | undefined;
   for (const fault of hits) {
-    if (fault.action === 'clock') running.setClockOffset(fault.seconds ?? 0);
+    if (fault.action === 'clock') world.clockOffset = fault.seconds ?? 0;
     else if (fault.action === 'revoke') revokeAll(world.state);
     else if (fault.action === 'delay') await delay(fault.ms ?? 1000, undefined, { signal: closing.signal });
     else decisive ??= fault;
@@ -323,12 +317,6 @@ function openPorts(running: Running, host: string) {
       await Promise.all(closed);
     },
   };
-}
-
-function oneOf<T extends string>(what: string, given: string, allowed: readonly T[]): T {
-  const found = allowed.find((value) => value === given);
-  if (found === undefined) throw new Error(`For ${what} give ${allowed.join(' or ')}, not ${given}.`);
-  return found;
 }
 
 function tlsServer(tls: { cert: string; key: string }, listener: RequestListener): Server {

@@ -20,8 +20,11 @@ export interface Wording {
 
 /** A text of the tables. The comment above it says in which case a server sends it, and where that is known from. */
 export interface Text extends Wording {
-  /** R recorded from a real server, D documented, C needed by a client that works on real servers, F field report, A assumed. */
-  readonly evidence: 'R' | 'D' | 'C' | 'F' | 'A';
+  /**
+   * R recorded from a real server, D documented, C needed by a client that works on real servers, F field report; absent
+   * when the text is assumed.
+   */
+  readonly evidence?: 'R' | 'D' | 'C' | 'F';
   /** Other wordings of the same case. A variant without a status has the status of the default. */
   readonly variants?: Readonly<Record<string, Wording>>;
 }

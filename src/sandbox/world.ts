@@ -1,3 +1,4 @@
+import type { RequestLogEntry } from './request-log.js';
 import type { ServerVersion } from './server-version.js';
 import type { State } from './state.js';
 import type { Switches } from './switches.js';
@@ -33,6 +34,12 @@ export interface World {
   readonly lifetimeUnit: 's' | 'ms';
   readonly provider: Provider | undefined;
   readonly throttle: Throttle;
+  /** The last 1,000 requests, oldest first. */
+  readonly requests: RequestLogEntry[];
+  /** `METHOD /path` of the last 100 calls that were answered 501. */
+  readonly unknownRoutes: string[];
+  /** How many seconds the sandbox's clock is ahead of the machine's. */
+  clockOffset: number;
   /** Returns the time by the sandbox's own clock, in epoch milliseconds. */
   now(): number;
   /** Call it after every change of `state`: the answer is sent once the change is stored. */

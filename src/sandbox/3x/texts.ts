@@ -1,4 +1,4 @@
-const INVALID = { code: 'REST-1101', evidence: 'A', status: 200 } as const;
+const INVALID = { code: 'REST-1101', status: 200 } as const;
 
 /**
  * The token endpoints of 3.x. What is recorded (R) comes from an integration test suite of 2022, at /requesttoken of a
@@ -97,24 +97,23 @@ export const TEXTS_3 = {
   // The body is no JSON object.
   badBody3: { ...INVALID, message: 'The request body is not valid JSON.' },
   // GET /requesttoken on 3.5 and later, or another method. The release notes of 3.6 say only that GET is gone.
-  methodGone3: { status: 405, message: 'Method {method} is not supported by /requesttoken.', evidence: 'A' },
+  methodGone3: { status: 405, message: 'Method {method} is not supported by /requesttoken.' },
   // Wrong password at /gsqlserver/gsql/authtoken. A comment of the JDBC driver: no error message comes; the status is
   // assumed.
   authtokenBadLogin3: { status: 401, message: '', fields: { results: {} }, evidence: 'C' },
   // Unknown graph at /gsqlserver/gsql/authtoken.
-  authtokenUnknownGraph3: { status: 200, message: "Graph '{graph}' does not exist.", evidence: 'A' },
+  authtokenUnknownGraph3: { status: 200, message: "Graph '{graph}' does not exist." },
   // /gsqlserver/gsql/authtoken while REST authentication is off.
-  authtokenRestAuthOff3: { status: 200, message: 'REST authentication is not enabled.', evidence: 'A' },
+  authtokenRestAuthOff3: { status: 200, message: 'REST authentication is not enabled.' },
   // DELETE /expiredtoken has removed expired tokens. Server docs 3.7 to 4.2 describe the call, not its answer.
-  expiredDropped: { status: 200, message: 'Successfully dropped the expired tokens.', evidence: 'A' },
+  expiredDropped: { status: 200, message: 'Successfully dropped the expired tokens.' },
   // DELETE /expiredtoken names an unknown user or secret; nothing is removed. Server docs 3.7 to 4.2 describe the
   // call, not its answer.
   expiredUnknown: {
     status: 200,
     message: 'Failed to drop expired tokens: {count} of the users and secrets named are unknown.',
-    evidence: 'A',
   },
   // DELETE /expiredtoken reaches for other users' tokens without the privilege WRITE_USER. Server docs 3.7 to 4.2
   // name the privilege, not the answer.
-  expiredDenied: { status: 200, message: 'Drop expired token failed, Permission denied.', evidence: 'A' },
+  expiredDenied: { status: 200, message: 'Drop expired token failed, Permission denied.' },
 } as const;

@@ -34,7 +34,6 @@ export const TOKENS_4 = {
   tooManyLogins4: {
     status: 401,
     message: 'Too many failed logins. Please re-login after {seconds} seconds.',
-    evidence: 'A',
   },
   // The graph at /gsql/v1/tokens is unknown. A user of 4.2.5; the status from two observers of 4.2.
   unknownGraph4: {
@@ -55,37 +54,31 @@ export const TOKENS_4 = {
     evidence: 'F',
   },
   // The lifetime is no whole number above 0.
-  lifetimeInvalid4: { status: 400, message: 'The lifetime is invalid.', evidence: 'A' },
+  lifetimeInvalid4: { status: 400, message: 'The lifetime is invalid.' },
   // The lifetime is above GSQL.MaxAuthTokenLifeTimeSec (switch maxLifetime).
-  lifetimeTooLong4: {
-    status: 400,
-    message: 'The lifetime exceeds the limit of {limit} seconds.',
-    evidence: 'A',
-  },
+  lifetimeTooLong4: { status: 400, message: 'The lifetime exceeds the limit of {limit} seconds.' },
   // The body is no JSON object.
-  badBody4: { status: 400, message: 'The request body is not valid JSON.', evidence: 'A' },
+  badBody4: { status: 400, message: 'The request body is not valid JSON.' },
   // Another method than POST and DELETE at /gsql/v1/tokens.
-  methodGone4: { status: 405, message: 'Method {method} is not supported by {path}.', evidence: 'A' },
+  methodGone4: { status: 405, message: 'Method {method} is not supported by {path}.' },
   // Tokens are put on the block list. Server docs 4.1 and 4.2, GSQL endpoints.
   tokensDropped4: { status: 200, message: 'Successfully dropped the specified JWT tokens', evidence: 'D' },
   // A deletion names no tokens.
-  noTokensNamed4: { status: 400, message: 'The field tokens is required.', evidence: 'A' },
+  noTokensNamed4: { status: 400, message: 'The field tokens is required.' },
   // A deletion names something that is no token of the caller's.
   foreignToken4: {
     status: 400,
     message: 'Failed to drop the specified JWT tokens: not a token of user {user}.',
-    evidence: 'A',
   },
   // The block list is full (switches blockListLimit, fullBlockList).
   blockListFull4: {
     status: 400,
     message: 'Failed to drop the specified JWT tokens: the limit of {limit} is reached.',
-    evidence: 'A',
   },
   // /gsql/v1/tokens/check of a good token; the answer repeats it. Server docs 4.1 and 4.2, GSQL endpoints.
   checkPassed4: { status: 200, message: 'The token {token} verification succeed.', evidence: 'D' },
   // /gsql/v1/tokens/check of any other token.
-  checkFailed4: { status: 200, message: 'The token {token} verification failed: {reason}.', evidence: 'A' },
+  checkFailed4: { status: 200, message: 'The token {token} verification failed: {reason}.' },
   // GET /gsql/v1/version. Server docs 4.1 and 4.2, GSQL endpoints.
   version4: {
     status: 200,
@@ -106,12 +99,12 @@ export const TOKENS_4 = {
   // tolerates 401; the words are those of other paths.
   versionLogin4: { status: 401, message: 'Authentication failed.', evidence: 'F' },
   // POST /gsql/v1/statements?async=true.
-  statementQueued4: { status: 200, message: 'Request {id} is submitted.', evidence: 'A' },
+  statementQueued4: { status: 200, message: 'Request {id} is submitted.' },
   // GET /gsql/v1/statements/{id} of a request that has ended. Server docs 4.1 and 4.2, GSQL endpoints (SUCCESS;
   // FAILED is assumed).
   statementDone4: { status: 200, message: 'Request {id} is finished with status {outcome}', evidence: 'D' },
   // GET /gsql/v1/statements/{id} of an unknown request.
-  statementUnknown4: { status: 404, message: 'Request {id} is not found.', evidence: 'A' },
+  statementUnknown4: { status: 404, message: 'Request {id} is not found.' },
 } as const;
 
 /** Secrets over REST, 4.x. */
@@ -124,31 +117,26 @@ export const SECRETS_4 = {
   },
   // The alias of a new secret is taken. pyTigerGraph's tests on 4.1 and 4.2 need an error here; the words are its
   // own.
-  aliasTaken4: { status: 400, message: 'The secret with alias {alias} already exists.', evidence: 'A' },
+  aliasTaken4: { status: 400, message: 'The secret with alias {alias} already exists.' },
   // The chosen value of a new secret is taken.
-  valueTaken4: { status: 400, message: 'The secret value already exists.', evidence: 'A' },
+  valueTaken4: { status: 400, message: 'The secret value already exists.' },
   // The alias of a new secret is no identifier.
-  badAlias4: { status: 400, message: 'The alias {alias} is not a valid identifier.', evidence: 'A' },
+  badAlias4: { status: 400, message: 'The alias {alias} is not a valid identifier.' },
   // The chosen value of a new secret has blanks or commas, or is longer than 256 characters.
   badValue4: {
     status: 400,
     message: 'The value of a secret must be 1 to 256 printable characters without blanks and commas.',
-    evidence: 'A',
   },
   // A secret to drop is unknown; nothing is dropped. pyTigerGraph's tests on 4.1 and 4.2 need an error here.
-  unknownAlias4: { status: 404, message: 'Failed to drop secrets: [{alias}].', evidence: 'A' },
+  unknownAlias4: { status: 404, message: 'Failed to drop secrets: [{alias}].' },
   // A secret to show is unknown. pyTigerGraph 2.0 makes the missing secret only when no HTTP error comes; the words
   // are assumed.
   noSuchSecret4: { status: 200, message: 'The secret with alias {alias} does not exist.', evidence: 'C' },
   // A request to drop secrets names none.
-  noSecretsNamed4: { status: 400, message: 'The field secrets is required.', evidence: 'A' },
+  noSecretsNamed4: { status: 400, message: 'The field secrets is required.' },
   // Somebody without superuser rights asks for another user's secrets. Server docs 4.1 and 4.2 name the right, not
   // the answer.
-  needSuperuser4: {
-    status: 403,
-    message: "You don't have permission to manage the secrets of user {user}.",
-    evidence: 'A',
-  },
+  needSuperuser4: { status: 403, message: "You don't have permission to manage the secrets of user {user}." },
   // A reader creates a secret (that a reader may not is an assumption). A user of 4.2.5, for another command; the
   // status is assumed.
   mayNotCreate4: {
@@ -159,5 +147,5 @@ export const SECRETS_4 = {
     variants: { old: { message: "You don't have permission to create a secret." } },
   },
   // userName names nobody.
-  unknownUser4: { status: 404, message: 'User {user} does not exist.', evidence: 'A' },
+  unknownUser4: { status: 404, message: 'User {user} does not exist.' },
 } as const;

@@ -145,40 +145,25 @@ function bodyOf(status: number, body: string): Reply {
   return { status, headers: { 'Content-Type': 'application/json' }, body };
 }
 
-export interface FaultList {
-  readonly all: readonly Fault[];
-  add(fault: Fault): void;
-  clear(): void;
-  /** Returns the faults that match this call, in the order in which they were added. Counts the call. */
-  matching(method: string, path: string): Fault[];
+/** A fault that was added, and how many calls it has matched since. */
+export interface ArmedFault {
+  readonly fault: Fault;
+  seen: number;
 }
 
-export function faultList(): FaultList {
-  let entries: { fault: Fault; seen: number }[] = [];
-  return {
-    get all() {
-      return entries.map((entry) => entry.fault);
-    },
-    add(fault) {
-      entries.push({ fault, seen: 0 });
-    },
-    clear() {
-      entries = [];
-    },
-    matching(method, path) {
-      const hits: Fault[] = [];
-      for (const entry of entries) {
-        const { route, action, nth, times } = entry.fault;
-        if (!matches(route, method, path)) continue;
-        entry.seen++;
-        const once = nth !== undefined || ACTIONS[action].once;
-        const first = nth ?? 1;
-        const end = first + (times ?? (once ? 1 : Number.POSITIVE_INFINITY));
-        if (entry.seen >= first && entry.seen < end) hits.push(entry.fault);
-      }
-      return hits;
-    },
-  };
+/** Returns the faults that hit this call, in the order in which they were added. Counts the call. */
+export function takeHits(armed: readonly ArmedFault[], method: string, path: string): Fault[] {
+  const hits: Fault[] = [];
+  for (const entry of armed) {
+    const { route, action, nth, times } = entry.fault;
+    if (!matches(route, method, path)) continue;
+    entry.seen++;
+    const once = nth !== undefined || ACTIONS[action].once;
+    const first = nth ?? 1;
+    const end = first + (times ?? (once ? 1 : Number.POSITIVE_INFINITY));
+    if (entry.seen >= first && entry.seen < end) hits.push(entry.fault);
+  }
+  return hits;
 }
 
 function matches(route: string | undefined, method: string, path: string): boolean {

@@ -3,7 +3,7 @@ export const GSQL = {
   // USE GRAPH. pyTigerGraph's tests and captured sessions.
   usingGraph: { message: "Using graph '{graph}'", evidence: 'D' },
   // USE GLOBAL.
-  usingGlobal: { message: 'Using the global graph.', evidence: 'A' },
+  usingGlobal: { message: 'Using the global graph.' },
   // USE GRAPH of an unknown graph; the statements after it still run. Captures of 4.2; that the graph used before
   // stays in use is assumed.
   useGraphFailed: { returnCode: 212, message: "Graph '{graph}' does not exist.", evidence: 'F' },
@@ -28,12 +28,11 @@ export const GSQL = {
   // to … [x]".
   secretNotDropped: { returnCode: 212, message: 'Failed to drop secrets: [{alias}].', evidence: 'C' },
   // SHOW SECRET without any secret.
-  noSecrets: { message: 'There is no secret.', evidence: 'A' },
+  noSecrets: { message: 'There is no secret.' },
   // A reader creates a secret on 3.x (that a reader may not is an assumption).
   mayNotCreate: {
     returnCode: 212,
     message: "Semantic Check Fails: You don't have permission to create a secret on graph '{graph}'.",
-    evidence: 'A',
     variants: {
       // A user of 4.2.5, for another command (F).
       'required-privilege': {
@@ -64,7 +63,7 @@ export const GSQL = {
   },
   // No login or a wrong one at a GSQL endpoint, 3.x. The status from the Java GSQL client, which prints these words
   // itself.
-  unauthorized3: { status: 401, message: 'Authentication failed.', evidence: 'A' },
+  unauthorized3: { status: 401, message: 'Authentication failed.' },
   // Wrong user or password at the shell's login, 3.8 and later. The Java GSQL client 3.8 to 3.9.3.
   loginWrong: {
     status: 200,
@@ -92,12 +91,11 @@ export const GSQL = {
     status: 200,
     message: "Graph '{graph}' does not exist.",
     fields: { isClientCompatible: true },
-    evidence: 'A',
   },
   // The schema of an unknown graph, 3.x and 4.x. The words of USE GRAPH.
-  schemaUnknownGraph: { status: 400, message: "Graph '{graph}' does not exist.", evidence: 'A' },
+  schemaUnknownGraph: { status: 400, message: "Graph '{graph}' does not exist." },
   // The schema of an unknown type, 3.x and 4.x.
-  schemaUnknownType: { status: 400, message: "Type '{type}' does not exist.", evidence: 'A' },
+  schemaUnknownType: { status: 400, message: "Type '{type}' does not exist." },
   // POST /gsqlserver/gsql/version. The Java GSQL client calls it without a login; the words are those of 4.x.
-  version3: { status: 200, body: 'text', message: 'GSQL version: {version}\n', evidence: 'A' },
+  version3: { status: 200, body: 'text', message: 'GSQL version: {version}\n' },
 } as const;

@@ -1,5 +1,5 @@
 // Server docs 3.10 to 4.2 name the class of refusal, not its words.
-const BAD_TOKEN = { status: 403, code: 'REST-10016', evidence: 'A' } as const;
+const BAD_TOKEN = { status: 403, code: 'REST-10016' } as const;
 
 /** The texts of RESTPP, of /api/ping, and of the proxy in front of the servers. */
 export const RESTPP = {
@@ -19,7 +19,6 @@ export const RESTPP = {
     code: 'REST-1000',
     message:
       'Endpoint is not found from url = {path}, please use GET /endpoints to list all valid endpoints.',
-    evidence: 'A',
   },
   // No token, or less than 12 characters, 3.8 and later. A pyTigerGraph issue of 2022; a Savanna user saw 403, others
   // 401.
@@ -118,14 +117,12 @@ export const RESTPP = {
     status: 404,
     code: 'REST-30000',
     message: "Vertex type '{type}' is not a valid vertex type for graph '{graph}'.",
-    evidence: 'A',
   },
   // limit is no whole number.
   badLimit: {
     status: 400,
     code: 'REST-30001',
     message: "The parameter limit = '{limit}' is not a whole number.",
-    evidence: 'A',
   },
   // /echo and /echo/{graph}. Server docs 3.5 to 3.11, built-in endpoints.
   echo: { status: 200, message: 'Hello GSQL', evidence: 'D' },
