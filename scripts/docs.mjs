@@ -20,7 +20,6 @@ const tables = [
   'cli/args/help-topics',
   'cli/output/exit-codes',
   'config/keys',
-  'core/protocol/refusal-table',
   'sandbox/faults/faults',
   'sandbox/switches',
 ];
@@ -42,7 +41,7 @@ try {
   fs.writeFileSync(path.join(folder, 'reference.md'), referencePage(all));
   fs.mkdirSync(path.join(folder, 'dev'), { recursive: true });
   fill('dev/sandbox.md', { switches: switchTable(all.SWITCHES), faults: faultTable(all.ACTIONS) });
-  fill('dev/fidelity.md', fidelityTables(all));
+  fill('dev/fidelity.md', fidelityTables());
   fill('fleet.md', { sizes: sizes() });
   fs.writeFileSync(path.join(folder, 'library.md'), libraryPage(root));
   const example = path.join(root, '.graphcredrc.example');

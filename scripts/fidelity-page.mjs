@@ -1,4 +1,4 @@
-// Makes the tables of docs/dev/fidelity.md: what the client assumes about real servers, from its table of refusals and the rules below.
+// Makes the tables of docs/dev/fidelity.md: the rules that the client assumes about real servers.
 
 const INTERFACE = 'test/contract/core-interface.test.ts';
 const HOSTILE = 'test/contract/core-hostile.test.ts';
@@ -156,30 +156,12 @@ export const RULES = [
 ];
 
 /** Returns the tables of the page, by the names of their marks. */
-export const fidelityTables = ({ REFUSALS }) => ({
-  refusals: table(
-    ['what it means', 'how it is known', 'for example', 'evidence'],
-    REFUSALS.map((row) => [row.means, condition(row), code(row.example), row.evidence]),
-  ),
+export const fidelityTables = () => ({
   rules: table(
     ['rule', 'evidence', 'test'],
     RULES.map(({ rule, evidence, file, test }) => [rule, evidence, `${code(file)}: ${test}`]),
   ),
 });
-
-function condition({ code: serverCode, returnCode, status, on, login, sentence, part }) {
-  return [
-    serverCode && `code ${serverCode}`,
-    returnCode && `return code ${returnCode}`,
-    status && `status ${status}`,
-    sentence && 'the whole sentence',
-    part && 'part of the sentence',
-    login && `login by ${login}`,
-    on && `at ${on.join(', ')}`,
-  ]
-    .filter(Boolean)
-    .join('; ');
-}
 
 function code(text) {
   return text === '' ? '' : `\`${text}\``;

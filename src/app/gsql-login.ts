@@ -5,7 +5,7 @@ import type { Credential } from '../auth/credential.js';
 import { askGraph } from '../auth/prompts.js';
 import { chooseStore } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
-import { onlyOwnSecrets } from '../core/protocol/server-error.js';
+import { onlyOwnSecrets } from '../core/protocol/meanings.js';
 import { noneStore } from '../store/none.js';
 import type { Store } from '../store/store.js';
 import { tokenSource } from './get-token.js';

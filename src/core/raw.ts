@@ -3,8 +3,8 @@ import { hiddenIn } from './http/errors.js';
 import type { HttpReply, HttpRequest } from './http/types.js';
 import type { RawOptions, RawReply } from './options.js';
 import { failedStatement } from './protocol/gsql.js';
+import { refusal } from './protocol/meanings.js';
 import { notAnEnvelope, readEnvelope } from './protocol/reply.js';
-import { refusal } from './protocol/server-error.js';
 import type { Call, Session } from './protocol/types.js';
 import { upTo, withoutCredentials } from './redact.js';
 

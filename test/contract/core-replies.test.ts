@@ -1,6 +1,5 @@
 // Tests each known answer of real servers, with every status and with every operation that may receive it.
 import { describe, expect, test } from 'vitest';
-import { REFUSALS } from '../../src/core/protocol/refusal-table.js';
 import { type ConnectionOptions, GraphConnection } from '../../src/index.js';
 import {
   type Operation,
@@ -204,31 +203,4 @@ describe('names that look like error messages', () => {
       expect(refused.code).toBe('SERVER_ERROR');
     }
   });
-});
-
-describe('the table of refusals', () => {
-  test.each(REFUSALS.map((row, at) => ({ ...row, at })))(
-    'gives $means for row $at: "$example"',
-    async (row) => {
-      const { meaningOf } = await import('../../src/core/protocol/server-error.js');
-      const request = {
-        server: 'service',
-        base: 'http://127.0.0.1',
-        method: 'POST',
-        path: '/x',
-        operation: row.on?.[0],
-      } as const;
-      const login =
-        row.login === undefined
-          ? {}
-          : { authorization: { scheme: row.login, credential: undefined as never } };
-      const refused = {
-        status: row.status ?? 200,
-        code: row.code ?? '',
-        returnCode: row.returnCode,
-        message: row.returnCode === undefined ? row.example : '',
-      };
-      expect(meaningOf({ ...request, ...login }, refused)).toBe(row.means);
-    },
-  );
 });

@@ -1,6 +1,5 @@
 import type { Deadline } from '../deadline.js';
 import type { Servers } from '../endpoints.js';
-import type { Operation } from '../protocol/refusal-table.js';
 import type { BoundCredential } from '../sensitive.js';
 
 /** How a TLS connection is checked. Certificates and keys are PEM texts, not file names. */
@@ -64,6 +63,16 @@ export interface Authorization {
 
 /** Named values to send, some of which may be credentials. Undefined values are left out. */
 export type Fields = Readonly<Record<string, string | BoundCredential | undefined>>;
+
+/** What a request was for. */
+export type Operation =
+  | 'list-secrets'
+  | 'create-secret'
+  | 'drop-secret'
+  | 'mint'
+  | 'refresh'
+  | 'delete'
+  | 'check';
 
 /** A request before it is sent. Only `send` turns the credentials in it into text. */
 export interface HttpRequest {

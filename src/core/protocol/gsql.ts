@@ -1,11 +1,10 @@
 import { GraphException } from '../errors.js';
 import { isReadOnly } from '../http/errors.js';
-import type { HttpReply, HttpRequest } from '../http/types.js';
+import type { HttpReply, HttpRequest, Operation } from '../http/types.js';
 import { maskSecret } from '../redact.js';
 import { Sensitive } from '../sensitive.js';
-import type { Operation } from './refusal-table.js';
+import { meaningOf, refusal, withoutNames } from './meanings.js';
 import { badResponse, type Exchange, notAnEnvelope, readEnvelope } from './reply.js';
-import { meaningOf, refusal, withoutNames } from './server-error.js';
 import type { NewSecret, Protocol, Secret } from './types.js';
 
 /** The only names that may stand in a statement unquoted without being able to end it. */

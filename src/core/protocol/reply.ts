@@ -2,7 +2,7 @@ import { GraphException } from '../errors.js';
 import { isHtml, isReadOnly, what } from '../http/errors.js';
 import type { HttpReply, HttpRequest } from '../http/types.js';
 import { Sensitive } from '../sensitive.js';
-import { meaningOf, type Refused, refusal } from './server-error.js';
+import { meaningOf, type Refused, refusal } from './meanings.js';
 import type { Call, Session } from './types.js';
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -1,10 +1,10 @@
 import { GraphException } from '../errors.js';
 import { shownText } from '../http/errors.js';
-import type { Authorization, Fields } from '../http/types.js';
+import type { Authorization, Fields, Operation } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
 import { checkGraphInUse, gsqlSecrets, useGraph } from './gsql.js';
 import { loginWithoutSecret, noLogin, secretLogin } from './login.js';
-import type { Operation } from './refusal-table.js';
+import { meaningOf, onlyOwnSecrets, refusal } from './meanings.js';
 import {
   ask,
   badResponse,
@@ -17,7 +17,6 @@ import {
   readToken,
   serverClock,
 } from './reply.js';
-import { meaningOf, onlyOwnSecrets, refusal } from './server-error.js';
 import type { IssuedToken, MintRequest, Protocol, RefreshRequest, Session, TokenCheck } from './types.js';
 
 /**

@@ -1,9 +1,9 @@
 import { shownText } from '../http/errors.js';
-import type { Authorization, HttpReply, HttpRequest } from '../http/types.js';
+import type { Authorization, HttpReply, HttpRequest, Operation } from '../http/types.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { gsqlSecrets, isListed, masked, withoutControls } from './gsql.js';
 import { loginWithoutSecret, noLogin, secretLogin } from './login.js';
-import type { Meaning, Operation } from './refusal-table.js';
+import { type Meaning, meaningOf, onlyOwnSecrets, refusal, withoutNames } from './meanings.js';
 import {
   ask,
   badResponse,
@@ -17,7 +17,6 @@ import {
   readToken,
   serverClock,
 } from './reply.js';
-import { meaningOf, onlyOwnSecrets, refusal, withoutNames } from './server-error.js';
 import type {
   Call,
   IssuedToken,
