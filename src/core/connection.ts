@@ -1,7 +1,7 @@
 import { type Servers, serversOf } from './endpoints.js';
 import { GraphException } from './errors.js';
 import { send } from './http/send.js';
-import type { HttpSettings } from './http/types.js';
+import type { HttpReply, HttpSettings, Send } from './http/types.js';
 import {
   belongsToOldVersion,
   type ConnectionSettings,
@@ -28,7 +28,7 @@ import type {
   TokenProviderOptions,
 } from './options.js';
 import { isoSeconds, readEnvelope } from './protocol/reply.js';
-import type { Secret, ServerVersion, Session, TokenCheck, TokenTuple } from './protocol/types.js';
+import type { Secret, ServerVersion, TokenCheck, TokenTuple } from './protocol/types.js';
 import { TokenProvider } from './provider.js';
 import { isTokenRefused, sendRaw } from './raw.js';
 import { checkAliases, describeDrop, dropEach } from './secrets.js';
@@ -42,8 +42,6 @@ import {
 import { asMintedToken, deleteToken, mintToken, renewToken } from './tokens.js';
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
-
-type Send = Session['send'];
 
 /**
  * One database: its two servers, one user and one graph. It asks for the server's version once, without a credential.
@@ -192,9 +190,7 @@ export class GraphConnection {
 
   /** Asks the REST server, without a token, whether it requires one. */
   async restAuthentication(): Promise<'on' | 'off' | 'unknown'> {
-    const reply = await this.#run((session) =>
-      session.send(session.request({ server: 'rest', method: 'GET', path: '/echo' })),
-    );
+    const { reply } = await this.#run(({ ask }) => ask({ server: 'rest', method: 'GET', path: '/echo' }));
     if (reply.status === 401 || reply.status === 403 || reply.body.includes('REST-10016')) return 'on';
     // Any web server may answer 200, so the answer must be that of the echo endpoint.
     return reply.status === 200 && readEnvelope(reply)?.refused === false ? 'off' : 'unknown';
@@ -202,15 +198,18 @@ export class GraphConnection {
 
   /** Resolves when the GSQL server answers. Throws SERVER_UNAVAILABLE while it is suspended or starting. */
   async ping(): Promise<void> {
-    await this.#begin()({ server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' });
+    await this.#ping();
   }
 
   /** Returns the GSQL server's time (`Date` header, Unix seconds) if it gives one. Sends no credential. */
   async serverTimeUnix(): Promise<number | undefined> {
-    const request = { server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' } as const;
-    const { headers } = await this.#begin()(request);
+    const { headers } = await this.#ping();
     const date = Math.floor(Date.parse(headers.date ?? '') / 1000);
     return Number.isFinite(date) ? date : undefined;
+  }
+
+  #ping(): Promise<HttpReply> {
+    return this.#begin()({ server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' });
   }
 
   /**
@@ -273,9 +272,7 @@ export class GraphConnection {
   #begin(options: CallOptions = {}): Send {
     const http = withLimits(this.#http, options);
     const until = process.uptime() + http.timeoutMs / 1000;
-    return async (request) => {
-      return send(http, request, until);
-    };
+    return (request) => send(http, request, until);
   }
 
   /**

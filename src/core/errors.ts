@@ -42,33 +42,33 @@ export type Remedy = (typeof REMEDIES)[number];
 /** What is known about an error besides its code and message. A field that is not known is absent. */
 export interface ErrorDetails {
   /** The next thing to do. */
-  hint?: string;
+  hint?: string | undefined;
   /** The server's own error code, for example `REST-3300`. */
-  serverCode?: string;
+  serverCode?: string | undefined;
   /** The server's message without control characters. It never holds a header or a request. */
-  serverText?: string;
+  serverText?: string | undefined;
   /** HTTP status of the refusal. */
-  status?: number;
+  status?: number | undefined;
   /**
    * True when the server may have carried out the request although no answer came (the connection broke after it was
    * sent).
    */
-  ambiguous?: boolean;
+  ambiguous?: boolean | undefined;
   /**
    * False when a retry cannot succeed although errors with this code are usually worth a retry. When absent, the code
    * decides.
    */
-  retryable?: boolean;
+  retryable?: boolean | undefined;
   /** How long the server asks to wait before the next request (`Retry-After`), in seconds. */
   retryAfterSeconds?: number | undefined;
   /** The library's option that the hint is about, for example `lifetime`. */
-  option?: string;
+  option?: string | undefined;
   /** Names of remedies, from which a caller such as the command line chooses a command to suggest. */
-  remedies?: readonly Remedy[];
+  remedies?: readonly Remedy[] | undefined;
   /** The name of the setting that is wrong, for example `gsqlUrl`. */
-  setting?: string;
+  setting?: string | undefined;
   /** What is wrong with that setting, as the rest of a sentence: `must not have a port`. */
-  problem?: string;
+  problem?: string | undefined;
 }
 
 /** The codes of errors that may go away by themselves. */

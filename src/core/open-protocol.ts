@@ -1,6 +1,6 @@
 import { type Endpoints, type Servers, serversOf } from './endpoints.js';
 import { GraphException } from './errors.js';
-import type { Authorization, HttpSettings } from './http/types.js';
+import type { Authorization, HttpRequest, HttpSettings, Send } from './http/types.js';
 import type { CallOptions, ConnectionOptions } from './options.js';
 import { fitsVersion, VersionFinder } from './protocol/detect-version.js';
 import type { Protocol, Session } from './protocol/types.js';
@@ -15,8 +15,6 @@ import {
   type Sensitive,
   sensitiveOf,
 } from './sensitive.js';
-
-type Send = Session['send'];
 
 /** The settings of a connection, which do not depend on the server's version. */
 export interface ConnectionSettings {
@@ -183,27 +181,28 @@ export async function openProtocol(
     if (now === undefined) return false;
     return now.generation !== version.generation || serversOf(endpoints, now).restUrl !== servers.restUrl;
   };
+  const sendCall = recheck ? noticeNewVersion(send, hasChanged) : send;
   const session: Session = {
     version,
     servers,
     graph,
     graphsSeen: settings.graphsSeen,
-    username,
-    password,
     secret,
     secretsOf: settings.secretsOf,
     token,
     confirmVersion: () => versions.confirm(version, send),
     basicLogin: () => password && basicLogin(username, password),
-    request: (call) => ({
-      ...call,
-      servers,
-      names: [...(call.names ?? []), graph ?? '', username ?? '', settings.secretsOf ?? ''],
-      base: call.server === 'rest' ? servers.restUrl : servers.gsqlUrl,
-      // A password equal to the user name is not hidden, since the user name is not secret.
-      hide: [secret, password?.value.reveal() === username ? undefined : password, token()],
-    }),
-    send: recheck ? noticeNewVersion(send, hasChanged) : send,
+    ask: async (call) => {
+      const request: HttpRequest = {
+        ...call,
+        servers,
+        names: [...(call.names ?? []), graph ?? '', username ?? '', settings.secretsOf ?? ''],
+        base: call.server === 'rest' ? servers.restUrl : servers.gsqlUrl,
+        // A password equal to the user name is not hidden, since the user name is not secret.
+        hide: [secret, password?.value.reveal() === username ? undefined : password, token()],
+      };
+      return { request, reply: await sendCall(request) };
+    },
   };
   return {
     ...session,

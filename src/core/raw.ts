@@ -1,6 +1,6 @@
 import { GraphException } from './errors.js';
 import { hiddenIn } from './http/errors.js';
-import type { HttpReply, HttpRequest } from './http/types.js';
+import type { Exchange } from './http/types.js';
 import type { RawOptions, RawReply } from './options.js';
 import { failedStatement } from './protocol/gsql.js';
 import { refusal } from './protocol/meanings.js';
@@ -159,22 +159,18 @@ export function isTokenRefused(error: GraphException | undefined): boolean {
   return isTokenEnded(error) || (error?.code === 'AUTH_FAILED' && error.status === 401);
 }
 
-/** Whether this answer refuses the token, rather than what was asked for with it. */
-export function refusesToken(request: HttpRequest, reply: HttpReply): boolean {
-  return isTokenRefused(refusalOf(request, reply));
-}
-
 /** Prepares the answer for the caller. Throws when the answer refuses the credential, unless `keepRefusal` is set. */
-export function checkRawReply(request: HttpRequest, reply: HttpReply, options: RawOptions): RawReply {
+export function checkRawReply(exchange: Exchange, options: RawOptions): RawReply {
+  const { request, reply } = exchange;
   const { status, headers } = reply;
   // The GSQL server puts the login into its session cookie and repeats the cookie in its texts, so that line is
   // removed.
   const body = reply.body.includes('__GSQL__COOKIES__')
     ? reply.body.replace(/^__GSQL__COOKIES__.*\r?\n?/gm, '')
     : reply.body;
-  const refused = refusalOf(request, reply);
+  const refused = refusalOf(exchange);
   if (refused === undefined) {
-    const failed = options.keepRefusal && STATEMENTS.test(request.path) && failedStatement(request, reply);
+    const failed = options.keepRefusal && STATEMENTS.test(request.path) && failedStatement(exchange);
     const bytes = reply.bytes ?? Buffer.from(body);
     return { status, headers, body, bytes, ...(failed && { refusal: failed }) };
   }
@@ -185,14 +181,13 @@ export function checkRawReply(request: HttpRequest, reply: HttpReply, options: R
   return { status, headers, body: shown, bytes: Buffer.from(shown), refusal: refused };
 }
 
-function refusalOf(request: HttpRequest, reply: HttpReply): GraphException | undefined {
+/** Returns the error with which an answer refuses the credential, rather than what was asked for with it. */
+export function refusalOf(exchange: Exchange): GraphException | undefined {
+  const { request, reply } = exchange;
   const envelope = reply.body.length <= LONGEST_REFUSAL ? readEnvelope(reply) : undefined;
   const byStatus = reply.status === 401 || reply.status === 403;
-  if (envelope?.refused && (byStatus || TOKEN_CODES.has(envelope.code))) {
-    const { code, message } = envelope;
-    return refusal(request, { status: reply.status, code, message });
-  }
-  return byStatus ? notAnEnvelope(request, reply) : undefined;
+  if (envelope?.refused && (byStatus || TOKEN_CODES.has(envelope.code))) return refusal(request, envelope);
+  return byStatus ? notAnEnvelope(exchange) : undefined;
 }
 
 /** Sends one request with the caller's own path and body. */
@@ -203,6 +198,6 @@ export async function sendRaw(
 ): Promise<RawReply> {
   const { restUrl, gsqlUrl } = session.servers;
   const call = checkRawCall(server, server === 'rest' ? restUrl : gsqlUrl, method, path, options);
-  const request = session.request({ ...call, authorization, maxBytes: RAW_MAX_BYTES, reuses: true });
-  return checkRawReply(request, await session.send(request), options);
+  const asked = { ...call, authorization, maxBytes: RAW_MAX_BYTES, reuses: true };
+  return checkRawReply(await session.ask(asked), options);
 }

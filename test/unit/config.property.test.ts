@@ -4,7 +4,7 @@ import { checkAlias, isPlainAlias } from '../../src/app/gsql-login.js';
 import { parseDuration, SETTINGS } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
 import { checkConfig } from '../../src/config/schema.js';
-import { createSecretStatement, dropSecretStatement, useGraph } from '../../src/core/protocol/gsql.js';
+import { gsqlSecrets, useGraph } from '../../src/core/protocol/gsql.js';
 import { GraphException } from '../../src/index.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 
@@ -83,11 +83,15 @@ describe('aliases', () => {
         fc.string({ unit: 'binary' }),
         async (alias, graph) => {
           const parts: string[] = [];
-          await refusal(() => parts.push(dropSecretStatement(alias)), 'USAGE');
+          const secrets = gsqlSecrets(async (statement) => {
+            parts.push(statement);
+            throw new GraphException('NETWORK', 'nothing is sent');
+          });
+          await refusal(() => secrets.dropSecret(alias), 'USAGE', 'NETWORK');
           await refusal(() => parts.push(useGraph(graph)), 'USAGE');
-          if (isPlainAlias(alias)) parts.push(createSecretStatement(alias));
+          if (isPlainAlias(alias)) await refusal(() => secrets.createSecret(alias, false), 'NETWORK');
           for (const part of parts) {
-            expect(part).toMatch(/^(DROP SECRET|CREATE SECRET|USE GRAPH) \S+$/u);
+            expect(part).toMatch(/^(SHOW SECRET|(DROP SECRET|CREATE SECRET|USE GRAPH) \S+)$/u);
             expect(part).not.toMatch(/[;'"`\\#\p{Cc}\p{Cf}]|\/\/|\/\*/u);
           }
         },

@@ -29,13 +29,12 @@ test.each(['/graph/demo/vertices/Person/Zoë', '/graph/demo/vertices/Person/Zoe 
 );
 
 test('the answer to a raw call may have 64 MiB', async () => {
-  const asked: HttpRequest[] = [];
+  const asked: Call[] = [];
   const session = {
     servers: { restUrl: REST, gsqlUrl: SERVICE },
-    request: (call: Call) => ({ ...call, base: REST }),
-    send: async (request: HttpRequest) => {
-      asked.push(request);
-      return { status: 200, headers: {}, body: '', timeUnix: 1 };
+    ask: async (call: Call) => {
+      asked.push(call);
+      return { request: call, reply: { status: 200, headers: {}, body: '', timeUnix: 1 } };
     },
   } as unknown as Session;
   await sendRaw(session, { server: 'rest', method: 'GET', path: '/echo' }, {});
@@ -56,7 +55,7 @@ test('a long refusal is cut, and shows no part of the token that it quotes', asy
   };
   const body = `${' '.repeat(16_360)}${token.value.reveal()} is refused`;
   const reply = { status: 403, headers: {}, body, timeUnix: 1 };
-  const { body: shown } = checkRawReply(request as HttpRequest, reply, { keepRefusal: true });
+  const { body: shown } = checkRawReply({ request: request as HttpRequest, reply }, { keepRefusal: true });
   expect(shown.trim()).toBe('…');
 });
 

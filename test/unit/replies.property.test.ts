@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { HttpReply, HttpRequest } from '../../src/core/http/types.js';
+import type { HttpReply, HttpRequest, Send } from '../../src/core/http/types.js';
 import { detectVersion } from '../../src/core/protocol/detect-version.js';
-import { parseCreated, parseDropped, parseSecretList } from '../../src/core/protocol/gsql.js';
+import { gsqlSecrets } from '../../src/core/protocol/gsql.js';
 import type { IssuedToken, Protocol, Session } from '../../src/core/protocol/types.js';
 import { protocolV3 } from '../../src/core/protocol/v3.js';
 import { protocolV4 } from '../../src/core/protocol/v4.js';
@@ -23,6 +23,7 @@ const REQUEST: HttpRequest = {
   method: 'POST',
   path: '/gsqlserver/gsql/file',
 };
+const secretsIn = (reply: HttpReply) => gsqlSecrets(async () => ({ request: REQUEST, reply }));
 const SERVERS = { restUrl: 'http://127.0.0.1:9000', gsqlUrl: 'http://127.0.0.1:14240' };
 const NOW = 1_700_000_000;
 const replyOf = (body: string, status = 200): HttpReply => ({ status, headers: {}, body, timeUnix: NOW });
@@ -66,7 +67,7 @@ describe('GSQL texts', () => {
             '__GSQL__COOKIES__,{"auth":"Basic Zm9vOmJhcg=="}',
             ...(look.code ? ['__GSQL__RETURN__CODE__,0'] : []),
           ];
-          expect(parseSecretList(REQUEST, replyOf(lines.join(look.crlf ? '\r\n' : '\n')))).toEqual(
+          expect(await secretsIn(replyOf(lines.join(look.crlf ? '\r\n' : '\n'))).listSecrets()).toEqual(
             secrets.map((one) => ({ alias: one.alias, graph: one.graph, masked: masked(one.value) })),
           );
         },
@@ -106,8 +107,8 @@ describe('GSQL texts', () => {
     let shown = 0;
     await fc.assert(
       fc.asyncProperty(text, fc.constantFrom(200, 200, 400, 401, 403, 404, 500), async (body, status) => {
-        const reply = replyOf(body, status);
-        const list = await outcome(() => parseSecretList(REQUEST, reply));
+        const secrets = secretsIn(replyOf(body, status));
+        const list = await outcome(() => secrets.listSecrets());
         if ('value' in list) {
           for (const { alias, masked } of list.value) {
             shown++;
@@ -115,13 +116,14 @@ describe('GSQL texts', () => {
             expect(alias).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
           }
         }
-        const created = await outcome(() => parseCreated(REQUEST, reply));
+        const created = await outcome(() => secrets.createSecret('a', false));
         if ('value' in created) {
-          expect(created.value.reveal()).toMatch(/^[\x21-\x7e]+$/);
-          expect(body).toContain(`The secret: ${created.value.reveal()}`);
+          const value = created.value.value.reveal();
+          expect(value).toMatch(/^[\x21-\x7e]+$/);
+          expect(body).toContain(`The secret: ${value}`);
         }
-        const dropped = await outcome(() => parseDropped(REQUEST, reply));
-        if ('value' in dropped && dropped.value === undefined) expect(body).toMatch(/successfully dropped/i);
+        const dropped = await outcome(() => secrets.dropSecret('a'));
+        if ('value' in dropped && dropped.value === 'dropped') expect(body).toMatch(/successfully dropped/i);
       }),
       RUNS,
     );
@@ -178,32 +180,30 @@ describe('answers to calls', () => {
   const secret = bound(CANARIES.secret);
   const token = bound(CANARIES.token);
 
-  function session(version: Session['version'], answers: readonly (readonly [string, number])[]): Session {
+  function sending(answers: readonly (readonly [string, number])[]): Send {
     let next = 0;
-    return {
-      version,
-      servers: SERVERS,
-      graph: 'demo',
-      secretsOf: undefined,
-      graphsSeen: new Set(),
-      username: 'user',
-      password,
-      secret: undefined,
-      token: () => token,
-      basicLogin: () => ({ scheme: 'Basic', username: 'user', credential: password }),
-      confirmVersion: async () => {},
-      request: (call) => ({
-        ...call,
-        base: SERVERS.gsqlUrl,
-        servers: SERVERS,
-        hide: [password, secret, token],
-      }),
-      send: async () => {
-        const [text, code] = defined(answers[next++ % answers.length]);
-        return replyOf(text, code);
-      },
+    return async () => {
+      const [text, code] = defined(answers[next++ % answers.length]);
+      return replyOf(text, code);
     };
   }
+
+  const session = (version: Session['version'], send: Send): Session => ({
+    version,
+    servers: SERVERS,
+    graph: 'demo',
+    secretsOf: undefined,
+    graphsSeen: new Set(),
+    secret: undefined,
+    token: () => token,
+    basicLogin: () => ({ scheme: 'Basic', username: 'user', credential: password }),
+    confirmVersion: async () => {},
+    ask: async (call) => {
+      const hide = [password, secret, token];
+      const request = { ...call, base: SERVERS.gsqlUrl, servers: SERVERS, hide };
+      return { request, reply: await send(request) };
+    },
+  });
 
   const CALLS: Record<string, (protocol: Protocol) => Promise<unknown>> = {
     listSecrets: (protocol) => protocol.listSecrets(),
@@ -228,7 +228,7 @@ describe('answers to calls', () => {
       let tokens = 0;
       await fc.assert(
         fc.asyncProperty(fc.constantFrom(...names), replies, async (name, answers) => {
-          const protocol = make(session(serverVersion(generation, version), answers));
+          const protocol = make(session(serverVersion(generation, version), sending(answers)));
           const came = await outcome(() => defined(CALLS[name])(protocol));
           if ('refused' in came) {
             const { message, hint, serverText, serverCode } = came.refused;
@@ -261,8 +261,7 @@ describe('answers to calls', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(said, status), { minLength: 2, maxLength: 2 }), async (answers) => {
-        const { send } = session(serverVersion('3.5', '3'), answers);
-        const came = await outcome(() => detectVersion('http://127.0.0.1:14240', send));
+        const came = await outcome(() => detectVersion('http://127.0.0.1:14240', sending(answers)));
         if ('value' in came) expect(came.value.version).toMatch(/^0{0,2}[34](\.\d+){0,2}$/);
         else expect(came.refused.code).toBe('UNSUPPORTED');
       }),

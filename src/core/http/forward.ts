@@ -1,6 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Servers } from '../endpoints.js';
-import { refusesToken } from '../raw.js';
+import { isTokenRefused, refusalOf } from '../raw.js';
 import { routeTo } from './proxy.js';
 import { loginHeader } from './send.js';
 import { bareHost, type RequestOptions, TransportFailure, tlsSettings } from './transport.js';
@@ -86,7 +86,7 @@ export async function forward(
   const ask = async (login: Authorization): Promise<Answer> =>
     readStart(await send(passage, await upstreamOptions(passage, login, options), kept, options.timeoutMs));
   const isRefusal = ({ reply, start }: Answer, { scheme }: Authorization) =>
-    scheme === 'Bearer' && isTokenRefused(passage.target, reply, start);
+    scheme === 'Bearer' && refusesToken(passage.target, reply, start);
   let answer = await ask(login);
   const next = isRefusal(answer, login) && (await again(login).catch(() => undefined));
   if (next && kept.isWhole) {
@@ -266,7 +266,7 @@ async function readStart(reply: IncomingMessage): Promise<Answer> {
 }
 
 /** Whether the server refuses the token, rather than what was asked for with it. */
-function isTokenRefused({ server, base }: Target, reply: IncomingMessage, start: Buffer): boolean {
+function refusesToken({ server, base }: Target, reply: IncomingMessage, start: Buffer): boolean {
   const { statusCode: status = 0, headers } = reply;
   if (status !== 401 && status !== 403 && !start.includes('REST-100')) return false;
   let body = start;
@@ -276,7 +276,8 @@ function isTokenRefused({ server, base }: Target, reply: IncomingMessage, start:
     // An answer that is cut off or too long is none.
   }
   const request = { server, base, method: 'GET', path: '/' } as const;
-  return refusesToken(request, { status, headers: {}, body: body.toString(), timeUnix: 0 });
+  const read = { status, headers: {}, body: body.toString(), timeUnix: 0 };
+  return isTokenRefused(refusalOf({ request, reply: read }));
 }
 
 function respond(response: ServerResponse, { reply, start }: Answer): void {

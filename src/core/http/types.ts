@@ -122,3 +122,11 @@ export interface HttpReply {
   /** The time of the answer by the server's clock (`Date` header), else by this machine's; Unix seconds. */
   readonly timeUnix: number;
 }
+
+/** A request and the answer to it. */
+export interface Exchange {
+  readonly request: HttpRequest;
+  readonly reply: HttpReply;
+}
+
+export type Send = (request: HttpRequest) => Promise<HttpReply>;

@@ -1,6 +1,6 @@
 import { GraphException } from '../errors.js';
 import { isHtml } from '../http/errors.js';
-import type { HttpReply, HttpRequest } from '../http/types.js';
+import type { HttpReply, HttpRequest, Send } from '../http/types.js';
 import { redactServerText } from '../redact.js';
 import { readEnvelope } from './reply.js';
 import {
@@ -16,11 +16,8 @@ import {
  * Asks the GSQL server for its version without a credential: first at the path of 4.x, then at that of 3.x.
  * Throws UNSUPPORTED when neither answer names a version; network errors are passed on.
  */
-export async function detectVersion(
-  serviceUrl: string,
-  ask: (request: HttpRequest) => Promise<HttpReply>,
-): Promise<ServerVersion> {
-  const send = (request: HttpRequest) => ask(request).catch(rethrowWithVersionHint);
+export async function detectVersion(serviceUrl: string, ask: Send): Promise<ServerVersion> {
+  const send: Send = (request) => ask(request).catch(rethrowWithVersionHint);
   const there = { server: 'service', base: serviceUrl } as const;
   const newer = await send({ ...there, method: 'GET', path: '/gsql/v1/version' });
   // Only 4.x has this path, and some 4.x servers require a login for it.
@@ -64,23 +61,17 @@ function wantsLogin({ status }: HttpReply): boolean {
 function rethrowWithVersionHint(error: unknown): never {
   if (!(error instanceof GraphException)) throw error;
   if (['CANCELLED', 'TLS', 'NETWORK'].includes(error.code)) throw error;
-  const { code, message, hint = '', serverText, status, ambiguous, retryable, option } = error;
+  const { code, message, hint = '', remedies } = error;
   throw new GraphException(code, message, {
+    ...error,
     hint: `${hint} If you know its version, give it.`.trim(),
-    ...(option !== undefined && { option }),
-    remedies: [...error.remedies, 'give-version'],
-    retryable,
-    ...(serverText !== undefined && { serverText }),
-    ...(status !== undefined && { status }),
-    ambiguous,
+    remedies: [...remedies, 'give-version'],
   });
 }
 
 function versionIn(text: string): string | undefined {
   return /^\s*GSQL version(?::\s*|\s+)v?(\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)\b/im.exec(text)?.[1];
 }
-
-type Send = (request: HttpRequest) => Promise<HttpReply>;
 
 export interface VersionOptions {
   readonly serviceUrl: string;

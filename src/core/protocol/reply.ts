@@ -1,28 +1,15 @@
 import { GraphException } from '../errors.js';
 import { isHtml, isReadOnly, what } from '../http/errors.js';
-import type { HttpReply, HttpRequest } from '../http/types.js';
+import type { Exchange, HttpReply } from '../http/types.js';
 import { Sensitive } from '../sensitive.js';
 import { meaningOf, type Refused, refusal } from './meanings.js';
-import type { Call, Session } from './types.js';
+import type { IssuedToken } from './types.js';
 
-export type Fields = Readonly<Record<string, unknown>>;
-
-/** A request and the answer to it. */
-export interface Exchange {
-  readonly request: HttpRequest;
-  readonly reply: HttpReply;
-}
-
-export async function ask(session: Session, call: Call): Promise<Exchange> {
-  const request = session.request(call);
-  return { request, reply: await session.send(request) };
-}
+type Fields = Readonly<Record<string, unknown>>;
 
 /** A JSON answer of either server. */
-export interface Envelope {
+export interface Envelope extends Refused {
   readonly refused: boolean;
-  readonly code: string;
-  readonly message: string;
   readonly fields: Fields;
 }
 
@@ -30,69 +17,70 @@ export interface Envelope {
  * Returns the answer as JSON object with the keys both servers use; undefined when it is anything else. Every documented
  * success says that there was no error: a health page such as `{"status":"UP"}` does not.
  */
-export function readEnvelope(reply: HttpReply): Envelope | undefined {
-  const fields = parseLenient(reply.body);
+export function readEnvelope({ status, body }: HttpReply): Envelope | undefined {
+  const fields = parseLenient(body);
   if (!isRecord(fields)) return undefined;
   const { error, code, message } = fields;
   // Servers write the flag as boolean, as text, or leave it empty.
   const isRefused = error === true || error === 'true';
   const saysNo = error === false || error === 'false' || error === '';
-  if (!isRefused && !saysNo && !(error === undefined && reply.status >= 400)) return undefined;
+  if (!isRefused && !saysNo && !(error === undefined && status >= 400)) return undefined;
   return {
-    refused: isRefused || reply.status >= 400,
+    refused: isRefused || status >= 400,
+    status,
     code: typeof code === 'string' ? code : '',
     message: typeof message === 'string' ? message : '',
     fields,
   };
 }
 
+/** Returns the answer, a success or a refusal. Throws when it does not come from one of these servers. */
+function expectEnvelope(exchange: Exchange): Envelope {
+  const envelope = readEnvelope(exchange.reply);
+  if (envelope) return envelope;
+  throw notAnEnvelope(exchange);
+}
+
 /**
  * Returns the fields of a successful answer. Throws the server's error, or BAD_RESPONSE when the answer does not come
  * from one of these servers.
  */
-export function expectFields(request: HttpRequest, reply: HttpReply): Fields {
-  const envelope = readEnvelope(reply);
-  if (envelope === undefined) throw notAnEnvelope(request, reply);
-  const { code, message } = envelope;
-  if (envelope.refused) throw refusal(request, { status: reply.status, code, message });
+export function expectFields(exchange: Exchange): Fields {
+  const envelope = expectEnvelope(exchange);
+  if (envelope.refused) throw refusal(exchange.request, envelope);
   return envelope.fields;
 }
 
 /** Returns what the server refuses; undefined for a success. Throws when the answer does not come from one of these servers. */
-export function readRefusal(request: HttpRequest, reply: HttpReply): Refused | undefined {
-  const envelope = readEnvelope(reply);
-  if (envelope === undefined) throw notAnEnvelope(request, reply);
-  const { refused, code, message } = envelope;
-  return refused ? { status: reply.status, code, message } : undefined;
+export function readRefusal(exchange: Exchange): Refused | undefined {
+  const envelope = expectEnvelope(exchange);
+  return envelope.refused ? envelope : undefined;
 }
 
 /** Reads the answer to the deletion of a token. */
-export function readDeletion({ request, reply }: Exchange): 'deleted' | 'missing' {
-  const refused = readRefusal(request, reply);
+export function readDeletion(exchange: Exchange): 'deleted' | 'missing' {
+  const refused = readRefusal(exchange);
   if (refused === undefined) return 'deleted';
-  if (meaningOf(request, refused) === 'unknown-token') return 'missing';
-  throw refusal(request, refused);
+  if (meaningOf(exchange.request, refused) === 'unknown-token') return 'missing';
+  throw refusal(exchange.request, refused);
 }
 
-export function notAnEnvelope(request: HttpRequest, reply: HttpReply): GraphException {
+export function notAnEnvelope(exchange: Exchange): GraphException {
+  const { request, reply } = exchange;
+  const { status } = reply;
   // A 401 or 403 is clear without JSON; with any other status such a text comes from a proxy or another program.
-  if (reply.status === 401 || reply.status === 403) {
-    return refusal(request, { status: reply.status, code: '', message: isHtml(reply) ? '' : reply.body });
-  }
-  return badResponse(
-    request,
-    reply,
-    isHtml(reply) ? 'a web page came back' : 'the answer is not what was agreed',
-  );
+  if (status === 401 || status === 403)
+    return refusal(request, { status, code: '', message: isHtml(reply) ? '' : reply.body });
+  return badResponse(exchange, isHtml(reply) ? 'a web page came back' : 'the answer is not what was agreed');
 }
 
-export function badResponse(request: HttpRequest, reply: HttpReply, problem: string): GraphException {
-  return new GraphException('BAD_RESPONSE', `${what(request)}: ${problem} (HTTP ${reply.status}).`, {
+export function badResponse({ request, reply: { status } }: Exchange, problem: string): GraphException {
+  return new GraphException('BAD_RESPONSE', `${what(request)}: ${problem} (HTTP ${status}).`, {
     hint: 'Check the addresses and the version of the server.',
     // A 404 for a path of the protocol means that the server has another version.
-    remedies: reply.status === 404 && request.operation ? ['examine', 'give-version'] : ['examine'],
-    status: reply.status,
-    ambiguous: reply.status < 400 && !isReadOnly(request),
+    remedies: status === 404 && request.operation ? ['examine', 'give-version'] : ['examine'],
+    status,
+    ambiguous: status < 400 && !isReadOnly(request),
   });
 }
 
@@ -106,44 +94,58 @@ export function isRecord(value: unknown): value is Fields {
 function parseLenient(body: string): unknown {
   // A proxy or a web server may put a byte order mark before it.
   const text = body.replace(/^\uFEFF/, '');
+  return parseJson(text) ?? parseJson(text.replace(/\p{Cc}/gu, ' '));
+}
+
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    try {
-      return JSON.parse(text.replace(/\p{Cc}/gu, ' '));
-    } catch {
-      return undefined;
-    }
+    return undefined;
   }
 }
 
 /** The end of the year 9999, the last that an ISO date can show. */
 const LAST_SECOND = 253_402_300_799;
-/** A 3.x server means "seconds from now" by a smaller number (a known defect of its refresh). */
-const FIRST_EPOCH = 1_000_000_000;
 
-/** Reads the token from an answer. It is at the top level for a secret, and under `results` for a password on 3.x. */
-export function readToken(request: HttpRequest, reply: HttpReply, fields: Fields): Sensitive {
-  const { results } = fields;
-  const inner = Array.isArray(results) ? results[0] : results;
-  const token = fields.token ?? (isRecord(inner) ? inner.token : undefined);
-  // The token goes into a header, so it may hold only visible ASCII characters.
-  if (typeof token !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(token)) {
-    throw badResponse(request, reply, 'there is no token in the answer');
-  }
-  return new Sensitive(token);
+/** What an answer says of the life of a new token. */
+interface Life {
+  /** When it expires, in Unix seconds; absent when the answer does not say it so. */
+  readonly expiresAt?: number | undefined;
+  /** How many seconds from now it lives, where the answer says that instead. */
+  readonly fromNow?: number | undefined;
+  /** When it was issued; now when absent. */
+  readonly issuedAt?: number | undefined;
 }
 
 /**
- * Reads the expiry of a 3.x answer: Unix seconds, or seconds from now when the number is small. Undefined when it is
- * neither.
+ * Reads a new token and its life. Where the answer does not tell the life, the lifetime asked for counts.
+ * @param lifeOf reads the life in the way of one version
+ * @param textOf returns the expiry as the server wrote it, without credentials
  */
-export function readExpiration(value: unknown): { seconds: number; isRelative: boolean } | undefined {
-  const seconds = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  if (typeof seconds !== 'number' || !(seconds > 0)) return undefined;
-  return seconds <= LAST_SECOND
-    ? { seconds: Math.floor(seconds), isRelative: seconds < FIRST_EPOCH }
-    : undefined;
+export function readIssued(
+  exchange: Exchange,
+  lifetime: number,
+  lifeOf: (token: Sensitive, expiration: unknown) => Life,
+  textOf: (expiration: unknown) => string,
+): IssuedToken {
+  const fields = expectFields(exchange);
+  const token = readToken(exchange, fields);
+  const { expiresAt, fromNow = lifetime, issuedAt } = lifeOf(token, fields.expiration);
+  const serverTimeUnix = serverClock(exchange.reply, lifetime, expiresAt);
+  const expiresAtUnix = expiresAt ?? serverTimeUnix + fromNow;
+  const grantedSeconds = Math.max(0, expiresAtUnix - (issuedAt ?? serverTimeUnix));
+  const serverText = () => textOf(fields.expiration);
+  return { token, expiresAtUnix, grantedSeconds, serverTimeUnix, serverText };
+}
+
+/** Reads the token from an answer. It is at the top level for a secret, and under `results` for a password on 3.x. */
+function readToken(exchange: Exchange, { token: direct, results }: Fields): Sensitive {
+  const inner = Array.isArray(results) ? results[0] : results;
+  const token = direct ?? (isRecord(inner) ? inner.token : undefined);
+  // The token goes into a header, so it may hold only visible ASCII characters.
+  if (typeof token === 'string' && /^[\x21-\x7e]{1,16384}$/.test(token)) return new Sensitive(token);
+  throw badResponse(exchange, 'there is no token in the answer');
 }
 
 /**
@@ -178,14 +180,8 @@ export interface Claims {
  * such times.
  */
 export function readClaims(token: Sensitive): Claims | undefined {
-  const payload = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(token.reveal())?.[1];
-  if (payload === undefined) return undefined;
-  let claims: unknown;
-  try {
-    claims = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
-  } catch {
-    return undefined;
-  }
+  const payload = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(token.reveal())?.[1] ?? '';
+  const claims = parseJson(Buffer.from(payload, 'base64url').toString('utf8'));
   if (!isRecord(claims)) return undefined;
   const exp = unixTime(claims.exp);
   const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
@@ -196,7 +192,8 @@ export function readClaims(token: Sensitive): Claims | undefined {
     : { exp, iat: unixTime(claims.iat), sub: textOf(sub), iss: textOf(iss), aud };
 }
 
-function unixTime(value: unknown): number | undefined {
+/** Returns whole seconds from 1970 to the year 9999; undefined for anything else. */
+export function unixTime(value: unknown): number | undefined {
   return typeof value === 'number' && value > 0 && value <= LAST_SECOND ? Math.floor(value) : undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { Servers } from '../endpoints.js';
 import type { GraphException } from '../errors.js';
-import type { Authorization, HttpReply, HttpRequest } from '../http/types.js';
+import type { Authorization, Exchange, HttpRequest } from '../http/types.js';
 import type { BoundCredential, Sensitive } from '../sensitive.js';
 import type { ServerVersion } from './version.js';
 
@@ -93,8 +93,6 @@ export interface Session {
   readonly graph: string | undefined;
   /** Graphs that `USE GRAPH` has already accepted on this connection (3.x). */
   readonly graphsSeen: Set<string>;
-  readonly username: string | undefined;
-  readonly password: BoundCredential | undefined;
   readonly secret: BoundCredential | undefined;
   /** Whose secrets are meant; undefined for those of the login. */
   readonly secretsOf: string | undefined;
@@ -107,7 +105,6 @@ export interface Session {
   basicLogin(): Authorization | undefined;
   /** Asks the server for its version when that was only given. Throws USAGE unless the server is of that generation. */
   confirmVersion(): Promise<void>;
-  /** Completes a request with the base URL and the settings of the connection. */
-  request(call: Call): HttpRequest;
-  send(request: HttpRequest): Promise<HttpReply>;
+  /** Sends a request, completed with the base URL and the settings of the connection. */
+  ask(call: Call): Promise<Exchange>;
 }

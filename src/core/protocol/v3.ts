@@ -1,22 +1,11 @@
 import { GraphException } from '../errors.js';
 import { shownText } from '../http/errors.js';
-import type { Authorization, Fields, Operation } from '../http/types.js';
-import type { BoundCredential } from '../sensitive.js';
+import type { Authorization, Exchange, Fields, Operation } from '../http/types.js';
+import type { BoundCredential, Sensitive } from '../sensitive.js';
 import { checkGraphInUse, gsqlSecrets, useGraph } from './gsql.js';
 import { loginWithoutSecret, noLogin, secretLogin } from './login.js';
 import { meaningOf, onlyOwnSecrets, refusal } from './meanings.js';
-import {
-  ask,
-  badResponse,
-  type Exchange,
-  expectFields,
-  isoSeconds,
-  readDeletion,
-  readExpiration,
-  readRefusal,
-  readToken,
-  serverClock,
-} from './reply.js';
+import { badResponse, isoSeconds, readDeletion, readIssued, readRefusal, unixTime } from './reply.js';
 import type { IssuedToken, MintRequest, Protocol, RefreshRequest, Session, TokenCheck } from './types.js';
 
 /**
@@ -39,7 +28,7 @@ async function mintToken(session: Session, { secret, lifetime }: MintRequest): P
   const graph = secret === undefined ? graphFor(session, 'a token by user name and password') : undefined;
   const method = session.version.generation === '3.0' && secret === undefined ? 'GET' : 'POST';
   const fields = { graph, lifetime: String(lifetime) };
-  return readIssued(await requestToken(session, 'mint', method, fields, { secret }), lifetime);
+  return issued(await requestToken(session, 'mint', method, fields, { secret }), lifetime);
 }
 
 async function refreshToken(
@@ -48,7 +37,7 @@ async function refreshToken(
 ): Promise<IssuedToken> {
   await confirmForQuery(session);
   const fields = { lifetime: String(lifetime) };
-  return readIssued(await requestToken(session, 'refresh', 'PUT', fields, { token, secret }), lifetime);
+  return issued(await requestToken(session, 'refresh', 'PUT', fields, { token, secret }), lifetime);
 }
 
 async function deleteToken(
@@ -61,13 +50,14 @@ async function deleteToken(
 }
 
 async function checkToken(session: Session, token: BoundCredential): Promise<TokenCheck> {
-  const { request, reply } = await ask(session, {
+  const exchange = await session.ask({
     server: 'rest',
     method: 'GET',
     path: '/echo',
     authorization: { scheme: 'Bearer', credential: token },
   });
-  const refused = readRefusal(request, reply);
+  const { request } = exchange;
+  const refused = readRefusal(exchange);
   if (refused === undefined) return { accepted: true };
   const means = meaningOf(request, refused);
   // A token without the privilege for this request, or for another graph, is still valid.
@@ -94,7 +84,7 @@ function requestToken(
     secret !== undefined && token === undefined
       ? { query: input, body: secret, contentType: 'application/x-www-form-urlencoded' }
       : { query: fields };
-  return ask(session, {
+  return session.ask({
     server: 'rest',
     method,
     path: '/requesttoken',
@@ -111,20 +101,16 @@ async function confirmForQuery(session: Session): Promise<void> {
   if (session.version.generation === '3.0') await session.confirmVersion();
 }
 
-function readIssued({ request, reply }: Exchange, lifetime: number): IssuedToken {
-  const fields = expectFields(request, reply);
-  const token = readToken(request, reply, fields);
-  const end = readExpiration(fields.expiration);
-  const serverTimeUnix = serverClock(reply, lifetime, end?.isRelative ? undefined : end?.seconds);
-  const expiresAtUnix =
-    end === undefined
-      ? serverTimeUnix + lifetime
-      : end.isRelative
-        ? serverTimeUnix + end.seconds
-        : end.seconds;
-  const grantedSeconds = Math.max(0, expiresAtUnix - serverTimeUnix);
-  const serverText = () => shownText(request, String(fields.expiration ?? ''));
-  return { token, expiresAtUnix, grantedSeconds, serverTimeUnix, serverText };
+/** A server means "seconds from now" by a smaller number (a known defect of its refresh). */
+const FIRST_EPOCH = 1_000_000_000;
+
+function issued(exchange: Exchange, lifetime: number): IssuedToken {
+  const lifeOf = (_token: Sensitive, expiration: unknown) => {
+    const isDigits = typeof expiration === 'string' && /^\d{1,15}$/.test(expiration);
+    const seconds = unixTime(isDigits ? Number(expiration) : expiration);
+    return seconds !== undefined && seconds < FIRST_EPOCH ? { fromNow: seconds } : { expiresAt: seconds };
+  };
+  return readIssued(exchange, lifetime, lifeOf, (text) => shownText(exchange.request, String(text ?? '')));
 }
 
 /**
@@ -140,8 +126,7 @@ async function runOnGraph(
   if (session.secretsOf !== undefined) throw onlyOwnSecrets();
   const choose = useGraph(graphFor(session, 'every secret command'));
   if (operation !== 'list-secrets' && !session.graphsSeen.has(choose)) {
-    const { request, reply } = await sendStatements(session, choose, 'list-secrets');
-    checkGraphInUse(request, reply);
+    checkGraphInUse(await sendStatements(session, choose, 'list-secrets'));
   }
   const answered = await sendStatements(session, `${choose}\n${statement}`, operation, alias);
   if (answered.reply.body.trimStart().startsWith("Using graph '")) session.graphsSeen.add(choose);
@@ -154,7 +139,7 @@ async function sendStatements(
   operation: Operation,
   alias?: string,
 ): Promise<Exchange> {
-  const answered = await ask(session, {
+  const answered = await session.ask({
     server: 'service',
     method: 'POST',
     path: '/gsqlserver/gsql/file',
@@ -165,11 +150,10 @@ async function sendStatements(
     body: encodeURIComponent(text).replaceAll('%20', '+'),
     readOnly: operation === 'list-secrets',
   });
-  const { request, reply } = answered;
+  const { reply } = answered;
   // Every statement chooses a graph, which the server confirms in its first line, so an empty answer is not from this
   // server.
-  if (reply.status === 200 && reply.body.trim() === '')
-    throw badResponse(request, reply, 'the answer is empty');
+  if (reply.status === 200 && reply.body.trim() === '') throw badResponse(answered, 'the answer is empty');
   return answered;
 }
 

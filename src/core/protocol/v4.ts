@@ -1,21 +1,18 @@
 import { shownText } from '../http/errors.js';
-import type { Authorization, HttpReply, HttpRequest, Operation } from '../http/types.js';
+import type { Authorization, Exchange, HttpReply, Operation } from '../http/types.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
-import { gsqlSecrets, isListed, masked, withoutControls } from './gsql.js';
+import { gsqlSecrets, hasAlias, masked, withoutControls } from './gsql.js';
 import { loginWithoutSecret, noLogin, secretLogin } from './login.js';
 import { type Meaning, meaningOf, onlyOwnSecrets, refusal, withoutNames } from './meanings.js';
 import {
-  ask,
   badResponse,
-  type Exchange,
   expectFields,
   isRecord,
   readClaims,
   readDeletion,
   readEnvelope,
+  readIssued,
   readRefusal,
-  readToken,
-  serverClock,
 } from './reply.js';
 import type {
   Call,
@@ -58,7 +55,7 @@ async function mintToken(
   session: Session,
   { secret, lifetime, lifetimeUnit }: MintRequest,
 ): Promise<IssuedToken> {
-  const answered = await ask(session, {
+  const answered = await session.ask({
     server: 'service',
     operation: 'mint',
     method: 'POST',
@@ -70,7 +67,7 @@ async function mintToken(
       lifetime: String(lifetimeUnit === 'ms' ? lifetime * 1000 : lifetime),
     },
   });
-  return readIssued(answered, lifetime);
+  return issued(answered, lifetime);
 }
 
 async function deleteToken(
@@ -80,7 +77,7 @@ async function deleteToken(
 ): Promise<'deleted' | 'missing'> {
   const own = secret === undefined ? login(session) : secretLogin(session.version, secret);
   if (!(await checkToken(session, token, own)).accepted) return 'missing';
-  const answered = await ask(session, {
+  const answered = await session.ask({
     server: 'service',
     operation: 'delete',
     method: 'DELETE',
@@ -96,7 +93,7 @@ async function checkToken(
   token: BoundCredential,
   authorization: Authorization | undefined,
 ): Promise<TokenCheck> {
-  const { request, reply } = await ask(session, {
+  const exchange = await session.ask({
     server: 'service',
     operation: 'check',
     method: 'POST',
@@ -105,7 +102,8 @@ async function checkToken(
     authorization,
     json: { token },
   });
-  const refused = readRefusal(request, reply);
+  const { request, reply } = exchange;
+  const refused = readRefusal(exchange);
   if (refused === undefined) return { accepted: true };
   const { message } = refused;
   const means = meaningOf(request, refused);
@@ -119,9 +117,9 @@ async function checkToken(
 }
 
 async function listSecrets(session: Session): Promise<Secret[]> {
-  const { request, reply } = await askForSecrets(session, 'list-secrets', '', { method: 'GET' });
-  if (isNoSuchPath(reply)) return secretsByStatement(session).listSecrets();
-  return readSecrets(request, reply, 'this is no list of secrets').map(({ alias, value }) => ({
+  const exchange = await askForSecrets(session, 'list-secrets', '', { method: 'GET' });
+  if (isNoSuchPath(exchange.reply)) return secretsByStatement(session).listSecrets();
+  return readSecrets(exchange, 'this is no list of secrets').map(({ alias, value }) => ({
     alias,
     masked: masked(value.reveal()),
   }));
@@ -129,24 +127,24 @@ async function listSecrets(session: Session): Promise<Secret[]> {
 
 async function createSecret(session: Session, alias: string, wantAlias: boolean): Promise<NewSecret> {
   const query = alias === '' ? {} : { alias };
-  const { request, reply } = await askForSecrets(session, 'create-secret', alias, { method: 'POST', query });
-  if (isNoSuchPath(reply)) return secretsByStatement(session).createSecret(alias, wantAlias);
+  const exchange = await askForSecrets(session, 'create-secret', alias, { method: 'POST', query });
+  if (isNoSuchPath(exchange.reply)) return secretsByStatement(session).createSecret(alias, wantAlias);
   const problem = 'there is no secret in the answer';
-  const [made] = readSecrets(request, reply, problem);
-  if (made === undefined) throw badResponse(request, reply, problem);
-  return made;
+  const [made] = readSecrets(exchange, problem);
+  if (made) return made;
+  throw badResponse(exchange, problem);
 }
 
 async function dropSecret(session: Session, alias: string): Promise<'dropped' | 'missing'> {
   const body = JSON.stringify({ secrets: [alias] });
-  const { request, reply } = await askForSecrets(session, 'drop-secret', alias, { method: 'DELETE', body });
-  if (isNoSuchPath(reply)) return secretsByStatement(session).dropSecret(alias);
-  const refused = readRefusal(request, reply);
+  const exchange = await askForSecrets(session, 'drop-secret', alias, { method: 'DELETE', body });
+  if (isNoSuchPath(exchange.reply)) return secretsByStatement(session).dropSecret(alias);
+  const refused = readRefusal(exchange);
   if (refused === undefined) return 'dropped';
-  const error = refusal(request, refused);
+  const error = refusal(exchange.request, refused);
   // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
-  const mayBeMissing = reply.status < 500 && error.code === 'SERVER_ERROR';
-  if (!mayBeMissing || isListed(await listSecrets(session), alias)) throw error;
+  const mayBeMissing = refused.status < 500 && error.code === 'SERVER_ERROR';
+  if (!mayBeMissing || hasAlias(await listSecrets(session), alias)) throw error;
   return 'missing';
 }
 
@@ -156,7 +154,7 @@ function askForSecrets(
   alias: string,
   { method, query, body }: Pick<Call, 'method' | 'query' | 'body'>,
 ): Promise<Exchange> {
-  return ask(session, {
+  return session.ask({
     server: 'service',
     operation,
     names: [alias],
@@ -175,7 +173,7 @@ function askForSecrets(
 function secretsByStatement(session: Session): ReturnType<typeof gsqlSecrets> {
   if (session.secretsOf !== undefined) throw onlyOwnSecrets();
   return gsqlSecrets((statement, operation, alias = '') =>
-    ask(session, {
+    session.ask({
       server: 'service',
       operation,
       names: [alias],
@@ -215,41 +213,24 @@ function isNoSuchPath(reply: HttpReply): boolean {
  * they are wrapped in Sensitive.
  * @param problem what is wrong when there is another thing in the answer
  */
-function readSecrets(
-  request: HttpRequest,
-  reply: HttpReply,
-  problem: string,
-): { alias: string; value: Sensitive }[] {
-  const { results } = expectFields(request, reply);
+function readSecrets(exchange: Exchange, problem: string): NewSecret[] {
+  const { results } = expectFields(exchange);
   const isNothing = results === undefined || (isRecord(results) && Object.keys(results).length === 0);
   const entries: unknown[] = Array.isArray(results) ? results : isNothing ? [] : [results];
   return entries.map((entry) => {
     const { alias, value } = isRecord(entry) ? entry : {};
     if (typeof alias !== 'string' || typeof value !== 'string' || !/^[\x21-\x7e]{1,1024}$/.test(value)) {
-      throw badResponse(request, reply, problem);
+      throw badResponse(exchange, problem);
     }
     return { alias: withoutControls(alias), value: new Sensitive(value) };
   });
 }
 
-function readIssued({ request, reply }: Exchange, lifetime: number): IssuedToken {
-  const fields = expectFields(request, reply);
-  const token = readToken(request, reply, fields);
-  const { expiration } = fields;
-  const serverText = () => (typeof expiration === 'string' ? shownText(request, expiration) : '');
-  const claims = readClaims(token);
-  const serverTimeUnix = serverClock(reply, lifetime, claims?.exp);
-  if (claims === undefined) {
-    const expiresAtUnix = serverTimeUnix + lifetime;
-    return { token, expiresAtUnix, grantedSeconds: lifetime, serverTimeUnix, serverText };
-  }
-  const { exp, iat } = claims;
-  const issuedAt = iat === undefined ? serverTimeUnix : iat + BACKDATED_SECONDS;
-  return {
-    token,
-    expiresAtUnix: exp,
-    grantedSeconds: Math.max(0, exp - issuedAt),
-    serverTimeUnix,
-    serverText,
+function issued(exchange: Exchange, lifetime: number): IssuedToken {
+  const lifeOf = (token: Sensitive) => {
+    const { exp, iat } = readClaims(token) ?? {};
+    return { expiresAt: exp, issuedAt: iat === undefined ? undefined : iat + BACKDATED_SECONDS };
   };
+  const textOf = (text: unknown) => (typeof text === 'string' ? shownText(exchange.request, text) : '');
+  return readIssued(exchange, lifetime, lifeOf, textOf);
 }
