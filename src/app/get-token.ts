@@ -3,18 +3,21 @@ import { findCredential, isJwtSet } from '../auth/choose.js';
 import { type Credential, ownerInfo } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
 import { Interrupted, type Interruption } from '../auth/ports.js';
-import { serversInForce, serversOfRecord } from '../auth/servers.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../auth/stores.js';
-import type { GraphException } from '../core/errors.js';
-import { BoundCredential, type Sensitive } from '../core/sensitive.js';
-import { STORES, type Store, type StoreRecord } from '../store/store.js';
-import { acquireToken } from './acquire-token.js';
+import { GraphException } from '../core/errors.js';
+import type { Sensitive } from '../core/sensitive.js';
+import { STORES, type StoreRecord, type Turn } from '../store/store.js';
 import {
   type CachedToken,
+  type CacheEntry,
   cachedTokens,
-  forgetToken,
-  type Identity,
-  isReplaced,
+  deleteCached,
+  findCached,
+  identityKey,
+  identityOf,
+  isUsable,
+  type NewToken,
+  storeToken,
   type Wanted,
 } from './token-cache.js';
 
@@ -26,13 +29,16 @@ export interface TokenSource {
    * Deletes a token from the store, unless another process has replaced it meanwhile. Returns the error if it could not
    * be deleted.
    */
-  forget(token: Sensitive): Promise<GraphException | undefined>;
+  delete(token: Sensitive): Promise<GraphException | undefined>;
   /** Returns what the tokens are minted with. */
   credential(): Promise<Credential>;
 }
 
+/** Loaded for the JWT of an identity provider only. */
+const jwts = () => import('./identity-token.js');
+
 /** Returns the token of this call: the cached one, or a new one that is then cached. */
-export async function obtainToken(call: Call, options: { fresh: boolean }): Promise<CachedToken> {
+export async function getToken(call: Call, options: { fresh: boolean }): Promise<CachedToken> {
   return (await tokenSource(call)).obtain({ freshSince: options.fresh ? call.ports.startedAt : undefined });
 }
 
@@ -53,22 +59,31 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   // With a label the token may have been minted by another machine, so a credential is needed only to mint.
   const own = label === undefined || (await isJwtSet(call)) ? await credential() : undefined;
   const whose = own ?? { principal: label as string, username: call.username, owner: label as string };
+  const isProviders = isOfProvider(whose.principal);
   // A cached JWT is found whatever lifetime was typed, so that is refused here.
-  if (own && isOfProvider(own.principal) && call.settings.all.lifetime[0]?.level === 'flag')
-    (await jwts()).refuseLifetime(call, own.label);
+  if (own && isProviders) (await jwts()).refuseLifetime(call, own.label);
   const identity = await identityOf(call, whose.principal);
+  const entry: CacheEntry = {
+    identity: { ...identity, lifetime: isProviders ? 0 : call.lifetime },
+    host: call.target.host,
+    owner: ownerInfo(whose),
+    store,
+    fallback,
+    now: call.ports.now,
+    warn: call.ports.reporter.warn,
+  };
   return {
     credential,
     obtain: async (wanted = {}) => {
       // Only a program's answer is cached: a file may hold another JWT by now.
       if (own?.kind === 'jwt' && !own.isFromProgram)
         return { ...(await (await jwts()).identityToken(call, own)), source: 'identity' };
-      const token = await obtainFrom({ store, fallback, credential, identity, whose }, call, wanted);
+      const token = await obtainCached(call, entry, credential, wanted);
       return own?.kind === 'jwt' ? { ...token, source: 'identity' } : token;
     },
-    forget: async (token) => {
+    delete: async (token) => {
       for (const record of await cachedTokens(store, identity)) {
-        const failure = await forgetToken(store, record, token);
+        const failure = await deleteCached(store, record, token);
         if (failure) return failure;
       }
       return undefined;
@@ -76,86 +91,166 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   };
 }
 
-/** Loaded for the JWT of an identity provider only. */
-const jwts = () => import('./identity-token.js');
-
-/** Where the tokens of a call are cached, and what they are minted with. */
-interface Origin extends Pick<TokenSource, 'credential'> {
-  readonly store: Store;
-  readonly fallback: Store | undefined;
-  readonly identity: Omit<Identity, 'lifetime'>;
-  readonly whose: Pick<Credential, 'username' | 'owner'>;
-}
-
-/** Returns a cached token, or mints one and caches it. */
-async function obtainFrom(
-  { store, fallback, credential, identity, whose }: Origin,
+/** Returns a cached token, or mints one with the credential of the call and caches it. */
+async function obtainCached(
   call: Call,
+  entry: CacheEntry,
+  credential: TokenSource['credential'],
   wanted: Partial<Wanted>,
 ): Promise<CachedToken> {
   let interruption: Interruption | undefined;
-  const token = await acquireToken(
-    {
-      identity: { ...identity, lifetime: isOfProvider(identity.principal) ? 0 : call.lifetime },
-      host: call.target.host,
-      owner: ownerInfo(whose),
-      minTtl: call.minTtl,
-      freshSince: undefined,
-      ...wanted,
-      storeRequired: isStoreRequired(call),
-      waitMs: call.timeoutMs + 5000,
+  const token = await acquireToken({
+    ...entry,
+    minTtl: call.minTtl,
+    freshSince: undefined,
+    ...wanted,
+    storeRequired: isStoreRequired(call),
+    waitMs: call.timeoutMs + 5000,
+    prepare: async () => {
+      const own = await credential();
+      // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
+      if (own.kind === 'jwt') await (await jwts()).requireJwtServer(call);
+      if (own.readInTurn !== true) await own.value();
     },
-    {
-      store,
-      fallback,
-      now: call.ports.now,
-      warn: call.ports.reporter.warn,
-      prepare: async () => {
-        const own = await credential();
-        // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
-        if (own.kind === 'jwt') await (await jwts()).requireJwtServer(call);
-        if (own.readInTurn !== true) await own.value();
-      },
-      mint: async () => {
-        const own = await credential();
-        if (own.kind === 'jwt') return (await jwts()).identityToken(call, own);
-        const { mintInterruptibly } = await import('./mint-token.js');
-        // A new token that no store shares is this call's alone, and may be revoked.
-        const unique = wanted.freshSince !== undefined && !STORES[store.name].keeps.tokens;
-        const minted = await mintInterruptibly(call, own, unique);
-        interruption = minted.interruption;
-        return minted.token;
-      },
+    mint: async () => {
+      const own = await credential();
+      if (own.kind === 'jwt') return (await jwts()).identityToken(call, own);
+      const { mintInterruptibly } = await import('./mint-token.js');
+      // A new token that no store shares is this call's alone, and may be revoked.
+      const unique = wanted.freshSince !== undefined && !STORES[entry.store.name].keeps.tokens;
+      const minted = await mintInterruptibly(call, own, unique);
+      interruption = minted.interruption;
+      return minted.token;
     },
-  );
+  });
   if (interruption?.status === undefined) return token;
   throw new Interrupted(interruption.status, undefined, 'Interrupted; the token is minted.');
 }
 
+export interface TokenRequest extends CacheEntry, Wanted {
+  /** The user has named the store, so a failure of the store is a failure of the call. */
+  readonly storeRequired: boolean;
+  readonly waitMs: number;
+  /** Fetches the credential, which may need a prompt or a program. No lock is held meanwhile. */
+  prepare(): Promise<void>;
+  /** Asks the server; loads the HTTP code, which a waiting process does not need. */
+  mint(): Promise<NewToken>;
+}
+
+/** How far a call has come when its store fails. */
+interface Progress {
+  /**
+   * When this call had its credential, in ms since 1970; undefined before that. If another process was refused a token
+   * after that time, this call fails with the same error instead of asking again.
+   */
+  readonly since?: number;
+  /** The time for which a store that failed was waited for. It does not make a credential newer than a refusal. */
+  readonly lostMs?: number;
+}
+
 /**
- * Returns the identity of the call's tokens: the pair of base URLs and the graph in force, and the owner of the
- * credential.
+ * Returns a cached token with enough life left, or mints one: exactly one, however many processes ask at once.
+ * @throws GraphException the error of the mint, of a required store, or of the turn
  */
-export async function identityOf(call: Call, principal: string): Promise<Omit<Identity, 'lifetime'>> {
-  return {
-    ...(await serversInForce(call)),
-    graph: isOfProvider(principal) ? undefined : call.graph,
-    principal,
-  };
+export async function acquireToken(request: TokenRequest, progress: Progress = {}): Promise<CachedToken> {
+  const { store, now } = request;
+  const begun = now();
+  try {
+    const cached = await findCached(request, request);
+    if (cached) return cached;
+  } catch (error) {
+    return acquireElsewhere(error, request, { lostMs: now() - begun, ...progress });
+  }
+  if (progress.since === undefined) await request.prepare();
+  const since = progress.since ?? now() - (progress.lostMs ?? 0);
+  let turn: Turn | CachedToken;
+  try {
+    // With an unusable store there is nothing to wait for, so it is checked before the lock is taken.
+    await store.check();
+    turn = await takeTurn(request, since);
+  } catch (error) {
+    return acquireElsewhere(error, request, { since });
+  }
+  if ('token' in turn) return turn;
+  try {
+    return await mintInTurn(request, turn);
+  } finally {
+    await turn.release();
+  }
 }
 
-/** Returns the cached token that expires last, with any lifetime. */
-export async function lastCached(
-  call: Call,
-  store: Store,
-  principal: string,
-): Promise<StoreRecord | undefined> {
-  return (await cachedTokens(store, await identityOf(call, principal))).find((record) => !isReplaced(record));
+/**
+ * Returns a token after a failure of the store: one from the fallback store, else a new one for this call alone. Rethrows any
+ * other error, and a failure of a required store.
+ */
+async function acquireElsewhere(
+  error: unknown,
+  request: TokenRequest,
+  progress: Progress,
+): Promise<CachedToken> {
+  if (request.storeRequired || !isStoreFailure(error)) throw error;
+  const { fallback } = request;
+  const warn = (consequence: string) =>
+    request.warn(`${error.message}; ${consequence}${error.hint ? ` (${error.hint})` : ''}`);
+  if (fallback) {
+    warn('this machine uses its own tokens');
+    return acquireToken({ ...request, store: fallback, fallback: undefined }, progress);
+  }
+  // If the server refuses, there is no token, and the warning would be wrong.
+  const minted = await request.mint();
+  warn('the token is not kept');
+  return { ...minted, source: 'server' };
 }
 
-/** Reads a cached token and binds it to the pair of base URLs it was minted for. */
-export async function readCached(store: Store, record: StoreRecord): Promise<BoundCredential | undefined> {
-  const token = await store.read(record);
-  const servers = serversOfRecord(record);
-  return token && servers && new BoundCredential(token, servers);
+/** Waits for this process's turn. Returns the turn, or the token that another process minted meanwhile. */
+async function takeTurn(request: TokenRequest, since: number): Promise<Turn | CachedToken> {
+  const { store, identity, waitMs, now } = request;
+  const take = (accepts: (record: StoreRecord) => boolean) =>
+    store.takeTurn(identityKey(identity), { waitMs, since, now, accepts });
+  const turn =
+    (await take((record) => isUsable(record, request, now()))) ??
+    (await findInTurn(request)) ??
+    // A record whose value cannot be read does not count: this process still takes its turn.
+    (await take(() => false));
+  if (turn) return turn;
+  throw new GraphException('INTERNAL', 'a store gave neither a turn nor a record');
+}
+
+async function findInTurn(request: TokenRequest): Promise<CachedToken | undefined> {
+  return findCached(request, request).catch((error) => {
+    // The store has failed since it was checked. Storing the new token will fail too, with a warning.
+    if (request.storeRequired || !isStoreFailure(error)) throw error;
+    return undefined;
+  });
+}
+
+/** Mints while no other process mints the same token. */
+async function mintInTurn(request: TokenRequest, turn: Turn): Promise<CachedToken> {
+  const { fallback } = request;
+  // The process that had the turn before may have minted the token.
+  const theirs = await findInTurn(request);
+  if (theirs) return theirs;
+  // This machine may have minted a token while the store failed, and stored it in the fallback.
+  const own = fallback && (await findCached({ ...request, store: fallback }, request));
+  const token = own ?? { ...(await mintOrTell(request, turn)), source: 'server' };
+  await storeToken(request, token, turn);
+  return token;
+}
+
+/** Mints. The processes that wait for the turn are told when the server refuses. */
+async function mintOrTell({ mint }: TokenRequest, turn: Turn): Promise<NewToken> {
+  try {
+    return await mint();
+  } catch (error) {
+    const isRefusal =
+      error instanceof GraphException && (error.code === 'AUTH_FAILED' || error.code === 'PERMISSION_DENIED');
+    if (isRefusal) await turn.refuse(error);
+    throw error;
+  }
+}
+
+function isStoreFailure(error: unknown): error is GraphException {
+  return (
+    error instanceof GraphException && (error.code === 'STORE_UNAVAILABLE' || error.code === 'STORE_LOCKED')
+  );
 }

@@ -5,7 +5,7 @@ import { serversInForce } from '../auth/servers.js';
 import { GraphException } from '../core/errors.js';
 import { isoSeconds, readClaims } from '../core/protocol/reply.js';
 import type { ServerVersion } from '../core/protocol/types.js';
-import type { CachedToken } from './token-cache.js';
+import type { NewToken } from './token-cache.js';
 
 /** @throws GraphException USAGE when a lifetime was typed */
 export function refuseLifetime({ settings }: Call, label: string): void {
@@ -23,7 +23,7 @@ export function refuseLifetime({ settings }: Call, label: string): void {
 export async function identityToken(
   call: Call,
   { value, label }: Pick<Credential, 'value' | 'label'>,
-): Promise<Omit<CachedToken, 'source'>> {
+): Promise<NewToken> {
   const { ports, minTtl } = call;
   refuseLifetime(call, label);
   const token = await value();

@@ -11,7 +11,7 @@ import { type BoundCredential, Sensitive } from '../core/sensitive.js';
 import { jitterLifetime } from '../core/tokens.js';
 import { listEntries } from '../store/records.js';
 import { STORES } from '../store/store.js';
-import type { CachedToken } from './token-cache.js';
+import type { NewToken } from './token-cache.js';
 
 const DAY_SECONDS = 86_400;
 
@@ -24,7 +24,7 @@ export async function mintInterruptibly(
   call: Call,
   credential: Credential,
   unique: boolean,
-): Promise<{ token: Omit<CachedToken, 'source'>; interruption: Interruption }> {
+): Promise<{ token: NewToken; interruption: Interruption }> {
   const interruption = call.ports.listen();
   interruption.begin();
   try {
@@ -50,11 +50,7 @@ function brokenOff(what: string, hint?: string): (error: unknown) => never {
  * Asks the server for a token. The only file on the way to a token that loads HTTP code.
  * @param unique the token will be revoked, so no other process may have the same one
  */
-export async function mintFor(
-  call: Call,
-  credential: Credential,
-  unique: boolean,
-): Promise<Omit<CachedToken, 'source'>> {
+export async function mintFor(call: Call, credential: Credential, unique: boolean): Promise<NewToken> {
   const { ports, target, stateDir } = call;
   const { connection, version } = await connect(call, credential);
   const { secretsNeedGraph, sameTokenWithinOneSecond, mintByPasswordCreatesSecret } = version;
@@ -131,7 +127,7 @@ interface Answer {
  * Mints a token and checks the life that the server granted. If the server evidently counts in the other unit, a
  * second token is minted in that unit, and the unit is remembered. Nothing else mints twice.
  */
-export async function mintToken(input: MintInput, deps: MintDeps): Promise<Omit<CachedToken, 'source'>> {
+export async function mintToken(input: MintInput, deps: MintDeps): Promise<NewToken> {
   const { connection, version, lifetime } = input;
   const ask = (lifetimeUnit: 's' | 'ms') =>
     timed(deps, () => connection.mintToken({ lifetime, lifetimeUnit }));
@@ -192,7 +188,7 @@ async function described(
   answer: Answer,
   lifetime: number,
   deps: Pick<MintDeps, 'warn'>,
-): Promise<Omit<CachedToken, 'source'>> {
+): Promise<NewToken> {
   const { minted, requestedAtMs, answeredAtMs } = answer;
   const expiresAtUnix = localExpiry(answer, lifetime);
   const ended = expiresAtUnix <= answeredAtMs / 1000;
@@ -253,10 +249,7 @@ export interface RenewInput extends Omit<MintInput, 'lifetimeUnit'> {
 }
 
 /** Extends a token, counted from now (3.x). */
-export async function renewToken(
-  input: RenewInput,
-  deps: Pick<MintDeps, 'now' | 'warn'>,
-): Promise<Omit<CachedToken, 'source'>> {
+export async function renewToken(input: RenewInput, deps: Pick<MintDeps, 'now' | 'warn'>): Promise<NewToken> {
   const { connection, version, token, lifetime } = input;
   const renewed = await timed(deps, () => connection.renewToken({ token, lifetime })).catch(
     brokenOff('The token may live longer now.'),

@@ -8,7 +8,7 @@ import { type ErrorCode, GraphException } from '../core/errors.js';
 import { BoundCredential } from '../core/sensitive.js';
 import type { Store, StoreRecord } from '../store/store.js';
 import { type HeldToken, withSameValue } from './held-tokens.js';
-import { forgetToken } from './token-cache.js';
+import { deleteCached } from './token-cache.js';
 
 export interface Revocation {
   readonly deleted: number;
@@ -98,7 +98,7 @@ async function revokeOne(
     });
   const same = await withSameValue(all, value.reveal());
   for (const one of same) {
-    const failure = await forgetToken(one.store, one.record, value);
+    const failure = await deleteCached(one.store, one.record, value);
     if (failure) throw new GraphException('PARTIAL', `revoked, but not forgotten here: ${failure.message}`);
   }
   return { known: known !== false, same };

@@ -1,18 +1,75 @@
+import type { Call } from '../auth/call.js';
+import { isOfProvider } from '../auth/oidc/settings.js';
+import { serversInForce, serversOfRecord } from '../auth/servers.js';
 import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
-import type { Sensitive } from '../core/sensitive.js';
-import type { Store, StoreRecord } from '../store/store.js';
+import { BoundCredential, type Sensitive } from '../core/sensitive.js';
+import { STORES, type Store, type StoreRecord, type Turn } from '../store/store.js';
 
 /** The identity of a token: a cached token is used only when all of this is equal. */
-export interface Identity {
-  /** Base URL of the GSQL server, without a trailing slash. */
-  readonly gsqlUrl: string;
-  /** Base URL of the REST server, without a trailing slash. */
-  readonly restUrl: string;
+export interface Identity extends Servers {
   readonly graph: string | undefined;
   readonly principal: string;
   /** Lifetime asked for, in seconds. */
   readonly lifetime: number;
+}
+
+/** The identity of the tokens of one owner, with any lifetime. */
+export type Whose = Omit<Identity, 'lifetime'>;
+
+/** A token with everything known about it. */
+export interface NewToken {
+  readonly token: Sensitive;
+  /** When the token expires, by this machine's clock. */
+  readonly expiresAtUnix: number;
+  readonly lifetimeSeconds: number;
+  readonly serverVersion: string;
+  /** The pair of base URLs it was minted for. */
+  readonly servers: Servers;
+  /** When the request for it was sent, ms since 1970. */
+  readonly requestedAtMs: number;
+}
+
+export interface CachedToken extends NewToken {
+  readonly source: 'store' | 'server' | 'identity';
+  /** Whether it was read from a store, so that the server may have forgotten it since. */
+  readonly isCached?: true;
+}
+
+/** What a cached token must fulfil to be used. */
+export interface Wanted {
+  /** Seconds of life that a cached token must have left. */
+  readonly minTtl: number;
+  /** Only a token asked for at or after this time will do, ms since 1970. */
+  readonly freshSince: number | undefined;
+}
+
+/** Where a token is cached, and under which names. */
+export interface CacheEntry {
+  readonly identity: Identity;
+  readonly host: string;
+  /** Whose token it is, as the record names it. */
+  readonly owner?: Readonly<Record<string, string>>;
+  readonly store: Store;
+  /** The store that is used while `store` fails. */
+  readonly fallback?: Store | undefined;
+  now(): number;
+  warn(message: string): void;
+}
+
+/** How many replaced tokens of an identity are kept. */
+const MOST_REPLACED = 8;
+
+/** Time synchronization regularly changes a machine's clock by up to this many seconds, so a smaller difference has no meaning. */
+const CLOCK_SLACK = 10;
+
+/**
+ * Returns the identity of the call's tokens: the pair of base URLs and the graph in force, and the owner of the
+ * credential.
+ */
+export async function identityOf(call: Call, principal: string): Promise<Whose> {
+  const graph = isOfProvider(principal) ? undefined : call.graph;
+  return { ...(await serversInForce(call)), graph, principal };
 }
 
 /**
@@ -32,18 +89,31 @@ function part(text: string): string {
 }
 
 /** Tokens cached in this store for an identity, with any lifetime. The token that expires last comes first. */
-export async function cachedTokens(
+export async function cachedTokens(store: Store, whose: Whose): Promise<StoreRecord[]> {
+  return (await store.list()).filter((record) => isOfIdentity(record, whose)).sort(longestLivedFirst);
+}
+
+/** Returns the cached token that expires last, with any lifetime. */
+export async function lastCached(
+  call: Call,
   store: Store,
-  identity: Omit<Identity, 'lifetime'>,
-): Promise<StoreRecord[]> {
-  return longestLivedFirst((await store.list()).filter((record) => isOfIdentity(record, identity)));
+  principal: string,
+): Promise<StoreRecord | undefined> {
+  return (await cachedTokens(store, await identityOf(call, principal))).find((record) => !isReplaced(record));
+}
+
+/** Reads a cached token and binds it to the pair of base URLs it was minted for. */
+export async function readCached(store: Store, record: StoreRecord): Promise<BoundCredential | undefined> {
+  const token = await store.read(record);
+  const servers = serversOfRecord(record);
+  return token && servers && new BoundCredential(token, servers);
 }
 
 /**
- * Forgets a token that the server has deleted or refuses, unless another process has replaced it meanwhile.
+ * Deletes a token that the server has deleted or refuses, unless another process has replaced it meanwhile.
  * @returns why it is still stored here, when the store could not be changed
  */
-export async function forgetToken(
+export async function deleteCached(
   store: Store,
   record: StoreRecord,
   token: Sensitive | undefined,
@@ -58,13 +128,15 @@ export async function forgetToken(
 }
 
 /** Whether a record is a token of this principal on this pair of servers, on any graph. */
-export function isOnHost(
-  { kind, info }: StoreRecord,
-  { gsqlUrl, restUrl, principal }: Omit<Identity, 'lifetime'>,
-): boolean {
+export function isOnHost({ kind, info }: StoreRecord, { gsqlUrl, restUrl, principal }: Whose): boolean {
   return (
     kind === 'token' && info.gsqlUrl === gsqlUrl && info.restUrl === restUrl && info.principal === principal
   );
+}
+
+/** Whether a record is a token of this identity, whatever lifetime was asked for. */
+export function isOfIdentity(record: StoreRecord, whose: Whose): boolean {
+  return isOnHost(record, whose) && record.info.graph === (whose.graph ?? null);
 }
 
 /** Whether this token was replaced by a newer one. It is kept to be listed and deleted, and never used. */
@@ -72,86 +144,96 @@ export function isReplaced({ info }: StoreRecord): boolean {
   return info.replaced !== undefined;
 }
 
-/** Sorts them so that the one that lives longest comes first, and the same order comes out each time. */
-function longestLivedFirst(records: StoreRecord[]): StoreRecord[] {
-  return records.sort((a, b) => (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0) || (a.key < b.key ? -1 : 1));
-}
-
-/** Whether a record is a token of this identity, whatever lifetime was asked for. */
-export function isOfIdentity(record: StoreRecord, identity: Omit<Identity, 'lifetime'>): boolean {
-  return isOnHost(record, identity) && record.info.graph === (identity.graph ?? null);
-}
-
-/** Time synchronization regularly changes a machine's clock by up to this many seconds, so a smaller difference has no meaning. */
-const CLOCK_SLACK = 10;
-
-/** A token with everything known about it. */
-export interface CachedToken {
-  readonly token: Sensitive;
-  /** When the token expires, by this machine's clock. */
-  readonly expiresAtUnix: number;
-  readonly lifetimeSeconds: number;
-  readonly serverVersion: string;
-  /** The pair of base URLs it was minted for. */
-  readonly servers: Servers;
-  /** When the request for it was sent, ms since 1970. */
-  readonly requestedAtMs: number;
-  readonly source: 'store' | 'server' | 'identity';
-  /** Whether it was read from a store, so that the server may have forgotten it since. */
-  readonly isCached?: true;
-}
-
-/** What a cached token must fulfil to be used. */
-export interface Wanted {
-  /** Seconds of life that a cached token must have left. */
-  readonly minTtl: number;
-  /** Only a token asked for at or after this time will do, ms since 1970. */
-  readonly freshSince: number | undefined;
-}
-
-interface FindDeps {
-  readonly store: Store;
-  now(): number;
+/** Sorts tokens so that the one that lives longest comes first, and the same order comes out each time. */
+export function longestLivedFirst(a: StoreRecord, b: StoreRecord): number {
+  return (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0) || (a.key < b.key ? -1 : 1);
 }
 
 /** Whether the token of a record can be used. */
 export function isUsable(record: StoreRecord, { minTtl, freshSince }: Wanted, now: number): boolean {
   if (record.kind !== 'token' || record.expiresAtUnix === undefined) return false;
-  if (!hasEnoughLife(record.expiresAtUnix, minTtl, now)) return false;
+  if (record.expiresAtUnix - now / 1000 < minTtl) return false;
   // A creation time in the future means that the clock was set back, so the expiry is wrong too.
   if (record.createdAtUnix > now / 1000 + CLOCK_SLACK) return false;
   const requestedAt = Number(record.info.requestedAtMs);
   return freshSince === undefined || (requestedAt >= freshSince && requestedAt <= now);
 }
 
-export async function readCachedToken(
-  key: string,
+/** Returns the cached token of an identity, if it can be used. */
+export async function findCached(
+  { identity, store, now }: Pick<CacheEntry, 'identity' | 'store' | 'now'>,
   wanted: Wanted,
-  deps: FindDeps,
 ): Promise<CachedToken | undefined> {
-  const record = await deps.store.find(key);
-  const token = record && isUsable(record, wanted, deps.now()) && (await deps.store.read(record));
-  return token ? fromRecord(record, token) : undefined;
-}
-
-function fromRecord(record: StoreRecord, token: Sensitive): CachedToken {
+  const record = await store.find(identityKey(identity));
+  const token = record && isUsable(record, wanted, now()) && (await store.read(record));
+  if (!token) return undefined;
+  const { expiresAtUnix = 0, info } = record;
   return {
     token,
-    expiresAtUnix: record.expiresAtUnix ?? 0,
-    lifetimeSeconds: Number(record.info.lifetime),
-    serverVersion: String(record.info.serverVersion),
-    servers: { gsqlUrl: String(record.info.gsqlUrl), restUrl: String(record.info.restUrl) },
-    requestedAtMs: Number(record.info.requestedAtMs),
+    expiresAtUnix,
+    lifetimeSeconds: Number(info.lifetime),
+    serverVersion: String(info.serverVersion),
+    servers: { gsqlUrl: String(info.gsqlUrl), restUrl: String(info.restUrl) },
+    requestedAtMs: Number(info.requestedAtMs),
     source: 'store',
     isCached: true,
   };
 }
 
 /**
- * Whether a token has enough life left.
- * @param expiresAtUnix in this machine's time, seconds
- * @param nowMs milliseconds since 1970
+ * Stores a token and returns whether that was possible. A store that fails causes a warning, not an error.
+ * @param turn in which it was minted, if it was
  */
-export function hasEnoughLife(expiresAtUnix: number, minTtl: number, nowMs: number): boolean {
-  return expiresAtUnix - nowMs / 1000 >= minTtl;
+export async function storeToken(entry: CacheEntry, minted: NewToken, turn?: Turn): Promise<boolean> {
+  const { host, owner, store, fallback, now, warn } = entry;
+  if (!STORES[store.name].keeps.tokens) return false;
+  // If the server turned out to have another version, its REST server may be another one, and the token belongs to
+  // that.
+  const identity = { ...entry.identity, ...minted.servers };
+  const key = identityKey(identity);
+  const { gsqlUrl, restUrl, graph = null, principal } = identity;
+  const { lifetimeSeconds: lifetime, serverVersion, requestedAtMs, expiresAtUnix } = minted;
+  const record: StoreRecord = {
+    v: 1,
+    kind: 'token',
+    key,
+    store: store.name,
+    createdAtUnix: Math.floor(now() / 1000),
+    expiresAtUnix,
+    info: { host, restUrl, gsqlUrl, graph, principal, ...owner, lifetime, serverVersion, requestedAtMs },
+  };
+  try {
+    await keepReplaced(store, key, minted.token, now());
+    const isInTurn = key === identityKey(entry.identity);
+    await ((isInTurn && turn) || store).write(record, minted.token);
+    return true;
+  } catch (error) {
+    const [why, hint] =
+      error instanceof GraphException ? [error.message, error.hint] : [`the ${store.name} store failed`];
+    const consequence = fallback ? 'the token is kept on this machine only' : 'the token is not kept';
+    warn(`${why}; ${consequence}${hint ? ` (${hint})` : ''}`);
+    return fallback ? storeToken({ ...entry, store: fallback, fallback: undefined }, minted) : false;
+  }
+}
+
+/**
+ * Stores the token that is about to be replaced under a key of its own, if it is still valid: the server accepts it
+ * until it ends or is deleted. When there are too many, the oldest one makes room.
+ */
+async function keepReplaced(store: Store, key: string, next: Sensitive, now: number): Promise<void> {
+  const hasEnded = ({ expiresAtUnix = 0 }: StoreRecord) => expiresAtUnix <= now / 1000;
+  const old = await store.find(key);
+  if (old === undefined || hasEnded(old)) return;
+  const value = await store.read(old);
+  // A refreshed token is the same token.
+  if (value === undefined || value.reveal() === next.reveal()) return;
+  let place: { readonly key: string; readonly madeAtUnix: number } | undefined;
+  for (let number = 1; number <= MOST_REPLACED; number++) {
+    const candidate = `${key}, replaced ${number}`;
+    const there = await store.find(candidate);
+    if (there && hasEnded(there)) await store.remove(candidate);
+    const madeAtUnix = there && !hasEnded(there) ? there.createdAtUnix : 0;
+    if (place === undefined || madeAtUnix < place.madeAtUnix) place = { key: candidate, madeAtUnix };
+  }
+  if (place) await store.write({ ...old, key: place.key, info: { ...old.info, replaced: 1 } }, value);
 }

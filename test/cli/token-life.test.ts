@@ -1,12 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { acquireToken } from '../../src/app/acquire-token.js';
-import { mintToken } from '../../src/app/mint-token.js';
-import type { GraphConnection } from '../../src/core/connection.js';
-import { GraphException } from '../../src/core/errors.js';
-import { serverVersion } from '../../src/core/protocol/version.js';
 import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
-import { noneStore } from '../../src/store/none.js';
 import { bench } from '../helpers/cli.js';
 
 const HOUR_MS = 3_600_000;
@@ -58,6 +52,7 @@ describe('the unit in which a 4.x server counts lifetimes', () => {
     expect(requests().slice(4)).toEqual([MINT]);
   });
 
+  // holds: C5.2
   test('is requested again after a day', async () => {
     const { json, requests } = await bench({ ...VERSION, lifetimeUnit: 'ms' });
     const mints = () => requests().filter((request) => request === MINT).length;
@@ -107,61 +102,6 @@ describe('without --min-ttl', () => {
     expect(stderr).toContain('every call mints a new token');
     expect((await run('token get --lifetime 2m --min-ttl 1m')).stderr).not.toContain('every call');
   });
-});
-
-test.each([
-  [900, false],
-  [850, false],
-  [500, true],
-  [90, true],
-  [3000, true],
-])('a note says that a token for 900 s lives %i s: %s', async (grantedSeconds, said) => {
-  const serverTimeUnix = Math.floor(Date.now() / 1000);
-  const expiresAtUnix = serverTimeUnix + grantedSeconds;
-  const minted = { token: 't', grantedSeconds, serverTimeUnix, expiresAtUnix, serverText: '' };
-  const connection = {
-    mintToken: async () => minted,
-    baseUrls: async () => ({ restUrl: 'http://a', gsqlUrl: 'http://b' }),
-  } as unknown as GraphConnection;
-  const warnings: string[] = [];
-  const warn = (message: string) => warnings.push(message);
-  const version = serverVersion('3.5', '3.10.1');
-  const deps = { now: Date.now, warn, rememberUnit: () => expect.unreachable() };
-  await mintToken({ connection, version, lifetime: 900, lifetimeUnit: undefined }, deps);
-  expect(warnings.length > 0).toBe(said);
-});
-
-test.each([
-  ['AUTH_FAILED', true],
-  ['PERMISSION_DENIED', true],
-  ['NETWORK', false],
-] as const)('%s is shared with those who wait for the same token: %s', async (code, shared) => {
-  const refused: string[] = [];
-  const turn = {
-    write: async () => {},
-    refuse: async (error: GraphException) => void refused.push(error.code),
-    release: async () => {},
-  };
-  const identity = { gsqlUrl: 'http://b', restUrl: 'http://a', graph: 'g', principal: 'p', lifetime: 1 };
-  const options = { identity, host: 'h', storeRequired: false, waitMs: 1, minTtl: 0, freshSince: undefined };
-  const mint = async () => {
-    throw new GraphException(code, 'no');
-  };
-  const deps = { now: Date.now, warn: () => {}, prepare: async () => {}, mint };
-  const store = { ...noneStore, takeTurn: async () => turn };
-  await expect(acquireToken(options, { ...deps, store })).rejects.toMatchObject({ code });
-  expect(refused).toEqual(shared ? [code] : []);
-});
-
-// holds: C5.2
-test('if a server counts milliseconds, a second token is requested, and the unit is stored', async () => {
-  const { json, requests } = await bench({ serverVersion: '4.1.2', lifetimeUnit: 'ms' });
-  const first = await json<TokenDocument>('token get --lifetime 15m');
-  expect(Math.abs(first.expiresAtUnix - Date.now() / 1000 - 900)).toBeLessThan(30);
-  const mints = () => requests().filter((request) => request === 'POST /gsql/v1/tokens').length;
-  expect(mints()).toBe(2);
-  await json('token get --lifetime 15m --fresh');
-  expect(mints()).toBe(1);
 });
 
 describe('a clock that is set', () => {

@@ -1,17 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import {
-  type AcquireDeps,
-  type AcquireOptions,
-  acquireToken,
-  storeToken,
-} from '../../src/app/acquire-token.js';
-import { identityKey } from '../../src/app/token-cache.js';
+import { acquireToken, type TokenRequest } from '../../src/app/get-token.js';
+import { identityKey, storeToken } from '../../src/app/token-cache.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import type { Store, StoreRecord, Turn } from '../../src/store/store.js';
 
 const NOW = 1_800_000_000;
 const SERVERS = { gsqlUrl: 'http://gsql', restUrl: 'http://rest' };
-const OPTIONS: AcquireOptions = {
+const OPTIONS = {
   identity: { ...SERVERS, graph: 'demo', principal: 'user:ada', lifetime: 3600 },
   host: 'http://gsql',
   storeRequired: false,
@@ -60,7 +55,7 @@ function cachedAs(token: string): Parameters<Store['write']> {
   return [record, new Sensitive(token)];
 }
 
-function acquire(deps: Pick<AcquireDeps, 'store'> & Partial<AcquireDeps>, storeRequired = false) {
+function acquire(deps: Pick<TokenRequest, 'store'> & Partial<TokenRequest>, storeRequired = false) {
   const minted = {
     token: new Sensitive('minted'),
     expiresAtUnix: NOW + 3600,
@@ -70,7 +65,7 @@ function acquire(deps: Pick<AcquireDeps, 'store'> & Partial<AcquireDeps>, storeR
     requestedAtMs: NOW * 1000,
   };
   const usual = { now: () => NOW * 1000, warn: () => {}, prepare: async () => {}, mint: async () => minted };
-  return acquireToken({ ...OPTIONS, storeRequired }, { ...usual, ...deps });
+  return acquireToken({ ...OPTIONS, storeRequired, ...usual, ...deps });
 }
 
 test('a cached token is used without a credential, a turn or a request', async () => {
@@ -326,7 +321,7 @@ describe('a token is stored', () => {
     servers: SERVERS,
     requestedAtMs: NOW * 1000 - 250,
   };
-  const deps = { now: () => NOW * 1000 + 999, warn: () => {} };
+  const entry = { ...OPTIONS, now: () => NOW * 1000 + 999, warn: () => {} };
 
   test('with all that is known of it', async () => {
     const { store, values } = memoryStore();
@@ -340,7 +335,7 @@ describe('a token is stored', () => {
       },
     };
     const key = identityKey(OPTIONS.identity);
-    expect(await storeToken(key, MINTED, OPTIONS, { ...deps, store: kept })).toBe(true);
+    expect(await storeToken({ ...entry, store: kept }, MINTED)).toBe(true);
     expect(values()).toEqual(['minted']);
     expect(written).toEqual([
       {
@@ -387,17 +382,16 @@ describe('a token is stored', () => {
       refuse: async () => {},
       release: async () => {},
     };
-    const key = identityKey(OPTIONS.identity);
-    const options = { ...OPTIONS, identity: { ...OPTIONS.identity, graph: undefined } };
-    expect(await storeToken(key, { ...MINTED, servers }, options, { ...deps, store }, turn)).toBe(true);
-    const found = await store.find(identityKey({ ...options.identity, ...servers }));
+    const identity = { ...OPTIONS.identity, graph: undefined };
+    expect(await storeToken({ ...entry, identity, store }, { ...MINTED, servers }, turn)).toBe(true);
+    const found = await store.find(identityKey({ ...identity, ...servers }));
     expect(found?.info).toMatchObject({ restUrl: 'http://new', graph: null });
   });
 
   test('not where nothing is kept', async () => {
     const store = { name: 'none', write: () => expect.fail('it was written') } as Partial<Store> as Store;
     const warn = () => expect.fail('it was warned');
-    expect(await storeToken('k', MINTED, OPTIONS, { ...deps, warn, store })).toBe(false);
+    expect(await storeToken({ ...entry, warn, store }, MINTED)).toBe(false);
   });
 
   test('with a warning when the store fails in another way', async () => {
@@ -405,7 +399,7 @@ describe('a token is stored', () => {
     const warn = (words: string) => warnings.push(words);
     const write = () => Promise.reject(new TypeError('a mistake'));
     const store: Store = { ...memoryStore().store, name: 'keychain', write };
-    expect(await storeToken('k', MINTED, OPTIONS, { ...deps, warn, store })).toBe(false);
+    expect(await storeToken({ ...entry, warn, store }, MINTED)).toBe(false);
     expect(warnings).toEqual(['the keychain store failed; the token is not kept']);
   });
 });
@@ -422,8 +416,7 @@ test('the last eight live tokens that were replaced are kept, and those that hav
       servers: SERVERS,
       requestedAtMs: now * 1000,
     };
-    const key = identityKey(OPTIONS.identity);
-    await storeToken(key, minted, OPTIONS, { store, now: () => now * 1000, warn: () => {} });
+    await storeToken({ ...OPTIONS, store, now: () => now * 1000, warn: () => {} }, minted);
   };
   for (let number = 0; number < 10; number++) await put(number);
   expect(values().sort()).toEqual(Array.from({ length: 9 }, (_, index) => `token ${index + 1}`));

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { localExpiry, mintToken, renewToken } from '../../src/app/mint-token.js';
-import { cachedTokens, forgetToken, isUsable, readCachedToken } from '../../src/app/token-cache.js';
+import { cachedTokens, deleteCached, findCached, isUsable } from '../../src/app/token-cache.js';
 import { serverVersion } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
@@ -68,20 +68,21 @@ describe('tokens in a store', () => {
   test('that cannot be forgotten because of a mistake of the program end the call', async () => {
     const mistake = new TypeError('a mistake');
     const removeIf = () => Promise.reject(mistake);
-    await expect(forgetToken(store({ removeIf }), record(), undefined)).rejects.toBe(mistake);
+    await expect(deleteCached(store({ removeIf }), record(), undefined)).rejects.toBe(mistake);
   });
 
   test('that cannot be forgotten are still there, and the reason is returned', async () => {
     const failure = new GraphException('STORE_LOCKED', 'locked');
     const removeIf = () => Promise.reject(failure);
-    expect(await forgetToken(store({ removeIf }), record(), undefined)).toBe(failure);
+    expect(await deleteCached(store({ removeIf }), record(), undefined)).toBe(failure);
   });
 
   test('belong to both servers of their record', async () => {
     const found = record({ info: { ...identity, requestedAtMs: 1 } });
     const parts = { find: async () => found, read: async () => new Sensitive('t') };
     const wanted = { minTtl: 0, freshSince: undefined };
-    const token = await readCachedToken('k', wanted, { store: store(parts), now: () => NOW * 1000 });
+    const entry = { identity: { ...identity, lifetime: 1 }, store: store(parts), now: () => NOW * 1000 };
+    const token = await findCached(entry, wanted);
     expect(token?.servers).toEqual({ gsqlUrl: 'http://gsql', restUrl: 'http://rest' });
     expect(token).toMatchObject({ expiresAtUnix: NOW + 100, requestedAtMs: 1, source: 'store' });
   });

@@ -4,7 +4,7 @@ import { GraphException } from '../../core/errors.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Store } from '../../store/store.js';
-import { lastCached, readCached } from '../get-token.js';
+import { lastCached, readCached } from '../token-cache.js';
 import { type Found, failed, judgeClock, ok, skipped, warn } from './check.js';
 
 /** Checks the identity provider, the port of a login, and what the database would see of the token at hand. */

@@ -3,15 +3,13 @@ import { connect } from '../../auth/connect.js';
 import { anonymousOidc, type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Store, StoreRecord } from '../../store/store.js';
-import { storeToken } from '../acquire-token.js';
-import { identityOf } from '../get-token.js';
 import { identityToken, requireJwtServer } from '../identity-token.js';
-import { type CachedToken, identityKey } from '../token-cache.js';
+import { identityOf, type NewToken, storeToken } from '../token-cache.js';
 import type { SignedIn } from './sign-in.js';
 
 /** A login whose token the database has accepted. */
 export interface ProvenLogin extends SignedIn {
-  readonly jwt: Omit<CachedToken, 'source'>;
+  readonly jwt: NewToken;
 }
 
 /**
@@ -79,6 +77,6 @@ export async function keepLogin(call: Call, oidc: Oidc, store: Store, login: Pro
     info: { host, gsqlUrl, restUrl, graph: null, username, issuer, clientId },
   };
   await store.write(record, login.login);
-  const deps = { store, now: ports.now, warn: ports.reporter.warn };
-  await storeToken(identityKey(identity), jwt, { identity, host, owner: { username } }, deps);
+  const { now, reporter } = ports;
+  await storeToken({ identity, host, owner: { username }, store, now, warn: reporter.warn }, jwt);
 }

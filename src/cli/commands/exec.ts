@@ -1,4 +1,4 @@
-import { obtainToken } from '../../app/get-token.js';
+import { getToken } from '../../app/get-token.js';
 import { mintFor } from '../../app/mint-token.js';
 import type { CachedToken } from '../../app/token-cache.js';
 import { isoSeconds } from '../../app/words.js';
@@ -35,7 +35,7 @@ export async function run(invocation: Invocation): Promise<number> {
       revoke = minted.revoke;
       env = childEnvironment(session, minted.held);
     } else {
-      env = childEnvironment(session, await obtainToken(session, { fresh: false }));
+      env = childEnvironment(session, await getToken(session, { fresh: false }));
     }
     // A cached token needs no credential, but the command must not find one on its standard input.
     if (['password-stdin', 'secret-stdin', 'jwt-stdin'].some((flag) => flags[flag] === true))

@@ -1,4 +1,4 @@
-import { obtainToken } from '../../app/get-token.js';
+import { getToken } from '../../app/get-token.js';
 import { type LoginChoices, offer } from '../../app/login/offer.js';
 import { type LoggedIn, logIn, proveGraph } from '../../app/login/prove.js';
 import { dropMadeSecret, type Made, makeSecret, save } from '../../app/login/save.js';
@@ -112,7 +112,7 @@ async function firstToken({ invocation, learned, graph }: Session, profile: stri
     const store = await chooseStore(call);
     // No token is minted from a secret in a variable: only a saved secret is certain to be used by the next command.
     const { level } = await findCredential(call, 'mint', async () => store);
-    if (level === 'store') await obtainToken(call, { fresh: false });
+    if (level === 'store') await getToken(call, { fresh: false });
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
     invocation.report.warn(`there is no token yet: ${error.message}`);

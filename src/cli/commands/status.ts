@@ -1,5 +1,4 @@
-import { lastCached, readCached } from '../../app/get-token.js';
-import { forgetToken } from '../../app/token-cache.js';
+import { deleteCached, lastCached, readCached } from '../../app/token-cache.js';
 import { formatDuration, localTime, times } from '../../app/words.js';
 import { findCredential } from '../../auth/choose.js';
 import { bind, connect } from '../../auth/connect.js';
@@ -197,7 +196,7 @@ async function askServer(
     if (record === undefined || token === undefined) return { ...asked, state: 'none' };
     const { accepted } = await connection.checkToken(token);
     if (accepted) return { ...asked, state: 'valid', error: undefined };
-    const failure = jwt ? undefined : await forgetToken(store, record, sensitiveOf(token));
+    const failure = jwt ? undefined : await deleteCached(store, record, sensitiveOf(token));
     if (failure)
       session.invocation.report.warn(`the refused token could not be forgotten here: ${failure.message}`);
     return { ...asked, state: 'rejected' };

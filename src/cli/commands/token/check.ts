@@ -1,5 +1,4 @@
-import { lastCached, readCached } from '../../../app/get-token.js';
-import { forgetToken } from '../../../app/token-cache.js';
+import { deleteCached, lastCached, readCached } from '../../../app/token-cache.js';
 import { findCredential, isJwtSet } from '../../../auth/choose.js';
 import { bind, connect } from '../../../auth/connect.js';
 import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../../auth/given-token.js';
@@ -31,7 +30,7 @@ export async function run(invocation: Invocation): Promise<number> {
   else if (accepted) report.result('The server accepts the token.');
   if (accepted) return 0;
   // A token that the server refuses is of no use, so it is deleted from the store.
-  const failure = record && (await forgetToken(store, record, sensitiveOf(token)));
+  const failure = record && (await deleteCached(store, record, sensitiveOf(token)));
   if (failure) report.warn(`the refused token could not be forgotten here: ${failure.message}`);
   if (own?.isJwt && refusal?.code === 'AUTH_FAILED') throw refusal;
   throw new GraphException('AUTH_FAILED', 'The server does not accept the token.', {

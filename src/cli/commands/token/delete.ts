@@ -1,7 +1,6 @@
-import { identityOf } from '../../../app/get-token.js';
 import { type HeldToken, heldTokens, withSameValue } from '../../../app/held-tokens.js';
 import { notRevoked, revokeTokens } from '../../../app/revoke-tokens.js';
-import { forgetToken, isOfIdentity, isOnHost } from '../../../app/token-cache.js';
+import { deleteCached, identityOf, isOfIdentity, isOnHost } from '../../../app/token-cache.js';
 import { pluralize } from '../../../app/words.js';
 import { findCredential } from '../../../auth/choose.js';
 import { connect } from '../../../auth/connect.js';
@@ -130,7 +129,7 @@ async function deleteOne({ held, token }: Target, connection: GraphConnection) {
   const known = token !== undefined && (await isDeleted(connection, token));
   let failure: GraphException | undefined;
   for (const { store, record } of held)
-    failure = (await forgetToken(store, record, token && sensitiveOf(token))) ?? failure;
+    failure = (await deleteCached(store, record, token && sensitiveOf(token))) ?? failure;
   return { known, failure };
 }
 

@@ -1,4 +1,4 @@
-import { obtainToken } from '../../../app/get-token.js';
+import { getToken } from '../../../app/get-token.js';
 import type { Invocation } from '../../command.js';
 import { checkOutput, printToken } from '../../print-token.js';
 import { openSession } from '../../session.js';
@@ -9,5 +9,5 @@ export async function run(invocation: Invocation): Promise<undefined> {
   checkOutput(session);
   if (invocation.ctx.env.TG_API_TOKEN)
     invocation.report.detail('TG_API_TOKEN is set; token get does not look at it');
-  await printToken(session, await obtainToken(session, { fresh: invocation.flags.fresh === true }));
+  await printToken(session, await getToken(session, { fresh: invocation.flags.fresh === true }));
 }

@@ -1,7 +1,14 @@
-import { storeToken } from '../../../app/acquire-token.js';
-import { identityOf, readCached } from '../../../app/get-token.js';
 import { renewToken } from '../../../app/mint-token.js';
-import { type CachedToken, cachedTokens, identityKey, isReplaced } from '../../../app/token-cache.js';
+import {
+  type CachedToken,
+  cachedTokens,
+  identityKey,
+  identityOf,
+  isReplaced,
+  type NewToken,
+  readCached,
+  storeToken,
+} from '../../../app/token-cache.js';
 import { findCredential } from '../../../auth/choose.js';
 import { connect, findVersion } from '../../../auth/connect.js';
 import { ownerInfo } from '../../../auth/credential.js';
@@ -39,18 +46,14 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { connection } = await connect(session, credential);
   const identity = { ...base, lifetime };
   const turn = await requireTurn(session, store, identityKey(identity));
-  let renewed: Omit<CachedToken, 'source'>;
+  let renewed: NewToken;
   let isStored: boolean;
   invocation.interruption?.begin();
   try {
     renewed = await renewToken({ connection, version, token, lifetime }, { now: ctx.now, warn: report.warn });
-    isStored = await storeToken(
-      identityKey(identity),
-      renewed,
-      { identity, host: target.host, owner: ownerInfo(credential) },
-      { store, now: ctx.now, warn: report.warn },
-      turn,
-    );
+    const owner = ownerInfo(credential);
+    const entry = { identity, host: target.host, owner, store, now: ctx.now, warn: report.warn };
+    isStored = await storeToken(entry, renewed, turn);
   } finally {
     await turn.release();
   }
