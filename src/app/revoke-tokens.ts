@@ -5,16 +5,16 @@ import type { Credential } from '../auth/credential.js';
 import { isSamePair, serversInForce, serversOfRecord } from '../auth/servers.js';
 import type { GraphConnection } from '../core/connection.js';
 import { type ErrorCode, GraphException } from '../core/errors.js';
-import { BoundCredential } from '../core/sensitive.js';
+import type { BoundCredential, Sensitive } from '../core/sensitive.js';
 import type { Store, StoreRecord } from '../store/store.js';
-import { type HeldToken, withSameValue } from './held-tokens.js';
+import { type TokenRow, withSameValue } from './list-tokens.js';
 import { deleteCached } from './token-cache.js';
 
 export interface Revocation {
   readonly deleted: number;
   /** How many the server did not know. */
   readonly missing: number;
-  readonly kept: readonly { readonly token: HeldToken; readonly error: GraphException }[];
+  readonly kept: readonly { readonly token: TokenRow; readonly error: GraphException }[];
 }
 
 /**
@@ -25,13 +25,13 @@ export interface Revocation {
  */
 export async function revokeTokens(
   call: Call,
-  tokens: readonly HeldToken[],
-  all: readonly HeldToken[],
+  tokens: readonly TokenRow[],
+  all: readonly TokenRow[],
   given?: Credential,
 ): Promise<Revocation> {
-  const result = { deleted: 0, missing: 0, kept: [] as { token: HeldToken; error: GraphException }[] };
+  const result = { deleted: 0, missing: 0, kept: [] as { token: TokenRow; error: GraphException }[] };
   const connectionTo = connections(call, given);
-  const gone = new Set<HeldToken>();
+  const gone = new Set<TokenRow>();
   const failures = new Map<GraphConnection, GraphException>();
   call.interruption?.begin();
   for (const token of tokens) {
@@ -67,121 +67,125 @@ export function notRevoked({ kept }: Revocation): GraphException | undefined {
   });
 }
 
-/** Returns the records that are gone, and whether the server knew the token. */
+/** Returns the rows that are gone, and whether the server knew the token. */
 async function revokeOne(
-  token: HeldToken,
-  all: readonly HeldToken[],
-  connectionTo: (record: StoreRecord, store: Store) => Promise<GraphConnection>,
+  token: TokenRow,
+  all: readonly TokenRow[],
+  connectionTo: (row: TokenRow) => Promise<GraphConnection>,
   now: number,
   failures: Map<GraphConnection, GraphException>,
-): Promise<{ known: boolean; same: readonly HeldToken[] }> {
+): Promise<{ known: boolean; same: readonly TokenRow[] }> {
   const { record, store } = token;
   if ((record.expiresAtUnix ?? 0) <= now / 1000) {
     await store.remove(record.key);
     return { known: true, same: [token] };
   }
-  const value = await token.value();
-  const servers = serversOfRecord(record);
-  if (value === undefined || servers === undefined)
+  const bound = await token.value();
+  if (bound === undefined)
     throw new GraphException('STORE_UNAVAILABLE', 'its value cannot be read from the store');
-  const connection = await connectionTo(record, store);
+  const connection = await connectionTo(token);
   const failure = failures.get(connection);
   // What was refused once is not sent again.
   if (failure) throw failure;
-  const known = await connection
-    .deleteToken(undefined, { token: new BoundCredential(value, servers) })
-    .catch((error: unknown) => {
-      if (!(error instanceof GraphException)) throw error;
-      if (error.code === 'NOT_FOUND') return false;
-      if (error.code !== 'PERMISSION_DENIED') failures.set(connection, error);
-      throw error;
-    });
-  const same = await withSameValue(all, value.reveal());
+  const known = await deleteAtServer(connection, bound).catch((error: unknown) => {
+    if (error instanceof GraphException && error.code !== 'PERMISSION_DENIED')
+      failures.set(connection, error);
+    throw error;
+  });
+  const same = await withSameValue(all, bound.value.reveal());
   for (const one of same) {
-    const failure = await deleteCached(one.store, one.record, value);
+    const failure = await deleteCached(one.store, one.record, bound.value);
     if (failure) throw new GraphException('PARTIAL', `revoked, but not forgotten here: ${failure.message}`);
   }
-  return { known: known !== false, same };
+  return { known, same };
+}
+
+/** Deletes a token on its server. False when the server does not know it. */
+export async function deleteAtServer(
+  connection: GraphConnection,
+  token: Sensitive | BoundCredential,
+): Promise<boolean> {
+  try {
+    return await connection.deleteToken(undefined, { token });
+  } catch (error) {
+    if (error instanceof GraphException && error.code === 'NOT_FOUND') return false;
+    throw error;
+  }
+}
+
+/** A credential that may log in for a token, and the call in which it does. */
+interface Candidate {
+  readonly at: Call;
+  readonly credential: Credential;
 }
 
 /** Returns a function that finds the best login for a token, and opens each connection once. */
-function connections(call: Call, given: Credential | undefined) {
-  const opened = new Map<Credential, Promise<GraphConnection>>();
-  const withoutLogin = new Map<string, Promise<GraphConnection>>();
-  const own = given && [given];
-  const credentials = new Map<Call, Promise<Credential[]>>();
-  let profiles: Promise<Call[]> | undefined;
-  const bareCalls = new Map<string, Promise<Call | undefined>>();
-  const bareCall = (record: StoreRecord) => {
-    const place = placeOf(record);
-    const key = JSON.stringify(place);
-    const opened = bareCalls.get(key) ?? call.elsewhere(place);
-    bareCalls.set(key, opened);
-    return opened;
-  };
-  const credentialsAt = (at: Call, store: Store) => {
-    const found =
-      credentials.get(at) ?? (at === call && own ? Promise.resolve(own) : credentialsOf(at, store));
-    credentials.set(at, found);
-    return found;
-  };
-  const candidatesFor = async (record: StoreRecord, store: Store) => {
+function connections(
+  call: Call,
+  given: Credential | undefined,
+): (token: TokenRow) => Promise<GraphConnection> {
+  const callAt = once((place: string) => call.elsewhere(JSON.parse(place) as Place));
+  const placed = ({ record }: TokenRow) => callAt(JSON.stringify(placeOf(record)));
+  const profileCalls = once((profiles: readonly string[]) =>
+    Promise.all(profiles.map((profile) => call.elsewhere({ profile }))),
+  );
+  const candidatesAt = once(async (at: Call, store: Store): Promise<Candidate[]> => {
+    const credentials = at === call && given ? [given] : await credentialsOf(at, store);
+    return credentials.map((credential) => ({ at, credential }));
+  });
+  const connectAs = once(({ at, credential }: Candidate) => connect(at, credential));
+  const connectBare = once(async (_url: unknown, token: TokenRow) =>
+    connect((await placed(token)) ?? call, undefined),
+  );
+  const bestFor = async (token: TokenRow): Promise<Candidate | undefined> => {
+    const { record, store } = token;
     const places = [
       async () => [call],
-      () => (profiles ??= profileCalls(call)),
-      async () => [await bareCall(record)],
+      () => profileCalls(call.settings.profileNames),
+      async () => [await placed(token)],
     ];
-    const candidates: { at: Call; credential: Credential; rank: number }[] = [];
+    const ranked: [Candidate | undefined, number][] = [];
     for (const place of places) {
       for (const at of await place()) {
         if (at === undefined || !(await isFor(at, record))) continue;
-        for (const credential of await credentialsAt(at, store))
-          candidates.push({ at, credential, rank: rankOf(credential, record, at === call) });
+        for (const candidate of await candidatesAt(at, store))
+          ranked.push([candidate, rankOf(candidate.credential, record, at === call)]);
       }
       // The credential that made the token needs no better one.
-      if (candidates.some(({ rank }) => rank === 0)) break;
+      if (ranked.some(([, rank]) => rank === 0)) break;
     }
-    return candidates;
+    const [best] = ranked.filter(([, rank]) => rank < 3).sort(([, a], [, b]) => a - b);
+    return best?.[0];
   };
-  return async (record: StoreRecord, store: Store): Promise<GraphConnection> => {
-    const candidates = await candidatesFor(record, store);
-    const [best] = candidates.filter(({ rank }) => rank < 3).sort((a, b) => a.rank - b.rank);
-    if (best) {
-      const connection =
-        opened.get(best.credential) ?? connect(best.at, best.credential).then((made) => made.connection);
-      opened.set(best.credential, connection);
-      return connection;
-    }
+  return async (token) => {
+    const best = await bestFor(token);
     // Newer servers of 4.x take the token itself as a login. Others end this with an error that says what is missing.
-    const url = String(record.info.gsqlUrl);
-    const connection =
-      withoutLogin.get(url) ??
-      connect((await bareCall(record)) ?? call, undefined).then((made) => made.connection);
-    withoutLogin.set(url, connection);
-    return connection;
+    return (await (best ? connectAs(best) : connectBare(token.record.info.gsqlUrl, token))).connection;
+  };
+}
+
+/** Makes a function that does its work once for each first argument. */
+function once<K, A extends readonly unknown[], V>(work: (key: K, ...rest: A) => V) {
+  const done = new Map<K, V>();
+  return (key: K, ...rest: A): V => {
+    const result = done.get(key) ?? work(key, ...rest);
+    done.set(key, result);
+    return result;
   };
 }
 
 /** Returns how well a credential fits a token: 0 made it, 1 is of the same user, 2 was given for this command. */
 function rankOf({ principal, username }: Credential, { info }: StoreRecord, isGiven: boolean): number {
   if (principal === info.principal) return 0;
-  if (
-    username !== undefined &&
-    [info.username, info.principal].some((one) => one === username || one === `user:${username}`)
-  )
-    return 1;
-  return isGiven ? 2 : 3;
+  const owners = [info.username, info.principal];
+  const isOfUser =
+    username !== undefined && owners.some((one) => one === username || one === `user:${username}`);
+  return isOfUser ? 1 : isGiven ? 2 : 3;
 }
 
 async function isFor(call: Call, record: StoreRecord): Promise<boolean> {
   const servers = serversOfRecord(record);
-  if (call.target.gsqlUrl !== servers?.gsqlUrl) return false;
-  return isSamePair(servers, await serversInForce(call));
-}
-
-async function profileCalls(call: Call): Promise<Call[]> {
-  const calls = call.settings.profileNames.map((profile) => call.elsewhere({ profile }));
-  return (await Promise.all(calls)).filter((one) => one !== undefined);
+  return call.target.gsqlUrl === servers?.gsqlUrl && isSamePair(servers, await serversInForce(call));
 }
 
 function placeOf({ info }: StoreRecord): Place {

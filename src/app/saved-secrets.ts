@@ -7,7 +7,7 @@ import { Sensitive } from '../core/sensitive.js';
 import { newestFirst } from '../store/records.js';
 import type { Store, StoreRecord } from '../store/store.js';
 import type { Login } from './gsql-login.js';
-import { heldTokens } from './held-tokens.js';
+import { listTokens } from './list-tokens.js';
 import { notRevoked, revokeTokens } from './revoke-tokens.js';
 import { pluralize, times } from './words.js';
 
@@ -193,7 +193,7 @@ export function noteLivingTokens({ call }: Owner, alias: string, tokens: readonl
 export async function revokeTokensOf(login: Owner, secrets: readonly Listed[]): Promise<void> {
   const { call, store, credential } = login;
   const saved = (await Promise.all(secrets.map((listed) => savedAs(login, listed)))).flat();
-  const all = await heldTokens(call, store);
+  const all = await listTokens(call, store);
   const isWanted = isMintedWith(login, saved);
   const tokens = all.filter(({ record }) => isWanted(record));
   const failure = notRevoked(await revokeTokens(call, tokens, all, credential));

@@ -1,4 +1,4 @@
-import { type HeldToken, heldTokens, otherStores } from '../../app/held-tokens.js';
+import { listTokens, otherStores, type TokenRow } from '../../app/list-tokens.js';
 import { endLogin } from '../../app/login/identity.js';
 import { notRevoked, revokeTokens } from '../../app/revoke-tokens.js';
 import { pluralize } from '../../app/words.js';
@@ -100,12 +100,12 @@ async function revoke(session: Session, stores: readonly Store[], records: reado
   const [store] = stores as readonly [Store];
   const isOfAll = session.invocation.flags.all === true;
   const given = isOfAll ? undefined : await findCredential(session, 'mint', async () => store);
-  const all = await heldTokens(session, store);
+  const all = await listTokens(session, store);
   const tokens = all.filter(({ record }) =>
     records.some((one) => one.key === record.key && one.store === record.store),
   );
   const inForce = given && (await serversInForce(session));
-  const whyForeign = ({ record }: HeldToken) => {
+  const whyForeign = ({ record }: TokenRow) => {
     if (given === undefined || inForce === undefined) return undefined;
     if (!isSamePair(serversOfRecord(record), inForce)) return 'it is for another REST address';
     return given.principal === record.info.principal ? undefined : 'the credential in use did not make it';

@@ -1,16 +1,15 @@
-import { type HeldToken, heldTokens, withSameValue } from '../../../app/held-tokens.js';
-import { notRevoked, revokeTokens } from '../../../app/revoke-tokens.js';
+import { listTokens, type TokenRow, withSameValue } from '../../../app/list-tokens.js';
+import { deleteAtServer, notRevoked, revokeTokens } from '../../../app/revoke-tokens.js';
 import { deleteCached, identityOf, isOfIdentity, isOnHost } from '../../../app/token-cache.js';
 import { pluralize } from '../../../app/words.js';
 import { findCredential } from '../../../auth/choose.js';
 import { connect } from '../../../auth/connect.js';
 import type { Credential } from '../../../auth/credential.js';
 import { tokenFromStdin } from '../../../auth/given-token.js';
-import { serversOfRecord } from '../../../auth/servers.js';
 import { chooseStore, requireAllRead, requireReadable } from '../../../auth/stores.js';
 import type { GraphConnection } from '../../../core/connection.js';
 import { GraphException } from '../../../core/errors.js';
-import { BoundCredential, type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
+import { type BoundCredential, type Sensitive, sensitiveOf } from '../../../core/sensitive.js';
 import { STORES } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import type { Session } from '../../session.js';
@@ -23,7 +22,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const store = await chooseStore(session, { needed: true });
   const credential = await findCredential(session, 'mint', async () => store);
   const given = await tokenFromStdin(session);
-  const all = await heldTokens(session, store);
+  const all = await listTokens(session, store);
   const targets = await chooseTargets(session, all, credential, given);
   if (targets.length === 0) {
     await requireReadable(session, store);
@@ -58,14 +57,14 @@ const NOT_KNOWN = 'The server does not know the token; it is forgotten here too.
 
 interface Target {
   /** Every record on this machine that holds this token. */
-  readonly held: readonly HeldToken[];
+  readonly held: readonly TokenRow[];
   /** Undefined when the value has vanished from the store. */
   readonly token: Sensitive | BoundCredential | undefined;
 }
 
 async function chooseTargets(
   session: Session,
-  all: readonly HeldToken[],
+  all: readonly TokenRow[],
   { principal }: Credential,
   given: Sensitive | undefined,
 ): Promise<Target[]> {
@@ -75,10 +74,8 @@ async function chooseTargets(
   const targets: Target[] = [];
   for (const one of all.filter(({ record }) => isWanted(record, identity))) {
     if (targets.some(({ held }) => held.includes(one))) continue;
-    const value = await one.value();
-    const servers = serversOfRecord(one.record);
-    const token = value && servers && new BoundCredential(value, servers);
-    targets.push({ held: value ? await withSameValue(all, value.reveal()) : [one], token });
+    const token = await one.value();
+    targets.push({ held: token ? await withSameValue(all, token.value.reveal()) : [one], token });
   }
   return targets;
 }
@@ -92,7 +89,7 @@ async function deleteRows(invocation: Invocation): Promise<number> {
     });
   const session = await openSession(invocation);
   const store = await chooseStore(session, { needed: true });
-  const all = await heldTokens(session, store);
+  const all = await listTokens(session, store);
   const unknown = args.find((id) => !all.some((one) => one.id === id));
   if (unknown !== undefined) {
     await requireReadable(session, store);
@@ -116,7 +113,7 @@ async function deleteRows(invocation: Invocation): Promise<number> {
   throw failure;
 }
 
-function noteShared({ report }: Invocation, tokens: readonly HeldToken[]): void {
+function noteShared({ report }: Invocation, tokens: readonly TokenRow[]): void {
   if (tokens.some(({ record }) => STORES[record.store].scope === 'fleet'))
     report.note('this ends tokens that machines share: every job that uses one needs a new one');
 }
@@ -126,7 +123,7 @@ function noteShared({ report }: Invocation, tokens: readonly HeldToken[]): void 
  * cannot be reached, the store is unchanged.
  */
 async function deleteOne({ held, token }: Target, connection: GraphConnection) {
-  const known = token !== undefined && (await isDeleted(connection, token));
+  const known = token !== undefined && (await deleteAtServer(connection, token));
   let failure: GraphException | undefined;
   for (const { store, record } of held)
     failure = (await deleteCached(store, record, token && sensitiveOf(token))) ?? failure;
@@ -184,16 +181,6 @@ function stillStored(
       hint: 'until that is put right, token get prints it; then run: graphcred token delete --skip-missing',
     },
   );
-}
-
-async function isDeleted(connection: GraphConnection, token: Sensitive | BoundCredential): Promise<boolean> {
-  try {
-    await connection.deleteToken(undefined, { token });
-    return true;
-  } catch (error) {
-    if (error instanceof GraphException && error.code === 'NOT_FOUND') return false;
-    throw error;
-  }
 }
 
 function reportDeleted({ report, flags }: Invocation, deleted: number, missing: number, why: string): number {

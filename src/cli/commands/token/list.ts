@@ -1,4 +1,4 @@
-import { type HeldToken, heldTokens } from '../../../app/held-tokens.js';
+import { listTokens, type TokenRow } from '../../../app/list-tokens.js';
 import { formatDuration, times } from '../../../app/words.js';
 import { profileOwner } from '../../../auth/choose.js';
 import { recordsOf } from '../../../auth/servers.js';
@@ -17,7 +17,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   await requireAllRead(local);
 }
 
-function print(invocation: Invocation, tokens: readonly HeldToken[], saved: readonly StoreRecord[]): void {
+function print(invocation: Invocation, tokens: readonly TokenRow[], saved: readonly StoreRecord[]): void {
   const now = Math.floor(invocation.ctx.now() / 1000);
   if (invocation.report.json) {
     invocation.report.document({ tokens: tokens.map((token) => asDocument(token, now)) });
@@ -69,10 +69,10 @@ function serverOf({ host, gsqlUrl }: StoreRecord['info']): string {
 /** Returns the tokens of the profile that was typed, else all. */
 async function tokensToList(
   invocation: Invocation,
-): Promise<{ tokens: readonly HeldToken[]; store: Store; local: LocalSession }> {
+): Promise<{ tokens: readonly TokenRow[]; store: Store; local: LocalSession }> {
   const local = await openLocalSession(invocation);
   const store = await chooseReadableStore(local);
-  const all = await heldTokens(local, store);
+  const all = await listTokens(local, store);
   if (invocation.flags.profile === undefined) return { tokens: all, store, local };
   const owner = await profileOwner(await openSession(invocation));
   const records = recordsOf(
@@ -83,7 +83,7 @@ async function tokensToList(
 }
 
 function asDocument(
-  { id, record: { info, store, createdAtUnix, expiresAtUnix = 0 } }: HeldToken,
+  { id, record: { info, store, createdAtUnix, expiresAtUnix = 0 } }: TokenRow,
   now: number,
 ): Record<string, unknown> {
   const { host, restUrl, gsqlUrl, graph, principal } = info;

@@ -1,50 +1,42 @@
 import type { LocalCall } from '../auth/call.js';
 import { fallbackOf, open } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
-import type { Sensitive } from '../core/sensitive.js';
+import type { BoundCredential } from '../core/sensitive.js';
 import { hashOf } from '../store/records.js';
 import { CREDENTIAL_STORES, STORES, type Store, type StoreRecord } from '../store/store.js';
+import { longestLivedFirst, readCached } from './token-cache.js';
 
 /** A row of `token list`. */
-export interface HeldToken {
+export interface TokenRow {
   /** Names the row on a command line. */
   readonly id: string;
   readonly store: Store;
   readonly record: StoreRecord;
   /** Reads the token, once. Undefined when it has vanished from the store. */
-  value(): Promise<Sensitive | undefined>;
+  value(): Promise<BoundCredential | undefined>;
 }
 
 /**
  * Returns the tokens in every store that this call may read, the longest-lived first.
  * @param chosen the store of this call
  */
-export async function heldTokens(call: LocalCall, chosen: Store): Promise<HeldToken[]> {
+export async function listTokens(call: LocalCall, chosen: Store): Promise<TokenRow[]> {
   const stores = [chosen, ...(await otherStores(call, chosen))];
   const lists = await Promise.all(
     stores.map(async (store) => (await store.list()).map((record) => ({ store, record }))),
   );
-  const tokens = lists
+  const rows = lists
     .flat()
     .filter(({ record }) => record.kind === 'token')
-    .map((held) => ({ ...held, digest: hashOf(`${held.record.store} ${held.record.key}`) }));
-  const shortId = (digest: string) => digest.slice(-8);
-  const count = new Map<string, number>();
-  for (const { digest } of tokens) count.set(shortId(digest), (count.get(shortId(digest)) ?? 0) + 1);
-  return tokens
-    .map(({ digest, store, record }) => {
-      const short = shortId(digest);
-      let read: Promise<Sensitive | undefined> | undefined;
+    .map(({ store, record }): TokenRow => {
+      let read: Promise<BoundCredential | undefined> | undefined;
       const value = () => {
-        read ??= store.read(record);
+        read ??= readCached(store, record);
         return read;
       };
-      return { id: count.get(short) === 1 ? short : digest, store, record, value };
-    })
-    .sort(
-      ({ record: a }, { record: b }) =>
-        (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0) || (a.key < b.key ? -1 : 1),
-    );
+      return { id: hashOf(`${record.store} ${record.key}`).slice(-8), store, record, value };
+    });
+  return rows.sort((a, b) => longestLivedFirst(a.record, b.record));
 }
 
 /** Returns the stores that may hold tokens of this machine too, unless a setting names the one to use. */
@@ -58,16 +50,16 @@ export async function otherStores(call: LocalCall, chosen: Store): Promise<Store
   return Promise.all(names.map((name) => open(call, name, false)));
 }
 
-/** Returns the records that hold this token. Whoever it was minted for, it ends for all of them at once. */
-export async function withSameValue(held: readonly HeldToken[], value: string): Promise<HeldToken[]> {
+/** Returns the rows that hold this token. Whoever it was minted for, it ends for all of them at once. */
+export async function withSameValue(rows: readonly TokenRow[], value: string): Promise<TokenRow[]> {
   const same = await Promise.all(
-    held.map(async (one) => {
+    rows.map(async (row) => {
       // A record that cannot be read counts as another token.
-      const token = await one.value().catch((error: unknown) => {
+      const token = await row.value().catch((error: unknown) => {
         if (!(error instanceof GraphException)) throw error;
       });
-      return token?.reveal() === value;
+      return token?.value.reveal() === value;
     }),
   );
-  return held.filter((_, index) => same[index]);
+  return rows.filter((_, index) => same[index]);
 }
