@@ -46,10 +46,10 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
   }
 }
 
-/** Loads the table of options only for lines that begin with one. */
+/** Loads the catalogue only for lines that begin with an option. */
 async function commandFirst(argv: readonly string[]): Promise<readonly string[]> {
   if (argv.length === 1 && /^(--help|-h|--version)$/.test(argv[0] as string)) return argv;
-  return (await import('./args/command-first.js')).commandFirst(argv);
+  return (await import('./args/catalogue.js')).commandFirst(argv);
 }
 
 /** Runs a command that changes something. After Ctrl-C the command reports how far it came. */

@@ -1,11 +1,16 @@
+import { findTrustedConfig, loadUserConfig, type SettingsInput } from '../../config/settings.js';
+import { maskLogin } from '../../core/redact.js';
+import { listEntries } from '../../store/records.js';
 import type { CommandSpec, OptionSpec } from '../command.js';
-import type { Context } from '../context.js';
-import { type Candidate, profileNames, savedAliases } from './candidates.js';
-import { COMMANDS, GROUPS, withoutShortForms } from './catalogue.js';
-import { leadingOptions } from './command-first.js';
+import { type Context, placesOf } from '../context.js';
+import { COMMANDS, GROUPS, leadingOptions, withoutShortForms } from './catalogue.js';
+
 import { optionRow } from './help-text.js';
 import { TOPICS } from './help-topics.js';
 import { COMMON, OUTPUT } from './options.js';
+
+/** A completion of a word and its description, which may be empty. */
+type Candidate = readonly [word: string, description: string];
 
 /** The directive for the shell: complete files, or use the completion of another command. */
 type Answer = readonly Candidate[] | ':file' | `:command ${number}`;
@@ -166,4 +171,36 @@ function optionsLeft(options: readonly OptionSpec[], before: readonly string[]):
 
 function optionNamed(options: readonly OptionSpec[], word: string): OptionSpec | undefined {
   return options.find(({ name, short }) => word === `--${name}` || (short && word === `-${short}`));
+}
+
+/** Aliases with characters that a shell interprets are not offered. A profile's name never has any. */
+const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
+
+/**
+ * Lists the names of profiles.
+ * @param config the file that was typed; `own` for commands that use only the user's own file
+ */
+async function profileNames(ctx: Context, config: string | undefined): Promise<Candidate[]> {
+  const { env, cwd, home, uid } = ctx;
+  const flags = config === undefined ? {} : { config };
+  const input: SettingsInput = { flags, env, cwd, home, uid, ...placesOf(ctx) };
+  // Names are offered only from a trusted file: an untrusted one would be refused when the command runs.
+  const file = config === 'own' ? await loadUserConfig(input) : (await findTrustedConfig(input)).file;
+  return [...(file?.config.profiles ?? [])].map(([name, { host, gsqlUrl, restUrl, graph }]) => [
+    name,
+    [maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')), graph && `graph ${graph}`]
+      .filter(Boolean)
+      .join(', '),
+  ]);
+}
+
+function savedAliases(ctx: Context): Candidate[] {
+  const { stateDir } = placesOf(ctx);
+  if (stateDir === undefined) return [];
+  return listEntries(stateDir, () => {})
+    .filter(({ record }) => record.kind === 'secret' && PLAIN.test(String(record.info.alias ?? '')))
+    .map(({ record: { info } }) => [
+      String(info.alias),
+      [info.gsqlUrl, info.graph && `graph ${info.graph}`].filter(Boolean).join(', '),
+    ]);
 }

@@ -1,4 +1,4 @@
-import type { CommandSpec } from '../command.js';
+import type { OptionSpec } from '../command.js';
 import { COMMANDS, GROUPS } from './catalogue.js';
 
 /** Maps names from other tools to our commands. */
@@ -60,7 +60,7 @@ function nearest(first: string, second: string): string[] {
 }
 
 /** Returns the option that is most similar to a flag; undefined when none is. */
-export function nearestFlag(flag: string, { options }: Pick<CommandSpec, 'options'>): string | undefined {
+export function nearestFlag(flag: string, options: readonly OptionSpec[]): string | undefined {
   const all = options.map(({ name }) => ({
     path: `--${name}`,
     editDistance: editDistance(flag, `--${name}`),
