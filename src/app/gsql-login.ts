@@ -22,15 +22,12 @@ export async function openLogin(call: Call): Promise<Login> {
   const others = call.secretsOf !== undefined;
   if (others && (await findVersion(call)).secretsNeedGraph) throw onlyOwnSecrets();
   if (call.canPrompt) await askGraph(call);
-  const login = await connectLogin(call, await chooseStore(call));
-  if (login.version.secretsNeedGraph) requireGraph(call);
-  // The values of another user's secrets are never saved here.
-  return others ? { ...login, store: noneStore } : login;
-}
-
-export async function connectLogin(call: Call, store: Store): Promise<Login> {
+  const store = await chooseStore(call);
   const credential = await findLogin(call, async () => store);
-  return { ...(await connect(call, credential)), credential, call, store };
+  const connected = await connect(call, credential);
+  if (connected.version.secretsNeedGraph) requireGraph(call);
+  // The values of another user's secrets are never saved here.
+  return { ...connected, credential, call, store: others ? noneStore : store };
 }
 
 /** Returns the login of this run. A JWT that a program or a provider gives is taken from the cache. */

@@ -23,7 +23,8 @@ export interface SavedSecret {
   readonly origin?: string | undefined;
 }
 
-const TRIAL = 'trial entry ';
+/** How the key of a trial entry begins. */
+export const TRIAL = 'trial entry ';
 
 /** Tests the store: writes a trial entry and removes it, together with trial entries that killed processes left. */
 export async function tryStore({ ports }: Call, store: Store): Promise<void> {
@@ -49,91 +50,82 @@ export async function tryStore({ ports }: Call, store: Store): Promise<void> {
  * @returns its id
  */
 export async function saveSecret(call: Call, store: Store, saved: SavedSecret): Promise<string> {
-  const { target, graph, ports } = call;
+  const { graph } = call;
   const { alias, savedFor, value, rotationOf, origin } = saved;
-  const { gsqlUrl, restUrl } = await serversInForce(call);
   const id = secretId(value);
+  const key = `${id} of ${savedFor.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}`;
+  const info = {
+    graph: graph ?? null,
+    id,
+    ...ownerInfo(savedFor),
+    ...(alias !== undefined && { alias }),
+    ...(rotationOf !== undefined && { rotationOf }),
+    ...(origin !== undefined && { origin }),
+  };
+  await saveCredential(call, store, { kind: 'secret', key, info, value });
+  return id;
+}
+
+interface SavedCredential extends Pick<StoreRecord, 'kind' | 'key' | 'info'> {
+  readonly value: Sensitive;
+}
+
+/** Stores a credential for this pair of base URLs; the key gets the pair. */
+export async function saveCredential(
+  call: Call,
+  store: Store,
+  { kind, key, info, value }: SavedCredential,
+): Promise<void> {
+  const { gsqlUrl, restUrl } = await serversInForce(call);
   const record: StoreRecord = {
     v: 1,
-    kind: 'secret',
-    key: `${id} of ${savedFor.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}, at ${gsqlUrl} rest ${restUrl}`,
+    kind,
+    key: `${key}, at ${gsqlUrl} rest ${restUrl}`,
     store: store.name,
     // Not rounded to seconds, so that the later one of two secrets saved by one rotation can be recognized.
-    createdAtUnix: ports.now() / 1000,
-    info: {
-      host: target.host,
-      gsqlUrl,
-      restUrl,
-      graph: graph ?? null,
-      id,
-      ...ownerInfo(savedFor),
-      ...(alias !== undefined && { alias }),
-      ...(rotationOf !== undefined && { rotationOf }),
-      ...(origin !== undefined && { origin }),
-    },
+    createdAtUnix: call.ports.now() / 1000,
+    info: { host: call.target.host, gsqlUrl, restUrl, graph: null, ...info },
   };
   await store.write(record, value);
-  return id;
 }
 
 /**
  * Removes older values saved under the alias of a secret that the server has just made anew. A login by secret proves
  * no user name, so there they stay.
  */
-export async function removeReplaced(login: Owner, alias: string, value: Sensitive): Promise<void> {
+export async function removeReplaced(login: Login, alias: string, value: Sensitive): Promise<void> {
   if (login.credential.kind === 'secret') return;
   const id = secretId(value);
   for (const record of await savedByAlias(login, alias))
     if (record.info.id !== id) await login.store.remove(record.key);
 }
 
-/** Stores the password of a user for this pair of base URLs. It logs in for every graph. */
-export async function savePassword(
-  call: Call,
-  store: Store,
-  { username, value }: { readonly username: string; readonly value: Sensitive },
-): Promise<void> {
-  const { gsqlUrl, restUrl } = await serversInForce(call);
-  const { target, ports } = call;
-  const record: StoreRecord = {
-    v: 1,
-    kind: 'password',
-    key: `password of ${username}, at ${gsqlUrl} rest ${restUrl}`,
-    store: store.name,
-    createdAtUnix: ports.now() / 1000,
-    info: { host: target.host, gsqlUrl, restUrl, graph: null, username },
-  };
-  await store.write(record, value);
-}
-
-export type Owner = Pick<Login, 'call' | 'credential' | 'store' | 'version'>;
-
 /**
  * Returns the secrets saved here under this alias for the server, owner and graph of this run; the one saved last
  * comes first.
  */
-export async function savedByAlias(login: Owner, alias: string): Promise<StoreRecord[]> {
+export async function savedByAlias(login: Login, alias: string): Promise<StoreRecord[]> {
   return (await savedForOwner(login))
     .filter((record) => record.info.alias === alias && ownerOf(record) === login.credential.owner)
     .sort(newestFirst);
 }
 
 /** Returns the secrets saved on this machine for the server and graph of this run, of any user. */
-export async function savedForOwner(owner: Owner): Promise<StoreRecord[]> {
-  return (await owner.store.list()).filter(({ kind, info }) => kind === 'secret' && isHere(owner, info));
+export async function savedForOwner(login: Login): Promise<StoreRecord[]> {
+  return (await login.store.list()).filter(({ kind, info }) => kind === 'secret' && isHere(login, info));
 }
 
 /** Whether user and alias identify a saved secret on the server; otherwise it is compared by its mask. */
-export function isNamed({ credential }: Pick<Owner, 'credential'>, { info }: StoreRecord): boolean {
+export function isNamed({ credential }: Pick<Login, 'credential'>, { info }: StoreRecord): boolean {
   return info.alias !== undefined && info.username !== undefined && credential.username !== undefined;
 }
 
 /** Whether a saved secret is this one of the server's list. A secret that cannot be read counts as another one. */
-export async function isListedAs(owner: Owner, record: StoreRecord, listed: Listed): Promise<boolean> {
+export async function isListedAs(login: Login, record: StoreRecord, listed: Listed): Promise<boolean> {
   const { username, alias } = record.info;
-  if (isNamed(owner, record)) return alias === listed.alias && username === owner.credential.username;
+  if (isNamed(login, record)) return alias === listed.alias && username === login.credential.username;
   if (listed.masked === undefined) return false;
-  const value = await owner.store.read(record);
+  const value = await login.store.read(record);
   return value !== undefined && maskSecret(value.reveal()) === listed.masked;
 }
 
@@ -149,36 +141,34 @@ interface Listed {
  * @returns the tokens that live on
  */
 export async function forgetSecret(
-  owner: Owner,
+  login: Login,
   listed: Listed,
   known: readonly StoreRecord[] = [],
 ): Promise<StoreRecord[]> {
-  const { store } = owner;
-  const saved = [...known, ...(await savedAs(owner, listed))];
+  const { store } = login;
+  const saved = [...known, ...(await savedAs(login, listed))];
   for (const { key } of saved) await store.remove(key);
-  const tokens = (await store.list()).filter(isMintedWith(owner, saved));
-  if (owner.version.tokensOutliveSecret) return tokens.filter(isAlive(owner));
+  const tokens = (await store.list()).filter(isMintedWith(login, saved));
+  const nowUnix = login.call.ports.now() / 1000;
+  if (login.version.tokensOutliveSecret)
+    return tokens.filter(({ expiresAtUnix = 0 }) => expiresAtUnix > nowUnix);
   for (const { key } of tokens) await store.remove(key);
   return [];
 }
 
-async function savedAs(owner: Owner, listed: Listed): Promise<StoreRecord[]> {
-  const records = await savedForOwner(owner);
-  const same = await Promise.all(records.map((record) => isListedAs(owner, record, listed)));
+async function savedAs(login: Login, listed: Listed): Promise<StoreRecord[]> {
+  const records = await savedForOwner(login);
+  const same = await Promise.all(records.map((record) => isListedAs(login, record, listed)));
   return records.filter((_, index) => same[index]);
 }
 
-function isMintedWith(owner: Owner, secrets: readonly StoreRecord[]): (record: StoreRecord) => boolean {
+function isMintedWith(login: Login, secrets: readonly StoreRecord[]): (record: StoreRecord) => boolean {
   const ids = new Set<unknown>(secrets.map(({ info }) => info.id));
-  return ({ kind, info }) => kind === 'token' && ids.has(info.principal) && isHere(owner, info);
-}
-
-function isAlive({ call }: Owner): (record: StoreRecord) => boolean {
-  return ({ expiresAtUnix = 0 }) => expiresAtUnix > call.ports.now() / 1000;
+  return ({ kind, info }) => kind === 'token' && ids.has(info.principal) && isHere(login, info);
 }
 
 /** Says until when the tokens of a dropped secret are valid, and how to end them. */
-export function noteLivingTokens({ call }: Owner, alias: string, tokens: readonly StoreRecord[]): void {
+export function noteLivingTokens({ call }: Login, alias: string, tokens: readonly StoreRecord[]): void {
   if (tokens.length === 0) return;
   const last = Math.max(...tokens.map(({ expiresAtUnix = 0 }) => expiresAtUnix));
   call.ports.reporter.note(
@@ -190,7 +180,7 @@ export function noteLivingTokens({ call }: Owner, alias: string, tokens: readonl
  * Revokes the cached tokens that were minted from secrets which are about to be dropped.
  * @throws GraphException PARTIAL when one of them could not be revoked
  */
-export async function revokeTokensOf(login: Owner, secrets: readonly Listed[]): Promise<void> {
+export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): Promise<void> {
   const { call, store, credential } = login;
   const saved = (await Promise.all(secrets.map((listed) => savedAs(login, listed)))).flat();
   const all = await listTokens(call, store);
@@ -203,7 +193,7 @@ export async function revokeTokensOf(login: Owner, secrets: readonly Listed[]): 
 /**
  * Whether a record was made for this server and, on 3.x, where a secret belongs to a graph, for this graph or for none.
  */
-function isHere({ call, version }: Owner, info: StoreRecord['info']): boolean {
+function isHere({ call, version }: Login, info: StoreRecord['info']): boolean {
   const anyGraph = !version.secretsNeedGraph || info.graph === null;
   return info.gsqlUrl === call.target.gsqlUrl && (anyGraph || info.graph === call.graph);
 }

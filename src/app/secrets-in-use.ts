@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Call } from '../auth/call.js';
+import { type Call, resolvePath } from '../auth/call.js';
 import { fromFile } from '../auth/readers.js';
 import { addressesSetAt } from '../auth/servers.js';
 import { secretsInSettings } from '../auth/sources.js';
 import { open } from '../auth/stores.js';
-import { type ConfigLocation, type FindOptions, findConfigs } from '../config/find.js';
+import { type ConfigLocation, findConfigs } from '../config/find.js';
 import type { ConfigValues, LoadedFile } from '../config/keys.js';
 import { loadConfig, readConfig, resolveSettings } from '../config/settings.js';
 import { isTrusted } from '../config/trust.js';
@@ -13,8 +13,8 @@ import { GraphException } from '../core/errors.js';
 import { maskSecret } from '../core/redact.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { listEntries } from '../store/records.js';
-import type { StoreRecord } from '../store/store.js';
 import type { Login } from './gsql-login.js';
+import { TRIAL } from './saved-secrets.js';
 
 /** Identifies a secret of the server's list as one that this machine uses. */
 export interface InUse {
@@ -23,8 +23,6 @@ export interface InUse {
   /** Profiles of this server whose secret comes from a program that was not run. */
   readonly unknown: readonly string[];
 }
-
-const SECRET_RECORD = /^secret-[0-9a-f]{28}\.json$/;
 
 /**
  * Collects every secret that this machine uses, from settings and stores.
@@ -72,14 +70,13 @@ function otherLiterals({ ports }: Call, files: readonly LoadedFile[]): string[] 
 }
 
 /** Returns the secret files that profiles name. */
-function otherFiles({ ports }: Call, files: readonly LoadedFile[]): string[] {
-  const { home = '' } = ports;
+function otherFiles({ settings, ports }: Call, files: readonly LoadedFile[]): string[] {
   return files.flatMap((file) =>
-    tablesOf(file).flatMap(({ secretFile }) => {
-      if (typeof secretFile !== 'string') return [];
-      const name = secretFile.startsWith('~/') ? path.join(home, secretFile.slice(2)) : secretFile;
-      return [path.resolve(path.dirname(file.path), name)];
-    }),
+    tablesOf(file).flatMap(({ secretFile }) =>
+      typeof secretFile === 'string'
+        ? [resolvePath({ settings: { ...settings, file }, ports }, secretFile, true)]
+        : [],
+    ),
   );
 }
 
@@ -94,29 +91,26 @@ function tablesOf({ config }: LoadedFile): ConfigValues[] {
 async function configFiles({ settings, ports, configDir }: Call): Promise<LoadedFile[]> {
   const { cwd, home, uid } = ports;
   const files = new Map(settings.file ? [[settings.file.path, settings.file]] : []);
+  const load = async (location: ConfigLocation) => {
+    const { bytes, text, stat } = readConfig(location);
+    if (files.has(location.path) || !isTrusted({ location, bytes, stat, uid, configDir })) return;
+    files.set(location.path, await loadConfig({ path: location.path, text, stat }, uid));
+  };
   // The first search fails when a folder holds two files; the second still finds the user's own files.
-  for (const named of [undefined, 'none']) {
-    for (const location of locationsOf({ named, cwd, home, configDir })) {
-      try {
-        const { bytes, text, stat } = readConfig(location);
-        if (files.has(location.path) || !isTrusted({ location, bytes, stat, uid, configDir })) continue;
-        files.set(location.path, await loadConfig({ path: location.path, text, stat }, uid));
-      } catch (error) {
-        if (!(error instanceof GraphException)) throw error;
-      }
-    }
-  }
+  for (const named of [undefined, 'none'])
+    await skippingErrors(async () => {
+      for (const location of findConfigs({ named, cwd, home, configDir }))
+        await skippingErrors(() => load(location));
+    });
   return [...files.values()];
 }
 
-function locationsOf(options: FindOptions): ConfigLocation[] {
-  const found: ConfigLocation[] = [];
+async function skippingErrors(work: () => Promise<void>): Promise<void> {
   try {
-    for (const location of findConfigs(options)) found.push(location);
+    await work();
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
   }
-  return found;
 }
 
 /** Adds the secrets of all stores and servers, because the same server may have several host names. */
@@ -127,56 +121,32 @@ async function addSaved(
 ): Promise<void> {
   const { stateDir } = call;
   if (stateDir === undefined) return;
-  const believed = listEntries(stateDir, () => {}).filter(({ record }) => record.kind === 'secret');
-  for (const { record } of believed) {
-    const alias = knownAlias(record.info);
-    if (alias !== undefined) aliases.add(alias);
-    const value = await readSaved(call, record).catch(() => undefined);
+  const unread = new Set<string>();
+  for (const { record } of listEntries(stateDir, (_message, { file }) => unread.add(file))) {
+    if (record.kind !== 'secret') continue;
+    const { alias } = record.info;
+    if (typeof alias === 'string') aliases.add(alias);
+    const reading = open(call, record.store, true).then((store) => store.read(record));
+    const value = await reading.catch(() => undefined);
     if (value !== undefined) add(value);
-    else if (alias === undefined)
+    else if (typeof alias !== 'string')
       throw cannotTell('a saved secret cannot be read, and its alias is not known');
   }
   // A record that is ignored, for example because of its mode, may still belong to a secret in use.
-  for (const name of recordFiles(stateDir)) {
-    const info = readInfo(path.join(stateDir, name));
-    const alias = info && knownAlias(info);
-    if (alias !== undefined) aliases.add(alias);
-    else if (!isBelieved(believed, info))
-      throw cannotTell(`${path.join(stateDir, name)} cannot be read, and its alias is not known`);
+  for (const file of unread) {
+    if (/^(?:token|password|login)-/.test(path.basename(file))) continue;
+    const alias = aliasIn(file);
+    if (alias === undefined) throw cannotTell(`${file} cannot be read, and its alias is not known`);
+    aliases.add(alias);
   }
 }
 
-async function readSaved(call: Call, record: StoreRecord): Promise<Sensitive | undefined> {
-  return (await open(call, record.store, true)).read(record);
-}
-
-/** Returns the server's alias of a saved secret, if it is known. */
-function knownAlias({ alias }: StoreRecord['info']): string | undefined {
-  return typeof alias === 'string' ? alias : undefined;
-}
-
-function isBelieved(
-  believed: readonly { readonly record: StoreRecord }[],
-  info: StoreRecord['info'] | undefined,
-): boolean {
-  const text = JSON.stringify(info);
-  return believed.some(({ record }) => JSON.stringify(record.info) === text);
-}
-
-function recordFiles(stateDir: string): string[] {
-  try {
-    return fs.readdirSync(stateDir).filter((name) => SECRET_RECORD.test(name));
-  } catch {
-    return [];
-  }
-}
-
-function readInfo(file: string): StoreRecord['info'] | undefined {
+/** Returns the server's alias of a saved secret, if it is known. An entry left over from a test of the store has none. */
+function aliasIn(file: string): string | undefined {
   try {
     const { info, key } = JSON.parse(fs.readFileSync(file, 'utf8'));
-    // An entry left over from a test of the store is not a secret.
-    if (String(key).startsWith('trial entry ')) return { alias: '' };
-    return typeof info === 'object' && info !== null ? info : undefined;
+    if (String(key).startsWith(TRIAL)) return '';
+    return typeof info?.alias === 'string' ? info.alias : undefined;
   } catch {
     return undefined;
   }

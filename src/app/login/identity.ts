@@ -4,6 +4,7 @@ import { anonymousOidc, type Oidc, oidcOf, providerPrincipal } from '../../auth/
 import { GraphException } from '../../core/errors.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { identityToken, requireJwtServer } from '../identity-token.js';
+import { saveCredential } from '../saved-secrets.js';
 import { identityOf, type NewToken, storeToken } from '../token-cache.js';
 import type { SignedIn } from './sign-in.js';
 
@@ -62,21 +63,16 @@ export async function endLogin(call: Call, record: StoreRecord, home: Store): Pr
 
 /** Stores a login, and its first token for the next command. */
 export async function keepLogin(call: Call, oidc: Oidc, store: Store, login: ProvenLogin): Promise<void> {
-  const { target, ports } = call;
   const { issuer, clientId } = oidc;
   const { sub: username, jwt } = login;
-  const identity = { ...(await identityOf(call, providerPrincipal(oidc, username))), lifetime: 0 };
-  const { gsqlUrl, restUrl } = identity;
-  const { host } = target;
-  const record: StoreRecord = {
-    v: 1,
+  await saveCredential(call, store, {
     kind: 'login',
-    key: `login of ${JSON.stringify([username, issuer, clientId])}, at ${gsqlUrl} rest ${restUrl}`,
-    store: store.name,
-    createdAtUnix: ports.now() / 1000,
-    info: { host, gsqlUrl, restUrl, graph: null, username, issuer, clientId },
-  };
-  await store.write(record, login.login);
-  const { now, reporter } = ports;
+    key: `login of ${JSON.stringify([username, issuer, clientId])}`,
+    info: { username, issuer, clientId },
+    value: login.login,
+  });
+  const identity = { ...(await identityOf(call, providerPrincipal(oidc, username))), lifetime: 0 };
+  const { now, reporter } = call.ports;
+  const { host } = call.target;
   await storeToken({ identity, host, owner: { username }, store, now, warn: reporter.warn }, jwt);
 }

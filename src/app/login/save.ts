@@ -4,7 +4,7 @@ import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Store } from '../../store/store.js';
-import { removeReplaced, savePassword, saveSecret } from '../saved-secrets.js';
+import { removeReplaced, saveCredential, saveSecret } from '../saved-secrets.js';
 import type { LoginChoices } from './offer.js';
 import type { LoggedIn } from './prove.js';
 
@@ -85,7 +85,12 @@ export async function save(
   }
   try {
     if (password && username !== undefined)
-      await savePassword(call, store, { username, value: await credential.value() });
+      await saveCredential(call, store, {
+        kind: 'password',
+        key: `password of ${username}`,
+        info: { username },
+        value: await credential.value(),
+      });
   } catch (error) {
     return {
       name,
@@ -109,8 +114,7 @@ async function saveNamed(
 ): Promise<string> {
   const known = alias ?? (await aliasOnServer(connected.connection, value));
   const id = await saveSecret(call, store, { alias: known, savedFor: credential, value });
-  if (alias !== undefined)
-    await removeReplaced({ call, store, credential, version: connected.version }, alias, value);
+  if (alias !== undefined) await removeReplaced({ ...connected, call, store, credential }, alias, value);
   // Without a user name, another person's secret may have the same alias.
   return credential.username === undefined ? id : (known ?? id);
 }
