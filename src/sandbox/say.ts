@@ -1,6 +1,5 @@
 import { json, type Reply } from './call.js';
-import type { Wording } from './texts.js';
-import { TEXTS, type TextId } from './texts.js';
+import { TEXTS, type TextId, type Wording } from './texts.js';
 import type { World } from './world.js';
 
 /** The wording of a case: a variant's name, a status, or parts of it. `default` is the wording of the table. */
@@ -39,12 +38,11 @@ function worded(id: string, choice: unknown): Wording {
         : `The status of the text ${id} can be ${STATUSES.join(', ')}.`,
     );
   }
-  const found = variant === 'default' ? text : { status: text.status, ...text.variants?.[variant] };
-  const { code: usual, ...without } = found as Wording;
-  const shown = code === undefined ? usual : (code ?? undefined);
+  const { code: usual, ...found } = { ...text, ...text.variants?.[variant] };
+  const shown = code === undefined ? usual : code;
   return {
-    ...without,
-    ...(shown !== undefined && { code: shown }),
+    ...found,
+    ...(typeof shown === 'string' && { code: shown }),
     ...(message !== undefined && { message }),
     ...(status !== undefined && { status }),
   };

@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, json, type Reply } from './call.js';
 import { control } from './control.js';
@@ -91,11 +91,12 @@ export interface Sandbox {
 /** What one sandbox has beside the world of its handlers. */
 interface Running {
   readonly options: SandboxOptions;
+  readonly host: string;
   readonly world: World;
   readonly faults: ArmedFault[];
+  readonly servers: Server[];
   readonly closing: AbortController;
-  /** Computes the answer. Changes of the state are written to the file before the answer is sent. */
-  handle(call: Call): Promise<Reply>;
+  readonly save: (() => Promise<void>) | undefined;
 }
 
 /** Starts both servers. Rejects with a plain sentence when an option is not valid or a port is in use. */
@@ -104,21 +105,19 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const host = loopback(options.host ?? '127.0.0.1');
   const state = (options.stateFile && loadState(options.stateFile)) || emptyState();
   const save = options.stateFile ? stateWriter(options.stateFile, state) : undefined;
-  const running = run(options, version, state, save);
-  const first = seed(state, options, running.world.version.generation);
-  const ports = openPorts(running, host);
-  const close = async () => {
-    await ports.close();
-    await save?.().catch(() => undefined);
-  };
+  const world = createWorld(options, version, state);
+  const faults = (options.faults ?? []).map((fault) => ({ fault, seen: 0 }));
+  const running = { options, host, world, faults, servers: [], closing: new AbortController(), save };
+  const first = seed(state, options, world.version.generation);
+  const close = () => closeServers(running);
 
   let gsqlUrl: string;
   let restUrl: string;
   try {
-    gsqlUrl = await ports.open('gsql', options.gsqlPort ?? 14240);
+    gsqlUrl = await openPort(running, 'gsql', options.gsqlPort ?? 14240);
     restUrl = `${gsqlUrl}/restpp`;
-    if (version.generation !== '4') restUrl = await ports.open('rest', options.restPort ?? 9000);
-    else if (options.restPort !== undefined) await ports.open('rest', options.restPort);
+    if (version.generation !== '4') restUrl = await openPort(running, 'rest', options.restPort ?? 9000);
+    else if (options.restPort !== undefined) await openPort(running, 'rest', options.restPort);
     await save?.().catch((error: NodeJS.ErrnoException) => {
       throw new Error(
         `The state file ${options.stateFile} cannot be written (${error.code}); name another file.`,
@@ -129,7 +128,6 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     throw error;
   }
 
-  const { faults, world } = running;
   const { name: username, password } = first.user;
   const ready = { restUrl, gsqlUrl, serverVersion: version.text, username, password, graph: first.graph };
   return {
@@ -145,14 +143,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
 }
 
-function run(
-  options: SandboxOptions,
-  version: ServerVersion,
-  state: State,
-  save: (() => Promise<void>) | undefined,
-): Running {
+function createWorld(options: SandboxOptions, version: ServerVersion, state: State): World {
   const now = options.now ?? Date.now;
-  let dirty = false;
   const switches = initialSwitches();
   setSwitches(switches, options.switches ?? {});
   const world: World = {
@@ -170,25 +162,20 @@ function run(
     requests: [],
     unknownRoutes: [],
     clockOffset: 0,
+    hasChanged: false,
     now: () => now() + world.clockOffset * 1000,
-    changed: () => {
-      dirty = true;
-    },
     warn: (line) => options.warn?.(line),
   };
   chooseTexts(world.texts, options.texts ?? {});
-  return {
-    options,
-    world,
-    faults: (options.faults ?? []).map((fault) => ({ fault, seen: 0 })),
-    closing: new AbortController(),
-    async handle(call) {
-      dirty = false;
-      const reply = answer(world, call) ?? unknown(world, call);
-      if (dirty) await save?.();
-      return reply;
-    },
-  };
+  return world;
+}
+
+/** Computes the answer. Changes of the state are written to the file before the answer is sent. */
+async function handle({ world, save }: Running, call: Call): Promise<Reply> {
+  world.hasChanged = false;
+  const reply = answer(world, call) ?? unknown(world, call);
+  if (world.hasChanged) await save?.();
+  return reply;
 }
 
 function unknown(world: World, call: Call): Reply {
@@ -253,7 +240,7 @@ async function perform(running: Running, call: Call, res: ServerResponse, hits: 
     else decisive ??= fault;
   }
   const { reply: instead, carriedOut = true } = decisive ? ACTIONS[decisive.action] : {};
-  const reply = carriedOut ? await running.handle(call) : decisive && instead?.(world, decisive);
+  const reply = carriedOut ? await handle(running, call) : decisive && instead?.(world, decisive);
   if (!reply || decisive?.action === 'drop-after') {
     res.socket?.destroy();
     return 0;
@@ -276,47 +263,18 @@ async function sendBroken(res: ServerResponse, reply: Reply, broken: Fault, now:
   res.write(half, () => res.socket?.destroy());
 }
 
-/** Opens ports one by one, and closes all of them with their connections. */
-function openPorts(running: Running, host: string) {
-  const { options, world, closing } = running;
-  const sockets = new Set<Socket>();
-  const servers: Server[] = [];
-  const listener =
-    (server: 'rest' | 'gsql'): RequestListener =>
-    (req, res) => {
-      serve(running, server, req, res).catch((error: unknown) => {
-        if (closing.signal.aborted || res.destroyed) {
-          res.destroy();
-          return;
-        }
-        world.warn(
-          `The sandbox failed on ${req.method} (${error instanceof Error ? error.message : 'unknown'}).`,
-        );
-        if (!res.headersSent) res.writeHead(500);
-        res.end();
-      });
-    };
-  return {
-    async open(server: 'rest' | 'gsql', port: number): Promise<string> {
-      const created = options.tls ? tlsServer(options.tls, listener(server)) : createServer(listener(server));
-      // Pooled connections of clients must not be closed between two calls.
-      created.keepAliveTimeout = 120_000;
-      created.on('connection', (socket: Socket) => {
-        sockets.add(socket);
-        socket.on('close', () => sockets.delete(socket));
-      });
-      servers.push(await listen(created, port, host));
-      const scheme = options.tls ? 'https' : 'http';
-      const shown = host.includes(':') ? `[${host}]` : (options.host ?? host);
-      return `${scheme}://${shown}:${(created.address() as AddressInfo).port}`;
-    },
-    async close(): Promise<void> {
-      closing.abort();
-      const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-      for (const socket of sockets) socket.destroy();
-      await Promise.all(closed);
-    },
+/** Opens a port, and returns its URL. */
+async function openPort(running: Running, server: 'rest' | 'gsql', port: number): Promise<string> {
+  const { options, host } = running;
+  const listener: RequestListener = (req, res) => {
+    serve(running, server, req, res).catch((error: unknown) => fail(running, req, res, error));
   };
+  const created = options.tls ? tlsServer(options.tls, listener) : createServer(listener);
+  // Pooled connections of clients must not be closed between two calls.
+  created.keepAliveTimeout = 120_000;
+  running.servers.push(await listen(created, port, host));
+  const shown = host.includes(':') ? `[${host}]` : (options.host ?? host);
+  return `${options.tls ? 'https' : 'http'}://${shown}:${(created.address() as AddressInfo).port}`;
 }
 
 function tlsServer(tls: { cert: string; key: string }, listener: RequestListener): Server {
@@ -325,4 +283,23 @@ function tlsServer(tls: { cert: string; key: string }, listener: RequestListener
   } catch {
     throw new Error('The certificate and its key cannot be used; give two PEM files that belong together.');
   }
+}
+
+function fail({ closing, world }: Running, req: IncomingMessage, res: ServerResponse, error: unknown): void {
+  if (closing.signal.aborted || res.destroyed) {
+    res.destroy();
+    return;
+  }
+  world.warn(`The sandbox failed on ${req.method} (${error instanceof Error ? error.message : 'unknown'}).`);
+  if (!res.headersSent) res.writeHead(500);
+  res.end();
+}
+
+/** Closes all ports with their connections. */
+async function closeServers({ closing, servers, save }: Running): Promise<void> {
+  closing.abort();
+  const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+  for (const server of servers) server.closeAllConnections();
+  await Promise.all(closed);
+  await save?.().catch(() => undefined);
 }

@@ -25,8 +25,8 @@ export interface Text extends Wording {
    * when the text is assumed.
    */
   readonly evidence?: 'R' | 'D' | 'C' | 'F';
-  /** Other wordings of the same case. A variant without a status has the status of the default. */
-  readonly variants?: Readonly<Record<string, Wording>>;
+  /** Other wordings of the same case: what differs from the default. */
+  readonly variants?: Readonly<Record<string, Partial<Wording>>>;
 }
 
 const ALL = { ...TEXTS_3, ...TOKENS_4, ...SECRETS_4, ...GSQL, ...RESTPP } satisfies Record<string, Text>;

@@ -42,8 +42,8 @@ export interface World {
   clockOffset: number;
   /** Returns the time by the sandbox's own clock, in epoch milliseconds. */
   now(): number;
-  /** Call it after every change of `state`: the answer is sent once the change is stored. */
-  changed(): void;
+  /** Set it after every change of `state`: the answer is sent once the change is stored. */
+  hasChanged: boolean;
   /** Writes a line for the person who runs the sandbox. */
   warn(line: string): void;
 }

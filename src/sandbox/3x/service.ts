@@ -99,7 +99,7 @@ function authtoken(world: World, call: Call): Reply {
   if (!seesGraph(world, caller, graph)) return refuse(world, 'authtokenUnknownGraph3', { graph });
   const token = newToken(world, { secret: secretOf(caller), user: caller.user }, graph);
   token.expiresAt = nowSeconds(world) + DEFAULT_LIFETIME_3;
-  world.changed();
+  world.hasChanged = true;
   return json(200, { error: false, message: '', results: { token: token.value } });
 }
 

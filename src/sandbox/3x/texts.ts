@@ -92,7 +92,7 @@ export const TEXTS_3 = {
   unknownGraph3: {
     ...INVALID,
     message: "Graph '{graph}' does not exist.",
-    variants: { old: { code: 'REST-3300', message: "Graph '{graph}' does not exist." } },
+    variants: { old: { code: 'REST-3300' } },
   },
   // The body is no JSON object.
   badBody3: { ...INVALID, message: 'The request body is not valid JSON.' },

@@ -99,7 +99,7 @@ function mint(world: World, call: Call, input: Input): Reply {
   const expiresAt = nowSeconds(world) + lifetime;
   const token = (input.allowExisting && reusable(world, by, graph)) || newToken(world, by, graph);
   token.expiresAt = expiresAt;
-  world.changed();
+  world.hasChanged = true;
 
   const id = world.version.generation === '3.0' ? 'generatedOld3' : 'generated3';
   const given = by.login ? { results: { token: token.value } } : { token: token.value };
@@ -162,7 +162,7 @@ function refresh(world: World, call: Call, input: Input): Reply {
   if (typeof lifetime !== 'number') return lifetime;
 
   token.expiresAt = nowSeconds(world) + lifetime;
-  world.changed();
+  world.hasChanged = true;
   const echoes =
     world.version.generation === '3.0' && world.switches.refreshExpirationBefore35 === 'lifetime';
   return success(world, 'refreshed3', echoes ? lifetime : token.expiresAt, { token: token.value });
@@ -172,7 +172,7 @@ function drop(world: World, call: Call, input: Input): Reply {
   const token = tokenToChange(world, call, input, 'dropDenied3');
   if ('status' in token) return token;
   world.state.tokens.delete(token.value);
-  world.changed();
+  world.hasChanged = true;
   return success(world, 'dropped3', -1, { token: token.value });
 }
 

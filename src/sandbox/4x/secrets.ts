@@ -71,7 +71,7 @@ function create(world: World, call: Call, owner: User): Reply {
   }
   if (world.state.secrets.some((s) => s.value === value)) return refuse(world, 'valueTaken4');
   const secret = newSecret(world.state, owner.name, null, alias, value);
-  world.changed();
+  world.hasChanged = true;
   return success(shown(secret));
 }
 
@@ -86,6 +86,6 @@ function drop(world: World, owner: User, names: string[]): Reply {
   const unknown = names.filter((name) => !find(name));
   if (unknown.length > 0) return refuse(world, 'unknownAlias4', { alias: unknown.join(', ') });
   for (const secret of names.flatMap((name) => find(name) ?? [])) dropSecret(world.state, secret);
-  world.changed();
+  world.hasChanged = true;
   return succeed(world, 'secretsDropped4', { user: owner.name });
 }

@@ -109,7 +109,7 @@ function ensureGeneratedSecret(world: World, user: User): void {
   const own = secretsOf(world.state, user.name, null);
   if (own.some(({ alias }) => alias.startsWith('AUTO_GENERATED_ALIAS_'))) return;
   newSecret(world.state, user.name, null);
-  world.changed();
+  world.hasChanged = true;
 }
 
 function mint(world: World, call: Call): Reply {
@@ -167,7 +167,7 @@ function dropTokens(world: World, call: Call): Reply {
   if (list.length > limit && world.switches.fullBlockList === 'refuse')
     return refuse(world, 'blockListFull4', { limit });
   world.state.blocked.set(user.name, list.slice(Math.max(0, list.length - limit)));
-  world.changed();
+  world.hasChanged = true;
   return succeed(world, 'tokensDropped4');
 }
 

@@ -118,7 +118,7 @@ function makeSecret(run: Run, alias: string | undefined): void {
     say('aliasTaken', { alias });
   } else {
     const secret = newSecret(world.state, user, graph, alias);
-    world.changed();
+    world.hasChanged = true;
     say('secretCreated', { secret: secret.value, user });
   }
 }
@@ -140,7 +140,7 @@ function dropOne(run: Run, name: string): void {
   const secret = findSecret(world.state, session.login.user.name, graph, name);
   if (secret) {
     dropSecret(world.state, secret);
-    world.changed();
+    world.hasChanged = true;
   }
   say(secret ? 'secretDropped' : 'secretNotDropped', { alias: name });
 }

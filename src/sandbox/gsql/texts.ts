@@ -13,9 +13,7 @@ export const GSQL = {
     returnCode: 213,
     message: 'Semantic Check Fails: No graph available. Please create a graph first.',
     evidence: 'F',
-    variants: {
-      old: { returnCode: 213, message: 'No graph is in use. Please run "USE GRAPH <graph>" first.' },
-    },
+    variants: { old: { message: 'No graph is in use. Please run "USE GRAPH <graph>" first.' } },
   },
   // CREATE SECRET. pyTigerGraph and pyTigerDriver read "The secret: " and what comes up to the next blank; the rest
   // is assumed.
@@ -36,7 +34,6 @@ export const GSQL = {
     variants: {
       // A user of 4.2.5, for another command (F).
       'required-privilege': {
-        returnCode: 212,
         message:
           "User '{user}' does not have the permission to run the command. Required privilege on global: WRITE_SCHEMA.",
       },
@@ -48,12 +45,7 @@ export const GSQL = {
     message:
       "User '{user}' does not have the permission to run the command. Required privilege on global: WRITE_SCHEMA.",
     evidence: 'F',
-    variants: {
-      old: {
-        returnCode: 212,
-        message: "Semantic Check Fails: You don't have permission to create a secret.",
-      },
-    },
+    variants: { old: { message: "Semantic Check Fails: You don't have permission to create a secret." } },
   },
   // A syntax error, which ends the text. Clients look for 'Encountered "'; the rest is assumed.
   syntax: {

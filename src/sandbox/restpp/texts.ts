@@ -51,9 +51,7 @@ export const RESTPP = {
     code: 'REST-10016',
     message: "Access Denied because the input secret = '{token}' cannot be found",
     evidence: 'F',
-    variants: {
-      old: { code: 'REST-10016', message: "Access Denied because the input token = '{token}' is invalid." },
-    },
+    variants: { old: { message: "Access Denied because the input token = '{token}' is invalid." } },
   },
   // The JWT was signed elsewhere.
   badSignature: {
@@ -104,7 +102,6 @@ export const RESTPP = {
     variants: {
       // The words of the GSQL server, reported from Savanna 4.2 (A).
       'belongs-to': {
-        code: 'REST-10018',
         message:
           'Access Denied: The input token belongs to graph {own}, but it is attempting operations on {graph}',
       },
@@ -135,7 +132,7 @@ export const RESTPP = {
     evidence: 'D',
     variants: {
       // tigergraphx parses the answer as strict JSON (C).
-      strict: { body: 'json', message: '{"error":false,"message":"{escapedLines}"}' },
+      strict: { message: '{"error":false,"message":"{escapedLines}"}' },
     },
   },
   // GET /api/ping. Server docs: "false" is a text.
@@ -146,7 +143,7 @@ export const RESTPP = {
     evidence: 'D',
     variants: {
       // tigergraphx wants a boolean (C).
-      boolean: { body: 'json', message: '{"error":false,"message":"pong","results":{}}' },
+      boolean: { message: '{"error":false,"message":"pong","results":{}}' },
     },
   },
   // A cloud workspace is waking up (fault sleeping). A Savanna diary: 15 to 20 seconds of it.
