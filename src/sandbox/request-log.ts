@@ -1,5 +1,4 @@
-import { parseBody } from './body.js';
-import type { Call } from './call.js';
+import { type Call, parseBody } from './call.js';
 import type { State } from './state.js';
 
 /** One answered request. Holds no credential: see `describe`. */

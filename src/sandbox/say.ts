@@ -117,3 +117,8 @@ export function succeed(world: World, id: TextId, values?: Values, more: object 
   const { status = 200, message } = wording(world, id);
   return json(status, { error: false, message: fill(message, values), ...more });
 }
+
+/** Builds a success of the GSQL server without a message. */
+export function results(value: unknown): Reply {
+  return json(200, { error: false, message: '', results: value });
+}

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { newToken } from '../../src/sandbox/3x/tokens.js';
-import { parseBody } from '../../src/sandbox/body.js';
+import { parseBody } from '../../src/sandbox/call.js';
 import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { listen } from '../../src/sandbox/http.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';

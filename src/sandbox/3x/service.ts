@@ -10,7 +10,7 @@ import {
 import { type Call, decodeForm, json, percentDecode, type Reply, text } from '../call.js';
 import { dropExpired, rolesOf, schemaReply, versionReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
-import { refuse } from '../say.js';
+import { refuse, results } from '../say.js';
 import { randomString } from '../state.js';
 import { nowSeconds, type World } from '../world.js';
 import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './tokens.js';
@@ -100,7 +100,7 @@ function authtoken(world: World, call: Call): Reply {
   const token = newToken(world, { secret: secretOf(caller), user: caller.user }, graph);
   token.expiresAt = nowSeconds(world) + DEFAULT_LIFETIME_3;
   world.hasChanged = true;
-  return json(200, { error: false, message: '', results: { token: token.value } });
+  return results({ token: token.value });
 }
 
 /** Runs GSQL that is sent as text, URL-encoded or not. The status is always 200. */

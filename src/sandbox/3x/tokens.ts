@@ -1,6 +1,13 @@
 import { type Login, login, secretOf, seesGraph } from '../authenticate.js';
-import { LONGEST_LIFETIME, lifetimeField, parseBody, stringField } from '../body.js';
-import { type Call, json, type Reply } from '../call.js';
+import {
+  type Call,
+  json,
+  LONGEST_LIFETIME,
+  lifetimeField,
+  parseBody,
+  type Reply,
+  stringField,
+} from '../call.js';
 import { refuse, wording } from '../say.js';
 import { deleteOldest, findHolder, randomString, type Secret, type Token, type User } from '../state.js';
 import type { TextId } from '../texts.js';
@@ -10,15 +17,6 @@ export const DEFAULT_LIFETIME_3 = 2_592_000;
 const DAY = 86_400;
 const MAX_TOKENS = 50_000;
 
-/** `/requesttoken` of 3.x, once routed to the GSQL server (that is, while REST authentication is on). */
-export function requestToken3(world: World, call: Call): Reply {
-  const reply = world.version.generation === '3.0' ? byQuery(world, call) : byBody(world, call);
-  if (world.version.atLeast(3, 6, 3)) return reply;
-  // Before 3.6.3 these answers had no content type.
-  const { 'Content-Type': _, ...headers } = reply.headers;
-  return { ...reply, headers };
-}
-
 interface Input {
   readonly secret: string | undefined;
   readonly graph: string | undefined;
@@ -27,45 +25,39 @@ interface Input {
   readonly allowExisting: boolean;
 }
 
-function byQuery(world: World, call: Call): Reply {
-  const from = (name: string) => call.query.get(name) || undefined;
-  const input: Input = {
-    secret: from('secret'),
-    graph: from('graph'),
-    token: from('token'),
-    lifetime: from('lifetime'),
-    allowExisting: false,
-  };
-  switch (call.method) {
-    case 'GET':
-      return mint(world, call, input);
-    case 'POST':
-      // The bare secret is the whole body.
-      return mint(world, call, { ...input, secret: call.body.trim() || undefined });
-    case 'PUT':
-      return refresh(world, call, input);
-    case 'DELETE':
-      return drop(world, call, input);
-    default:
-      return refuse(world, 'methodGone3', { method: call.method });
-  }
+const METHODS = new Map([
+  ['POST', mint],
+  ['PUT', refresh],
+  ['DELETE', drop],
+]);
+
+/** `/requesttoken` of 3.x, once routed to the GSQL server (that is, while REST authentication is on). */
+export function requestToken3(world: World, call: Call): Reply {
+  const reply = answer(world, call);
+  if (world.version.atLeast(3, 6, 3)) return reply;
+  // Before 3.6.3 these answers had no content type.
+  const { 'Content-Type': _, ...headers } = reply.headers;
+  return { ...reply, headers };
 }
 
-function byBody(world: World, call: Call): Reply {
-  if (call.method !== 'POST' && call.method !== 'PUT' && call.method !== 'DELETE')
-    return refuse(world, 'methodGone3', { method: call.method });
-  const body = parseBody(call.body);
+/** Reads query strings before 3.5, where a GET mints too, and JSON from 3.5 on. */
+function answer(world: World, call: Call): Reply {
+  const isOld = world.version.generation === '3.0';
+  const act = METHODS.get(isOld && call.method === 'GET' ? 'POST' : call.method);
+  if (!act) return refuse(world, 'methodGone3', { method: call.method });
+  const body = isOld ? {} : parseBody(call.body);
   if (!body) return refuse(world, 'badBody3');
+  const from = (name: string) => (isOld ? call.query.get(name) : body[name]);
+  // Before 3.5 the bare secret is the whole body of a POST.
+  const secret = isOld && call.method === 'POST' ? call.body.trim() : from('secret');
   const allowed = body.allowExisting ?? call.query.get('allowExisting');
-  const input: Input = {
-    secret: stringField(body, 'secret'),
-    graph: stringField(body, 'graph'),
-    token: stringField(body, 'token'),
-    lifetime: body.lifetime,
+  return act(world, call, {
+    secret: stringField(secret),
+    graph: stringField(from('graph')),
+    token: stringField(from('token')),
+    lifetime: from('lifetime'),
     allowExisting: world.version.atLeast(3, 9, 3) && String(allowed) === 'true',
-  };
-  if (call.method === 'POST') return mint(world, call, input);
-  return call.method === 'PUT' ? refresh(world, call, input) : drop(world, call, input);
+  });
 }
 
 /** The caller of a token request: the holder of a secret, or a user who logs in (`secret` is null with a password). */

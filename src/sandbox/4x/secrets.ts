@@ -1,7 +1,6 @@
 import { beyondGraph, findUser, requireLogin } from '../authenticate.js';
-import { listField, parseBody } from '../body.js';
-import { type Call, json, percentDecode, type Reply } from '../call.js';
-import { refuse, succeed } from '../say.js';
+import { type Call, listField, parseBody, percentDecode, type Reply } from '../call.js';
+import { refuse, results, succeed } from '../say.js';
 import { dropSecret, findSecret, newSecret, type Secret, secretsOf, type User } from '../state.js';
 import type { World } from '../world.js';
 
@@ -21,7 +20,7 @@ export function secrets4(world: World, call: Call, path: string): Reply | undefi
       return list(world, owner);
     case 'GET one': {
       const secret = secretsOf(world.state, owner.name, null).find((s) => s.alias === name);
-      return secret ? success(shown(secret)) : refuse(world, 'noSuchSecret4', { alias: name });
+      return secret ? results(shown(secret)) : refuse(world, 'noSuchSecret4', { alias: name });
     }
     case 'DELETE one':
       return drop(world, owner, [name]);
@@ -53,10 +52,6 @@ function mayNotCreate(world: World, call: Call, user: User): Reply | undefined {
   return refuse(world, 'mayNotCreate4', { user: user.name });
 }
 
-function success(results: unknown): Reply {
-  return json(200, { error: false, message: '', results });
-}
-
 function shown(secret: Secret): { alias: string; value: string } {
   return { alias: secret.alias, value: secret.value };
 }
@@ -72,12 +67,12 @@ function create(world: World, call: Call, owner: User): Reply {
   if (world.state.secrets.some((s) => s.value === value)) return refuse(world, 'valueTaken4');
   const secret = newSecret(world.state, owner.name, null, alias, value);
   world.hasChanged = true;
-  return success(shown(secret));
+  return results(shown(secret));
 }
 
 function list(world: World, owner: User): Reply {
   const own = secretsOf(world.state, owner.name, null).map(shown);
-  return success(world.switches.secretsShape === 'list' ? own : (own[0] ?? {}));
+  return results(world.switches.secretsShape === 'list' ? own : (own[0] ?? {}));
 }
 
 /** Drops secrets. If one entry is unknown, nothing is dropped. */

@@ -1,11 +1,21 @@
 import { beyondGraph, checkJwt, findUser, login, notLoggedIn, requireLogin } from '../authenticate.js';
-import { LONGEST_LIFETIME, lifetimeField, listField, parseBody, stringField } from '../body.js';
-import { type Call, decodeForm, json, type Reply, text } from '../call.js';
+import {
+  type Call,
+  decodeForm,
+  json,
+  LONGEST_LIFETIME,
+  lifetimeField,
+  listField,
+  parseBody,
+  type Reply,
+  stringField,
+  text,
+} from '../call.js';
 import { graphsReply, rolesOf, schemaReply, versionReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
 import { noEndpoint } from '../restpp/restpp.js';
-import { fill, page, refuse, refuseRestpp, succeed, wording } from '../say.js';
+import { fill, page, refuse, refuseRestpp, results, succeed, wording } from '../say.js';
 import { deleteOldest, findHolder, newSecret, randomString, secretsOf, type User } from '../state.js';
 import { CHECK_REASONS } from '../texts.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
@@ -55,8 +65,8 @@ export function service4(world: World, call: Call, path: string): Reply | undefi
 function mintJwt(world: World, call: Call): { token: string; exp: number } | Reply {
   const body = parseBody(call.body);
   if (!body) return refuse(world, 'badBody4');
-  const graph = stringField(body, 'graph');
-  const user = tokenOwner(world, call, stringField(body, 'secret'), graph);
+  const graph = stringField(body.graph);
+  const user = tokenOwner(world, call, stringField(body.secret), graph);
   if ('status' in user) return user;
   if (graph !== undefined && !world.state.graphs.includes(graph)) {
     return refuse(world, 'unknownGraph4', { graph });
@@ -188,7 +198,7 @@ function check(world: World, call: Call): Reply {
   // pyTigerGraph 2.0 sends the field form-encoded.
   const form = call.body.startsWith('token=') ? new URLSearchParams(call.body) : undefined;
   const body = form ? Object.fromEntries(form) : parseBody(call.body);
-  const token = body && stringField(body, 'token');
+  const token = body && stringField(body.token);
   if (token === undefined) return refuse(world, 'badBody4');
   const checked = checkJwt(world, token);
   if ('problem' in checked)
@@ -199,7 +209,7 @@ function check(world: World, call: Call): Reply {
 function authSimple(world: World, call: Call): Reply {
   const caller = requireLogin(world, call);
   if ('status' in caller) return caller;
-  return json(200, { error: false, message: '', results: rolesOf(world, caller.user) });
+  return results(rolesOf(world, caller.user));
 }
 
 /** Runs GSQL that is sent as plain text, not URL-encoded (switch gsqlBodyOn4). Failures are in the text; the status is 200. */

@@ -1,9 +1,8 @@
 // What the GSQL servers of 3.x and 4.x both answer.
 import { beyondGraph, login, requireLogin, seesGraph } from '../authenticate.js';
-import { parseBody } from '../body.js';
-import { type Call, json, percentDecode, type Reply } from '../call.js';
+import { type Call, json, parseBody, percentDecode, type Reply } from '../call.js';
 import { EDGE_TYPES, VERTEX_TYPES } from '../graph.js';
-import { page, refuse, succeed } from '../say.js';
+import { page, refuse, results, succeed } from '../say.js';
 import type { Token, User } from '../state.js';
 import type { TextId } from '../texts.js';
 import { nowSeconds, type World } from '../world.js';
@@ -37,11 +36,9 @@ export function schemaReply(world: World, call: Call, name: string): Reply {
   if (!seesGraph(world, caller, graph)) return refuse(world, 'schemaUnknownGraph', { graph });
   const type = call.query.get('type') || undefined;
   const all = { GraphName: graph, VertexTypes: VERTEX_TYPES, EdgeTypes: EDGE_TYPES };
-  const results =
-    type === undefined ? all : [...VERTEX_TYPES, ...EDGE_TYPES].find(({ Name }) => Name === type);
-  return results
-    ? json(200, { error: false, message: '', results })
-    : refuse(world, 'schemaUnknownType', { type: type ?? '' });
+  if (type === undefined) return results(all);
+  const found = [...VERTEX_TYPES, ...EDGE_TYPES].find(({ Name }) => Name === type);
+  return found ? results(found) : refuse(world, 'schemaUnknownType', { type });
 }
 
 /** Answers with the names of all graphs, 4.x. */
