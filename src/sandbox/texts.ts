@@ -35,7 +35,7 @@ export type TextId = keyof typeof ALL;
 
 /**
  * Every text, code and status the sandbox answers with. When a real server answers with another text, correct the entry
- * and the contract row.
+ * and the transcript.
  */
 export const TEXTS: Readonly<Record<TextId, Text>> = ALL;
 

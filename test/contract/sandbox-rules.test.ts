@@ -1,4 +1,4 @@
-// Who may do what on the sandbox's servers, by which method and from which version on. The texts are in sandbox-tables/.
+// Who may do what on the sandbox’s servers, by which method and from which version on, as far as no transcript shows it.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
