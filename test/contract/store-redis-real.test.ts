@@ -8,7 +8,7 @@ import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/store/lock/lock.js';
 import { entryPath } from '../../src/store/records.js';
-import { type Command, connect } from '../../src/store/redis/client.js';
+import { type Command, Connection } from '../../src/store/redis/connection.js';
 import { closeRefusal } from '../../src/store/redis/entries.js';
 import { TAKE } from '../../src/store/redis/scripts.js';
 import { createSeal, type EntryKind, type Seal } from '../../src/store/redis/seal.js';
@@ -61,8 +61,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
 
   const send = async (...commands: Command[]) => {
     const limits = { silentMs: 5000, totalMs: 5000 };
-    const options = { tls: false, ca: undefined, limits };
-    const connection = await connect({ host: '127.0.0.1', port: redis.port }, options);
+    const connection = await Connection.open({ host: '127.0.0.1', port: redis.port }, { tls: false }, limits);
     const replies = await connection.send(commands, limits);
     connection.close();
     return replies;

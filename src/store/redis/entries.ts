@@ -2,7 +2,7 @@ import type { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { fieldsOf, refusalFrom } from '../lock/shared-error.js';
 import type { StoreRecord } from '../store.js';
-import type { Reply } from './client.js';
+import type { Reply } from './connection.js';
 import { InvalidReply } from './reply-limits.js';
 import type { Seal } from './seal.js';
 
@@ -27,7 +27,7 @@ export function closeToken(seal: Seal, engineKey: string, entry: TokenEntry): Bu
 
 /**
  * Decrypts a token. Undefined when it was not encrypted for this key, or has expired.
- * @param lifeMs the rest of its life according to the engine, whose clock decides because it deletes the token
+ * @param lifeMs the rest of its life according to the server, whose clock decides because it deletes the token
  */
 export function openToken(
   seal: Seal,
@@ -46,7 +46,7 @@ export function openToken(
   const { createdAtUnix, expiresAtUnix } = record;
   if (expiresAtUnix === undefined || seal.nameOf('token', record.key) !== name) return undefined;
   if (lifeMs <= 0 || nowMs > expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS) return undefined;
-  // The engine cannot give the token more life than it had at first.
+  // The server cannot give the token more life than it had at first.
   const endMs = nowMs + Math.min(lifeMs, (expiresAtUnix - createdAtUnix) * 1000);
   const end = Math.round(endMs / 1000);
   return {

@@ -1,11 +1,11 @@
 import crypto from 'node:crypto';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { Command, Reply } from './client.js';
-import { Engine } from './engine.js';
+import type { Command, Reply } from './connection.js';
 import { bytesOrNothing, integer, list, openToken } from './entries.js';
 import { RELEASE, REMOVE_IF, TAKE } from './scripts.js';
 import { createSeal, type Seal } from './seal.js';
+import { RedisServer } from './server.js';
 import type { RedisStoreOptions } from './store.js';
 import { publish, type TurnDeps } from './turn.js';
 import { isOnThisMachine } from './url.js';
@@ -43,8 +43,8 @@ export async function inspectEngine(given: RedisStoreOptions): Promise<EngineRep
   const seal = createSeal(options.storeKey);
   // Each command gets a new connection, because a refused command ends its connection.
   const ask = <T>(command: Command, read: (reply: Reply | undefined) => T) =>
-    new Engine(options).run([command], ([reply]) => read(reply));
-  const contents = await readTokens({ engine: new Engine(options), seal, now });
+    new RedisServer(options).run([command], ([reply]) => read(reply));
+  const contents = await readTokens({ server: new RedisServer(options), seal, now });
   const role = await ifAllowed(() => ask(['ROLE'], roleOf));
   const timeUnix = await ifAllowed(() =>
     ask(['TIME'], (reply) => Number(bytesOrNothing(list(reply, 2)[0])?.toString())),
@@ -63,9 +63,9 @@ export async function inspectEngine(given: RedisStoreOptions): Promise<EngineRep
 }
 
 /** Does everything that a process does to read tokens. */
-async function readTokens({ engine, seal, now }: Pick<TurnDeps, 'engine' | 'seal' | 'now'>) {
+async function readTokens({ server, seal, now }: Pick<TurnDeps, 'server' | 'seal' | 'now'>) {
   const page = ['ZRANGEBYSCORE', seal.index, '-inf', '+inf', 'LIMIT', 0, MOST_READ] as const;
-  const names = await engine.run([page], ([reply]) =>
+  const names = await server.run([page], ([reply]) =>
     list(reply).map((name) => bytesOrNothing(name)?.toString() ?? ''),
   );
   let tokens = 0;
@@ -73,7 +73,7 @@ async function readTokens({ engine, seal, now }: Pick<TurnDeps, 'engine' | 'seal
   for (const name of ['', ...names]) {
     const [token, counter] = [seal.keyOf('t', name), seal.keyOf('g', name)];
     const commands = [['PTTL', token] as const, ['MGET', token, counter] as const];
-    const [life, sealed] = await engine.run(
+    const [life, sealed] = await server.run(
       commands,
       ([pttl, values]) => [integer(pttl), bytesOrNothing(list(values, 2)[0])] as const,
     );
@@ -87,17 +87,17 @@ async function readTokens({ engine, seal, now }: Pick<TurnDeps, 'engine' | 'seal
 /** Does everything that a process does to mint, with a test entry that is removed afterwards. */
 async function tryTurn(options: RedisStoreOptions, seal: Seal): Promise<true> {
   const { now } = options;
-  const engine = new Engine(options);
+  const server = new RedisServer(options);
   const key = `trial ${crypto.randomBytes(16).toString('hex')}`;
   const name = seal.nameOf('token', key);
   const [lock, counter, token] = [seal.keyOf('l', name), seal.keyOf('g', name), seal.keyOf('t', name)];
-  const run = (command: Command) => engine.run([command], ([reply]) => reply);
+  const run = (command: Command) => server.run([command], ([reply]) => reply);
   const nowUnix = Math.floor(now() / 1000);
   const times = { createdAtUnix: nowUnix, expiresAtUnix: nowUnix + TRIAL_MS / 1000 };
   const record = { v: 1, kind: 'token', key, store: 'redis', ...times, info: {} } as const;
   await run(['EVAL', TAKE, 2, lock, counter, key, TRIAL_MS, TRIAL_MS]);
   const entry = { record, value: new Sensitive('trial'), generation: 1 };
-  await publish({ engine, seal, name, now }, entry, key);
+  await publish({ server, seal, name, now }, entry, key);
   const content = bytesOrNothing(await run(['GET', token])) ?? '';
   await run(['EVAL', REMOVE_IF, 2, token, seal.index, content, name]);
   await run(['SET', seal.keyOf('r', name), 'trial', 'PX', 1]);

@@ -1,5 +1,5 @@
 import { GraphException } from '../../core/errors.js';
-import type { Command } from './client.js';
+import type { Command } from './connection.js';
 import { bytesOrNothing, integer, list, openToken, type TokenEntry } from './entries.js';
 import { InvalidReply } from './reply-limits.js';
 import type { TurnDeps } from './turn.js';
@@ -10,11 +10,11 @@ const READ_AT_ONCE = 50;
 /** A hostile server could send names without end. */
 const MOST_PAGES = 200;
 
-type ListDeps = Pick<TurnDeps, 'engine' | 'seal' | 'now'>;
+type ListDeps = Pick<TurnDeps, 'server' | 'seal' | 'now'>;
 
 /** Returns all tokens that can be read, in no order. */
 export async function listTokens(deps: ListDeps): Promise<TokenEntry[]> {
-  const { engine, seal, now } = deps;
+  const { server, seal, now } = deps;
   const names = await listNames(deps);
   const found: TokenEntry[] = [];
   for (let at = 0; at < names.length; at += READ_AT_ONCE) {
@@ -23,7 +23,7 @@ export async function listTokens(deps: ListDeps): Promise<TokenEntry[]> {
       ['PTTL', seal.keyOf('t', name)],
       ['GET', seal.keyOf('t', name)],
     ]);
-    const entries = await engine.run(commands, (replies) =>
+    const entries = await server.run(commands, (replies) =>
       some.map((name, index) => {
         const life = integer(replies[2 * index]);
         const sealed = bytesOrNothing(replies[2 * index + 1]);
@@ -36,12 +36,12 @@ export async function listTokens(deps: ListDeps): Promise<TokenEntry[]> {
 }
 
 /** Returns the names of all tokens. They are read in pages, because a reply is limited in size. */
-async function listNames({ engine, seal }: ListDeps): Promise<string[]> {
+async function listNames({ server, seal }: ListDeps): Promise<string[]> {
   const names = new Set<string>();
   let at = 0;
   for (let page = 0; page < MOST_PAGES; page++) {
     const command = ['ZRANGEBYSCORE', seal.index, '-inf', '+inf', 'LIMIT', at, NAMES_AT_ONCE] as const;
-    const some = await engine.run([command], ([reply]) =>
+    const some = await server.run([command], ([reply]) =>
       list(reply).map((name) => entryName(bytesOrNothing(name)?.toString())),
     );
     // A page begins with the last name of the page before. If it does not, names were removed meanwhile, and others

@@ -4,18 +4,17 @@ import { takeMachineTurn } from '../lock/machine-turn.js';
 import { readRefusal } from '../lock/shared-error.js';
 import { entryPath } from '../records.js';
 import type { Store, StoreRecord, Turn, TurnOptions } from '../store.js';
-import { Engine } from './engine.js';
 import { bytesOrNothing, integer, openToken, yesOrNo } from './entries.js';
 import { listTokens } from './list.js';
 import { InvalidReply } from './reply-limits.js';
 import { REMOVE_IF } from './scripts.js';
 import { createSeal } from './seal.js';
-import type { EngineOptions } from './servers.js';
+import { RedisServer, type ServerOptions } from './server.js';
 import { SharedTokens } from './tokens.js';
 import { publish, type TurnDeps, takeFleetTurn } from './turn.js';
 import { addressText } from './url.js';
 
-export interface RedisStoreOptions extends EngineOptions {
+export interface RedisStoreOptions extends ServerOptions {
   /** 32 bytes, the same for the whole fleet. */
   readonly storeKey: Buffer;
   /** The folder of this machine's locks. */
@@ -27,9 +26,9 @@ export function redisStore(options: RedisStoreOptions): Store {
   const { now, warn, stateDir } = options;
   // The same for all processes of this machine that use this server.
   const awayFile = entryPath(stateDir, 'token', options.addresses.map(addressText).join(), 'refused');
-  const engine = new Engine(options, awayFile);
+  const server = new RedisServer(options, awayFile);
   const seal = createSeal(options.storeKey);
-  const tokens = new SharedTokens({ engine, seal, now, warn });
+  const tokens = new SharedTokens({ server, seal, now, warn });
   const nameOf = (key: string) => seal.nameOf('token', key);
 
   return {
@@ -43,20 +42,20 @@ export function redisStore(options: RedisStoreOptions): Store {
 
     async write(record, value) {
       const entry = { record: tokenRecord(record), value, generation: 0 };
-      await publish({ engine, seal, now, name: nameOf(record.key) }, entry, '');
+      await publish({ server, seal, now, name: nameOf(record.key) }, entry, '');
     },
 
     async remove(key) {
       const name = nameOf(key);
       const commands = [['DEL', seal.keyOf('t', name)] as const, ['ZREM', seal.index, name] as const];
-      return engine.run(commands, ([deleted]) => yesOrNo(deleted));
+      return server.run(commands, ([deleted]) => yesOrNo(deleted));
     },
 
     async removeIf({ key }, value) {
       const name = nameOf(key);
       const token = seal.keyOf('t', name);
       const commands = [['PTTL', token] as const, ['GET', token] as const];
-      const { life, sealed } = await engine.run(commands, ([pttl, bytes]) => ({
+      const { life, sealed } = await server.run(commands, ([pttl, bytes]) => ({
         life: integer(pttl),
         sealed: bytesOrNothing(bytes),
       }));
@@ -64,20 +63,20 @@ export function redisStore(options: RedisStoreOptions): Store {
       const current = openToken(seal, name, sealed, life, now());
       if (current?.value.reveal() !== value?.reveal()) return false;
       const script = [['EVAL', REMOVE_IF, 2, token, seal.index, sealed, name] as const];
-      return engine.run(script, ([removed]) => yesOrNo(removed));
+      return server.run(script, ([removed]) => yesOrNo(removed));
     },
 
     check: () =>
-      engine.run([['PING']], ([reply]) => {
+      server.run([['PING']], ([reply]) => {
         if (bytesOrNothing(reply)?.toString() !== 'PONG') throw new InvalidReply('it does not answer PING');
       }),
 
-    list: async () => (await listTokens({ engine, seal, now })).map((entry) => tokens.remember(entry).record),
+    list: async () => (await listTokens({ server, seal, now })).map((entry) => tokens.remember(entry).record),
 
     async takeTurn(key, turn) {
       const name = nameOf(key);
       const since = await tokens.firstGeneration(name);
-      const deps = { engine, seal, name, since, now, find: () => tokens.find(name) };
+      const deps = { server, seal, name, since, now, find: () => tokens.find(name) };
       return takeBothTurns(turn, { key, stateDir, awayFile }, deps);
     },
   };
@@ -117,18 +116,18 @@ async function takeBothTurns(turn: TurnOptions, at: Machine, deps: TurnDeps): Pr
 }
 
 /**
- * Waits for the turn of this machine, since only one process of a machine asks the engine: this spares the engine, and
- * no engine, whatever it answers, can make this machine mint more than one token at a time.
+ * Waits for the turn of this machine, since only one process of a machine asks the server: this spares the server, and
+ * no server, whatever it answers, can make this machine mint more than one token at a time.
  */
 async function takeMachineTurnFirst(
   turn: TurnOptions,
   { key, stateDir, awayFile }: Machine,
-  { engine, now }: TurnDeps,
+  { server, now }: TurnDeps,
 ): Promise<Turn | undefined> {
   const begun = now();
   let away: GraphException | undefined;
   // Processes that wait here need no connection.
-  if (fs.existsSync(entryPath(stateDir, 'token', key, 'lock'))) engine.disconnect();
+  if (fs.existsSync(entryPath(stateDir, 'token', key, 'lock'))) server.disconnect();
   const find = async () => {
     away = readRefusal(awayFile, begun, now());
     if (away) throw away;

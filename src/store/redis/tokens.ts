@@ -1,9 +1,9 @@
 import type { Sensitive } from '../../core/sensitive.js';
 import type { StoreRecord } from '../store.js';
-import type { Engine } from './engine.js';
 import { bytesOrNothing, integer, list, openToken, type TokenEntry } from './entries.js';
 import { InvalidReply } from './reply-limits.js';
 import type { Seal } from './seal.js';
+import type { RedisServer } from './server.js';
 
 interface FirstLook {
   /** The turn that was current when this process looked first. */
@@ -12,7 +12,7 @@ interface FirstLook {
 }
 
 interface Options {
-  readonly engine: Engine;
+  readonly server: RedisServer;
   readonly seal: Seal;
   /** Returns milliseconds since 1970, by the clock that records use. */
   now(): number;
@@ -35,9 +35,9 @@ export class SharedTokens {
   }
 
   async find(name: string): Promise<TokenEntry | undefined> {
-    const { engine, seal, now, warn } = this.#options;
+    const { server, seal, now, warn } = this.#options;
     const [token, counter] = [seal.keyOf('t', name), seal.keyOf('g', name)];
-    const { life, sealed, generation } = await engine.run(
+    const { life, sealed, generation } = await server.run(
       // The life is read before the token: if the token is replaced in between, the new one gets too short a life,
       // rather than the old one too long a life.
       [
@@ -54,7 +54,7 @@ export class SharedTokens {
       this.#warned = true;
       warn('Ignoring a token on the Redis server: it was changed there, or is not meant for this place.');
     }
-    // The engine may have lost the counter but not the token.
+    // The server may have lost the counter but not the token.
     const look = { generation: Math.max(generation, entry?.generation ?? 0), atMs: now() };
     const first = this.#firstLook.get(name) ?? look;
     this.#firstLook.set(name, first);

@@ -1,9 +1,8 @@
 import crypto from 'node:crypto';
 import { GraphException } from '../../core/errors.js';
 import type { Turn, TurnOptions } from '../store.js';
-import type { Command } from './client.js';
-import { uptimeMs } from './dial.js';
-import type { Engine } from './engine.js';
+import type { Command } from './connection.js';
+import { uptimeMs } from './connection.js';
 import {
   bytesOrNothing,
   closeRefusal,
@@ -17,6 +16,7 @@ import {
 import { InvalidReply } from './reply-limits.js';
 import { PUBLISH, RELEASE, TAKE } from './scripts.js';
 import type { Seal } from './seal.js';
+import type { RedisServer } from './server.js';
 
 /** How long the lock of a process that died delays the others. */
 const LEASE_MS = 3_000;
@@ -30,7 +30,7 @@ const SHORTEST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 250;
 
 export interface TurnDeps {
-  readonly engine: Engine;
+  readonly server: RedisServer;
   readonly seal: Seal;
   /** The key of the token in Redis. */
   readonly name: string;
@@ -47,14 +47,14 @@ export interface TurnDeps {
  * @throws GraphException the error that another process met; LOCK_TIMEOUT; STORE_UNAVAILABLE
  */
 export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promise<Turn | undefined> {
-  const { engine, seal, name, since } = deps;
+  const { server, seal, name, since } = deps;
   const [lock, refusal, counter] = [seal.keyOf('l', name), seal.keyOf('r', name), seal.keyOf('g', name)];
   const nonce = crypto.randomBytes(16).toString('base64url');
   const deadline = uptimeMs() + options.waitMs;
   let lastCount: string | undefined;
   for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
     const look = [['MGET', refusal, lock, counter] as const];
-    const [met, holder, count] = await engine.run(look, ([reply]) => list(reply, 3).map(bytesOrNothing));
+    const [met, holder, count] = await server.run(look, ([reply]) => list(reply, 3).map(bytesOrNothing));
     const theirs = met && openRefusal(seal, refusal, met, since);
     if (theirs) throw theirs;
     // One command is enough while the same machine has the lock: it stores its token just before it frees the lock.
@@ -64,10 +64,10 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
       const entry = await deps.find();
       if (entry && options.accepts(entry.record)) return undefined;
     }
-    // Plain commands are sent first, because they cost the engine a seventh of what a script costs.
+    // Plain commands are sent first, because they cost the server a seventh of what a script costs.
     if (holder === undefined) {
       const take = [['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS, counted] as const];
-      const generation = await engine.run(take, ([reply]) => integer(reply));
+      const generation = await server.run(take, ([reply]) => integer(reply));
       if (generation > 0) return openTurn(nonce, generation, deps);
     }
     const left = deadline - uptimeMs();
@@ -78,14 +78,14 @@ export async function takeFleetTurn(options: TurnOptions, deps: TurnDeps): Promi
 }
 
 function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
-  const { engine, seal, name } = deps;
+  const { server, seal, name } = deps;
   const [lock, refusal, counter] = [seal.keyOf('l', name), seal.keyOf('r', name), seal.keyOf('g', name)];
   let extending = Promise.resolve();
   let busy = false;
   const timer = setInterval(() => {
     if (busy) return;
     busy = true;
-    extending = engine
+    extending = server
       .run([['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS]], ([reply]) => void integer(reply))
       // If this fails, the lock is lost, which costs one more mint.
       .catch(() => {})
@@ -102,9 +102,9 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
       try {
         // The refusal gets a number of its own, so that processes which were already waiting get it and later ones do
         // not.
-        const number = await engine.run([['INCR', counter]], ([reply]) => integer(reply));
+        const number = await server.run([['INCR', counter]], ([reply]) => integer(reply));
         const sealed = closeRefusal(seal, refusal, error, number);
-        await engine.run([['SET', refusal, sealed, 'PX', REFUSAL_MS]], () => {});
+        await server.run([['SET', refusal, sealed, 'PX', REFUSAL_MS]], () => {});
       } catch {
         // If this fails, the waiting processes ask the server themselves.
       }
@@ -112,7 +112,7 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
     async release() {
       clearInterval(timer);
       await extending;
-      await engine.run([['EVAL', RELEASE, 1, lock, nonce]], () => {}).catch(() => {});
+      await server.run([['EVAL', RELEASE, 1, lock, nonce]], () => {}).catch(() => {});
     },
   };
 }
@@ -122,7 +122,7 @@ function openTurn(nonce: string, generation: number, deps: TurnDeps): Turn {
  * @param nonce of the turn; '' outside a turn, where a stored token is always replaced
  */
 export async function publish(
-  { engine, seal, name, now }: Pick<TurnDeps, 'engine' | 'seal' | 'name' | 'now'>,
+  { server, seal, name, now }: Pick<TurnDeps, 'server' | 'seal' | 'name' | 'now'>,
   entry: TokenEntry,
   nonce: string,
 ): Promise<void> {
@@ -134,7 +134,7 @@ export async function publish(
     ['EVAL', PUBLISH, keys.length, ...keys, nonce, sealed, Math.max(1, endMs - now()), name],
     ['GET', token],
   ];
-  await engine.run(commands, ([published, stored]) => {
+  await server.run(commands, ([published, stored]) => {
     // Without this check, a Redis server that does not store the token would make every job of the fleet mint.
     if (yesOrNo(published) && !bytesOrNothing(stored)?.equals(sealed))
       throw new InvalidReply('it did not keep the token');

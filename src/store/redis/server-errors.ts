@@ -1,6 +1,6 @@
 import { GraphException } from '../../core/errors.js';
 import type { RedisAddress } from '../store.js';
-import { ServerRefusal } from './client.js';
+import { ServerRefusal } from './connection.js';
 import { InvalidReply } from './reply-limits.js';
 import { addressText } from './url.js';
 
@@ -15,7 +15,6 @@ export function isAboutTls(error: unknown): boolean {
 function codeOf(error: unknown): string {
   return String((error as NodeJS.ErrnoException | undefined)?.code ?? '');
 }
-
 const CHECK = 'check GRAPHCRED_REDIS_URL and that the server is up; graphcred doctor says more';
 const HINTS: Readonly<Record<string, string>> = {
   NOAUTH: 'set GRAPHCRED_REDIS_PASSWORD_FILE, and GRAPHCRED_REDIS_USERNAME if the server has users',

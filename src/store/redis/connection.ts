@@ -1,0 +1,163 @@
+import net from 'node:net';
+import tls from 'node:tls';
+import { Redis } from 'ioredis';
+import type { RedisAddress } from '../store.js';
+import { ReplyLimits } from './reply-limits.js';
+
+export type Reply = null | number | Buffer | readonly Reply[];
+export type Command = readonly [name: string, ...args: (string | number | Buffer)[]];
+
+/** How long to wait for a server, in ms. */
+export interface Limits {
+  /** Until the first byte. */
+  readonly silentMs: number;
+  /** Until the end of what it sends. */
+  readonly totalMs: number;
+}
+
+export interface ConnectOptions {
+  readonly tls: boolean;
+  /** CA certificates in PEM, used instead of the system's. */
+  readonly ca?: string | undefined;
+}
+
+/** Thrown when the server answers with an error. */
+export class ServerRefusal extends Error {
+  /** The first word of its text, such as NOAUTH or READONLY. */
+  readonly code: string;
+  /** The rest of its text, which must not be shown. */
+  readonly detail: string;
+
+  constructor(code: string, detail: string, command: string) {
+    super(`it answered ${command} with ${code}`);
+    this.code = code;
+    this.detail = detail;
+  }
+}
+
+const STEPS = 10;
+
+/** Milliseconds of a monotonic clock. Not performance.now(), which loads a module of its own. */
+export function uptimeMs(): number {
+  return process.uptime() * 1000;
+}
+
+/** One connection to one server. It keeps the process alive only while it waits for the server. */
+export class Connection {
+  readonly #redis: Redis;
+  readonly #stream: net.Socket;
+  /** The socket below TLS, which counts the bytes of the handshake too. */
+  readonly #socket: net.Socket;
+  readonly #limits = new ReplyLimits();
+  #broken = new Error('the server closed the connection');
+
+  static async open(address: RedisAddress, options: ConnectOptions, limits: Limits): Promise<Connection> {
+    const connection = new Connection(address, options);
+    await connection.#inTime(limits, () => connection.#redis.connect());
+    return connection;
+  }
+
+  private constructor(address: RedisAddress, { tls: isSecure, ca }: ConnectOptions) {
+    const broken = (error: Error) => {
+      this.#broken = error;
+      this.close();
+    };
+    const socket = net.connect({ ...address, noDelay: true }).on('error', broken);
+    const stream =
+      isSecure && 'host' in address
+        ? tls.connect({
+            socket,
+            host: address.host,
+            ...(ca !== undefined && { ca }),
+            // TLS does not allow an IP address as server name, but the certificate is still checked against it.
+            ...(net.isIP(address.host) === 0 && { servername: address.host }),
+          })
+        : socket;
+    const push = stream.push.bind(stream);
+    stream.on('error', broken).push = (chunk: Buffer | null) => {
+      try {
+        return push(chunk && this.#limits.accept(chunk));
+      } catch (error) {
+        broken(error as Error);
+        return false;
+      }
+    };
+    this.#socket = socket;
+    this.#stream = stream;
+    this.#redis = new Redis({
+      Connector: connectorOf(stream) as never,
+      ...(stream !== socket && { tls: {} }),
+      lazyConnect: true,
+      connectTimeout: 0,
+      retryStrategy: () => null,
+      protocol: 2,
+      enableReadyCheck: false,
+      disableClientInfo: true,
+      keepAlive: null as never,
+    });
+    // What breaks the connection is thrown by `#inTime`.
+    this.#redis.on('error', () => {});
+  }
+
+  /** Sends all commands at once. Throws ServerRefusal for the first one refused, or whatever broke the connection. */
+  async send(commands: readonly Command[], limits: Limits): Promise<Reply[]> {
+    this.#limits.expect(commands.length);
+    const pipeline = this.#redis.pipeline(commands.map((command) => ['callBuffer', ...command]));
+    const results = (await this.#inTime(limits, () => pipeline.exec())) ?? [];
+    return results.map(([error, reply], index) => {
+      if (!error) return reply as Reply;
+      if (error.name !== 'ReplyError') throw this.#broken;
+      const [, code = 'an error', detail = ''] = /^([A-Z]{1,20})\b\s*(.*)$/s.exec(error.message) ?? [];
+      throw new ServerRefusal(code, detail, String(commands[index]?.[0]));
+    });
+  }
+
+  /** Whether the server has sent anything, be it for the TLS handshake. */
+  hasAnswered(): boolean {
+    return this.#socket.bytesRead > 0;
+  }
+
+  close(): void {
+    this.#stream.destroy();
+    this.#socket.destroy();
+  }
+
+  /**
+   * Closes the connection when the server sends nothing, or does not come to an end, in time. The time is counted in
+   * steps: on a busy machine timers fire late, and this process has not had the time to receive what the server sent.
+   */
+  async #inTime<T>({ silentMs, totalMs }: Limits, work: () => Promise<T>): Promise<T> {
+    const before = this.#socket.bytesRead;
+    const end = uptimeMs() + totalMs;
+    let steps = 0;
+    const judge = () => {
+      const isSilent = this.#socket.bytesRead === before && ++steps >= STEPS;
+      if (!isSilent && uptimeMs() < end) return;
+      this.#stream.destroy(Object.assign(new Error('the server does not answer'), { code: 'ETIMEDOUT' }));
+    };
+    // Pending input is handled before the server is judged.
+    const timer = setInterval(() => setImmediate(judge), silentMs / STEPS);
+    this.#stream.ref();
+    try {
+      return await work();
+    } catch {
+      throw this.#broken;
+    } finally {
+      clearInterval(timer);
+      this.#stream.unref();
+    }
+  }
+}
+
+/** Lets ioredis use a socket of ours. */
+function connectorOf(stream: net.Socket) {
+  return class {
+    connecting = true;
+    async connect() {
+      return stream;
+    }
+    disconnect() {
+      stream.destroy();
+    }
+  };
+}

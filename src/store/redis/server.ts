@@ -1,0 +1,237 @@
+import type { GraphException } from '../../core/errors.js';
+import { readRefusal, writeRefusal } from '../lock/shared-error.js';
+import type { RedisAddress, RedisOptions } from '../store.js';
+import { type Command, Connection, type Limits, type Reply, ServerRefusal, uptimeMs } from './connection.js';
+import { InvalidReply } from './reply-limits.js';
+import { isAboutTls, unavailable } from './server-errors.js';
+import { addressText, isOnThisMachine } from './url.js';
+
+export interface ServerOptions extends RedisOptions {
+  warn(message: string): void;
+}
+
+/**
+ * How long to wait for a server that does not answer: if it answered before, if it never did, and if Sentinels may be
+ * replacing it.
+ */
+const KNOWN_MS = 10_000;
+const UNKNOWN_MS = 2_000;
+const SENTINEL_MS = 6_000;
+/** For this time after a process waited in vain, the other processes of the machine ask once and do not wait. */
+const AWAY_MS = 30_000;
+/** For this time at least a server is waited for, however late this process came to ask it. */
+const AWAY_ANSWER_MS = 250;
+/** A connection without an answer for this time is closed, because its server may no longer be the master. */
+const ANSWER_MS = 2_500;
+const SHORTEST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 500;
+const MOST_REDIRECTIONS = 5;
+
+/** The refusals that are only temporary: the server is starting, busy or failing over. */
+const TRANSIENT_CODES = /^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|ASK|MOVED|BUSY|UNBLOCKED)$/;
+const WRITES_REFUSED = /^(READONLY|NOREPLICAS|OOM|MISCONF)$/;
+
+/** When an attempt ends, in ms of `uptimeMs`: while the server is silent, and at the latest. */
+interface Attempt {
+  readonly silentEnd: number;
+  readonly end: number;
+}
+
+/** Commands to send; a function makes them anew for each attempt. */
+type Commands = readonly Command[] | (() => readonly Command[]);
+
+/**
+ * The current Redis master, wherever it runs. ioredis would find it too, but its connections to Sentinels and to nodes
+ * of a cluster have no limits on replies, and its Cluster needs rights that docs/fleet.md does not give.
+ */
+export class RedisServer {
+  readonly #options: ServerOptions;
+  readonly #awayFile: string | undefined;
+  #connection: Connection | undefined;
+  /** The server that was tried last. */
+  #last: RedisAddress | undefined;
+  #redirectedTo: RedisAddress | undefined;
+  #answered = false;
+  #warned = false;
+  #failure: GraphException | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  /** @param awayFile tells the processes of this machine that one of them waited in vain; without it each one waits */
+  constructor(options: ServerOptions, awayFile?: string) {
+    this.#options = options;
+    this.#awayFile = awayFile;
+  }
+
+  /**
+   * Sends commands and reads the replies, and retries until the server answers or the time limit ends. `read` throws
+   * InvalidReply when the replies do not fit the commands.
+   * @throws GraphException STORE_UNAVAILABLE; every later call then fails at once, unless only writes are refused
+   */
+  run<T>(commands: Commands, read: (replies: Reply[]) => T): Promise<T> {
+    // Only one runs at a time; otherwise two that lose the connection would both reconnect.
+    const running = this.#queue.then(() => this.#runInTime(commands, read));
+    this.#queue = running.catch(() => {});
+    return running;
+  }
+
+  /** Closes the connection until the next command. */
+  disconnect(): void {
+    this.#connection?.close();
+    this.#connection = undefined;
+  }
+
+  async #runInTime<T>(commands: Commands, read: (replies: Reply[]) => T): Promise<T> {
+    if (this.#failure) throw this.#failure;
+    const away = this.#connection === undefined && this.#isAway();
+    const attempt = this.#attempt(away);
+    let redirections = 0;
+    for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      try {
+        this.#connection ??= await this.#open(attempt);
+        const now = typeof commands === 'function' ? commands() : commands;
+        const value = read(await this.#connection.send(now, limitsOf(attempt, this.#connection)));
+        this.#answered = true;
+        return value;
+      } catch (error) {
+        this.disconnect();
+        this.#redirectedTo = redirection(error, this.#last);
+        if (this.#redirectedTo && ++redirections <= MOST_REDIRECTIONS) continue;
+        this.#redirectedTo = undefined;
+        const final = this.#isFinal(error);
+        if (final || uptimeMs() + pause >= attempt.silentEnd) throw this.#giveUp(error, !final && !away);
+      }
+      await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)));
+    }
+  }
+
+  /** Whether another process of this machine has just waited in vain. */
+  #isAway(): boolean {
+    const now = this.#options.now();
+    return this.#awayFile !== undefined && readRefusal(this.#awayFile, now - AWAY_MS, now) !== undefined;
+  }
+
+  #attempt(away: boolean): Attempt {
+    const { sentinelMaster, timeoutMs } = this.#options;
+    const unknownMs = sentinelMaster === undefined ? UNKNOWN_MS : SENTINEL_MS;
+    const endAfter = (ms: number) => uptimeMs() + Math.min(ms, timeoutMs);
+    const silentEnd = endAfter(away ? AWAY_ANSWER_MS : this.#answered ? KNOWN_MS : unknownMs);
+    return { silentEnd, end: endAfter(KNOWN_MS) };
+  }
+
+  /** Connects to the first address that can be used, or to the server that the first Sentinel there names. */
+  async #open(attempt: Attempt): Promise<Connection> {
+    const { addresses, sentinelMaster } = this.#options;
+    if (this.#redirectedTo) return this.#logIn(this.#redirectedTo, attempt);
+    this.#last = undefined;
+    let failure: unknown;
+    for (const [index, address] of addresses.entries()) {
+      // The time that is left is divided among the remaining addresses, so the last one gets all of it.
+      const now = uptimeMs();
+      const share = { ...attempt, silentEnd: now + (attempt.silentEnd - now) / (addresses.length - index) };
+      try {
+        if (sentinelMaster === undefined) return await this.#logIn(address, share);
+        return await this.#logIn(await this.#askSentinel(address, sentinelMaster, share), attempt);
+      } catch (error) {
+        if (this.#isFinal(error)) throw error;
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  #connect(address: RedisAddress, attempt: Attempt): Promise<Connection> {
+    if (!this.#options.tls && !isOnThisMachine(address) && !this.#warned) {
+      this.#warned = true;
+      this.#options.warn(
+        `the Redis server ${addressText(address)} is reached without encryption: use rediss:// if it offers TLS`,
+      );
+    }
+    return Connection.open(address, this.#options, limitsOf(attempt));
+  }
+
+  async #logIn(address: RedisAddress, attempt: Attempt): Promise<Connection> {
+    this.#last = address;
+    const { database } = this.#options;
+    const opened = await this.#connect(address, attempt);
+    const commands = [...this.#login(), ...(database > 0 ? [['SELECT', database] as const] : [])];
+    try {
+      if (commands.length > 0) await opened.send(commands, limitsOf(attempt, opened));
+      return opened;
+    } catch (error) {
+      opened.close();
+      throw error;
+    }
+  }
+
+  async #askSentinel(address: RedisAddress, master: string, attempt: Attempt): Promise<RedisAddress> {
+    const sentinel = await this.#connect(address, attempt);
+    const send = (commands: Command[]) => sentinel.send(commands, limitsOf(attempt, sentinel));
+    const ask = () => send([['SENTINEL', 'get-master-addr-by-name', master]]);
+    try {
+      return masterAddress(
+        await ask().catch(async (error) => {
+          // Most Sentinels have no password, so one gets it only if it asks for it.
+          if (!(error instanceof ServerRefusal) || error.code !== 'NOAUTH') throw error;
+          await send(this.#login());
+          return ask();
+        }),
+      );
+    } finally {
+      sentinel.close();
+    }
+  }
+
+  /** ioredis would print a line of its own when the server needs no password, so it is not told of it. */
+  #login(): Command[] {
+    const { username, password } = this.#options;
+    if (password === undefined) return [];
+    return [['AUTH', ...(username === undefined ? [] : [username]), password.reveal()]];
+  }
+
+  /** Whether asking again does not help. */
+  #isFinal(error: unknown): boolean {
+    // A certificate that is refused now will be refused on a retry as well.
+    if (error instanceof InvalidReply || isAboutTls(error)) return true;
+    if (!(error instanceof ServerRefusal)) return false;
+    // A server that Sentinels have just replaced refuses writes; without Sentinels it stays a replica.
+    if (error.code === 'READONLY') return this.#options.sentinelMaster === undefined;
+    return !TRANSIENT_CODES.test(error.code) && !/^max number of clients/.test(error.detail);
+  }
+
+  /** Returns the error for the caller. With `waited`, the other processes of the machine are told. */
+  #giveUp(error: unknown, waited: boolean): GraphException {
+    const { addresses, sentinelMaster, now } = this.#options;
+    const named = sentinelMaster === undefined ? undefined : this.#last;
+    const thrown = unavailable(error, named ? [named] : addresses);
+    if (this.#awayFile !== undefined && waited) writeRefusal(this.#awayFile, thrown, now());
+    // A server that refuses writes can still be read, and a lock can be deleted where memory is full.
+    if (!WRITES_REFUSED.test(thrown.serverCode ?? '')) this.#failure = thrown;
+    return thrown;
+  }
+}
+
+/** Any byte counts as an answer, so that a busy machine does not take a live server for a dead one. */
+function limitsOf({ silentEnd, end }: Attempt, connection?: Connection): Limits {
+  const now = uptimeMs();
+  const totalMs = Math.max(1, end - now);
+  const left = (connection?.hasAnswered() ? end : silentEnd) - now;
+  return { silentMs: Math.min(Math.max(left, AWAY_ANSWER_MS), ANSWER_MS, totalMs), totalMs };
+}
+
+/** Returns the node of a cluster that has our keys, if the error names it; all keys are in one slot. */
+function redirection(error: unknown, from: RedisAddress | undefined): RedisAddress | undefined {
+  if (!(error instanceof ServerRefusal) || error.code !== 'MOVED') return undefined;
+  const [, host, port] = /^\d+ (.*):(\d{1,5})$/.exec(error.detail) ?? [];
+  if (host === undefined) return undefined;
+  // Without a host, the redirection means the same host.
+  if (host !== '') return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
+  return from && 'host' in from ? { host: from.host, port: Number(port) } : undefined;
+}
+
+function masterAddress([reply]: Reply[]): RedisAddress {
+  if (reply === null) throw new ServerRefusal('no such master', '', 'SENTINEL');
+  const [host, port] = Array.isArray(reply) ? reply : [];
+  if (!Buffer.isBuffer(host) || !Buffer.isBuffer(port) || !/^\d{1,5}$/.test(port.toString()))
+    throw new InvalidReply('a Sentinel sent no address');
+  return { host: host.toString(), port: Number(port.toString()) };
+}
