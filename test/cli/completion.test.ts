@@ -1,8 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { savedAliases } from '../../src/cli/args/candidates.js';
-import type { Context } from '../../src/cli/context.js';
 import { stageEntry } from '../../src/store/records.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 
@@ -54,10 +52,6 @@ test('commands, options, choices and profile names are each offered in their pos
     ['api', '/'],
   ])
     expect(await offered(home, ...words)).toEqual([]);
-});
-
-test('without a home folder no saved alias is offered', () => {
-  expect(savedAliases({ env: {}, home: undefined } as unknown as Context)).toEqual([]);
 });
 
 test('an alias that a shell could interpret is not offered, and no profile is offered without a config file', async () => {
