@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { bench, cli } from '../helpers/cli.js';
+import { EVERY_COMMAND } from '../helpers/every-command.js';
 import { start } from '../helpers/process.js';
 
 // The working directory holds files of an attacker, as after a clone or an unpacked archive. Whatever command is typed there, none of the files is
@@ -10,43 +10,11 @@ import { start } from '../helpers/process.js';
 
 const SECRET_LOOKALIKE = 'canary0123456789canary0123456789';
 
-/** At least one command line for every command. A test below checks that none is missing. */
-const LINES: Record<string, readonly string[]> = {
-  'secret list': ['secret list'],
-  'secret create': ['secret create fresh', 'secret create kept --save'],
-  'secret drop': ['secret drop fresh --yes'],
-  'secret rotate': ['secret rotate ci'],
-  'secret prune': ['secret prune --dry-run', 'secret prune --yes'],
-  'token get': ['token get', 'token get --fresh', 'token get --store none', 'token get --wait 1'],
-  'token refresh': ['token refresh', 'token refresh --token-stdin'],
-  'token delete': [
-    'token delete',
-    'token delete --all',
-    'token delete --token-stdin',
-    'token delete --skip-missing',
-  ],
-  'token list': ['token list'],
-  'token check': ['token check', 'token check --token-stdin'],
-  exec: ['exec -- true', 'exec --revoke -- true'],
-  proxy: ['proxy -- true'],
-  api: ['api /echo', 'api /gsql/v1/version --service', 'api /echo -X POST -d {}'],
-  login: ['login', 'login -p fresh'],
-  logout: ['logout', 'logout --revoke'],
-  status: ['status', 'status --all-profiles', 'status --offline'],
-  'profile list': ['profile list'],
-  'profile use': ['profile use fresh'],
-  'profile remove': ['profile remove fresh --yes'],
-  'config show': ['config show'],
-  'config trust': [],
-  'config path': ['config path'],
-  doctor: ['doctor'],
-  completion: ['completion bash', '__complete bash 3 graphcred -p '],
-  sandbox: ['sandbox -q -- true'],
-};
-
-test('every command is in this table', () => {
-  expect(Object.keys(LINES).sort()).toEqual(COMMANDS.map(({ path: name }) => name).sort());
-});
+/** A file that is named to `config trust` is meant. Completion reads config files too. */
+const LINES = [
+  ...EVERY_COMMAND.filter(({ path }) => path !== 'config trust').flatMap(({ lines }) => lines),
+  '__complete bash 3 graphcred -p ',
+];
 
 /** Creates files that a careless search for settings would run or read. Each of them writes to the file `mark` when it is run. */
 function plantPrograms(folder: string, mark: string, evilUrl: string): void {
@@ -190,7 +158,7 @@ describe.each(['3.10.1', '4.1.2'])('in a folder with files of an attacker, on %s
     for (const folder of [made.cwd, made.project])
       plantPrograms(folder, made.mark, made.evil.sandbox.gsqlUrl);
     const before = photograph(made.project);
-    for (const line of Object.values(LINES).flat()) {
+    for (const line of LINES) {
       const elsewhere = fs.mkdtempSync(path.join(made.own.home, 'elsewhere-'));
       const options = { env: made.own.env, stdin: `${SECRET_LOOKALIKE}\n` };
       const there = await cli(made.own.home, words(line), { ...options, cwd: elsewhere });
@@ -223,7 +191,7 @@ describe.each(['3.10.1', '4.1.2'])('in a folder with files of an attacker, on %s
         fs.writeFileSync(file, JSON.stringify(content, null, 1));
         const before = photograph(made.project);
         for (const [what, env] of Object.entries(environments(made)))
-          for (const line of Object.values(LINES).flat()) {
+          for (const line of LINES) {
             // This command does send a request to the other profile's host, with the credential of that profile only.
             if (line === 'status --all-profiles' && lure.includes('another profile')) continue;
             const { stdout, stderr } = await cli(made.own.home, words(line), {
