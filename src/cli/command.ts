@@ -78,6 +78,8 @@ export interface Report {
   /** Writes the result, exactly once and whole. */
   result(text: string, mustArrive?: boolean): void;
   document(data: Record<string, unknown>, mustArrive?: boolean): void;
+  /** Writes the document with `-o json`, else the sentence, wrapped to the width of the terminal. */
+  done(data: Record<string, unknown>, sentence: string): void;
   note(text: string): void;
   warn(text: string): void;
   /** Says what a person has to do now; also with `-q`. */

@@ -9,14 +9,13 @@ import { GraphException } from '../../core/errors.js';
 import { newestFirst } from '../../store/records.js';
 import { STORES, type Store, type StoreRecord } from '../../store/store.js';
 import type { Invocation } from '../command.js';
-import { askYes } from '../output/prompt.js';
-import { inLines } from '../output/report.js';
+import { confirm } from '../output/prompt.js';
 import type { Session } from '../session.js';
 import { openSession } from '../session.js';
 
 /** Runs `graphcred logout`. */
 export async function run(invocation: Invocation): Promise<number> {
-  const { flags, report, ctx } = invocation;
+  const { flags, report } = invocation;
   const session = await openSession(invocation);
   const isRevoking = flags.revoke === true;
   const { stores, records } = await chooseRecords(session, isRevoking);
@@ -25,7 +24,11 @@ export async function run(invocation: Invocation): Promise<number> {
   const tokens = records.filter(({ kind }) => kind === 'token');
   const credentials = records.filter(({ kind }) => kind !== 'token');
   if (flags.all === true && flags.yes !== true && session.canPrompt)
-    await confirm(invocation, `${summary(tokens.length, credentials.length, isRevoking, 'Forget')}${whose}?`);
+    await confirm(
+      invocation,
+      `${summary(tokens.length, credentials.length, isRevoking, 'Forget')}${whose}?`,
+      'Nothing was forgotten.',
+    );
   invocation.interruption?.begin();
   const revocation = isRevoking ? await revoke(session, stores, tokens) : undefined;
   const failure = revocation && notRevoked(revocation);
@@ -37,11 +40,10 @@ export async function run(invocation: Invocation): Promise<number> {
   const cause = revocation?.kept[0]?.error;
   // If nothing changed, the server's own answer says more.
   if (failure && forgotten === 0) throw flags.all !== true && isOfServer(cause) ? cause : failure;
-  if (report.json) report.document({ forgotten, tokens: gone, revoked: gone > 0 && isRevoking && !failure });
-  else
-    report.result(
-      inLines(`${summary(gone, forgotten - gone, isRevoking, 'Forgot')}${whose}.`, ctx.stdout.columns),
-    );
+  report.done(
+    { forgotten, tokens: gone, revoked: gone > 0 && isRevoking && !failure },
+    `${summary(gone, forgotten - gone, isRevoking, 'Forgot')}${whose}.`,
+  );
   if (failure) throw failure;
   await requireAllRead(session);
   return 0;
@@ -56,12 +58,6 @@ async function refuseNothing(session: Session, stores: readonly Store[]): Promis
   throw new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
     hint: 'see: graphcred token list',
   });
-}
-
-/** @throws GraphException CANCELLED */
-async function confirm(invocation: Invocation, question: string): Promise<void> {
-  if (await askYes(invocation, question)) return;
-  throw new GraphException('CANCELLED', 'Nothing was forgotten.');
 }
 
 function isOfServer(cause: GraphException | undefined): boolean {

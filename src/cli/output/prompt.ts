@@ -1,4 +1,5 @@
 import type { TextOptions } from '../../auth/ports.js';
+import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Invocation } from '../command.js';
 import { inLines } from './report.js';
@@ -106,6 +107,11 @@ export async function askYes(
     },
   ]);
   return answer === true;
+}
+
+/** @throws GraphException CANCELLED, with what was not done, when the answer is no */
+export async function confirm(invocation: Invocation, question: string, nothing: string): Promise<void> {
+  if (!(await askYes(invocation, question))) throw new GraphException('CANCELLED', nothing);
 }
 
 export async function askChoice<V extends string>(

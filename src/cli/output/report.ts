@@ -47,6 +47,10 @@ export function createReport(ctx: Context): Report {
     result: print,
     document: (data, mustArrive) =>
       print(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })), mustArrive),
+    done: (data, sentence) => {
+      if (report.json) report.document(data);
+      else print(inLines(singleLine(sentence), ctx.stdout.columns));
+    },
     note: (text) => {
       if (!report.quiet) sayOnce(text);
     },

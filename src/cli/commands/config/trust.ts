@@ -7,7 +7,6 @@ import { GraphException } from '../../../core/errors.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
 import { placesOf } from '../../context.js';
-import { singleLine } from '../../output/report.js';
 import { describeFile } from '../../trust-prompt.js';
 
 /** Runs `graphcred config trust`. */
@@ -38,22 +37,19 @@ export async function run(invocation: Invocation): Promise<undefined> {
       { path: location.path, stat, config },
       { newProfile: true },
     );
-    if (profile !== undefined) report.note(`profile ${singleLine(profile)}`);
+    if (profile !== undefined) report.note(`profile ${profile}`);
     for (const line of describeFile({ path: location.path, stat }, settings)) report.note(line);
     const programs = [settings.all.passwordCommand, settings.all.secretCommand].flatMap(
       ([set]) => set?.value[0] ?? [],
     );
     for (const program of programs.filter((one) => !path.isAbsolute(one)))
       report.note(
-        `${singleLine(shellWord(program))} is found when it runs: the program itself is no part of the approval`,
+        `${shellWord(program)} is found when it runs: the program itself is no part of the approval`,
       );
   }
   approve(location.path, bytes, configDir);
-  if (report.json) report.document({ file: location.path, trusted: true });
-  else
-    report.result(
-      singleLine(
-        `Trusted until its content changes: ${location.path} (profiles: ${[...profiles.keys()].join(', ') || 'none'})`,
-      ),
-    );
+  report.done(
+    { file: location.path, trusted: true },
+    `Trusted until its content changes: ${location.path} (profiles: ${[...profiles.keys()].join(', ') || 'none'})`,
+  );
 }

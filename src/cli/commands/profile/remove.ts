@@ -10,8 +10,8 @@ import { Sensitive } from '../../../core/sensitive.js';
 import { withLock } from '../../../store/lock/lock.js';
 import { CREDENTIAL_STORES, type StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
-import { askYes } from '../../output/prompt.js';
-import { inLines, shortPath, singleLine } from '../../output/report.js';
+import { confirm } from '../../output/prompt.js';
+import { shortPath } from '../../output/report.js';
 import type { LocalSession } from '../../session.js';
 import { openLocalSession } from '../../session.js';
 
@@ -25,7 +25,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
     throw noSuchProfile({ name, source: 'profile remove' }, file?.path, profileNames);
   if (flags.yes !== true) requirePrompt(session, name);
   const { records, sharedWith } = await recordsToForget(invocation, session, name);
-  if (flags.yes !== true) await confirm(session, name, whatHappens(records, sharedWith));
+  if (flags.yes !== true) {
+    const question = `Remove profile ${name}? ${whatHappens(records, sharedWith)}`;
+    await confirm(invocation, question, 'Nothing was removed.');
+  }
   const forgotten = await forget(session, records);
   const written = await removeProfile(configDirOf(session), name, (lock, work) =>
     withLock(lock, { waitMs: 10_000 }, work),
@@ -34,15 +37,12 @@ export async function run(invocation: Invocation): Promise<undefined> {
     report.note(
       `tokens and saved credentials stay, because profile ${sharedWith} uses the same server and user; to forget them: graphcred logout -p ${sharedWith}`,
     );
-  if (report.json) {
-    report.document({ removed: name, file: written, forgotten });
-    return;
-  }
-  const { home, stdout } = invocation.ctx;
-  const done = `Removed profile ${name} from ${shortPath(written, home)}.`;
-  report.result(
-    inLines(singleLine(`${done} ${describeRemoved(forgotten, sharedWith)}`.trim()), stdout.columns),
+  const done = `Removed profile ${name} from ${shortPath(written, invocation.ctx.home)}.`;
+  report.done(
+    { removed: name, file: written, forgotten },
+    `${done} ${describeRemoved(forgotten, sharedWith)}`,
   );
+  if (report.json) return;
   const wasDefault = defaultProfileOf(file?.config) === name;
   const others = profileNames.filter((other) => other !== name);
   if (wasDefault && others.length > 0)
@@ -95,11 +95,6 @@ function requirePrompt(session: LocalSession, name: string): void {
       },
     );
   }
-}
-
-async function confirm(session: LocalSession, name: string, effect: string): Promise<void> {
-  if (!(await askYes(session.invocation, `Remove profile ${name}? ${effect}`)))
-    throw new GraphException('CANCELLED', 'Nothing was removed.');
 }
 
 /** Returns whom the profile acts as. Only the config file decides, not flags and variables. */

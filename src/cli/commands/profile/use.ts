@@ -4,7 +4,7 @@ import { writeDefaultProfile } from '../../../config/write.js';
 import { shellWord } from '../../../files/shell-word.js';
 import { withLock } from '../../../store/lock/lock.js';
 import type { Invocation } from '../../command.js';
-import { inLines, shortPath, singleLine } from '../../output/report.js';
+import { shortPath } from '../../output/report.js';
 import { openLocalSession } from '../../session.js';
 
 /** Runs `graphcred profile use`. */
@@ -28,9 +28,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
     report.warn(
       `in this folder ${settings.file.path} is in force and hides your own profiles; to use those here: --config ${shellWord(written)}`,
     );
-  if (report.json) report.document({ defaultProfile: name, file: written });
-  else {
-    const done = `The default profile is now ${name} (${shortPath(written, ctx.home)}).`;
-    report.result(inLines(singleLine(done), ctx.stdout.columns));
-  }
+  report.done(
+    { defaultProfile: name, file: written },
+    `The default profile is now ${name} (${shortPath(written, ctx.home)}).`,
+  );
 }

@@ -3,7 +3,6 @@ import { removeReplaced, saveSecret, tryStore } from '../../../app/saved-secrets
 import { GraphException } from '../../../core/errors.js';
 import { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
-import { inLines, singleLine } from '../../output/report.js';
 import { openSession } from '../../session.js';
 
 /** Runs `graphcred secret create`. */
@@ -41,11 +40,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
       hint: 'keep the value that was printed: it is never shown again',
     });
   }
-  if (report.json) report.document({ alias, saved: true });
-  else {
-    const done = `Secret ${singleLine(alias)} is saved in the ${store.name} store.`;
-    report.result(inLines(done, invocation.ctx.stdout.columns));
-  }
+  report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${store.name} store.`);
   return undefined;
 }
 

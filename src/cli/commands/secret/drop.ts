@@ -9,8 +9,7 @@ import {
 } from '../../../app/saved-secrets.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
-import { askYes } from '../../output/prompt.js';
-import { singleLine } from '../../output/report.js';
+import { confirm } from '../../output/prompt.js';
 import { openSession } from '../../session.js';
 
 /** Runs `graphcred secret drop`. */
@@ -47,11 +46,8 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     }
   }
   if (aliases.length > 1 && flags.yes !== true && call.canPrompt) {
-    if (
-      !(await askYes(invocation, `Drop ${aliases.length} secrets: ${aliases.map(singleLine).join(', ')}?`))
-    ) {
-      throw new GraphException('CANCELLED', 'Nothing was dropped.');
-    }
+    const question = `Drop ${aliases.length} secrets: ${aliases.join(', ')}?`;
+    await confirm(invocation, question, 'Nothing was dropped.');
   }
   if (flags.revoke === true)
     await revokeTokensOf(
@@ -63,7 +59,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   // A secret that the server does not know is of no use, so it is deleted from the store too.
   for (const alias of [...dropped, ...missing]) {
     const living = await forgetSecret(login, { alias, masked: masks.get(alias) }).catch(() => {
-      report.warn(`could not delete the saved value of ${singleLine(alias)}`);
+      report.warn(`could not delete the saved value of ${alias}`);
       return [];
     });
     noteLivingTokens(login, alias, living);
@@ -84,16 +80,16 @@ function reportDropped(invocation: Invocation, outcome: Dropping): number {
   if (failed && dropped.length + missing.length === 0 && outcome.untried.length === 0) throw failed.error;
   const isKnown = dropped.length + missing.length > 0;
   if (report.json && isKnown) report.document({ dropped, missing, dryRun: false });
-  else if (dropped.length > 0) report.result(`Dropped: ${dropped.map(singleLine).join(', ')}`);
+  else if (dropped.length > 0) report.result(`Dropped: ${dropped.join(', ')}`);
   if (failed) throw partialDrop(outcome);
   if (missing.length === 0) return 0;
   if (forgiven) {
-    report.note(`not there: ${missing.map(singleLine).join(', ')}`);
+    report.note(`not there: ${missing.join(', ')}`);
     return 0;
   }
   throw new GraphException(
     dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',
-    `No such secret: ${missing.map(singleLine).join(', ')}.`,
+    `No such secret: ${missing.join(', ')}.`,
     {
       hint: 'see the names there are: graphcred secret list; to ignore this: --ignore-missing',
     },

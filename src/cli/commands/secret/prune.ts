@@ -3,7 +3,7 @@ import { type Login, openLogin } from '../../../app/gsql-login.js';
 import { secretsInUse } from '../../../app/secrets-in-use.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
-import { askYes } from '../../output/prompt.js';
+import { confirm } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';
 import { openSession } from '../../session.js';
 
@@ -49,8 +49,7 @@ async function confirmDrop(invocation: Invocation, { version }: Login, count: nu
   const what = count === 1 ? 'this secret' : `these ${count} secrets`;
   const effect = version.tokensOutliveSecret ? '' : ', and their tokens end at once';
   invocation.report.warn(`programs that made a secret without a name use these${effect}`);
-  if (!(await askYes(invocation, `Drop ${what}?`)))
-    throw new GraphException('CANCELLED', 'Nothing was dropped.');
+  await confirm(invocation, `Drop ${what}?`, 'Nothing was dropped.');
 }
 
 function reportDropped(

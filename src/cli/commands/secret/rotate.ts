@@ -3,7 +3,6 @@ import { type Rotated, rotateSecret } from '../../../app/rotate-secret.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
-import { inLines } from '../../output/report.js';
 import { openSession } from '../../session.js';
 
 /** Runs `graphcred secret rotate`. */
@@ -34,22 +33,18 @@ export async function run(invocation: Invocation): Promise<undefined> {
 
 /** Says that the new value is saved, and prints it if the old one was not saved or `--print` is given. */
 function printSaved(
-  { ctx, report, flags }: Invocation,
+  { report, flags }: Invocation,
   alias: string,
   store: string,
   { value, wasSaved }: Rotated,
 ): void {
   const show = flags.print === true || !wasSaved;
-  if (report.json) report.document({ alias, saved: true, ...(show && { secret: value.reveal() }) });
-  else if (show) {
-    report.note(
-      `secret ${alias} has a new value, saved in the ${store} store; this is the only time it is shown`,
-    );
+  const news = `has a new value, saved in the ${store} store`;
+  if (show && !report.json) {
+    report.note(`secret ${alias} ${news}; this is the only time it is shown`);
     report.result(value.reveal());
-  } else {
-    const done = `Secret ${alias} has a new value, saved in the ${store} store.`;
-    report.result(inLines(done, ctx.stdout.columns));
-  }
+  } else
+    report.done({ alias, saved: true, ...(show && { secret: value.reveal() }) }, `Secret ${alias} ${news}.`);
 }
 
 /**
