@@ -31,7 +31,7 @@ export interface CredentialSource {
    */
   readonly reference?: string;
   /** The user whose secret or password it is, when the source knows. */
-  readonly username?: string;
+  readonly username?: string | undefined;
   /** Whether reading it asks an identity provider, so that one process at a time does, when its turn has come. */
   readonly readInTurn?: boolean;
   /** The owner of a saved credential, as its record names it. */
@@ -46,19 +46,13 @@ export interface CredentialSource {
 }
 
 /** The credential of this call. Its value is read once, and only when something is about to be sent. */
-export interface Credential {
-  readonly kind: CredentialKind;
-  readonly label: string;
-  readonly level: CredentialLevel;
-  readonly username: string | undefined;
+export interface Credential extends Omit<CredentialSource, 'read' | 'reference' | 'belongsTo'> {
   /** Whose credentials are saved together with this one: the user, or a secret whose user is not known. */
   readonly owner: string;
-  readonly savedAs?: string | undefined;
   /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */
   readonly principal: string;
   /** Whether a program or an identity provider gives the value, so that it is asked for as rarely as possible. */
   readonly isFromProgram?: boolean;
-  readonly readInTurn?: boolean;
   /** Returns the pair of base URLs it belongs to. */
   servers(): Promise<BoundTo>;
   value(): Promise<Sensitive>;
