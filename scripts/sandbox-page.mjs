@@ -3,7 +3,9 @@
 export function switchTable(switches) {
   const rows = Object.entries(switches).map(([name, { initial, choices = [initial], about }]) => [
     code(name),
-    choices.map((value) => code(typeof value === 'string' ? value : JSON.stringify(value))).join(', '),
+    choices
+      .map((value) => code(typeof value === 'string' && value !== '' ? value : JSON.stringify(value)))
+      .join(', '),
     about,
   ]);
   return table(['switch', 'values', 'the question'], rows);

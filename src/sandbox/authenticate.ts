@@ -150,7 +150,8 @@ export function checkJwt(
   const own: Provider = { key: world.state.jwtKey, issuer: 'TigerGraph' };
   const isOwn = typeof readJwt(token, own.key) === 'object';
   const maker = isOwn ? own : (world.provider ?? own);
-  const claims = readJwt(token, maker.key);
+  const isEncoded = !isOwn && world.switches.jwtSecret === 'base64' && !maker.key.includes('-----BEGIN ');
+  const claims = readJwt(token, isEncoded ? Buffer.from(maker.key, 'base64') : maker.key);
   if (typeof claims === 'string') return { problem: claims };
   const { sub, exp, iss, aud } = claims;
   if (maker.issuer !== undefined && iss !== maker.issuer) return { problem: 'issuer' };
@@ -162,6 +163,7 @@ export function checkJwt(
   if (!user) return { problem: 'user' };
   const graph = typeof claims.graph === 'string' ? claims.graph : '';
   if (graph !== '' && !world.state.graphs.includes(graph)) return { problem: 'graph' };
+  if (graph !== '' && graph === world.switches.closedGraph) return { problem: 'access' };
   if (world.state.blocked.get(user.name)?.includes(token)) return { problem: 'blocked' };
   return { graph, user };
 }

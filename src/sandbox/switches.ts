@@ -33,6 +33,10 @@ function zone(initial: Zone, about: string): Switch<Zone> {
   return { initial, about, rule: '{"name": "UTC", "offsetMinutes": 0}', fits };
 }
 
+function text(initial: string, about: string): Switch<string> {
+  return { initial, about, rule: 'a text', fits: (value) => typeof value === 'string' };
+}
+
 /** Behaviour on which the sources disagree, or that depends on the settings of a real server. */
 export const SWITCHES = {
   secretsShape: choice(
@@ -86,6 +90,11 @@ export const SWITCHES = {
   trailersOn4: choice([false, true], '`__GSQL__` lines at the end of `/gsql/v1/statements`'),
   refreshExpirationBefore35: choice(['lifetime', 'epoch'], 'what a refresh says in `expiration` on 3.0–3.4'),
   zone: zone({ name: 'UTC', offsetMinutes: 0 }, 'the zone of the date texts on 4.x'),
+  jwtSecret: choice(
+    ['text', 'base64'],
+    'whether the secret of `--jwt-key` is the HMAC key as it stands, or its base64: the sample in the docs is base64, and no page says who decodes it',
+  ),
+  closedGraph: text('', 'a graph that exists and for which no JWT is taken; empty is none'),
 };
 
 type Table = typeof SWITCHES;

@@ -48,5 +48,6 @@ export const CHECK_REASONS = {
   expired: 'the token is expired',
   user: 'the user does not exist',
   graph: 'the graph does not exist',
+  access: 'the graph is not accessible',
   blocked: 'the token has been dropped',
 } as const;

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseVersionOption } from '../../src/core/protocol/version.js';
+import type { Switches } from '../../src/sandbox/switches.js';
 import { type Bench, bench, cli, temporaryHome } from '../helpers/cli.js';
 import { freePorts } from '../helpers/free-port.js';
 import { hmacJwt, PEM, PRIVATE_KEY, rsaJwt } from '../helpers/jwt.js';
@@ -229,9 +230,10 @@ describe.each(['3.10.1', '4.2.0'])('a JWT that a server %s refuses', (version) =
     ['is from another issuer', { iss: 'x' }, 'Security.JWT.Issuer'],
     ['names a user (sub)', { sub: 'nobody' }, 'An administrator creates that user'],
     ['is for a graph that does not exist', { graph: 'none' }, 'Leave the claim graph out'],
+    ['is for a graph that its user may not use', { graph: 'demo' }, 'Ask for a role on the graph'],
     ['is signed with a key', undefined, 'Security.JWT.RSA.PublicKey'],
   ])('%s is told so, with what to do', async (problem, claims, advice) => {
-    const b = await benchOf(version);
+    const b = await bench({ serverVersion: version, provider, switches: { closedGraph: 'demo' } });
     const token = claims ? rsaJwt({ ...CLAIMS, ...claims }) : rsaJwt(CLAIMS, { alg: 'RS256' }, OTHER);
     for (const line of ['api /echo', 'token check']) {
       const { status, stderr } = await b.run(`${line} -o json`, withJwt(token));
@@ -273,8 +275,8 @@ test('a JWT that the GSQL server refuses is named, and a server without password
 });
 
 describe('the practice server with --jwt-key', () => {
-  const asked = async (token: string, given = provider) => {
-    const { sandbox } = await bench({ serverVersion: '4.2.0', provider: given });
+  const asked = async (token: string, given = provider, switches: Partial<Switches> = {}) => {
+    const { sandbox } = await bench({ serverVersion: '4.2.0', provider: given, switches });
     const answer = await fetch(`${sandbox.restUrl}/echo/demo`, {
       headers: { authorization: `Bearer ${token}` },
     });
@@ -328,10 +330,14 @@ describe('the practice server with --jwt-key', () => {
     expect([wrongKey.status, wrongKey.stderr]).toEqual([2, expect.stringContaining('no public key')]);
   });
 
-  test('takes an HMAC secret as the key too', async () => {
-    expect(await asked(hmacJwt(CLAIMS, 'shared-secret'), { ...provider, key: 'shared-secret' })).toMatch(
-      /^200 /,
-    );
+  test.each([
+    ['text', 'shared-secret'],
+    ['base64', Buffer.from('shared-secret').toString('base64')],
+  ] as const)('takes an HMAC secret as the key too, as %s', async (jwtSecret, key) => {
+    const token = hmacJwt(CLAIMS, 'shared-secret');
+    const other = jwtSecret === 'text' ? 'base64' : 'text';
+    expect(await asked(token, { ...provider, key }, { jwtSecret })).toMatch(/^200 /);
+    expect(await asked(token, { ...provider, key }, { jwtSecret: other })).toContain('invalid signature');
   });
 });
 

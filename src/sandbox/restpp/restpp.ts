@@ -105,6 +105,7 @@ const PROBLEMS = {
   blocked: 'blockedToken',
   user: 'tokenUserGone',
   graph: 'tokenGraphGone',
+  access: 'tokenGraphClosed',
 } as const satisfies Record<JwtProblem, TextId>;
 
 /** Returns the refusal when this token may not use the graph; undefined when it may. */

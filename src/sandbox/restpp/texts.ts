@@ -68,6 +68,11 @@ export const RESTPP = {
     ...BAD_TOKEN,
     message: "Access Denied because the input token = '{token}' is for a graph that does not exist",
   },
+  // The JWT's user may not use its graph (switch closedGraph).
+  tokenGraphClosed: {
+    ...BAD_TOKEN,
+    message: "Access Denied because the input token = '{token}' is for a graph that is not accessible",
+  },
   // The JWT has been deleted.
   blockedToken: {
     ...BAD_TOKEN,
