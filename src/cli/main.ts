@@ -88,8 +88,8 @@ function versionText({ build }: Context): string {
  */
 export async function run(build?: string): Promise<void> {
   if (process.argv[2] === KEYCHAIN_CHILD) {
-    const { runKeychainChild } = await import('../store/keychain/helper-child.js');
-    return runKeychainChild(process.stdin, process.stdout);
+    const { runKeychainHelper } = await import('../store/keychain/helper.js');
+    return runKeychainHelper(process.stdin, process.stdout);
   }
   const ctx = realContext(build);
   const report = createReport(ctx);

@@ -106,7 +106,7 @@ export interface KeychainOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** True when a person can see and answer a desktop prompt: a terminal, and a display. */
   readonly mayPrompt: boolean;
-  /** Starts this program as a keychain child, which then calls `runKeychainChild` of helper-child.ts. */
+  /** Starts this program as a keychain child, which then calls `runKeychainHelper` of keychain/helper.ts. */
   readonly child: { readonly command: string; readonly args: readonly string[] };
   /** Shows a message to the person. It must write synchronously, because the process may be killed right after. */
   notify(message: string): void;

@@ -151,7 +151,7 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
     }
   });
 
-  it('is reported if it stops answering between the check and the call, and the process ends itself', async () => {
+  it('is reported if it stops answering between the check and the call', async () => {
     await withKeyring({}, async (keyring) => {
       await attempt(keyring, [WRITE]);
       // The first connection, which asks whether the keychain exists, is passed on. The second one, which libsecret opens, is accepted and never
@@ -167,16 +167,11 @@ describe.skipIf(noKeychain !== undefined)('the keychain', () => {
       proxy.listen(path.join(keyring.home, 'proxy'));
       await once(proxy, 'listening');
       const env = { ...keyring.env, DBUS_SESSION_BUS_ADDRESS: `unix:path=${keyring.home}/proxy` };
-      // If the value cannot be read at once, libsecret is asked too.
       const ended = await attempt({ ...keyring, env }, [REMOVE]);
       proxy.close();
       expect(connections).toBe(2);
-      expect(ended).toMatchObject({
-        status: null,
-        signal: 'SIGKILL',
-        stdout: '',
-        stderr: 'the OS keychain stopped answering during a call; gave up after 5 s\n',
-      });
+      expect(ended).toMatchObject({ status: 0, stderr: '' });
+      expect(ended.results).toEqual([unavailable('the OS keychain did not answer within 5 s')]);
       expect(ended.ms).toBeLessThan(5_000 + AT_ONCE_MS);
     });
   });
@@ -270,13 +265,12 @@ describe.skipIf(noKeychain !== undefined || mountSkipReason() !== undefined)('th
     await withKeyring({}, async (keyring) => {
       plantRecord(keyring);
       const hidden = `mount --bind /dev/null ${fs.realpathSync(library)} && exec "$@"`;
-      const ended = await attempt(keyring, ALL, {}, ['unshare', '-m', 'sh', '-c', hidden, 'sh']);
-      expect(ended.results).toEqual(
-        failing({
-          ...unavailable('the library that opens the OS keychain cannot be loaded'),
-          hint: expect.stringContaining('apt install libsecret-1-0'),
-        }),
-      );
+      const ended = await attempt(keyring, [WRITE, REMOVE], {}, ['unshare', '-m', 'sh', '-c', hidden, 'sh']);
+      const missing = {
+        ...unavailable('the library that opens the OS keychain cannot be loaded'),
+        hint: expect.stringContaining('apt install libsecret-1-0'),
+      };
+      expect(ended.results).toEqual([missing, missing]);
       expect(ended).toMatchObject({ status: 0, stderr: '' });
       expect(ended.ms).toBeLessThan(AT_ONCE_MS);
     });

@@ -11,7 +11,7 @@ export interface Script {
   readonly found?: Reply;
   readonly secret?: Reply;
 }
-export type Part = string | number | Buffer;
+type Part = string | number | Buffer;
 export type Reply =
   | { readonly sig: 's' | 'v'; readonly body: string | boolean }
   | { readonly error: string }
@@ -40,7 +40,7 @@ export async function listenOn(where: string, onSocket: (socket: net.Socket) => 
   return server;
 }
 
-export interface Manner {
+interface Manner {
   /** Whether the answer is sent byte by byte. */
   readonly slowly?: boolean;
 }
@@ -102,7 +102,7 @@ export async function startFakeBus(where: string, script: Script, { slowly = fal
 }
 
 /** Encodes a reply, or a signal if it answers no call. */
-export function encode(replyTo: number | undefined, reply: Reply): Buffer {
+function encode(replyTo: number | undefined, reply: Reply): Buffer {
   const u32 = (value: number) => {
     const bytes = Buffer.alloc(4);
     bytes.writeUInt32LE(value);

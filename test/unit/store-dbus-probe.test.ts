@@ -11,7 +11,7 @@ import { portsOf } from '../../src/cli/ports.js';
 import type { LocalSession } from '../../src/cli/session.js';
 import type { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { endOfMessage, parseMessage } from '../../src/store/keychain/dbus.js';
+import { Answer, endOfMessage } from '../../src/store/keychain/dbus.js';
 import { askKeychain, busPaths } from '../../src/store/keychain/secret-service.js';
 import type { Store } from '../../src/store/store.js';
 import { defined } from '../helpers/defined.js';
@@ -19,10 +19,8 @@ import {
   alias,
   at,
   COLLECTION,
-  encode,
   LOCKED,
   listenOn,
-  type Manner,
   normal,
   type Reply,
   type Script,
@@ -34,21 +32,15 @@ import { shortenTimers } from '../helpers/shorter-timers.js';
 describe('the session bus', () => {
   it.each([
     [{}, []],
-    [{ DBUS_SESSION_BUS_ADDRESS: '' }, []],
     [{ XDG_RUNTIME_DIR: '/run/user/7' }, ['/run/user/7/bus']],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=/a/b', XDG_RUNTIME_DIR: '/r' }, ['/a/b']],
-    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=/a/b,guid=0123' }, ['/a/b']],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:guid=0123,path=/a/b' }, ['/a/b']],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:abstract=/tmp/dbus-x,guid=1' }, ['\0/tmp/dbus-x']],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=/with%20space%3b/%c3%a4' }, ['/with space;/ä']],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=/a=b' }, ['/a=b']],
     [{ DBUS_SESSION_BUS_ADDRESS: 'tcp:host=h,port=1;unix:path=/a;unix:abstract=b' }, ['/a', '\0b']],
-    [{ DBUS_SESSION_BUS_ADDRESS: 'autolaunch:' }, []],
-    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=%zz' }, []],
-    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=%zz,abstract=a;unix:path=/b' }, ['/b']],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=/a,abstract=b' }, ['/a']],
-    [{ DBUS_SESSION_BUS_ADDRESS: ';;unix:' }, []],
-    [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path' }, []],
+    [{ DBUS_SESSION_BUS_ADDRESS: ';;unix:;unix:path;unix:path=%zz' }, []],
     [{ DBUS_SESSION_BUS_ADDRESS: 'unix:path=;unix:path=/a' }, ['/a']],
   ])('is found with %j at %j', (env, expected) => {
     expect(busPaths(env)).toEqual(expected);
@@ -81,61 +73,41 @@ const open = (): Promise<number> =>
   );
 
 describe('a message of the session bus', () => {
-  const head = (type: number, bodyLength: number, fields: number[]) => {
-    const start = [0x6c, type, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0];
-    const message = Buffer.from([...start, fields.length, 0, 0, 0, ...fields]);
+  const head = (bodyLength: number, order = 0x6c) => {
+    const message = Buffer.from([order, 2, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
     message.writeUInt32LE(bodyLength, 4);
     return message;
   };
 
-  it('that is an error without a name is an error all the same', () => {
-    const answersSeven = [5, 1, 0x75, 0, 7, 0, 0, 0];
-    expect(parseMessage(head(3, 0, answersSeven))).toMatchObject({ replyTo: 7, error: '' });
-    expect(parseMessage(head(2, 0, answersSeven))).toMatchObject({ replyTo: 7, error: undefined });
-  });
-
-  it('is not read any further after a header field of a type that no answer has', () => {
-    const unixFds = [9, 1, 0x79, 0, 1, 0, 0, 0];
-    const answersSeven = [5, 1, 0x75, 0, 7, 0, 0, 0];
-    expect(() => parseMessage(head(2, 0, [...unixFds, ...answersSeven]))).toThrow('not a D-Bus message');
-  });
-
-  it('may have a megabyte, and not one byte more', () => {
+  it('may have a megabyte and not one byte more, and no other byte order', () => {
     const most = (1 << 20) - 16;
-    expect(endOfMessage(head(2, most, []))).toBe(0);
-    expect(() => endOfMessage(head(2, most + 1, []))).toThrow('not a D-Bus message');
+    expect(endOfMessage(head(most))).toBe(0);
+    expect(() => endOfMessage(head(most + 1))).toThrow('not a D-Bus message');
+    expect(endOfMessage(head(0))).toBe(16);
+    expect(() => endOfMessage(head(0, 0x42))).toThrow('not a D-Bus message');
   });
 
   it('gives no value that is longer than it', () => {
     const body = (length: number) =>
-      parseMessage(
-        Buffer.concat([head(2, 8, []), Buffer.from([length, 0, 0, 0]), Buffer.from('abc\0')]),
-      ).body();
+      new Answer(Buffer.concat([head(8), Buffer.from([length, 0, 0, 0]), Buffer.from('abc\0')]));
     expect(body(3).string()).toBe('abc');
     expect(() => body(4).string()).toThrow('not a D-Bus message');
-    expect(String(body(4).bytes())).toBe('abc\0');
     expect(() => body(5).bytes()).toThrow('not a D-Bus message');
   });
 });
 
 describe('the probe', () => {
-  const manners: [string, Manner][] = [
-    ['at once', {}],
-    ['byte by byte', { slowly: true }],
-  ];
-  describe.each(manners)('answered %s', (_how, manner) => {
-    it.each([
-      ['unlocked', UNLOCKED],
-      ['locked', LOCKED],
-    ])('says %s', async (expected, locked) => {
-      const socket = path.join(dir, 'bus');
-      const seen = await fakeBus(socket, normal(locked), manner);
-      expect(await stateOf(at(socket))).toBe(expected);
-      expect(seen.text).toContain(COLLECTION);
-      // The Secret Service knows other keyrings by other names, such as `login` and `session`.
-      expect(seen.text).toContain('\u0007\0\0\0default\0');
-      await expect.poll(open).toBe(0);
-    });
+  it.each([
+    ['unlocked', UNLOCKED, {}],
+    ['locked', LOCKED, { slowly: true }],
+  ])('says %s, also if it is answered byte by byte', async (expected, locked, manner) => {
+    const socket = path.join(dir, 'bus');
+    const seen = await fakeBus(socket, normal(locked), manner);
+    expect(await stateOf(at(socket))).toBe(expected);
+    expect(seen.text).toContain(COLLECTION);
+    // The Secret Service knows other keyrings by other names, such as `login` and `session`.
+    expect(seen.text).toContain('\u0007\0\0\0default\0');
+    await expect.poll(open).toBe(0);
   });
 
   it.each<[string, string, Script]>([
@@ -143,11 +115,6 @@ describe('the probe', () => {
       'nobody offers the service',
       'no-service',
       { alias: () => ({ error: 'org.freedesktop.DBus.Error.ServiceUnknown' }) },
-    ],
-    [
-      'the service cannot be started',
-      'no-service',
-      { alias: () => ({ error: 'org.freedesktop.DBus.Error.Spawn.ExecFailed' }) },
     ],
     [
       'the bus gives up waiting for the service',
@@ -166,7 +133,6 @@ describe('the probe', () => {
       { alias: () => alias(COLLECTION), locked: { error: 'org.freedesktop.DBus.Error.UnknownMethod' } },
     ],
     ['the answer is not a boolean', 'no-service', { alias: () => alias(COLLECTION), locked: alias('yes') }],
-    ['the bus does not let us in', 'no-bus', { auth: 'REJECTED EXTERNAL\r\n' }],
     ['it is another kind of server', 'no-bus', { auth: 'HTTP/1.1 400 Bad Request\r\n\r\n' }],
   ])('when %s says %s', async (_what, expected, script) => {
     const socket = path.join(dir, 'bus');
@@ -180,21 +146,6 @@ describe('the probe', () => {
     const seen = await fakeBus(socket, mistaken);
     expect(await stateOf(at(socket))).toBe('unlocked');
     expect(seen.aliasCalls).toBe(2);
-  });
-
-  it.each<[string, Script | undefined]>([
-    ['the greeting', undefined],
-    ['the default keyring', {}],
-    ['the lock', { alias: () => alias(COLLECTION) }],
-  ])('does not wait for ever for an answer about %s', async (_what, script) => {
-    const socket = path.join(dir, 'bus');
-    if (script) await fakeBus(socket, script);
-    else await listen(socket, (client) => client.resume());
-    const before = performance.now();
-    onTestFinished(shortenTimers(20));
-    expect(await stateOf(at(socket))).toBe('silent');
-    expect(performance.now() - before).toBeGreaterThan(140);
-    await expect.poll(open).toBe(0);
   });
 
   it.each([
@@ -229,19 +180,6 @@ describe('the probe', () => {
     vi.advanceTimersByTime(1);
     await probing;
     expect(state).toBe('silent');
-  });
-
-  it('ignores messages that are not answers', async () => {
-    const socket = path.join(dir, 'bus');
-    const chatter = encode(undefined, { sig: 's', body: ':1.7' });
-    await listen(socket, (client) => {
-      client.once('data', () => client.write('OK 1\r\n'));
-      const talking = setInterval(() => client.write(chatter), 5);
-      client.on('close', () => clearInterval(talking));
-    });
-    onTestFinished(shortenTimers(30));
-    expect(await stateOf(at(socket))).toBe('silent');
-    await expect.poll(open).toBe(0);
   });
 
   it('reads an answer that has arrived before it applies the time limit', async () => {
@@ -333,16 +271,13 @@ describe('a value over the bus', () => {
   const found: Reply = { parts: [...paths(ITEM), ...paths()] };
   const secret: Reply = { parts: ['/session/1', Buffer.alloc(0), Buffer.from(value), 'text/plain'] };
   const whole: Script = { ...normal(UNLOCKED), session, found, secret };
-  const ask = async (script: Script, manner: Manner = {}) => {
-    const seen = await fakeBus(path.join(dir, 'bus'), script, manner);
+  const ask = async (script: Script) => {
+    const seen = await fakeBus(path.join(dir, 'bus'), script);
     return { answer: await askKeychain(at(path.join(dir, 'bus')), wanted), seen };
   };
 
-  it.each<[string, Manner]>([
-    ['at once', {}],
-    ['byte by byte', { slowly: true }],
-  ])('arrives with the state, answered %s', async (_how, manner) => {
-    const { answer, seen } = await ask(whole, manner);
+  it('arrives with the state', async () => {
+    const { answer, seen } = await ask(whole);
     expect(answer).toEqual({ state: 'unlocked', value });
     expect(seen.text).toContain(wanted.account);
     expect(seen.text).toContain('plain');
@@ -354,7 +289,6 @@ describe('a value over the bus', () => {
   });
 
   it.each<[string, Partial<Script>]>([
-    ['there is no such item', { found: { parts: [...paths(), ...paths()] } }],
     ['two items fit', { found: { parts: [...paths(ITEM, `${ITEM}8`), ...paths()] } }],
     ['the item has gone', { secret: { error: 'org.freedesktop.Secret.Error.NoSuchObject' } }],
     ['the session has to be encrypted', { session: { error: 'org.freedesktop.DBus.Error.NotSupported' } }],
@@ -363,8 +297,14 @@ describe('a value over the bus', () => {
       { secret: { parts: ['/session/1', Buffer.from('iv'), Buffer.from('x'), 'text/plain'] } },
     ],
     ['searching fails', { found: { error: 'org.freedesktop.DBus.Error.Failed' } }],
-  ])('is read by the native module if %s', async (_what, part) => {
-    expect((await ask({ ...whole, ...part })).answer).toEqual({ state: 'unlocked' });
+    ['the answer makes no sense', { secret: { parts: [] } }],
+  ])('is left to the native module if %s', async (_what, part) => {
+    expect((await ask({ ...whole, ...part })).answer).toEqual({ state: 'unlocked', unread: true });
+  });
+
+  it('is none if there is no such item', async () => {
+    const found: Reply = { parts: [...paths(), ...paths()] };
+    expect((await ask({ ...whole, found })).answer).toEqual({ state: 'unlocked' });
   });
 
   it.each<[string, Partial<Script>]>([
@@ -375,7 +315,7 @@ describe('a value over the bus', () => {
   });
 
   it.each(['session', 'found', 'secret', 'locked', 'alias'] as const)(
-    'is not waited for if %s is not answered, and is given only by a keychain that is known to be unlocked',
+    'is not waited for if %s is not answered',
     async (part) => {
       const { [part]: _, ...rest } = whole;
       await fakeBus(path.join(dir, 'bus'), rest);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { loadKey } from '../../src/store/file/key.js';
-import { askChild } from '../../src/store/keychain/helper-parent.js';
+import { askHelper } from '../../src/store/keychain/helper.js';
 import { performNatively } from '../../src/store/keychain/native.js';
 import { keychainStore } from '../../src/store/keychain/store.js';
 import { acquireLock, tryLock } from '../../src/store/lock/lock.js';
@@ -15,6 +15,7 @@ import { temporaryHome } from '../helpers/cli.js';
 import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
 import { openRedis, tokenRecord } from '../helpers/redis-store.js';
 import { alias, at, COLLECTION, LOCKED, type Script, startFakeBus } from '../helpers/session-bus.js';
+import { shortenTimers } from '../helpers/shorter-timers.js';
 import { NO_KEYCHAIN, storeOptions } from '../helpers/store-options.js';
 import { errorOf, told } from '../helpers/told.js';
 
@@ -206,14 +207,14 @@ test.skipIf(process.platform === 'win32')(
       if (script) await startFakeBus(where, script);
       await keychainStore(options({ keychain: keychain({ env: at(where) }) })).read(read);
     };
-    const child =
-      (script: string, prompting = false, ms = 1000) =>
-      () =>
-        askChild(
-          { op: 'get', account: 'demo' },
-          keychain({ env: { PATH: process.env.PATH }, child: { command: 'sh', args: ['-c', script] } }),
-          { ms, prompting },
-        );
+    const helper =
+      (script: string, prompting = false) =>
+      async () => {
+        const restoreTimers = shortenTimers(prompting ? 240 : 20, 5000);
+        const child = { command: 'sh', args: ['-c', script] };
+        const options = keychain({ env: { PATH: process.env.PATH }, child });
+        await askHelper({ op: 'get', account: 'demo' }, options, prompting).finally(restoreTimers);
+      };
     const failing = (error: unknown, loading?: unknown) => () => {
       Object.assign(keytar, { error, loading });
       return performNatively({ op: 'get', account: 'demo' });
@@ -231,26 +232,22 @@ test.skipIf(process.platform === 'win32')(
       [
         'a helper that does not start',
         () =>
-          askChild(
+          askHelper(
             { op: 'get', account: 'demo' },
             keychain({ child: { command: path.join(dir, 'none'), args: [] } }),
-            { ms: 1000, prompting: false },
+            false,
           ),
       ],
-      ['a helper that ends', child('exit 3')],
-      ['a helper that is killed', child('kill -9 $$')],
-      ['a helper that does not answer', child('echo; exec sleep 8', false, 20)],
-      ['a prompt that nobody answers', child('echo; exec sleep 8', true, 20)],
-      ['a helper that answers nonsense', child('echo; read -r request; echo nonsense')],
+      ['a helper that ends', helper('exit 3')],
+      ['a helper that is killed', helper('kill -9 $$')],
+      ['a helper that does not answer', helper('echo; exec sleep 8')],
+      ['a prompt that nobody answers', helper('echo; exec sleep 8', true)],
+      ['a helper that answers nonsense', helper('echo; read -r request; echo nonsense')],
       [
         'a helper with an error of its own',
-        child(
-          `echo; read -r request; echo '{"ok":false,"code":"STORE_LOCKED","message":"it is locked","hint":"open it"}'`,
+        helper(
+          `echo; read -r request; echo '{"error":{"code":"STORE_LOCKED","message":"it is locked","hint":"open it"}}'`,
         ),
-      ],
-      [
-        'a helper with an error without a hint',
-        child(`echo; read -r request; echo '{"ok":false,"code":"INTERNAL","message":"it is lost"}'`),
       ],
       ['a keychain that is locked', failing(new Error('Cannot get secret of a locked collection'))],
       ['a prompt that was dismissed', failing(new Error('The prompt was dismissed'))],

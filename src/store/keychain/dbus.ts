@@ -2,111 +2,93 @@
 // counted from the start of the message; a string is preceded by its length and followed by a zero byte. Numbers begin
 // with the lowest byte: where a machine has them the other way round, keytar does not load either.
 
-/** An argument, named by its D-Bus type: string, object path, variant that holds a string, table of strings. */
-export type Argument =
-  | { readonly s: string }
-  | { readonly o: string }
-  | { readonly v: string }
-  | { readonly 'a{ss}': Readonly<Record<string, string>> };
-
 export interface MethodCall {
-  readonly serial: number;
   readonly to: string;
   readonly path: string;
   readonly of: string;
   readonly name: string;
-  readonly args?: readonly Argument[];
-}
-
-export interface Reply {
-  /** The serial number of the call that this message answers; absent on signals. */
-  readonly replyTo: number | undefined;
-  /** The name of the D-Bus error, when the message is one. */
-  readonly error: string | undefined;
-  /** Returns a reader that starts at the beginning of the message's body. */
-  body(): Body;
+  /** The D-Bus types of the arguments: `s` string, `o` object path, `v` variant, `a{ss}` table of strings. */
+  readonly signature?: string;
+  /** The arguments. A variant holds a string; a table is the only argument. */
+  readonly args?: readonly (string | Readonly<Record<string, string>>)[];
 }
 
 const LITTLE_ENDIAN = 0x6c;
 const METHOD_CALL = 1;
+const METHOD_RETURN = 2;
 const ERROR = 3;
 const FIXED_HEADER = 16;
 const LARGEST_MESSAGE = 1 << 20;
-const FIELD = {
-  path: 1,
-  interface: 2,
-  member: 3,
-  errorName: 4,
-  replySerial: 5,
-  destination: 6,
-  signature: 8,
-};
+const FIELD = { path: 1, interface: 2, member: 3, destination: 6, signature: 8 };
 
 const aligned = (offset: number, to: number) => Math.ceil(offset / to) * to;
 
-export function methodCall(call: MethodCall): Buffer {
-  const args = call.args ?? [];
-  const bytes: number[] = [LITTLE_ENDIAN, METHOD_CALL, 0, 1];
-  const pad = (to: number) => {
-    while (bytes.length % to !== 0) bytes.push(0);
-  };
-  const uint32 = (value: number) => {
-    pad(4);
-    bytes.push(...littleEndian(value));
-  };
-  const string = (value: string) => {
-    const encoded = Buffer.from(value);
-    uint32(encoded.length);
-    bytes.push(...encoded, 0);
-  };
-  const signature = (value: string) => bytes.push(value.length, ...Buffer.from(value), 0);
-  const field = (code: number, type: string, value: string) => {
-    pad(8);
-    bytes.push(code);
-    signature(type);
-    if (type === 'g') signature(value);
-    else string(value);
-  };
-
-  uint32(0); // length of the body, filled in at the end
-  uint32(call.serial);
-  uint32(0); // length of the header fields, filled in at the end
-  field(FIELD.path, 'o', call.path);
-  field(FIELD.interface, 's', call.of);
-  field(FIELD.member, 's', call.name);
-  field(FIELD.destination, 's', call.to);
-  if (args.length > 0) field(FIELD.signature, 'g', args.map((arg) => Object.keys(arg)[0]).join(''));
-  const endOfFields = bytes.length;
-  pad(8);
-  const body = bytes.length;
-  for (const arg of args) {
-    if ('s' in arg) string(arg.s);
-    else if ('o' in arg) string(arg.o);
-    else if ('v' in arg) {
-      signature('s');
-      string(arg.v);
-    } else {
-      uint32(0); // length of the table, filled in at the end
-      const length = bytes.length - 4;
-      pad(8);
-      const start = bytes.length;
-      for (const [name, value] of Object.entries(arg['a{ss}'])) {
-        pad(8);
-        string(name);
-        string(value);
-      }
-      bytes.splice(length, 4, ...littleEndian(bytes.length - start));
-    }
+/** Encodes a call. The serial number says which call it is of those on this connection. */
+export function methodCall(call: MethodCall, serial: number): Buffer {
+  const { signature = '', args = [] } = call;
+  const body = new Writer();
+  for (const [index, value] of args.entries()) {
+    if (signature[index] === 'v') body.signature('s');
+    if (typeof value === 'string') body.string(value);
+    else body.table(value);
   }
-
-  const message = Buffer.from(bytes);
-  message.writeUInt32LE(message.length - body, 4);
-  message.writeUInt32LE(endOfFields - FIXED_HEADER, 12);
-  return message;
+  const fields = new Writer();
+  fields.field(FIELD.path, 'o', call.path);
+  fields.field(FIELD.interface, 's', call.of);
+  fields.field(FIELD.member, 's', call.name);
+  fields.field(FIELD.destination, 's', call.to);
+  if (signature !== '') fields.field(FIELD.signature, 'g', signature);
+  const message = new Writer();
+  message.bytes.push(LITTLE_ENDIAN, METHOD_CALL, 0, 1);
+  for (const number of [body.bytes.length, serial, fields.bytes.length]) message.uint32(number);
+  message.bytes.push(...fields.bytes);
+  message.pad(8);
+  return Buffer.from([...message.bytes, ...body.bytes]);
 }
 
-function littleEndian(value: number): number[] {
-  return [value & 255, (value >>> 8) & 255, (value >>> 16) & 255, value >>> 24];
+/** Writes values one after the other. What it writes is aligned in a message where it begins at a multiple of 8. */
+class Writer {
+  readonly bytes: number[] = [];
+
+  pad(to: number): void {
+    while (this.bytes.length % to !== 0) this.bytes.push(0);
+  }
+
+  uint32(value: number): void {
+    this.pad(4);
+    this.bytes.push(value & 255, (value >>> 8) & 255, (value >>> 16) & 255, value >>> 24);
+  }
+
+  /** Writes a string or an object path, which have the same form. */
+  string(value: string): void {
+    const encoded = Buffer.from(value);
+    this.uint32(encoded.length);
+    this.bytes.push(...encoded, 0);
+  }
+
+  signature(value: string): void {
+    this.bytes.push(value.length, ...Buffer.from(value), 0);
+  }
+
+  field(code: number, type: string, value: string): void {
+    this.pad(8);
+    this.bytes.push(code);
+    this.signature(type);
+    if (type === 'g') this.signature(value);
+    else this.string(value);
+  }
+
+  table(entries: Readonly<Record<string, string>>): void {
+    const content = new Writer();
+    for (const [name, value] of Object.entries(entries)) {
+      content.pad(8);
+      content.string(name);
+      content.string(value);
+    }
+    this.uint32(content.bytes.length);
+    this.pad(8);
+    this.bytes.push(...content.bytes);
+  }
 }
 
 /** Returns where the first message in the buffer ends; 0 while it is not complete. Throws when it is not D-Bus. */
@@ -117,47 +99,28 @@ export function endOfMessage(buffer: Buffer): number {
   return end <= buffer.length ? end : 0;
 }
 
-/** Reads one complete message. Throws when it is not D-Bus. */
-export function parseMessage(message: Buffer): Reply {
-  const uint32 = (at: number) => message.readUInt32LE(at);
-  const string = (at: number) => message.toString('utf8', at + 4, at + 4 + uint32(at));
-  let replyTo: number | undefined;
-  let errorName: string | undefined;
-  for (let at = FIXED_HEADER; at < FIXED_HEADER + uint32(12); ) {
-    at = aligned(at, 8);
-    const code = message[at];
-    const type = message.toString('latin1', at + 2, at + 2 + message.readUInt8(at + 1));
-    at += 3 + type.length;
-    if (type === 'g') {
-      at += message.readUInt8(at) + 2;
-      continue;
-    }
-    at = aligned(at, 4);
-    if (type === 'u') {
-      if (code === FIELD.replySerial) replyTo = uint32(at);
-      at += 4;
-    } else if (type === 's' || type === 'o') {
-      if (code === FIELD.errorName) errorName = string(at);
-      at += 4 + uint32(at) + 1;
-    } else {
-      throw notDBus();
-    }
-  }
-  return {
-    replyTo,
-    error: message[1] === ERROR ? (errorName ?? '') : undefined,
-    body: () => new Body(message),
-  };
-}
-
-/** Reads the values of a body one after the other. Throws when the next value is missing. */
-class Body {
+/** Reads the values of an answer's body one after the other. Throws when the next value is missing. */
+export class Answer {
   readonly #message: Buffer;
   #at: number;
 
+  /** @param message one complete message */
   constructor(message: Buffer) {
     this.#message = message;
     this.#at = bodyOf(message);
+  }
+
+  /** False for a signal, which answers no call. */
+  get isAnswer(): boolean {
+    return this.#message[1] === METHOD_RETURN || this.isError();
+  }
+
+  /** Whether it is an error, and one of these names if some are given: `NoReply` is the end of a whole name. */
+  isError(...names: readonly string[]): boolean {
+    if (this.#message[1] !== ERROR) return false;
+    // The header holds the name of the error as a string, and nothing else that ends like one.
+    const header = this.#message.toString('latin1', FIXED_HEADER, bodyOf(this.#message));
+    return names.length === 0 || names.some((name) => header.includes(`.${name}\0`));
   }
 
   uint32(): number {
@@ -169,7 +132,7 @@ class Body {
     return this.#take(this.uint32());
   }
 
-  /** Reads a string or an object path, which have the same form. */
+  /** Reads a string or an object path. */
   string(): string {
     const text = this.bytes().toString('utf8');
     this.#take(1);

@@ -1,4 +1,5 @@
-import { Bus, BusFailure, uptimeMs } from './bus.js';
+import type { Socket } from 'node:net';
+import { Answer, endOfMessage, type MethodCall, methodCall } from './dbus.js';
 
 /**
  * What the session bus says about the Secret Service. `silent`: something listens but does not answer. Only
@@ -12,40 +13,42 @@ export type KeychainState =
   | 'no-bus'
   | 'silent';
 
-/** `DBUS_SESSION_BUS_ADDRESS` and `XDG_RUNTIME_DIR` are read from it. */
-type Env = Readonly<Record<string, string | undefined>>;
-
 export interface KeychainAnswer {
   readonly state: KeychainState;
-  /** The value, if the bus gave it at once. When it is absent, the value may still exist. */
+  /** The value of the item, which only an unlocked keychain gives; absent when there is no such item. */
   readonly value?: string;
+  /** The keychain is unlocked, and did not give the value in a way that is understood here. */
+  readonly unread?: true;
 }
 
-const ROOT = '/org/freedesktop/secrets';
-/** The time limit of all answers together. */
-const ALL_ANSWERS_MS = 5_000;
+/** `DBUS_SESSION_BUS_ADDRESS` and `XDG_RUNTIME_DIR` are read from it. */
+type Env = Readonly<Record<string, string | undefined>>;
 
 /** The attributes by which an item is found. */
 type Item = Readonly<Record<string, string>>;
 
+const ROOT = '/org/freedesktop/secrets';
+const LONGEST_GREETING = 1 << 16;
+/** The time limit of one answer. */
+const ANSWER_MS = 3_000;
+/** The time limit of all answers together. */
+const ALL_ANSWERS_MS = 5_000;
+
 /**
- * Asks for the keychain's state and, in the same exchange, for the value of the one item with these attributes. This
- * is faster than loading the native module, which is used only when the bus gives no value. Never causes a prompt,
- * leaves a connection open or rejects.
+ * Asks for the keychain's state and, in the same exchange, for the value of the one item with these attributes. Never
+ * causes a prompt, leaves a connection open or rejects.
  */
 export async function askKeychain(env: Env, item?: Item): Promise<KeychainAnswer> {
   const end = uptimeMs() + ALL_ANSWERS_MS;
-  const answer = await askBuses(env, end, item);
-  // A busy gnome-keyring gives this answer by mistake about once in a thousand times.
-  return answer.state === 'no-default-collection' ? askBuses(env, end, item) : answer;
-}
-
-async function askBuses(env: Env, end: number, item: Item | undefined): Promise<KeychainAnswer> {
-  for (const path of busPaths(env)) {
-    const answer = await askBus(path, end, item);
-    if (answer.state !== 'no-bus') return answer;
+  const paths = busPaths(env);
+  let answer: KeychainAnswer = { state: 'no-bus' };
+  // The second time is for a busy gnome-keyring, which says by mistake about once in a thousand times that it has no
+  // default collection.
+  for (const path of [...paths, ...paths]) {
+    answer = await askBus(path, end, item);
+    if (answer.state !== 'no-bus' && answer.state !== 'no-default-collection') break;
   }
-  return { state: 'no-bus' };
+  return answer;
 }
 
 /** Returns the socket paths of the session bus in the order to try them; abstract ones start with a zero byte. */
@@ -53,17 +56,13 @@ export function busPaths(env: Env): string[] {
   const addresses = env.DBUS_SESSION_BUS_ADDRESS;
   if (!addresses) return env.XDG_RUNTIME_DIR ? [`${env.XDG_RUNTIME_DIR}/bus`] : [];
   return addresses.split(';').flatMap((address) => {
-    if (!address.startsWith('unix:')) return [];
-    for (const pair of address.slice('unix:'.length).split(',')) {
-      const [name, value = ''] = pair.split(/=(.*)/s);
-      try {
-        if (name === 'path' && value !== '') return [decodeURIComponent(value)];
-        if (name === 'abstract') return [`\0${decodeURIComponent(value)}`];
-      } catch {
-        return [];
-      }
+    const [, kind, value] = /^unix:(?:[^,]*,)*?(path|abstract)=([^,]+)/.exec(address) ?? [];
+    if (value === undefined) return [];
+    try {
+      return [`${kind === 'abstract' ? '\0' : ''}${decodeURIComponent(value)}`];
+    } catch {
+      return [];
     }
-    return [];
   });
 }
 
@@ -72,68 +71,162 @@ async function askBus(path: string, end: number, item: Item | undefined): Promis
   const bus = new Bus(path, end);
   let state: KeychainState | undefined;
   try {
-    const asked = readState(bus);
-    const answer = item && readItem(bus, item);
-    // It may fail while the state is still awaited, which then tells why.
-    answer?.catch(() => {});
-    state = await asked;
-    return state === 'unlocked' && answer ? await answer : { state };
+    await bus.open();
+    state = await readState(bus);
+    return state === 'unlocked' && item ? await readItem(bus, item) : { state };
   } catch (error) {
     const reason = error instanceof BusFailure ? error.reason : 'no-service';
-    // A service that reports `unlocked` and then stops answering counts as silent too: the native module would hang.
-    // One that breaks is not used, but if the state is known, the native module may try.
-    return { state: reason === 'silent' ? reason : (state ?? reason) };
+    return state && reason !== 'silent' ? { state, unread: true } : { state: reason };
   } finally {
     bus.close();
   }
 }
 
 async function readState(bus: Bus): Promise<KeychainState> {
-  const alias = await bus.call(ROOT, 'Secret.Service.ReadAlias', [{ s: 'default' }]);
-  if (alias.error !== undefined) return stateOfError(alias.error, 'no-service');
-  const collection = alias.body().string();
+  const alias = await bus.ask(ROOT, 'Secret.Service.ReadAlias', 's', ['default']);
+  if (alias.isError()) return 'no-service';
+  const collection = alias.string();
   if (collection === '/') return 'no-default-collection';
-  const property = [{ s: 'org.freedesktop.Secret.Collection' }, { s: 'Locked' }];
-  const locked = await bus.call(collection, 'DBus.Properties.Get', property);
-  if (locked.error !== undefined) return stateOfError(locked.error, 'no-default-collection');
-  const body = locked.body();
-  if (body.signature() !== 'b') throw new Error('not a boolean');
-  return body.uint32() === 0 ? 'unlocked' : 'locked';
+  const property = ['org.freedesktop.Secret.Collection', 'Locked'];
+  const locked = await bus.ask(collection, 'DBus.Properties.Get', 'ss', property);
+  if (locked.isError()) return 'no-default-collection';
+  if (locked.signature() !== 'b') throw new Error('not a boolean');
+  return locked.uint32() === 0 ? 'unlocked' : 'locked';
 }
 
-function stateOfError(name: string, otherwise: KeychainState): KeychainState {
-  return /\.(NoReply|Timeout|TimedOut)$/.test(name) ? 'silent' : otherwise;
-}
-
-/** Reads the value of the item. The answer counts only if the keychain is unlocked; a single item can still be locked. */
+/** Reads the value of the item. A single item may be locked although the keychain is not. */
 async function readItem(bus: Bus, item: Item): Promise<KeychainAnswer> {
+  const found = await bus.ask(ROOT, 'Secret.Service.SearchItems', 'a{ss}', [item]);
+  if (found.isError()) return { state: 'unlocked', unread: true };
+  const [path, ...others] = found.paths();
+  if (path === undefined) return { state: found.paths().length > 0 ? 'locked' : 'unlocked' };
   // It is not encrypted: any process that could listen on this bus can also ask for the value.
-  const opening = bus.call(ROOT, 'Secret.Service.OpenSession', [{ s: 'plain' }, { v: '' }]);
-  const searching = bus.call(ROOT, 'Secret.Service.SearchItems', [{ 'a{ss}': item }]);
-  // It may fail while the session is still awaited, which then tells why.
-  searching.catch(() => {});
-  const opened = await opening;
-  if (opened.error !== undefined) return withoutValue(opened.error);
-  const session = opened.body();
+  const session = await bus.ask(ROOT, 'Secret.Service.OpenSession', 'sv', ['plain', '']);
+  if (others.length > 0 || session.isError()) return { state: 'unlocked', unread: true };
   if (session.signature() === 's') session.string();
-  const plain = { o: session.string() };
-  const found = await searching;
-  if (found.error !== undefined) return withoutValue(found.error);
-  const items = found.body();
-  const [path, ...others] = items.paths();
-  // The second list is of locked items, which may be in another keyring than the default one.
-  if (path === undefined && items.paths().length > 0) return { state: 'locked' };
-  if (path === undefined || others.length > 0) return { state: 'unlocked' };
-  const secret = await bus.call(path, 'Secret.Item.GetSecret', [plain]);
-  if (secret.error !== undefined) return withoutValue(secret.error);
-  const body = secret.body();
-  body.structure();
-  body.string();
+  const secret = await bus.ask(path, 'Secret.Item.GetSecret', 'o', [session.string()]);
+  if (secret.isError('IsLocked')) return { state: 'locked' };
+  if (secret.isError()) return { state: 'unlocked', unread: true };
+  secret.structure();
+  secret.string();
   // A value with parameters is encrypted, which ours never is.
-  if (body.bytes().length > 0) return { state: 'unlocked' };
-  return { state: 'unlocked', value: body.bytes().toString('utf8') };
+  if (secret.bytes().length > 0) return { state: 'unlocked', unread: true };
+  return { state: 'unlocked', value: secret.bytes().toString('utf8') };
 }
 
-function withoutValue(error: string): KeychainAnswer {
-  return { state: error.endsWith('.IsLocked') ? 'locked' : 'unlocked' };
+class BusFailure extends Error {
+  /** Nothing speaks D-Bus there, or an answer did not come. */
+  readonly reason: 'no-bus' | 'silent';
+
+  constructor(reason: BusFailure['reason']) {
+    super(reason);
+    this.reason = reason;
+  }
+}
+
+/** One connection to a session bus, to ask the Secret Service one question after the other. */
+class Bus {
+  readonly #socket: Socket;
+  readonly #chunks: AsyncIterator<Buffer>;
+  readonly #end: number;
+  #received: Buffer = Buffer.alloc(0);
+  #serial = 0;
+
+  constructor(path: string, end: number) {
+    this.#end = end;
+    // An object is passed, because connect(path) takes a path of digits for a port.
+    this.#socket = process.getBuiltinModule('node:net').connect({ path });
+    this.#chunks = this.#socket[Symbol.asyncIterator]();
+  }
+
+  async open(): Promise<void> {
+    const uid = Buffer.from(String(process.geteuid?.() ?? 0)).toString('hex');
+    this.#socket.write(`\0AUTH EXTERNAL ${uid}\r\n`);
+    const greeting = await this.#read((received) => {
+      const end = received.indexOf('\r\n');
+      if (end < 0 && received.length > LONGEST_GREETING) throw new BusFailure('no-bus');
+      return end < 0 ? 0 : end + 2;
+    });
+    if (!greeting.toString('latin1').startsWith('OK ')) throw new BusFailure('no-bus');
+    this.#socket.write('BEGIN\r\n');
+    const to = 'org.freedesktop.DBus';
+    await this.#call({ to, path: '/org/freedesktop/DBus', of: to, name: 'Hello' });
+  }
+
+  /** Calls `org.freedesktop.<what>` of the Secret Service. */
+  ask(path: string, what: string, signature: string, args: MethodCall['args'] & object): Promise<Answer> {
+    const dot = what.lastIndexOf('.');
+    const of = `org.freedesktop.${what.slice(0, dot)}`;
+    return this.#call({
+      to: 'org.freedesktop.secrets',
+      path,
+      of,
+      name: what.slice(dot + 1),
+      signature,
+      args,
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  /** Only one call is under way at a time, so the next answer is the answer to it. */
+  async #call(call: MethodCall): Promise<Answer> {
+    this.#serial++;
+    this.#socket.write(methodCall(call, this.#serial));
+    for (;;) {
+      const answer = new Answer(await this.#read(endOfMessage));
+      if (answer.isError('NoReply', 'Timeout', 'TimedOut')) throw new BusFailure('silent');
+      if (answer.isAnswer) return answer;
+    }
+  }
+
+  /** Waits until `endOf` finds the end of what comes next, and returns that. */
+  async #read(endOf: (received: Buffer) => number): Promise<Buffer> {
+    for (;;) {
+      const end = endOf(this.#received);
+      const read = this.#received.subarray(0, end);
+      this.#received = this.#received.subarray(end);
+      if (end > 0) return read;
+      this.#received = Buffer.concat([this.#received, await this.#chunk()]);
+    }
+  }
+
+  async #chunk(): Promise<Buffer> {
+    const left = this.#end - uptimeMs();
+    const silent = new BusFailure('silent');
+    if (left <= 0) throw silent;
+    const arrived = waitAtMost(Math.min(ANSWER_MS, left), () => this.#socket.destroy(silent));
+    try {
+      const { value, done } = await this.#chunks.next();
+      if (!done) return value;
+    } catch (error) {
+      if (error instanceof BusFailure) throw error;
+    } finally {
+      arrived();
+    }
+    throw new BusFailure('no-bus');
+  }
+}
+
+/** Returns the uptime. performance.now() is not used, because it loads another module. */
+function uptimeMs(): number {
+  return process.uptime() * 1000;
+}
+
+/**
+ * Waits for an answer that may never come. On a busy machine the timer may fire although the answer has arrived, so
+ * pending input is handled before `giveUp` is called.
+ * @returns ends the wait
+ */
+export function waitAtMost(ms: number, giveUp: () => void): () => void {
+  let last: NodeJS.Immediate | undefined;
+  const timer = setTimeout(() => {
+    last = setImmediate(giveUp);
+  }, ms);
+  return () => {
+    clearTimeout(timer);
+    clearImmediate(last);
+  };
 }

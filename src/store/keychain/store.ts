@@ -16,9 +16,7 @@ export function keychainStore(options: StoreOptions): Store {
   const { stateDir, warn } = options;
   const vault = keychainVault(options.keychain);
 
-  function find(key: string): StoreRecord | undefined {
-    return readEntry(stateDir, 'keychain', key, warn)?.record;
-  }
+  const find = (key: string) => readEntry(stateDir, 'keychain', key, warn)?.record;
 
   return withLocks(stateDir, {
     name: 'keychain',
@@ -26,9 +24,9 @@ export function keychainStore(options: StoreOptions): Store {
 
     async read(record) {
       if (record.store !== 'keychain') return undefined;
-      const value = await vault.get(record.key);
+      const value = await vault.perform({ op: 'get', account: record.key });
       // Other programs can write to the keychain too, so an empty value counts as missing.
-      if (value === undefined || value === '') return undefined;
+      if (typeof value !== 'string' || value === '') return undefined;
       if (!CONTROLS.test(value)) return new Sensitive(value);
       warn(
         `the OS keychain holds a ${record.kind} with a line break or another control character as graphcred/${record.key}; it is ignored, and replaced when a new one is stored`,
@@ -41,7 +39,7 @@ export function keychainStore(options: StoreOptions): Store {
       refuseUnfit(text, record, options.keychain.platform);
       const staged = stageEntry(stateDir, { record: { ...record, store: 'keychain' } });
       try {
-        await vault.set(record.key, text);
+        await vault.perform({ op: 'set', account: record.key, value: text });
         staged.commit();
       } finally {
         staged.discard();
@@ -52,7 +50,7 @@ export function keychainStore(options: StoreOptions): Store {
     async remove(key) {
       const record = find(key);
       if (!record) return false;
-      await vault.delete(key);
+      await vault.perform({ op: 'delete', account: key });
       removeEntry(stateDir, record);
       return true;
     },
