@@ -478,11 +478,9 @@ test.each(['3.2.0', '3.10.1', '4.1.2'])(
         const words = line.toSpliced(end, 0, ...more);
         const env = { GRAPHCRED_SERVER_VERSION: version };
         const stdin = line.includes('--token-stdin') ? SECRET : '';
-        leaks.push(...(await leaksOf(place, words, { env, stdin, exit: -2 }, async () => canaries)));
+        leaks.push(...(await leaksOf(place, words, { env, stdin, exit: 'any' }, async () => canaries)));
       }
-    const expected =
-      /: exit (?:3|4|7|8|125), not -2|: exit 2, not -2[\s\S]*was given as 3\.2\.0: nothing was sent/;
-    expect(leaks.filter((leak) => !expected.test(leak))).toEqual([]);
+    expect(leaks).toEqual([]);
   },
   600_000,
 );
