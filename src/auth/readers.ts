@@ -204,7 +204,7 @@ function collectOutput(
  * Hides every word that may be a credential, and keeps ordinary words.
  * @param values other texts to hide, however they are encoded, unless they are as short as a word
  */
-export function redact(text: string, values: readonly string[] = []): string {
+function redact(text: string, values: readonly string[] = []): string {
   const hidden = values.map((value) => new Sensitive(value));
   const known = withoutCredentials(text, hidden);
   return redactServerText(

@@ -196,14 +196,6 @@ test('without a password and with a store that cannot be opened no login is trie
   );
 });
 
-test('doctor says of a store key that is none that the store cannot be used', async () => {
-  const { run } = await bench();
-  const { status, stdout } = await run('doctor -o json', { env: { GRAPHCRED_STORE_KEY: 'short' } });
-  const { checks } = JSON.parse(stdout) as { checks: { id: string; verdict: string }[] };
-  expect(checks.find(({ id }) => id === 'store')?.verdict).toBe('fail');
-  expect(status).toBe(6);
-});
-
 test.each([
   [30, 'ok', 'agree'],
   [-30, 'ok', 'agree'],

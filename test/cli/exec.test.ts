@@ -5,23 +5,8 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { runChild } from '../../src/cli/child.js';
 import type { Context } from '../../src/cli/context.js';
-import { type Bench, bench, temporaryHome } from '../helpers/cli.js';
+import { type Bench, bench, interruptedAt, temporaryHome } from '../helpers/cli.js';
 import { COMMAND, type Running, sandboxFor, start } from '../helpers/process.js';
-
-/** Starts a sandbox, and sends Ctrl-C to the command that makes a request to this path. */
-async function interruptedAt(route: string) {
-  const before = process.listeners('SIGINT');
-  const ours = () => process.listeners('SIGINT').filter((listener) => !before.includes(listener));
-  onTestFinished(() => {
-    for (const listener of ours()) process.off('SIGINT', listener);
-  });
-  return bench({
-    log: (line) => {
-      if (JSON.parse(line).path === route)
-        for (const listener of ours()) (listener as NodeJS.SignalsListener)('SIGINT');
-    },
-  });
-}
 
 const VARIABLES = '"$TG_HOST|$TG_GRAPHNAME|$TG_RESTPP_PORT|$TG_GS_PORT"';
 
@@ -48,22 +33,6 @@ describe('the environment of the command', () => {
     const { stdout } = await exec(env, '--', 'sh', '-c', `echo ${VARIABLES}`).ended;
     const [rest, service] = [new URL(sandbox.restUrl).port, new URL(sandbox.gsqlUrl).port];
     expect(stdout).toBe(`http://127.0.0.1|demo|${rest}|${service}\n`);
-  });
-
-  test('contains no graph of another database', async () => {
-    const home = temporaryHome();
-    const { sandbox } = await sandboxFor(home, { serverVersion: '4.1.2' });
-    const config = path.join(home, 'config.json');
-    const profile = {
-      restUrl: sandbox.restUrl,
-      gsqlUrl: sandbox.gsqlUrl,
-      username: sandbox.username,
-      password: sandbox.password,
-    };
-    fs.writeFileSync(config, JSON.stringify({ profiles: { other: profile } }), { mode: 0o600 });
-    const argv = ['--config', config, '-p', 'other', '-q', '--', 'sh', '-c', `echo ${VARIABLES}`];
-    const { status, stdout } = await exec({ HOME: home, TG_GRAPHNAME: 'stale' }, ...argv).ended;
-    expect({ status, graph: stdout.split('|')[1] }).toEqual({ status: 0, graph: '' });
   });
 
   test('of an exec inside an exec contains a token of its own', async () => {
@@ -230,23 +199,6 @@ describe('exec', () => {
     expect(await environmentOf(b, ['exec', '-p', 'dev'], env)).not.toContain('stale');
   });
 
-  test.each([
-    [0, 3599],
-    [0.9999, 3240],
-  ])(
-    'the token of exec --revoke on 4.x lives a second to a tenth shorter than was asked: %s',
-    async (random, lifetime) => {
-      vi.spyOn(Math, 'random').mockReturnValue(random);
-      onTestFinished(() => void vi.restoreAllMocks());
-      const now = Math.floor(Date.now() / 1000) * 1000;
-      const b = await bench({ serverVersion: '4.1.2', now: () => now });
-      const seen = await environmentOf(b, ['exec', '--revoke', '--lifetime', '1h']);
-      const payload = /^TG_API_TOKEN=[^.]+\.([^.]+)/m.exec(seen)?.[1] as string;
-      const { iat, exp } = JSON.parse(Buffer.from(payload, 'base64url').toString());
-      expect(exp - iat - 5).toBe(lifetime);
-    },
-  );
-
   test('a bug before the command runs is exit 125 and shown only by its kind', async () => {
     const { run } = await bench();
     const now = () => {
@@ -285,7 +237,7 @@ test('a signal that may not be sent to the command, since it runs as another use
 });
 
 test('after Ctrl-C during the mint, exec --revoke does not start the command', async () => {
-  const { run, home } = await interruptedAt('/requesttoken');
+  const { run, home } = await interruptedAt('POST /requesttoken');
   const { status, stderr } = await run(['exec', '--revoke', '--', 'touch', path.join(home, 'ran')]);
   expect({ status, ran: fs.existsSync(path.join(home, 'ran')) }).toEqual({ status: 130, ran: false });
   expect(stderr).toContain('Interrupted');

@@ -10,42 +10,13 @@ import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/store/lock/lock.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { bench, cli } from '../helpers/cli.js';
+import { configOf, configure, profilesOf, put } from '../helpers/home.js';
 
-const profileNames = (home: string) =>
-  Object.keys(JSON.parse(fs.readFileSync(configOf(home), 'utf8')).profiles).sort();
+const profileNames = (home: string) => Object.keys(profilesOf(home)).sort();
 
-const putBeside = (home: string, name: string, text: string) => {
-  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
-  fs.writeFileSync(path.join(path.dirname(configOf(home)), name), text, { mode: 0o600 });
-};
-
-const put = (home: string, name: string, content: unknown) => {
-  const file = path.join(home, name);
-  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  fs.writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o600 });
-  return file;
-};
-
-const CONFIG = '.config/graphcred/config.json';
-
-const configure = (home: string, config: object) => {
-  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
-  fs.writeFileSync(configOf(home), JSON.stringify(config), { mode: 0o600 });
-};
-
-const profileIn = (home: string) => JSON.parse(fs.readFileSync(configOf(home), 'utf8')).profiles.new;
+const profileIn = (home: string) => profilesOf(home).new;
 
 afterEach(() => vi.restoreAllMocks());
-
-const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
-
-const write = (file: string, text: string) => {
-  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  fs.writeFileSync(file, text, { mode: 0o600 });
-};
-
-const profilesOf = (home: string) =>
-  JSON.parse(fs.readFileSync(path.join(home, '.config/graphcred/config.json'), 'utf8')).profiles;
 
 // holds: C2.22
 test('--save-password without a persistent store is USAGE before the password is sent', async () => {
@@ -248,15 +219,6 @@ test.runIf(linux)(
   },
 );
 
-test.runIf(linux).each(['logout', 'token delete', 'token refresh --lifetime 1h'])(
-  '%s without a keychain says so, and not that nothing is kept',
-  async (line) => {
-    const { run } = await bench();
-    const { status, stderr } = await run(line, { env: { GRAPHCRED_STORE: 'keychain' } });
-    expect({ status, stderr }).toEqual({ status: 6, stderr: expect.stringContaining('keychain') });
-  },
-);
-
 // holds: C2.35
 test('logout --all without a keychain and without a record says that nothing is kept', async () => {
   const { run } = await bench();
@@ -267,8 +229,6 @@ test('a login that gives a profile another port does not use the credentials of 
   const b = await bench();
   const away = await bench();
   const { secret } = await away.json<{ secret: string }>('secret create ci');
-  const file = path.join(b.home, '.config/graphcred/config.json');
-  fs.mkdirSync(path.dirname(file), { recursive: true });
   const portOf = (url: string) => new URL(url).port;
   const old = {
     host: 'http://127.0.0.1',
@@ -278,7 +238,7 @@ test('a login that gives a profile another port does not use the credentials of 
     username: 'tigergraph',
   };
   const profile = { ...old, secretCommand: ['echo', secret], serverVersion: '3.5.0', lifetime: '15m' };
-  fs.writeFileSync(file, JSON.stringify({ profiles: { prod: profile } }), { mode: 0o600 });
+  const file = configure(b.home, { profiles: { prod: profile } });
   const ports = {
     restPort: portOf(b.sandbox.restUrl),
     gsqlPort: portOf(b.sandbox.gsqlUrl),
@@ -325,10 +285,7 @@ describe('login', () => {
 test('login with other ports keeps the host of the profile', async () => {
   const { run, home, sandbox } = await bench();
   const [gsqlPort, restPort] = [sandbox.gsqlUrl, sandbox.restUrl].map((url) => Number(new URL(url).port));
-  write(
-    configOf(home),
-    JSON.stringify({ profiles: { p: { host: 'http://localhost', gsqlPort: 1, restPort: 2 } } }),
-  );
+  configure(home, { profiles: { p: { host: 'http://localhost', gsqlPort: 1, restPort: 2 } } });
   const env = { GRAPHCRED_GSQL_URL: undefined, GRAPHCRED_REST_URL: undefined };
   const line = `login -p p --gsql-port ${gsqlPort} --rest-port ${restPort}`;
   expect((await run(line, { env })).status).toBe(0);
@@ -339,10 +296,7 @@ test('login with other ports keeps the host of the profile', async () => {
 test('login with another REST port replaces the URL of the REST server and not that of the GSQL server', async () => {
   const { run, home, sandbox } = await bench();
   const { gsqlUrl } = sandbox;
-  const file = path.join(home, '.config/graphcred/config.json');
-  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  const profiles = { p: { gsqlUrl, restUrl: 'http://b.example:9000' } };
-  fs.writeFileSync(file, JSON.stringify({ profiles }), { mode: 0o600 });
+  const file = configure(home, { profiles: { p: { gsqlUrl, restUrl: 'http://b.example:9000' } } });
   const env = { GRAPHCRED_GSQL_URL: undefined, GRAPHCRED_REST_URL: undefined };
   const { port } = new URL(sandbox.restUrl);
   expect(await run(`login -p p --rest-port ${port}`, { env })).toMatchObject({ status: 0 });
@@ -480,18 +434,6 @@ test('the value of a new secret is printed in case of a bug while it is saved, a
   expect(printed).toEqual(['s']);
 });
 
-test('a bug while a secret is made is no reason to go on with a login', async () => {
-  const createSecret = async () => {
-    throw new TypeError('nobody thought of this');
-  };
-  const session = { learned: {} };
-  const login = { connected: { connection: { createSecret } }, credential: { kind: 'password' } };
-  const making = makeSecret(
-    ...([session, login, { alias: 'ci' }] as unknown as Parameters<typeof makeSecret>),
-  );
-  await expect(making).rejects.toThrow('nobody thought of this');
-});
-
 test.each([
   [undefined, 'You are logged in, but no secret is saved: No.'],
   [130, 'No. So the secret ci may have been made.'],
@@ -574,7 +516,7 @@ test('login at a new address replaces the old one as a whole, drops the credenti
     graph: 'demo',
     secretCommand: ['get-old-secret'],
   };
-  const file = put(home, CONFIG, { profiles: { dev: old } });
+  const file = configure(home, { profiles: { dev: old } });
   const { status, stderr, stdout } = await run('login -p dev');
   expect(status).toBe(0);
   const { dev } = JSON.parse(fs.readFileSync(file, 'utf8')).profiles;
@@ -586,7 +528,7 @@ test('login at a new address replaces the old one as a whole, drops the credenti
 
 test('logins at the same time lose no profile', async () => {
   const { run, home } = await bench();
-  putBeside(home, 'config.json', '{}');
+  configure(home, '{}');
   // This lock stands for another login that has read the file and is about to write it.
   const lock = tryLock(`${configOf(home)}.lock`);
   const waiting = run('login -p second');
@@ -594,7 +536,7 @@ test('logins at the same time lose no profile', async () => {
   await expect
     .poll(() => names().some((name) => /\.lock\..*\.tmp$/.test(name)), { timeout: 20_000 })
     .toBe(true);
-  putBeside(home, 'config.json', '{"profiles":{"first":{"graph":"demo"}}}');
+  configure(home, '{"profiles":{"first":{"graph":"demo"}}}');
   lock?.release();
   expect(await waiting).toMatchObject({ status: 0 });
   expect(profileNames(home)).toEqual(['first', 'second']);
@@ -603,14 +545,14 @@ test('logins at the same time lose no profile', async () => {
 
 test('a stale temporary file of a process with the same id, as in a container, does not prevent a login', async () => {
   const { run, home } = await bench();
-  putBeside(home, `config.json.${process.pid}.tmp`, '{"prof');
+  put(home, `.config/graphcred/config.json.${process.pid}.tmp`, '{"prof');
   expect(await run('login -p ci')).toMatchObject({ status: 0 });
   expect(profileNames(home)).toEqual(['ci']);
 });
 
 test.each(['null', '', '\ufeff{}'])('a config.json that holds %j counts as empty', async (text) => {
   const { run, home } = await bench();
-  putBeside(home, 'config.json', text);
+  configure(home, text);
   expect((await run('status --offline')).status).toBe(3);
   expect(await run('login -p ci')).toMatchObject({ status: 0 });
   expect(profileNames(home)).toEqual(['ci']);
@@ -618,7 +560,7 @@ test.each(['null', '', '\ufeff{}'])('a config.json that holds %j counts as empty
 
 test.each(['[]', '7', '{"profiles":null}'])('a config.json that holds %s is CONFIG_INVALID', async (text) => {
   const { run, home } = await bench();
-  putBeside(home, 'config.json', text);
+  configure(home, text);
   const { status, stderr } = await run('login -p ci');
   expect(status).toBe(5);
   expect(stderr).toContain(configOf(home));

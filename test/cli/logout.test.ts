@@ -2,29 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { absentRedis, bench, cli } from '../helpers/cli.js';
-
-type Bench = Awaited<ReturnType<typeof bench>>;
-
-const recordsOf = ({ home }: Bench) => {
-  const folder = path.join(home, '.local/state/graphcred');
-  return fs
-    .readdirSync(folder)
-    .filter((name) => /^secret-.*\.json$/.test(name))
-    .map((name) => path.join(folder, name));
-};
-
-test('on 4.x, too, logout --revoke revokes its own tokens, and keeps and names those of another credential', async () => {
-  const b = await bench({ serverVersion: '4.1.2' });
-  const { secret } = await b.json<{ secret: string }>('secret create ci');
-  const other = { env: { GRAPHCRED_SECRET: secret } };
-  const { token: theirs } = await b.json<{ token: string }>('token get --lifetime 20d', other);
-  const { token: own } = await b.json<{ token: string }>('token get --lifetime 10d');
-  const done = await b.run('logout --revoke');
-  expect(done).toMatchObject({ status: 10 });
-  expect(done.stderr).toMatch(/still held: \w+ \(secret:/);
-  const check = (stdin: string) => b.run('token check --token-stdin', { stdin });
-  expect([(await check(own)).status, (await check(theirs)).status]).toEqual([4, 0]);
-});
+import { secretFiles } from '../helpers/home.js';
 
 // holds: C2.19
 test('logout --revoke keeps and names a token that another credential made', async () => {
@@ -65,7 +43,7 @@ test('logout deletes what is stored for this user at this server, and nothing el
   expect((await b.run('secret create his --save', { env: bob })).status).toBe(0);
   expect((await cli(b.home, ['secret', 'create', 'there', '--save'], { env: away.env })).status).toBe(0);
   expect(await b.run('logout')).toMatchObject({ status: 0 });
-  const kept = recordsOf(b).map((file) => JSON.parse(fs.readFileSync(file, 'utf8')).info.alias);
+  const kept = secretFiles(b.home).map((file) => JSON.parse(fs.readFileSync(file, 'utf8')).info.alias);
   expect(kept.sort()).toEqual(['his', 'there']);
 });
 

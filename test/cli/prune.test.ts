@@ -3,23 +3,9 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
-
-const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
-
-const configure = (home: string, config: object) => {
-  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
-  fs.writeFileSync(configOf(home), JSON.stringify(config), { mode: 0o600 });
-};
+import { configOf, configure, secretFiles } from '../helpers/home.js';
 
 type Bench = Awaited<ReturnType<typeof bench>>;
-
-const recordsOf = ({ home }: Bench) => {
-  const folder = path.join(home, '.local/state/graphcred');
-  return fs
-    .readdirSync(folder)
-    .filter((name) => /^secret-.*\.json$/.test(name))
-    .map((name) => path.join(folder, name));
-};
 
 // holds: C2.13
 test.each(['3.10.1', '4.1.2'])(
@@ -61,30 +47,6 @@ test('a secret saved in another store than the one in use is not dropped', async
   expect(secrets.map((secret) => secret.alias)).toEqual([alias]);
 });
 
-test.each([
-  ['3.2.0', false],
-  ['3.10.1', false],
-  ['4.1.2', true],
-])(
-  'on %s -y means --yes, and the message says whether tokens stay valid: %s',
-  async (serverVersion, said) => {
-    const { run, json, requests } = await bench({ serverVersion });
-    await run('secret create');
-    const dry = await run('secret prune --dry-run');
-    expect(dry).toMatchObject({ status: 0, stdout: expect.stringMatching(/^AUTO_GENERATED_ALIAS_\w+\n$/) });
-    expect(dry.stderr).not.toContain('live on');
-    const done = await run('secret prune -y');
-    expect(done).toMatchObject({ status: 0, stdout: `Dropped:\n${dry.stdout}` });
-    expect(done.stderr.includes('stay valid until they expire')).toBe(said);
-    expect(await json('secret list')).toMatchObject({ secrets: [] });
-    requests();
-    const again = await run('secret prune -y');
-    expect(again).toMatchObject({ status: 0, stdout: '', stderr: expect.not.stringContaining('live on') });
-    // There is nothing to drop, so only the list was requested.
-    expect(requests()).toHaveLength(1);
-  },
-);
-
 test('a drop that fails half-way reports what was dropped, and the next run drops the rest', async () => {
   const { run, json, sandbox } = await bench({ serverVersion: '3.10.1' });
   for (let made = 0; made < 3; made++) await run('secret create');
@@ -98,16 +60,6 @@ test('a drop that fails half-way reports what was dropped, and the next run drop
   expect(JSON.parse(half.stdout)).toMatchObject({ dropped: [litter[0]] });
   await fetch(`${sandbox.gsqlUrl}/__sandbox/faults`, { method: 'DELETE' });
   expect(await json('secret prune --dry-run')).toMatchObject({ dropped: litter.slice(1) });
-});
-
-test('the hint after a prune that failed half-way names the profile that was typed (it did not before)', async () => {
-  const { run, sandbox } = await bench({ serverVersion: '3.10.1' });
-  await run('login -p social');
-  for (let made = 0; made < 2; made++) await run('secret create');
-  sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file', nth: 3, times: 9 });
-  const half = await run('secret prune -y -p social');
-  expect(half.status).toBe(10);
-  expect(half.stderr).toMatch(/see what is left: graphcred secret list -p social\n$/);
 });
 
 test('prune goes on although a config file that this folder hides, or the folder itself, cannot be used', async () => {
@@ -186,7 +138,7 @@ test('prune is not held up by a saved secret that it cannot read if its alias is
   });
 });
 
-test.each(['{"info":null}', '{"info":7}', '{}', 'no JSON'])(
+test.each(['{"info":null}', 'no JSON'])(
   'prune drops nothing while a stored file with %j may belong to a secret',
   async (text) => {
     const { run, home } = await bench();
@@ -235,18 +187,10 @@ describe('secret prune never drops a secret that this machine uses', () => {
     },
   );
 
-  test('if login saved it without knowing its alias', async () => {
-    const b = await bench();
-    const { secret } = await generated(b);
-    const login = await b.run('login --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
-    expect(login.status, login.stderr).toBe(0);
-    expect(await b.json('secret prune --yes')).toMatchObject({ dropped: [] });
-  });
-
   test('if its record is ignored because of its mode', async () => {
     const b = await bench();
     await b.run('secret create AUTO_GENERATED_ALIAS_saved --save');
-    const [file] = recordsOf(b);
+    const [file] = secretFiles(b.home);
     fs.chmodSync(file as string, 0o666);
     expect(await b.json('secret prune --yes')).toMatchObject({ dropped: [] });
   });

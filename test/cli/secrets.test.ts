@@ -1,24 +1,6 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parseFault } from '../../src/sandbox/faults/faults.js';
-import type { SandboxOptions } from '../../src/sandbox/server.js';
-import { bench } from '../helpers/cli.js';
-
-/** Starts a sandbox, and sends Ctrl-C to the command that makes a request to this path. */
-async function interruptedAt(route: string, options: SandboxOptions = {}) {
-  const before = process.listeners('SIGINT');
-  const ours = () => process.listeners('SIGINT').filter((listener) => !before.includes(listener));
-  onTestFinished(() => {
-    for (const listener of ours()) process.off('SIGINT', listener);
-  });
-  return bench({
-    ...options,
-    log: (line) => {
-      const { method, path } = JSON.parse(line);
-      if (`${method} ${path}`.endsWith(route))
-        for (const listener of ours()) (listener as NodeJS.SignalsListener)('SIGINT');
-    },
-  });
-}
+import { bench, interruptedAt } from '../helpers/cli.js';
 
 test.each([
   [

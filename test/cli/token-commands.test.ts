@@ -98,22 +98,6 @@ describe('formats', () => {
   });
 });
 
-describe('the note that the server makes a secret for the token', () => {
-  test.each([
-    ['3.10.1', 'a password', false],
-    ['4.1.2', 'a password', true],
-    ['4.1.2', 'a secret', false],
-  ])('on %s with %s: %s', async (serverVersion, credential, isPrinted) => {
-    const { run } = await bench({ serverVersion });
-    const stdin = credential === 'a secret' ? (await run('secret create ci')).stdout : '';
-    const flag = credential === 'a secret' ? ' --secret-stdin' : '';
-    const minted = await run(`token get --fresh${flag}`, { stdin });
-    expect(minted.status).toBe(0);
-    expect(minted.stderr.includes('a 4.x server create a secret')).toBe(isPrinted);
-    if (isPrinted) expect((await run('token get')).stderr).toBe('');
-  });
-});
-
 test('on 3.x, where each token is another one, exec --revoke asks for the whole lifetime', async () => {
   const { run, sandbox } = await bench({ serverVersion: '3.2.0' });
   expect((await run('exec --revoke --lifetime 1h -- true')).status).toBe(0);
@@ -121,7 +105,7 @@ test('on 3.x, where each token is another one, exec --revoke asks for the whole 
   expect(sent).toEqual(['3600']);
 });
 
-describe.each(['3.2.0', '3.10.1', '4.1.2'])('token check on %s', (serverVersion) => {
+describe.each(['3.10.1', '4.1.2'])('token check on %s', (serverVersion) => {
   // holds: C3.5
   test('uses stdin before TG_API_TOKEN, and TG_API_TOKEN before the cached token', async () => {
     const { run, json } = await bench({ serverVersion });

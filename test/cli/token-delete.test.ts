@@ -59,7 +59,7 @@ function everyFile(home: string): Record<string, string> {
   return Object.fromEntries(files.map((file) => [file, fs.readFileSync(file, 'latin1')]));
 }
 
-describe.each(['3.2.0', '3.10.1', '4.1.2'])('token delete on %s', (serverVersion) => {
+describe.each(['3.10.1', '4.1.2'])('token delete on %s', (serverVersion) => {
   // holds: C2.16
   test('deletes the tokens of all lifetimes, and with --all those of every graph', async () => {
     const { run, json } = await bench({ serverVersion, graphs: ['demo', 'other'] });
@@ -273,17 +273,6 @@ test('on 3.x a refresh counts from now, stores the new lifetime, and does not ch
   expect(await json('token get --lifetime 3h')).toMatchObject({ token: minted.token, source: 'store' });
   expect(await json('token delete')).toMatchObject({ deleted: 1 });
   expect((await run('token refresh')).status).toBe(3);
-});
-
-// holds: C2.15
-test('on 4.x a refresh is an error, and only the version is requested', async () => {
-  const { run, requests } = await bench({ serverVersion: '4.1.2' });
-  const { status, stderr } = await run('token refresh');
-  expect({ status, stderr }).toEqual({
-    status: 8,
-    stderr: expect.stringContaining('graphcred token get --fresh'),
-  });
-  expect(requests()).toEqual(['GET /gsql/v1/version']);
 });
 
 describe.each(['3.10.1', '4.1.2'])('a live token on %s', (serverVersion) => {

@@ -206,3 +206,20 @@ export async function bench(options: SandboxOptions = {}): Promise<Bench> {
     },
   };
 }
+
+/** Starts a sandbox, and sends Ctrl-C to the command that makes a request to this path. */
+export async function interruptedAt(route: string, options: SandboxOptions = {}) {
+  const before = process.listeners('SIGINT');
+  const ours = () => process.listeners('SIGINT').filter((listener) => !before.includes(listener));
+  onTestFinished(() => {
+    for (const listener of ours()) process.off('SIGINT', listener);
+  });
+  return bench({
+    ...options,
+    log: (line) => {
+      const { method, path } = JSON.parse(line);
+      if (`${method} ${path}`.endsWith(route))
+        for (const listener of ours()) (listener as NodeJS.SignalsListener)('SIGINT');
+    },
+  });
+}
