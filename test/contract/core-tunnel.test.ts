@@ -1,14 +1,10 @@
 import { once } from 'node:events';
 import { createServer as createHttp, type IncomingMessage } from 'node:http';
-import { createServer as createHttps, type ServerOptions } from 'node:https';
-import { connect as connectTcp, createServer as createTcp, Socket } from 'node:net';
+import { Agent, createServer as createHttps, type ServerOptions } from 'node:https';
+import { connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
-import {
-  type ProxyRoute,
-  performRequest,
-  type RequestOptions,
-  type TransportRequest,
-} from '../../src/core/http/transport.js';
+import { connectOptions } from '../../src/core/http/proxy.js';
+import { performRequest, type TransportRequest } from '../../src/core/http/transport.js';
 import type { ConnectionOptions } from '../../src/index.js';
 import { certificate } from '../helpers/certificate.js';
 import { cleanUp, connectionAt, listening, rawServer, refusalOf } from './core-support.js';
@@ -189,51 +185,28 @@ describe('one request', () => {
     signal: undefined,
     ...more,
   });
-  const through = (open: ProxyRoute['open']): ProxyRoute => ({ origin: 'http://proxy.test', open });
 
   test('goes to the port that its address implies, over a connection of its own', async () => {
-    const routes: RequestOptions[] = [];
-    const proxy = through(async (_call, direct) => {
-      routes.push(direct);
-      throw new Error('far enough');
-    });
-    for (const address of ['https://db.example.test/a?b=c', 'http://[::1]:81/'])
-      await expect(performRequest(call({ url: new URL(address), proxy }))).rejects.toThrow('no answer');
+    const options = (url: string) =>
+      connectOptions(call({ url: new URL(url) }), new AbortController().signal);
     const common = { method: 'GET', agent: false, autoSelectFamilyAttemptTimeout: 1000 };
-    expect(routes).toEqual([
-      {
-        ...common,
-        protocol: 'https:',
-        hostname: 'db.example.test',
-        port: '',
-        path: '/a?b=c',
-        headers: { accept: 'x', host: 'db.example.test' },
-        rejectUnauthorized: true,
-      },
-      {
-        ...common,
-        protocol: 'http:',
-        hostname: '::1',
-        port: '81',
-        path: '/',
-        headers: { accept: 'x', host: '[::1]:81' },
-      },
-    ]);
-  });
-
-  test('that was stopped while its tunnel was made closes the tunnel and sends nothing', async () => {
-    const abort = new AbortController();
-    const tunnel = new Socket();
-    const proxy = through(async (_call, direct) => {
-      abort.abort();
-      return { ...direct, tunnel, createConnection: () => expect.fail('it was sent') };
+    expect(await options('https://db.example.test/a?b=c')).toEqual({
+      ...common,
+      protocol: 'https:',
+      hostname: 'db.example.test',
+      port: '',
+      path: '/a?b=c',
+      headers: { accept: 'x', host: 'db.example.test' },
+      rejectUnauthorized: true,
     });
-    await expect(performRequest(call({ proxy, signal: abort.signal }))).rejects.toMatchObject({
-      kind: 'cancelled',
-      sent: false,
+    expect(await options('http://[::1]:81/')).toEqual({
+      ...common,
+      protocol: 'http:',
+      hostname: '::1',
+      port: '81',
+      path: '/',
+      headers: { accept: 'x', host: '[::1]:81' },
     });
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(tunnel.destroyed).toBe(true);
   });
 
   test('may have an answer as large as the limit, and not a byte more', async () => {
@@ -265,19 +238,17 @@ describe('one request', () => {
     ...['ERR_TLS_CERT_ALTNAME_INVALID', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_OSSL_PEM_NO_START_LINE'],
     ...['ERR_BORINGSSL_X', 'CERT_HAS_EXPIRED', 'CRL_HAS_EXPIRED', 'UNABLE_TO_GET_CRL', 'EPROTO'],
     ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'INVALID_CA', 'INVALID_PURPOSE'],
-    ...['HOSTNAME_MISMATCH', 'PATH_LENGTH_EXCEEDED'],
-  ])('that ends with %s failed because of TLS', async (code) => {
-    const proxy = through(() => Promise.reject(Object.assign(new Error('x'), { code })));
-    await expect(performRequest(call({ proxy }))).rejects.toMatchObject({ kind: 'tls', reason: code });
-  });
-
-  test.each([
-    ['HPE_INVALID_CONSTANT', 'malformed', 'HPE_INVALID_CONSTANT'],
-    ['ERR_INVALID_ARG_TYPE', 'no-proxy', 'ERR_INVALID_ARG_TYPE'],
-    ['EHOSTUNREACH', 'no-proxy', 'EHOSTUNREACH'],
-    [7, 'no-proxy', 'no answer'],
-  ])('that ends with %s failed for another reason: %s', async (code, kind, reason) => {
-    const proxy = through(() => Promise.reject(Object.assign(new Error('x'), { code })));
-    await expect(performRequest(call({ proxy }))).rejects.toMatchObject({ kind, reason });
+    ...['HOSTNAME_MISMATCH', 'PATH_LENGTH_EXCEEDED', 'HPE_INVALID_CONSTANT', 'EHOSTUNREACH', undefined],
+  ])('that ends with %s is told by that', async (code) => {
+    const createConnection = () => {
+      throw Object.assign(new Error('x'), { code });
+    };
+    const kind = code?.startsWith('HPE')
+      ? 'malformed'
+      : /^EHOST|^undefined/.test(`${code}`)
+        ? 'network'
+        : 'tls';
+    const refused = performRequest(call({ agent: Object.assign(new Agent(), { createConnection }) }));
+    await expect(refused).rejects.toMatchObject({ kind, reason: code ?? 'no answer' });
   });
 });

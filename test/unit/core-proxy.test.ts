@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { proxyFor, readProxyVariables, routeTo } from '../../src/core/http/proxy.js';
-import type { TransportRequest } from '../../src/core/http/transport.js';
+import { connectOptions, proxyFor, readProxyVariables } from '../../src/core/http/proxy.js';
 
 const via = (url: string, noProxy = '', http = 'http://proxy:3128', https = 'http://proxy:3129') =>
   proxyFor(new URL(url), { http, https, noProxy })?.port;
@@ -97,8 +96,8 @@ describe('the proxy variables', () => {
 
 test('the certificate of a proxy is checked, even with `insecure`, which applies to the server only', async () => {
   const url = new URL('http://graph.example.com/echo');
-  const call = { url, headers: {}, tls: { insecure: true } } as unknown as TransportRequest;
-  const route = routeTo(url, { http: 'https://proxy.example.com' });
-  const options = await route?.open(call, {}, new AbortController().signal);
+  const proxy = { http: 'https://proxy.example.com' };
+  const call = { url, method: 'GET', headers: {}, tls: { insecure: true }, proxy };
+  const options = await connectOptions(call, new AbortController().signal);
   expect(options).toMatchObject({ hostname: 'proxy.example.com', rejectUnauthorized: true });
 });

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { describeFailure, hiddenIn, isHtml, refuseTransfer, timeIsOver } from '../../src/core/http/errors.js';
-import { type FailureKind, TransportFailure } from '../../src/core/http/transport.js';
+import {
+  describeFailure,
+  type FailureKind,
+  hiddenIn,
+  isHtml,
+  refuseTransfer,
+  TransportFailure,
+  timeIsOver,
+} from '../../src/core/http/errors.js';
 import type { HttpReply, HttpRequest } from '../../src/core/http/types.js';
 import { BoundCredential, Sensitive } from '../../src/index.js';
 

@@ -16,7 +16,7 @@ import { Deadline } from '../../core/deadline.js';
 import { isLoopback } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { describeFailure } from '../../core/http/errors.js';
-import { readProxyVariables, routeTo } from '../../core/http/proxy.js';
+import { readProxyVariables } from '../../core/http/proxy.js';
 import { performRequest } from '../../core/http/transport.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Call } from '../call.js';
@@ -129,7 +129,7 @@ function fetchFor(call: Call): CustomFetch {
           maxBytes: MAX_BYTES,
           // The provider is none of the database's servers: no certificate of a client, and no exception for its own.
           tls: ca === undefined ? {} : { ca: [...systemRoots(), ca].join('\n') },
-          proxy: routeTo(url, readProxyVariables(ports.env)),
+          proxy: readProxyVariables(ports.env),
           signal: signals.length === 0 ? undefined : AbortSignal.any(signals),
         }),
       );

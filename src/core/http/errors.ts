@@ -1,9 +1,68 @@
 import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js';
 import { redactServerText, withoutCredentials } from '../redact.js';
 import { BoundCredential, Sensitive } from '../sensitive.js';
-import { isCutOff, networkReason, tlsHint, tlsReason } from './failure-reasons.js';
-import { type FailureKind, TransportFailure } from './transport.js';
 import type { HttpReply, HttpRequest } from './types.js';
+
+export type FailureKind =
+  | 'network'
+  | 'timeout'
+  | 'tls'
+  | 'cancelled'
+  | 'malformed'
+  | 'too-large'
+  | 'cut-off'
+  | 'proxy'
+  | 'no-proxy'
+  | 'bad-proxy';
+
+/** The reason why no answer came. It contains nothing of the request. */
+export class TransportFailure extends Error {
+  readonly kind: FailureKind;
+  /** Node's or OpenSSL's code, for example ECONNREFUSED. */
+  readonly reason: string;
+  /** True when the connection was established, so that the server may have read the request. */
+  readonly sent: boolean;
+  /** Origin of the proxy on the way. */
+  readonly proxy: string | undefined;
+
+  constructor(kind: FailureKind, reason: string, sent = false, proxy?: string) {
+    super(reason);
+    this.kind = kind;
+    this.reason = reason;
+    this.sent = sent;
+    this.proxy = proxy;
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'there is no such host',
+  ECONNRESET: 'the connection broke',
+  EPIPE: 'the connection broke',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+};
+const NO_TLS = /^(?:EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG)$/;
+const UNKNOWN_CA = /SELF_SIGNED|^UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)/;
+
+/** Says in words why a connection failed. */
+function inWords(reason: string): string {
+  if (NO_TLS.test(reason)) return `the port does not answer in TLS (${reason})`;
+  if (UNKNOWN_CA.test(reason)) return `the certificate is self-signed or its CA is unknown (${reason})`;
+  return REASONS[reason] ?? reason;
+}
+
+/** Says what to do after TLS failed. */
+function tlsHint(reason: string): ErrorDetails {
+  if (NO_TLS.test(reason))
+    return { hint: 'If the port speaks plain HTTP, use http:// in place of https://.' };
+  if (/CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE|KEY|PEM|ASN1|OSSL/.test(reason))
+    return { hint: 'Check the client certificate and its key.', option: 'tls.cert' };
+  if (reason === 'CERT_HAS_EXPIRED') return { hint: 'Ask the administrator of the server to renew it.' };
+  const hint = 'Check that host and certificate belong together, or name the authority that issued it.';
+  return { hint, option: 'tls.ca' };
+}
 
 const PROXY_HINT = 'Check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY.';
 const TIMEOUT_HINT = { hint: 'Try again, or allow more time.', option: 'timeoutMs' } as const;
@@ -48,7 +107,7 @@ const FAILURES: Readonly<Record<FailureKind, (told: Told) => Explanation>> = {
   ],
   tls: ({ address, reason }) => [
     'TLS',
-    `No trusted connection to ${address}: ${tlsReason(reason)}.`,
+    `No trusted connection to ${address}: ${inWords(reason)}.`,
     { ...tlsHint(reason), ambiguous: false },
   ],
   proxy: ({ address, reason }) => [
@@ -58,7 +117,7 @@ const FAILURES: Readonly<Record<FailureKind, (told: Told) => Explanation>> = {
   ],
   'no-proxy': ({ proxy, reason }) => [
     'NETWORK',
-    `Cannot reach the proxy ${proxy}: ${networkReason(tlsReason(reason))}.`,
+    `Cannot reach the proxy ${proxy}: ${inWords(reason)}.`,
     { hint: PROXY_HINT, ambiguous: false },
   ],
   'bad-proxy': ({ reason }) => [
@@ -81,18 +140,18 @@ const FAILURES: Readonly<Record<FailureKind, (told: Told) => Explanation>> = {
     `${address} does not answer in HTTP.${doubt}`,
     { hint: 'Check the address: this may be a TLS port (https://) or another service.' },
   ],
-  network: ({ address, reason, doubt, proxy, through }) => [
-    'NETWORK',
-    `Cannot reach ${address}${through}: ${networkReason(reason)}.${doubt}`,
-    {
-      hint: proxy
-        ? PROXY_HINT
-        : isCutOff(reason, address)
-          ? 'If the port speaks TLS, use https:// in place of http://; else check that the server is running.'
-          : 'Check host and port, and that the server is running.',
-      remedies: ['examine'],
-    },
-  ],
+  network: ({ address, reason, doubt, proxy, through }) => {
+    // A TLS port closes the connection on which it is spoken to in plain HTTP.
+    const mayBeTls = (reason === 'ECONNRESET' || reason === 'EPIPE') && address.startsWith('http:');
+    const hint = mayBeTls
+      ? 'If the port speaks TLS, use https:// in place of http://; else check that the server is running.'
+      : 'Check host and port, and that the server is running.';
+    return [
+      'NETWORK',
+      `Cannot reach ${address}${through}: ${inWords(reason)}.${doubt}`,
+      { hint: proxy ? PROXY_HINT : hint, remedies: ['examine'] },
+    ];
+  },
 };
 
 /**
@@ -117,101 +176,60 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   return new GraphException(code, message, { ambiguous, ...details });
 }
 
-const DOUBT = ' The request may have taken effect all the same.';
-
 /** Creates the error for a redirect, or for an answer of a server that is suspended, starting or missing. */
 export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphException | undefined {
-  return (
-    redirected(request, reply) ??
-    compressed(request, reply) ??
-    refusedOnTheWay(request, reply) ??
-    notUp(request, reply)
-  );
-}
-
-function redirected(request: HttpRequest, { status }: HttpReply): GraphException | undefined {
-  if (status < 300 || status >= 400) return undefined;
-  // This one says that the request was carried out.
-  const ambiguous = status === 303 && !isReadOnly(request);
-  const message = `${what(request)} was redirected (HTTP ${status}).${ambiguous ? DOUBT : ''}`;
-  return new GraphException('BAD_RESPONSE', message, {
-    hint: 'Redirects are never followed, for the credential would go along. Use the final address.',
-    status,
-    ambiguous,
-  });
-}
-
-function isCompressed({ headers }: HttpReply): boolean {
-  return (headers['content-encoding'] ?? 'identity') !== 'identity';
-}
-
-function compressed(request: HttpRequest, reply: HttpReply): GraphException | undefined {
-  const { status } = reply;
-  if (!isCompressed(reply) || [407, 429, 502, 503, 504].includes(status)) return undefined;
-  const ambiguous = (status < 400 || status >= 500) && !isReadOnly(request);
-  const message = `${what(request)}: the answer is compressed, which was not asked for.${ambiguous ? DOUBT : ''}`;
-  return new GraphException('BAD_RESPONSE', message, {
-    hint: 'Something between here and the server does that: check proxies, and the addresses.',
-    status,
-    ambiguous,
-  });
-}
-
-function refusedOnTheWay(request: HttpRequest, reply: HttpReply): GraphException | undefined {
-  const { status, body } = reply;
-  if (status === 407) {
-    return new GraphException('NETWORK', 'The proxy requires a login (HTTP 407).', {
-      hint: 'Put user name and password into HTTP_PROXY, or exempt this host with NO_PROXY.',
-      status,
+  const { status, body, headers } = reply;
+  /** @param mayBeDone whether the request, unless it only reads, may have been carried out */
+  const refuse = (code: ErrorCode, message: string, mayBeDone: boolean, details: ErrorDetails) => {
+    const ambiguous = mayBeDone && !isReadOnly(request);
+    const doubt = ambiguous ? ' The request may have taken effect all the same.' : '';
+    return new GraphException(code, message + doubt, { status, ambiguous, ...details });
+  };
+  if (status >= 300 && status < 400)
+    // 303 says that the request was carried out.
+    return refuse('BAD_RESPONSE', `${what(request)} was redirected (HTTP ${status}).`, status === 303, {
+      hint: 'Redirects are never followed, for the credential would go along. Use the final address.',
+    });
+  const isCompressed = (headers['content-encoding'] ?? 'identity') !== 'identity';
+  if (isCompressed && ![407, 429, 502, 503, 504].includes(status)) {
+    const message = `${what(request)}: the answer is compressed, which was not asked for.`;
+    return refuse('BAD_RESPONSE', message, status < 400 || status >= 500, {
+      hint: 'Something between here and the server does that: check proxies, and the addresses.',
     });
   }
-  if (status === 429) {
-    return new GraphException('SERVER_UNAVAILABLE', 'The server asks for fewer requests (HTTP 429).', {
+  if (status === 407)
+    return refuse('NETWORK', 'The proxy requires a login (HTTP 407).', false, {
+      hint: 'Put user name and password into HTTP_PROXY, or exempt this host with NO_PROXY.',
+    });
+  if (status === 429)
+    return refuse('SERVER_UNAVAILABLE', 'The server asks for fewer requests (HTTP 429).', false, {
       hint: 'Try again in a minute.',
-      status,
       retryAfterSeconds: retryAfterSeconds(reply),
     });
-  }
-  if (status === 400 && /plain HTTP request was sent to HTTPS port/i.test(body)) {
-    return new GraphException('TLS', `${new URL(request.base).host} speaks TLS only.`, {
+  if (status === 400 && /plain HTTP request was sent to HTTPS port/i.test(body))
+    return refuse('TLS', `${new URL(request.base).host} speaks TLS only.`, false, {
       hint: 'Use https:// in place of http://.',
-      status,
     });
-  }
-  return undefined;
-}
-
-function notUp(request: HttpRequest, reply: HttpReply): GraphException | undefined {
-  const { status } = reply;
   const workspace = stateOfWorkspace(reply);
   if (workspace === undefined && ![502, 503, 504].includes(status)) return undefined;
-  const serverText = isHtml(reply) || isCompressed(reply) ? '' : shownText(request, reply.body);
-  if (workspace === 'suspended') {
-    return new GraphException('SERVER_UNAVAILABLE', `The workspace is suspended (HTTP ${status}).`, {
+  const serverText = isHtml(reply) || isCompressed ? '' : shownText(request, body);
+  if (workspace === 'suspended')
+    return refuse('SERVER_UNAVAILABLE', `The workspace is suspended (HTTP ${status}).`, false, {
       hint: 'Waiting does not help: start it in the cloud console, or turn on its auto start.',
-      status,
       serverText,
       retryable: false,
     });
-  }
   const asleep = workspace === 'starting';
-  // A gateway that lost the server behind it cannot say whether the request arrived there.
-  const ambiguous = !asleep && status !== 503 && !isReadOnly(request);
   const state = asleep ? 'is asleep or starting' : 'is not available';
-  return new GraphException(
-    'SERVER_UNAVAILABLE',
-    `The server ${state} (HTTP ${status}).${ambiguous ? DOUBT : ''}`,
-    {
-      hint: asleep
-        ? 'It may take a few minutes to start. Wait for it.'
-        : 'Try again in a minute, or wait for it.',
-      remedies: ['wait'],
-      status,
-      serverText,
-      ambiguous,
-      retryAfterSeconds: retryAfterSeconds(reply),
-    },
-  );
+  // A gateway that lost the server behind it cannot say whether the request arrived there.
+  return refuse('SERVER_UNAVAILABLE', `The server ${state} (HTTP ${status}).`, !asleep && status !== 503, {
+    hint: asleep
+      ? 'It may take a few minutes to start. Wait for it.'
+      : 'Try again in a minute, or wait for it.',
+    remedies: ['wait'],
+    serverText,
+    retryAfterSeconds: retryAfterSeconds(reply),
+  });
 }
 
 /** Reads `Retry-After`: a number of seconds, or a date. */

@@ -1,9 +1,9 @@
-import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import type { Agent, ClientRequest, IncomingMessage, RequestOptions, ServerResponse } from 'node:http';
 import type { Servers } from '../endpoints.js';
 import { isTokenRefused, refusalOf } from '../raw.js';
-import { routeTo } from './proxy.js';
+import { TransportFailure } from './errors.js';
+import { connectOptions } from './proxy.js';
 import { loginHeader } from './send.js';
-import { bareHost, type RequestOptions, TransportFailure, tlsSettings } from './transport.js';
 import type { Authorization, ProxyOptions, TlsOptions } from './types.js';
 
 /** How requests are passed on. */
@@ -203,22 +203,11 @@ async function upstreamOptions(
   ];
   const { Agent } = getBuiltinModule(protocol === 'https:' ? 'node:https' : 'node:http');
   agents[protocol] ??= new Agent({ keepAlive: true, timeout: KEPT_MS });
-  const direct: RequestOptions = {
-    protocol,
-    hostname: bareHost(url),
-    port: url.port,
-    path,
-    method,
-    agent: agents[protocol],
-    autoSelectFamilyAttemptTimeout: 1000,
-    ...(protocol === 'https:' ? tlsSettings(tls) : {}),
-  };
+  const call = { url, path, method, headers: {}, tls, proxy, agent: agents[protocol] };
   try {
-    const route = routeTo(url, proxy);
-    const call = { url, method, headers: {}, tls };
-    const options = (await route?.open(call, direct, AbortSignal.timeout(timeoutMs))) ?? direct;
+    const options = await connectOptions(call, AbortSignal.timeout(timeoutMs));
     // A proxy that is asked in plain HTTP gets its own login besides.
-    const { host: _, ...ofProxy } = (options.headers ?? {}) as Record<string, string>;
+    const { host: _, ...ofProxy } = options.headers as Record<string, string>;
     return { ...options, headers: [...own, ...Object.entries(ofProxy).flat(), ...passed] };
   } catch (error) {
     if (!(error instanceof TransportFailure)) throw error;

@@ -1,64 +1,74 @@
+import type { RequestOptions as NodeRequestOptions } from 'node:http';
+import type { Socket } from 'node:net';
 import { isLoopback, portOf } from '../endpoints.js';
-import {
-  bareHost,
-  type ProxyRoute,
-  type RequestOptions,
-  type Socket,
-  TransportFailure,
-  tlsSettings,
-} from './transport.js';
-import type { ProxyOptions } from './types.js';
+import { TransportFailure } from './errors.js';
+import type { ProxyOptions, TlsOptions } from './types.js';
 
-/** Returns the way through the proxy that applies to `url`, if any. */
-export function routeTo(url: URL, proxy: ProxyOptions): ProxyRoute | undefined {
-  const via = proxyFor(url, proxy);
-  return (
-    via && { origin: via.origin, open: (call, direct, stop) => routeThroughProxy(call, via, direct, stop) }
-  );
+type RequestOptions = NodeRequestOptions & { autoSelectFamilyAttemptTimeout?: number };
+
+/** A request, as far as it decides how it is sent. */
+export interface Route {
+  readonly url: URL;
+  /** As it was written, where the URL class would encode some of it. */
+  readonly path?: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tls: TlsOptions;
+  readonly proxy: ProxyOptions | undefined;
+  /** The caller's agent, which keeps connections. */
+  readonly agent?: object | undefined;
 }
 
-async function routeThroughProxy(
-  call: Parameters<ProxyRoute['open']>[0],
-  via: URL,
-  direct: RequestOptions,
-  stop: AbortSignal,
-): Promise<RequestOptions> {
-  const toProxy: RequestOptions = {
+/** Returns the options that send a request, through the proxy that applies to its URL if any. */
+export async function connectOptions(call: Route, stop: AbortSignal): Promise<RequestOptions> {
+  const { url, method, tls } = call;
+  const via = proxyFor(url, call.proxy);
+  const headers = { ...call.headers, host: url.host };
+  if (via && url.protocol === 'http:')
+    return { ...toProxy(via, tls), method, path: url.href, headers: { ...headers, ...proxyLogin(via) } };
+  const direct: RequestOptions = {
+    protocol: url.protocol,
+    hostname: bareHost(url),
+    port: url.port,
+    path: call.path ?? url.pathname + url.search,
+    method,
+    headers,
+    // Node tries each address of a host for 250 ms, too short for a server on another continent.
+    autoSelectFamilyAttemptTimeout: 1000,
+    ...(url.protocol === 'https:' && tlsSettings(tls)),
+  };
+  if (via === undefined) return { ...direct, agent: (call.agent as NodeRequestOptions['agent']) ?? false };
+  const socket = await openTunnel(url, { ...toProxy(via, tls), headers: proxyLogin(via) }, stop);
+  const { connect } = process.getBuiltinModule('node:tls');
+  const ofServer = { servername: serverName(url), host: bareHost(url) };
+  return { ...direct, createConnection: () => connect({ ...tlsSettings(tls), ...ofServer, socket }) };
+}
+
+function toProxy(via: URL, { ca }: TlsOptions): RequestOptions {
+  return {
     protocol: via.protocol,
     hostname: bareHost(via),
     port: via.port,
     agent: false,
     // Without a name Node takes the one in the Host header, which is that of the server behind the proxy.
-    ...(via.protocol === 'https:'
-      ? { ...tlsSettings({ ca: call.tls.ca }), servername: serverName(via) }
-      : {}),
+    ...(via.protocol === 'https:' && { ...tlsSettings({ ca }), servername: serverName(via) }),
   };
-  const authorization = proxyAuthorization(via);
-  if (call.url.protocol === 'http:') {
-    const { host, href } = call.url;
-    return {
-      ...toProxy,
-      method: call.method,
-      path: href,
-      headers: { ...call.headers, host, ...authorization },
-    };
-  }
-  const { agent: _, ...rest } = direct;
-  const tunnel = await openTunnel(call.url, toProxy, authorization, stop);
-  const tls = process.getBuiltinModule('node:tls');
-  const host = bareHost(call.url);
-  const servername = serverName(call.url);
-  return {
-    ...rest,
-    tunnel,
-    createConnection: () => tls.connect({ ...tlsSettings(call.tls), servername, host, socket: tunnel }),
-  };
+}
+
+/** Returns the name or address to connect to, without the brackets that an IPv6 address has in a URL. */
+function bareHost(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
 }
 
 /** Returns the name for a TLS handshake; empty for an address. */
 function serverName(url: URL): string {
   const host = bareHost(url);
   return process.getBuiltinModule('node:net').isIP(host) === 0 ? host : '';
+}
+
+/** The name in the certificate is checked unless `insecure`. */
+function tlsSettings({ ca, cert, key, insecure }: TlsOptions) {
+  return { ca, cert, key, rejectUnauthorized: insecure !== true };
 }
 
 /**
@@ -78,20 +88,14 @@ export function readProxyVariables(env: Readonly<Record<string, string | undefin
  * Finds the proxy for `url` by the usual rules: NO_PROXY names hosts, domains, ports and networks (10.0.0.0/8), or
  * everything by `*`.
  */
-export function proxyFor(url: URL, proxy: ProxyOptions): URL | undefined {
+export function proxyFor(url: URL, proxy: ProxyOptions = {}): URL | undefined {
   const text = (url.protocol === 'https:' ? proxy.https : proxy.http)?.trim() ?? '';
   const host = bareHost(url).toLowerCase().replace(/\.$/, '');
   if (text === '' || isLoopback(url) || isExempt(host, portOf(url), proxy.noProxy ?? '')) return undefined;
-  let via: URL | undefined;
-  try {
-    via = new URL(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`);
-  } catch {
-    // The text may hold the proxy's password, so it is not shown.
-  }
-  if (via?.protocol !== 'http:' && via?.protocol !== 'https:') {
-    throw new TransportFailure('bad-proxy', 'is not an http:// or https:// URL', false);
-  }
-  return via;
+  const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
+  if (/^https?:/i.test(address) && URL.canParse(address)) return new URL(address);
+  // The text may hold the proxy's password, so it is not shown.
+  throw new TransportFailure('bad-proxy', 'is not an http:// or https:// URL');
 }
 
 function isExempt(host: string, port: string, noProxy: string): boolean {
@@ -121,7 +125,7 @@ function isInNetwork(host: string, network: string): boolean {
   return isIP(host) === family && list.check(host, family === 4 ? 'ipv4' : 'ipv6');
 }
 
-function proxyAuthorization(via: URL): Record<string, string> {
+function proxyLogin(via: URL): Record<string, string> {
   if (via.username === '' && via.password === '') return {};
   // Unlike decodeURIComponent, this leaves a % that encodes nothing as it is.
   const { unescape: decode } = process.getBuiltinModule('node:querystring');
@@ -129,34 +133,20 @@ function proxyAuthorization(via: URL): Record<string, string> {
   return { 'proxy-authorization': `Basic ${Buffer.from(login).toString('base64')}` };
 }
 
-function openTunnel(
-  target: URL,
-  toProxy: RequestOptions,
-  authorization: Record<string, string>,
-  stop: AbortSignal,
-): Promise<Socket> {
-  const http = process.getBuiltinModule(toProxy.protocol === 'https:' ? 'node:https' : 'node:http');
+function openTunnel(target: URL, proxy: RequestOptions, signal: AbortSignal): Promise<Socket> {
+  const http = process.getBuiltinModule(proxy.protocol === 'https:' ? 'node:https' : 'node:http');
   const authority = `${target.hostname}:${portOf(target)}`;
+  const headers = { host: authority, ...proxy.headers } as Record<string, string>;
   return new Promise((resolve, reject) => {
-    const request = http.request({
-      ...toProxy,
-      method: 'CONNECT',
-      path: authority,
-      headers: { host: authority, ...authorization },
-      signal: stop,
-    });
-    request.on('connect', (response, socket) => {
-      if (response.statusCode === 200) {
-        resolve(socket);
-        return;
-      }
+    const request = http.request({ ...proxy, method: 'CONNECT', path: authority, headers, signal });
+    request.on('connect', ({ statusCode }, socket) => {
+      if (statusCode === 200) return resolve(socket);
       socket.destroy();
-      const { statusCode } = response;
       const reason = statusCode === 407 ? 'it requires a login (HTTP 407)' : `HTTP ${statusCode}`;
-      reject(new TransportFailure('proxy', reason, false));
+      reject(new TransportFailure('proxy', reason));
     });
     request.on('error', ({ code = 'no answer' }: NodeJS.ErrnoException) =>
-      reject(new TransportFailure('no-proxy', code, false)),
+      reject(new TransportFailure('no-proxy', code)),
     );
     request.end();
   });

@@ -3,8 +3,7 @@ import { normalizeBaseUrl, type Servers } from '../endpoints.js';
 import { GraphException } from '../errors.js';
 import { BoundCredential } from '../sensitive.js';
 import { credentialsIn, describeFailure, pathOf, refuseTransfer, timeIsOver } from './errors.js';
-import { routeTo } from './proxy.js';
-import { type Answer, performRequest } from './transport.js';
+import { performRequest } from './transport.js';
 import type { Authorization, Fields, HttpReply, HttpRequest, HttpSettings } from './types.js';
 
 const DEFAULT_MAX_BYTES = 1024 * 1024;
@@ -148,76 +147,39 @@ async function ask(
   } else if (request.method !== 'GET') {
     headers['content-length'] = '0';
   }
-  let answer: Answer | undefined;
+  let reply: HttpReply | undefined;
   const fetch = createFetch({
-    fetch: (async (
-      _url: string,
-      init: { method: string; headers: HeaderBag; body?: string | Uint8Array },
-    ) => {
-      answer = await performRequest({
+    fetch: (async (_url: string, init: { method: string; headers: HeaderMap; body?: typeof sent }) => {
+      reply = await performRequest({
         url,
         method: init.method,
-        headers: init.headers.all(),
+        headers: Object.fromEntries(init.headers),
         body: init.body,
         timeoutMs: settings.timeoutMs,
         maxBytes: request.maxBytes ?? DEFAULT_MAX_BYTES,
         tls: settings.tls,
-        proxy: settings.proxy && routeTo(url, settings.proxy),
+        proxy: settings.proxy,
         signal: settings.signal,
         agent: request.reuses ? settings.agent : undefined,
       });
-      const { body } = answer;
-      return { status: answer.status, headers: new HeaderBag(), body, text: async () => body };
+      return { status: reply.status };
     }) as unknown as Fetch,
-    Headers: HeaderBag as unknown as typeof globalThis.Headers,
+    Headers: HeaderMap as unknown as typeof globalThis.Headers,
     AbortController,
   });
   const options = { method: request.method, headers, retry: false, ignoreResponseError: true } as const;
   try {
-    await fetch.raw(url.href, {
-      ...options,
-      ...(sent === undefined ? {} : { body: sent }),
-      responseType: 'text',
-    });
+    await fetch.raw(url.href, sent === undefined ? options : { ...options, body: sent });
   } catch (error) {
     // ofetch's error holds the request with its headers; only the transport's error is passed on.
     throw describeFailure(request, (error as Error).cause, limitMs);
   }
-  return toReply(answer as unknown as Answer);
+  return reply as unknown as HttpReply;
 }
 
-function toReply(answer: Answer): HttpReply {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(answer.headers)) {
-    if (value !== undefined && !name.includes('cookie')) headers[name] = String(value);
-  }
-  const now = Math.floor(Date.now() / 1000);
-  const date = Math.floor(Date.parse(headers.date ?? '') / 1000);
-  const timeUnix = date >= 0 ? date : now;
-  return { status: answer.status, headers, body: answer.body, bytes: answer.bytes, timeUnix };
-}
-
-/** The part of the Headers class that ofetch uses. The global class would load all of undici. */
-class HeaderBag {
-  readonly #values = new Map<string, string>();
-
-  constructor(init: Readonly<Record<string, string>> = {}) {
-    for (const [name, value] of Object.entries(init)) this.set(name, value);
-  }
-
-  get(name: string): string | null {
-    return this.#values.get(name.toLowerCase()) ?? null;
-  }
-
-  has(name: string): boolean {
-    return this.#values.has(name.toLowerCase());
-  }
-
-  set(name: string, value: string): void {
-    this.#values.set(name.toLowerCase(), value);
-  }
-
-  all(): Record<string, string> {
-    return Object.fromEntries(this.#values);
+/** What ofetch needs of the Headers class, for names in lower case. The global class would load all of undici. */
+class HeaderMap extends Map<string, string> {
+  constructor(init: Readonly<Record<string, string>>) {
+    super(Object.entries(init));
   }
 }

@@ -1,99 +1,13 @@
-import type { Agent, ClientRequest, IncomingMessage, RequestOptions as NodeRequestOptions } from 'node:http';
-import type { Socket } from 'node:net';
-import type { TlsOptions } from './types.js';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { type FailureKind, TransportFailure } from './errors.js';
+import { connectOptions, proxyFor, type Route } from './proxy.js';
+import type { HttpReply } from './types.js';
 
-export type { Socket };
-
-export type RequestOptions = NodeRequestOptions & {
-  autoSelectFamilyAttemptTimeout?: number;
-  /** The connection through a proxy, opened for this request and closed with it. */
-  tunnel?: Socket;
-};
-
-export type FailureKind =
-  | 'network'
-  | 'timeout'
-  | 'tls'
-  | 'cancelled'
-  | 'malformed'
-  | 'too-large'
-  | 'cut-off'
-  | 'proxy'
-  | 'no-proxy'
-  | 'bad-proxy';
-
-/** The reason why no answer came. It contains nothing of the request. */
-export class TransportFailure extends Error {
-  readonly kind: FailureKind;
-  /** Node's or OpenSSL's code, for example ECONNREFUSED. */
-  readonly reason: string;
-  /** True when the connection was established, so that the server may have read the request. */
-  readonly sent: boolean;
-  /** Origin of the proxy on the way. */
-  readonly proxy: string | undefined;
-
-  constructor(kind: FailureKind, reason: string, sent: boolean, proxy?: string) {
-    super(reason);
-    this.kind = kind;
-    this.reason = reason;
-    this.sent = sent;
-    this.proxy = proxy;
-  }
-}
-
-export interface TransportRequest {
-  readonly url: URL;
-  readonly method: string;
-  readonly headers: Record<string, string>;
+export interface TransportRequest extends Route {
   readonly body: string | Uint8Array | undefined;
   readonly timeoutMs: number;
   readonly maxBytes: number;
-  readonly tls: TlsOptions;
-  readonly proxy: ProxyRoute | undefined;
   readonly signal: AbortSignal | undefined;
-  /** The caller's agent, which keeps connections. */
-  readonly agent?: object | undefined;
-}
-
-/** The way through a proxy. */
-export interface ProxyRoute {
-  /** The proxy's scheme, host and port. */
-  readonly origin: string;
-  /** Returns the options that send the request through it; `stop` is aborted when the request ends. */
-  open(
-    call: Pick<TransportRequest, 'url' | 'method' | 'headers' | 'tls'>,
-    direct: RequestOptions,
-    stop: AbortSignal,
-  ): Promise<RequestOptions>;
-}
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: IncomingMessage['headers'];
-  readonly body: string;
-  readonly bytes: Uint8Array;
-}
-
-/** Returns the name or address to connect to, without the brackets that an IPv6 address has in a URL. */
-export function bareHost(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '');
-}
-
-/**
- * Returns the TLS options for https.request and tls.connect. The name in the certificate is checked unless `insecure`.
- */
-export function tlsSettings(tls: TlsOptions): {
-  ca?: string;
-  cert?: string;
-  key?: string;
-  rejectUnauthorized: boolean;
-} {
-  return {
-    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-    ...(tls.key === undefined ? {} : { key: tls.key }),
-    rejectUnauthorized: tls.insecure !== true,
-  };
 }
 
 /**
@@ -101,66 +15,47 @@ export function tlsSettings(tls: TlsOptions): {
  * then it is unknown whether the request arrived. The time limit covers request and answer. node:http is loaded with
  * getBuiltinModule, because the global fetch (and on newer Nodes an ESM import of node:http) loads undici, which costs
  * more than the rest of a call without a cached token.
+ * @throws TransportFailure
  */
-export function performRequest(call: TransportRequest): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    let sent = false;
-    let settled = false;
-    let tunneled = false;
-    let request: ClientRequest | undefined;
-    const stop = new AbortController();
-
-    const settle = (then: () => void): void => {
-      if (settled) return;
-      settled = true;
-      clearTimeout(timer);
-      call.signal?.removeEventListener('abort', cancel);
-      then();
-    };
-    const fail: Fail = (kind, reason) => {
-      settle(() => reject(new TransportFailure(kind, reason, sent, call.proxy?.origin)));
-      stop.abort();
-      request?.destroy();
-    };
-    const failWith = (error: unknown): void => fail(...classify(error, call.proxy, sent || tunneled));
-    const cancel = (): void => {
-      // AbortSignal.timeout() gives this reason.
-      const isOver = (call.signal?.reason as Error | undefined)?.name === 'TimeoutError';
-      fail(isOver ? 'timeout' : 'cancelled', 'signal');
-    };
-    const timer = setTimeout(() => fail('timeout', 'no answer'), call.timeoutMs);
-    call.signal?.addEventListener('abort', cancel);
-    if (call.signal?.aborted) {
-      cancel();
-      return;
-    }
-
-    const start = async (): Promise<void> => {
-      const direct = directRoute(call);
-      const options = (await call.proxy?.open(call, direct, stop.signal)) ?? direct;
-      tunneled = options.tunnel !== undefined;
-      if (settled) {
-        options.tunnel?.destroy();
-        return;
-      }
-      const secure = options.protocol === 'https:';
-      const http = process.getBuiltinModule(secure ? 'node:https' : 'node:http');
-      request = http.request(options);
-      onConnected(request, secure, () => {
-        sent = true;
-      });
-      request.on('response', (response) =>
-        readAnswer(response, call.maxBytes, fail, (answer) => settle(() => resolve(answer))),
-      );
-      request.on('error', failWith);
-      request.on('upgrade', () => fail('malformed', 'HTTP 101'));
-      request.end(call.body);
-    };
-    start().catch(failWith);
-  });
+export async function performRequest(call: TransportRequest): Promise<HttpReply> {
+  const { signal } = call;
+  let proxy: URL | undefined;
+  let isTunnel = false;
+  let sent = false;
+  const stop = new AbortController();
+  // AbortSignal.timeout() gives this reason.
+  const isOver = () => (signal?.reason as Error | undefined)?.name === 'TimeoutError';
+  const cancel = () => stop.abort(new TransportFailure(isOver() ? 'timeout' : 'cancelled', 'signal'));
+  const timer = setTimeout(() => stop.abort(new TransportFailure('timeout', 'no answer')), call.timeoutMs);
+  signal?.addEventListener('abort', cancel);
+  try {
+    if (signal?.aborted) cancel();
+    stop.signal.throwIfAborted();
+    proxy = proxyFor(call.url, call.proxy);
+    const options = { ...(await connectOptions(call, stop.signal)), signal: stop.signal };
+    const secure = options.protocol === 'https:';
+    isTunnel = proxy !== undefined && call.url.protocol === 'https:';
+    const request = process.getBuiltinModule(secure ? 'node:https' : 'node:http').request(options);
+    onConnected(request, secure, () => {
+      sent = true;
+    });
+    request.end(call.body);
+    const reply = await readReply(await answerTo(request), call.maxBytes);
+    // An answer that the closing of its connection ends looks whole when it was stopped.
+    stop.signal.throwIfAborted();
+    return reply;
+  } catch (error) {
+    const [kind, reason] = classify(
+      stop.signal.aborted ? stop.signal.reason : error,
+      proxy,
+      sent || isTunnel,
+    );
+    throw new TransportFailure(kind, reason, sent, proxy?.origin);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', cancel);
+  }
 }
-
-type Fail = (kind: FailureKind, reason: string) => void;
 
 function onConnected(request: ClientRequest, secure: boolean, done: () => void): void {
   request.on('socket', (socket) => {
@@ -169,41 +64,37 @@ function onConnected(request: ClientRequest, secure: boolean, done: () => void):
   });
 }
 
-function readAnswer(
-  response: IncomingMessage,
-  maxBytes: number,
-  fail: Fail,
-  done: (answer: Answer) => void,
-): void {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  response.on('data', (chunk: Buffer) => {
-    size += chunk.length;
-    if (size > maxBytes) fail('too-large', `over ${maxBytes} bytes`);
-    else chunks.push(chunk);
-  });
-  response.on('error', () => fail('cut-off', `${size} bytes`));
-  response.on('end', () => {
-    const { statusCode = 0, headers } = response;
-    const bytes = Buffer.concat(chunks);
-    done({ status: statusCode, headers, body: bytes.toString('utf8'), bytes });
+function answerTo(request: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request.on('response', resolve);
+    request.on('error', reject);
+    request.on('upgrade', (_response, socket) => {
+      socket.destroy();
+      reject(new TransportFailure('malformed', 'HTTP 101'));
+    });
   });
 }
 
-function directRoute(call: TransportRequest): RequestOptions {
-  const { url } = call;
-  return {
-    protocol: url.protocol,
-    hostname: bareHost(url),
-    port: url.port,
-    path: url.pathname + url.search,
-    method: call.method,
-    headers: { ...call.headers, host: url.host },
-    agent: (call.agent as Agent | undefined) ?? false,
-    // Node tries each address of a host for 250 ms, too short for a server on another continent.
-    autoSelectFamilyAttemptTimeout: 1000,
-    ...(url.protocol === 'https:' ? tlsSettings(call.tls) : {}),
-  };
+async function readReply(response: IncomingMessage, maxBytes: number): Promise<HttpReply> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of response) {
+      size += chunk.length;
+      if (size > maxBytes) throw new TransportFailure('too-large', `over ${maxBytes} bytes`);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw error instanceof TransportFailure ? error : new TransportFailure('cut-off', `${size} bytes`);
+  }
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(response.headers)) {
+    if (value !== undefined && !name.includes('cookie')) headers[name] = String(value);
+  }
+  const bytes = Buffer.concat(chunks);
+  const date = Math.floor(Date.parse(headers.date ?? '') / 1000);
+  const timeUnix = date >= 0 ? date : Math.floor(Date.now() / 1000);
+  return { status: response.statusCode ?? 0, headers, body: bytes.toString(), bytes, timeUnix };
 }
 
 /** Codes OpenSSL, BoringSSL and Node use for certificates and handshakes. */
@@ -211,21 +102,11 @@ const TLS_CODE =
   /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL|ERR_BORINGSSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(?:CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH|EPROTO)/;
 
 /** @param isPastProxy whether a connection was established, so that the error is not of the one to the proxy */
-function classify(
-  error: unknown,
-  proxy: ProxyRoute | undefined,
-  isPastProxy: boolean,
-): [FailureKind, string] {
+function classify(error: unknown, proxy: URL | undefined, isPastProxy: boolean): [FailureKind, string] {
   if (error instanceof TransportFailure) return [error.kind, error.reason];
-  const [kind, reason] = classifyCode((error as NodeJS.ErrnoException).code);
-  // A tunnel is open before the request begins, so this was the connection to the proxy.
-  const mayBeProxy = kind === 'network' || (kind === 'tls' && proxy?.origin.startsWith('https:'));
-  return [proxy !== undefined && mayBeProxy && !isPastProxy ? 'no-proxy' : kind, reason];
-}
-
-function classifyCode(code: string | undefined): [FailureKind, string] {
-  if (typeof code !== 'string') return ['network', 'no answer'];
+  const { code = 'no answer' } = error as NodeJS.ErrnoException;
   if (code.startsWith('HPE_')) return ['malformed', code];
-  if (TLS_CODE.test(code)) return ['tls', code];
-  return ['network', code];
+  const isTls = TLS_CODE.test(code);
+  const mayBeProxy = proxy !== undefined && !isPastProxy && (!isTls || proxy.protocol === 'https:');
+  return [mayBeProxy ? 'no-proxy' : isTls ? 'tls' : 'network', code];
 }
