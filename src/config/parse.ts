@@ -17,11 +17,11 @@ export async function parseConfig(file: string, content: string): Promise<Config
     let data: unknown;
     try {
       data = JSON.parse(text);
-    } catch {
+    } catch (error) {
       // `{a: b}` without quotes is YAML; only a file with the ending .json has to be JSON.
       if (json) {
-        const { jsonErrorLine } = await import('./json-error-line.js');
-        throw formatError(file, jsonErrorLine(text), 'JSON');
+        const { lineOfFault } = await import('./key-line.js');
+        throw formatError(file, lineOfFault(text, error as SyntaxError), 'JSON');
       }
     }
     if (data !== undefined && hasKeyTwice(text, data))

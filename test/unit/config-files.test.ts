@@ -32,6 +32,16 @@ test.each(['{"graph": "a", "graph": "b"}', '{"profiles": {"p": {}, "p": {"graph"
   },
 );
 
+test.each([
+  ['{\n  "graph": "a",\n}', ', line 3'],
+  ['{\n  "graph": "a"\n  "host": "b"\n}', ', line 3'],
+  ['{"profiles": [1, 2}\n', ', line 1'],
+  // JSON.parse gives no position for it, and it is valid YAML.
+  ['{\n  "graph": tru\n}', ''],
+])('an error in JSON is told with its line where a parser tells it: %j', async (text, line) => {
+  await expect(parseConfig('/x.json', text)).rejects.toThrow(`/x.json${line}: this is not valid JSON.`);
+});
+
 test.each(['1.10', '007', '0x10'])(
   'the name %s of a profile, without quotes, is another number',
   async (name) => {
