@@ -9,9 +9,9 @@ import { promisify } from 'node:util';
 import { defined } from './defined.js';
 
 /**
- * The state of the session bus: a keyring that is unlocked, a keyring that is locked, a service without a keyring, or a bus without such a service.
+ * What the session bus has: a keyring that is unlocked or locked, or a service without a keyring.
  */
-type KeyringState = 'unlocked' | 'locked' | 'no-collection' | 'no-service';
+type KeyringState = 'unlocked' | 'locked' | 'no-collection';
 
 export interface Keyring {
   /** The environment for the processes under test: private HOME, XDG_RUNTIME_DIR, TMPDIR, session bus, display. */
@@ -139,8 +139,8 @@ export async function startKeyring(options: KeyringOptions = {}): Promise<Keyrin
 
   try {
     if (display) env.DISPLAY = await startDisplay(env);
-    await startBus(home, env, state !== 'no-service');
-    if (state !== 'no-service') await startDaemon(env, state);
+    await startBus(home, env);
+    await startDaemon(env, state);
     return { env, home, stop, lock: () => lockKeyring(env) };
   } catch (error) {
     await stop();
@@ -156,7 +156,7 @@ async function startDisplay(env: Record<string, string>): Promise<string> {
   return `:${await firstLine(server, server.stdio[3] as Readable, 'Xvfb')}`;
 }
 
-async function startBus(home: string, env: Record<string, string>, services: boolean): Promise<void> {
+async function startBus(home: string, env: Record<string, string>): Promise<void> {
   const config = path.join(home, 'bus.conf');
   // The service folder also starts the program that shows prompts; without it no prompt would appear.
   fs.writeFileSync(
@@ -167,7 +167,7 @@ async function startBus(home: string, env: Record<string, string>, services: boo
   <type>session</type>
   <listen>${env.DBUS_SESSION_BUS_ADDRESS}</listen>
   <auth>EXTERNAL</auth>
-  ${services ? '<servicedir>/usr/share/dbus-1/services</servicedir>' : ''}
+  <servicedir>/usr/share/dbus-1/services</servicedir>
   <policy context="default">
     <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
   </policy>
@@ -207,18 +207,8 @@ async function lockKeyring(env: Record<string, string>): Promise<void> {
 }
 
 function callService(env: Record<string, string>, method: string, argument: string): Promise<string> {
-  const name = `org.freedesktop.Secret.Service.${method}`;
-  return gdbus(
-    env,
-    'call',
-    '--dest',
-    'org.freedesktop.secrets',
-    '--object-path',
-    SECRETS,
-    '--method',
-    name,
-    argument,
-  );
+  const to = ['--dest', 'org.freedesktop.secrets', '--object-path', SECRETS];
+  return gdbus(env, 'call', ...to, '--method', `org.freedesktop.Secret.Service.${method}`, argument);
 }
 
 async function gdbus(env: Record<string, string>, command: string, ...args: string[]): Promise<string> {

@@ -10,85 +10,71 @@ export interface MethodCall {
   /** The D-Bus types of the arguments: `s` string, `o` object path, `v` variant, `a{ss}` table of strings. */
   readonly signature?: string;
   /** The arguments. A variant holds a string; a table is the only argument. */
-  readonly args?: readonly (string | Readonly<Record<string, string>>)[];
+  readonly args?: readonly Argument[];
 }
+
+type Argument = string | Readonly<Record<string, string>>;
 
 const LITTLE_ENDIAN = 0x6c;
 const METHOD_CALL = 1;
-const METHOD_RETURN = 2;
 const ERROR = 3;
+const SIGNAL = 4;
 const FIXED_HEADER = 16;
 const LARGEST_MESSAGE = 1 << 20;
-const FIELD = { path: 1, interface: 2, member: 3, destination: 6, signature: 8 };
 
 const aligned = (offset: number, to: number) => Math.ceil(offset / to) * to;
 
 /** Encodes a call. The serial number says which call it is of those on this connection. */
 export function methodCall(call: MethodCall, serial: number): Buffer {
   const { signature = '', args = [] } = call;
-  const body = new Writer();
-  for (const [index, value] of args.entries()) {
-    if (signature[index] === 'v') body.signature('s');
-    if (typeof value === 'string') body.string(value);
-    else body.table(value);
+  const body: number[] = [];
+  for (const [index, value] of args.entries()) append(body, signature[index] ?? '', value);
+  const fields: number[] = [];
+  for (const [code, type, value] of [
+    [1, 'o', call.path],
+    [2, 's', call.of],
+    [3, 's', call.name],
+    [6, 's', call.to],
+    [8, 'g', signature],
+  ] as const) {
+    pad(fields, 8);
+    fields.push(code);
+    append(fields, 'g', type);
+    append(fields, type, value);
   }
-  const fields = new Writer();
-  fields.field(FIELD.path, 'o', call.path);
-  fields.field(FIELD.interface, 's', call.of);
-  fields.field(FIELD.member, 's', call.name);
-  fields.field(FIELD.destination, 's', call.to);
-  if (signature !== '') fields.field(FIELD.signature, 'g', signature);
-  const message = new Writer();
-  message.bytes.push(LITTLE_ENDIAN, METHOD_CALL, 0, 1);
-  for (const number of [body.bytes.length, serial, fields.bytes.length]) message.uint32(number);
-  message.bytes.push(...fields.bytes);
-  message.pad(8);
-  return Buffer.from([...message.bytes, ...body.bytes]);
+  const message = [LITTLE_ENDIAN, METHOD_CALL, 0, 1];
+  for (const number of [body.length, serial, fields.length]) append(message, 'u', number);
+  message.push(...fields);
+  pad(message, 8);
+  return Buffer.from([...message, ...body]);
 }
 
-/** Writes values one after the other. What it writes is aligned in a message where it begins at a multiple of 8. */
-class Writer {
-  readonly bytes: number[] = [];
-
-  pad(to: number): void {
-    while (this.bytes.length % to !== 0) this.bytes.push(0);
-  }
-
-  uint32(value: number): void {
-    this.pad(4);
-    this.bytes.push(value & 255, (value >>> 8) & 255, (value >>> 16) & 255, value >>> 24);
-  }
-
-  /** Writes a string or an object path, which have the same form. */
-  string(value: string): void {
-    const encoded = Buffer.from(value);
-    this.uint32(encoded.length);
-    this.bytes.push(...encoded, 0);
-  }
-
-  signature(value: string): void {
-    this.bytes.push(value.length, ...Buffer.from(value), 0);
-  }
-
-  field(code: number, type: string, value: string): void {
-    this.pad(8);
-    this.bytes.push(code);
-    this.signature(type);
-    if (type === 'g') this.signature(value);
-    else this.string(value);
-  }
-
-  table(entries: Readonly<Record<string, string>>): void {
-    const content = new Writer();
-    for (const [name, value] of Object.entries(entries)) {
-      content.pad(8);
-      content.string(name);
-      content.string(value);
+/** Appends a value of this D-Bus type to bytes that stand in the message at a multiple of 8. */
+function append(bytes: number[], type: string, value: number | Argument): void {
+  if (typeof value === 'number') {
+    pad(bytes, 4);
+    bytes.push(value & 255, (value >>> 8) & 255, (value >>> 16) & 255, value >>> 24);
+  } else if (typeof value === 'object') {
+    const table: number[] = [];
+    for (const entry of Object.entries(value)) {
+      pad(table, 8);
+      for (const part of entry) append(table, 's', part);
     }
-    this.uint32(content.bytes.length);
-    this.pad(8);
-    this.bytes.push(...content.bytes);
+    append(bytes, 'u', table.length);
+    pad(bytes, 8);
+    bytes.push(...table);
+  } else if (type === 'g') {
+    bytes.push(value.length, ...Buffer.from(value), 0);
+  } else {
+    if (type === 'v') append(bytes, 'g', 's');
+    const encoded = Buffer.from(value);
+    append(bytes, 'u', encoded.length);
+    bytes.push(...encoded, 0);
   }
+}
+
+function pad(bytes: number[], to: number): void {
+  while (bytes.length % to !== 0) bytes.push(0);
 }
 
 /** Returns where the first message in the buffer ends; 0 while it is not complete. Throws when it is not D-Bus. */
@@ -110,17 +96,15 @@ export class Answer {
     this.#at = bodyOf(message);
   }
 
-  /** False for a signal, which answers no call. */
-  get isAnswer(): boolean {
-    return this.#message[1] === METHOD_RETURN || this.isError();
+  /** A signal answers no call. */
+  get isSignal(): boolean {
+    return this.#message[1] === SIGNAL;
   }
 
-  /** Whether it is an error, and one of these names if some are given: `NoReply` is the end of a whole name. */
-  isError(...names: readonly string[]): boolean {
-    if (this.#message[1] !== ERROR) return false;
-    // The header holds the name of the error as a string, and nothing else that ends like one.
-    const header = this.#message.toString('latin1', FIXED_HEADER, bodyOf(this.#message));
-    return names.length === 0 || names.some((name) => header.includes(`.${name}\0`));
+  /** The header of an error, which holds the error's name. */
+  get error(): string | undefined {
+    if (this.#message[1] !== ERROR) return undefined;
+    return this.#message.toString('latin1', FIXED_HEADER, bodyOf(this.#message));
   }
 
   uint32(): number {

@@ -69,58 +69,48 @@ export function busPaths(env: Env): string[] {
 /** @param end of the time for all answers, by `uptimeMs` */
 async function askBus(path: string, end: number, item: Item | undefined): Promise<KeychainAnswer> {
   const bus = new Bus(path, end);
-  let state: KeychainState | undefined;
+  let ifRefused: KeychainAnswer = { state: 'no-service' };
   try {
     await bus.open();
-    state = await readState(bus);
-    return state === 'unlocked' && item ? await readItem(bus, item) : { state };
+    const alias = await bus.ask(ROOT, 'Secret.Service.ReadAlias', 's', ['default']);
+    const collection = alias.string();
+    ifRefused = { state: 'no-default-collection' };
+    if (collection === '/') return ifRefused;
+    const property = ['org.freedesktop.Secret.Collection', 'Locked'];
+    const locked = await bus.ask(collection, 'DBus.Properties.Get', 'ss', property);
+    if (locked.signature() !== 'b') return ifRefused;
+    if (locked.uint32() !== 0) return { state: 'locked' };
+    if (!item) return { state: 'unlocked' };
+    ifRefused = { state: 'unlocked', unread: true };
+    return await readItem(bus, item);
   } catch (error) {
-    const reason = error instanceof BusFailure ? error.reason : 'no-service';
-    return state && reason !== 'silent' ? { state, unread: true } : { state: reason };
+    return error instanceof BusFailure ? { state: error.state } : ifRefused;
   } finally {
     bus.close();
   }
 }
 
-async function readState(bus: Bus): Promise<KeychainState> {
-  const alias = await bus.ask(ROOT, 'Secret.Service.ReadAlias', 's', ['default']);
-  if (alias.isError()) return 'no-service';
-  const collection = alias.string();
-  if (collection === '/') return 'no-default-collection';
-  const property = ['org.freedesktop.Secret.Collection', 'Locked'];
-  const locked = await bus.ask(collection, 'DBus.Properties.Get', 'ss', property);
-  if (locked.isError()) return 'no-default-collection';
-  if (locked.signature() !== 'b') throw new Error('not a boolean');
-  return locked.uint32() === 0 ? 'unlocked' : 'locked';
-}
-
 /** Reads the value of the item. A single item may be locked although the keychain is not. */
 async function readItem(bus: Bus, item: Item): Promise<KeychainAnswer> {
   const found = await bus.ask(ROOT, 'Secret.Service.SearchItems', 'a{ss}', [item]);
-  if (found.isError()) return { state: 'unlocked', unread: true };
-  const [path, ...others] = found.paths();
+  const [path] = found.paths();
   if (path === undefined) return { state: found.paths().length > 0 ? 'locked' : 'unlocked' };
   // It is not encrypted: any process that could listen on this bus can also ask for the value.
   const session = await bus.ask(ROOT, 'Secret.Service.OpenSession', 'sv', ['plain', '']);
-  if (others.length > 0 || session.isError()) return { state: 'unlocked', unread: true };
   if (session.signature() === 's') session.string();
   const secret = await bus.ask(path, 'Secret.Item.GetSecret', 'o', [session.string()]);
-  if (secret.isError('IsLocked')) return { state: 'locked' };
-  if (secret.isError()) return { state: 'unlocked', unread: true };
   secret.structure();
-  secret.string();
-  // A value with parameters is encrypted, which ours never is.
-  if (secret.bytes().length > 0) return { state: 'unlocked', unread: true };
+  secret.string(); // the session
+  secret.bytes(); // the parameters of an encrypted value
   return { state: 'unlocked', value: secret.bytes().toString('utf8') };
 }
 
 class BusFailure extends Error {
-  /** Nothing speaks D-Bus there, or an answer did not come. */
-  readonly reason: 'no-bus' | 'silent';
+  readonly state: 'no-bus' | 'silent' | 'locked';
 
-  constructor(reason: BusFailure['reason']) {
-    super(reason);
-    this.reason = reason;
+  constructor(state: BusFailure['state']) {
+    super(state);
+    this.state = state;
   }
 }
 
@@ -153,7 +143,7 @@ class Bus {
     await this.#call({ to, path: '/org/freedesktop/DBus', of: to, name: 'Hello' });
   }
 
-  /** Calls `org.freedesktop.<what>` of the Secret Service. */
+  /** Calls `org.freedesktop.<what>` of the Secret Service. Throws when the answer is an error. */
   ask(path: string, what: string, signature: string, args: MethodCall['args'] & object): Promise<Answer> {
     const dot = what.lastIndexOf('.');
     const of = `org.freedesktop.${what.slice(0, dot)}`;
@@ -177,8 +167,12 @@ class Bus {
     this.#socket.write(methodCall(call, this.#serial));
     for (;;) {
       const answer = new Answer(await this.#read(endOfMessage));
-      if (answer.isError('NoReply', 'Timeout', 'TimedOut')) throw new BusFailure('silent');
-      if (answer.isAnswer) return answer;
+      const { error, isSignal } = answer;
+      if (isSignal) continue;
+      if (error === undefined) return answer;
+      if (/\.(?:NoReply|Timeout|TimedOut)\b/.test(error)) throw new BusFailure('silent');
+      if (/\.IsLocked\b/.test(error)) throw new BusFailure('locked');
+      throw new Error('refused');
     }
   }
 

@@ -15,15 +15,8 @@ const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, str
 /** Asks for the state of the keychain, and for the value of an account if one is given. */
 type Probe = (account?: string) => Promise<KeychainAnswer>;
 
-/** The OS keychain of this machine. */
-interface Vault {
-  /** Performs one operation at a time, even if several are requested at once, since each may show a prompt. */
-  perform(operation: Operation): Promise<Answer>;
-  /** Throws the error that the next operation would throw if the keychain cannot be used now. */
-  check(): Promise<void>;
-}
-
-export function keychainVault(options: KeychainOptions): Vault {
+/** Returns the OS keychain of this machine. */
+export function keychainVault(options: KeychainOptions) {
   let silent = false;
   // A keychain that did not answer once is not asked again.
   const probe: Probe = async (account) => {
@@ -34,6 +27,7 @@ export function keychainVault(options: KeychainOptions): Vault {
     return answer;
   };
   let last: Promise<unknown> = Promise.resolve();
+  /** Performs one operation at a time, even if several are requested at once, since each may show a prompt. */
   const perform = (operation: Operation): Promise<Answer> => {
     const next = last.then(() => performNow(operation, options, probe));
     last = next.catch(() => {});
@@ -41,7 +35,8 @@ export function keychainVault(options: KeychainOptions): Vault {
   };
   return {
     perform,
-    async check() {
+    /** Throws the error that the next operation would throw if the keychain cannot be used now. */
+    async check(): Promise<void> {
       // A hundred processes may check at once before one of them does the work. So where possible, only the existence
       // of the keychain is checked.
       if (options.platform === 'linux' && (await probe()).state === 'unlocked') await loadKeytar();
