@@ -6,7 +6,7 @@ import { Interrupted, type Interruption } from '../auth/ports.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
-import { STORES, type StoreRecord, type Turn } from '../store/store.js';
+import { type Lock, STORES, type StoreRecord } from '../store/store.js';
 import {
   type CachedToken,
   type CacheEntry,
@@ -163,7 +163,7 @@ export async function acquireToken(request: TokenRequest, progress: Progress = {
   }
   if (progress.since === undefined) await request.prepare();
   const since = progress.since ?? now() - (progress.lostMs ?? 0);
-  let turn: Turn | CachedToken;
+  let turn: Lock | CachedToken;
   try {
     // With an unusable store there is nothing to wait for, so it is checked before the lock is taken.
     await store.check();
@@ -203,10 +203,10 @@ async function acquireElsewhere(
 }
 
 /** Waits for this process's turn. Returns the turn, or the token that another process minted meanwhile. */
-async function takeTurn(request: TokenRequest, since: number): Promise<Turn | CachedToken> {
+async function takeTurn(request: TokenRequest, since: number): Promise<Lock | CachedToken> {
   const { store, identity, waitMs, now } = request;
   const take = (accepts: (record: StoreRecord) => boolean) =>
-    store.takeTurn(identityKey(identity), { waitMs, since, now, accepts });
+    store.lock(identityKey(identity), { waitMs, since, now, accepts });
   const turn =
     (await take((record) => isUsable(record, request, now()))) ??
     (await findInTurn(request)) ??
@@ -225,7 +225,7 @@ async function findInTurn(request: TokenRequest): Promise<CachedToken | undefine
 }
 
 /** Mints while no other process mints the same token. */
-async function mintInTurn(request: TokenRequest, turn: Turn): Promise<CachedToken> {
+async function mintInTurn(request: TokenRequest, turn: Lock): Promise<CachedToken> {
   const { fallback } = request;
   // The process that had the turn before may have minted the token.
   const theirs = await findInTurn(request);
@@ -238,7 +238,7 @@ async function mintInTurn(request: TokenRequest, turn: Turn): Promise<CachedToke
 }
 
 /** Mints. The processes that wait for the turn are told when the server refuses. */
-async function mintOrTell({ mint }: TokenRequest, turn: Turn): Promise<NewToken> {
+async function mintOrTell({ mint }: TokenRequest, turn: Lock): Promise<NewToken> {
   try {
     return await mint();
   } catch (error) {

@@ -4,7 +4,7 @@ import { serversInForce, serversOfRecord } from '../auth/servers.js';
 import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { BoundCredential, type Sensitive } from '../core/sensitive.js';
-import { STORES, type Store, type StoreRecord, type Turn } from '../store/store.js';
+import { type Lock, STORES, type Store, type StoreRecord } from '../store/store.js';
 
 /** The identity of a token: a cached token is used only when all of this is equal. */
 export interface Identity extends Servers {
@@ -184,7 +184,7 @@ export async function findCached(
  * Stores a token and returns whether that was possible. A store that fails causes a warning, not an error.
  * @param turn in which it was minted, if it was
  */
-export async function storeToken(entry: CacheEntry, minted: NewToken, turn?: Turn): Promise<boolean> {
+export async function storeToken(entry: CacheEntry, minted: NewToken, turn?: Lock): Promise<boolean> {
   const { host, owner, store, fallback, now, warn } = entry;
   if (!STORES[store.name].keeps.tokens) return false;
   // If the server turned out to have another version, its REST server may be another one, and the token belongs to

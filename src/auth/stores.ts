@@ -3,7 +3,7 @@ import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { stageFile } from '../files/private-files.js';
 import { noneStore } from '../store/none.js';
-import { type EngineReport, inspectRedis, openStore } from '../store/open.js';
+import { inspectRedis, openStore, type ServerReport } from '../store/open.js';
 import { CREDENTIAL_STORES, STORES, type Store, type StoreName, type StoreOptions } from '../store/store.js';
 import type { LocalCall } from './call.js';
 
@@ -62,7 +62,7 @@ export async function open(call: CallWithTimeout, name: StoreName, worthAPrompt:
  * Examines the fleet's Redis server, for `doctor`.
  * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
  */
-export async function inspectSharedStore(call: CallWithTimeout): Promise<EngineReport> {
+export async function inspectSharedStore(call: CallWithTimeout): Promise<ServerReport> {
   return inspectRedis(await storeOptions(call, 'redis', false));
 }
 

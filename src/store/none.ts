@@ -10,5 +10,5 @@ export const noneStore: Store = {
   removeIf: async () => false,
   check: async () => {},
   list: async () => [],
-  takeTurn: async () => ({ write: async () => {}, refuse: async () => {}, release: async () => {} }),
+  lock: async () => ({ write: async () => {}, refuse: async () => {}, release: async () => {} }),
 };

@@ -2,7 +2,7 @@ import { GraphException } from '../core/errors.js';
 import { loadNamedKey } from './file/key.js';
 import { fileStore } from './file/store.js';
 import { noneStore } from './none.js';
-import type { EngineReport } from './redis/inspect.js';
+import type { ServerReport } from './redis/inspect.js';
 import type { RedisStoreOptions } from './redis/store.js';
 import type { Store, StoreName, StoreOptions } from './store.js';
 
@@ -23,15 +23,15 @@ export async function openStore(name: StoreName, options: StoreOptions): Promise
   }
 }
 
-export type { EngineReport };
+export type { ServerReport };
 
 /**
  * Examines the Redis server of these settings, for `doctor`.
  * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
  */
-export async function inspectRedis(options: StoreOptions): Promise<EngineReport> {
-  const { inspectEngine } = await loadSilently(() => import('./redis/inspect.js'));
-  return inspectEngine(await redisStoreOptions(options));
+export async function inspectRedis(options: StoreOptions): Promise<ServerReport> {
+  const { inspectServer } = await loadSilently(() => import('./redis/inspect.js'));
+  return inspectServer(await redisStoreOptions(options));
 }
 
 async function openRedis(options: StoreOptions): Promise<Store> {

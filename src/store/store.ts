@@ -76,26 +76,26 @@ export interface Store {
    * has stored a usable record meanwhile. Throws the error that another process met since, LOCK_TIMEOUT or
    * STORE_UNAVAILABLE.
    */
-  takeTurn(key: string, options: TurnOptions): Promise<Turn | undefined>;
+  lock(key: string, options: LockOptions): Promise<Lock | undefined>;
 }
 
 /** The right to mint the token of a key. No other process that shares the store has it at the same time. */
-export interface Turn {
-  /** Stores the new token, unless this turn was lost and its new holder has already stored one. */
+export interface Lock {
+  /** Stores the new token, unless this lock was lost and its new holder has already stored one. */
   write(record: StoreRecord, value: Sensitive): Promise<void>;
   /** Tells the waiting processes that the server refused. Never throws. */
   refuse(refusal: GraphException): Promise<void>;
-  /** Ends the turn, so that another process can have it. Never throws. */
+  /** Lets another process have the lock. Never throws. */
   release(): Promise<void>;
 }
 
-export interface TurnOptions {
+export interface LockOptions {
   /** How long to wait for another process, in ms. */
   readonly waitMs: number;
   /** When this call began, ms since 1970. */
   readonly since: number;
   now(): number;
-  /** Whether a record that another process wrote meanwhile makes the turn unnecessary. */
+  /** Whether a record that another process wrote meanwhile makes the lock unnecessary. */
   accepts(record: StoreRecord): boolean;
 }
 

@@ -1,18 +1,14 @@
 import type { Store } from './store.js';
 
 /** Adds to a store of this machine what its entries need locks for. The locks are loaded when they are needed. */
-export function withLocks(stateDir: string, store: Omit<Store, 'removeIf' | 'takeTurn'>): Store {
+export function withLocks(stateDir: string, store: Omit<Store, 'removeIf' | 'lock'>): Store {
   return {
     ...store,
     removeIf: async (record, value) =>
-      (await import('./remove-if.js')).removeIfSame(store, stateDir, record, value),
+      (await import('./lock/machine-lock.js')).removeIfSame(store, stateDir, record, value),
     // A waiting process looks at the record alone. If each asked the keychain while it has the lock, the last of a
     // hundred would wait too long.
-    takeTurn: async (key, turn) =>
-      (await import('./lock/machine-turn.js')).takeMachineTurn(key, store.write, {
-        ...turn,
-        stateDir,
-        lookIn: store,
-      }),
+    lock: async (key, options) =>
+      (await import('./lock/machine-lock.js')).acquireMachineLock(key, store, { ...options, stateDir }),
   };
 }

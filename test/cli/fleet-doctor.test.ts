@@ -2,7 +2,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createSeal } from '../../src/store/redis/seal.js';
+import { Cipher } from '../../src/store/redis/cipher.js';
 import { bench, type RunOptions } from '../helpers/cli.js';
 import { startHostileRedis } from '../helpers/hostile-redis.js';
 import {
@@ -94,7 +94,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     await run('token get');
     const { found } = await examine();
     expect(found['store-rights']?.cause).toContain('may write');
-    const keyId = /\{(.*)\}/.exec(createSeal(storeKey).index)?.[1];
+    const keyId = /\{(.*)\}/.exec(new Cipher(storeKey).index)?.[1];
     expect(found['store-key']?.cause).toBe(
       `key ${keyId}, the same on all machines that share tokens; 1 token`,
     );

@@ -54,14 +54,14 @@ describe('a failure of the store', () => {
 
   test('of an unexpected kind does not prevent that the token and the secret are printed', async () => {
     const { run } = await bench();
-    const seal = crypto.createCipheriv;
+    const cipher = crypto.createCipheriv;
     let rounds = 0;
     const fail = (from: number) => {
       rounds = 0;
-      vi.spyOn(crypto, 'createCipheriv').mockImplementation(((...args: Parameters<typeof seal>) => {
+      vi.spyOn(crypto, 'createCipheriv').mockImplementation(((...args: Parameters<typeof cipher>) => {
         if (++rounds >= from) throw new TypeError('nobody thought of this');
-        return seal(...args);
-      }) as typeof seal);
+        return cipher(...args);
+      }) as typeof cipher);
     };
     fail(1);
     const got = await run('token get');

@@ -5,9 +5,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/store/lock/lock.js';
 import { entryPath } from '../../src/store/records.js';
-import { closeToken } from '../../src/store/redis/entries.js';
-import { inspectEngine } from '../../src/store/redis/inspect.js';
-import { createSeal } from '../../src/store/redis/seal.js';
+import { Cipher } from '../../src/store/redis/cipher.js';
+import { inspectServer } from '../../src/store/redis/inspect.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { RedisAddress } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -23,15 +22,21 @@ import {
   valueIn,
 } from '../helpers/redis-store.js';
 
-const seal = createSeal(storeKey);
+const cipher = new Cipher(storeKey);
 
 /** Encrypts a token as a machine with this store key would have stored it. */
-function sealedFor(key: string, { asKey = key, secondsLeft = 3600, of = seal, generation = 1 } = {}): Buffer {
-  const place = of.keyOf('t', of.nameOf('token', key));
+function encryptedFor(
+  key: string,
+  { asKey = key, secondsLeft = 3600, of = cipher, generation = 1 } = {},
+): Buffer {
   const record = tokenRecord(asKey, secondsLeft);
   const start = (record.expiresAtUnix as number) - Math.max(secondsLeft, 3600);
   const value = new Sensitive(`token of ${asKey}`);
-  return closeToken(of, place, { record: { ...record, createdAtUnix: start }, value, generation });
+  return of.encryptToken(of.nameOf('token', key), {
+    record: { ...record, createdAtUnix: start },
+    value,
+    generation,
+  });
 }
 
 /** Starts a server that returns this token under every name, with this remaining life. */
@@ -54,18 +59,18 @@ const offering =
 
 describe('a hostile Redis server', () => {
   it('can return an entry that was encrypted for this key', async () => {
-    const { url } = await startHostileRedis(offering(sealedFor('one')));
+    const { url } = await startHostileRedis(offering(encryptedFor('one')));
     expect(await valueIn(openRedis(url), 'one')).toBe('token of one');
   });
 
   it.each([
-    ['the token of another identity', () => sealedFor('two')],
-    ['the token of another identity, sealed for this place', () => sealedFor('one', { asKey: 'two' })],
+    ['the token of another identity', () => encryptedFor('two')],
+    ['the token of another identity, sealed for this place', () => encryptedFor('one', { asKey: 'two' })],
     [
       'a token sealed with another store key',
-      () => sealedFor('one', { of: createSeal(crypto.randomBytes(32)) }),
+      () => encryptedFor('one', { of: new Cipher(crypto.randomBytes(32)) }),
     ],
-    ['a token that ended three hours ago', () => sealedFor('one', { secondsLeft: -10_800 })],
+    ['a token that ended three hours ago', () => encryptedFor('one', { secondsLeft: -10_800 })],
     ['a few bytes', () => Buffer.from('x')],
     ['nothing', () => Buffer.alloc(0)],
     ['bytes without meaning', () => crypto.randomBytes(900)],
@@ -83,25 +88,25 @@ describe('a hostile Redis server', () => {
   ])(
     'decides whether a token that ended %i s from now by this clock still lives, up to two hours',
     async (secondsLeft, value) => {
-      const { url } = await startHostileRedis(offering(sealedFor('one', { secondsLeft })));
+      const { url } = await startHostileRedis(offering(encryptedFor('one', { secondsLeft })));
       expect(await valueIn(openRedis(url), 'one')).toBe(value);
     },
   );
 
   it.each([-2, -1, 0])('that gives a token a life of %d has it ignored', async (lifeMs) => {
-    const { url } = await startHostileRedis(offering(sealedFor('one'), lifeMs));
+    const { url } = await startHostileRedis(offering(encryptedFor('one'), lifeMs));
     expect(await valueIn(openRedis(url), 'one')).toBeUndefined();
   });
 
   // holds: C11.2, C11.5
   it('cannot give a token a longer life than it had at first', async () => {
-    const { url } = await startHostileRedis(offering(sealedFor('one'), 9_000_000_000));
+    const { url } = await startHostileRedis(offering(encryptedFor('one'), 9_000_000_000));
     const record = await openRedis(url).store.find('one');
     expect(record?.expiresAtUnix).toBeLessThanOrEqual(Date.now() / 1000 + 3601);
   });
 
   it('cannot present an old token as a new one', async () => {
-    const sealed = closeToken(seal, seal.keyOf('t', seal.nameOf('token', 'one')), {
+    const sealed = cipher.encryptToken(cipher.nameOf('token', 'one'), {
       record: tokenRecord('one', 3600, { requestedAtMs: Date.now() }),
       value: new Sensitive('old'),
       generation: 7,
@@ -218,7 +223,7 @@ describe('a hostile Redis server', () => {
     ['arrays in arrays without end', '*1\r\n'.repeat(50_000)],
     ['SSH', 'SSH-2.0-OpenSSH_9.2\r\n'],
   ])('that sends %s before any command is given up', async (_what, greeting) => {
-    const { url } = await startHostileRedis(offering(sealedFor('one')), greeting);
+    const { url } = await startHostileRedis(offering(encryptedFor('one')), greeting);
     expect(await failureOf(openRedis(url).store.find('one'))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 
@@ -248,7 +253,7 @@ describe('a hostile Redis server', () => {
       code: 'STORE_UNAVAILABLE',
       message: expect.stringContaining('does not answer'),
     });
-    expect(await failureOf(store.takeTurn('one', turnOptions(30_000, true)))).toBe(failure);
+    expect(await failureOf(store.lock('one', turnOptions(30_000, true)))).toBe(failure);
     expect(performance.now() - start).toBeLessThan(3 * 2000);
   });
 
@@ -266,7 +271,7 @@ describe('a hostile Redis server', () => {
   ])('that answers %s for a moment is asked again', async (text) => {
     let refusals = 0;
     const hostile = await startHostileRedis((command) =>
-      refusals++ === 0 ? `-${text}\r\n` : offering(sealedFor('one'))(command),
+      refusals++ === 0 ? `-${text}\r\n` : offering(encryptedFor('one'))(command),
     );
     expect(await valueIn(openRedis(hostile.url), 'one')).toBe('token of one');
     expect(hostile.connections()).toBe(2);
@@ -286,7 +291,7 @@ describe('a hostile Redis server', () => {
   });
 
   it('of a cluster that redirects to an address in brackets is followed there', async () => {
-    const there = await startHostileRedis(offering(sealedFor('one')));
+    const there = await startHostileRedis(offering(encryptedFor('one')));
     const port = new URL(there.url).port;
     const here = await startHostileRedis(() => `-MOVED 1 [127.0.0.1]:${port}\r\n`);
     expect(await valueIn(openRedis(here.url), 'one')).toBe('token of one');
@@ -314,7 +319,7 @@ describe('a hostile Redis server', () => {
     const { url } = await startHostileRedis((command) => answer?.(command));
     const stateDir = temporaryHome();
     const lock = tryLock(entryPath(stateDir, 'token', 'one', 'lock'));
-    const waiting = failureOf(openRedis(url, { stateDir }).store.takeTurn('one', turnOptions(60_000, true)));
+    const waiting = failureOf(openRedis(url, { stateDir }).store.lock('one', turnOptions(60_000, true)));
     const looked = openRedis(url, { stateDir }).store;
     await looked.find('one');
     answer = undefined;
@@ -330,12 +335,12 @@ describe('a hostile Redis server', () => {
 
   // holds: C11.12
   it('is asked nothing, over no connection, by the processes that wait for another one of their machine', async () => {
-    const hostile = await startHostileRedis(offering(sealedFor('one')));
+    const hostile = await startHostileRedis(offering(encryptedFor('one')));
     const stateDir = temporaryHome();
     const lock = tryLock(entryPath(stateDir, 'token', 'one', 'lock'));
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    const waiting = openRedis(hostile.url, { stateDir }).store.takeTurn('one', turnOptions(60_000, true));
+    const waiting = openRedis(hostile.url, { stateDir }).store.lock('one', turnOptions(60_000, true));
     while (hostile.open() > 0 || hostile.commands.length < 2)
       await new Promise((resolve) => setImmediate(resolve));
     await vi.advanceTimersByTimeAsync(5000);
@@ -353,7 +358,7 @@ describe('a hostile Redis server', () => {
       name === 'MGET' ? array(...busy.slice(3 - keys.length)) : ':-2\r\n',
     );
     const { store } = openRedis(hostile.url);
-    expect(await failureOf(store.takeTurn('one', turnOptions(400, true)))).toMatchObject({
+    expect(await failureOf(store.lock('one', turnOptions(400, true)))).toMatchObject({
       code: 'LOCK_TIMEOUT',
     });
     expect(hostile.commands.slice(0, 5)).toEqual(['PTTL', 'MGET', 'MGET', 'PTTL', 'MGET']);
@@ -365,7 +370,7 @@ describe('a hostile Redis server', () => {
       name === 'EVAL' ? ':0\r\n' : offering(null)([name, ...args]),
     );
     const { store } = openRedis(url);
-    expect(await failureOf(store.takeTurn('one', turnOptions(500, true)))).toMatchObject({
+    expect(await failureOf(store.lock('one', turnOptions(500, true)))).toMatchObject({
       code: 'LOCK_TIMEOUT',
     });
   });
@@ -373,11 +378,11 @@ describe('a hostile Redis server', () => {
   it('is asked for the turn, and is told of its end, where this machine has no folder for its locks', async () => {
     const stateDir = path.join(temporaryHome(), 'file', 'state');
     fs.writeFileSync(path.dirname(stateDir), 'in the way');
-    const stored = await startHostileRedis(offering(sealedFor('one')));
+    const stored = await startHostileRedis(offering(encryptedFor('one')));
     const waiting = openRedis(stored.url, { stateDir }).store;
-    expect(await waiting.takeTurn('one', turnOptions(500, true))).toBeUndefined();
+    expect(await waiting.lock('one', turnOptions(500, true))).toBeUndefined();
     const empty = await startHostileRedis(offering(null));
-    const turn = await openRedis(empty.url, { stateDir }).store.takeTurn('one', turnOptions(500, true));
+    const turn = await openRedis(empty.url, { stateDir }).store.lock('one', turnOptions(500, true));
     await turn?.release();
     expect(empty.commands.filter((name) => name === 'EVAL')).toHaveLength(2);
   });
@@ -406,7 +411,7 @@ describe('the inspection of a Redis server', () => {
       return answer ?? (name === 'ZRANGEBYSCORE' ? '*0\r\n' : offering(null, -2)([name, ...args]));
     });
     const { addresses, ...parsed } = parseRedisUrl(url, { sentinel: false });
-    return inspectEngine({
+    return inspectServer({
       ...parsed,
       addresses: [...addresses, ...more],
       storeKey,

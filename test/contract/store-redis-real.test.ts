@@ -8,12 +8,11 @@ import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/store/lock/lock.js';
 import { entryPath } from '../../src/store/records.js';
+import { Cipher, type EntryKind } from '../../src/store/redis/cipher.js';
 import { type Command, Connection } from '../../src/store/redis/connection.js';
-import { closeRefusal } from '../../src/store/redis/entries.js';
 import { TAKE } from '../../src/store/redis/scripts.js';
-import { createSeal, type EntryKind, type Seal } from '../../src/store/redis/seal.js';
 import type { RedisStoreOptions } from '../../src/store/redis/store.js';
-import type { StoreRecord, Turn } from '../../src/store/store.js';
+import type { Lock, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
 import { type RedisServer, redisSkipReason, startRedis } from '../helpers/redis.js';
@@ -29,7 +28,7 @@ import {
 describe.skipIf(redisSkipReason())('a real Redis server', () => {
   let redis: RedisServer;
   let storeKey: Buffer;
-  let seal: Seal;
+  let cipher: Cipher;
   const ends: (() => void)[] = [];
   beforeAll(async () => {
     redis = await startRedis({ onEnd: (end) => ends.push(end), args: ['--databases', '3'] });
@@ -40,7 +39,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
   // With a store key of its own a test finds nothing that another one left.
   beforeEach(() => {
     storeKey = crypto.randomBytes(32);
-    seal = createSeal(storeKey);
+    cipher = new Cipher(storeKey);
   });
   afterEach(() => {
     vi.useRealTimers();
@@ -50,13 +49,13 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
   /** Opens the store as another machine of the same fleet would. */
   const machine = (options: Partial<RedisStoreOptions> = {}) =>
     openRedis(redis.url, { storeKey, ...options });
-  const keyOf = (kind: EntryKind, key = 'one') => seal.keyOf(kind, seal.nameOf('token', key));
+  const keyOf = (kind: EntryKind, key = 'one') => cipher.keyOf(kind, cipher.nameOf('token', key));
   const number = async (...command: string[]) => Number(await redis.cli(...command));
   const write = ({ store }: Opened, value: string, record = tokenRecord('one')) =>
     store.write(record, new Sensitive(value));
   const take = ({ store }: Opened, waitMs = 20_000, accepts = true) =>
-    store.takeTurn('one', turnOptions(waitMs, accepts));
-  const publish = (turn: Turn | undefined, value: string, record = tokenRecord('one')) =>
+    store.lock('one', turnOptions(waitMs, accepts));
+  const publish = (turn: Lock | undefined, value: string, record = tokenRecord('one')) =>
     turn?.write(record, new Sensitive(value));
 
   const send = async (...commands: Command[]) => {
@@ -143,20 +142,20 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     });
 
     it('from an index that forgets what has ended, and ends with its last token', async () => {
-      await redis.cli('ZADD', seal.index, '1000', 'f'.repeat(32));
+      await redis.cli('ZADD', cipher.index, '1000', 'f'.repeat(32));
       await write(machine(), 'long', tokenRecord('one', 600));
       await write(machine(), 'short', tokenRecord('two', 60));
-      expect(await number('ZCARD', seal.index)).toBe(2);
-      const score = await number('ZSCORE', seal.index, seal.nameOf('token', 'two'));
+      expect(await number('ZCARD', cipher.index)).toBe(2);
+      const score = await number('ZSCORE', cipher.index, cipher.nameOf('token', 'two'));
       expect(Math.abs(score - Date.now() / 1000 - 60)).toBeLessThan(3);
-      const life = await number('PTTL', seal.index);
+      const life = await number('PTTL', cipher.index);
       expect(life).toBeGreaterThan(590_000);
       expect(life).toBeLessThanOrEqual(600_000);
     });
   });
 
   describe('removes a token', () => {
-    const listed = () => number('ZCARD', seal.index);
+    const listed = () => number('ZCARD', cipher.index);
 
     it('from the index too, and says whether there was one', async () => {
       await write(machine(), 'value');
@@ -255,7 +254,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     });
 
     it('to one of several machines that ask at the same moment', async () => {
-      const got: (Turn | undefined)[] = [];
+      const got: (Lock | undefined)[] = [];
       const asking = Array.from({ length: 6 }, async () => {
         const opened = machine();
         const turn = await take(opened);
@@ -296,7 +295,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       const { store } = machine();
       const accepts = async (record: StoreRecord) => (await store.read(record))?.reveal();
       const values: (string | undefined)[] = [];
-      const waiting = store.takeTurn('one', {
+      const waiting = store.lock('one', {
         ...turnOptions(20_000, true),
         accepts: (record) => {
           void accepts(record).then((value) => values.push(value));
@@ -432,7 +431,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       await opened.store.find('one');
       const met = (generation: number) =>
         // redis-cli passes no binary arguments, so a store of this process writes them.
-        setBytes(keyOf('r'), closeRefusal(seal, keyOf('r'), refusal, generation));
+        setBytes(keyOf('r'), cipher.encryptRefusal(cipher.nameOf('token', 'one'), refusal, generation));
       await met(41);
       const turn = await take(opened);
       expect(turn).toBeDefined();

@@ -63,8 +63,8 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
       expect(await valueIn(reader, 'one')).toBeUndefined();
       expect((await reader.store.list()).map(({ key }) => key)).toEqual(['two']);
 
-      const turn = await writer.store.takeTurn('one', turnOptions(5000, true));
-      const waiting = reader.store.takeTurn('one', turnOptions(20_000, true));
+      const turn = await writer.store.lock('one', turnOptions(5000, true));
+      const waiting = reader.store.lock('one', turnOptions(20_000, true));
       await turn?.write(tokenRecord('one'), new Sensitive('minted'));
       await turn?.release();
       expect(await waiting).toBeUndefined();
@@ -80,7 +80,7 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
     const reader = openRedis(url, { username: 'reader', password: new Sensitive('reading') });
     expect(await valueIn(reader, 'one')).toBe('shared');
     expect((await reader.store.list()).length).toBe(1);
-    const failure = await failureOf(reader.store.takeTurn('one', turnOptions(5000, false)));
+    const failure = await failureOf(reader.store.lock('one', turnOptions(5000, false)));
     expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', message: expect.stringContaining('NOPERM') });
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { acquireToken, type TokenRequest } from '../../src/app/get-token.js';
 import { identityKey, storeToken } from '../../src/app/token-cache.js';
 import { GraphException, Sensitive } from '../../src/index.js';
-import type { Store, StoreRecord, Turn } from '../../src/store/store.js';
+import type { Lock, Store, StoreRecord } from '../../src/store/store.js';
 
 const NOW = 1_800_000_000;
 const SERVERS = { gsqlUrl: 'http://gsql', restUrl: 'http://rest' };
@@ -27,7 +27,7 @@ function memoryStore(before: (write: Store['write']) => void = () => {}) {
     read: async ({ key }) => held.get(key)?.value,
     remove: async (key) => held.delete(key),
     write,
-    takeTurn: async (): Promise<Turn> => {
+    lock: async (): Promise<Lock> => {
       before(write);
       return { write, refuse: async (error) => void refusals.push(error), release: async () => {} };
     },
@@ -113,7 +113,7 @@ describe('while a store fails', () => {
   test('a token that cannot be written is kept on this machine, or not at all, and used', async () => {
     const full = new GraphException('STORE_UNAVAILABLE', 'the disk is full', { hint: 'free some space' });
     const store: Store = { ...memoryStore().store };
-    store.takeTurn = async () => ({
+    store.lock = async () => ({
       write: () => Promise.reject(full),
       refuse: async () => {},
       release: async () => {},
@@ -141,20 +141,20 @@ describe('while a store fails', () => {
 
   test('refusals still count from the time when the call had its credential', async () => {
     const times: number[] = [];
-    const timesOf = (store: Store, answer: () => Promise<Turn>): Store => ({
+    const timesOf = (store: Store, answer: () => Promise<Lock>): Store => ({
       ...store,
-      takeTurn: async (_key, { since }) => {
+      lock: async (_key, { since }) => {
         times.push(since);
         return answer();
       },
     });
     const { store } = memoryStore();
     const away = () => Promise.reject(new GraphException('STORE_UNAVAILABLE', 'the store is away'));
-    const turn = () => store.takeTurn('', { waitMs: 0, since: 0, now: Date.now, accepts: () => false });
+    const turn = () => store.lock('', { waitMs: 0, since: 0, now: Date.now, accepts: () => false });
     let clock = NOW * 1000;
     await acquire({
       store: timesOf(memoryStore().store, away),
-      fallback: timesOf(store, turn as () => Promise<Turn>),
+      fallback: timesOf(store, turn as () => Promise<Lock>),
       now: () => (clock += 1000),
     });
     expect(times).toEqual([NOW * 1000 + 2000, NOW * 1000 + 2000]);
@@ -170,11 +170,11 @@ describe('while a store fails', () => {
       return find();
     };
     const fallback = memoryStore().store;
-    const { takeTurn } = fallback;
+    const { lock } = fallback;
     let since = 0;
-    fallback.takeTurn = (key, options) => {
+    fallback.lock = (key, options) => {
       since = options.since;
-      return takeTurn(key, options);
+      return lock(key, options);
     };
     const prepare = async () => {
       clock += 500;
@@ -223,7 +223,7 @@ describe('in its turn a process', () => {
   test('tells them before the turn ends, so that none of them asks the server again', async () => {
     const order: string[] = [];
     const { store } = memoryStore();
-    store.takeTurn = async () => ({
+    store.lock = async () => ({
       write: async () => {},
       refuse: async () => {
         await new Promise((resolve) => setImmediate(resolve));
@@ -251,7 +251,7 @@ describe('in its turn a process', () => {
 
   test('that waited for it needs none when another process has minted the token', async () => {
     const { store } = memoryStore();
-    store.takeTurn = async () => {
+    store.lock = async () => {
       await store.write(...cachedAs('theirs'));
       return undefined;
     };
@@ -262,13 +262,13 @@ describe('in its turn a process', () => {
   test('takes its turn all the same when the token of another one cannot be read', async () => {
     const { store } = memoryStore();
     const accepted: boolean[] = [];
-    const takeTurn = store.takeTurn;
+    const lock = store.lock;
     store.read = async () => undefined;
-    store.takeTurn = async (key, wait) => {
+    store.lock = async (key, wait) => {
       const [record, value] = cachedAs('theirs');
       await store.write(record, value);
       accepted.push(wait.accepts(record));
-      return accepted.length === 1 ? undefined : takeTurn(key, wait);
+      return accepted.length === 1 ? undefined : lock(key, wait);
     };
     const { token, source } = await acquire({ store });
     expect([token.reveal(), source]).toEqual(['minted', 'server']);
@@ -279,9 +279,9 @@ describe('in its turn a process', () => {
   test('ends it, whether the server gave a token or not', async () => {
     const ends: string[] = [];
     const { store } = memoryStore();
-    const takeTurn = store.takeTurn;
-    store.takeTurn = async (key, wait) => {
-      const turn = (await takeTurn(key, wait)) ?? expect.fail('there is no turn');
+    const lock = store.lock;
+    store.lock = async (key, wait) => {
+      const turn = (await lock(key, wait)) ?? expect.fail('there is no turn');
       return { ...turn, release: async () => void ends.push('released') };
     };
     const away = new GraphException('NETWORK', 'no route');
@@ -361,7 +361,7 @@ describe('a token is stored', () => {
 
   test('before the call ends, because a process may end with it', async () => {
     const done: string[] = [];
-    const turn: Turn = {
+    const turn: Lock = {
       write: async () => {
         await new Promise(setImmediate);
         done.push('stored');
@@ -369,7 +369,7 @@ describe('a token is stored', () => {
       refuse: async () => {},
       release: async () => void done.push('released'),
     };
-    const store = { ...memoryStore().store, takeTurn: async () => turn };
+    const store = { ...memoryStore().store, lock: async () => turn };
     await acquire({ store });
     expect(done).toEqual(['stored', 'released']);
   });

@@ -75,7 +75,7 @@ test('every error of the store redis says what happened, and what to do next', a
   /** Lets the connection fail with this error of the system, or of TLS. */
   const failing = (code: string) => async () => {
     vi.spyOn(net, 'connect').mockImplementationOnce((() => {
-      const socket = new net.Socket();
+      const socket = Object.assign(new net.Socket(), { connecting: true });
       setImmediate(() =>
         socket.emit('error', Object.assign(new Error('hidden'), code === '' ? {} : { code })),
       );
@@ -129,7 +129,7 @@ test('every error of the store redis says what happened, and what to do next', a
     ['another answer to PING', answering('+OK\r\n')],
     ['a number in answer to PING', answering(':1\r\n')],
     ['a malformed reply', answering('?\r\n')],
-    ['a reply nested too deeply', answering(`${'*1\r\n'.repeat(5)}:1\r\n`)],
+    ['a reply nested too deeply', answering(`${'*1\r\n'.repeat(100)}:1\r\n`)],
     ['a reply that is too long', answering(`$1100000\r\n${'x'.repeat(1_100_000)}`)],
     ['two replies to one command', answering('+PONG\r\n+PONG\r\n')],
     ['a life that is no number', find(bulk('1'), array(bulk('x'), bulk('1')))],

@@ -267,18 +267,18 @@ describe('the entries of the file store', () => {
   });
 
   it('takes its turns in the folder of its entries, and looks for the token of another process', async () => {
-    const turn = await open().takeTurn('demo', turnOptions(1000, true));
+    const turn = await open().lock('demo', turnOptions(1000, true));
     expect(fs.existsSync(entryPath(stateDir, 'token', 'demo', 'lock'))).toBe(true);
-    const waiting = open().takeTurn('demo', turnOptions(20_000, true));
+    const waiting = open().lock('demo', turnOptions(20_000, true));
     await turn?.write(BARE, new Sensitive('minted'));
     expect(await waiting).toBeUndefined();
     await turn?.release();
     expect((await open().read(BARE))?.reveal()).toBe('minted');
     const asked = turnOptions(1000, false);
-    const refused = await open().takeTurn('demo', asked);
+    const refused = await open().lock('demo', asked);
     await refused?.refuse(new GraphException('AUTH_FAILED', 'no'));
     await refused?.release();
-    expect(await failureOf(open().takeTurn('demo', asked))).toMatchObject({ code: 'AUTH_FAILED' });
+    expect(await failureOf(open().lock('demo', asked))).toMatchObject({ code: 'AUTH_FAILED' });
   });
 
   it('removes an entry only if its value is still the same', async () => {

@@ -7,11 +7,11 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { acquireLock, tryLock, withLock } from '../../src/store/lock/lock.js';
-import { takeMachineTurn } from '../../src/store/lock/machine-turn.js';
+import { acquireMachineLock } from '../../src/store/lock/machine-lock.js';
 import { hostId, isAlive, processId } from '../../src/store/lock/process-owner.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
 import { entryPath } from '../../src/store/records.js';
-import type { StoreRecord } from '../../src/store/store.js';
+import type { Store, StoreRecord } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { failureOf } from '../helpers/redis-store.js';
@@ -106,11 +106,11 @@ describe('a lock', () => {
   it('is not waited for any longer when it is no longer needed', async () => {
     const holder = tryLock(file);
     let asked = 0;
-    const answered = async () => ++asked === 3;
-    expect(await acquireLock(file, { waitMs: 60_000, answered })).toBeUndefined();
+    const isAnswered = async () => ++asked === 3;
+    expect(await acquireLock(file, { waitMs: 60_000, isAnswered })).toBeUndefined();
     expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
     holder?.release();
-    expect(await acquireLock(file, { waitMs: 60_000, answered: async () => true })).toBeDefined();
+    expect(await acquireLock(file, { waitMs: 60_000, isAnswered: async () => true })).toBeDefined();
   });
 
   it('of another container is respected for as long as its owner renews it, and taken over 30 s after its end', () => {
@@ -461,19 +461,16 @@ describe('a refusal', () => {
   });
 });
 
-describe('the turn of a machine', () => {
+describe('the lock of a token on one machine', () => {
   const record: StoreRecord = { v: 1, kind: 'token', key: 'k', store: 'file', createdAtUnix: 1, info: {} };
   const lockFile = () => entryPath(dir, 'token', 'k', 'lock');
-  const take = (more: Partial<Parameters<typeof takeMachineTurn>[2]> = {}, write = async () => {}) =>
-    takeMachineTurn('k', write, {
-      waitMs: 2000,
-      since: 5,
-      now: () => 9,
-      accepts: () => true,
-      stateDir: dir,
-      lookIn: { find: async () => undefined },
-      ...more,
-    });
+  const take = (
+    more: Partial<Parameters<typeof acquireMachineLock>[2] & Pick<Store, 'find' | 'write'>> = {},
+  ) => {
+    const { find = async () => undefined, write = async () => {}, ...options } = more;
+    const defaults = { waitMs: 2000, since: 5, now: () => 9, accepts: () => true, stateDir: dir };
+    return acquireMachineLock('k', { find, write }, { ...defaults, ...options });
+  };
   const free = () => {
     const lock = tryLock(lockFile());
     lock?.release();
@@ -482,7 +479,7 @@ describe('the turn of a machine', () => {
 
   it('is the lock of the key, with which a value is written, until it is released', async () => {
     const write = vi.fn(async () => {});
-    const turn = await take({}, write);
+    const turn = await take({ write });
     expect(free()).toBe(false);
     const value = new Sensitive('x');
     await turn?.write(record, value);
@@ -492,9 +489,9 @@ describe('the turn of a machine', () => {
   });
 
   it('is not kept when a usable record or a refusal is there', async () => {
-    expect(await take({ lookIn: { find: async () => record } })).toBeUndefined();
+    expect(await take({ find: async () => record })).toBeUndefined();
     expect(free()).toBe(true);
-    const unusable = await take({ lookIn: { find: async () => record }, accepts: () => false });
+    const unusable = await take({ find: async () => record, accepts: () => false });
     await unusable?.refuse(new GraphException('AUTH_FAILED', 'no'));
     await unusable?.release();
     expect(await failureOf(take())).toMatchObject({ code: 'AUTH_FAILED' });
@@ -504,7 +501,7 @@ describe('the turn of a machine', () => {
   it('is waited for no longer when a record or a refusal comes', async () => {
     tryLock(lockFile());
     let looks = 0;
-    expect(await take({ lookIn: { find: async () => (++looks > 2 ? record : undefined) } })).toBeUndefined();
+    expect(await take({ find: async () => (++looks > 2 ? record : undefined) })).toBeUndefined();
     const waiting = failureOf(take({ waitMs: 20_000 }));
     writeRefusal(entryPath(dir, 'token', 'k', 'refused'), new GraphException('AUTH_FAILED', 'no'), 9);
     expect(await waiting).toMatchObject({ code: 'AUTH_FAILED' });

@@ -6,6 +6,7 @@ import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { openJournal } from '../../src/store/journal.js';
 import { tryLock } from '../../src/store/lock/lock.js';
+import { removeIfSame } from '../../src/store/lock/machine-lock.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
 import { noneStore } from '../../src/store/none.js';
 import { openStore } from '../../src/store/open.js';
@@ -18,7 +19,6 @@ import {
   removeEntry,
   stageEntry,
 } from '../../src/store/records.js';
-import { removeIfSame } from '../../src/store/remove-if.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -271,7 +271,7 @@ describe('opening a store', () => {
     expect(await noneStore.removeIf(RECORD, undefined)).toBe(false);
     expect(await noneStore.list()).toEqual([]);
     for (let time = 0; time < 2; time++)
-      expect(await noneStore.takeTurn('demo', turnOptions(0, true))).toBeDefined();
+      expect(await noneStore.lock('demo', turnOptions(0, true))).toBeDefined();
   });
 });
 
@@ -296,8 +296,10 @@ describe('removing an entry if it is still the same', () => {
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('does nothing when there is none', async () => {
+  it('does nothing when there is none, or one of another kind', async () => {
     expect(await removeIfSame(store('x'), dir, { ...RECORD, key: 'other' }, undefined)).toBe(false);
+    const other = { ...RECORD, kind: 'secret' } as const;
+    expect(await removeIfSame(store('x'), dir, other, new Sensitive('x'))).toBe(false);
   });
 
   it('waits for the lock of the entry for ten seconds', async () => {
@@ -490,30 +492,5 @@ describe('the sweep of temporary files', () => {
     put('token-1.lock.abc-def', 2);
     sweep({ stateDir: dir, configDir: dir });
     expect(fs.readdirSync(dir)).toHaveLength(2);
-  });
-});
-
-describe('removing an entry of another kind', () => {
-  const record: StoreRecord = { v: 1, kind: 'token', key: 'k', store: 'file', createdAtUnix: 1, info: {} };
-  const store = (found: StoreRecord) => {
-    let removed = 0;
-    return {
-      removed: () => removed,
-      find: async () => found,
-      read: async () => new Sensitive('value'),
-      remove: async () => ++removed > 0,
-    };
-  };
-
-  it('spares an entry of another kind, and frees the lock either way', async () => {
-    const other = store({ ...record, kind: 'secret' });
-    expect(await removeIfSame(other, dir, record, new Sensitive('value'))).toBe(false);
-    expect(other.removed()).toBe(0);
-    const same = store(record);
-    expect(await removeIfSame(same, dir, record, new Sensitive('value'))).toBe(true);
-    expect(same.removed()).toBe(1);
-    const lock = tryLock(entryPath(dir, 'token', 'k', 'lock'));
-    expect(lock).toBeDefined();
-    lock?.release();
   });
 });

@@ -4,7 +4,7 @@ import { createServer, type TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { Connection } from '../../src/store/redis/connection.js';
-import { ReplyLimits } from '../../src/store/redis/reply-limits.js';
+import { ReplyLimits } from '../../src/store/redis/replies.js';
 import { certificate } from '../helpers/certificate.js';
 import { array, bulk } from '../helpers/hostile-redis.js';
 import { failureOf, openRedis } from '../helpers/redis-store.js';

@@ -1,12 +1,12 @@
 import type { Call } from '../../auth/call.js';
 import { inspectSharedStore } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
-import type { EngineReport } from '../../store/open.js';
+import type { ServerReport } from '../../store/open.js';
 import { type Check, type Found, fail, failed, judgeClock, ok, skipped, warn } from './check.js';
 
 /** Checks the Redis server through which machines share tokens. Writes a test entry there and removes it. */
 export async function lookAtSharedStore(call: Call, found: Found): Promise<void> {
-  let report: EngineReport;
+  let report: ServerReport;
   try {
     report = await inspectSharedStore(call);
   } catch (error) {
@@ -35,7 +35,7 @@ export async function lookAtSharedStore(call: Call, found: Found): Promise<void>
   found['store-key'] = judgeKey(report);
 }
 
-function judgeEncryption({ encrypted, local }: EngineReport): Check {
+function judgeEncryption({ encrypted, local }: ServerReport): Check {
   if (encrypted) return ok('the connection is encrypted, and the certificate is trusted');
   if (local) return ok('the server is on this machine');
   return warn(
@@ -44,7 +44,7 @@ function judgeEncryption({ encrypted, local }: EngineReport): Check {
   );
 }
 
-function judgeRole(role: EngineReport['role']): Check {
+function judgeRole(role: ServerReport['role']): Check {
   if (role === undefined) return skipped('this Redis user may not ask for it');
   if (role === 'master') return ok('master');
   return fail(
@@ -54,7 +54,7 @@ function judgeRole(role: EngineReport['role']): Check {
   );
 }
 
-function judgeKey({ keyId, tokens, unreadable }: EngineReport): Check {
+function judgeKey({ keyId, tokens, unreadable }: ServerReport): Check {
   const key = `key ${keyId}, the same on all machines that share tokens`;
   if (unreadable > 0)
     return warn(

@@ -8,7 +8,7 @@ import {
 import { GraphException } from '../../core/errors.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { Store, StoreRecord, Turn } from '../../store/store.js';
+import type { Lock, Store, StoreRecord } from '../../store/store.js';
 import type { Call } from '../call.js';
 import { Interrupted } from '../ports.js';
 import { badProvider, openProvider, telling, tokenParameters } from './provider.js';
@@ -57,12 +57,12 @@ async function inTurn<T>(
   oidc: Oidc,
   key: string,
   home: Store,
-  work: (refreshToken: string, turn: Turn, record: StoreRecord) => Promise<T>,
+  work: (refreshToken: string, turn: Lock, record: StoreRecord) => Promise<T>,
 ): Promise<T> {
   const { now } = call.ports;
   // What another process has stored meanwhile does not do: its JWT may be kept under another label.
   const options = { waitMs: call.timeoutMs + 5000, since: now(), now, accepts: () => false };
-  const turn = await home.takeTurn(key, options);
+  const turn = await home.lock(key, options);
   try {
     const record = await home.find(key);
     const value = record && (await home.read(record));

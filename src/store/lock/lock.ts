@@ -19,58 +19,68 @@ import { hostId, isAlive, processId, RENEW_MS } from './process-owner.js';
 // removing first the lock file and then the rest of the chain. A number is never used again, so a process that creates
 // `<lock>.N` too late notices this when it reads the chain once more.
 
-export interface LockOptions {
+export interface WaitOptions {
   /** How long to wait for another process, in ms. */
   readonly waitMs: number;
 }
 
-export interface Lock {
+/** A lock of one machine. */
+export interface FileLock {
   /** Releases the lock. It may be called twice and never throws. */
   release(): void;
 }
 
-const SHORTEST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 50;
 /** A link holds one line of less than 300 bytes. */
 const MAX_LINK_BYTES = 4096;
 /** The chain grows by a link for each owner that was killed, until the next release removes all links. */
 const MAX_LINKS = 1000;
 
 /**
- * Waits for the lock. Throws LOCK_TIMEOUT or STORE_UNAVAILABLE (the folder cannot be written). With `answered`, which
- * is called after each pause, it returns undefined as soon as the lock is no longer needed.
+ * Waits for the lock. Throws LOCK_TIMEOUT or STORE_UNAVAILABLE (the folder cannot be written). With `isAnswered`, which
+ * is called before each pause, it returns undefined as soon as the lock is no longer needed.
  */
-export async function acquireLock(file: string, options: LockOptions): Promise<Lock>;
+export async function acquireLock(file: string, options: WaitOptions): Promise<FileLock>;
 export async function acquireLock(
   file: string,
-  options: LockOptions & { readonly answered: () => Promise<boolean> },
-): Promise<Lock | undefined>;
+  options: WaitOptions & { readonly isAnswered: () => Promise<boolean> },
+): Promise<FileLock | undefined>;
 export async function acquireLock(
   file: string,
-  options: LockOptions & { readonly answered?: () => Promise<boolean> },
-): Promise<Lock | undefined> {
-  // performance.now() is not used, because it loads another module.
-  const deadline = process.uptime() + options.waitMs / 1000;
-  const attempt = prepare(file);
+  { waitMs, isAnswered }: WaitOptions & { readonly isAnswered?: () => Promise<boolean> },
+): Promise<FileLock | undefined> {
+  const claim = prepare(file);
+  const attempt = async () => claim.take() ?? ((await isAnswered?.()) ? 'not needed' : undefined);
   try {
-    for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
-      const lock = attempt.take();
-      if (lock) return lock;
-      const left = (deadline - process.uptime()) * 1000;
-      if (left <= 0) throw timedOut(file, options.waitMs);
-      // The pause is random, so that the waiting processes do not all try again at the same time.
-      await new Promise((resolve) => setTimeout(resolve, Math.min(left, pause * (0.5 + Math.random() / 2))));
-      if (await options.answered?.()) return undefined;
-    }
+    const acquired = await retry(attempt, waitMs, { shortestMs: 5, longestMs: 50 });
+    if (acquired === undefined) throw timedOut(file, waitMs);
+    return acquired === 'not needed' ? undefined : acquired;
   } finally {
-    attempt.cleanUp();
+    claim.cleanUp();
+  }
+}
+
+/** Calls `attempt` with growing pauses until it returns something. Undefined when the time has passed. */
+export async function retry<T>(
+  attempt: () => Promise<T | undefined>,
+  waitMs: number,
+  { shortestMs, longestMs }: { readonly shortestMs: number; readonly longestMs: number },
+): Promise<T | undefined> {
+  // performance.now() is not used, because it loads another module.
+  const end = process.uptime() * 1000 + waitMs;
+  for (let pause = shortestMs; ; pause = Math.min(pause * 1.5, longestMs)) {
+    const result = await attempt();
+    if (result !== undefined) return result;
+    const left = end - process.uptime() * 1000;
+    if (left <= 0) return undefined;
+    // The pause is random, so that the waiting processes do not all try again at the same time.
+    await new Promise((resolve) => setTimeout(resolve, Math.min(left, pause * (0.5 + Math.random() / 2))));
   }
 }
 
 /** Runs `work` while this process has the lock. Throws like `acquireLock`, and what `work` throws. */
 export async function withLock<T>(
   file: string,
-  options: LockOptions,
+  options: WaitOptions,
   work: () => T | Promise<T>,
 ): Promise<T> {
   const lock = await acquireLock(file, options);
@@ -82,7 +92,7 @@ export async function withLock<T>(
 }
 
 /** Takes the lock if no living process has it, else returns undefined. Throws STORE_UNAVAILABLE. */
-export function tryLock(file: string): Lock | undefined {
+export function tryLock(file: string): FileLock | undefined {
   const attempt = prepare(file);
   try {
     return attempt.take();
@@ -100,7 +110,7 @@ interface Link {
   readonly ageMs: number;
 }
 
-function prepare(file: string): { take(): Lock | undefined; cleanUp(): void } {
+function prepare(file: string): { take(): FileLock | undefined; cleanUp(): void } {
   const dir = path.dirname(file);
   ensurePrivateFolder(dir);
   const place = hostId();
@@ -108,7 +118,7 @@ function prepare(file: string): { take(): Lock | undefined; cleanUp(): void } {
   const content = `${number} ${processId(place)}\n`;
   const temporary = temporaryName(file);
 
-  function take(): Lock | undefined {
+  function take(): FileLock | undefined {
     const last = readChain(file).at(-1);
     if (last && isAlive(last.mark, last.ageMs, place)) return undefined;
     const mine = last ? `${file}.${last.number}` : file;
@@ -133,7 +143,7 @@ function prepare(file: string): { take(): Lock | undefined; cleanUp(): void } {
   };
 }
 
-function held(file: string, own: string, number: string): Lock {
+function held(file: string, own: string, number: string): FileLock {
   let mine = true;
   // A process in another container or on another machine can tell only by the age of the file that this process is
   // alive.

@@ -2,9 +2,8 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { Redis } from 'ioredis';
 import type { RedisAddress } from '../store.js';
-import { ReplyLimits } from './reply-limits.js';
+import { type Reply, ReplyLimits } from './replies.js';
 
-export type Reply = null | number | Buffer | readonly Reply[];
 export type Command = readonly [name: string, ...args: (string | number | Buffer)[]];
 
 /** How long to wait for a server, in ms. */

@@ -1,17 +1,17 @@
 import crypto from 'node:crypto';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { Command, Reply } from './connection.js';
-import { bytesOrNothing, integer, list, openToken } from './entries.js';
-import { RELEASE, REMOVE_IF, TAKE } from './scripts.js';
-import { createSeal, type Seal } from './seal.js';
+import { Cipher } from './cipher.js';
+import type { Command } from './connection.js';
+import { acquireFleetLock } from './lock.js';
+import { bytesOrNothing, list, type Reply } from './replies.js';
 import { RedisServer } from './server.js';
 import type { RedisStoreOptions } from './store.js';
-import { publish, type TurnDeps } from './turn.js';
+import { SharedTokens } from './tokens.js';
 import { isOnThisMachine } from './url.js';
 
 /** What an inspection of the Redis server found. `undefined` means that the Redis user may not ask for it. */
-export interface EngineReport {
+export interface ServerReport {
   readonly encrypted: boolean;
   /** The server is on this machine, so its traffic does not cross the network. */
   readonly local: boolean;
@@ -28,81 +28,56 @@ export interface EngineReport {
 }
 
 /** The lifetime of the test entry: long enough for a few commands. */
-const TRIAL_MS = 10_000;
-/** How many tokens are read at most. */
-const MOST_READ = 100;
+const TRIAL_S = 10;
 
 /**
  * Tests the server as a job would use it; writes a test entry and removes it.
  * @throws GraphException STORE_UNAVAILABLE when tokens cannot be read there
  */
-export async function inspectEngine(given: RedisStoreOptions): Promise<EngineReport> {
-  // Warnings are not printed, because the report contains them.
-  const options = { ...given, warn: () => {} };
+export async function inspectServer(options: RedisStoreOptions): Promise<ServerReport> {
   const { addresses, tls, now } = options;
-  const seal = createSeal(options.storeKey);
-  // Each command gets a new connection, because a refused command ends its connection.
+  const cipher = new Cipher(options.storeKey);
+  // Each step gets a new connection, because a refused command ends its connection. Warnings are in the report.
+  const connect = () => {
+    const server = new RedisServer({ ...options, warn: () => {} });
+    return new SharedTokens({ server, cipher, now, warn: () => {} });
+  };
   const ask = <T>(command: Command, read: (reply: Reply | undefined) => T) =>
-    new RedisServer(options).run([command], ([reply]) => read(reply));
-  const contents = await readTokens({ server: new RedisServer(options), seal, now });
-  const role = await ifAllowed(() => ask(['ROLE'], roleOf));
-  const timeUnix = await ifAllowed(() =>
-    ask(['TIME'], (reply) => Number(bytesOrNothing(list(reply, 2)[0])?.toString())),
-  );
+    ifAllowed(() => connect().server.run([command], ([reply]) => read(reply)));
+  const reader = connect();
+  const { records, unreadable } = await reader.list();
+  await reader.find('');
+  const role = await ask(['ROLE'], roleOf);
+  const timeUnix = await ask(['TIME'], (reply) => Number(bytesOrNothing(list(reply, 2)[0])?.toString()));
   // A replica accepts no writes, which says nothing about the user's rights.
-  const canWrite = role === 'replica' || (await ifAllowed(() => tryTurn(options, seal))) === true;
+  const canWrite = role === 'replica' || (await ifAllowed(() => tryLock(connect()))) === true;
   return {
     encrypted: tls,
     local: addresses.every(isOnThisMachine),
     rights: canWrite ? 'write' : 'read',
     role,
     timeUnix: Number.isFinite(timeUnix) ? timeUnix : undefined,
-    keyId: /\{(.*)\}/.exec(seal.index)?.[1] as string,
-    ...contents,
+    keyId: cipher.keyId,
+    tokens: records.length + unreadable,
+    unreadable,
   };
 }
 
-/** Does everything that a process does to read tokens. */
-async function readTokens({ server, seal, now }: Pick<TurnDeps, 'server' | 'seal' | 'now'>) {
-  const page = ['ZRANGEBYSCORE', seal.index, '-inf', '+inf', 'LIMIT', 0, MOST_READ] as const;
-  const names = await server.run([page], ([reply]) =>
-    list(reply).map((name) => bytesOrNothing(name)?.toString() ?? ''),
-  );
-  let tokens = 0;
-  let unreadable = 0;
-  for (const name of ['', ...names]) {
-    const [token, counter] = [seal.keyOf('t', name), seal.keyOf('g', name)];
-    const commands = [['PTTL', token] as const, ['MGET', token, counter] as const];
-    const [life, sealed] = await server.run(
-      commands,
-      ([pttl, values]) => [integer(pttl), bytesOrNothing(list(values, 2)[0])] as const,
-    );
-    if (sealed === undefined) continue;
-    tokens++;
-    if (!openToken(seal, name, sealed, life, now())) unreadable++;
-  }
-  return { tokens, unreadable };
-}
-
 /** Does everything that a process does to mint, with a test entry that is removed afterwards. */
-async function tryTurn(options: RedisStoreOptions, seal: Seal): Promise<true> {
-  const { now } = options;
-  const server = new RedisServer(options);
+async function tryLock(tokens: SharedTokens): Promise<true> {
+  const { server, cipher, now } = tokens;
   const key = `trial ${crypto.randomBytes(16).toString('hex')}`;
-  const name = seal.nameOf('token', key);
-  const [lock, counter, token] = [seal.keyOf('l', name), seal.keyOf('g', name), seal.keyOf('t', name)];
-  const run = (command: Command) => server.run([command], ([reply]) => reply);
-  const nowUnix = Math.floor(now() / 1000);
-  const times = { createdAtUnix: nowUnix, expiresAtUnix: nowUnix + TRIAL_MS / 1000 };
+  const name = cipher.nameOf('token', key);
+  const createdAtUnix = Math.floor(now() / 1000);
+  const times = { createdAtUnix, expiresAtUnix: createdAtUnix + TRIAL_S };
   const record = { v: 1, kind: 'token', key, store: 'redis', ...times, info: {} } as const;
-  await run(['EVAL', TAKE, 2, lock, counter, key, TRIAL_MS, TRIAL_MS]);
-  const entry = { record, value: new Sensitive('trial'), generation: 1 };
-  await publish({ server, seal, name, now }, entry, key);
-  const content = bytesOrNothing(await run(['GET', token])) ?? '';
-  await run(['EVAL', REMOVE_IF, 2, token, seal.index, content, name]);
-  await run(['SET', seal.keyOf('r', name), 'trial', 'PX', 1]);
-  await run(['EVAL', RELEASE, 1, lock, key]);
-  await run(['DEL', counter]);
+  const value = new Sensitive('trial');
+  const lock = await acquireFleetLock(tokens, name, { waitMs: 0, accepts: () => false });
+  await lock?.write(record, value);
+  await tokens.deleteIf(name, value);
+  await server.run([['SET', cipher.keyOf('r', name), 'trial', 'PX', 1]], () => {});
+  await lock?.release();
+  await server.run([['DEL', cipher.keyOf('g', name)]], () => {});
   return true;
 }
 

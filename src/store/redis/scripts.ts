@@ -2,7 +2,7 @@
 
 /**
  * Takes the lock if it is free and nobody had it since the counter was read. Extends it if this process has it, also
- * when it was lost since. Returns the turn's number, or 0.
+ * when it was lost since. Returns the number of the lock, or 0.
  */
 export const TAKE = `
 local holder = redis.call('GET', KEYS[1])
@@ -26,7 +26,7 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) 
 return 0`;
 
 /**
- * Stores a token and adds it to the index. In a turn it does so only if this process still has the lock or no token is
+ * Stores a token and adds it to the index. Under a lock it does so only if this process still has it or no token is
  * stored.
  */
 export const PUBLISH = `

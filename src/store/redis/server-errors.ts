@@ -1,7 +1,7 @@
 import { GraphException } from '../../core/errors.js';
 import type { RedisAddress } from '../store.js';
 import { ServerRefusal } from './connection.js';
-import { InvalidReply } from './reply-limits.js';
+import { InvalidReply } from './replies.js';
 import { addressText } from './url.js';
 
 /** Matches the codes of a failed TLS handshake. */

@@ -1,8 +1,8 @@
 import type { GraphException } from '../../core/errors.js';
 import { readRefusal, writeRefusal } from '../lock/shared-error.js';
 import type { RedisAddress, RedisOptions } from '../store.js';
-import { type Command, Connection, type Limits, type Reply, ServerRefusal, uptimeMs } from './connection.js';
-import { InvalidReply } from './reply-limits.js';
+import { type Command, Connection, type Limits, ServerRefusal, uptimeMs } from './connection.js';
+import { InvalidReply, type Reply } from './replies.js';
 import { isAboutTls, unavailable } from './server-errors.js';
 import { addressText, isOnThisMachine } from './url.js';
 

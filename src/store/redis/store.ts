@@ -1,17 +1,14 @@
 import fs from 'node:fs';
 import { GraphException } from '../../core/errors.js';
-import { takeMachineTurn } from '../lock/machine-turn.js';
+import { acquireMachineLock } from '../lock/machine-lock.js';
 import { readRefusal } from '../lock/shared-error.js';
 import { entryPath } from '../records.js';
-import type { Store, StoreRecord, Turn, TurnOptions } from '../store.js';
-import { bytesOrNothing, integer, openToken, yesOrNo } from './entries.js';
-import { listTokens } from './list.js';
-import { InvalidReply } from './reply-limits.js';
-import { REMOVE_IF } from './scripts.js';
-import { createSeal } from './seal.js';
+import type { Lock, LockOptions, Store, StoreRecord } from '../store.js';
+import { Cipher } from './cipher.js';
+import { acquireFleetLock } from './lock.js';
+import { bytesOrNothing, InvalidReply } from './replies.js';
 import { RedisServer, type ServerOptions } from './server.js';
 import { SharedTokens } from './tokens.js';
-import { publish, type TurnDeps, takeFleetTurn } from './turn.js';
 import { addressText } from './url.js';
 
 export interface RedisStoreOptions extends ServerOptions {
@@ -27,114 +24,88 @@ export function redisStore(options: RedisStoreOptions): Store {
   // The same for all processes of this machine that use this server.
   const awayFile = entryPath(stateDir, 'token', options.addresses.map(addressText).join(), 'refused');
   const server = new RedisServer(options, awayFile);
-  const seal = createSeal(options.storeKey);
-  const tokens = new SharedTokens({ server, seal, now, warn });
-  const nameOf = (key: string) => seal.nameOf('token', key);
+  const cipher = new Cipher(options.storeKey);
+  const tokens = new SharedTokens({ server, cipher, now, warn });
+  const nameOf = (key: string) => cipher.nameOf('token', key);
 
   return {
     name: 'redis',
-    find: async (key) => (await tokens.find(nameOf(key)))?.record,
-
-    async read(record) {
-      if (record.store !== 'redis') return undefined;
-      return tokens.valueOf(record) ?? (await tokens.find(nameOf(record.key)))?.value;
-    },
-
-    async write(record, value) {
-      const entry = { record: tokenRecord(record), value, generation: 0 };
-      await publish({ server, seal, now, name: nameOf(record.key) }, entry, '');
-    },
-
-    async remove(key) {
-      const name = nameOf(key);
-      const commands = [['DEL', seal.keyOf('t', name)] as const, ['ZREM', seal.index, name] as const];
-      return server.run(commands, ([deleted]) => yesOrNo(deleted));
-    },
-
-    async removeIf({ key }, value) {
-      const name = nameOf(key);
-      const token = seal.keyOf('t', name);
-      const commands = [['PTTL', token] as const, ['GET', token] as const];
-      const { life, sealed } = await server.run(commands, ([pttl, bytes]) => ({
-        life: integer(pttl),
-        sealed: bytesOrNothing(bytes),
-      }));
-      if (sealed === undefined) return false;
-      const current = openToken(seal, name, sealed, life, now());
-      if (current?.value.reveal() !== value?.reveal()) return false;
-      const script = [['EVAL', REMOVE_IF, 2, token, seal.index, sealed, name] as const];
-      return server.run(script, ([removed]) => yesOrNo(removed));
-    },
+    find: (key) => tokens.find(nameOf(key)),
+    read: async (record) => (record.store === 'redis' ? tokens.read(nameOf(record.key), record) : undefined),
+    write: async (record, value) =>
+      tokens.publish(nameOf(record.key), { record: tokenRecord(record), value, generation: 0 }),
+    remove: (key) => tokens.delete(nameOf(key)),
+    removeIf: ({ key }, value) => tokens.deleteIf(nameOf(key), value),
+    list: async () => (await tokens.list()).records,
 
     check: () =>
       server.run([['PING']], ([reply]) => {
         if (bytesOrNothing(reply)?.toString() !== 'PONG') throw new InvalidReply('it does not answer PING');
       }),
 
-    list: async () => (await listTokens({ server, seal, now })).map((entry) => tokens.remember(entry).record),
-
-    async takeTurn(key, turn) {
-      const name = nameOf(key);
-      const since = await tokens.firstGeneration(name);
-      const deps = { server, seal, name, since, now, find: () => tokens.find(name) };
-      return takeBothTurns(turn, { key, stateDir, awayFile }, deps);
-    },
+    lock: (key, lock) => acquireBothLocks(lock, { tokens, key, stateDir, awayFile }),
   };
 }
 
-/** Where the lock of this machine lies, and the note that the server is away. */
-interface Machine {
+interface Place {
+  readonly tokens: SharedTokens;
   readonly key: string;
+  /** The folder of this machine's locks. */
   readonly stateDir: string;
+  /** The note that the server is away. */
   readonly awayFile: string;
 }
 
-/** Waits for the turn of this machine, then for that of the fleet. */
-async function takeBothTurns(turn: TurnOptions, at: Machine, deps: TurnDeps): Promise<Turn | undefined> {
-  const deadline = deps.now() + turn.waitMs;
-  const machine = await takeMachineTurnFirst(turn, at, deps);
+/** Waits for the lock of this machine, then for that of the fleet. */
+async function acquireBothLocks(lock: LockOptions, at: Place): Promise<Lock | undefined> {
+  const { tokens, key } = at;
+  const name = tokens.cipher.nameOf('token', key);
+  // What was minted while this process waits is newer than what it sees now.
+  await tokens.firstGeneration(name);
+  const deadline = tokens.now() + lock.waitMs;
+  const own = await acquireOwnLock(lock, at);
   try {
-    const fleet = await takeFleetTurn({ ...turn, waitMs: Math.max(0, deadline - deps.now()) }, deps);
+    const waitMs = Math.max(0, deadline - tokens.now());
+    const fleet = await acquireFleetLock(tokens, name, { ...lock, waitMs });
     if (fleet)
       return {
         write: async (record, value) => fleet.write(tokenRecord(record), value),
-        async refuse(error) {
+        refuse: async (error) => {
           await fleet.refuse(error);
-          await machine?.refuse(error);
+          await own?.refuse(error);
         },
-        async release() {
+        release: async () => {
           await fleet.release();
-          await machine?.release();
+          await own?.release();
         },
       };
   } catch (error) {
-    await machine?.release();
+    await own?.release();
     throw error;
   }
-  await machine?.release();
+  await own?.release();
   return undefined;
 }
 
 /**
- * Waits for the turn of this machine, since only one process of a machine asks the server: this spares the server, and
+ * Waits for the lock of this machine, since only one process of a machine asks the server: this spares the server, and
  * no server, whatever it answers, can make this machine mint more than one token at a time.
  */
-async function takeMachineTurnFirst(
-  turn: TurnOptions,
-  { key, stateDir, awayFile }: Machine,
-  { server, now }: TurnDeps,
-): Promise<Turn | undefined> {
-  const begun = now();
+async function acquireOwnLock(
+  lock: LockOptions,
+  { tokens, key, stateDir, awayFile }: Place,
+): Promise<Lock | undefined> {
+  const begun = tokens.now();
   let away: GraphException | undefined;
   // Processes that wait here need no connection.
-  if (fs.existsSync(entryPath(stateDir, 'token', key, 'lock'))) server.disconnect();
+  if (fs.existsSync(entryPath(stateDir, 'token', key, 'lock'))) tokens.server.disconnect();
   const find = async () => {
-    away = readRefusal(awayFile, begun, now());
+    away = readRefusal(awayFile, begun, tokens.now());
     if (away) throw away;
     return undefined;
   };
   try {
-    return await takeMachineTurn(key, async () => {}, { ...turn, stateDir, lookIn: { find } });
+    return await acquireMachineLock(key, { find, write: async () => {} }, { ...lock, stateDir });
   } catch (error) {
     // Without a writable folder only the fleet's lock is used.
     const cannotLock = error instanceof GraphException && error.code === 'STORE_UNAVAILABLE';

@@ -1,95 +1,204 @@
+import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { StoreRecord } from '../store.js';
-import { bytesOrNothing, integer, list, openToken, type TokenEntry } from './entries.js';
-import { InvalidReply } from './reply-limits.js';
-import type { Seal } from './seal.js';
+import type { Cipher, TokenEntry } from './cipher.js';
+import type { Command } from './connection.js';
+import { bytesOrNothing, InvalidReply, integer, list, yesOrNo } from './replies.js';
+import { PUBLISH, REMOVE_IF } from './scripts.js';
 import type { RedisServer } from './server.js';
 
-interface FirstLook {
-  /** The turn that was current when this process looked first. */
-  readonly generation: number;
-  readonly atMs: number;
-}
+/** How many names and tokens are read at once. */
+const NAMES_AT_ONCE = 1000;
+const READ_AT_ONCE = 50;
+/** A hostile server could send names without end. */
+const MOST_PAGES = 200;
 
 interface Options {
   readonly server: RedisServer;
-  readonly seal: Seal;
+  readonly cipher: Cipher;
   /** Returns milliseconds since 1970, by the clock that records use. */
   now(): number;
   warn(message: string): void;
 }
 
-/** The tokens on the server, and what this process has seen of them. */
+/** The tokens on the server, by their names there, and what this process has seen of them. */
 export class SharedTokens {
-  readonly #options: Options;
+  readonly server: RedisServer;
+  readonly cipher: Cipher;
+  readonly now: () => number;
+  readonly #warn: (message: string) => void;
   /**
    * The tokens that were decrypted, so that the server is not asked again. They are not stored on the record, because
    * callers print records.
    */
   readonly #values = new WeakMap<StoreRecord, Sensitive>();
-  readonly #firstLook = new Map<string, FirstLook>();
+  readonly #firstLook = new Map<string, { readonly generation: number; readonly atMs: number }>();
   #warned = false;
 
-  constructor(options: Options) {
-    this.#options = options;
+  constructor({ server, cipher, now, warn }: Options) {
+    this.server = server;
+    this.cipher = cipher;
+    this.now = now;
+    this.#warn = warn;
   }
 
-  async find(name: string): Promise<TokenEntry | undefined> {
-    const { server, seal, now, warn } = this.#options;
-    const [token, counter] = [seal.keyOf('t', name), seal.keyOf('g', name)];
-    const { life, sealed, generation } = await server.run(
-      // The life is read before the token: if the token is replaced in between, the new one gets too short a life,
-      // rather than the old one too long a life.
-      [
-        ['PTTL', token],
-        ['MGET', token, counter],
-      ],
-      ([pttl, values]) => {
-        const [bytes, count] = list(values, 2).map(bytesOrNothing);
-        return { life: integer(pttl), sealed: bytes, generation: counted(count) };
-      },
-    );
-    const entry = sealed && openToken(seal, name, sealed, life, now());
-    if (sealed && !entry && !this.#warned) {
+  async find(name: string): Promise<StoreRecord | undefined> {
+    const [token, counter] = [this.cipher.keyOf('t', name), this.cipher.keyOf('g', name)];
+    // The life is read before the token: if the token is replaced in between, the new one gets too short a life,
+    // rather than the old one too long a life.
+    const commands: Command[] = [
+      ['PTTL', token],
+      ['MGET', token, counter],
+    ];
+    const { life, encrypted, generation } = await this.server.run(commands, ([pttl, values]) => {
+      const [bytes, count] = list(values, 2).map(bytesOrNothing);
+      return { life: integer(pttl), encrypted: bytes, generation: readCounter(count) };
+    });
+    const entry = encrypted && this.cipher.decryptToken(name, encrypted, life, this.now());
+    if (encrypted && !entry && !this.#warned) {
       this.#warned = true;
-      warn('Ignoring a token on the Redis server: it was changed there, or is not meant for this place.');
+      this.#warn(
+        'Ignoring a token on the Redis server: it was changed there, or is not meant for this place.',
+      );
     }
     // The server may have lost the counter but not the token.
-    const look = { generation: Math.max(generation, entry?.generation ?? 0), atMs: now() };
+    const look = { generation: Math.max(generation, entry?.generation ?? 0), atMs: this.now() };
     const first = this.#firstLook.get(name) ?? look;
     this.#firstLook.set(name, first);
-    return entry && this.remember(inLocalTime(entry, first));
+    if (entry?.record.info.requestedAtMs === undefined) return entry && this.#remember(entry);
+    // The time of the mint by this machine's clock is not known: after this process looked first if the lock was taken
+    // after that, else before.
+    const requestedAtMs = entry.generation > first.generation ? first.atMs : 0;
+    const info = { ...entry.record.info, requestedAtMs };
+    return this.#remember({ ...entry, record: { ...entry.record, info } });
   }
 
-  remember(entry: TokenEntry): TokenEntry {
-    this.#values.set(entry.record, entry.value);
-    return entry;
-  }
-
-  /** Returns the value of a record that came from here. */
-  valueOf(record: StoreRecord): Sensitive | undefined {
-    return this.#values.get(record);
-  }
-
-  /** Returns the turn that was current when this process looked first. */
+  /** Returns the number of the lock that was the last one when this process looked first. */
   async firstGeneration(name: string): Promise<number> {
     if (!this.#firstLook.has(name)) await this.find(name);
     return this.#firstLook.get(name)?.generation ?? 0;
   }
+
+  /** Returns the value of a record that came from here, or else of the token that has its name now. */
+  async read(name: string, record: StoreRecord): Promise<Sensitive | undefined> {
+    const found = this.#values.has(record) ? record : await this.find(name);
+    return found && this.#values.get(found);
+  }
+
+  /**
+   * Stores a token.
+   * @param nonce of the lock; '' without one, when a stored token is always replaced
+   */
+  async publish(name: string, entry: TokenEntry, nonce = ''): Promise<void> {
+    const token = this.cipher.keyOf('t', name);
+    const encrypted = this.cipher.encryptToken(name, entry);
+    const endMs = (entry.record.expiresAtUnix as number) * 1000;
+    const keys = [this.cipher.keyOf('l', name), token, this.cipher.index];
+    const commands = (): Command[] => [
+      ['EVAL', PUBLISH, keys.length, ...keys, nonce, encrypted, Math.max(1, endMs - this.now()), name],
+      ['GET', token],
+    ];
+    await this.server.run(commands, ([published, stored]) => {
+      // Without this check, a Redis server that does not store the token would make every job of the fleet mint.
+      if (yesOrNo(published) && !bytesOrNothing(stored)?.equals(encrypted))
+        throw new InvalidReply('it did not keep the token');
+    });
+  }
+
+  delete(name: string): Promise<boolean> {
+    const commands: Command[] = [
+      ['DEL', this.cipher.keyOf('t', name)],
+      ['ZREM', this.cipher.index, name],
+    ];
+    return this.server.run(commands, ([deleted]) => yesOrNo(deleted));
+  }
+
+  /** Deletes a token if its value is still this one; `undefined` means a value that cannot be read. */
+  async deleteIf(name: string, value: Sensitive | undefined): Promise<boolean> {
+    const [{ encrypted, entry }] = (await this.#readAll([name])) as [Read];
+    if (encrypted === undefined || entry?.value.reveal() !== value?.reveal()) return false;
+    const keys = [this.cipher.keyOf('t', name), this.cipher.index];
+    const script = [['EVAL', REMOVE_IF, keys.length, ...keys, encrypted, name] as const];
+    return this.server.run(script, ([deleted]) => yesOrNo(deleted));
+  }
+
+  /** Returns the records of all tokens in no order, and how many could not be decrypted. */
+  async list(): Promise<{ records: StoreRecord[]; unreadable: number }> {
+    const names = await this.#listNames();
+    const records: StoreRecord[] = [];
+    let unreadable = 0;
+    for (let at = 0; at < names.length; at += READ_AT_ONCE) {
+      for (const { encrypted, entry } of await this.#readAll(names.slice(at, at + READ_AT_ONCE))) {
+        if (entry) records.push(this.#remember(entry));
+        else if (encrypted) unreadable++;
+      }
+    }
+    return { records, unreadable };
+  }
+
+  async #readAll(names: readonly string[]): Promise<Read[]> {
+    const keys = names.map((name) => this.cipher.keyOf('t', name));
+    const commands = keys.flatMap((key): Command[] => [
+      ['PTTL', key],
+      ['GET', key],
+    ]);
+    return this.server.run(commands, (replies) =>
+      names.map((name, index) => {
+        const life = integer(replies[2 * index]);
+        const encrypted = bytesOrNothing(replies[2 * index + 1]);
+        const entry = encrypted && this.cipher.decryptToken(name, encrypted, life, this.now());
+        return { encrypted, entry };
+      }),
+    );
+  }
+
+  /** Returns the names of all tokens. They are read in pages, because a reply is limited in size. */
+  async #listNames(): Promise<string[]> {
+    const names = new Set<string>();
+    let at = 0;
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const command = [
+        'ZRANGEBYSCORE',
+        this.cipher.index,
+        '-inf',
+        '+inf',
+        'LIMIT',
+        at,
+        NAMES_AT_ONCE,
+      ] as const;
+      const some = await this.server.run([command], ([reply]) => list(reply).map(readName));
+      // A page begins with the last name of the page before. If it does not, names were removed meanwhile, and others
+      // have moved to where this process has already been.
+      if (at > 0 && !names.has(some[0] ?? '')) {
+        at = Math.max(0, at - READ_AT_ONCE);
+        continue;
+      }
+      for (const name of some) names.add(name);
+      if (some.length < NAMES_AT_ONCE) return [...names];
+      at += NAMES_AT_ONCE - 1;
+    }
+    throw new GraphException('STORE_UNAVAILABLE', 'the Redis server lists more tokens than can be read');
+  }
+
+  #remember({ record, value }: TokenEntry): StoreRecord {
+    this.#values.set(record, value);
+    return record;
+  }
 }
 
-/**
- * Estimates the time of the mint by this machine's clock: after this process looked first if the turn began after that,
- * else before.
- */
-function inLocalTime(entry: TokenEntry, first: FirstLook): TokenEntry {
-  const { record } = entry;
-  if (record.info.requestedAtMs === undefined) return entry;
-  const requestedAtMs = entry.generation > first.generation ? first.atMs : 0;
-  return { ...entry, record: { ...record, info: { ...record.info, requestedAtMs } } };
+/** What is stored under a name; without an entry it cannot be decrypted. */
+interface Read {
+  readonly encrypted: Buffer | undefined;
+  readonly entry: TokenEntry | undefined;
 }
 
-function counted(bytes: Buffer | undefined): number {
+function readName(reply: Parameters<typeof bytesOrNothing>[0]): string {
+  const text = bytesOrNothing(reply)?.toString();
+  if (text !== undefined && /^[0-9a-f]{32}$/.test(text)) return text;
+  throw new InvalidReply('it sent names that are not of this store');
+}
+
+function readCounter(bytes: Buffer | undefined): number {
   const text = bytes?.toString() ?? '0';
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new InvalidReply('it sent a counter that is no number');

@@ -17,7 +17,7 @@ import { chooseStore, requireReadable } from '../../../auth/stores.js';
 import { GraphException } from '../../../core/errors.js';
 import type { ServerVersion } from '../../../core/protocol/types.js';
 import type { Sensitive } from '../../../core/sensitive.js';
-import type { Store, StoreRecord, Turn } from '../../../store/store.js';
+import type { Lock, Store, StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { checkOutput, printToken } from '../../print-token.js';
 import type { Session } from '../../session.js';
@@ -67,10 +67,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
 }
 
 /** Waits for the turn, so that no other process mints or replaces this entry meanwhile. */
-async function requireTurn({ invocation, timeoutMs }: Session, store: Store, key: string): Promise<Turn> {
+async function requireTurn({ invocation, timeoutMs }: Session, store: Store, key: string): Promise<Lock> {
   const { now } = invocation.ctx;
   const options = { waitMs: timeoutMs + 5000, since: now(), now, accepts: () => false };
-  const turn = await store.takeTurn(key, options);
+  const turn = await store.lock(key, options);
   if (turn) return turn;
   throw new GraphException('INTERNAL', 'a store gave no turn');
 }
