@@ -446,8 +446,8 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
 
   it('is stored in a turn, and a process that waits for it needs neither the lock nor the keychain', async () => {
     const open = () => opened({ answer: true });
-    const turn = await open().takeTurn('demo', turnOptions(20_000, true));
-    const waiting = Array.from({ length: 200 }, () => open().takeTurn('demo', turnOptions(20_000, true)));
+    const turn = await open().lock('demo', turnOptions(20_000, true));
+    const waiting = Array.from({ length: 200 }, () => open().lock('demo', turnOptions(20_000, true)));
     await turn?.write({ ...record, kind: 'token' }, new Sensitive('value'));
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([undefined]));
     await turn?.release();
