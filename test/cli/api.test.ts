@@ -70,7 +70,7 @@ test.each([502, 503, 504])('%i from a gateway prints only an error, and exits 7'
 
 test('-i prints status and headers, but no cookie', async () => {
   const { run } = await bench();
-  const { stdout } = await run('api -i --service /api/ping');
+  const { stdout } = await run('api --include --service /api/ping');
   expect(stdout).toMatch(/^HTTP\/1\.1 200\n(?:[a-z-]+: .*\n)+\n\{.*\n$/);
   expect(stdout).not.toMatch(/cookie/i);
 });
