@@ -64,17 +64,18 @@ export async function mintFor(call: Call, credential: Credential, unique: boolea
   const nowUnix = Math.floor(ports.now() / 1000);
   // A server can be upgraded or replaced, so the detected unit is used for a day.
   const recent = Math.abs(nowUnix - lifetimeUnitAtUnix) < DAY_SECONDS;
-  const minted = await mintToken(
-    { connection, version, lifetime, lifetimeUnit: recent ? lifetimeUnit : undefined },
-    {
-      now: ports.now,
-      warn: ports.reporter.warn,
-      rememberUnit: (unit) => {
-        if (keeps)
-          updateServerCache(stateDir, target.gsqlUrl, { lifetimeUnit: unit, lifetimeUnitAtUnix: nowUnix });
-      },
+  const minted = await mintToken({
+    connection,
+    version,
+    lifetime,
+    lifetimeUnit: recent ? lifetimeUnit : undefined,
+    now: ports.now,
+    warn: ports.reporter.warn,
+    rememberUnit: (unit) => {
+      if (keeps)
+        updateServerCache(stateDir, target.gsqlUrl, { lifetimeUnit: unit, lifetimeUnitAtUnix: nowUnix });
     },
-  ).catch(
+  }).catch(
     brokenOff(
       'A token may have been made, which lives until it expires.',
       createsSecret ? 'a secret may have been made too: graphcred secret prune --dry-run' : undefined,
@@ -101,18 +102,19 @@ function noteMadeSecret({ ports, stateDir, target }: Call, { username, label, le
   );
 }
 
-export interface MintInput {
+/** What each request for a token needs. */
+interface TokenInput {
   readonly connection: GraphConnection;
   readonly version: ServerVersion;
   /** The lifetime to ask for, in seconds. */
   readonly lifetime: number;
-  /** The unit in which this server recently counted lifetimes. */
-  readonly lifetimeUnit: 's' | 'ms' | undefined;
-}
-
-export interface MintDeps {
   now(): number;
   warn(message: string): void;
+}
+
+interface MintInput extends TokenInput {
+  /** The unit in which this server recently counted lifetimes. */
+  readonly lifetimeUnit: 's' | 'ms' | undefined;
   rememberUnit(unit: 's' | 'ms'): void;
 }
 
@@ -127,43 +129,40 @@ interface Answer {
  * Mints a token and checks the life that the server granted. If the server evidently counts in the other unit, a
  * second token is minted in that unit, and the unit is remembered. Nothing else mints twice.
  */
-export async function mintToken(input: MintInput, deps: MintDeps): Promise<NewToken> {
-  const { connection, version, lifetime } = input;
-  const ask = (lifetimeUnit: 's' | 'ms') =>
-    timed(deps, () => connection.mintToken({ lifetime, lifetimeUnit }));
-  const found = version.lifetimeUnitVaries ? await askInUnit(input, ask, deps) : await ask('s');
-  return described(connection, version, found, lifetime, deps);
+export async function mintToken(input: MintInput): Promise<NewToken> {
+  return described(input, await (input.version.lifetimeUnitVaries ? askInUnit(input) : askFor(input, 's')));
+}
+
+function askFor({ connection, lifetime, now }: MintInput, lifetimeUnit: 's' | 'ms'): Promise<Answer> {
+  return timed(now, connection.mintToken({ lifetime, lifetimeUnit }));
 }
 
 /** 4.x: servers differ in the unit of a lifetime, and only the granted life shows which one it uses. */
-async function askInUnit(
-  { connection, lifetime, lifetimeUnit = 's' }: MintInput,
-  ask: (unit: 's' | 'ms') => Promise<Answer>,
-  deps: MintDeps,
-): Promise<Answer> {
+async function askInUnit(input: MintInput): Promise<Answer> {
+  const { connection, lifetime, lifetimeUnit = 's', warn, rememberUnit } = input;
   const revoke = async ({ minted: { token, grantedSeconds } }: Answer) => {
     try {
       await connection.deleteToken(undefined, { token: new Sensitive(token), skipNA: true });
     } catch (error) {
       if (!(error instanceof GraphException)) throw error;
-      deps.warn(
+      warn(
         `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${error.message}`,
       );
     }
   };
-  const first = await ask(lifetimeUnit);
+  const first = await askFor(input, lifetimeUnit);
   const granted = judgeLifetime(lifetime, first.minted.grantedSeconds);
   if (lifetimeUnit === 'ms' && granted === 'longer') {
     // The server now counts seconds, so this token lives a thousand times too long and must be deleted.
-    deps.rememberUnit('s');
+    rememberUnit('s');
     await revoke(first);
-    return ask('s');
+    return askFor(input, 's');
   }
   if (lifetimeUnit === 'ms' || granted !== 'thousandth') return first;
-  const second = await ask('ms').catch((error) => {
+  const second = await askFor(input, 'ms').catch((error) => {
     // A first token that lives for a while is better than none.
     if (!(error instanceof GraphException) || first.minted.grantedSeconds <= 1) throw error;
-    deps.warn(`a second token, for the whole life, could not be minted: ${error.message}`);
+    warn(`a second token, for the whole life, could not be minted: ${error.message}`);
   });
   if (second === undefined) return first;
   const corrected = judgeLifetime(lifetime, second.minted.grantedSeconds);
@@ -172,28 +171,24 @@ async function askInUnit(
     await revoke(second);
     return first;
   }
-  if (corrected === 'as-asked') deps.rememberUnit('ms');
+  if (corrected === 'as-asked') rememberUnit('ms');
   return second;
 }
 
-async function timed({ now }: Pick<MintDeps, 'now'>, ask: () => Promise<MintedToken>): Promise<Answer> {
+async function timed(now: () => number, asked: Promise<MintedToken>): Promise<Answer> {
   const requestedAtMs = now();
-  const minted = await ask();
-  return { minted, requestedAtMs, answeredAtMs: now() };
+  return { minted: await asked, requestedAtMs, answeredAtMs: now() };
 }
 
 async function described(
-  connection: GraphConnection,
-  version: ServerVersion,
+  { connection, version, lifetime, warn }: TokenInput,
   answer: Answer,
-  lifetime: number,
-  deps: Pick<MintDeps, 'warn'>,
 ): Promise<NewToken> {
   const { minted, requestedAtMs, answeredAtMs } = answer;
   const expiresAtUnix = localExpiry(answer, lifetime);
   const ended = expiresAtUnix <= answeredAtMs / 1000;
   if (ended || judgeLifetime(lifetime, minted.grantedSeconds) !== 'as-asked') {
-    deps.warn(
+    warn(
       `the server gave the token a life of ${minted.grantedSeconds} s, not the ${lifetime} s asked for${ended ? '; it has ended already' : ''}`,
     );
   }
@@ -244,17 +239,15 @@ export function localExpiry({ minted, requestedAtMs, answeredAtMs }: Answer, lif
   return end > latest + CLOCK_RESOLUTION_SECONDS ? latest : end;
 }
 
-export interface RenewInput extends Omit<MintInput, 'lifetimeUnit'> {
-  readonly token: Sensitive | BoundCredential;
-}
-
 /** Extends a token, counted from now (3.x). */
-export async function renewToken(input: RenewInput, deps: Pick<MintDeps, 'now' | 'warn'>): Promise<NewToken> {
-  const { connection, version, token, lifetime } = input;
-  const renewed = await timed(deps, () => connection.renewToken({ token, lifetime })).catch(
+export async function renewToken(
+  input: TokenInput & { readonly token: Sensitive | BoundCredential },
+): Promise<NewToken> {
+  const { connection, token, lifetime, now } = input;
+  const renewed = await timed(now, connection.renewToken({ token, lifetime })).catch(
     brokenOff('The token may live longer now.'),
   );
-  return described(connection, version, renewed, lifetime, deps);
+  return described(input, renewed);
 }
 
 /** Compares the lifetime that the server granted with the one requested. */

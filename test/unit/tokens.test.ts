@@ -168,18 +168,14 @@ test.each([
     const warnings: string[] = [];
     const requestedAtMs = Date.now();
     const times = [requestedAtMs, requestedAtMs + ms];
-    const renewed = await renewToken(
-      {
-        connection,
-        version: await connection.findVersion(),
-        lifetime: 3600,
-        token: new Sensitive('t'.repeat(32)),
-      },
-      {
-        now: () => times.shift() ?? expect.fail('the clock was read a third time'),
-        warn: (words) => warnings.push(words),
-      },
-    );
+    const renewed = await renewToken({
+      connection,
+      version: await connection.findVersion(),
+      lifetime: 3600,
+      token: new Sensitive('t'.repeat(32)),
+      now: () => times.shift() ?? expect.fail('the clock was read a third time'),
+      warn: (words) => warnings.push(words),
+    });
     expect(warnings).toEqual([
       expect.stringMatching(
         new RegExp(`^the server gave the token a life of \\d\\d s, not the 3600 s asked for${more}$`),
@@ -206,10 +202,8 @@ describe('a renewed token', () => {
     const now = () => times.shift() ?? expect.fail('the clock was read a third time');
     const warnings: string[] = [];
     const version = serverVersion('3.5', '3.10.1');
-    await renewToken(
-      { connection, version, lifetime, token: new Sensitive('t') },
-      { now, warn: (words) => warnings.push(words) },
-    );
+    const warn = (words: string) => warnings.push(words);
+    await renewToken({ connection, version, lifetime, token: new Sensitive('t'), now, warn });
     return warnings;
   }
 
@@ -253,14 +247,15 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
       deleteToken,
       baseUrls: async () => ({ restUrl: 'http://rest', gsqlUrl: 'http://gsql' }),
     } as unknown as GraphConnection;
-    const found = await mintToken(
-      { connection, version: serverVersion('4', '4.1.2'), lifetime, lifetimeUnit },
-      {
-        now: Date.now,
-        warn: (words) => warnings.push(words),
-        rememberUnit: (unit) => units.push(unit),
-      },
-    );
+    const found = await mintToken({
+      connection,
+      version: serverVersion('4', '4.1.2'),
+      lifetime,
+      lifetimeUnit,
+      now: Date.now,
+      warn: (words) => warnings.push(words),
+      rememberUnit: (unit) => units.push(unit),
+    });
     expect(found).toMatchObject({ serverVersion: '4.1.2', lifetimeSeconds: lifetime });
     return { token: found.token.reveal(), units, warnings };
   }

@@ -50,7 +50,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   let isStored: boolean;
   invocation.interruption?.begin();
   try {
-    renewed = await renewToken({ connection, version, token, lifetime }, { now: ctx.now, warn: report.warn });
+    renewed = await renewToken({ connection, version, token, lifetime, now: ctx.now, warn: report.warn });
     const owner = ownerInfo(credential);
     const entry = { identity, host: target.host, owner, store, now: ctx.now, warn: report.warn };
     isStored = await storeToken(entry, renewed, turn);
