@@ -132,27 +132,8 @@ describe('a lock', () => {
     expect(tryLock(file)).toBeDefined();
   });
 
-  it('is not renewed after its release', () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
-    onTestFinished(() => {
-      vi.useRealTimers();
-    });
-    tryLock(file)?.release();
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
   const planted: [string, (plant: string) => void, RegExp][] = [
     ['a FIFO', (plant) => execFileSync('mkfifo', [plant]), /not a plain file/],
-    ['a link to /dev/zero', (plant) => fs.symlinkSync('/dev/zero', plant), /symbolic link/],
-    ['a folder', (plant) => fs.mkdirSync(plant), /not a plain file/],
-    [
-      'a file of 100 GB',
-      (plant) => {
-        fs.writeFileSync(plant, '', { mode: 0o600 });
-        fs.truncateSync(plant, 100e9);
-      },
-      /larger than 4096 bytes/,
-    ],
     [
       'a chain that leads back to itself',
       (plant) => {
@@ -189,35 +170,6 @@ describe('a lock', () => {
     expect(tryLock(file)).toBeUndefined();
     second?.release();
     expect(fs.readdirSync(dir)).toEqual([]);
-  });
-
-  it('is taken over in time, even if the clock is set back', () => {
-    const threeHoursAhead = -3 * 3_600_000;
-    fs.writeFileSync(file, '');
-    forge(() => '', threeHoursAhead);
-    expect(tryLock(file)).toBeDefined();
-    fs.rmSync(file);
-    tryLock(file);
-    forge((content) => content.replace(/ .*\//, ' elsewhere:boot:1/1/'), threeHoursAhead);
-    expect(tryLock(file)).toBeDefined();
-  });
-
-  it('that cannot be written because the disk is full leaves no file behind', () => {
-    vi.spyOn(fs, 'writeFileSync').mockImplementationOnce((target) => {
-      fs.closeSync(fs.openSync(target as string, 'wx'));
-      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
-    });
-    expect(() => tryLock(file)).toThrow('the disk is full');
-    expect(fs.readdirSync(dir)).toEqual([]);
-  });
-
-  it('cannot be taken if the folder is read-only', async () => {
-    const inTheWay = path.join(dir, 'file');
-    fs.writeFileSync(inTheWay, '');
-    await expect(acquireLock(path.join(inTheWay, 'x.lock'), { waitMs: 60 })).rejects.toMatchObject({
-      code: 'STORE_UNAVAILABLE',
-      message: expect.stringContaining('cannot write to'),
-    });
   });
 });
 
@@ -354,17 +306,6 @@ describe('a lock while another process acts', () => {
     expect(tryLock(file)).toBeUndefined();
   });
 
-  it('may have many dead owners', () => {
-    const dead = (name: string) => `${name} ${hostId()}/4194999/1\n`;
-    fs.writeFileSync(file, dead('n0'), { mode: 0o600 });
-    for (let link = 0; link < 200; link++)
-      fs.writeFileSync(`${file}.n${link}`, dead(`n${link + 1}`), { mode: 0o600 });
-    const lock = tryLock(file);
-    expect(lock).toBeDefined();
-    lock?.release();
-    expect(fs.readdirSync(dir)).toEqual([]);
-  });
-
   it('is released by its first file, without which the others count for nothing if the process ends meanwhile', () => {
     fs.writeFileSync(file, `n0 ${hostId()}/4194999/1\n`, { mode: 0o600 });
     const lock = tryLock(file);
@@ -442,17 +383,10 @@ describe('a refusal', () => {
     const changed = fs.readFileSync(refused, 'utf8').replace('"wait"', '"dance"');
     fs.writeFileSync(refused, changed);
     expect(readRefusal(refused, 5, 5)?.remedies).toEqual(['examine']);
-    for (const [name, value] of Object.entries({
-      hint: 7,
-      option: 7,
-      remedies: 'wait',
-      status: 'x',
-      serverCode: 7,
-      serverText: 7,
-    })) {
-      fs.writeFileSync(refused, JSON.stringify({ ...JSON.parse(changed), [name]: value }));
+    for (const name of ['hint', 'remedies', 'status'] as const) {
+      fs.writeFileSync(refused, JSON.stringify({ ...JSON.parse(changed), [name]: {} }));
       expect(readRefusal(refused, 5, 5)).toMatchObject({ code: 'AUTH_FAILED', message: 'no' });
-      expect(readRefusal(refused, 5, 5)?.[name as 'hint']).not.toBe(value);
+      expect(readRefusal(refused, 5, 5)?.[name]).not.toEqual({});
     }
     for (const change of [{ code: 'SERVER_ERROR' }, { message: 7 }, { at: 'now' }, { at: 4 }, { at: 6 }]) {
       fs.writeFileSync(refused, JSON.stringify({ ...JSON.parse(changed), ...change }));

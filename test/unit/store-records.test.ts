@@ -8,8 +8,6 @@ import { openJournal } from '../../src/store/journal.js';
 import { tryLock } from '../../src/store/lock/lock.js';
 import { removeIfSame } from '../../src/store/lock/machine-lock.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
-import { noneStore } from '../../src/store/none.js';
-import { openStore } from '../../src/store/open.js';
 import {
   entryPath,
   hashOf,
@@ -19,11 +17,11 @@ import {
   removeEntry,
   stageEntry,
 } from '../../src/store/records.js';
-import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
+import type { StoreRecord } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
-import { failureOf, turnOptions } from '../helpers/redis-store.js';
+import { failureOf } from '../helpers/redis-store.js';
 
 // The top files of src/store: records, named files that are read for a time, the sweep, the journal, and what opens a store.
 
@@ -59,7 +57,6 @@ describe('a record', () => {
 
   it.each<object>([
     {},
-    { createdAtUnix: 0 },
     { createdAtUnix: 253_402_300_799 },
     { expiresAtUnix: 0 },
     { store: 'keychain' },
@@ -72,22 +69,14 @@ describe('a record', () => {
     { createdAtUnix: -1 },
     { createdAtUnix: 253_402_300_800 },
     { createdAtUnix: '1700000000' },
-    { createdAtUnix: null },
-    { expiresAtUnix: -1 },
-    { expiresAtUnix: 253_402_300_800 },
     { expiresAtUnix: null },
     { v: 0 },
-    { v: '1' },
     { kind: 'key' },
     { key: 7 },
     { store: 'redis' },
     { info: null },
-    { info: [] },
-    { info: 'text' },
     { info: { graph: {} } },
-    { info: { graph: true } },
     { sealed: 7 },
-    { sealed: null },
   ])('with %j is passed over with a warning', (change) => {
     expect(read(change)).toEqual({
       entry: undefined,
@@ -178,20 +167,6 @@ describe('the sweep', () => {
     fs.utimesSync(path.join(folder, name), then, then);
   };
 
-  it('removes temporary files of the folder of the settings too, and those of a living process after ten minutes', () => {
-    const configDir = temporaryHome();
-    put('store.key.4194999.abc.tmp', 0, configDir);
-    put(`a.${process.pid}.abc.tmp`, 9);
-    put(`b.${process.pid}.abc.tmp`, 11);
-    put('c.refused', 59);
-    put('d.refused', 61);
-    put('e.lock.abc', 59);
-    put('f.lock.abc', 61);
-    sweep({ stateDir: dir, configDir });
-    expect(fs.readdirSync(configDir)).toEqual([]);
-    expect(fs.readdirSync(dir).sort()).toEqual([`a.${process.pid}.abc.tmp`, 'c.refused', 'e.lock.abc']);
-  });
-
   it('removes the lock of a dead owner after an hour, and not one that a living process has', () => {
     tryLock(path.join(dir, 'a.lock'));
     const owner = fs.readFileSync(path.join(dir, 'a.lock'), 'utf8');
@@ -239,61 +214,11 @@ describe('the journal of a job', () => {
   );
 });
 
-describe('opening a store', () => {
-  const options = (more: object = {}) =>
-    ({ stateDir: dir, configDir: dir, keychain: {}, warn: () => {}, ...more }) as unknown as StoreOptions;
-  const redis = { addresses: [], tls: false, database: 0, timeoutMs: 1, now: Date.now };
-
-  it.each(['keychain', 'file', 'none'] as const)('gives the store %s', async (name) => {
-    expect((await openStore(name, options())).name).toBe(name);
-  });
-
-  it('of a fleet needs an address and a key, and says how to give them', async () => {
-    expect(await failureOf(openStore('redis', options()))).toMatchObject({
-      code: 'INPUT_REQUIRED',
-      hint: expect.stringContaining('GRAPHCRED_REDIS_URL'),
-    });
-    expect(await failureOf(openStore('redis', options({ redis })))).toMatchObject({
-      code: 'STORE_UNAVAILABLE',
-      hint: expect.stringMatching(/GRAPHCRED_STORE_KEY_FILE or GRAPHCRED_STORE_KEY to 32 bytes/),
-      setting: 'storeKey',
-    });
-    const storeKey = new Sensitive(Buffer.alloc(32).toString('base64'));
-    expect((await openStore('redis', options({ redis, storeKey }))).name).toBe('redis');
-  });
-
-  it('none stores nothing, and everybody has the turn', async () => {
-    await noneStore.check();
-    await noneStore.write(RECORD, new Sensitive('x'));
-    expect(await noneStore.find('demo')).toBeUndefined();
-    expect(await noneStore.read(RECORD)).toBeUndefined();
-    expect(await noneStore.remove('demo')).toBe(false);
-    expect(await noneStore.removeIf(RECORD, undefined)).toBe(false);
-    expect(await noneStore.list()).toEqual([]);
-    for (let time = 0; time < 2; time++)
-      expect(await noneStore.lock('demo', turnOptions(0, true))).toBeDefined();
-  });
-});
-
 describe('removing an entry if it is still the same', () => {
   const store = (value: string | undefined) => ({
     find: async (key: string) => (key === 'demo' ? RECORD : undefined),
     read: async () => (value === undefined ? undefined : new Sensitive(value)),
     remove: vi.fn(async () => true),
-  });
-
-  it.each([
-    ['value', 'value', true],
-    ['newer', 'value', false],
-    [undefined, 'value', false],
-    ['newer', undefined, false],
-    [undefined, undefined, true],
-  ])('with the value %s there and %s expected: %s', async (there, expected, removed) => {
-    const kept = store(there);
-    const value = expected === undefined ? undefined : new Sensitive(expected);
-    expect(await removeIfSame(kept, dir, RECORD, value)).toBe(removed);
-    expect(kept.remove.mock.calls).toEqual(removed ? [['demo']] : []);
-    expect(fs.readdirSync(dir)).toEqual([]);
   });
 
   it('does nothing when there is none, or one of another kind', async () => {
@@ -415,15 +340,14 @@ describe('the cache about servers', () => {
   it.each([
     ['', {}],
     ['null', {}],
-    ['[]', {}],
-    ['{"v":2}', {}],
     [`{"v":1,"url":"http://other"}`, {}],
     [`{"v":1,"url":"${url}","version":3,"lifetimeUnit":"h"}`, {}],
     [`{"v":1,"url":"${url}","lifetimeUnit":"ms"}`, {}],
     [`{"v":2,"url":"${url}","version":"3.9","versionAtUnix":17}`, {}],
-    ...['9.9', '5.0', '3.', '3.10.123456', '3.1000', 'v4.1', '4.1.2-rc', '4.1.2.3'].map(
-      (version): [string, object] => [`{"v":1,"url":"${url}","version":"${version}","versionAtUnix":17}`, {}],
-    ),
+    ...['9.9', '3.', '3.1000', 'v4.1', '4.1.2-rc'].map((version): [string, object] => [
+      `{"v":1,"url":"${url}","version":"${version}","versionAtUnix":17}`,
+      {},
+    ]),
     ...['3', '4.2', '3.10.12345', '4.999.0'].map((version): [string, object] => [
       `{"v":1,"url":"${url}","version":"${version}","versionAtUnix":17}`,
       { version, versionAtUnix: 17 },
@@ -462,13 +386,6 @@ it('the journal of another job is not read', () => {
   const other = openJournal(dir, 'rotate', 'other');
   fs.renameSync(path.join(dir, file), other.lockFile.replace(/lock$/, 'json'));
   expect(other.read()).toBeUndefined();
-});
-
-it('a refusal because of a missing privilege is given to waiting processes too', () => {
-  const file = path.join(dir, 'token-x.refused');
-  writeRefusal(file, new GraphException('PERMISSION_DENIED', 'no'), 5);
-  expect(readRefusal(file, 5, 5)).toMatchObject({ code: 'PERMISSION_DENIED' });
-  expect(readRefusal(file, 6, 6)).toBeUndefined();
 });
 
 describe('the sweep of temporary files', () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { Connection } from '../../src/store/redis/connection.js';
 import { ReplyLimits } from '../../src/store/redis/replies.js';
@@ -73,33 +73,6 @@ test('a Sentinel is left when it has named the server', async () => {
   const left = await sentinel.connected;
   if (!left.closed) await once(left, 'close');
   (await server.connected).destroy();
-});
-
-test('a connection keeps the process alive while it waits for an answer, and no longer', async () => {
-  const server = await startPlain('+PONG\r\n');
-  const calls: string[] = [];
-  for (const name of ['ref', 'unref'] as const) {
-    const spy = vi.spyOn(net.Socket.prototype, name).mockImplementation(function (this: net.Socket) {
-      if (this.remotePort === server.port) calls.push(name);
-      return this;
-    });
-    onTestFinished(() => spy.mockRestore());
-  }
-  await openRedis(`redis://127.0.0.1:${server.port}`).store.check();
-  expect(calls.at(-2)).toBe('ref');
-  expect(calls.at(-1)).toBe('unref');
-  (await server.connected).destroy();
-});
-
-test('a certificate that is not trusted is an error at once, with the setting to check', async () => {
-  const { names, port } = await startTls('localhost');
-  expect(await failureOf(openRedis(`rediss://localhost:${port}`).store.check())).toMatchObject({
-    code: 'STORE_UNAVAILABLE',
-    message: expect.stringMatching(/: the certificate is self-signed or its CA is unknown$/),
-    hint: 'set GRAPHCRED_REDIS_CA to the PEM file of the CA',
-    setting: 'redis.ca',
-  });
-  expect(names.length).toBeLessThanOrEqual(1);
 });
 
 // holds: C11.11
