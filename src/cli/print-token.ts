@@ -6,20 +6,15 @@ import { GraphException } from '../core/errors.js';
 import type { Invocation } from './command.js';
 import type { Context } from './context.js';
 import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
-import { kubernetesSecret, requireName } from './kubernetes.js';
 import type { Session } from './session.js';
 
-/** Adds to the error where the token is stored, when a new token cannot be printed. */
-export function notPrinted(error: unknown, held: CachedToken): unknown {
-  if (!(error instanceof GraphException)) return error;
-  const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
-  return new GraphException(error.code, error.message, { hint });
-}
-
-export function printAs(format: string, { invocation, graph, target }: Session, held: CachedToken): void {
+function printAs({ invocation, output, graph, target }: Session, held: CachedToken): void {
   const { report, flags } = invocation;
   const token = held.token.reveal();
-  switch (format) {
+  switch (output) {
+    case 'text':
+      report.result(token);
+      break;
     case 'json':
       report.document({
         token,
@@ -87,7 +82,7 @@ export function assignment(name: string, value: string, shell = 'sh'): string {
  * Checks the files that the CI system provides.
  * @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written
  */
-export function requireFiles({ ctx, flags }: Invocation, output: 'github' | 'gitlab'): void {
+function requireFiles({ ctx, flags }: Invocation, output: 'github' | 'gitlab'): void {
   if (output === 'gitlab') {
     if (flags.dotenv === undefined) {
       throw new GraphException('INPUT_REQUIRED', '-o gitlab needs a file to write to.', {
@@ -151,13 +146,13 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
  * Prints a token in the format asked for.
  * @throws GraphException USAGE when it cannot be written where it should go
  */
-export async function printToken(session: Session, held: CachedToken): Promise<void> {
-  const format = session.output;
+export function printToken(session: Session, held: CachedToken): void {
   try {
-    if (format === 'text') session.invocation.report.result(held.token.reveal());
-    else printAs(format, session, held);
+    printAs(session, held);
   } catch (error) {
-    throw held.source === 'server' ? notPrinted(error, held) : error;
+    if (held.source !== 'server' || !(error instanceof GraphException)) throw error;
+    const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
+    throw new GraphException(error.code, error.message, { hint });
   }
 }
 
@@ -177,4 +172,48 @@ export function checkOutput({ invocation, output }: Session): void {
   }
   if (output === 'github' || output === 'gitlab') requireFiles(invocation, output);
   if (output === 'k8s-secret') requireName(invocation.flags.name);
+}
+
+/** Matches a DNS subdomain (RFC 1123), which Kubernetes requires of names. */
+const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const MOST_LETTERS = 253;
+
+/**
+ * Checks that a name is given and valid in Kubernetes.
+ * @throws GraphException INPUT_REQUIRED, USAGE
+ */
+export function requireName(name: unknown): void {
+  if (typeof name !== 'string') {
+    throw new GraphException('INPUT_REQUIRED', '-o k8s-secret needs a name for the Secret.', {
+      hint: 'give --name NAME',
+    });
+  }
+  if (NAME.test(name) && name.length <= MOST_LETTERS) return;
+  throw new GraphException('USAGE', 'Invalid Kubernetes Secret name.', {
+    hint: 'use lower-case letters, digits, - and ., for example --name graph-token',
+  });
+}
+
+/**
+ * Returns a Secret for `kubectl apply -f -`. It is written as JSON, which is valid YAML, so that no value can change
+ * its structure.
+ */
+function kubernetesSecret(name: string, held: CachedToken): string {
+  return JSON.stringify(
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        name,
+        annotations: {
+          'graphcred/minted-at': isoSeconds(held.expiresAtUnix - held.lifetimeSeconds),
+          'graphcred/expires-at': isoSeconds(held.expiresAtUnix),
+        },
+      },
+      type: 'Opaque',
+      stringData: { token: held.token.reveal() },
+    },
+    undefined,
+    2,
+  );
 }

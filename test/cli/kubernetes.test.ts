@@ -1,6 +1,6 @@
 import { Secret } from 'kubernetes-models/v1/Secret';
 import { describe, expect, it } from 'vitest';
-import { requireName } from '../../src/cli/kubernetes.js';
+import { requireName } from '../../src/cli/print-token.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 
 describe('token get -o k8s-secret', () => {

@@ -1,26 +1,36 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import {
   type Check,
   type CheckId,
   type Found,
+  fail,
   failed,
   IDS,
+  ok,
   PROVIDER_IDS,
   SHARED_STORE_IDS,
   skipped,
+  warn,
 } from '../../app/doctor/check.js';
 import { lookAtProvider } from '../../app/doctor/provider-checks.js';
 import { lookAtSharedStore } from '../../app/doctor/redis-checks.js';
 import { lookAtLogin, lookAtNetwork, lookAtServer } from '../../app/doctor/server-checks.js';
 import { type Oidc, oidcOf } from '../../auth/oidc/settings.js';
+import { chooseStore, stateDirOf } from '../../auth/stores.js';
+import { findConfigs } from '../../config/find.js';
+import { findTrustedConfig } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
-import { STORES } from '../../store/store.js';
+import { askAccess, keepOthersOut } from '../../files/access-list.js';
+import { shellWord } from '../../files/shell-word.js';
+import { STORES, type Store } from '../../store/store.js';
 import type { Invocation } from '../command.js';
-import { lookAtStore, openQuietly } from '../doctor-files.js';
+import { placesOf } from '../context.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { hintOf, inPlace } from '../output/hints.js';
 import { singleLine } from '../output/report.js';
 import { colours, wrapped } from '../output/table.js';
-import type { Session } from '../session.js';
+import { openSession, othersCanReadCredential, type Session } from '../session.js';
 
 /** The width of the columns before the text. */
 const INDENT = 7 + 2 + 12 + 2;
@@ -50,7 +60,7 @@ export async function run(invocation: Invocation): Promise<number> {
  * Runs every check in the order of IDS, and those of a shared store if there is one. A check is skipped if an earlier
  * finding makes it impossible.
  */
-export async function examine(invocation: Invocation): Promise<(Check & { id: CheckId })[]> {
+async function examine(invocation: Invocation): Promise<(Check & { id: CheckId })[]> {
   const found: Found = {};
   // The output is often pasted into a ticket, so nothing is prompted for.
   const session = await openQuietly(invocation, found);
@@ -92,5 +102,119 @@ function providerOf(session: Session, found: Found): Oidc | undefined {
     if (!(error instanceof GraphException)) throw error;
     found.config = failed(error);
     return undefined;
+  }
+}
+
+/** Opens the session like every command, except that an untrusted config file is a failed check and not an error. */
+async function openQuietly(invocation: Invocation, found: Found): Promise<Session | undefined> {
+  const { mode, file: configFile, untrusted } = await lookAtFiles(invocation);
+  try {
+    // The output is often pasted into a ticket, so nothing is prompted for.
+    const session = await openSession(invocation, { noInput: true });
+    const { file, profile } = session.settings;
+    if (untrusted !== undefined)
+      found.config = fail(
+        'CONFIG_UNTRUSTED',
+        `${untrusted} is not trusted, so other commands refuse to run here`,
+        `read it; if it is yours: graphcred config trust ${shellWord(untrusted)}; else: --config none`,
+      );
+    else if (!file) found.config = ok('no config file; flags, variables and defaults');
+    else found.config = ok(`${file.path}, profile ${profile.name}`);
+    found['config-mode'] = judgeMode(mode, configFile);
+    if (othersCanReadCredential(session.settings, invocation.ctx.uid))
+      found['config-mode'] = warn(
+        'other users can read the credential in it',
+        keepOthersOut(String(configFile)),
+      );
+    return session;
+  } catch (error) {
+    const check = failed(error);
+    // The error is only about the mode: other users can write a file that holds a credential.
+    if (isAboutMode(error)) {
+      found.config = ok('the config file can be read');
+      found['config-mode'] = check;
+    } else {
+      found.config = check;
+      found['config-mode'] = judgeMode(mode, configFile);
+    }
+    return undefined;
+  }
+}
+
+interface Files {
+  readonly file: string | undefined;
+  readonly mode: number | undefined;
+  readonly untrusted: string | undefined;
+}
+
+async function lookAtFiles({ ctx, flags }: Invocation): Promise<Files> {
+  const { cwd, home, env, uid } = ctx;
+  const named = typeof flags.config === 'string' ? flags.config : env.GRAPHCRED_CONFIG;
+  const input = { flags, env, cwd, home, uid, ...placesOf(ctx) };
+  let file: string | undefined;
+  let mode: number | undefined;
+  try {
+    file = [...findConfigs({ ...input, named: named || undefined })][0]?.path;
+    mode = file !== undefined && uid !== undefined ? fs.statSync(file).mode & 0o777 : undefined;
+    const { untrusted } = await findTrustedConfig(input);
+    return { file, mode, untrusted: untrusted[0]?.path };
+  } catch {
+    // openSession reports this error with more detail.
+    return { file, mode, untrusted: undefined };
+  }
+}
+
+function isAboutMode(error: unknown): boolean {
+  return error instanceof GraphException && error.setting === 'fileMode';
+}
+
+function judgeMode(mode: number | undefined, file: string | undefined): Check {
+  if (file === undefined) return skipped('there is no config file');
+  if (mode === undefined) return judgeAccess(file);
+  const shown = `mode ${mode.toString(8).padStart(4, '0')}`;
+  if ((mode & 0o022) !== 0) return warn(`${shown}: other users can change it`, keepOthersOut(file));
+  return ok(shown);
+}
+
+function judgeAccess(file: string): Check {
+  const access = askAccess(file);
+  if (access === undefined) return skipped('nothing here tells who may change it');
+  if (access === 'write') return warn('other users can change it', keepOthersOut(file));
+  return ok(access === 'read' ? 'other users can read it' : 'no other user can read it');
+}
+
+/** Opens the store of this run; undefined when it cannot be used. */
+async function lookAtStore(session: Session, found: Found): Promise<Store | undefined> {
+  const choices = 'choose another: graphcred login --store keychain, or --store file';
+  try {
+    const store = await chooseStore(session);
+    if (!STORES[store.name].keeps.tokens) {
+      found.store = warn('none: nothing is kept, every call mints a token', choices);
+      return store;
+    }
+    await store.check();
+    requireWritable(stateDirOf(session));
+    const { length } = await store.list();
+    found.store = ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
+    return store;
+  } catch (error) {
+    const check = failed(error);
+    const namesAnotherStore = error instanceof GraphException && error.setting === 'store';
+    found.store = namesAnotherStore ? check : { ...check, fix: `${check.fix}; ${choices}` };
+    return undefined;
+  }
+}
+
+/** Checks that records could be written, without writing one. */
+function requireWritable(stateDir: string): void {
+  let dir = stateDir;
+  while (!fs.existsSync(dir) && dir !== path.dirname(dir)) dir = path.dirname(dir);
+  try {
+    if (!fs.statSync(dir).isDirectory()) throw new Error('in the way');
+    fs.accessSync(dir, fs.constants.W_OK | fs.constants.X_OK);
+  } catch {
+    throw new GraphException('STORE_UNAVAILABLE', `nothing can be written to ${stateDir}`, {
+      hint: `check owner and mode of ${dir}`,
+    });
   }
 }

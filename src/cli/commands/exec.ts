@@ -8,10 +8,10 @@ import { Interrupted, type Interruption } from '../../auth/ports.js';
 import { chooseStore } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
-import { inheritedDescriptors } from '../child.js';
+import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd } from '../child.js';
 import type { Invocation } from '../command.js';
 import type { Context } from '../context.js';
-import { childEnvironment, errorOf, failedBefore, runToEnd } from '../run-command.js';
+import { errorOf } from '../output/report.js';
 import { openSession, type Session } from '../session.js';
 
 /** How long revoking may take, even if requests are in progress. */

@@ -3,9 +3,8 @@ import { type LocalProxy, openProxy } from '../../app/proxy.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
-import { inheritedDescriptors } from '../child.js';
+import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd } from '../child.js';
 import type { Flags, Invocation } from '../command.js';
-import { childEnvironment, failedBefore, runToEnd } from '../run-command.js';
 import { openSession, type Session } from '../session.js';
 
 const MAX_STDIN_BYTES = 64 * 1024;

@@ -66,34 +66,34 @@ export function createReport(ctx: Context): Report {
   return report;
 }
 
-/** Reports the error that ended the command, and returns its exit status. */
-export function fail(error: unknown, report: Report): number {
+/** Reports the error that ended the command, and returns its exit status: that of the error, if no other is given. */
+export function fail(error: unknown, report: Report, status?: number): number {
   if (error instanceof Interrupted) {
     report.error(endOfInterrupted(error.reason, error.message), error.status);
     return error.status;
   }
-  if (error instanceof GraphException) {
-    report.error(error);
-    return exitStatus(error.code);
-  }
-  if (isClosedPrompt(error)) {
-    report.error(new GraphException('CANCELLED', 'Cancelled.'));
-    return exitStatus('CANCELLED');
-  }
-  // Only the kind of error and where it was thrown are shown, because its text may quote a credential.
-  const { name, message, stack } = error instanceof Error ? error : new Error();
-  report.error(
-    new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
-      hint: 'please report it, with the command you typed and the lines that -v prints',
-    }),
-  );
+  const told = errorOf(error);
+  report.error(told, status);
+  const ended = status ?? exitStatus(told.code);
+  if (told.code !== 'INTERNAL') return ended;
+  const { message, stack } = error instanceof Error ? error : new Error();
   for (const line of stack
     ?.slice(stack.indexOf(message) + message.length)
     .split('\n')
     .filter((text) => /^\s+at /.test(text))
     .slice(0, 8) ?? [])
     report.detail(line.trim());
-  return 1;
+  return ended;
+}
+
+/** Turns any error into one that can be shown. Of a bug only the kind is, because its text may quote a credential. */
+export function errorOf(error: unknown): GraphException {
+  if (error instanceof GraphException) return error;
+  if (isClosedPrompt(error)) return new GraphException('CANCELLED', 'Cancelled.');
+  const { name } = error instanceof Error ? error : new Error();
+  return new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
+    hint: 'please report it, with the command you typed and the lines that -v prints',
+  });
 }
 
 /** Formats an error for stderr: one JSON object, or a line and a hint. */

@@ -9,5 +9,5 @@ export async function run(invocation: Invocation): Promise<undefined> {
   checkOutput(session);
   if (invocation.ctx.env.TG_API_TOKEN)
     invocation.report.detail('TG_API_TOKEN is set; token get does not look at it');
-  await printToken(session, await getToken(session, { fresh: invocation.flags.fresh === true }));
+  printToken(session, await getToken(session, { fresh: invocation.flags.fresh === true }));
 }

@@ -63,7 +63,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     if (other === record || (given && (await holds(store, other, given))))
       await forget(store, other, report.warn);
   }
-  await printToken(session, { ...renewed, source: 'server' } satisfies CachedToken);
+  printToken(session, { ...renewed, source: 'server' } satisfies CachedToken);
 }
 
 /** Waits for the turn, so that no other process mints or replaces this entry meanwhile. */
