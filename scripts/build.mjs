@@ -82,7 +82,7 @@ const PARTS = [
       'auth/readers',
       'core/connection',
       'core/http/transport',
-      'store/lock/machine-turn',
+      'store/lock/machine-lock',
       'store/sweep',
     ],
   ],
