@@ -35,8 +35,6 @@ export interface LocalPorts {
   readonly service: number;
 }
 
-const KEY_LENGTH = 32;
-const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
 /** A machine that was asleep, or whose clock was set, finds out within this time that the token is to be renewed. */
 const LONGEST_WAIT_MS = 60_000;
 const SHORTEST_WAIT_MS = 100;
@@ -55,7 +53,7 @@ export async function openProxy(call: Call, ports: LocalPorts): Promise<LocalPro
   const login = await gsqlLogin(call, source, held);
   const withToken = async () => new TokenLogin(await tokens.get());
   const options: DoorSettings = {
-    key: randomKey(),
+    key: process.getBuiltinModule('node:crypto').randomBytes(16).toString('hex'),
     servers,
     login: async ({ server, scheme }) => {
       if (server === 'rest' || scheme === 'Bearer') return withToken();
@@ -116,13 +114,8 @@ function renewInBackground(tokens: FreshToken<CachedToken>, now: () => number): 
   const schedule = () => {
     const waitMs = Math.min((tokens.renewAtMs ?? 0) - now(), LONGEST_WAIT_MS);
     // A failure is told by the token.
-    const renew = () =>
-      tokens
-        .get()
-        .catch(() => {})
-        .finally(schedule);
-    timer = setTimeout(renew, Math.max(waitMs, SHORTEST_WAIT_MS));
-    timer.unref();
+    const renew = () => tokens.get().then(schedule, schedule);
+    timer = setTimeout(renew, Math.max(waitMs, SHORTEST_WAIT_MS)).unref();
   };
   schedule();
   return () => clearTimeout(timer);
@@ -148,43 +141,35 @@ async function openDoors(settings: DoorSettings, ports: LocalPorts) {
   const { restUrl, gsqlUrl } = settings.servers;
   const doors: Door[] = [];
   const open = async (port: number, route: DoorOptions['route']) => {
-    const door = await listen({ ...settings, port, route });
-    doors.push(door);
-    return `http://127.0.0.1:${door.port}`;
-  };
-  if (restUrl.startsWith(`${gsqlUrl}/`)) {
-    const prefix = restUrl.slice(gsqlUrl.length);
-    if (ports.rest && ports.service && ports.rest !== ports.service)
-      throw new GraphException('USAGE', 'Both servers are behind one port here.', {
-        hint: 'give --port alone, or the same port twice',
+    try {
+      const door = await openDoor({ ...settings, port, route });
+      doors.push(door);
+      return `http://127.0.0.1:${door.port}`;
+    } catch (error) {
+      await Promise.all(doors.map((door) => door.close()));
+      const { code } = error as NodeJS.ErrnoException;
+      const why = code === 'EADDRINUSE' ? 'is taken' : `cannot be opened (${code})`;
+      throw new GraphException('USAGE', `Port ${port} of 127.0.0.1 ${why}.`, {
+        hint: 'choose another one with --port or --service-port, or leave it out for a free one',
       });
-    const url = await open(ports.rest || ports.service, (path) =>
-      path.startsWith(`${prefix}/`)
-        ? { server: 'rest', path: path.slice(prefix.length) }
-        : { server: 'service', path },
-    );
-    return { doors, restUrl: `${url}${prefix}`, gsqlUrl: url };
-  }
-  const rest = await open(ports.rest, (path) => ({ server: 'rest', path }));
-  try {
+    }
+  };
+  if (!restUrl.startsWith(`${gsqlUrl}/`)) {
+    const rest = await open(ports.rest, (path) => ({ server: 'rest', path }));
     const gsql = await open(ports.service, (path) => ({ server: 'service', path }));
     return { doors, restUrl: rest, gsqlUrl: gsql };
-  } catch (error) {
-    await doors[0]?.close();
-    throw error;
   }
-}
-
-async function listen(options: DoorOptions): Promise<Door> {
-  try {
-    return await openDoor(options);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const why = code === 'EADDRINUSE' ? 'is taken' : `cannot be opened (${code})`;
-    throw new GraphException('USAGE', `Port ${options.port} of 127.0.0.1 ${why}.`, {
-      hint: 'choose another one with --port or --service-port, or leave it out for a free one',
+  const prefix = restUrl.slice(gsqlUrl.length);
+  if (ports.rest && ports.service && ports.rest !== ports.service)
+    throw new GraphException('USAGE', 'Both servers are behind one port here.', {
+      hint: 'give --port alone, or the same port twice',
     });
-  }
+  const url = await open(ports.rest || ports.service, (path) =>
+    path.startsWith(`${prefix}/`)
+      ? { server: 'rest', path: path.slice(prefix.length) }
+      : { server: 'service', path },
+  );
+  return { doors, restUrl: `${url}${prefix}`, gsqlUrl: url };
 }
 
 /** Returns a function that gets tokens as `token get` does: from the store, or under its lock from the server. */
@@ -274,16 +259,9 @@ async function gsqlLogin(call: Call, source: TokenSource, held: CachedToken): Pr
 
 /** Returns the login that is set; undefined when there is none. */
 async function setLogin(call: Call): Promise<Credential | undefined> {
-  try {
-    const found = await findCredential(call, 'login', () => chooseStore(call));
-    return found.level === 'prompt' ? undefined : found;
-  } catch (error) {
-    if (error instanceof GraphException) return undefined;
-    throw error;
-  }
-}
-
-function randomKey(): string {
-  const { randomInt } = process.getBuiltinModule('node:crypto');
-  return Array.from({ length: KEY_LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join('');
+  const found = await findCredential(call, 'login', () => chooseStore(call)).catch((error) => {
+    if (!(error instanceof GraphException)) throw error;
+    return undefined;
+  });
+  return found?.level === 'prompt' ? undefined : found;
 }

@@ -20,10 +20,10 @@ export async function lookAtProvider(
       await openProvider(call, oidc)
     ).serverMetadata();
     const missing = [
-      revocation_endpoint === undefined ? 'no revocation' : '',
-      device_authorization_endpoint === undefined ? 'no --device' : '',
-    ].filter(Boolean);
-    found.provider = ok(`${oidc.issuer} answers${missing.length > 0 ? ` (${missing.join(', ')})` : ''}`);
+      ...(revocation_endpoint === undefined ? ['no revocation'] : []),
+      ...(device_authorization_endpoint === undefined ? ['no --device'] : []),
+    ].join(', ');
+    found.provider = ok(`${oidc.issuer} answers${missing && ` (${missing})`}`);
   } catch (error) {
     found.provider = failed(error);
   }
@@ -58,9 +58,10 @@ async function lookAtClaims(call: Call, oidc: Oidc, store: Store | undefined, fo
     issued === undefined
       ? skipped('the token does not say when it was made')
       : judgeClock(issued, asked, 'provider');
-  const settings = [['Issuer', iss], ...aud.slice(0, 1).map((name) => ['Audience', name])];
-  const lines = settings.map(
-    ([name, value = '']) => `gadmin config set Security.JWT.${name} ${shellWord(value)}`,
+  const [audience] = aud;
+  const settings = { Issuer: iss, ...(audience !== undefined && { Audience: audience }) };
+  const lines = Object.entries(settings).map(
+    ([name, value]) => `gadmin config set Security.JWT.${name} ${shellWord(value)}`,
   );
   found.identity = ok(`the database needs the user ${sub}, and where it compares more: ${lines.join('; ')}`);
 }

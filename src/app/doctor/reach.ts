@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { portOf } from '../../core/endpoints.js';
 import { type Check, fail, ok } from './check.js';
 
@@ -5,29 +6,26 @@ const FIX_RESOLVER = 'check the network and the name servers of this machine';
 
 /** Checks whether a host name can be resolved to an address. */
 export async function resolveName(host: string, timeoutMs: number): Promise<Check> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Check>((resolve) => {
-    const cause = `the name ${host} was not found within ${timeoutMs / 1000} s`;
-    timer = setTimeout(() => resolve(fail('TIMEOUT', cause, FIX_RESOLVER)), timeoutMs);
-  });
-  return Promise.race([lookUp(host), late]).finally(() => clearTimeout(timer));
+  const cause = `the name ${host} was not found within ${timeoutMs / 1000} s`;
+  // The look-up itself keeps the process alive.
+  const late = setTimeout(timeoutMs, fail('TIMEOUT', cause, FIX_RESOLVER), { ref: false });
+  return Promise.race([lookUp(host), late]);
 }
 
 async function lookUp(host: string): Promise<Check> {
-  const { lookup } = process.getBuiltinModule('node:dns').promises;
   try {
-    const { address } = await lookup(host);
+    const { address } = await process.getBuiltinModule('node:dns').promises.lookup(host);
     return ok(address === host ? `${host} is an address` : `${host} is ${address}`);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOTFOUND')
+      return fail(
+        'NETWORK',
+        `there is no host ${host}`,
+        'check the name: --host, GRAPHCRED_HOST, or the profile',
+      );
     // Any other error is a problem of this machine, not of the name.
-    if (code !== 'ENOTFOUND')
-      return fail('NETWORK', `the name ${host} cannot be looked up (${code})`, FIX_RESOLVER);
-    return fail(
-      'NETWORK',
-      `there is no host ${host}`,
-      'check the name: --host, GRAPHCRED_HOST, or the profile',
-    );
+    return fail('NETWORK', `the name ${host} cannot be looked up (${code})`, FIX_RESOLVER);
   }
 }
 
