@@ -1,11 +1,9 @@
 import { GraphException } from '../core/errors.js';
+import type { DropResult } from '../core/options.js';
 import type { Login } from './gsql-login.js';
 
-export interface Dropping {
-  readonly dropped: string[];
-  readonly missing: string[];
-  /** The alias at which an error ended the work; the aliases after it were not tried. */
-  readonly failed?: { readonly alias: string; readonly error: unknown };
+export interface Dropping extends DropResult {
+  /** The aliases after the one at which an error ended the work. */
   readonly untried: readonly string[];
 }
 

@@ -124,24 +124,19 @@ function mismatch(call: Call, { kind, label, belongsTo }: CredentialSource): Gra
 export async function askGraph(call: Call): Promise<void> {
   if (call.graph !== undefined) return;
   if (!(await findVersion(call)).secretsNeedGraph) return;
-  const suggestion = lastUsed(call, 'graph');
-  call.graph = await call.ports.prompter.text('Which graph?', suggestion === undefined ? {} : { suggestion });
+  call.graph = await call.ports.prompter.text('Which graph?', lastUsed(call, 'graph'));
 }
 
 /** Asks for the user name at the server in force. */
 export async function askUsername(call: Call): Promise<string> {
-  const suggestion = lastUsed(call, 'username');
-  const question = `User name at ${call.target.gsqlUrl}`;
-  return call.ports.prompter.text(question, suggestion === undefined ? {} : { suggestion });
+  return call.ports.prompter.text(`User name at ${call.target.gsqlUrl}`, lastUsed(call, 'username'));
 }
 
-/** Returns the default for a prompt: the value in the newest record of this machine for the GSQL server in force. */
-function lastUsed({ stateDir, target }: Call, name: 'graph' | 'username'): string | undefined {
-  if (stateDir === undefined) return undefined;
-  const values = listEntries(stateDir, () => {})
-    .map(({ record }) => record)
+/** Suggests an answer: the value in the newest record of this machine for the GSQL server in force. */
+function lastUsed({ stateDir, target }: Call, name: 'graph' | 'username'): { suggestion?: string } {
+  const records = stateDir === undefined ? [] : listEntries(stateDir, () => {}).map(({ record }) => record);
+  const [last] = records
     .filter(({ info }) => info.gsqlUrl === target.gsqlUrl && typeof info[name] === 'string')
-    .sort(newestFirst)
-    .map(({ info }) => String(info[name]));
-  return values[0];
+    .sort(newestFirst);
+  return last ? { suggestion: String(last.info[name]) } : {};
 }

@@ -204,36 +204,38 @@ function savedAs({ alias, rotationOf, origin, id, username }: StoreRecord['info'
 
 /** A login at an identity provider: its refresh token gives JWTs. */
 function loginSource(call: Call, oidc: Oidc, record: StoreRecord, home: Store): CredentialSource {
-  const { info } = record;
-  const servers = serversOfRecord(record);
-  const username = String(info.username);
+  const username = String(record.info.username);
   return {
+    ...ofRecord(record),
     kind: 'jwt',
-    level: 'store',
     label: `login at ${oidc.issuer}`,
     username,
-    owner: username,
     reference: providerPrincipal(oidc, username),
     readInTurn: true,
-    belongsTo: servers === undefined ? 'unknown servers' : describePair(servers),
-    servers: async () => servers,
     read: async () => (await import('./oidc/renew.js')).renew(call, oidc, record, home),
   };
 }
 
-function savedSource(record: StoreRecord, store: Store): CredentialSource {
-  const kind = record.kind as 'secret' | 'password';
+/** Returns what is known of a credential from its record. */
+function ofRecord(record: StoreRecord) {
   const servers = serversOfRecord(record);
-  const { username, alias, id } = record.info;
   return {
-    kind,
     level: 'store',
-    label: kind === 'password' ? 'saved password' : alias ? `saved secret ${alias}` : `saved ${id}`,
     owner: ownerOf(record),
-    ...(username !== undefined && { username: String(username) }),
-    ...(kind === 'secret' && { savedAs: savedAs(record.info), reference: String(id) }),
     belongsTo: servers === undefined ? 'unknown servers' : describePair(servers),
     servers: async () => servers,
+  } as const;
+}
+
+function savedSource(record: StoreRecord, store: Store): CredentialSource {
+  const kind = record.kind as 'secret' | 'password';
+  const { username, alias, id } = record.info;
+  return {
+    ...ofRecord(record),
+    kind,
+    label: kind === 'password' ? 'saved password' : alias ? `saved secret ${alias}` : `saved ${id}`,
+    ...(username !== undefined && { username: String(username) }),
+    ...(kind === 'secret' && { savedAs: savedAs(record.info), reference: String(id) }),
     read: async () => {
       const value = await store.read(record);
       if (value !== undefined) return value;

@@ -69,7 +69,8 @@ test('a generated secret is dropped again only if it cannot be anybody else’s'
       dropSecrets: async (aliases: string[]) => gone.push(...aliases),
     };
     const login = {
-      connected: { connection, version: { secretsNeedGraph: false } },
+      connection,
+      version: { secretsNeedGraph: false },
       credential: { kind: 'password' },
       taken: new Set(['AUTO_GENERATED_ALIAS_old']),
     };
@@ -161,8 +162,8 @@ describe('a login that is interrupted while the graph is tested', () => {
       listSecrets: async () => [{ alias: 'AUTO_GENERATED_ALIAS_x', masked: '****' }],
       dropSecrets: async () => ({ failed: outcome.dropped && { error: outcome.dropped } }),
     };
-    const connected = { connection, version: { secretsNeedGraph: false } };
-    const login = { connected, credential: { kind: 'password' }, taken: new Set() };
+    const version = { secretsNeedGraph: false };
+    const login = { connection, version, credential: { kind: 'password' }, taken: new Set() };
     const interruption = { status, begin: () => {} };
     const reporter = { warn: (text: string) => warnings.push(text) };
     const session = { graph: 'demo', interruption, ports: { reporter } };
@@ -347,7 +348,7 @@ test('a login whose password cannot be saved still reports the secret that was s
   const session = { target: { ...servers, host: 'http://a' }, ports: { now: Date.now } };
   const login = {
     credential: { kind: 'password', username: 'ada', owner: 'ada', value: async () => new Sensitive('p') },
-    connected: { version: { secretsNeedGraph: false } },
+    version: { secretsNeedGraph: false },
   };
   const choices = { store: { name: 'file', write, list: async () => [] }, alias: 'ci', password: true };
   const made = { value: new Sensitive('s'), isNew: true };
@@ -367,7 +368,7 @@ test('a login whose password cannot be saved still reports the secret that was s
 
 test('the error of a failed login names the new secret only if it could not be dropped', async () => {
   const drop = (failed: object | undefined) =>
-    ({ connected: { connection: { dropSecrets: async () => ({ failed }) } } }) as unknown as LoggedIn;
+    ({ connection: { dropSecrets: async () => ({ failed }) } }) as unknown as LoggedIn;
   const error = new GraphException('CONFIG_INVALID', 'It is YAML.', { hint: 'write JSON' });
   expect(await dropMadeSecret(drop(undefined), 'ci', error)).toBe(error);
   expect(await dropMadeSecret(drop({ alias: 'ci' }), 'ci', error)).toMatchObject({
@@ -383,7 +384,7 @@ test('a new secret that cannot be saved is printed with the hint to keep it', as
   };
   const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
   const session = { target: { ...servers, host: 'http://a' }, ports: { now: Date.now } };
-  const login = { credential: { kind: 'password', username: 'ada' }, connected: {} };
+  const login = { credential: { kind: 'password', username: 'ada' } };
   const choices = { store: { name: 'file', write }, alias: 'ci', password: false };
   const made = { value: new Sensitive('s'), isNew: true };
   const saved = await save(
@@ -423,7 +424,7 @@ test('the value of a new secret is printed in case of a bug while it is saved, a
   const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
   const session = { target: { ...servers, host: 'http://a' }, ports: { now: Date.now } };
   const show = (secret: string) => printed.push(secret);
-  const login = { credential: { kind: 'password', username: 'ada' }, connected: {} };
+  const login = { credential: { kind: 'password', username: 'ada' } };
   const choices = { store: { name: 'file', write }, alias: 'ci', password: false };
   const saving = save(
     ...([session, login, choices, { value: new Sensitive('s'), isNew: true }, show] as unknown as Parameters<
@@ -445,7 +446,7 @@ test.each([
     learned: {},
     interruption: { status, begin: () => {} },
   };
-  const login = { connected: { connection: { createSecret } }, credential: { kind: 'password' } };
+  const login = { connection: { createSecret }, credential: { kind: 'password' } };
   const made = await makeSecret(
     ...([session, login, { alias: 'ci' }] as unknown as Parameters<typeof makeSecret>),
   ).catch((error) => error);

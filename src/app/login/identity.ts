@@ -1,6 +1,6 @@
 import type { Call } from '../../auth/call.js';
 import { connect } from '../../auth/connect.js';
-import { anonymousOidc, type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
+import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Store, StoreRecord } from '../../store/store.js';
 import { identityToken, requireJwtServer } from '../identity-token.js';
@@ -52,7 +52,7 @@ export async function endLogin(call: Call, record: StoreRecord, home: Store): Pr
   const { note, warn } = call.ports.reporter;
   try {
     const { revokeLogin } = await import('../../auth/oidc/renew.js');
-    const oidc = own ?? anonymousOidc(String(issuer), String(clientId));
+    const oidc = own ?? { issuer: String(issuer), clientId: String(clientId) };
     if (!(await revokeLogin(call, oidc, record, home)))
       note(`${issuer} offers no way to revoke the login of ${username}; it is deleted here only`);
   } catch (error) {

@@ -10,9 +10,8 @@ import { pluralize } from '../words.js';
 const MAX_ATTEMPTS = 3;
 const PROOF_SECONDS = 60;
 
-export interface LoggedIn {
+export interface LoggedIn extends Connected {
   readonly credential: Credential;
-  readonly connected: Connected;
   /** The aliases that exist on the server, as far as they are known. */
   readonly taken: ReadonlySet<string>;
 }
@@ -63,7 +62,7 @@ function refuseUnsaved({ kind, label }: Credential, savePassword: boolean): void
 async function proveLogin(call: Call, credential: Credential): Promise<LoggedIn> {
   try {
     const connected = await connect(call, credential);
-    return { credential, connected, taken: await prove(call, connected, credential) };
+    return { ...connected, credential, taken: await prove(call, connected, credential) };
   } catch (error) {
     await askGraphAgain(call, error);
     return proveLogin(call, credential);
@@ -107,8 +106,8 @@ async function prove(
  */
 export async function proveGraph(call: Call, login: LoggedIn, secret: string | undefined): Promise<void> {
   const { graph, ports } = call;
-  const { connected, credential } = login;
-  if (graph === undefined || connected.version.secretsNeedGraph || credential.kind === 'secret') return;
+  const { connection, version, credential } = login;
+  if (graph === undefined || version.secretsNeedGraph || credential.kind === 'secret') return;
   // From here on the server is changed.
   call.interruption?.begin();
   try {
@@ -119,13 +118,13 @@ export async function proveGraph(call: Call, login: LoggedIn, secret: string | u
         ports.reporter.warn(
           'the server may have made a secret AUTO_GENERATED_ALIAS_… for this login, which is not dropped; to drop it: graphcred secret prune',
         );
-    } else await connected.connection.mintToken({ lifetime: PROOF_SECONDS, secret });
+    } else await connection.mintToken({ lifetime: PROOF_SECONDS, secret });
   } catch (error) {
     // A user without the privilege to mint is still logged in; the graph is then not checked.
     if (error instanceof GraphException && error.code === 'PERMISSION_DENIED') return;
     if (call.interruption?.status !== undefined) throw secret === undefined ? withPruneHint(error) : error;
     await askGraphAgain(call, error);
-    await proveGraph(call, { ...login, connected: await connect(call, credential) }, secret);
+    await proveGraph(call, { ...login, ...(await connect(call, credential)) }, secret);
   }
 }
 
@@ -135,7 +134,7 @@ export async function proveGraph(call: Call, login: LoggedIn, secret: string | u
  */
 async function mintAndTidyUp(login: LoggedIn): Promise<unknown> {
   try {
-    await login.connected.connection.mintToken({ lifetime: PROOF_SECONDS });
+    await login.connection.mintToken({ lifetime: PROOF_SECONDS });
   } catch (error) {
     // The server may have made the secret before it found that there is no such graph.
     if (error instanceof GraphException && error.code === 'NOT_FOUND') await tidyUp(login);
@@ -145,7 +144,7 @@ async function mintAndTidyUp(login: LoggedIn): Promise<unknown> {
 }
 
 /** Drops the secret that the server made for a token, if it cannot be anybody else's. Returns why it could not be dropped. */
-async function tidyUp({ connected: { connection }, taken }: LoggedIn): Promise<unknown> {
+async function tidyUp({ connection, taken }: LoggedIn): Promise<unknown> {
   try {
     const made = (await connection.listSecrets()).filter(
       ({ alias }) => !taken.has(alias) && alias.startsWith('AUTO_GENERATED_ALIAS_'),

@@ -20,14 +20,14 @@ export interface Made {
 /** Returns the secret to store: the given one, or a new one from the server. */
 export async function makeSecret(
   call: Call,
-  { connected, credential }: LoggedIn,
+  { connection, credential }: LoggedIn,
   { alias, keepsGiven }: LoginChoices,
 ): Promise<Made> {
   if (keepsGiven) return { value: await credential.value(), isNew: false, failure: undefined };
   if (alias === undefined) return { value: undefined, isNew: false, failure: undefined };
   call.interruption?.begin();
   try {
-    const value = new Sensitive(await connected.connection.createSecret(alias));
+    const value = new Sensitive(await connection.createSecret(alias));
     return { value, isNew: true, failure: undefined };
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
@@ -45,11 +45,11 @@ export async function makeSecret(
 
 /** Drops the new secret of a failed login. If it cannot be dropped, the error names it. */
 export async function dropMadeSecret(
-  { connected }: LoggedIn,
+  { connection }: LoggedIn,
   alias: string,
   error: unknown,
 ): Promise<unknown> {
-  const { failed } = await connected.connection.dropSecrets([alias]);
+  const { failed } = await connection.dropSecrets([alias]);
   if (failed === undefined || !(error instanceof GraphException)) return error;
   return new GraphException(error.code, `${error.message} The secret ${alias} was made and stays.`, {
     hint: `drop it, then log in again: graphcred secret drop ${alias}`,
@@ -107,14 +107,15 @@ export async function save(
  */
 async function saveNamed(
   call: Call,
-  { credential, connected }: LoggedIn,
+  login: LoggedIn,
   store: Store,
   value: Sensitive,
   alias: string | undefined,
 ): Promise<string> {
-  const known = alias ?? (await aliasOnServer(connected.connection, value));
+  const { credential } = login;
+  const known = alias ?? (await aliasOnServer(login.connection, value));
   const id = await saveSecret(call, store, { alias: known, savedFor: credential, value });
-  if (alias !== undefined) await removeReplaced({ ...connected, call, store, credential }, alias, value);
+  if (alias !== undefined) await removeReplaced({ ...login, call, store }, alias, value);
   // Without a user name, another person's secret may have the same alias.
   return credential.username === undefined ? id : (known ?? id);
 }

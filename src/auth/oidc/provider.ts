@@ -22,7 +22,7 @@ import { Sensitive } from '../../core/sensitive.js';
 import type { Call } from '../call.js';
 import { readTls } from '../open-connection.js';
 import { fromFile } from '../readers.js';
-import { isSecureUrl, type Oidc } from './settings.js';
+import { isSecureUrl, type Oidc, type OidcClient } from './settings.js';
 
 const MAX_BYTES = 1024 * 1024;
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
@@ -31,7 +31,7 @@ const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
  * Reads the provider's discovery document. ID tokens are then accepted only with a signature of one of its keys.
  * @throws GraphException NETWORK, TIMEOUT, TLS, BAD_RESPONSE
  */
-export async function openProvider(call: Call, oidc: Oidc): Promise<Configuration> {
+export async function openProvider(call: Call, oidc: OidcClient): Promise<Configuration> {
   const authentication = await clientAuth(call, oidc);
   const insecure = isLoopback(oidc.issuer) ? [allowInsecureRequests] : [];
   return telling(call, oidc, () =>
@@ -54,7 +54,7 @@ export function tokenParameters({ scopes, audience }: Oidc): Record<string, stri
 }
 
 /** Returns how the client proves itself: by a JWT that stands for it, by its secret, or not at all. */
-async function clientAuth(call: Call, oidc: Oidc): Promise<ClientAuth> {
+async function clientAuth(call: Call, oidc: OidcClient): Promise<ClientAuth> {
   const { clientAssertion, clientSecretFile, clientId } = oidc;
   if (clientAssertion !== undefined) {
     const jwt = await assertion(call, oidc, clientAssertion);
@@ -77,7 +77,7 @@ async function clientAuth(call: Call, oidc: Oidc): Promise<ClientAuth> {
 }
 
 /** Returns the JWT that stands for the client: of GitHub's runner, or of a file that the CI system renews. */
-async function assertion(call: Call, { issuer }: Oidc, source: string): Promise<Sensitive> {
+async function assertion(call: Call, { issuer }: OidcClient, source: string): Promise<Sensitive> {
   if (source !== 'github') return fromFile(source, 'oidc.clientAssertion', call.timeoutMs);
   const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: token = '' } =
     call.ports.env;
@@ -176,7 +176,7 @@ function systemRoots(): readonly string[] {
  * Runs a step of the library, and tells its failure in our words: of the provider's own only the error code.
  * @throws GraphException
  */
-export async function telling<T>(call: Call, oidc: Oidc, step: () => Promise<T>): Promise<T> {
+export async function telling<T>(call: Call, oidc: OidcClient, step: () => Promise<T>): Promise<T> {
   try {
     return await step();
   } catch (error) {
@@ -217,7 +217,7 @@ const REASONS: Readonly<Record<string, string>> = {
   OAUTH_UNSUPPORTED_OPERATION: 'wants what graphcred does not do',
 };
 
-export function badProvider(what: string, oidc?: Oidc): GraphException {
+export function badProvider(what: string, oidc?: OidcClient): GraphException {
   return new GraphException('BAD_RESPONSE', `The provider${oidc ? ` ${oidc.issuer}` : ''} ${what}.`, {
     hint: 'check oidc.issuer and oidc.clientId: graphcred config show; then the provider: graphcred doctor',
   });

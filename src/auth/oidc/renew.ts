@@ -12,7 +12,7 @@ import type { Lock, Store, StoreRecord } from '../../store/store.js';
 import type { Call } from '../call.js';
 import { Interrupted } from '../ports.js';
 import { badProvider, openProvider, telling, tokenParameters } from './provider.js';
-import type { Oidc } from './settings.js';
+import type { Oidc, OidcClient } from './settings.js';
 
 export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
 
@@ -54,7 +54,7 @@ export function renew(call: Call, oidc: Oidc, { key }: StoreRecord, home: Store)
  */
 async function inTurn<T>(
   call: Call,
-  oidc: Oidc,
+  oidc: OidcClient,
   key: string,
   home: Store,
   work: (refreshToken: string, turn: Lock, record: StoreRecord) => Promise<T>,
@@ -125,7 +125,12 @@ export function loginValue(refreshToken: string | undefined): Sensitive {
  * Revokes the refresh token of a login at its provider (RFC 7009).
  * @returns false when the provider has nothing to revoke it with
  */
-export function revokeLogin(call: Call, oidc: Oidc, { key }: StoreRecord, home: Store): Promise<boolean> {
+export function revokeLogin(
+  call: Call,
+  oidc: OidcClient,
+  { key }: StoreRecord,
+  home: Store,
+): Promise<boolean> {
   return inTurn(call, oidc, key, home, async (refreshToken) => {
     const provider = await openProvider(call, oidc);
     if (provider.serverMetadata().revocation_endpoint === undefined) return false;

@@ -3,21 +3,25 @@ import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../../config/k
 import { isLoopback } from '../../core/endpoints.js';
 import { type LocalCall, resolvePath } from '../call.js';
 
-/** The identity provider of a profile. */
-export interface Oidc {
+/** A client of an identity provider. */
+export interface OidcClient {
   readonly issuer: string;
   readonly clientId: string;
+  /** Whether a job gets tokens in its own name, without a person. */
+  readonly isJob?: boolean;
+  /** The absolute path of the file with the client's secret. */
+  readonly clientSecretFile?: string | undefined;
+  /** `github`, or the absolute path of a file with a JWT that stands for the client. */
+  readonly clientAssertion?: string | undefined;
+}
+
+/** The identity provider of a profile. */
+export interface Oidc extends OidcClient {
   /** Separated by spaces; empty when none are asked for. */
   readonly scopes: string;
   readonly audience: string | undefined;
   /** Which of the provider's tokens the database takes. */
   readonly use: 'id_token' | 'access_token';
-  /** Whether a job gets tokens in its own name, without a person. */
-  readonly isJob: boolean;
-  /** The absolute path of the file with the client's secret. */
-  readonly clientSecretFile: string | undefined;
-  /** `github`, or the absolute path of a file with a JWT that stands for the client. */
-  readonly clientAssertion: string | undefined;
   /** The loopback port that the browser comes back to; 0 for a free one. */
   readonly port: number;
   /** Where the issuer was set. */
@@ -77,22 +81,6 @@ export function oidcOf(call: Pick<LocalCall, 'settings' | 'ports'>): Oidc | unde
     clientAssertion: clientAssertion === 'github' ? clientAssertion : file('oidc.clientAssertion'),
     port: Number(port),
     level: issuer.level,
-  };
-}
-
-/** Returns a provider of which only a saved login is known. */
-export function anonymousOidc(issuer: string, clientId: string): Oidc {
-  return {
-    issuer,
-    clientId,
-    scopes: '',
-    audience: undefined,
-    use: 'id_token',
-    isJob: false,
-    clientSecretFile: undefined,
-    clientAssertion: undefined,
-    port: 0,
-    level: 'default',
   };
 }
 
