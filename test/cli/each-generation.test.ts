@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bench, cli } from '../helpers/cli.js';
+import { bench } from '../helpers/cli.js';
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
@@ -72,26 +72,6 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
     expect((await json<TokenDocument>('token get --lifetime 2h')).source).toBe('server');
   });
 
-  // holds: C2.14
-  test('a token with too little life left is replaced', async () => {
-    const { json } = await bench({ serverVersion });
-    await json('token get --lifetime 5m');
-    expect((await json<TokenDocument>('token get --lifetime 5m --min-ttl 4m')).source).toBe('store');
-    expect((await json<TokenDocument>('token get --lifetime 5m --min-ttl 6m')).source).toBe('server');
-  });
-
-  // holds: C2.16, C2.17
-  test('token delete deletes on the server and then in the store, and is exit 3 without a request if none is cached', async () => {
-    const { json, run, requests } = await bench({ serverVersion });
-    await run('token get');
-    expect(await json('token delete')).toEqual({ schemaVersion: 1, deleted: 1, missing: 0 });
-    requests();
-    const again = await run('token delete -o json');
-    expect(again).toEqual({ status: 3, stdout: '', stderr: expect.stringContaining('"code":"NOT_FOUND"') });
-    expect(await json('token delete --skip-missing')).toEqual({ schemaVersion: 1, deleted: 0, missing: 0 });
-    expect(requests()).toEqual([]);
-  });
-
   // holds: C2.17
   test('a cached token stays stored while the server cannot be reached', async () => {
     const { json, run, sandbox } = await bench({ serverVersion });
@@ -143,18 +123,5 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('the main job on %s', (serverVersion
       restAuth: 'off',
       token: { state: 'unverified', expiresAt, expiresAtUnix },
     });
-  });
-
-  // holds: C2.6
-  test('a token can be minted from a saved secret, and no value is printed', async () => {
-    const { run, json, env, home } = await bench({ serverVersion });
-    const saved = await run('secret create ci --save -o json');
-    expect(saved).toMatchObject({ status: 0, stdout: '{"schemaVersion":1,"alias":"ci","saved":true}\n' });
-    const { GRAPHCRED_PASSWORD: _, ...rest } = env;
-    const minted = await cli(home, ['token', 'get', '-o', 'json'], { env: rest });
-    expect(minted.status).toBe(0);
-    expect(JSON.parse(minted.stdout)).toMatchObject({ source: 'server' });
-    await json('secret drop ci');
-    expect((await cli(home, ['token', 'get', '--fresh'], { env: rest })).status).toBe(2);
   });
 });
