@@ -108,65 +108,18 @@ export function isLiteralCredential(key: ConfigKey, value: string | readonly str
 
 /** Settings that give the address of a database. A new address replaces all of them. */
 export const ADDRESS_KEYS = ['host', 'restPort', 'gsqlPort', 'restUrl', 'gsqlUrl'] as const;
+const keysLike = (names: RegExp) => (Object.keys(TABLE) as ConfigKey[]).filter((key) => names.test(key));
+
 /** Settings that belong to the database at an address: they are dropped when the address is replaced. */
-export const KEYS_OF_ADDRESS: readonly ConfigKey[] = [
-  ...ADDRESS_KEYS,
-  'serverVersion',
-  'password',
-  'passwordFile',
-  'passwordCommand',
-  'secret',
-  'secretFile',
-  'secretCommand',
-  'jwt',
-  'jwtFile',
-  'jwtCommand',
-  'secretAlias',
-  'oidc.issuer',
-  'oidc.clientId',
-  'oidc.scopes',
-  'oidc.audience',
-  'oidc.use',
-  'oidc.grant',
-  'oidc.clientSecretFile',
-  'oidc.clientAssertion',
-  'oidc.port',
-];
+export const KEYS_OF_ADDRESS = keysLike(/^(?:host|rest|gsql|serverVersion|password|secret|jwt|oidc)/);
 
 /** Settings of the file that suit only the database at its address: they do not count at another one. */
-export const SETTINGS_OF_ADDRESS: readonly ConfigKey[] = [
-  'serverVersion',
-  'secretAlias',
-  'store',
-  'redis.url',
-  'redis.username',
-  'redis.passwordFile',
-  'redis.ca',
-  'redis.sentinelMaster',
-  'tls.ca',
-  'tls.cert',
-  'tls.key',
-  'tls.insecure',
-];
+export const SETTINGS_OF_ADDRESS = keysLike(/^(?:serverVersion|secretAlias|store|redis\.|tls\.)/);
 
 /** Settings that run a program, name a file on this machine, or say where credentials go besides the database. */
-export const RUNS_OR_READS: readonly ConfigKey[] = [
-  'passwordCommand',
-  'secretCommand',
-  'jwtCommand',
-  'passwordFile',
-  'secretFile',
-  'jwtFile',
-  'tls.ca',
-  'tls.cert',
-  'tls.key',
-  'redis.url',
-  'redis.passwordFile',
-  'redis.ca',
-  'oidc.issuer',
-  'oidc.clientSecretFile',
-  'oidc.clientAssertion',
-];
+export const RUNS_OR_READS = keysLike(
+  /Command$|File$|^tls\.(?:ca|cert|key)$|^redis\.(?:url|ca)$|^oidc\.(?:issuer|clientAssertion)$/,
+);
 
 /** The values as text, also those of ports and durations, so that flags, variables and files are read in the same way. */
 export type ConfigValues = { [K in ConfigKey]?: string | string[] };

@@ -7,7 +7,9 @@ import {
   KEYS_OF_ADDRESS,
   PRECEDENCE,
   parseDuration,
+  RUNS_OR_READS,
   SETTINGS,
+  SETTINGS_OF_ADDRESS,
 } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
 import { isOn, resolveSettings, type SettingsInput, settingText } from '../../src/config/settings.js';
@@ -76,8 +78,14 @@ describe('the table of settings', () => {
 
   test('the credentials, and what belongs to an address, are these', () => {
     expect(KEYS.filter((key) => isLiteralCredential(key, 'x'))).toEqual(['password', 'secret', 'jwt']);
-    expect([...KEYS_OF_ADDRESS].sort()).toEqual(
-      KEYS.filter((key) => /^(?:host|rest|gsql|serverVersion|password|secret|jwt|oidc)/.test(key)).sort(),
+    expect(KEYS.filter((key) => !KEYS_OF_ADDRESS.includes(key)).join(' ')).toBe(
+      'graph username lifetime minTtl principal store redis.url redis.username redis.passwordFile redis.ca redis.sentinelMaster timeout wait tls.ca tls.cert tls.key tls.insecure output noInput',
+    );
+    expect(RUNS_OR_READS.join(' ')).toBe(
+      'passwordFile passwordCommand secretFile secretCommand jwtFile jwtCommand oidc.issuer oidc.clientSecretFile oidc.clientAssertion redis.url redis.passwordFile redis.ca tls.ca tls.cert tls.key',
+    );
+    expect(SETTINGS_OF_ADDRESS.join(' ')).toBe(
+      'secretAlias serverVersion store redis.url redis.username redis.passwordFile redis.ca redis.sentinelMaster tls.ca tls.cert tls.key tls.insecure',
     );
     expect(PRECEDENCE.filter(isInFile)).toEqual(['profile', 'fileDefaults']);
   });

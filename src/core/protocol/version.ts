@@ -39,34 +39,20 @@ export interface ServerVersion extends Capabilities {
   readonly version: string;
 }
 
-const CAPABILITIES_3: Capabilities = {
-  canRefresh: true,
-  secretsNeedGraph: true,
-  tokensOutliveSecret: false,
-  sameTokenWithinOneSecond: false,
-  mintByPasswordCreatesSecret: false,
-  revocationFillsBlockList: false,
-  lifetimeUnitVaries: false,
-  restBehindGsql: false,
-};
-
-const CAPABILITIES_4: Capabilities = {
-  canRefresh: false,
-  secretsNeedGraph: false,
-  tokensOutliveSecret: true,
-  sameTokenWithinOneSecond: true,
-  mintByPasswordCreatesSecret: true,
-  revocationFillsBlockList: true,
-  lifetimeUnitVaries: true,
-  restBehindGsql: true,
-};
-
-/** What the servers of each generation can do. */
-export const CAPABILITIES: Readonly<Record<Generation, Capabilities>> = {
-  '3.0': CAPABILITIES_3,
-  '3.5': CAPABILITIES_3,
-  '4': CAPABILITIES_4,
-};
+/** Returns what the servers of a generation can do. */
+function capabilitiesOf(generation: Generation): Capabilities {
+  const is4 = generation === '4';
+  return {
+    canRefresh: !is4,
+    secretsNeedGraph: !is4,
+    tokensOutliveSecret: is4,
+    sameTokenWithinOneSecond: is4,
+    mintByPasswordCreatesSecret: is4,
+    revocationFillsBlockList: is4,
+    lifetimeUnitVaries: is4,
+    restBehindGsql: is4,
+  };
+}
 
 /** The hint for every error that the user can avoid by giving the version, and the option that the hint is about. */
 export const GIVE_VERSION_HINT = 'Say which it is, for example 3.10.1, 3 or 4.';
@@ -84,7 +70,7 @@ export function serverVersion(generation: Generation, version: string): ServerVe
     jwtLogsIn: isFrom(4, 1, 2),
     secretLogsIn: isFrom(3, 6, 2),
     takesSecretScheme: isFrom(3, 10, 1),
-    ...CAPABILITIES[generation],
+    ...capabilitiesOf(generation),
   };
 }
 
