@@ -5,7 +5,7 @@ import { serverClock } from '../../src/core/protocol/reply.js';
 import { serverVersion } from '../../src/core/protocol/version.js';
 import { withoutCredentials } from '../../src/core/redact.js';
 import { mintToken } from '../../src/core/tokens.js';
-import { type ConnectionOptions, GraphConnection, Sensitive } from '../../src/index.js';
+import { type ConnectionOptions, type GraphConnection, Sensitive } from '../../src/index.js';
 import { connectionAt, rawServer, refusalOf } from './core-support.js';
 
 const MISSING = { username: undefined, password: undefined };
@@ -225,17 +225,6 @@ describe('what becomes of a secret', () => {
     expect(await conn.createSecret('', { withAlias: true })).toEqual({ '': SECRET });
   });
 
-  test('of two new aliases the one with the mask of the new secret is named, even if a list was lost', async () => {
-    let lists = 0;
-    const { conn } = await serving(({ body }) => {
-      if (body.includes('CREATE')) return { body: `Using graph 'demo'\nThe secret: ${SECRET}\n` };
-      if (body.includes('SHOW') && ++lists === 2) return undefined;
-      const both = '- Secret: abc****xyz\n- Alias: a\n- Secret: s3c****xyz\n- Alias: b\n';
-      return { body: `Using graph 'demo'\n${lists < 2 ? '' : both}__GSQL__RETURN__CODE__,0\n` };
-    });
-    expect(await conn.createSecret('', { withAlias: true })).toEqual({ b: SECRET });
-  });
-
   test('a graph that no answer has confirmed is tried alone before something is written', async () => {
     const { conn, asked } = await serving(({ body }) => {
       if (body.includes('CREATE')) return { body: `Using graph 'demo'\nThe secret: ${SECRET}\n` };
@@ -267,16 +256,6 @@ describe('an answer that is not of the database', () => {
     expect(asked.filter(({ line }) => line.includes('version'))).toEqual([]);
   });
 
-  test('a workspace that will not start is no reason to ask again, also when only its version was asked', async () => {
-    const { conn } = await serving(() => ({ status: 500, body: 'Failed to start workspace' }), {
-      serverVersion: 'auto',
-    });
-    expect(await refusalOf(conn.findVersion())).toMatchObject({
-      code: 'SERVER_UNAVAILABLE',
-      retryable: false,
-    });
-  });
-
   test('a mint whose answer was lost is not repeated, although the server has another version now', async () => {
     const { conn, asked } = await serving(
       ({ line }) => (line.includes('version') ? { body: 'GSQL version: 4.1.2\n' } : undefined),
@@ -284,43 +263,6 @@ describe('an answer that is not of the database', () => {
     );
     expect(await refusalOf(conn.getToken())).toMatchObject({ code: 'NETWORK', ambiguous: true });
     expect(asked.map(({ line }) => line)).toEqual(['POST /requesttoken']);
-  });
-
-  test.each(['REST-10016', 'REST-10018', 'REST-10019'])(
-    'a raw call is refused by the code %s, whatever the status',
-    async (code) => {
-      const { conn } = await serving(() => ({ body: { error: true, code, message: 'no' } }));
-      const refused = await refusalOf(conn.rest('GET', '/echo'));
-      expect(refused.serverCode).toBe(code);
-    },
-  );
-
-  test('an answer of 16,384 characters is still read as a refusal, and a longer one is handed on', async () => {
-    const rest = JSON.stringify({ error: true, code: 'REST-10016', message: '' });
-    let length = 16_384;
-    const { conn } = await serving(() => ({
-      body: rest.replace('""', `"${'x'.repeat(length - rest.length)}"`),
-    }));
-    expect((await refusalOf(conn.rest('GET', '/echo'))).serverCode).toBe('REST-10016');
-    length++;
-    expect((await conn.rest('GET', '/echo')).status).toBe(200);
-  });
-
-  test('a raw call answered with 403 and nothing else is refused', async () => {
-    const { conn } = await serving(() => ({ status: 403, body: '' }));
-    expect((await refusalOf(conn.rest('GET', '/echo'))).code).toBe('PERMISSION_DENIED');
-  });
-});
-
-describe('what a server repeats', () => {
-  test('the connection’s token is hidden in the answer to a request that does not carry it', async () => {
-    const apiToken = 'opaque-token-of-ada';
-    const { conn } = await serving(
-      () => ({ status: 400, body: { error: true, message: `session of ${apiToken} is broken` } }),
-      { ...V4, apiToken },
-    );
-    const refused = await refusalOf(conn.getSecrets());
-    expect(refused.message).toContain('session of [redacted] is broken');
   });
 });
 
@@ -338,12 +280,6 @@ test('a call of one’s own is sent with the content type that it names', async 
 });
 
 describe('options of a connection', () => {
-  test.each([0, -1, Number.NaN, 2 ** 31])('a time limit of %s ms is USAGE', (timeoutMs) => {
-    expect(() => new GraphConnection({ timeoutMs })).toThrow(
-      expect.objectContaining({ code: 'USAGE', message: expect.stringContaining('timeoutMs') }),
-    );
-  });
-
   test('a time limit may be as long as timers can count', async () => {
     const { conn } = await serving(() => ({ body: '{}' }), { timeoutMs: 2 ** 31 - 1 });
     expect((await conn.rest('GET', '/a')).status).toBe(200);
@@ -383,19 +319,6 @@ describe('what is missing is named', () => {
       expect(logins).toEqual(logsIn ? [`Bearer ${apiToken}`] : []);
     },
   );
-
-  test('when there is no graph on 3.x', async () => {
-    const conn = connectionAt('http://127.0.0.1:1', { graph: undefined });
-    const refused = { code: 'USAGE', hint: 'Name one.', option: 'graph' };
-    expect(await refusalOf(conn.getToken())).toMatchObject({
-      ...refused,
-      message: 'On a 3.x server a token by user name and password needs a graph.',
-    });
-    expect(await refusalOf(conn.getSecrets())).toMatchObject({
-      ...refused,
-      message: 'On a 3.x server every secret command needs a graph.',
-    });
-  });
 });
 
 test('a check of a token whose answer is lost has done no harm', async () => {
@@ -412,25 +335,6 @@ test('a token without an end has no text of the server about it', async () => {
     response.end(JSON.stringify({ error: false, token: 't'.repeat(32) })),
   );
   expect((await connectionAt(url).mintToken()).serverText).toBe('');
-});
-
-test.each(['', '\n', ' \r\n'])('the answer %j to a statement is not an empty list', async (answer) => {
-  const url = await rawServer((_request, response) => response.end(answer));
-  expect(await refusalOf(connectionAt(url).getSecrets())).toMatchObject({
-    code: 'BAD_RESPONSE',
-    message: expect.stringContaining('the answer is empty'),
-  });
-});
-
-test.each([
-  'REST authentication is disabled',
-  'RESTPP authentication is not enabled.',
-  'rest authentication is off',
-])('the sentence "%s" means that no token is needed', async (message) => {
-  const url = await rawServer((_request, response) =>
-    response.writeHead(400).end(JSON.stringify({ error: true, message })),
-  );
-  expect((await refusalOf(connectionAt(url).getToken())).code).toBe('REST_AUTH_DISABLED');
 });
 
 describe('a credential with characters between its letters that nobody sees', () => {
@@ -474,12 +378,6 @@ test.each([
   );
   const conn = connectionAt(url, { serverVersion: '4.1.2' });
   expect((await refusalOf(conn.checkToken('t'.repeat(32)))).code).toBe(code);
-});
-
-test('two credentials side by side are hidden as two', () => {
-  expect(withoutCredentials('x hidden-1hidden-1 y', [new Sensitive('hidden-1')])).toBe(
-    'x [redacted][redacted] y',
-  );
 });
 
 describe('a 4.x server that may count a lifetime in milliseconds', () => {

@@ -1,294 +1,142 @@
-/** The answers of real servers, from recordings and reports, and the error that each operation of the client must make of them. */
+/** The answers of real servers, from recordings and reports (docs/dev/fidelity.md), and the error that each operation of the client must make of them. */
 
-export type Operation = 'list' | 'create' | 'drop' | 'mint' | 'refresh' | 'delete' | 'check' | 'ping';
+export type Operation = 'list' | 'create' | 'drop' | 'mint' | 'refresh' | 'delete' | 'check';
 
 export interface Said {
   readonly name: string;
-  readonly evidence: 'recorded' | 'documented' | 'client' | 'reported';
   /** The server versions that send this answer. */
   readonly versions: readonly string[];
-  /** The body, as JSON or as GSQL text. */
-  readonly json?: Readonly<Record<string, unknown>>;
-  readonly text?: string;
-  /** The statuses to try; all six when absent. */
-  readonly statuses?: readonly number[];
+  /** The body, as JSON or as GSQL text with status 200. */
+  readonly body: Readonly<Record<string, unknown>> | string;
   /** The credential that logs in. */
   readonly login: 'secret' | 'password';
-  /** The error code for each operation; `missing` if the library must report that the secret or token does not exist. */
-  readonly expect: Readonly<Partial<Record<Operation, string>>>;
+  /** The error code; `missing` if the library must report that the secret or token does not exist. */
+  readonly code: string;
+  readonly at: readonly Operation[];
   /** The expected field `option` of the error. */
   readonly option?: string;
   /** A text that the message must contain. */
   readonly shows?: string;
-  readonly ambiguous?: boolean;
 }
 
 const THREE = ['3.2.0', '3.10.1'] as const;
-const FOUR = ['4.1.2', '4.2.5'] as const;
+const FOUR = ['4.1.2'] as const;
+/** The statuses with which each JSON answer is tried. */
 export const STATUSES = [200, 400, 401, 403, 404, 500] as const;
 /** The secret in the request, which servers repeat in their answers. */
 export const SECRET = 's3cret0000000000000000000000wxyz';
 export const TOKEN = 't0ken00000000000000000000000wxyz';
 
-const unknownToken = `The token '${TOKEN}' is invalid, please provide a valid one.`;
-
-export const TOKEN_REPLIES: readonly Said[] = [
-  {
-    name: 'a bad secret',
-    evidence: 'recorded',
-    versions: THREE,
-    login: 'secret',
-    json: {
-      code: 'REST-1101',
-      error: true,
-      message: `The secret '${SECRET}' is invalid. Please enter a valid one.`,
-    },
-    expect: { mint: 'AUTH_FAILED', refresh: 'AUTH_FAILED', delete: 'AUTH_FAILED' },
-  },
-  {
-    name: 'a lifetime that is no number',
-    evidence: 'recorded',
-    versions: THREE,
-    login: 'secret',
-    json: {
-      code: 'REST-1101',
-      error: true,
-      message: 'Invalid parameters, lifetime is not a number.',
-      token: '',
-    },
-    expect: { mint: 'SERVER_ERROR', refresh: 'SERVER_ERROR' },
-    option: 'lifetime',
-  },
-  {
-    name: 'a lifetime above the limit',
-    evidence: 'recorded',
-    versions: THREE,
-    login: 'secret',
-    json: {
-      code: 'REST-3101',
-      error: true,
-      message: "The duration '100' exceeds the maximum limit '10'. Please enter a valid one.",
-      token: '',
-    },
-    expect: { mint: 'SERVER_ERROR', refresh: 'SERVER_ERROR' },
-    option: 'lifetime',
-    shows: "limit '10'",
-  },
-  {
-    name: 'a wrong password',
-    evidence: 'recorded',
-    versions: THREE,
-    login: 'password',
-    json: {
-      code: 'REST-1101',
-      error: true,
-      message: 'The username or password is incorrect. Please enter a valid one.',
-    },
-    expect: { mint: 'AUTH_FAILED', refresh: 'AUTH_FAILED', delete: 'AUTH_FAILED' },
-  },
-  {
-    name: 'an unknown token, without a code',
-    evidence: 'recorded',
-    versions: THREE,
-    login: 'secret',
-    json: { error: true, message: unknownToken },
-    expect: { refresh: 'NOT_FOUND', delete: 'missing' },
-  },
-  {
-    name: 'an unknown token, by its code',
-    evidence: 'client',
-    versions: THREE,
-    login: 'secret',
-    json: { code: 'REST-3300', error: true, message: 'The token does not exist.' },
-    expect: { refresh: 'NOT_FOUND', delete: 'missing' },
-  },
-  {
-    name: 'an unknown token, with a code and the recorded words',
-    evidence: 'recorded',
-    versions: THREE,
-    login: 'password',
-    json: { code: 'REST-3300', error: true, message: unknownToken },
-    expect: { refresh: 'NOT_FOUND', delete: 'missing' },
-  },
-  {
-    name: "somebody else's token, to refresh",
-    evidence: 'recorded',
-    versions: THREE,
-    login: 'password',
-    json: { error: true, message: 'Refresh token failed, Permission denied.' },
-    expect: { refresh: 'PERMISSION_DENIED' },
-  },
-  {
-    name: "somebody else's token, to delete",
-    evidence: 'recorded',
-    versions: THREE,
-    login: 'password',
-    json: { error: true, message: 'Drop token failed, Permission denied.' },
-    expect: { delete: 'PERMISSION_DENIED' },
-  },
-  {
-    name: 'REST authentication is off',
-    evidence: 'client',
-    versions: THREE,
-    login: 'secret',
-    json: {
-      version: { edition: 'enterprise', api: 'v2', schema: 0 },
-      error: true,
-      message:
-        'Endpoint is not found from url = /requesttoken, please use GET /endpoints to list all valid endpoints.',
-      code: 'REST-1000',
-    },
-    expect: { mint: 'REST_AUTH_DISABLED', refresh: 'REST_AUTH_DISABLED', delete: 'REST_AUTH_DISABLED' },
-  },
-  {
-    name: 'a bad secret',
-    evidence: 'reported',
-    versions: FOUR,
-    login: 'secret',
-    json: { error: true, message: 'User authentication failed' },
-    expect: {
-      mint: 'AUTH_FAILED',
-      delete: 'AUTH_FAILED',
-      check: 'AUTH_FAILED',
-      list: 'AUTH_FAILED',
-      create: 'AUTH_FAILED',
-      drop: 'AUTH_FAILED',
-    },
-  },
-  {
-    name: 'a wrong password',
-    evidence: 'reported',
-    versions: FOUR,
-    login: 'password',
-    json: { error: true, message: 'User authentication failed' },
-    expect: {
-      mint: 'AUTH_FAILED',
-      delete: 'AUTH_FAILED',
-      check: 'AUTH_FAILED',
-      list: 'AUTH_FAILED',
-      create: 'AUTH_FAILED',
-      drop: 'AUTH_FAILED',
-    },
-  },
-  {
-    name: 'a secret that cannot be found',
-    evidence: 'reported',
-    versions: FOUR,
-    login: 'secret',
-    json: { error: true, message: 'The input secret cannot be found' },
-    expect: { list: 'AUTH_FAILED', create: 'AUTH_FAILED', drop: 'AUTH_FAILED' },
-  },
-  {
-    name: 'an unknown graph',
-    evidence: 'reported',
-    versions: FOUR,
-    login: 'secret',
-    json: { error: true, message: 'Graph demo not found' },
-    expect: { mint: 'NOT_FOUND' },
-    option: 'graph',
-  },
-  {
-    name: 'a token of another graph',
-    evidence: 'reported',
-    versions: FOUR,
-    login: 'secret',
-    json: {
-      error: true,
-      message:
-        'Access Denied: The input token belongs to graph sales, but it is attempting operations on global',
-    },
-    expect: {
-      mint: 'PERMISSION_DENIED',
-      list: 'PERMISSION_DENIED',
-      create: 'PERMISSION_DENIED',
-      drop: 'PERMISSION_DENIED',
-    },
-    shows: 'graph sales only',
-  },
-  {
-    name: 'a missing privilege',
-    evidence: 'reported',
-    versions: FOUR,
-    login: 'password',
-    json: {
-      error: true,
-      message:
-        "User 'ada' does not have the permission to run the command. Required privilege on global: WRITE_SCHEMA.",
-    },
-    expect: {
-      mint: 'PERMISSION_DENIED',
-      list: 'PERMISSION_DENIED',
-      create: 'PERMISSION_DENIED',
-      drop: 'PERMISSION_DENIED',
-    },
-  },
-];
-
-const TEXT = [200] as const;
+const SECRETS = ['list', 'create', 'drop'] as const;
+const TOKENS = ['mint', 'refresh', 'delete'] as const;
+const GIVEN_TOKEN = ['refresh', 'delete'] as const;
+const refused = (message: string, code?: string) => ({ error: true, message, ...(code && { code }) });
+const BAD_SECRET = `The secret '${SECRET}' is invalid. Please enter a valid one.`;
+const UNKNOWN_TOKEN = `The token '${TOKEN}' is invalid, please provide a valid one.`;
+const NO_PRIVILEGE =
+  "User 'ada' does not have the permission to run the command. Required privilege on global: WRITE_SCHEMA.";
+const NO_GRAPH = "Graph 'demo' does not exist.\n";
 const SUCCESS = [
   `The secret: ${SECRET} has been created for user "ada".`,
   'Successfully dropped secrets: [ci].',
   '    - Secret: s00****001',
   '      - Alias: ci',
-];
+  '__GSQL__RETURN__CODE__,0',
+].join('\n');
 
-export const TEXT_REPLIES: readonly Said[] = [
-  {
-    name: 'a graph that does not exist',
-    evidence: 'reported',
-    versions: THREE,
-    login: 'password',
-    statuses: TEXT,
-    text: "Graph 'demo' does not exist.\n",
-    expect: { list: 'NOT_FOUND', create: 'NOT_FOUND', drop: 'NOT_FOUND' },
-    option: 'graph',
-  },
-  {
-    name: 'a graph that does not exist, and what follows succeeds',
-    evidence: 'reported',
-    versions: THREE,
-    login: 'password',
-    statuses: TEXT,
-    text: ["Graph 'demo' does not exist.", ...SUCCESS, '__GSQL__RETURN__CODE__,0', ''].join('\n'),
-    expect: { list: 'NOT_FOUND', create: 'NOT_FOUND', drop: 'NOT_FOUND' },
-    option: 'graph',
-  },
-  {
-    name: 'no graph in use',
-    evidence: 'reported',
-    versions: THREE,
-    login: 'password',
-    statuses: TEXT,
-    text: 'Semantic Check Fails: No graph available. Please create a graph first.\n__GSQL__RETURN__CODE__,213\n',
-    expect: { list: 'NOT_FOUND', create: 'NOT_FOUND', drop: 'NOT_FOUND' },
-    option: 'graph',
-  },
-  {
-    name: 'a missing privilege',
-    evidence: 'reported',
-    versions: THREE,
-    login: 'password',
-    statuses: TEXT,
-    text: "Using graph 'demo'\nUser 'ada' does not have the permission to run the command. Required privilege on global: WRITE_SCHEMA.\n",
-    expect: { list: 'PERMISSION_DENIED', create: 'PERMISSION_DENIED', drop: 'PERMISSION_DENIED' },
-  },
-];
+const on3 = (
+  name: string,
+  login: Said['login'],
+  body: Said['body'],
+  [code, at]: readonly [string, readonly Operation[]],
+  more: Partial<Said> = {},
+): Said => ({ name, versions: THREE, login, body, code, at, ...more });
+const on4: typeof on3 = (name, login, body, expected, more) =>
+  on3(name, login, body, expected, { versions: FOUR, ...more });
 
-/** The answer of a cloud gateway for a suspended workspace, which can only be started in the cloud console. */
-export const SUSPENDED: Said = {
-  name: 'a suspended workspace',
-  evidence: 'reported',
-  versions: ['3.2.0', '3.10.1', '4.1.2', '4.2.5'],
-  login: 'password',
-  statuses: [500],
-  text: '<html><head><title>Failed to start workspace</title></head><body>Auto start is not enabled for this workspace</body></html>',
-  expect: {
-    list: 'SERVER_UNAVAILABLE',
-    create: 'SERVER_UNAVAILABLE',
-    drop: 'SERVER_UNAVAILABLE',
-    mint: 'SERVER_UNAVAILABLE',
-    delete: 'SERVER_UNAVAILABLE',
-    check: 'SERVER_UNAVAILABLE',
-    ping: 'SERVER_UNAVAILABLE',
-  },
-};
+const AUTH_FAILED = 'AUTH_FAILED';
+const lifetime = { option: 'lifetime' };
+const graph = { option: 'graph' };
+
+export const REPLIES: readonly Said[] = [
+  on3('a bad secret', 'secret', refused(BAD_SECRET, 'REST-1101'), [AUTH_FAILED, TOKENS]),
+  on3(
+    'a lifetime that is no number',
+    'secret',
+    refused('Invalid parameters, lifetime is not a number.', 'REST-1101'),
+    ['SERVER_ERROR', ['mint', 'refresh']],
+    lifetime,
+  ),
+  on3(
+    'a lifetime above the limit',
+    'secret',
+    refused("The duration '100' exceeds the maximum limit '10'. Please enter a valid one.", 'REST-3101'),
+    ['SERVER_ERROR', ['mint', 'refresh']],
+    { ...lifetime, shows: "limit '10'" },
+  ),
+  on3(
+    'a wrong password',
+    'password',
+    refused('The username or password is incorrect. Please enter a valid one.', 'REST-1101'),
+    [AUTH_FAILED, TOKENS],
+  ),
+  on3('an unknown token, without a code', 'secret', refused(UNKNOWN_TOKEN), ['missing', GIVEN_TOKEN]),
+  on3('an unknown token, by its code', 'secret', refused('The token does not exist.', 'REST-3300'), [
+    'missing',
+    GIVEN_TOKEN,
+  ]),
+  on3("somebody else's token, to refresh", 'password', refused('Refresh token failed, Permission denied.'), [
+    'PERMISSION_DENIED',
+    ['refresh'],
+  ]),
+  on3("somebody else's token, to delete", 'password', refused('Drop token failed, Permission denied.'), [
+    'PERMISSION_DENIED',
+    ['delete'],
+  ]),
+  on3(
+    'REST authentication is off',
+    'secret',
+    refused('Endpoint is not found from url = /requesttoken, please use GET /endpoints …', 'REST-1000'),
+    ['REST_AUTH_DISABLED', TOKENS],
+  ),
+  ...(['secret', 'password'] as const).map((login) =>
+    on4(`a wrong ${login}`, login, refused('User authentication failed'), [
+      AUTH_FAILED,
+      ['mint', 'delete', 'check', ...SECRETS],
+    ]),
+  ),
+  on4('a secret that cannot be found', 'secret', refused('The input secret cannot be found'), [
+    AUTH_FAILED,
+    SECRETS,
+  ]),
+  on4('an unknown graph', 'secret', refused('Graph demo not found'), ['NOT_FOUND', ['mint']], graph),
+  on4(
+    'a token of another graph',
+    'secret',
+    refused(
+      'Access Denied: The input token belongs to graph sales, but it is attempting operations on global',
+    ),
+    ['PERMISSION_DENIED', ['mint', ...SECRETS]],
+    { shows: 'graph sales only' },
+  ),
+  on4('a missing privilege', 'password', refused(NO_PRIVILEGE), ['PERMISSION_DENIED', ['mint', ...SECRETS]]),
+  on3('a graph that does not exist', 'password', NO_GRAPH, ['NOT_FOUND', SECRETS], graph),
+  on3(
+    'a graph that does not exist, and what follows succeeds',
+    'password',
+    NO_GRAPH + SUCCESS,
+    ['NOT_FOUND', SECRETS],
+    graph,
+  ),
+  on3(
+    'no graph in use',
+    'password',
+    'Semantic Check Fails: No graph available. Please create a graph first.\n__GSQL__RETURN__CODE__,213\n',
+    ['NOT_FOUND', SECRETS],
+    graph,
+  ),
+  on3('a missing privilege in a text', 'password', `Using graph 'demo'\n${NO_PRIVILEGE}\n`, [
+    'PERMISSION_DENIED',
+    SECRETS,
+  ]),
+];

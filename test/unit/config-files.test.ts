@@ -389,3 +389,24 @@ test('a profile file is readable only by this user, and other keys and the defau
   await writeProfile(folder, 'b', { profile: {}, removed: [], makeDefault: true }, now);
   expect(read(file).defaultProfile).toBe('b');
 });
+
+test.each([
+  ['a number spelt otherwise', 'graph: x\n0x1f: y', 2],
+  ['the name in a value and a comment before', 'graph: "graf: x"\n# graf: y\ngraf: z', 3],
+  ['a key of the table that holds it', 'profiles:\n  profiles:\n    profiles: x', 3],
+  ['a key under an anchor', 'profiles:\n  a: &a\n    graph: x\n  b:\n    <<: *a\n    graf: y', 6],
+  ['old line ends', 'graph: x\rgraf: y', 2],
+  ['a name with quotes of its own beside the name without', `{'"graph"': x,\n"graph": y}`, 1],
+  ['what is no table, though it can be taken apart', 'graph: x\nprofiles: !!binary aGVsbG8=', 2],
+])('the line of an error is found: %s', async (_, text, line) => {
+  await expect(parseConfig('/x/.graphcredrc', text)).rejects.toThrow(`/x/.graphcredrc, line ${line}: `);
+});
+
+test('a profile named like a member of every JavaScript object is written like any other', async () => {
+  const folder = temporaryHome();
+  for (const graph of ['a', 'b'])
+    await writeProfile(folder, '__proto__', { profile: { graph }, removed: [] }, now);
+  const file = path.join(folder, 'config.json');
+  const { profiles } = await parseConfig(file, fs.readFileSync(file, 'utf8'));
+  expect([...profiles]).toEqual([['__proto__', { graph: 'b' }]]);
+});

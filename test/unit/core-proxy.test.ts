@@ -12,18 +12,12 @@ describe('a request', () => {
     expect(via('http://db.example', '', 'proxy:3128')).toBe('3128');
   });
 
-  test.each([
-    'http://localhost',
-    'http://LOCALHOST:9000',
-    'http://db.localhost',
-    'http://127.0.0.1:9000',
-    'http://127.8.9.10',
-    'http://0x7f.1',
-    'http://[::1]:9000',
-    'http://[::ffff:127.0.0.1]',
-  ])('to %s never uses a proxy', (url) => {
-    expect(via(url)).toBeUndefined();
-  });
+  test.each(['http://localhost', 'http://127.8.9.10:9000', 'http://[::1]:9000'])(
+    'to %s never uses a proxy',
+    (url) => {
+      expect(via(url)).toBeUndefined();
+    },
+  );
 
   test.each([
     ['*', 'http://db.example'],
