@@ -15,43 +15,33 @@ import { randomString } from '../state.js';
 import { nowSeconds, type World } from '../world.js';
 import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './tokens.js';
 
+const HELP = 'USE GRAPH <graph>, CREATE SECRET [alias], SHOW SECRET, DROP SECRET <alias>, SHOW USER\n';
+const INFO = 'USE,CREATE,SHOW,DROP\n';
+
+const ANSWERS: Readonly<Record<string, (world: World, call: Call) => Reply>> = {
+  'POST file': file,
+  'POST command': file,
+  'POST login': shellLogin,
+  'POST version': (world, call) => versionReply(world, call, 'version3', 'unauthorized3'),
+  'GET simpleauth': simpleAuth,
+  'GET schema': (world, call) => schemaReply(world, call, call.query.get('graph') ?? ''),
+  'GET authtoken': authtoken,
+  'POST authtoken': authtoken,
+  'POST help': () => text(200, HELP),
+  // Java turns a GET with a body into a POST.
+  'GET getinfo': () => text(200, INFO),
+  'POST getinfo': () => text(200, INFO),
+  'POST abortclientsession': () => text(200, ''),
+  'POST abortloadingprogress': () => text(200, ''),
+};
+
 /** Answers all paths below `/gsqlserver` on 3.x; undefined for a path that the sandbox does not imitate. */
 export function service3(world: World, call: Call, path: string): Reply | undefined {
-  const { method } = call;
   if (path === '/requesttoken') return requestToken3(world, call);
-  if (path === '/expiredtoken' && method === 'DELETE' && world.version.atLeast(3, 7))
+  if (path === '/expiredtoken' && call.method === 'DELETE' && world.version.atLeast(3, 7))
     return dropExpired(world, call);
   if (!path.startsWith('/gsql/')) return undefined;
-  switch (`${method} ${path.slice(6)}`) {
-    case 'POST file':
-    case 'POST command':
-      return file(world, call);
-    case 'POST login':
-      return shellLogin(world, call);
-    case 'POST version':
-      return versionReply(world, call, 'version3', 'unauthorized3');
-    case 'GET simpleauth':
-      return simpleAuth(world, call);
-    case 'GET schema':
-      return schemaReply(world, call, call.query.get('graph') ?? '');
-    case 'GET authtoken':
-    case 'POST authtoken':
-      return authtoken(world, call);
-    case 'POST help':
-      return text(
-        200,
-        'USE GRAPH <graph>, CREATE SECRET [alias], SHOW SECRET, DROP SECRET <alias>, SHOW USER\n',
-      );
-    // Java turns a GET with a body into a POST.
-    case 'GET getinfo':
-    case 'POST getinfo':
-      return text(200, 'USE,CREATE,SHOW,DROP\n');
-    case 'POST abortclientsession':
-    case 'POST abortloadingprogress':
-      return text(200, '');
-    default:
-      return undefined;
-  }
+  return ANSWERS[`${call.method} ${path.slice('/gsql/'.length)}`]?.(world, call);
 }
 
 /** Returns the name of the header in which the shell of this version looks for its session. */

@@ -9,7 +9,7 @@ import {
   stringField,
 } from '../call.js';
 import { refuse, wording } from '../say.js';
-import { deleteOldest, findHolder, randomString, type Secret, type Token, type User } from '../state.js';
+import { findHolder, keepNewest, randomString, type Secret, type Token, type User } from '../state.js';
 import type { TextId } from '../texts.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
 
@@ -111,10 +111,8 @@ export function newToken(world: World, by: Actor, graph: string): Token {
     secret: by.secret?.value ?? null,
     expiresAt: 0,
   };
-  const { tokens } = world.state;
-  tokens.set(token.value, token);
   // Real servers delete old tokens from time to time. Here the oldest one is deleted.
-  if (tokens.size > MAX_TOKENS) deleteOldest(tokens);
+  keepNewest(world.state.tokens, token.value, token, MAX_TOKENS);
   return token;
 }
 

@@ -16,7 +16,7 @@ import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
 import { noEndpoint } from '../restpp/restpp.js';
 import { fill, page, refuse, refuseRestpp, results, succeed, wording } from '../say.js';
-import { deleteOldest, findHolder, newSecret, randomString, secretsOf, type User } from '../state.js';
+import { findHolder, keepNewest, newSecret, randomString, secretsOf, type User } from '../state.js';
 import { CHECK_REASONS } from '../texts.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
 import { secrets4 } from './secrets.js';
@@ -223,13 +223,13 @@ function statement(world: World, call: Call): Reply {
     return { ...text(200, answer.text), trailer };
   }
   const id = `00000000.${randomString(9)}`;
-  world.finished.set(id, {
+  const ended = {
     user: caller.user.name,
     endTime: new Date(world.now()).toISOString(),
     succeeded: answer.code === 0,
     text: answer.text,
-  });
-  if (world.finished.size > MAX_FINISHED) deleteOldest(world.finished);
+  };
+  keepNewest(world.finished, id, ended, MAX_FINISHED);
   return succeed(world, 'statementQueued4', { id }, { results: { requestId: id } });
 }
 

@@ -1,0 +1,422 @@
+// What no answer of the sandbox shows: where it listens, how much it keeps, what it logs, when it writes its file.
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createConnection, createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { newToken } from '../../src/sandbox/3x/tokens.js';
+import { listen, loopback } from '../../src/sandbox/http.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import { emptyState, loadState, stateWriter } from '../../src/sandbox/state.js';
+import type { World } from '../../src/sandbox/world.js';
+import { certificate } from '../helpers/certificate.js';
+import { temporaryHome } from '../helpers/cli.js';
+import { freePort } from '../helpers/free-port.js';
+import { basic, demo, LOGIN, NOW, raw, SECRET, start } from './sandbox-raw.js';
+
+const BY_SECRET = `{"secret":"${SECRET}"}`;
+const tokenOf = (body: string) => (JSON.parse(body) as { token: string }).token;
+const mint = async (sandbox: Sandbox) =>
+  tokenOf((await raw(sandbox.restUrl, 'POST /requesttoken', {}, BY_SECRET)).body);
+const echo = async ({ restUrl }: Sandbox, token: string) =>
+  (await raw(restUrl, 'GET /echo', { Authorization: `Bearer ${token}` })).status;
+const portOf = (url: string) => Number(new URL(url).port);
+
+describe('the addresses', () => {
+  // holds: C2.31, C2.34
+  it('stand in one line, on 4.x with the REST server under /restpp', async () => {
+    const old = await start();
+    expect(JSON.parse(old.readyLine())).toEqual({
+      restUrl: old.restUrl,
+      gsqlUrl: old.gsqlUrl,
+      serverVersion: '3.10.1',
+      username: 'demo_user',
+      password: 'demo_pass',
+      graph: 'demo_graph',
+    });
+    const newer = await start({ serverVersion: '4.1.2' });
+    expect(newer.restUrl).toBe(`${newer.gsqlUrl}/restpp`);
+  });
+
+  // holds: C2.32
+  it('are by default those of a 3.10.1 with REST authentication, the user tigergraph and the graph demo', async () => {
+    const sandbox = await startSandbox({ restPort: 0, gsqlPort: 0 });
+    onTestFinished(() => sandbox.close());
+    const ready = { serverVersion: '3.10.1', username: 'tigergraph', password: 'tigergraph', graph: 'demo' };
+    expect(JSON.parse(sandbox.readyLine())).toMatchObject(ready);
+    expect((await raw(sandbox.restUrl, 'GET /echo')).status).toBe(403);
+  });
+
+  // holds: C2.30
+  it('are loopback only', async () => {
+    const taken = ['127.0.0.1', 'localhost', '::1', '127.255.0.3'];
+    expect(taken.map(loopback)).toEqual(['127.0.0.1', '127.0.0.1', '::1', '127.255.0.3']);
+    const wild = [
+      '0.0.0.0',
+      '::',
+      '192.168.1.5',
+      'example.com',
+      '127.0.0.1.example.com',
+      '1127.0.0.1',
+      '::10',
+    ];
+    for (const host of [...wild, '127.999.0.1', '127.1'])
+      expect(() => loopback(host), host).toThrow('use --host 127.0.0.1');
+    await expect(demo({ host: '0.0.0.0' })).rejects.toThrow('loopback addresses only');
+  });
+
+  it('name the port that is in use, and leave no port open', async () => {
+    const sandbox = await start();
+    const port = portOf(sandbox.gsqlUrl);
+    await expect(demo({ restPort: port })).rejects.toThrow(`Port ${port} on 127.0.0.1 is taken`);
+    const free = await freePort();
+    await expect(demo({ gsqlPort: free, restPort: free })).rejects.toThrow('choose another one');
+    await expect(raw(`http://127.0.0.1:${free}`, 'GET /api/ping')).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('have the REST server of 4.x on a port of its own if one is set', async () => {
+    const restPort = await freePort();
+    await start({ serverVersion: '4.2.0', restPort });
+    const restUrl = `http://127.0.0.1:${restPort}`;
+    const { body } = await raw(restUrl, 'POST /requesttoken', {}, BY_SECRET);
+    expect((await raw(restUrl, 'GET /echo', { Authorization: `Bearer ${tokenOf(body)}` })).status).toBe(200);
+    expect((await raw(restUrl, 'POST /gsql/v1/tokens', {}, '{}')).status).toBe(404);
+  });
+
+  it('have the ports of a real server unless others are given', async ({ skip }) => {
+    if (process.platform !== 'linux') skip('only Linux has a loopback address of its own for this test');
+    const sandbox = await startSandbox({ host: '127.91.3.7' });
+    onTestFinished(() => sandbox.close());
+    expect([sandbox.restUrl, sandbox.gsqlUrl]).toEqual(['http://127.91.3.7:9000', 'http://127.91.3.7:14240']);
+  });
+
+  it('of IPv6 stand in brackets, and localhost keeps its name', async () => {
+    const local = await start({ host: 'localhost' });
+    expect(local.gsqlUrl).toMatch(/^http:\/\/localhost:\d+$/);
+    const hasIPv6 = await new Promise<boolean>((resolve) => {
+      const probe = createServer().once('error', () => resolve(false));
+      probe.listen(0, '::1', () => probe.close(() => resolve(true)));
+    });
+    if (!hasIPv6) return console.log('this machine has no IPv6');
+    const { gsqlUrl } = await start({ host: '::1' });
+    expect(gsqlUrl).toMatch(/^http:\/\/\[::1\]:\d+$/);
+    expect((await fetch(`${gsqlUrl}/api/ping`)).status).toBe(200);
+  });
+
+  it('of a port that may not be opened tell why', async () => {
+    const server = createHttpServer();
+    server.listen = () => {
+      server.emit('error', Object.assign(new Error(), { code: 'EACCES' }));
+      return server;
+    };
+    await expect(listen(server, 80, '127.0.0.1')).rejects.toThrow(
+      'Port 80 on 127.0.0.1 cannot be opened (EACCES); choose another one, or 0 for any free port.',
+    );
+  });
+
+  it('speak https with the given certificate', async () => {
+    const { cert, key } = await certificate('127.0.0.1');
+    const { restUrl, gsqlUrl } = await start({ tls: { cert, key } });
+    for (const url of [restUrl, gsqlUrl]) {
+      await expect(raw(url, 'GET /__sandbox/faults')).rejects.toThrow(/self-signed/);
+      expect((await raw(url, 'GET /__sandbox/faults', {}, '', cert)).status).toBe(200);
+    }
+  });
+
+  it('stay open for the pooled connections of clients, and close at once with all of them', async () => {
+    const sandbox = await start({ faults: [{ action: 'delay', ms: 60_000, nth: 2 }] });
+    const reply = await raw(sandbox.gsqlUrl, 'GET /api/ping', { Connection: 'keep-alive' });
+    expect(reply.headers['keep-alive']).toBe('timeout=120');
+    const waiting = raw(sandbox.gsqlUrl, 'GET /api/ping').catch((error: NodeJS.ErrnoException) => error.code);
+    const idle = createConnection(portOf(sandbox.restUrl), '127.0.0.1');
+    await new Promise((resolve) => idle.once('connect', resolve));
+    const cut = new Promise((resolve) => idle.once('close', resolve));
+    await sandbox.close();
+    await cut;
+    expect(await waiting).toBe('ECONNRESET');
+  });
+});
+
+it('can run several times at once, and the sandboxes share nothing', async () => {
+  const [one, other] = await Promise.all([start({ texts: { missingToken: 401 } }), start()]);
+  const token = await mint(one);
+  expect([await echo(one, token), await echo(other, token)]).toEqual([200, 403]);
+  expect([await echo(one, ''), await echo(other, '')]).toEqual([401, 403]);
+});
+
+it('streams GSQL text: the trailer arrives in a separate read', async () => {
+  const sandbox = await start({ serverVersion: '3.2.0' });
+  const body = 'USE GRAPH demo_graph SHOW SECRET';
+  const reads: string[] = [];
+  await new Promise((resolve, reject) => {
+    const socket = createConnection(portOf(sandbox.gsqlUrl), '127.0.0.1');
+    socket.on('data', (bytes) => reads.push(bytes.toString()));
+    socket.on('error', reject);
+    socket.on('close', resolve);
+    const head = ['POST /gsqlserver/gsql/file HTTP/1.1', 'Host: db', `Authorization: ${LOGIN.Authorization}`];
+    socket.write([...head, 'Connection: close', `Content-Length: ${body.length}`, '', body].join('\r\n'));
+  });
+  const trailer = reads.findIndex((read) => read.includes('__GSQL__'));
+  const text = reads.slice(0, trailer).join('');
+  expect(text).toMatch(/^Transfer-Encoding: chunked\r$/m);
+  expect(text).toContain('- Alias: demo_alias\n');
+  expect(reads.slice(trailer).join('')).toMatch(
+    /^[0-9a-f]+\r\n__GSQL__COOKIES__,.*\n__GSQL__RETURN__CODE__,0\n\r\n0/s,
+  );
+});
+
+describe('what it keeps', () => {
+  it('is the last thousand requests and the last hundred that it does not imitate', async () => {
+    const sandbox = await start();
+    for (let i = 0; i < 1005; i++) await raw(sandbox.gsqlUrl, `GET /${i < 101 ? i : 'api/ping'}?limit=${i}`);
+    expect(sandbox.requests).toHaveLength(1000);
+    expect(sandbox.requests[0]?.query).toEqual({ limit: '5' });
+    expect(sandbox.unknownRoutes).toHaveLength(100);
+    expect(sandbox.unknownRoutes[0]).toBe('GET /1');
+  });
+
+  it('is the results of the last hundred statements that nobody waited for', async () => {
+    const { gsqlUrl } = await start({ serverVersion: '4.1.2' });
+    const ids: string[] = [];
+    for (let i = 0; i <= 100; i++) {
+      const { body } = await raw(gsqlUrl, 'POST /gsql/v1/statements?async=true', LOGIN, 'SHOW USER');
+      ids.push((JSON.parse(body) as { results: { requestId: string } }).results.requestId);
+    }
+    const status = async (id = '') => (await raw(gsqlUrl, `GET /gsql/v1/statements/${id}`, LOGIN)).status;
+    expect([await status(ids[0]), await status(ids[1])]).toEqual([404, 200]);
+  });
+
+  it('is 50,000 tokens: the oldest goes', () => {
+    const state = emptyState();
+    const by = { user: { name: 'ann', password: 'one', role: 'admin' } as const, secret: null };
+    const make = () => newToken({ state } as World, by, 'g').value;
+    const [first, second] = [make(), make()];
+    const other = { value: '', user: '', graph: '', secret: null, expiresAt: 0 };
+    for (let i = 2; i < 49_999; i++) state.tokens.set(`${i}`, other);
+    make();
+    expect([state.tokens.size, state.tokens.has(first)]).toEqual([50_000, true]);
+    make();
+    expect([state.tokens.has(first), state.tokens.has(second), state.tokens.size]).toEqual([
+      false,
+      true,
+      50_000,
+    ]);
+  });
+});
+
+it('logs JSON lines without any credential', async () => {
+  const lines: string[] = [];
+  const log = (line: string) => lines.push(line);
+  const old = await start({ serverVersion: '3.2.0', log });
+  const newer = await start({ serverVersion: '4.1.2', log });
+  const query = `secret=${SECRET}&lifetime=60&note=hunter22`;
+  const token = tokenOf((await raw(old.restUrl, `GET /requesttoken?${query}`)).body);
+  const jwt = tokenOf((await raw(newer.gsqlUrl, 'POST /gsql/v1/tokens', {}, `\n ${BY_SECRET}`)).body);
+  await raw(old.gsqlUrl, 'POST /gsqlserver/gsql/file', LOGIN, `DROP SECRET ${SECRET}`);
+  await raw(old.gsqlUrl, `GET /${token}`, { Authorization: `Bearer ${token}` });
+  await raw(newer.gsqlUrl, `GET /gsql/v1/nothing/${jwt}?${jwt}=1`, { Authorization: `Bearer ${jwt}` });
+  await raw(newer.gsqlUrl, 'POST /gsql/v1/secrets?alias=ci&value=mysecret1', LOGIN);
+  await raw(newer.gsqlUrl, 'GET /gsql/v1/secrets/mysecret1?alias=mysecret1', LOGIN);
+  await raw(newer.gsqlUrl, 'DELETE /gsql/v1/tokens', LOGIN, JSON.stringify({ tokens: jwt, [jwt]: 1 }));
+  await raw(newer.gsqlUrl, `GET /${'x'.repeat(24)}/${'x'.repeat(23)}`, { Authorization: ' ' });
+  await raw(newer.gsqlUrl, 'POST /gsql/v1/tokens', {}, JSON.stringify({ secret: 'x'.repeat(70_000) }));
+
+  const text = lines.join('\n') + old.unknownRoutes.join('\n') + newer.unknownRoutes.join('\n');
+  const own = [SECRET, token, jwt, 'hunter22', 'mysecret1', 'demo_pass', LOGIN.Authorization];
+  for (const credential of own) expect(text).not.toContain(credential);
+  const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(entries[0]).toMatchObject({
+    time: '2023-11-14T22:13:20.000Z',
+    server: 'rest',
+    path: '/requesttoken',
+    query: { secret: '****', lifetime: '60', note: '****' },
+    login: 'none',
+  });
+  expect(entries[1]).toMatchObject({ server: 'gsql', fields: ['secret'] });
+  expect(entries[2]).toMatchObject({ statements: ['DROP SECRET'], login: 'basic' });
+  expect(entries[5]).toMatchObject({ query: { alias: 'ci', value: '****' } });
+  expect(entries[7]).toMatchObject({ fields: ['tokens'] });
+  expect(entries[8]).toMatchObject({ path: `/****/${'x'.repeat(23)}`, login: 'none' });
+  expect(entries[9]).toMatchObject({ fields: [] });
+});
+
+describe('the state file', () => {
+  const fileIn = (folder: string) => join(folder, 'state.json');
+
+  it('is for its owner alone, and holds every change before the answer is sent', async () => {
+    const folder = temporaryHome();
+    const sandbox = await start({ stateFile: fileIn(folder) });
+    const isSaved = async () => {
+      const token = await mint(sandbox);
+      const saved = JSON.parse(readFileSync(fileIn(folder), 'utf8')) as { tokens: { value: string }[] };
+      return saved.tokens.some(({ value }) => value === token);
+    };
+    const all = await Promise.all(Array.from({ length: 100 }, isSaved));
+    expect(all).not.toContain(false);
+    expect(readdirSync(folder)).toEqual(['state.json']);
+    expect(statSync(fileIn(folder)).mode & 0o777).toBe(0o600);
+  });
+
+  it('is not overwritten if it has other content', async () => {
+    const stateFile = fileIn(temporaryHome());
+    const whole = { format: 1, users: [], graphs: [], secrets: [], tokens: [], blocked: {}, jwtKey: 'key' };
+    const odd = [{ ...whole, format: 2 }, { ...whole, users: {} }, { format: 1 }, []];
+    for (const content of ['not json', ...odd.map((value) => JSON.stringify(value))]) {
+      writeFileSync(stateFile, content);
+      await expect(demo({ stateFile })).rejects.toThrow('was not written by this sandbox');
+      expect(readFileSync(stateFile, 'utf8')).toBe(content);
+    }
+  });
+
+  it('gets the options again: named users come first, and a secret replaces its own alias alone', async () => {
+    const stateFile = fileIn(temporaryHome());
+    const one = { alias: 'one', value: 'first', user: 'demo_user', graph: 'demo_graph' };
+    const others = [
+      { ...one, alias: 'two', value: 'a' },
+      { ...one, user: 'second', value: 'b' },
+      { ...one, graph: 'other_graph', value: 'c' },
+    ];
+    await (await demo({ stateFile, secrets: [one, ...others] })).close();
+    const users = [{ name: 'later', password: 'pw', role: 'admin' as const }];
+    const after = await demo({ stateFile, users, secrets: [{ ...one, value: 'new' }] });
+    await after.close();
+    expect(after.username).toBe('later');
+    const state = loadState(stateFile);
+    expect(state?.secrets.map(({ value }) => value)).toEqual(['a', 'b', 'c', 'new']);
+    expect(state?.users.map(({ name }) => name)).toEqual(['later', 'demo_user', 'second', 'watcher']);
+  });
+
+  it('is written after a write that failed, for those who waited behind it', async () => {
+    const folder = join(temporaryHome(), 'folder');
+    const save = stateWriter(fileIn(folder), emptyState());
+    const first = save();
+    const mended = first.catch(() => mkdirSync(folder));
+    const second = save();
+    await expect(first).rejects.toThrow('ENOENT');
+    await Promise.all([mended, second]);
+    expect(loadState(fileIn(folder))).toMatchObject({ secrets: [] });
+  });
+
+  it('is whole when the sandbox is closed in the middle of a write, and no other file is left', async () => {
+    const folder = temporaryHome();
+    let atAnswer = () => {};
+    const now = () => {
+      atAnswer();
+      return NOW * 1000;
+    };
+    const sandbox = await demo({ stateFile: fileIn(folder), now });
+    let closed: Promise<void> | undefined;
+    atAnswer = () => {
+      closed ??= sandbox.close();
+    };
+    await mint(sandbox).catch(() => {});
+    await closed;
+    expect(loadState(fileIn(folder))?.tokens.size).toBe(1);
+    expect(readdirSync(folder)).toEqual(['state.json']);
+  });
+
+  it('that cannot be written is 500, and the person who runs the sandbox is told', async () => {
+    const folder = temporaryHome();
+    const warnings: string[] = [];
+    const sandbox = await start({ stateFile: fileIn(folder), warn: (line) => warnings.push(line) });
+    rmSync(folder, { recursive: true });
+    const reply = await raw(sandbox.restUrl, 'POST /requesttoken', {}, BY_SECRET);
+    expect({ status: reply.status, body: reply.body }).toEqual({ status: 500, body: '' });
+    expect(warnings).toEqual([expect.stringMatching(/^The sandbox failed on POST \(ENOENT/)]);
+    expect((await raw(sandbox.gsqlUrl, 'GET /api/ping')).status).toBe(200);
+  });
+
+  /** Plays calls one after another, and returns which of them wrote the file before they were answered. */
+  async function written(options: SandboxOptions, calls: readonly (readonly [string, unknown?, object?])[]) {
+    const stateFile = fileIn(temporaryHome());
+    let clock = NOW;
+    const sandbox = await start({ stateFile, now: () => clock * 1000, ...options });
+    const writers: string[] = [];
+    const file = () => `${statSync(stateFile).ino} ${readFileSync(stateFile, 'utf8')}`;
+    let token = '';
+    for (const [request, given = '', headers = LOGIN] of calls) {
+      if (request === 'later') {
+        clock += 60;
+        continue;
+      }
+      const before = file();
+      const body = typeof given === 'string' ? given : JSON.stringify(given).replaceAll('TOKEN', token);
+      const reply = await raw(sandbox.gsqlUrl, request, headers as Record<string, string>, body);
+      expect([request, reply.status]).toEqual([request, 200]);
+      token = /"token":"([^"]+)"/.exec(reply.body)?.[1] ?? token;
+      if (file() !== before) writers.push(`${request} ${typeof given === 'string' ? given : ''}`.trim());
+    }
+    return writers;
+  }
+
+  it('of 3.x is written by what changes something, and by nothing else', async () => {
+    const calls = [
+      ['POST /restpp/requesttoken', { secret: SECRET, lifetime: 60 }],
+      ['PUT /restpp/requesttoken', { secret: SECRET, token: 'TOKEN', lifetime: 70 }],
+      ['PUT /restpp/requesttoken', { secret: SECRET, token: 'unknown' }],
+      ['DELETE /restpp/requesttoken', { secret: SECRET, token: 'TOKEN' }],
+      ['POST /gsqlserver/gsql/authtoken?graph=demo_graph'],
+      ['POST /gsqlserver/gsql/authtoken?graph=unknown'],
+      ['POST /gsqlserver/gsql/file', 'USE GRAPH demo_graph SHOW SECRET SHOW USER'],
+      ['POST /gsqlserver/gsql/file', 'USE GRAPH demo_graph CREATE SECRET a'],
+      ['POST /gsqlserver/gsql/file', 'USE GRAPH demo_graph CREATE SECRET a DROP SECRET b'],
+      ['POST /gsqlserver/gsql/file', 'USE GRAPH demo_graph DROP SECRET a'],
+      ['later'],
+      ['DELETE /expiredtoken'],
+    ] as const;
+    expect(await written({}, calls)).toEqual([
+      'POST /restpp/requesttoken',
+      'PUT /restpp/requesttoken',
+      'DELETE /restpp/requesttoken',
+      'POST /gsqlserver/gsql/authtoken?graph=demo_graph',
+      'POST /gsqlserver/gsql/file USE GRAPH demo_graph CREATE SECRET a',
+      'POST /gsqlserver/gsql/file USE GRAPH demo_graph DROP SECRET a',
+      'DELETE /expiredtoken',
+    ]);
+  });
+
+  it('of 4.x is written by what changes something, and a token by secret changes nothing', async () => {
+    const second = { Authorization: basic('second', 'pass:with:colons') };
+    const calls = [
+      ['POST /gsql/v1/tokens', { secret: SECRET }],
+      ['DELETE /gsql/v1/tokens', { tokens: 'TOKEN' }],
+      ['POST /gsql/v1/tokens', {}, second],
+      ['POST /gsql/v1/tokens', { lifetime: 9 }, second],
+      ['POST /gsql/v1/secrets?alias=a'],
+      ['GET /gsql/v1/secrets'],
+      ['DELETE /gsql/v1/secrets/a'],
+    ] as const;
+    expect(await written({ serverVersion: '4.2.0' }, calls)).toEqual([
+      'DELETE /gsql/v1/tokens',
+      'POST /gsql/v1/tokens',
+      'POST /gsql/v1/secrets?alias=a',
+      'DELETE /gsql/v1/secrets/a',
+    ]);
+  });
+});
+
+it('refuses a body of more than 16 MB, and the connection ends', async () => {
+  const sandbox = await start();
+  const most = 16 * 1024 * 1024;
+  expect((await raw(sandbox.gsqlUrl, 'POST /api/ping', {}, 'x'.repeat(most))).status).toBe(501);
+  const client = createConnection(portOf(sandbox.gsqlUrl), '127.0.0.1');
+  client.write(`POST /api/ping HTTP/1.1\r\nHost: h\r\nContent-Length: ${most + 1}\r\n\r\n`);
+  client.write('x'.repeat(most + 1));
+  let received = '';
+  for await (const part of client) received += part;
+  expect(received).toMatch(/^HTTP\/1\.1 413 .*^Connection: close\r$/ms);
+  expect(sandbox.requests).toHaveLength(1);
+});
+
+it('a client that leaves in the middle of its call is no failure of the sandbox', async () => {
+  const warnings: string[] = [];
+  const sandbox = await demo({ warn: (line) => warnings.push(line) });
+  const client = createConnection(portOf(sandbox.gsqlUrl), '127.0.0.1');
+  await new Promise<void>((resolve) =>
+    client.write('POST /api/ping HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf', () => resolve()),
+  );
+  client.resetAndDestroy();
+  await raw(sandbox.gsqlUrl, 'GET /api/ping');
+  await sandbox.close();
+  expect(warnings).toEqual([]);
+});
