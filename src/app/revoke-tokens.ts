@@ -77,7 +77,7 @@ async function revokeOne(
 ): Promise<{ known: boolean; same: readonly TokenRow[] }> {
   const { record, store } = token;
   if ((record.expiresAtUnix ?? 0) <= now / 1000) {
-    await store.remove(record.key);
+    await store.delete(record.key);
     return { known: true, same: [token] };
   }
   const bound = await token.value();

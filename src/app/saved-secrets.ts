@@ -42,7 +42,7 @@ export async function tryStore({ ports }: Call, store: Store): Promise<void> {
     },
     new Sensitive('trial'),
   );
-  for (const { key } of await store.list()) if (key.startsWith(TRIAL)) await store.remove(key);
+  for (const { key } of await store.list()) if (key.startsWith(TRIAL)) await store.delete(key);
 }
 
 /**
@@ -97,7 +97,7 @@ export async function removeReplaced(login: Login, alias: string, value: Sensiti
   if (login.credential.kind === 'secret') return;
   const id = secretId(value);
   for (const record of await savedByAlias(login, alias))
-    if (record.info.id !== id) await login.store.remove(record.key);
+    if (record.info.id !== id) await login.store.delete(record.key);
 }
 
 /**
@@ -147,12 +147,12 @@ export async function forgetSecret(
 ): Promise<StoreRecord[]> {
   const { store } = login;
   const saved = [...known, ...(await savedAs(login, listed))];
-  for (const { key } of saved) await store.remove(key);
+  for (const { key } of saved) await store.delete(key);
   const tokens = (await store.list()).filter(isMintedWith(login, saved));
   const nowUnix = login.call.ports.now() / 1000;
   if (login.version.tokensOutliveSecret)
     return tokens.filter(({ expiresAtUnix = 0 }) => expiresAtUnix > nowUnix);
-  for (const { key } of tokens) await store.remove(key);
+  for (const { key } of tokens) await store.delete(key);
   return [];
 }
 

@@ -119,7 +119,7 @@ export async function deleteCached(
   token: Sensitive | undefined,
 ): Promise<GraphException | undefined> {
   try {
-    await store.removeIf(record, token);
+    await store.deleteIf(record, token);
     return undefined;
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
@@ -231,7 +231,7 @@ async function keepReplaced(store: Store, key: string, next: Sensitive, now: num
   for (let number = 1; number <= MOST_REPLACED; number++) {
     const candidate = `${key}, replaced ${number}`;
     const there = await store.find(candidate);
-    if (there && hasEnded(there)) await store.remove(candidate);
+    if (there && hasEnded(there)) await store.delete(candidate);
     const madeAtUnix = there && !hasEnded(there) ? there.createdAtUnix : 0;
     if (place === undefined || madeAtUnix < place.madeAtUnix) place = { key: candidate, madeAtUnix };
   }

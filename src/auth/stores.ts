@@ -121,7 +121,7 @@ export async function moveTo(call: LocalCall, name: StoreName): Promise<void> {
       });
       if (value === undefined) continue;
       await target.write(record, value);
-      await source.remove(record.key);
+      await source.delete(record.key);
     }
   }
 }

@@ -12,20 +12,20 @@ export function encrypt(key: Buffer, context: string, text: string): Buffer {
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
   cipher.setAAD(Buffer.from(context));
-  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-  return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
+  const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  return Buffer.concat([iv, cipher.getAuthTag(), encrypted]);
 }
 
 /** Decrypts a text. Undefined when the key, the context or any byte differs from those it was encrypted with. */
-export function decrypt(key: Buffer, context: string, sealed: Buffer): string | undefined {
-  if (sealed.length < IV_BYTES + TAG_BYTES) return undefined;
+export function decrypt(key: Buffer, context: string, encrypted: Buffer): string | undefined {
+  if (encrypted.length < IV_BYTES + TAG_BYTES) return undefined;
   const { createDecipheriv } = process.getBuiltinModule('node:crypto');
-  const iv = sealed.subarray(0, IV_BYTES);
+  const iv = encrypted.subarray(0, IV_BYTES);
   const decipher = createDecipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
   decipher.setAAD(Buffer.from(context));
-  decipher.setAuthTag(sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+  decipher.setAuthTag(encrypted.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
   try {
-    const text = decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES));
+    const text = decipher.update(encrypted.subarray(IV_BYTES + TAG_BYTES));
     return Buffer.concat([text, decipher.final()]).toString('utf8');
   } catch {
     return undefined;

@@ -17,7 +17,7 @@ import type { StoreRecord } from './store.js';
 /** A record as written to the disk. */
 export interface Entry {
   readonly record: StoreRecord;
-  /** The encrypted value, if it is in the file store. */
+  /** The encrypted value, if it is in the file store, under the name that it has on the disk. */
   readonly sealed?: string;
 }
 
@@ -223,6 +223,6 @@ export function stageEntry(stateDir: string, { record, sealed }: Entry): Staged 
 }
 
 /** Removes an entry's file; no error if it is gone already. Throws STORE_UNAVAILABLE. */
-export function removeEntry(stateDir: string, record: StoreRecord): void {
+export function deleteEntry(stateDir: string, record: StoreRecord): void {
   removeFile(recordPath(stateDir, record));
 }

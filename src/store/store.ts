@@ -56,14 +56,14 @@ export interface Store {
   read(record: StoreRecord): Promise<Sensitive | undefined>;
   /** Stores value and record, replacing older ones: the value first, the record last. */
   write(record: StoreRecord, value: Sensitive): Promise<void>;
-  /** Removes the value, then the record. False when there was nothing. */
-  remove(key: string): Promise<boolean>;
+  /** Deletes the value, then the record. False when there was nothing. */
+  delete(key: string): Promise<boolean>;
   /**
-   * Removes an entry if its value is still this one, compared under the entry's lock: another process may have
-   * replaced it. `undefined` means a value that could not be read. False when nothing was removed. Throws
+   * Deletes an entry if its value is still this one, compared under the entry's lock: another process may have
+   * replaced it. `undefined` means a value that could not be read. False when nothing was deleted. Throws
    * LOCK_TIMEOUT too.
    */
-  removeIf(record: StoreRecord, value: Sensitive | undefined): Promise<boolean>;
+  deleteIf(record: StoreRecord, value: Sensitive | undefined): Promise<boolean>;
   /**
    * Throws the error that the next read or write would throw if this store cannot be used now. It changes no stored
    * value.

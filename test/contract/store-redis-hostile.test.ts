@@ -142,7 +142,7 @@ describe('a hostile Redis server', () => {
     for (const use of [
       ({ store }: Opened) => store.list(),
       ({ store }: Opened) => store.check(),
-      ({ store }: Opened) => store.remove('one'),
+      ({ store }: Opened) => store.delete('one'),
       ({ store }: Opened) => store.write(tokenRecord('one'), new Sensitive('mine')),
     ]) {
       expect(await failureOf(use(openRedis(hostile.url)))).toMatchObject({ code: 'STORE_UNAVAILABLE' });

@@ -160,17 +160,17 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     it('from the index too, and says whether there was one', async () => {
       await write(machine(), 'value');
       expect(await listed()).toBe(1);
-      expect(await machine().store.remove('one')).toBe(true);
+      expect(await machine().store.delete('one')).toBe(true);
       expect(await number('EXISTS', keyOf('t'))).toBe(0);
       expect(await listed()).toBe(0);
-      expect(await machine().store.remove('one')).toBe(false);
+      expect(await machine().store.delete('one')).toBe(false);
     });
 
     it('if its value is still the same, and spares another one', async () => {
       await write(machine(), 'new');
       const { store } = machine();
       const removed = (value?: string) =>
-        store.removeIf(tokenRecord('one'), value === undefined ? undefined : new Sensitive(value));
+        store.deleteIf(tokenRecord('one'), value === undefined ? undefined : new Sensitive(value));
       expect(await removed('old')).toBe(false);
       expect(await removed(undefined)).toBe(false);
       expect(await valueIn(machine(), 'one')).toBe('new');
@@ -183,8 +183,8 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     it('that nobody can read, if that is what was asked for', async () => {
       await write(machine(), 'value');
       await redis.cli('SET', keyOf('t'), 'changed', 'PX', '60000');
-      expect(await machine().store.removeIf(tokenRecord('one'), new Sensitive('value'))).toBe(false);
-      expect(await machine().store.removeIf(tokenRecord('one'), undefined)).toBe(true);
+      expect(await machine().store.deleteIf(tokenRecord('one'), new Sensitive('value'))).toBe(false);
+      expect(await machine().store.deleteIf(tokenRecord('one'), undefined)).toBe(true);
       expect(await number('EXISTS', keyOf('t'))).toBe(0);
     });
 
@@ -197,7 +197,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
           return Date.now();
         },
       });
-      expect(await store.removeIf(tokenRecord('one'), new Sensitive('old'))).toBe(false);
+      expect(await store.deleteIf(tokenRecord('one'), new Sensitive('old'))).toBe(false);
       expect(await redis.cli('GET', keyOf('t'))).toBe('newer');
       expect(await listed()).toBe(1);
     });

@@ -58,8 +58,8 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
       expect((await reader.store.list()).map(({ key }) => key).sort()).toEqual(['one', 'two']);
       await writer.store.write(record, new Sensitive('third'));
       expect(await valueIn(reader, 'one')).toBe('third');
-      expect(await writer.store.remove('one')).toBe(true);
-      expect(await writer.store.remove('one')).toBe(false);
+      expect(await writer.store.delete('one')).toBe(true);
+      expect(await writer.store.delete('one')).toBe(false);
       expect(await valueIn(reader, 'one')).toBeUndefined();
       expect((await reader.store.list()).map(({ key }) => key)).toEqual(['two']);
 

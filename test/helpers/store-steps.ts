@@ -71,7 +71,7 @@ async function perform(store: Awaited<ReturnType<typeof openStore>>, step: Step)
       case 'find':
         return { value: await store.find(step.key) };
       case 'remove':
-        return { value: await store.remove(step.key) };
+        return { value: await store.delete(step.key) };
       case 'list':
         return { value: await store.list() };
     }

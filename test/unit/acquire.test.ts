@@ -25,7 +25,7 @@ function memoryStore(before: (write: Store['write']) => void = () => {}) {
     check: async () => {},
     find: async (key) => held.get(key)?.record,
     read: async ({ key }) => held.get(key)?.value,
-    remove: async (key) => held.delete(key),
+    delete: async (key) => held.delete(key),
     write,
     lock: async (): Promise<Lock> => {
       before(write);

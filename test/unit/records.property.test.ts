@@ -110,7 +110,7 @@ describe('a record', () => {
             expect(fs.readFileSync(onlyFile(), 'utf8').includes(value)).toBe(
               JSON.stringify(one).includes(value),
             );
-          expect(await store.remove(one.key)).toBe(true);
+          expect(await store.delete(one.key)).toBe(true);
           expect(warnings).toEqual([]);
         }),
         RUNS,

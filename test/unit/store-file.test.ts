@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { loadKey, makeKey } from '../../src/store/file/key.js';
-import { fileStore, seal, unseal } from '../../src/store/file/store.js';
+import { decryptValue, encryptValue, fileStore } from '../../src/store/file/store.js';
 import { entryPath, listEntries, stageEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -68,7 +68,7 @@ describe('the file store', () => {
     const store = open({ keychain: NO_KEYCHAIN });
     await store.write(RECORD, VALUE);
     expect(await readBack()).toBe('the value');
-    expect(await store.remove(RECORD.key)).toBe(true);
+    expect(await store.delete(RECORD.key)).toBe(true);
     expect(listEntries(stateDir, expect.unreachable)).toEqual([{ record: inKeychain }]);
     expect(warnings).toEqual([]);
   });
@@ -243,8 +243,8 @@ describe('the entries of the file store', () => {
     const store = open();
     expect(await store.find('demo')).toBeUndefined();
     expect(await store.find('empty')).toBeUndefined();
-    expect(await store.remove('demo')).toBe(false);
-    expect(await store.remove('empty')).toBe(false);
+    expect(await store.delete('demo')).toBe(false);
+    expect(await store.delete('empty')).toBe(false);
     expect((await store.list()).map(({ key }) => key)).toEqual(['empty']);
     expect(await store.read({ ...BARE, store: 'keychain' })).toBeUndefined();
     expect(await store.read({ ...BARE, key: 'empty' })).toBeUndefined();
@@ -280,12 +280,12 @@ describe('the entries of the file store', () => {
   it('removes an entry only if its value is still the same', async () => {
     const store = open();
     await store.write(BARE, new Sensitive('new'));
-    expect(await store.removeIf(BARE, new Sensitive('old'))).toBe(false);
-    expect(await store.removeIf(BARE, undefined)).toBe(false);
-    expect(await store.removeIf(BARE, new Sensitive('new'))).toBe(true);
+    expect(await store.deleteIf(BARE, new Sensitive('old'))).toBe(false);
+    expect(await store.deleteIf(BARE, undefined)).toBe(false);
+    expect(await store.deleteIf(BARE, new Sensitive('new'))).toBe(true);
     expect(fs.readdirSync(stateDir)).toEqual([]);
     await open({ storeKey: new Sensitive(KEY) }).write(BARE, new Sensitive('not readable here'));
-    expect(await store.removeIf(BARE, undefined)).toBe(true);
+    expect(await store.deleteIf(BARE, undefined)).toBe(true);
     expect(fs.readdirSync(stateDir)).toEqual([]);
   });
 
@@ -312,20 +312,20 @@ describe('the entries of the file store', () => {
 
   it('encrypts in one format for all versions', () => {
     const key = Buffer.alloc(32, 7);
-    const sealed = seal(key, BARE, new Sensitive('välue'));
+    const sealed = encryptValue(key, BARE, new Sensitive('välue'));
     expect(Buffer.from(sealed, 'base64')).toHaveLength(12 + 16 + 6);
-    expect(unseal(key, BARE, sealed)?.reveal()).toBe('välue');
+    expect(decryptValue(key, BARE, sealed)?.reveal()).toBe('välue');
     expect(
-      unseal(key, BARE, 'jbJNjWazAEqk4l4/6nonpFh/0GrJPYrH+eHWiwPfl5Mf1xruUALGki1K7IhTBpI3')?.reveal(),
+      decryptValue(key, BARE, 'jbJNjWazAEqk4l4/6nonpFh/0GrJPYrH+eHWiwPfl5Mf1xruUALGki1K7IhTBpI3')?.reveal(),
     ).toBe('from another version');
     const info = { user: 'anna', life: 60, graph: 'g', base: null };
     const several = { ...BARE, expiresAtUnix: 9, info };
     const theirs = 'AwMDAwMDAwMDAwMD6gR3u0Rejby52OycfTVusEqYg3A/XjswGyxjOoIyk2ie';
-    expect(unseal(key, several, theirs)?.reveal()).toBe('of several fields');
+    expect(decryptValue(key, several, theirs)?.reveal()).toBe('of several fields');
     for (const length of [0, 27, 28])
-      expect(unseal(key, BARE, Buffer.alloc(length).toString('base64'))).toBeUndefined();
-    const empty = seal(key, BARE, new Sensitive(''));
-    expect(unseal(key, BARE, empty)?.reveal()).toBe('');
+      expect(decryptValue(key, BARE, Buffer.alloc(length).toString('base64'))).toBeUndefined();
+    const empty = encryptValue(key, BARE, new Sensitive(''));
+    expect(decryptValue(key, BARE, empty)?.reveal()).toBe('');
   });
 });
 

@@ -416,7 +416,7 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
 
   it('asks nothing for an entry of another store, and to remove what has no record', async () => {
     expect(await opened().read({ ...record, store: 'file' })).toBeUndefined();
-    expect(await opened().remove('demo')).toBe(false);
+    expect(await opened().delete('demo')).toBe(false);
     expect(asked()).toEqual([]);
   });
 
@@ -440,7 +440,7 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
   it('keeps the record of a value that the keychain did not delete', async () => {
     const store = opened({ answer: true }, FULL);
     await store.write(record, new Sensitive('value'));
-    expect((await failureOf(store.remove('demo')))?.message).toBe('full');
+    expect((await failureOf(store.delete('demo')))?.message).toBe('full');
     expect(await store.find('demo')).toEqual(record);
   });
 

@@ -6,15 +6,15 @@ import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { openJournal } from '../../src/store/journal.js';
 import { tryLock } from '../../src/store/lock/lock.js';
-import { removeIfSame } from '../../src/store/lock/machine-lock.js';
+import { deleteIfSame } from '../../src/store/lock/machine-lock.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
 import {
+  deleteEntry,
   entryPath,
   hashOf,
   listEntries,
   readEntry,
   recordPath,
-  removeEntry,
   stageEntry,
 } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';
@@ -108,8 +108,8 @@ describe('a record', () => {
       const warn = () => expect.unreachable();
       expect(readEntry(dir, 'file', 'demo', warn)).toEqual({ record, sealed: 'x' });
       expect(listEntries(dir, warn)).toEqual([{ record, sealed: 'x' }]);
-      removeEntry(dir, record);
-      removeEntry(dir, record);
+      deleteEntry(dir, record);
+      deleteEntry(dir, record);
       expect(readEntry(dir, 'file', 'demo', warn)).toBeUndefined();
     },
   );
@@ -218,13 +218,13 @@ describe('removing an entry if it is still the same', () => {
   const store = (value: string | undefined) => ({
     find: async (key: string) => (key === 'demo' ? RECORD : undefined),
     read: async () => (value === undefined ? undefined : new Sensitive(value)),
-    remove: vi.fn(async () => true),
+    delete: vi.fn(async () => true),
   });
 
   it('does nothing when there is none, or one of another kind', async () => {
-    expect(await removeIfSame(store('x'), dir, { ...RECORD, key: 'other' }, undefined)).toBe(false);
+    expect(await deleteIfSame(store('x'), dir, { ...RECORD, key: 'other' }, undefined)).toBe(false);
     const other = { ...RECORD, kind: 'secret' } as const;
-    expect(await removeIfSame(store('x'), dir, other, new Sensitive('x'))).toBe(false);
+    expect(await deleteIfSame(store('x'), dir, other, new Sensitive('x'))).toBe(false);
   });
 
   it('waits for the lock of the entry for ten seconds', async () => {
@@ -232,7 +232,7 @@ describe('removing an entry if it is still the same', () => {
     const uptime = process.uptime();
     const clock = vi.spyOn(process, 'uptime').mockReturnValue(uptime);
     const kept = store('value');
-    const waiting = failureOf(removeIfSame(kept, dir, RECORD, new Sensitive('value')));
+    const waiting = failureOf(deleteIfSame(kept, dir, RECORD, new Sensitive('value')));
     clock.mockReturnValue(uptime + 9.9);
     await new Promise((resolve) => setTimeout(resolve, 60));
     clock.mockReturnValue(uptime + 10.1);
@@ -240,7 +240,7 @@ describe('removing an entry if it is still the same', () => {
       code: 'LOCK_TIMEOUT',
       message: expect.stringContaining('waited 10 s'),
     });
-    expect(kept.remove).not.toHaveBeenCalled();
+    expect(kept.delete).not.toHaveBeenCalled();
   });
 });
 

@@ -67,14 +67,14 @@ describe('tokens in a store', () => {
 
   test('that cannot be forgotten because of a mistake of the program end the call', async () => {
     const mistake = new TypeError('a mistake');
-    const removeIf = () => Promise.reject(mistake);
-    await expect(deleteCached(store({ removeIf }), record(), undefined)).rejects.toBe(mistake);
+    const deleteIf = () => Promise.reject(mistake);
+    await expect(deleteCached(store({ deleteIf }), record(), undefined)).rejects.toBe(mistake);
   });
 
   test('that cannot be forgotten are still there, and the reason is returned', async () => {
     const failure = new GraphException('STORE_LOCKED', 'locked');
-    const removeIf = () => Promise.reject(failure);
-    expect(await deleteCached(store({ removeIf }), record(), undefined)).toBe(failure);
+    const deleteIf = () => Promise.reject(failure);
+    expect(await deleteCached(store({ deleteIf }), record(), undefined)).toBe(failure);
   });
 
   test('belong to both servers of their record', async () => {

@@ -72,7 +72,7 @@ async function forget(
   for (const record of records) {
     const home = stores.find(({ name }) => name === record.store);
     if (home && record.kind === 'login') await endLogin(session, record, home);
-    await home?.remove(record.key);
+    await home?.delete(record.key);
   }
 }
 

@@ -1,6 +1,6 @@
 import { Sensitive } from '../../core/sensitive.js';
 import { decrypt, encrypt } from '../aes-gcm.js';
-import { listEntries, readEntry, removeEntry, stageEntry } from '../records.js';
+import { deleteEntry, listEntries, readEntry, stageEntry } from '../records.js';
 import type { Store, StoreOptions, StoreRecord } from '../store.js';
 import { withLocks } from '../with-locks.js';
 import { loadKey } from './key.js';
@@ -13,7 +13,7 @@ export function fileStore(options: StoreOptions): Store {
   const { stateDir, warn } = options;
   // The encrypted values that `find` read, so that `read` does not read the file again. They are not stored on the
   // record, because callers print records.
-  const sealedOf = new WeakMap<StoreRecord, string>();
+  const encryptedOf = new WeakMap<StoreRecord, string>();
   const isNamed = options.storeKeyFile !== undefined;
   let named: Promise<Buffer> | undefined;
   const loadNamed = () => {
@@ -27,7 +27,7 @@ export function fileStore(options: StoreOptions): Store {
   function find(key: string): StoreRecord | undefined {
     const entry = readEntry(stateDir, 'file', key, warn);
     if (entry?.sealed === undefined) return undefined;
-    sealedOf.set(entry.record, entry.sealed);
+    encryptedOf.set(entry.record, entry.sealed);
     return entry.record;
   }
 
@@ -37,10 +37,10 @@ export function fileStore(options: StoreOptions): Store {
 
     async read(record) {
       if (record.store !== 'file') return undefined;
-      const sealed = sealedOf.get(record) ?? readEntry(stateDir, 'file', record.key, warn)?.sealed;
-      if (sealed === undefined) return undefined;
+      const encrypted = encryptedOf.get(record) ?? readEntry(stateDir, 'file', record.key, warn)?.sealed;
+      if (encrypted === undefined) return undefined;
       const key = await keyToRead();
-      const value = key && unseal(key, record, sealed);
+      const value = key && decryptValue(key, record, encrypted);
       if (value === undefined)
         warn(
           `Ignoring a stored ${describe(record)}: it was encrypted with another key, or was changed since.`,
@@ -49,16 +49,16 @@ export function fileStore(options: StoreOptions): Store {
     },
 
     async write(record, value) {
-      await writeSealed(options, await keyToWrite(), record, value);
+      await writeEncrypted(options, await keyToWrite(), record, value);
     },
 
     async check() {
       await keyToWrite();
     },
 
-    async remove(key) {
+    async delete(key) {
       const record = find(key);
-      if (record) removeEntry(stateDir, record);
+      if (record) deleteEntry(stateDir, record);
       return record !== undefined;
     },
 
@@ -69,7 +69,7 @@ export function fileStore(options: StoreOptions): Store {
 }
 
 /** Writes a record with its encrypted value. Throws STORE_UNAVAILABLE. */
-async function writeSealed(
+async function writeEncrypted(
   options: StoreOptions,
   key: Buffer,
   record: StoreRecord,
@@ -77,18 +77,18 @@ async function writeSealed(
 ): Promise<void> {
   const { stateDir } = options;
   const stored: StoreRecord = { ...record, store: 'file' };
-  stageEntry(stateDir, { record: stored, sealed: seal(key, stored, value) }).commit();
+  stageEntry(stateDir, { record: stored, sealed: encryptValue(key, stored, value) }).commit();
   (await import('../sweep.js')).sweep(options);
 }
 
 /** Encrypts a value and authenticates the rest of its record with it. */
-export function seal(key: Buffer, record: StoreRecord, value: Sensitive): string {
+export function encryptValue(key: Buffer, record: StoreRecord, value: Sensitive): string {
   return encrypt(key, canonical(record), value.reveal()).toString('base64');
 }
 
 /** Decrypts a value. Undefined when the key, the record or the text differs from those it was encrypted with. */
-export function unseal(key: Buffer, record: StoreRecord, sealed: string): Sensitive | undefined {
-  const text = decrypt(key, canonical(record), Buffer.from(sealed, 'base64'));
+export function decryptValue(key: Buffer, record: StoreRecord, encrypted: string): Sensitive | undefined {
+  const text = decrypt(key, canonical(record), Buffer.from(encrypted, 'base64'));
   return text === undefined ? undefined : new Sensitive(text);
 }
 

@@ -1,6 +1,6 @@
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import { listEntries, readEntry, removeEntry, stageEntry } from '../records.js';
+import { deleteEntry, listEntries, readEntry, stageEntry } from '../records.js';
 import type { Store, StoreOptions, StoreRecord } from '../store.js';
 import { withLocks } from '../with-locks.js';
 import { keychainVault } from './vault.js';
@@ -47,11 +47,11 @@ export function keychainStore(options: StoreOptions): Store {
       (await import('../sweep.js')).sweep(options);
     },
 
-    async remove(key) {
+    async delete(key) {
       const record = find(key);
       if (!record) return false;
       await vault.perform({ op: 'delete', account: key });
-      removeEntry(stateDir, record);
+      deleteEntry(stateDir, record);
       return true;
     },
 

@@ -5,10 +5,10 @@ import { acquireLock, withLock } from './lock.js';
 import { readRefusal, writeRefusal } from './shared-error.js';
 
 /**
- * Another process may hold the lock during a mint, but a caller that only removes an entry does not wait as long as a
+ * Another process may hold the lock during a mint, but a caller that only deletes an entry does not wait as long as a
  * slow server may take.
  */
-const REMOVE_WAIT_MS = 10_000;
+const DELETE_WAIT_MS = 10_000;
 
 /** Implements `Store.lock` with a lock file, for one machine. An error of `find` ends the wait. */
 export async function acquireMachineLock(
@@ -41,16 +41,16 @@ export async function acquireMachineLock(
   return undefined;
 }
 
-/** Implements `Store.removeIf` with the same lock file. */
-export async function removeIfSame(
-  store: Pick<Store, 'find' | 'read' | 'remove'>,
+/** Implements `Store.deleteIf` with the same lock file. */
+export async function deleteIfSame(
+  store: Pick<Store, 'find' | 'read' | 'delete'>,
   stateDir: string,
   { kind, key }: StoreRecord,
   value: Sensitive | undefined,
 ): Promise<boolean> {
-  return withLock(entryPath(stateDir, kind, key, 'lock'), { waitMs: REMOVE_WAIT_MS }, async () => {
+  return withLock(entryPath(stateDir, kind, key, 'lock'), { waitMs: DELETE_WAIT_MS }, async () => {
     const current = await store.find(key);
     if (current?.kind !== kind || (await store.read(current))?.reveal() !== value?.reveal()) return false;
-    return store.remove(key);
+    return store.delete(key);
   });
 }

@@ -38,8 +38,8 @@ redis.call('ZADD', KEYS[3], now + math.ceil(ARGV[3] / 1000), ARGV[4])
 if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[3], ARGV[3]) end
 return 1`;
 
-/** Removes a token if it has not changed since it was read. */
-export const REMOVE_IF = `
+/** Deletes a token if it has not changed since it was read. */
+export const DELETE_IF = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('ZREM', KEYS[2], ARGV[2])
 return redis.call('DEL', KEYS[1])`;

@@ -34,8 +34,8 @@ export function redisStore(options: RedisStoreOptions): Store {
     read: async (record) => (record.store === 'redis' ? tokens.read(nameOf(record.key), record) : undefined),
     write: async (record, value) =>
       tokens.publish(nameOf(record.key), { record: tokenRecord(record), value, generation: 0 }),
-    remove: (key) => tokens.delete(nameOf(key)),
-    removeIf: ({ key }, value) => tokens.deleteIf(nameOf(key), value),
+    delete: (key) => tokens.delete(nameOf(key)),
+    deleteIf: ({ key }, value) => tokens.deleteIf(nameOf(key), value),
     list: async () => (await tokens.list()).records,
 
     check: () =>

@@ -4,7 +4,7 @@ import type { StoreRecord } from '../store.js';
 import type { Cipher, TokenEntry } from './cipher.js';
 import type { Command } from './connection.js';
 import { bytesOrNothing, InvalidReply, integer, list, yesOrNo } from './replies.js';
-import { PUBLISH, REMOVE_IF } from './scripts.js';
+import { DELETE_IF, PUBLISH } from './scripts.js';
 import type { RedisServer } from './server.js';
 
 /** How many names and tokens are read at once. */
@@ -118,7 +118,7 @@ export class SharedTokens {
     const [{ encrypted, entry }] = (await this.#readAll([name])) as [Read];
     if (encrypted === undefined || entry?.value.reveal() !== value?.reveal()) return false;
     const keys = [this.cipher.keyOf('t', name), this.cipher.index];
-    const script = [['EVAL', REMOVE_IF, keys.length, ...keys, encrypted, name] as const];
+    const script = [['EVAL', DELETE_IF, keys.length, ...keys, encrypted, name] as const];
     return this.server.run(script, ([deleted]) => yesOrNo(deleted));
   }
 

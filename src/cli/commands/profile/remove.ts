@@ -143,6 +143,6 @@ interface RemovedCounts {
 async function forget(session: LocalSession, records: readonly StoreRecord[]): Promise<RemovedCounts> {
   const count = { token: 0, secret: 0, password: 0, login: 0 };
   for (const { store, kind, key } of records)
-    if (await (await open(session, store, true)).remove(key)) count[kind]++;
+    if (await (await open(session, store, true)).delete(key)) count[kind]++;
   return { tokens: count.token, secrets: count.secret, passwords: count.password, logins: count.login };
 }

@@ -93,7 +93,7 @@ async function holds(store: Store, record: StoreRecord, token: Sensitive): Promi
 /** Deletes an entry. The server has already renewed the token, so a failure here is only a warning. */
 async function forget(store: Store, { key }: StoreRecord, warn: (text: string) => void): Promise<void> {
   try {
-    await store.remove(key);
+    await store.delete(key);
   } catch (error) {
     const why = error instanceof GraphException ? error.message : `the ${store.name} store failed`;
     warn(`${why}; the token also stays held under its old lifetime`);
