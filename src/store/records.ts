@@ -12,7 +12,7 @@ import {
   stageFile,
 } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
-import type { StoreRecord } from './store.js';
+import { CREDENTIAL_STORES, type StoreRecord } from './store.js';
 
 /** A record as written to the disk. */
 export interface Entry {
@@ -154,7 +154,7 @@ function parseEntry(text: string): Entry | string {
     v === 1 &&
     KINDS.some((known) => known === kind) &&
     typeof key === 'string' &&
-    (store === 'keychain' || store === 'file') &&
+    CREDENTIAL_STORES.some((name) => name === store) &&
     isTime(createdAtUnix) &&
     (expiresAtUnix === undefined || isTime(expiresAtUnix)) &&
     isInfo(info) &&

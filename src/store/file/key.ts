@@ -37,7 +37,7 @@ export async function loadKey(options: KeyOptions, mode: 'create' | 'existing'):
   makeKey(file);
   const made = await readGeneratedKey(file);
   if (made) return made;
-  throw vanished(file);
+  throw fault(`the key file ${file} vanished while it was being made`, 'run the command again');
 }
 
 /** Loads the key that was given as text or in a named file; undefined when none was. Throws STORE_UNAVAILABLE. */
@@ -53,14 +53,17 @@ function decode(text: string, what: string, hint = NEW_KEY): Buffer {
   const trimmed = text.trim();
   const key = KEY.test(trimmed) ? Buffer.from(trimmed, 'base64') : undefined;
   if (key?.length === 32) return key;
-  throw notAKey(what, hint);
+  throw fault(`${what} is not 32 bytes in base64`, hint);
 }
 
 async function readGeneratedKey(file: string): Promise<Buffer | undefined> {
   for (let attempt = 1; ; attempt++) {
     const checked = readChecked(file, MAX_KEY_BYTES, true);
     if (checked === undefined) return undefined;
-    if ('refused' in checked) throw notUsed(file, checked.refused);
+    if ('refused' in checked) {
+      const why = checked.refused;
+      throw fault(`the key file ${file} is not used: ${why}`, howToMend(file, why) ?? makeAnother(file));
+    }
     // Without hard links another process may have created the file but not filled it yet.
     if (checked.text !== '' || attempt === 20)
       return decode(checked.text, `the key file ${file}`, makeAnother(file));
@@ -78,10 +81,8 @@ async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Prom
     read = await readBounded(file, { maxBytes: MAX_KEY_BYTES, timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    throw new GraphException('STORE_UNAVAILABLE', `cannot read the key file ${file}: ${code ?? message}`, {
-      hint: `check GRAPHCRED_STORE_KEY_FILE, or ${NEW_KEY}`,
-      setting: 'storeKey',
-    });
+    const hint = `check GRAPHCRED_STORE_KEY_FILE, or ${NEW_KEY}`;
+    throw fault(`cannot read the key file ${file}: ${code ?? message}`, hint);
   }
   const uid = process.geteuid?.();
   const problem = problemOf(file, read.stat, uid);
@@ -111,18 +112,11 @@ export function makeKey(file: string): void {
   }
 }
 
-export const NEW_KEY =
+const NEW_KEY =
   'make one with: node -p "crypto.randomBytes(32).toString(\'base64\')", and set GRAPHCRED_STORE_KEY to it';
 
-const fault = (message: string, hint: string) =>
-  new GraphException('STORE_UNAVAILABLE', message, { hint, setting: 'storeKey' });
+function fault(message: string, hint: string): GraphException {
+  return new GraphException('STORE_UNAVAILABLE', message, { hint, setting: 'storeKey' });
+}
 
 const makeAnother = (file: string) => `remove ${file} and log in again, or set GRAPHCRED_STORE_KEY`;
-
-export const notAKey = (what: string, hint = NEW_KEY) => fault(`${what} is not 32 bytes in base64`, hint);
-
-export const notUsed = (file: string, why: string) =>
-  fault(`the key file ${file} is not used: ${why}`, howToMend(file, why) ?? makeAnother(file));
-
-export const vanished = (file: string) =>
-  fault(`the key file ${file} vanished while it was being made`, 'run the command again');

@@ -35,21 +35,28 @@ const MAX_LINK_BYTES = 4096;
 /** The chain grows by a link for each owner that was killed, until the next release removes all links. */
 const MAX_LINKS = 1000;
 
-/**
- * Waits for the lock. Throws LOCK_TIMEOUT or STORE_UNAVAILABLE (the folder cannot be written). With `isAnswered`, which
- * is called before each pause, it returns undefined as soon as the lock is no longer needed.
- */
-export async function acquireLock(file: string, options: WaitOptions): Promise<FileLock>;
-export async function acquireLock(
+/** Waits for the lock. Throws LOCK_TIMEOUT or STORE_UNAVAILABLE (the folder cannot be written). */
+export async function acquireLock(file: string, options: WaitOptions): Promise<FileLock> {
+  return (await acquireLockUnless(async () => false, file, options)) as FileLock;
+}
+
+/** The same, but undefined as soon as `isAnswered` finds that the lock is not needed. An error of it ends the wait. */
+export async function acquireLockUnless(
+  isAnswered: () => Promise<boolean>,
   file: string,
-  options: WaitOptions & { readonly isAnswered: () => Promise<boolean> },
-): Promise<FileLock | undefined>;
-export async function acquireLock(
-  file: string,
-  { waitMs, isAnswered }: WaitOptions & { readonly isAnswered?: () => Promise<boolean> },
+  { waitMs }: WaitOptions,
 ): Promise<FileLock | undefined> {
   const claim = prepare(file);
-  const attempt = async () => claim.take() ?? ((await isAnswered?.()) ? 'not needed' : undefined);
+  const attempt = async () => {
+    const lock = claim.take();
+    const answered = await isAnswered().catch((error) => {
+      lock?.release();
+      throw error;
+    });
+    if (!answered) return lock;
+    lock?.release();
+    return 'not needed';
+  };
   try {
     const acquired = await retry(attempt, waitMs, { shortestMs: 5, longestMs: 50 });
     if (acquired === undefined) throw timedOut(file, waitMs);

@@ -1,7 +1,7 @@
 import type { Sensitive } from '../../core/sensitive.js';
 import { entryPath } from '../records.js';
 import type { Lock, LockOptions, Store, StoreRecord } from '../store.js';
-import { acquireLock, withLock } from './lock.js';
+import { acquireLockUnless, withLock } from './lock.js';
 import { readRefusal, writeRefusal } from './shared-error.js';
 
 /**
@@ -24,21 +24,14 @@ export async function acquireMachineLock(
     if (refusal) throw refusal;
     return false;
   };
-  const lock = await acquireLock(entryPath(stateDir, 'token', key, 'lock'), { waitMs, isAnswered });
-  if (lock === undefined) return undefined;
-  try {
-    if (!(await isAnswered()))
-      return {
-        write,
-        refuse: async (error) => writeRefusal(refusedFile, error, now()),
-        release: async () => lock.release(),
-      };
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
-  lock.release();
-  return undefined;
+  const lock = await acquireLockUnless(isAnswered, entryPath(stateDir, 'token', key, 'lock'), { waitMs });
+  return (
+    lock && {
+      write,
+      refuse: async (error) => writeRefusal(refusedFile, error, now()),
+      release: async () => lock.release(),
+    }
+  );
 }
 
 /** Implements `Store.deleteIf` with the same lock file. */

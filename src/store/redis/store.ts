@@ -64,27 +64,27 @@ async function acquireBothLocks(lock: LockOptions, at: Place): Promise<Lock | un
   await tokens.firstGeneration(name);
   const deadline = tokens.now() + lock.waitMs;
   const own = await acquireOwnLock(lock, at);
-  try {
-    const waitMs = Math.max(0, deadline - tokens.now());
-    const fleet = await acquireFleetLock(tokens, name, { ...lock, waitMs });
-    if (fleet)
-      return {
-        write: async (record, value) => fleet.write(tokenRecord(record), value),
-        refuse: async (error) => {
-          await fleet.refuse(error);
-          await own?.refuse(error);
-        },
-        release: async () => {
-          await fleet.release();
-          await own?.release();
-        },
-      };
-  } catch (error) {
-    await own?.release();
+  const releaseOwn = async () => own?.release();
+  const waitMs = Math.max(0, deadline - tokens.now());
+  const fleet = await acquireFleetLock(tokens, name, { ...lock, waitMs }).catch(async (error) => {
+    await releaseOwn();
     throw error;
+  });
+  if (fleet === undefined) {
+    await releaseOwn();
+    return undefined;
   }
-  await own?.release();
-  return undefined;
+  return {
+    write: async (record, value) => fleet.write(tokenRecord(record), value),
+    refuse: async (error) => {
+      await fleet.refuse(error);
+      await own?.refuse(error);
+    },
+    release: async () => {
+      await fleet.release();
+      await releaseOwn();
+    },
+  };
 }
 
 /**
