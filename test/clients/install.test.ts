@@ -20,7 +20,7 @@ test('a Python program is skipped if its registry does not answer', async () => 
 test('a program is skipped by name if its runtime is not installed', async () => {
   const skips = OTHERS.map((program) => install(program, { PATH: '/nowhere' }));
   expect(await Promise.all(skips)).toEqual([
-    ...Array(3).fill({ skip: 'not installed: python3' }),
+    ...Array(5).fill({ skip: 'not installed: python3' }),
     ...Array(2).fill({ skip: 'not installed: mvn, java, javac' }),
     { skip: 'not installed: curl' },
   ]);

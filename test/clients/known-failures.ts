@@ -248,6 +248,21 @@ export const KNOWN_FAILURES: readonly KnownFailure[] = [
     whose: 'version',
     reason: 'It was made for 3.x, and asks for `/gsqlserver/`.',
   },
+  {
+    programs: ['LangChain (langchain-community 0.4.2)'],
+    servers: ON_3,
+    steps: ['read the schema with a password', 'read the schema with a secret', WITH_TOKEN],
+    whose: 'version',
+    reason:
+      'It asks for the schema through pyTigerGraph 2.0.5, with a token, which the GSQL server takes from 4.1 on.',
+  },
+  {
+    programs: ['graflo 1.24.0'],
+    servers: ON_3,
+    steps: ['mint with a secret', 'read vertices with the token', 'list secrets'],
+    whose: 'version',
+    reason: 'It is made for 4.x.',
+  },
 ];
 
 /** Returns the steps that are known to fail for this program on this server. */

@@ -14,8 +14,9 @@ export interface Step {
 
 interface Named {
   readonly name: string;
-  /** The block of docs/with-other-tools.md that shows how it uses a token from graphcred. */
+  /** The block of docs/with-other-tools.md that shows how it uses a token from graphcred, with lines of its own after it. */
   readonly withToken: string | { readonly none: string };
+  readonly afterBlock?: string;
   /** Whether it runs the block with the async connection, as the page says below it. */
   readonly async?: true;
 }
@@ -103,6 +104,24 @@ export const OTHERS: readonly Program[] = [
     requirements: ['pyTigerDriver==1.0.15'],
     script: ['pytigerdriver.py'],
     withToken: { none: 'it logs in with user name and password, and nothing else' },
+  },
+  {
+    name: 'LangChain (langchain-community 0.4.2)',
+    language: 'python',
+    requirements: ['langchain-community==0.4.2', 'pyTigerGraph==2.0.5'],
+    script: ['langchain_graph.py'],
+    withToken: 'load.py',
+    afterBlock: `from langchain_community.graphs import TigerGraph
+conn.ai.configureGraphRAGHost("http://127.0.0.1:1")
+assert "Person" in TigerGraph(conn).get_schema()
+`,
+  },
+  {
+    name: 'graflo 1.24.0',
+    language: 'python',
+    requirements: ['graflo==1.24.0'],
+    script: ['graflo_connection.py'],
+    withToken: { none: 'it takes a secret, a user name and a password, and mints its own token' },
   },
   jdbc('1.3.20'),
   jdbc('1.3.21'),

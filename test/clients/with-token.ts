@@ -45,13 +45,13 @@ function runAsDocumented(program: Program, folder: string, one: Stage): Promise<
 }
 
 /** Returns the block of docs/with-other-tools.md that shows how the program uses a token; of an async connection, in a coroutine. */
-export function blockOf({ withToken, async }: Program): string {
+export function blockOf({ withToken, async, afterBlock = '' }: Program): string {
   const blocks = blocksOf('with-other-tools.md');
   const found = blocks.find(
     ({ heading, language, file }) => withToken === file || withToken === `${heading}: ${language}`,
   );
   if (found === undefined) throw new Error(`docs/with-other-tools.md has no block ${withToken}`);
-  return async ? inCoroutine(found.text) : found.text;
+  return async ? inCoroutine(found.text) : `${found.text}\n${afterBlock}`;
 }
 
 const inCoroutine = (text: string) => `import asyncio

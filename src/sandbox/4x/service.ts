@@ -11,7 +11,7 @@ import {
   stringField,
   text,
 } from '../call.js';
-import { graphsReply, rolesOf, schemaReply, versionReply } from '../gsql/answers.js';
+import { graphsReply, rolesOf, schemaReply, tuplesReply, versionReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
 import { noEndpoint } from '../restpp/restpp.js';
@@ -32,6 +32,7 @@ const ANSWERS: Readonly<Record<string, (world: World, call: Call) => Reply>> = {
   'GET /version': (world, call) => versionReply(world, call, 'version4', 'versionLogin4'),
   'GET /auth/simple': authSimple,
   'GET /schema/graphs': graphsReply,
+  'GET /udt/tuples': tuplesReply,
 };
 
 /** Answers all paths below `/gsql/v1` on 4.x; undefined for a path that the sandbox does not imitate. */

@@ -50,6 +50,12 @@ export function graphsReply(world: World, call: Call): Reply {
   return beyond ?? json(200, { error: false, message: '', graphs });
 }
 
+/** Answers with the user-defined tuples, of which there are none. pyTigerGraph reads them with the schema, 4.x. */
+export function tuplesReply(world: World, call: Call): Reply {
+  const caller = requireLogin(world, call);
+  return 'status' in caller ? caller : json(200, { error: false, message: '', results: [] });
+}
+
 /**
  * Answers `DELETE /expiredtoken` of 3.7 to 4.x, which deletes the expired tokens of the named users and secrets, or of
  * everybody. For other users' tokens the caller needs the privilege WRITE_USER, which here a superuser has. If one
