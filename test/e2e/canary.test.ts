@@ -10,18 +10,21 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { GraphConnection } from '../../src/index.js';
-import { startSandbox } from '../../src/sandbox/server.js';
+import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { openStore } from '../../src/store/open.js';
 import { filesBelow, findCredentials } from '../helpers/canary.js';
 import { EVERY_COMMAND } from '../helpers/every-command.js';
 import { keyringSkipReason, processesOf, withKeyring } from '../helpers/keyring.js';
-import { COMMAND, standaloneSkipReason, start } from '../helpers/process.js';
+import { COMMAND, type Running, standaloneSkipReason, start } from '../helpers/process.js';
+import { AUDIENCE, CLIENT, JOB, signed, signInByHttp, startProvider } from '../helpers/provider.js';
 
 // The password has blanks, quotes and a backslash, so that every encoding changes it. None of its words is common.
 const PASSWORD = 'Kanarie "zang\\vogel" /+=& 7431';
 const SECRET = 'kan4r1e0secret0value0of0the0user';
 const WRONG = 'Valse "kanarie" 9 \\ fluit';
 const STORE_KEY = Buffer.from('kanarie-van-32-tekens-precies-!!').toString('base64');
+
+const JWT = signed({ sub: 'kanarie', exp: 4_000_000_000 });
 
 /** A place where a credential is meant to be, with the section of the contract that says so. */
 interface Allowed {
@@ -58,6 +61,8 @@ interface Case {
   readonly stdin?: string;
   readonly exit?: number | 'any';
   readonly allowed?: readonly Allowed[];
+  /** What a person does meanwhile. */
+  readonly during?: (child: Running['child']) => void;
 }
 
 interface Place {
@@ -253,6 +258,7 @@ function prepare({ restUrl, gsqlUrl }: { restUrl: string; gsqlUrl: string }): {
     JSON.stringify({ profiles: { default: { restUrl, gsqlUrl, graph: 'demo', username: 'ada', ...more } } });
   const dump = (name: string) => `cat /proc/$$/environ > '${root}/trace/${name}.environment'\n`;
   write('secret.txt', `${SECRET}\n`);
+  write('jwt.txt', JWT);
   write('literal.json', profile({ secret: SECRET }));
   write('command.json', profile({ secretCommand: ['sh', given(root, 'secret-command.sh')] }));
   write('failing.json', profile({ secretCommand: ['sh', given(root, 'failing.sh')] }));
@@ -296,12 +302,13 @@ interface Trace {
 async function leaksOf(
   { root, env }: ReturnType<typeof prepare>,
   argv: readonly string[],
-  { stdin, env: more, exit = 0, allowed = [] }: Omit<Case, 'argv'>,
+  { stdin, env: more, exit = 0, allowed = [], during }: Omit<Case, 'argv'>,
   canaries: () => Promise<Map<string, string>>,
 ): Promise<string[]> {
   for (const folder of ['trace', 'cwd'])
     for (const name of fs.readdirSync(path.join(root, folder))) fs.rmSync(path.join(root, folder, name));
   const { child, ended } = start(argv, { ...env, ...more }, stdin ?? '', path.join(root, 'cwd'));
+  during?.(child);
   // The command line of a program that is not Node can be seen only while the program runs.
   const lines = new Set<string>();
   const look = setInterval(() => {
@@ -349,7 +356,7 @@ async function leaksOf(
 }
 
 /** Starts a sandbox that uses the known values, for a user who has stored them in every supported way. */
-async function sandboxAndPlace(serverVersion: string) {
+async function sandboxAndPlace(serverVersion: string, options: SandboxOptions = {}) {
   const stateFile = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-canary-server-')), 'state');
   onTestFinished(() => fs.rmSync(path.dirname(stateFile), { recursive: true, force: true }));
   const sandbox = await startSandbox({
@@ -359,6 +366,7 @@ async function sandboxAndPlace(serverVersion: string) {
     stateFile,
     users: [{ name: 'ada', password: PASSWORD, role: 'superuser' }],
     secrets: [{ alias: 'seeded', value: SECRET, user: 'ada', graph: 'demo' }],
+    ...options,
   });
   onTestFinished(() => sandbox.close());
   return { place: prepare(sandbox), stateFile };
@@ -422,6 +430,96 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
   }, 600_000);
 });
 
+const PRINTED_URL = /to log in: (\S+)\s/;
+
+/** What a person signs in with at the provider, what a job shows, and a JWT given as it is; in this order. */
+function identityCases(root: string, issuer: string, jwt: string, signIn: Required<Case>['during']) {
+  const login = ['--oidc-issuer', issuer, '--oidc-client-id', CLIENT, '--no-browser'];
+  const mine = { argv: ['-p', 'work'], env: BARE };
+  const job = {
+    ...BARE,
+    GRAPHCRED_OIDC_USE: 'access_token',
+    GRAPHCRED_OIDC_ISSUER: issuer,
+    GRAPHCRED_OIDC_CLIENT_ID: JOB.id,
+    GRAPHCRED_OIDC_GRANT: 'client_credentials',
+    GRAPHCRED_OIDC_AUDIENCE: AUDIENCE,
+    GRAPHCRED_OIDC_CLIENT_SECRET: JOB.secret,
+  };
+  const given: Case = { argv: [], env: { ...BARE, TG_JWT_TOKEN: jwt, TG_HOST: '' } };
+  const wrong = { ...BARE, GRAPHCRED_JWT: `${jwt}x` };
+  const child = ['--', 'sh', path.join(root, 'given/exec-child.sh')];
+  const rows: [words: string, one: Case][] = [
+    ['login', { ...mine, argv: [...mine.argv, ...login], during: signIn }],
+    ['token get', { ...mine, allowed: [TOKEN_SHOWN] }],
+    ['token get', { ...mine, argv: [...mine.argv, '--fresh'], allowed: [TOKEN_SHOWN] }],
+    ['exec', { ...mine, argv: [...mine.argv, ...child], allowed: [TOKEN_OF_CHILD] }],
+    ['proxy', { ...mine, argv: [...mine.argv, ...child] }],
+    ['api', { ...mine, argv: [...mine.argv, '/echo'] }],
+    ['status', mine],
+    ['doctor', mine],
+    ['config show', mine],
+    ['token list', mine],
+    ['token get', { argv: [], env: job, allowed: [TOKEN_SHOWN] }],
+    ['doctor', { argv: [], env: job }],
+    [
+      'token get',
+      { argv: [], env: { ...job, GRAPHCRED_OIDC_CLIENT_SECRET: WRONG, GRAPHCRED_STORE: 'none' }, exit: 4 },
+    ],
+    ['token get', { ...given, allowed: [TOKEN_SHOWN] }],
+    ['token get', { argv: ['--jwt-stdin'], env: BARE, stdin: jwt, allowed: [TOKEN_SHOWN] }],
+    ['secret list', given],
+    ['exec', { ...given, argv: child, allowed: [TOKEN_OF_CHILD] }],
+    ['config show', given],
+    ['api', { argv: ['/echo'], env: wrong, exit: 4 }],
+    ['doctor', { argv: [], env: wrong, exit: 4 }],
+    ['token get', { argv: [`--jwt=${jwt}`], exit: 2, allowed: [TYPED] }],
+    ['logout', mine],
+  ];
+  return rows;
+}
+
+// holds: C10.1
+test('no command leaves a JWT, refresh token, code or client secret anywhere', async () => {
+  const provider = await startProvider();
+  const { place } = await sandboxAndPlace('4.2.0', {
+    provider: provider.sandbox,
+    users: ['ada', JOB.id].map((name) => ({ name, password: PASSWORD, role: 'superuser' })),
+  });
+  const jwt = signed({ sub: 'ada', iss: provider.issuer, exp: Math.floor(Date.now() / 1000) + 3600 });
+  const canaries = new Map([
+    [JOB.secret, 'client secret'],
+    [WRONG, 'wrong client secret'],
+    [STORE_KEY, 'store key'],
+  ]);
+  // The claims and the signature of a JWT are worth hiding too.
+  const add = (value: string, what: string) => {
+    for (const part of [value, ...value.split('.').slice(1)]) canaries.set(part, what);
+  };
+  add(jwt, 'token');
+  const known = async () => {
+    for (const value of provider.secrets)
+      add(value, value.startsWith('eyJ') ? 'token' : 'code or refresh token');
+    return canaries;
+  };
+  const signIn = (child: Running['child']) => {
+    let text = '';
+    child.stderr?.on('data', (more: string) => {
+      const [, before] = PRINTED_URL.exec(text) ?? [];
+      text += more;
+      const [, url] = PRINTED_URL.exec(text) ?? [];
+      if (url !== undefined && before === undefined) void signInByHttp(url, 'ada');
+    });
+  };
+  const leaks: string[] = [];
+  for (const json of [false, true])
+    for (const [words, { argv, ...more }] of identityCases(place.root, provider.issuer, jwt, signIn)) {
+      const line = commandLine(words, argv, json);
+      if (line) leaks.push(...(await leaksOf(place, line, more, known)));
+    }
+  expect(leaks).toEqual([]);
+  expect(canaries.size).toBeGreaterThan(10);
+}, 600_000);
+
 /** Runs the cases of one command against a hostile server that repeats the credentials. */
 async function echoing(): Promise<{ restUrl: string; gsqlUrl: string }> {
   const server = createServer((request: IncomingMessage, response) => {
@@ -465,11 +563,15 @@ test.each(['3.2.0', '3.10.1', '4.1.2'])(
       [PASSWORD, 'password'],
       [SECRET, 'secret'],
       [STORE_KEY, 'store key'],
+      ...JWT.split('.')
+        .map((part) => [part, 'JWT'] as const)
+        .slice(1),
     ]);
     const file = `--secret-file ${given(place.root, 'secret.txt')}`;
+    const jwt = `--jwt-file ${given(place.root, 'jwt.txt')}`;
     const lines = EVERY_COMMAND.filter(({ path: words }) => !LOCAL.test(words))
       .flatMap((one) => one.lines)
-      .concat(`token get ${file}`, `login ${file}`)
+      .concat(`token get ${file}`, `login ${file}`, `secret list ${jwt}`, `token check ${jwt}`)
       .map((line) => line.split(' '));
     const leaks: string[] = [];
     for (const line of lines)

@@ -3,12 +3,15 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { bench, cli } from '../helpers/cli.js';
 import { EVERY_COMMAND } from '../helpers/every-command.js';
+import { rsaJwt } from '../helpers/jwt.js';
 import { start } from '../helpers/process.js';
 
 // The working directory holds files of an attacker, as after a clone or an unpacked archive. Whatever command is typed there, none of the files is
 // run, nothing is written there, and no request goes to a host that only such a file names.
 
 const SECRET_LOOKALIKE = 'canary0123456789canary0123456789';
+
+const JWT = rsaJwt({ sub: 'tigergraph', exp: 4_000_000_000 });
 
 /** A file that is named to `config trust` is meant. Completion reads config files too. */
 const LINES = [
@@ -109,6 +112,8 @@ function environments({ own }: Victim): Record<string, Record<string, string>> {
       TG_SECRET: SECRET_LOOKALIKE,
       TG_GRAPHNAME: 'demo',
       TG_API_TOKEN: SECRET_LOOKALIKE,
+      TG_JWT_TOKEN: JWT,
+      GRAPHCRED_OIDC_CLIENT_SECRET: SECRET_LOOKALIKE,
     },
   };
 }
@@ -137,6 +142,8 @@ function lures({ evil, own }: Victim): Record<string, Record<string, unknown>> {
       tls: { insecure: true },
       store: 'none',
       secretCommand: ['touch', 'ran'],
+      jwtCommand: ['touch', 'ran'],
+      oidc: { issuer: gsqlUrl, clientId: 'cli', clientSecretFile: '/etc/hostname' },
       passwordFile: '/etc/hostname',
       serverVersion: '4',
     },
@@ -201,6 +208,7 @@ describe.each(['3.10.1', '4.1.2'])('in a folder with files of an attacker, on %s
             });
             withoutTrace(made, before, `${line} with ${what}, lured by ${lure}`);
             expect(stdout + stderr, line).not.toContain(SECRET_LOOKALIKE);
+            expect(stderr, line).not.toContain(JWT);
           }
         fs.rmSync(file);
       }

@@ -53,6 +53,9 @@ export interface RealProvider {
   close(): Promise<void>;
 }
 
+/** What nobody else may see of what goes to the provider's endpoints and comes back. */
+const SECRET_VALUES = ['access_token', 'refresh_token', 'id_token', 'device_code', 'code', 'code_verifier'];
+
 /**
  * Starts `oidc-provider`, a certified provider that others wrote. Each refresh token works once, and using one twice ends
  * the whole login.
@@ -137,15 +140,23 @@ export async function startProvider({ ttl = 600 } = {}): Promise<RealProvider> {
   const waiting: { line: string; tell: () => void }[] = [];
   provider.use(
     async (
-      ctx: { method: string; path: string; body: unknown; query: Record<string, string> },
+      ctx: {
+        method: string;
+        path: string;
+        body: unknown;
+        oidc?: { params?: Record<string, unknown> };
+      },
       next: () => Promise<void>,
     ) => {
       seen.push(`${ctx.method} ${ctx.path}`);
       for (const { line, tell } of waiting) if (line === seen.at(-1)) tell();
       await next();
-      const given = ctx.body as Record<string, unknown> | undefined;
-      for (const name of ['access_token', 'refresh_token', 'id_token', 'device_code'])
-        if (typeof given?.[name] === 'string') secrets.add(given[name] as string);
+      const exchanged = { ...ctx.oidc?.params, ...(ctx.body as object | undefined) } as Record<
+        string,
+        unknown
+      >;
+      for (const name of SECRET_VALUES)
+        if (typeof exchanged[name] === 'string') secrets.add(exchanged[name] as string);
     },
   );
   server.on('request', provider.callback());
