@@ -129,7 +129,7 @@ function programBesideConfig({ settings }: Call, command: readonly string[]): re
 export async function savedSources(call: Call, store: Store): Promise<Partition> {
   const { target, graph } = call;
   const oidc = oidcOf(call);
-  const homes = await homesOf(call, store, oidc);
+  const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(call);
   // A credential saved for the profile's own server is not sent to another one, but the error mentions it.
   const ownServer = gsqlUrlOfFile(call);
   const saved = (await Promise.all(homes.map((home) => home.list()))).flat();
@@ -155,11 +155,16 @@ export async function savedSources(call: Call, store: Store): Promise<Partition>
   return { bound, excluded };
 }
 
-/** Returns the stores that may hold credentials. A fleet shares tokens alone, and a login stays on its machine. */
-async function homesOf(call: Call, store: Store, oidc: Oidc | undefined): Promise<readonly Store[]> {
-  const { keeps, scope } = STORES[store.name];
-  if (keeps.credentials) return [store];
-  if (scope !== 'fleet' || oidc === undefined || oidc.isJob || call.stateDir === undefined) return [];
+/** Returns the stores of this machine that may hold a login while its tokens are a fleet's; none where they are its own. */
+export async function loginHomes(call: Call): Promise<readonly Store[]> {
+  const oidc = oidcOf(call);
+  if (
+    STORES[call.store.name].scope !== 'fleet' ||
+    oidc === undefined ||
+    oidc.isJob ||
+    call.stateDir === undefined
+  )
+    return [];
   return Promise.all(CREDENTIAL_STORES.map((name) => open(call, name, false)));
 }
 

@@ -5,14 +5,21 @@ import { describe, expect, it } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
+import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
+import { start } from '../helpers/process.js';
+import { CLIENT, signInByHttp, startProvider } from '../helpers/provider.js';
 import { MINTER, READER, redisSkipReason, startRedis } from '../helpers/redis.js';
 import { openRedis } from '../helpers/redis-store.js';
 
 const storeKey = crypto.randomBytes(32).toString('base64');
 
 /** Starts a database and a Redis server. Each home stands for one machine. */
-async function fleet(serverVersion = '3.10.1', users?: readonly string[]) {
-  const database = await bench({ serverVersion });
+async function fleet(
+  serverVersion = '3.10.1',
+  users?: readonly string[],
+  options: Parameters<typeof bench>[0] = {},
+) {
+  const database = await bench({ serverVersion, ...options });
   const redis = await startRedis(users ? { users } : {});
   const env: Record<string, string> = {
     ...database.env,
@@ -136,6 +143,38 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     expect((await machine()('token get')).stdout).toBe(shared.stdout);
     expect(mints()).toBe(2);
   });
+
+  // holds: C11.8, C12.13
+  it.skipIf(keyringSkipReason())(
+    'logout ends the login of a person, which lies in the keychain',
+    async () => {
+      const provider = await startProvider();
+      const { env } = await fleet('4.2.0', undefined, { provider: provider.sandbox });
+      const home = temporaryHome();
+      await withKeyring({ state: 'unlocked' }, async (keyring) => {
+        const {
+          GRAPHCRED_USERNAME: _user,
+          GRAPHCRED_PASSWORD: _password,
+          ...own
+        } = { ...env, ...keyring.env };
+        const login = ['login', '--store', 'keychain', '--no-browser', '--oidc-client-id', CLIENT];
+        const { child, ended } = start([...login, '--oidc-issuer', provider.issuer], { ...own, HOME: home });
+        child.stderr?.on('data', (text: string) => {
+          const [, url] = /to log in: (\S+)/.exec(text) ?? [];
+          if (url !== undefined) void signInByHttp(url, 'tigergraph');
+        });
+        expect(await ended).toMatchObject({ status: 0 });
+        const run = (...words: string[]) => start(words, { ...own, HOME: home }).ended;
+        expect(await run('token', 'get', '--fresh')).toMatchObject({ status: 0, stderr: '' });
+        provider.requests();
+        expect(await run('logout')).toMatchObject({
+          status: 0,
+          stdout: expect.stringContaining('1 saved credential'),
+        });
+        expect(provider.requests()).toContain('POST /token/revocation');
+      });
+    },
+  );
 
   it('lists the tokens of this machine while the Redis server does not answer, refreshes none, and deletes them at logout', async () => {
     const { machine, redis } = await fleet();

@@ -4,6 +4,7 @@ import { notRevoked, revokeTokens } from '../../app/revoke-tokens.js';
 import { pluralize } from '../../app/words.js';
 import { findCredential, profileOwner } from '../../auth/choose.js';
 import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../../auth/servers.js';
+import { loginHomes } from '../../auth/sources.js';
 import { chooseStore, open, requireAllRead, requireReadable } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { newestFirst } from '../../store/records.js';
@@ -18,7 +19,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const { flags, report } = invocation;
   const session = await openSession(invocation);
   const isRevoking = flags.revoke === true;
-  const { stores, records } = await chooseRecords(session, isRevoking);
+  const { stores, homes, records } = await chooseRecords(session, isRevoking);
   const whose = flags.all === true ? ', of every server and user' : ` of ${session.target.gsqlUrl}`;
   if (records.length === 0) return refuseNothing(session, stores);
   const tokens = records.filter(({ kind }) => kind === 'token');
@@ -34,7 +35,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const failure = revocation && notRevoked(revocation);
   // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
   // process may have stored a new one since.
-  if (!failure) await forget(session, stores, isRevoking ? credentials : records);
+  if (!failure) await forget(session, [...stores, ...homes], isRevoking ? credentials : records);
   const gone = revocation ? revocation.deleted + revocation.missing : tokens.length;
   const forgotten = gone + (failure ? 0 : credentials.length);
   const cause = revocation?.kept[0]?.error;
@@ -86,9 +87,16 @@ async function chooseRecords(session: Session, isRevoking: boolean) {
   const { flags, report } = session.invocation;
   if (leavesShared)
     report.note('the tokens on the Redis server stay for the other machines; --revoke ends them for all');
-  if (flags.all !== true) return { stores: [store], records: await recordsOfProfile(session, store) };
-  const stores = [store, ...(await otherStores(session, store))];
-  return { stores, records: (await Promise.all(stores.map((one) => one.list()))).flat() };
+  const stores = [store, ...(flags.all === true ? await otherStores(session, store) : [])];
+  // Of a fleet, a login lies in a store of this machine.
+  const homes = (await loginHomes(session)).filter(({ name }) => stores.every((one) => one.name !== name));
+  const logins = (await recordsIn(homes)).filter(({ kind }) => kind === 'login');
+  const records = [...(await recordsIn(stores)), ...logins];
+  return { stores, homes, records: flags.all === true ? records : await recordsOfProfile(session, records) };
+}
+
+async function recordsIn(stores: readonly Store[]): Promise<StoreRecord[]> {
+  return (await Promise.all(stores.map((one) => one.list()))).flat();
 }
 
 async function revoke(session: Session, stores: readonly Store[], records: readonly StoreRecord[]) {
@@ -119,10 +127,9 @@ async function revoke(session: Session, stores: readonly Store[], records: reado
  * Returns what is stored for the profile in force, newest first.
  * @throws GraphException USAGE when the profile names nobody, and several have something saved for its server
  */
-async function recordsOfProfile(session: Session, store: Store): Promise<StoreRecord[]> {
+async function recordsOfProfile(session: Session, records: readonly StoreRecord[]): Promise<StoreRecord[]> {
   const owner = await profileOwner(session);
   const { gsqlUrl, username, secretAlias, principal } = owner;
-  const records = await store.list();
   const mine = recordsOf(records, owner);
   const owners = new Set(records.filter(({ info }) => info.gsqlUrl === gsqlUrl).map(ownerOf));
   const namesNobody = username === undefined && secretAlias === undefined && principal === undefined;
