@@ -189,18 +189,6 @@ test('only the first answer of a call may show another version, since after it s
   expect(asked.map((line) => line.split(' ')[1])).toEqual(['/gsql/v1/secrets', '/gsql/v1/secrets']);
 });
 
-test('a server that is not up when its version is asked for says why, and what would help', async () => {
-  const url = await rawServer((_request, response) => response.writeHead(503).end('down for now'));
-  const refused = await refusalOf(connectionAt(url, { serverVersion: 'auto' }).getSecrets());
-  expect(refused).toMatchObject({
-    code: 'SERVER_UNAVAILABLE',
-    status: 503,
-    serverText: 'down for now',
-    hint: 'Try again in a minute, or wait for it. If you know its version, give it.',
-    remedies: ['wait', 'give-version'],
-  });
-});
-
 test('a question for the version whose answer is lost has changed nothing', async () => {
   const url = await rawServer((request, response) => {
     if (request.method === 'GET') response.writeHead(404).end();
@@ -217,12 +205,6 @@ test('a server that does not speak TLS is not understood better by its version',
   const refused = await refusalOf(conn.getSecrets());
   expect(refused).toMatchObject({ code: 'TLS', remedies: [] });
   expect(refused.hint).not.toContain('version');
-});
-
-test('a redirect in place of the version says to give it, and not to examine the server', async () => {
-  const url = await rawServer((_request, response) => response.writeHead(302, { location: '/login' }).end());
-  const refused = await refusalOf(connectionAt(url, { serverVersion: 'auto' }).getSecrets());
-  expect(refused).toMatchObject({ code: 'BAD_RESPONSE', remedies: ['give-version'] });
 });
 
 test('a call that is cancelled while the version is asked for says nothing of the version', async () => {
