@@ -110,7 +110,7 @@ async function obtainCached(
       const own = await credential();
       // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
       if (own.kind === 'jwt') await (await jwts()).requireJwtServer(call);
-      if (own.readInTurn !== true) await own.value();
+      if (own.readUnderLock !== true) await own.value();
     },
     mint: async () => {
       const own = await credential();
@@ -150,7 +150,7 @@ interface Progress {
 
 /**
  * Returns a cached token with enough life left, or mints one: exactly one, however many processes ask at once.
- * @throws GraphException the error of the mint, of a required store, or of the turn
+ * @throws GraphException the error of the mint, of a required store, or of the lock
  */
 export async function acquireToken(request: TokenRequest, progress: Progress = {}): Promise<CachedToken> {
   const { store, now } = request;
@@ -163,19 +163,19 @@ export async function acquireToken(request: TokenRequest, progress: Progress = {
   }
   if (progress.since === undefined) await request.prepare();
   const since = progress.since ?? now() - (progress.lostMs ?? 0);
-  let turn: Lock | CachedToken;
+  let lock: Lock | CachedToken;
   try {
     // With an unusable store there is nothing to wait for, so it is checked before the lock is taken.
     await store.check();
-    turn = await takeTurn(request, since);
+    lock = await takeLock(request, since);
   } catch (error) {
     return acquireElsewhere(error, request, { since });
   }
-  if ('token' in turn) return turn;
+  if ('token' in lock) return lock;
   try {
-    return await mintInTurn(request, turn);
+    return await mintLocked(request, lock);
   } finally {
-    await turn.release();
+    await lock.release();
   }
 }
 
@@ -202,21 +202,21 @@ async function acquireElsewhere(
   return { ...minted, source: 'server' };
 }
 
-/** Waits for this process's turn. Returns the turn, or the token that another process minted meanwhile. */
-async function takeTurn(request: TokenRequest, since: number): Promise<Lock | CachedToken> {
+/** Waits for the lock. Returns it, or the token that another process minted meanwhile. */
+async function takeLock(request: TokenRequest, since: number): Promise<Lock | CachedToken> {
   const { store, identity, waitMs, now } = request;
   const take = (accepts: (record: StoreRecord) => boolean) =>
     store.lock(identityKey(identity), { waitMs, since, now, accepts });
-  const turn =
+  const lock =
     (await take((record) => isUsable(record, request, now()))) ??
-    (await findInTurn(request)) ??
-    // A record whose value cannot be read does not count: this process still takes its turn.
+    (await findLocked(request)) ??
+    // A record whose value cannot be read does not count: this process still takes the lock.
     (await take(() => false));
-  if (turn) return turn;
-  throw new GraphException('INTERNAL', 'a store gave neither a turn nor a record');
+  if (lock) return lock;
+  throw new GraphException('INTERNAL', 'a store gave neither a lock nor a record');
 }
 
-async function findInTurn(request: TokenRequest): Promise<CachedToken | undefined> {
+async function findLocked(request: TokenRequest): Promise<CachedToken | undefined> {
   return findCached(request, request).catch((error) => {
     // The store has failed since it was checked. Storing the new token will fail too, with a warning.
     if (request.storeRequired || !isStoreFailure(error)) throw error;
@@ -225,26 +225,26 @@ async function findInTurn(request: TokenRequest): Promise<CachedToken | undefine
 }
 
 /** Mints while no other process mints the same token. */
-async function mintInTurn(request: TokenRequest, turn: Lock): Promise<CachedToken> {
+async function mintLocked(request: TokenRequest, lock: Lock): Promise<CachedToken> {
   const { fallback } = request;
-  // The process that had the turn before may have minted the token.
-  const theirs = await findInTurn(request);
+  // The process that had the lock before may have minted the token.
+  const theirs = await findLocked(request);
   if (theirs) return theirs;
   // This machine may have minted a token while the store failed, and stored it in the fallback.
   const own = fallback && (await findCached({ ...request, store: fallback }, request));
-  const token = own ?? { ...(await mintOrTell(request, turn)), source: 'server' };
-  await storeToken(request, token, turn);
+  const token = own ?? { ...(await mintOrTell(request, lock)), source: 'server' };
+  await storeToken(request, token, lock);
   return token;
 }
 
-/** Mints. The processes that wait for the turn are told when the server refuses. */
-async function mintOrTell({ mint }: TokenRequest, turn: Lock): Promise<NewToken> {
+/** Mints. The processes that wait for the lock are told when the server refuses. */
+async function mintOrTell({ mint }: TokenRequest, lock: Lock): Promise<NewToken> {
   try {
     return await mint();
   } catch (error) {
     const isRefusal =
       error instanceof GraphException && (error.code === 'AUTH_FAILED' || error.code === 'PERMISSION_DENIED');
-    if (isRefusal) await turn.refuse(error);
+    if (isRefusal) await lock.refuse(error);
     throw error;
   }
 }

@@ -9,7 +9,7 @@ import { acquireLock } from '../store/lock/lock.js';
 import { STORES, type StoreRecord } from '../store/store.js';
 import type { Login } from './gsql-login.js';
 import {
-  forgetSecret,
+  deleteSavedSecret,
   isListedAs,
   noteLivingTokens,
   revokeTokensOf,
@@ -261,7 +261,7 @@ async function makeNext(rotation: Rotation): Promise<void> {
 async function makeFirst(rotation: Rotation): Promise<Sensitive> {
   const { alias, next } = rotation;
   // A leftover of an earlier rotation must not be confused with the new secret.
-  await forget(rotation, next, await savedByAlias(rotation.login, next));
+  await deleteSaved(rotation, next, await savedByAlias(rotation.login, next));
   try {
     return await make(rotation, next);
   } catch (error) {
@@ -329,7 +329,7 @@ async function finish(rotation: Rotation): Promise<void> {
   const there = rotation.isNew ? undefined : await listed(rotation, next);
   if (there !== undefined && there.masked !== rotation.progress.next) {
     rotation.login.call.ports.reporter.warn(`another secret has the name ${next} now; it is left as it is`);
-    await forget(rotation, next, await savedByAlias(rotation.login, next));
+    await deleteSaved(rotation, next, await savedByAlias(rotation.login, next));
   } else await drop(rotation, next);
   rotation.journal?.remove();
 }
@@ -379,16 +379,16 @@ async function working(rotation: Rotation, name: string): Promise<Sensitive | un
 
 async function drop(rotation: Rotation, name: string, masked?: string): Promise<void> {
   const known = await savedByAlias(rotation.login, name);
-  await forget(rotation, name, known, masked);
+  await deleteSaved(rotation, name, known, masked);
   const { failed } = await rotation.connection.dropSecrets([name]);
   if (failed) throw failed.error;
   // Another process that had the old value may have minted from it since, so its tokens are deleted too.
-  const living = await forget(rotation, name, known);
+  const living = await deleteSaved(rotation, name, known);
   if (name === rotation.alias) noteLivingTokens(rotation.login, name, living);
 }
 
-function forget(rotation: Rotation, alias: string, known: readonly StoreRecord[], masked?: string) {
-  return forgetSecret(rotation.login, { alias, masked }, known);
+function deleteSaved(rotation: Rotation, alias: string, known: readonly StoreRecord[], masked?: string) {
+  return deleteSavedSecret(rotation.login, { alias, masked }, known);
 }
 
 async function savedValue(rotation: Rotation, name: string): Promise<Sensitive | undefined> {

@@ -140,7 +140,7 @@ interface Listed {
  * @param known records of it that the caller has found already, and may have deleted
  * @returns the tokens that live on
  */
-export async function forgetSecret(
+export async function deleteSavedSecret(
   login: Login,
   listed: Listed,
   known: readonly StoreRecord[] = [],

@@ -182,9 +182,9 @@ export async function findCached(
 
 /**
  * Stores a token and returns whether that was possible. A store that fails causes a warning, not an error.
- * @param turn in which it was minted, if it was
+ * @param lock under which it was minted, if it was
  */
-export async function storeToken(entry: CacheEntry, minted: NewToken, turn?: Lock): Promise<boolean> {
+export async function storeToken(entry: CacheEntry, minted: NewToken, lock?: Lock): Promise<boolean> {
   const { host, owner, store, fallback, now, warn } = entry;
   if (!STORES[store.name].keeps.tokens) return false;
   // If the server turned out to have another version, its REST server may be another one, and the token belongs to
@@ -204,8 +204,8 @@ export async function storeToken(entry: CacheEntry, minted: NewToken, turn?: Loc
   };
   try {
     await keepReplaced(store, key, minted.token, now());
-    const isInTurn = key === identityKey(entry.identity);
-    await ((isInTurn && turn) || store).write(record, minted.token);
+    const isLocked = key === identityKey(entry.identity);
+    await ((isLocked && lock) || store).write(record, minted.token);
     return true;
   } catch (error) {
     const [why, hint] =

@@ -159,10 +159,10 @@ export async function resolveCredential(
   const atHighestPriority = sources.filter(({ level }) => level === first.level);
   const ofKind = (wanted: CredentialKind) => atHighestPriority.find(({ kind }) => kind === wanted);
   const source = PREFERRED[purpose].map(ofKind).find((one) => one !== undefined) ?? first;
-  const { kind, label, level, readInTurn = false, reference } = source;
+  const { kind, label, level, readUnderLock = false, reference } = source;
   const origin = level === 'store' ? 'saved on this machine' : `from ${label}`;
   const value = once(async () => new Sensitive((await source.read()).reveal(), origin));
-  const isRead = reference === undefined || (purpose === 'login' && !readInTurn);
+  const isRead = reference === undefined || (purpose === 'login' && !readUnderLock);
   const subject = kind === 'jwt' && isRead ? await subjectOf(await value()) : undefined;
   const owner = source.username ?? subject ?? username;
   if (kind === 'password' && owner === undefined) {
@@ -179,7 +179,7 @@ export async function resolveCredential(
   };
   const principal = await principalOf(source, owner, value);
   const savedWith = source.owner ?? owner ?? principal;
-  const isFromProgram = readInTurn || (level !== 'store' && reference !== undefined);
+  const isFromProgram = readUnderLock || (level !== 'store' && reference !== undefined);
   return { ...source, username: owner, owner: savedWith, principal, isFromProgram, servers, value };
 }
 

@@ -32,8 +32,8 @@ export interface CredentialSource {
   readonly reference?: string;
   /** The user whose secret or password it is, when the source knows. */
   readonly username?: string | undefined;
-  /** Whether reading it asks an identity provider, so that one process at a time does, when its turn has come. */
-  readonly readInTurn?: boolean;
+  /** Whether reading it asks an identity provider, so that one process at a time does, under a lock. */
+  readonly readUnderLock?: boolean;
   /** The owner of a saved credential, as its record names it. */
   readonly owner?: string;
   /** The `secretAlias` that names a saved secret in a profile: its alias if its user is known, else its id. */

@@ -109,7 +109,7 @@ function jobSource(call: Call, oidc: Oidc): CredentialSource {
     level,
     label: `client ${oidc.clientId} at ${oidc.issuer}`,
     reference: providerPrincipal(oidc),
-    readInTurn: true,
+    readUnderLock: true,
     belongsTo: describeLevel(call, level),
     servers: () => serversOfLevel(call, level),
     read: async () => (await import('./oidc/renew.js')).jobToken(call, oidc),
@@ -216,7 +216,7 @@ function loginSource(call: Call, oidc: Oidc, record: StoreRecord, home: Store): 
     label: `login at ${oidc.issuer}`,
     username,
     reference: providerPrincipal(oidc, username),
-    readInTurn: true,
+    readUnderLock: true,
     read: async () => (await import('./oidc/renew.js')).renew(call, oidc, record, home),
   };
 }

@@ -15,7 +15,7 @@ const OPTIONS = {
   freshSince: undefined,
 };
 
-/** A store in memory whose turn can run a function first, as if another process had it before. */
+/** A store in memory whose lock can run a function first, as if another process had it before. */
 function memoryStore(before: (write: Store['write']) => void = () => {}) {
   const held = new Map<string, { record: StoreRecord; value: Sensitive }>();
   const refusals: GraphException[] = [];
@@ -68,8 +68,8 @@ function acquire(deps: Pick<TokenRequest, 'store'> & Partial<TokenRequest>, stor
   return acquireToken({ ...OPTIONS, storeRequired, ...usual, ...deps });
 }
 
-test('a cached token is used without a credential, a turn or a request', async () => {
-  const { store } = memoryStore(() => expect.fail('a turn was taken'));
+test('a cached token is used without a credential, a lock or a request', async () => {
+  const { store } = memoryStore(() => expect.fail('a lock was taken'));
   await store.write(...cachedAs('cached'));
   const asked = () => expect.fail('the credential was read');
   const { token, source } = await acquire({ store, prepare: asked, mint: asked });
@@ -130,9 +130,9 @@ describe('while a store fails', () => {
     ]);
   });
 
-  test('nobody waits for a turn in it', async () => {
+  test('nobody waits for a lock in it', async () => {
     const away = new GraphException('STORE_UNAVAILABLE', 'the store is away');
-    const store = memoryStore(() => expect.fail('a turn was taken')).store;
+    const store = memoryStore(() => expect.fail('a lock was taken')).store;
     store.check = () => Promise.reject(away);
     const fallback = memoryStore();
     expect((await acquire({ store, fallback: fallback.store })).source).toBe('server');
@@ -150,11 +150,11 @@ describe('while a store fails', () => {
     });
     const { store } = memoryStore();
     const away = () => Promise.reject(new GraphException('STORE_UNAVAILABLE', 'the store is away'));
-    const turn = () => store.lock('', { waitMs: 0, since: 0, now: Date.now, accepts: () => false });
+    const held = () => store.lock('', { waitMs: 0, since: 0, now: Date.now, accepts: () => false });
     let clock = NOW * 1000;
     await acquire({
       store: timesOf(memoryStore().store, away),
-      fallback: timesOf(store, turn as () => Promise<Lock>),
+      fallback: timesOf(store, held as () => Promise<Lock>),
       now: () => (clock += 1000),
     });
     expect(times).toEqual([NOW * 1000 + 2000, NOW * 1000 + 2000]);
@@ -212,7 +212,7 @@ describe('while a store fails', () => {
   });
 });
 
-describe('in its turn a process', () => {
+describe('under the lock a process', () => {
   test('tells the processes that wait that the server refused', async () => {
     const { store, refusals } = memoryStore();
     const refusal = new GraphException('AUTH_FAILED', 'wrong password');
@@ -220,7 +220,7 @@ describe('in its turn a process', () => {
     expect(refusals).toEqual([refusal]);
   });
 
-  test('tells them before the turn ends, so that none of them asks the server again', async () => {
+  test('tells them before it releases the lock, so that none of them asks the server again', async () => {
     const order: string[] = [];
     const { store } = memoryStore();
     store.lock = async () => ({
@@ -243,7 +243,7 @@ describe('in its turn a process', () => {
     expect(refusals).toEqual([]);
   });
 
-  test('takes the token that was minted in the turn before', async () => {
+  test('takes the token that was minted under the lock before', async () => {
     const { store } = memoryStore((write) => void write(...cachedAs('theirs')));
     const { token, source } = await acquire({ store });
     expect([token.reveal(), source]).toEqual(['theirs', 'store']);
@@ -259,7 +259,7 @@ describe('in its turn a process', () => {
     expect([token.reveal(), source]).toEqual(['theirs', 'store']);
   });
 
-  test('takes its turn all the same when the token of another one cannot be read', async () => {
+  test('takes the lock all the same when the token of another one cannot be read', async () => {
     const { store } = memoryStore();
     const accepted: boolean[] = [];
     const lock = store.lock;
@@ -281,8 +281,8 @@ describe('in its turn a process', () => {
     const { store } = memoryStore();
     const lock = store.lock;
     store.lock = async (key, wait) => {
-      const turn = (await lock(key, wait)) ?? expect.fail('there is no turn');
-      return { ...turn, release: async () => void ends.push('released') };
+      const held = (await lock(key, wait)) ?? expect.fail('there is no lock');
+      return { ...held, release: async () => void ends.push('released') };
     };
     const away = new GraphException('NETWORK', 'no route');
     await expect(acquire({ store, mint: () => Promise.reject(away) })).rejects.toBe(away);
@@ -361,7 +361,7 @@ describe('a token is stored', () => {
 
   test('before the call ends, because a process may end with it', async () => {
     const done: string[] = [];
-    const turn: Lock = {
+    const held: Lock = {
       write: async () => {
         await new Promise(setImmediate);
         done.push('stored');
@@ -369,21 +369,21 @@ describe('a token is stored', () => {
       refuse: async () => {},
       release: async () => void done.push('released'),
     };
-    const store = { ...memoryStore().store, lock: async () => turn };
+    const store = { ...memoryStore().store, lock: async () => held };
     await acquire({ store });
     expect(done).toEqual(['stored', 'released']);
   });
 
-  test('for the servers that gave it, which need not be those of the turn', async () => {
+  test('for the servers that gave it, which need not be those of the lock', async () => {
     const { store } = memoryStore();
     const servers = { ...SERVERS, restUrl: 'http://new' };
-    const turn = {
-      write: () => expect.fail('it was written in the turn'),
+    const held = {
+      write: () => expect.fail('it was written under the lock'),
       refuse: async () => {},
       release: async () => {},
     };
     const identity = { ...OPTIONS.identity, graph: undefined };
-    expect(await storeToken({ ...entry, identity, store }, { ...MINTED, servers }, turn)).toBe(true);
+    expect(await storeToken({ ...entry, identity, store }, { ...MINTED, servers }, held)).toBe(true);
     const found = await store.find(identityKey({ ...identity, ...servers }));
     expect(found?.info).toMatchObject({ restUrl: 'http://new', graph: null });
   });

@@ -27,14 +27,14 @@ export interface Chosen {
  * @throws GraphException AUTH_FAILED when the person has to log in again
  */
 export function renew(call: Call, oidc: Oidc, { key }: StoreRecord, home: Store): Promise<Sensitive> {
-  return inTurn(call, oidc, key, home, async (refreshToken, turn, record) => {
+  return underLock(call, oidc, key, home, async (refreshToken, lock, record) => {
     const provider = await openProvider(call, oidc);
     const parameters = tokenParameters({ ...oidc, scopes: '' });
     const tokens = await telling(call, oidc, () => refreshTokenGrant(provider, refreshToken, parameters));
     const next = tokens.refresh_token ?? refreshToken;
     // Stored before anything else is looked at: the old one may be of no use any more.
     if (next !== refreshToken)
-      await turn
+      await lock
         .write({ ...record, createdAtUnix: call.ports.now() / 1000 }, loginValue(next))
         .catch((error) => {
           if (!(error instanceof GraphException)) throw error;
@@ -49,33 +49,33 @@ export function renew(call: Call, oidc: Oidc, { key }: StoreRecord, home: Store)
 }
 
 /**
- * Runs work with a login's refresh token, which one process at a time uses, and reads when its turn has come: a provider
+ * Runs work with a login's refresh token, which one process at a time uses, and reads under its lock: a provider
  * that gives a new one each time takes the old one once.
  */
-async function inTurn<T>(
+async function underLock<T>(
   call: Call,
   oidc: OidcClient,
   key: string,
   home: Store,
-  work: (refreshToken: string, turn: Lock, record: StoreRecord) => Promise<T>,
+  work: (refreshToken: string, lock: Lock, record: StoreRecord) => Promise<T>,
 ): Promise<T> {
   const { now } = call.ports;
   // What another process has stored meanwhile does not do: its JWT may be kept under another label.
   const options = { waitMs: call.timeoutMs + 5000, since: now(), now, accepts: () => false };
-  const turn = await home.lock(key, options);
+  const lock = await home.lock(key, options);
   try {
     const record = await home.find(key);
     const value = record && (await home.read(record));
-    if (!turn || !value) throw loginAgain(call, `The login at ${oidc.issuer} is no longer saved here.`);
+    if (!lock || !value) throw loginAgain(call, `The login at ${oidc.issuer} is no longer saved here.`);
     const { refreshToken } = JSON.parse(value.reveal()) as { refreshToken: string | null };
     if (refreshToken === null)
       throw loginAgain(call, `The login at ${oidc.issuer} has ended: the provider gave no refresh token.`);
-    return await withoutInterruption(call, () => work(refreshToken, turn, record));
+    return await withoutInterruption(call, () => work(refreshToken, lock, record));
   } catch (error) {
-    if (error instanceof GraphException && error.code === 'AUTH_FAILED') await turn?.refuse(error);
+    if (error instanceof GraphException && error.code === 'AUTH_FAILED') await lock?.refuse(error);
     throw error;
   } finally {
-    await turn?.release();
+    await lock?.release();
   }
 }
 
@@ -131,7 +131,7 @@ export function revokeLogin(
   { key }: StoreRecord,
   home: Store,
 ): Promise<boolean> {
-  return inTurn(call, oidc, key, home, async (refreshToken) => {
+  return underLock(call, oidc, key, home, async (refreshToken) => {
     const provider = await openProvider(call, oidc);
     if (provider.serverMetadata().revocation_endpoint === undefined) return false;
     const kind = { token_type_hint: 'refresh_token' };

@@ -217,10 +217,10 @@ async function recordOf({ value }: Credential, nowUnix: number): Promise<StoreRe
 
 /** Returns why a saved credential cannot be used for a new token. A keychain is not asked: it might ask a person. Nor is a provider. */
 async function whyUnreadable(
-  { level, value, readInTurn }: Credential,
+  { level, value, readUnderLock }: Credential,
   { name }: Store,
 ): Promise<GraphException | undefined> {
-  if (level !== 'store' || readInTurn || STORES[name].canAsk) return undefined;
+  if (level !== 'store' || readUnderLock || STORES[name].canAsk) return undefined;
   try {
     await value();
     return undefined;

@@ -1,7 +1,7 @@
 import { type Dropping, dropEach, partialDrop } from '../../../app/drop-secrets.js';
 import { isPlainAlias, openLogin } from '../../../app/gsql-login.js';
 import {
-  forgetSecret,
+  deleteSavedSecret,
   isNamed,
   noteLivingTokens,
   revokeTokensOf,
@@ -58,7 +58,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   const { dropped, missing } = outcome;
   // A secret that the server does not know is of no use, so it is deleted from the store too.
   for (const alias of [...dropped, ...missing]) {
-    const living = await forgetSecret(login, { alias, masked: masks.get(alias) }).catch(() => {
+    const living = await deleteSavedSecret(login, { alias, masked: masks.get(alias) }).catch(() => {
       report.warn(`could not delete the saved value of ${alias}`);
       return [];
     });

@@ -45,7 +45,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   }
   const { connection } = await connect(session, credential);
   const identity = { ...base, lifetime };
-  const turn = await requireTurn(session, store, identityKey(identity));
+  const lock = await requireLock(session, store, identityKey(identity));
   let renewed: NewToken;
   let isStored: boolean;
   invocation.interruption?.begin();
@@ -53,9 +53,9 @@ export async function run(invocation: Invocation): Promise<undefined> {
     renewed = await renewToken({ connection, version, token, lifetime, now: ctx.now, warn: report.warn });
     const owner = ownerInfo(credential);
     const entry = { identity, host: target.host, owner, store, now: ctx.now, warn: report.warn };
-    isStored = await storeToken(entry, renewed, turn);
+    isStored = await storeToken(entry, renewed, lock);
   } finally {
-    await turn.release();
+    await lock.release();
   }
   // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
   const others = held.filter(({ key }) => isStored && key !== identityKey(identity));
@@ -66,13 +66,13 @@ export async function run(invocation: Invocation): Promise<undefined> {
   printToken(session, { ...renewed, source: 'server' } satisfies CachedToken);
 }
 
-/** Waits for the turn, so that no other process mints or replaces this entry meanwhile. */
-async function requireTurn({ invocation, timeoutMs }: Session, store: Store, key: string): Promise<Lock> {
+/** Waits for the lock, so that no other process mints or replaces this entry meanwhile. */
+async function requireLock({ invocation, timeoutMs }: Session, store: Store, key: string): Promise<Lock> {
   const { now } = invocation.ctx;
   const options = { waitMs: timeoutMs + 5000, since: now(), now, accepts: () => false };
-  const turn = await store.lock(key, options);
-  if (turn) return turn;
-  throw new GraphException('INTERNAL', 'a store gave no turn');
+  const lock = await store.lock(key, options);
+  if (lock) return lock;
+  throw new GraphException('INTERNAL', 'a store gave no lock');
 }
 
 /** Checks the version before anything else is asked or read: 4.x cannot refresh, whether a token is cached or not. */
