@@ -124,9 +124,19 @@ export function normalizeHost(text: string): string {
 
 function parse(text: string, setting: string): URL {
   const trimmed = text.trim();
-  const url = /^https?:\/\//i.test(trimmed) && URL.canParse(trimmed) ? new URL(trimmed) : undefined;
-  if (url?.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    throw addressError(url, trimmed, setting);
+  const refuse = (problem: string, hint: string) => settingError(setting, problem, hint);
+  if (!/^https?:\/\//i.test(trimmed))
+    throw refuse(
+      'must be a URL that begins with http:// or https://',
+      'For example http://127.0.0.1 or https://graph.example.com.',
+    );
+  if (!URL.canParse(trimmed))
+    throw refuse('is not a valid URL', 'For example http://127.0.0.1 or https://[::1].');
+  const url = new URL(trimmed);
+  if (url.username !== '' || url.password !== '')
+    throw refuse('must not hold a user name or password', 'Give them as username and password.');
+  if (url.search !== '' || url.hash !== '')
+    throw refuse('must end before any ? or #', 'For example https://graph.example.com/restpp.');
   return url;
 }
 
@@ -140,29 +150,6 @@ function withPort(address: string, port: number): string {
   const url = new URL(address);
   url.port = String(port);
   return url.origin;
-}
-
-/**
- * Creates the error for an address that is not valid.
- * @param url the text as a URL, if it is one
- */
-function addressError(url: URL | undefined, text: string, setting: string): GraphException {
-  if (!/^https?:\/\//i.test(text)) {
-    return settingError(
-      setting,
-      'must be a URL that begins with http:// or https://',
-      'For example http://127.0.0.1 or https://graph.example.com.',
-    );
-  }
-  if (url === undefined)
-    return settingError(setting, 'is not a valid URL', 'For example http://127.0.0.1 or https://[::1].');
-  if (url.username !== '' || url.password !== '')
-    return settingError(
-      setting,
-      'must not hold a user name or password',
-      'Give them as username and password.',
-    );
-  return settingError(setting, 'must end before any ? or #', 'For example https://graph.example.com/restpp.');
 }
 
 function settingError(setting: string, problem: string, hint: string, option?: string): GraphException {

@@ -106,20 +106,14 @@ export class VersionFinder {
     // The time limit of another call may end sooner than that of this one, which then asks by itself.
     if (asked)
       return asked.catch((error) => (error.code === 'TIMEOUT' ? this.find(send) : Promise.reject(error)));
-    const found = this.#find(send);
+    const { serverVersion, knownVersion = 'auto' } = this.#options;
+    const known = parseVersionOption(serverVersion) ?? parseVersionOption(knownVersion);
+    const found = known ? Promise.resolve(known) : this.#ask(send);
     this.#version = found;
     found.catch(() => {
       if (this.#version === found) this.#version = undefined;
     });
     return found;
-  }
-
-  async #find(send: Send): Promise<ServerVersion> {
-    const { serverVersion, knownVersion } = this.#options;
-    const given = parseVersionOption(serverVersion);
-    if (given !== undefined) return given;
-    const known = knownVersion === undefined ? undefined : parseVersionOption(knownVersion);
-    return known ?? this.#ask(send);
   }
 
   /** Asks for the version when it was given. Throws USAGE unless the server is of that generation. */
