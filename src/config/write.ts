@@ -69,10 +69,7 @@ export function writeProfileKey(
  * @throws GraphException as `writeProfile`
  */
 export function writeDefaultProfile(configDir: string, name: string, withLock: WithLock): Promise<string> {
-  return edit(configDir, withLock, (data) => ({
-    ...data,
-    defaultProfile: name,
-  }));
+  return edit(configDir, withLock, (data) => ({ ...data, defaultProfile: name }));
 }
 
 /**
@@ -110,7 +107,7 @@ async function edit(
     const { data, render } = await readExisting(file);
     const next = change(data);
     checkConfig(file, next);
-    replaceFile(followed(file), render(next));
+    replaceFile(resolveSymlink(file), render(next));
   };
   // Two logins at the same time would each write what they have read, and one profile would be lost.
   try {
@@ -124,7 +121,7 @@ async function edit(
 }
 
 /** Follows a symbolic link, so that the file it points to is replaced and the link stays. */
-function followed(file: string): string {
+function resolveSymlink(file: string): string {
   try {
     return fs.realpathSync(file);
   } catch {

@@ -45,7 +45,9 @@ test('a call ends when its time is over, including the request for the version',
     const to = await lateSandbox(serverVersion);
     const ends = Object.entries(CALLS).map(async ([name, call]) => {
       const { code, message, option } = await lateRefusal(() => call(connect(to, { timeoutMs: LIMIT })));
-      return [name, code, / had no answer within 1 s\./.test(message), option === 'timeoutMs'];
+      // On a busy machine the first answer alone may take the whole time; then the second request is not sent.
+      const isTold = / had no answer within 1 s\.| was not sent: the 1 s /.test(message);
+      return [name, code, isTold, option === 'timeoutMs'];
     });
     const expected = Object.keys(CALLS).map((name) => [name, 'TIMEOUT', true, true]);
     expect(await Promise.all(ends), serverVersion).toEqual(expected);

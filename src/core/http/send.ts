@@ -28,7 +28,7 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
   let status: number | undefined;
   settings.onStart?.();
   try {
-    const asking = () => ask({ ...settings, timeoutMs: leftMs }, request, revealed, limitMs);
+    const asking = () => ask(settings, request, revealed, { leftMs, limitMs });
     const reply = await (deadline ? deadline.count(asking) : asking());
     status = reply.status;
     const refusal = refuseTransfer(request, reply);
@@ -132,7 +132,7 @@ async function ask(
   settings: HttpSettings,
   request: HttpRequest,
   { url, authorization, body: sent }: Revealed,
-  limitMs: number,
+  { leftMs, limitMs }: { readonly leftMs: number; readonly limitMs: number },
 ): Promise<HttpReply> {
   const headers: Record<string, string> = {
     accept: 'application/json, text/plain, */*',
@@ -155,7 +155,7 @@ async function ask(
         method: init.method,
         headers: Object.fromEntries(init.headers),
         body: init.body,
-        timeoutMs: settings.timeoutMs,
+        timeoutMs: leftMs,
         maxBytes: request.maxBytes ?? DEFAULT_MAX_BYTES,
         tls: settings.tls,
         proxy: settings.proxy,
