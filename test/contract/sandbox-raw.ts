@@ -65,7 +65,6 @@ export function basic(name: string, password: string): string {
 /** Users, graphs and credentials from the samples in the protocol notes. */
 export const SECRET = 's0000000000000000000000000000001';
 export const LOGIN = { Authorization: 'Basic ZGVtb191c2VyOmRlbW9fcGFzcw==' };
-export const READER = { Authorization: basic('watcher', 'look-only') };
 
 export function demo(options: SandboxOptions): Promise<Sandbox> {
   return startSandbox({
