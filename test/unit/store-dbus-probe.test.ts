@@ -10,7 +10,7 @@ import type { Invocation } from '../../src/cli/command.js';
 import type { LocalSession } from '../../src/cli/session.js';
 import { portsOf } from '../../src/cli/session.js';
 import type { GraphException } from '../../src/core/errors.js';
-import { Answer, endOfMessage } from '../../src/store/keychain/dbus.js';
+import { endOfMessage, Message } from '../../src/store/keychain/dbus.js';
 import { askKeychain, busPaths } from '../../src/store/keychain/secret-service.js';
 import { defined } from '../helpers/defined.js';
 import {
@@ -87,7 +87,7 @@ describe('a message of the session bus', () => {
 
   it('gives no value that is longer than it', () => {
     const body = (length: number) =>
-      new Answer(Buffer.concat([head(8), Buffer.from([length, 0, 0, 0]), Buffer.from('abc\0')]));
+      new Message(Buffer.concat([head(8), Buffer.from([length, 0, 0, 0]), Buffer.from('abc\0')]));
     expect(body(3).string()).toBe('abc');
     expect(() => body(4).string()).toThrow('not a D-Bus message');
     expect(() => body(5).bytes()).toThrow('not a D-Bus message');

@@ -17,8 +17,8 @@ type Argument = string | Readonly<Record<string, string>>;
 
 const LITTLE_ENDIAN = 0x6c;
 const METHOD_CALL = 1;
+const METHOD_RETURN = 2;
 const ERROR = 3;
-const SIGNAL = 4;
 const FIXED_HEADER = 16;
 const LARGEST_MESSAGE = 1 << 20;
 
@@ -85,8 +85,8 @@ export function endOfMessage(buffer: Buffer): number {
   return end <= buffer.length ? end : 0;
 }
 
-/** Reads the values of an answer's body one after the other. Throws when the next value is missing. */
-export class Answer {
+/** A message, of which the values of the body are read one after the other. Throws when the next value is missing. */
+export class Message {
   readonly #message: Buffer;
   #at: number;
 
@@ -96,9 +96,9 @@ export class Answer {
     this.#at = bodyOf(message);
   }
 
-  /** A signal answers no call. */
-  get isSignal(): boolean {
-    return this.#message[1] === SIGNAL;
+  /** Signals, and calls of other programs, are no answers. */
+  get isAnswer(): boolean {
+    return this.#message[1] === METHOD_RETURN || this.#message[1] === ERROR;
   }
 
   /** The header of an error, which holds the error's name. */

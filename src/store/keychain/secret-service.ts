@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { Answer, endOfMessage, type MethodCall, methodCall } from './dbus.js';
+import { endOfMessage, Message, type MethodCall, methodCall } from './dbus.js';
 
 /**
  * What the session bus says about the Secret Service. `silent`: something listens but does not answer. Only
@@ -144,7 +144,7 @@ class Bus {
   }
 
   /** Calls `org.freedesktop.<what>` of the Secret Service. Throws when the answer is an error. */
-  ask(path: string, what: string, signature: string, args: MethodCall['args'] & object): Promise<Answer> {
+  ask(path: string, what: string, signature: string, args: MethodCall['args'] & object): Promise<Message> {
     const dot = what.lastIndexOf('.');
     const of = `org.freedesktop.${what.slice(0, dot)}`;
     return this.#call({
@@ -162,14 +162,14 @@ class Bus {
   }
 
   /** Only one call is under way at a time, so the next answer is the answer to it. */
-  async #call(call: MethodCall): Promise<Answer> {
+  async #call(call: MethodCall): Promise<Message> {
     this.#serial++;
     this.#socket.write(methodCall(call, this.#serial));
     for (;;) {
-      const answer = new Answer(await this.#read(endOfMessage));
-      const { error, isSignal } = answer;
-      if (isSignal) continue;
-      if (error === undefined) return answer;
+      const message = new Message(await this.#read(endOfMessage));
+      const { error, isAnswer } = message;
+      if (!isAnswer) continue;
+      if (error === undefined) return message;
       if (/\.(?:NoReply|Timeout|TimedOut)\b/.test(error)) throw new BusFailure('silent');
       if (/\.IsLocked\b/.test(error)) throw new BusFailure('locked');
       throw new Error('refused');
