@@ -2,7 +2,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { moveTo, open, requireReadable } from '../../src/auth/stores.js';
+import { moveTo, open } from '../../src/auth/stores.js';
 import type { Invocation } from '../../src/cli/command.js';
 import type { LocalSession } from '../../src/cli/session.js';
 import { portsOf } from '../../src/cli/session.js';
@@ -136,36 +136,6 @@ describe('a failure of the store', () => {
     });
   });
 
-  test('at login, when the choice of the store cannot be recorded, is a clear error', async () => {
-    const { run, home } = await bench();
-    fs.mkdirSync(path.join(foldersOf(home).configDir, 'store', 'in the way'), { recursive: true });
-    const refused = await run('login --store file -o json');
-    expect(refused.status).toBe(6);
-    expect(refused.stderr).toContain('STORE_UNAVAILABLE');
-  });
-
-  test('does not prevent choosing another store', async () => {
-    const { run, home, sandbox } = await bench();
-    stageEntry(foldersOf(home).stateDir, {
-      record: {
-        v: 1,
-        kind: 'secret',
-        key: 'secret old of tigergraph for graph demo, at nowhere',
-        store: 'keychain',
-        createdAtUnix: 1,
-        info: { host: 'h', gsqlUrl: 'http://elsewhere', graph: 'demo', username: 'tigergraph', alias: 'old' },
-      },
-    }).commit();
-    // This environment has no session bus, so there is no keychain.
-    const done = await run('login --store file', { env: { GRAPHCRED_STORE: '' } });
-    expect(done).toMatchObject({
-      status: 0,
-      stderr: expect.stringContaining('stays behind in the keychain store'),
-    });
-    expect((await run('token get', { env: { GRAPHCRED_STORE: '' } })).stderr).toBe('');
-    expect(sandbox.unknownRoutes).toEqual([]);
-  });
-
   /** A machine with a secret and a token in the keychain, whose helper program gives this answer to everything. */
   const withKeychain = (answer: string) => {
     const home = temporaryHome();
@@ -255,12 +225,6 @@ describe('a failure of the store', () => {
       expect((await contents('file')).sort()).toEqual(HERE.map((key) => [key, 'its value']));
     },
   );
-
-  test.skipIf(process.platform === 'win32')('of the keychain is not taken for an empty store', async () => {
-    const { session } = withKeychain('exit 1');
-    const store = await open(session, 'keychain', false);
-    await expect(requireReadable(session, store)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-  });
 
   test.each(['login', 'config trust .graphcredrc', 'token get -o gitlab --dotenv out.env'])(
     'of a full disk is exit 6 and not a mistake of the user: %s',

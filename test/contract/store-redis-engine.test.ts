@@ -60,19 +60,6 @@ describe('several addresses', () => {
     }
   });
 
-  it('of which none can be used fail with the error of the last', async () => {
-    let now = process.uptime();
-    const clock = vi.spyOn(process, 'uptime').mockImplementation(() => now);
-    onTestFinished(() => clock.mockRestore());
-    const last = await startHostileRedis(() => {
-      now += 3;
-      return '-LOADING for a while\r\n';
-    });
-    const url = `redis://127.0.0.1:${await freePort()},${addressOf(last)}`;
-    const options = { password: new Sensitive('sesame') };
-    expect(await failureOf(openRedis(url, options).store.check())).toMatchObject({ serverCode: 'LOADING' });
-  });
-
   it('are not tried after one that refused the login', async () => {
     const [first, second] = [await refusing('WRONGPASS no'), await answering()];
     const url = `redis://${addressOf(first)},${addressOf(second)}`;
@@ -232,20 +219,6 @@ describe('a node of a cluster', () => {
     await openRedis(here.url).store.check();
     expect(there.commands).toEqual(['PING']);
     expect(here.connections()).toBe(1);
-  });
-
-  it('that is reached by a socket file and names only a port is not looked for elsewhere', async () => {
-    const there = await answering();
-    const file = path.join(temporaryHome(), 'redis.sock');
-    const server = net.createServer((socket) => {
-      socket.on('data', () => socket.write(`-MOVED 7 :${addressOf(there).split(':')[1]}\r\n`));
-    });
-    server.listen(file);
-    await once(server, 'listening');
-    onTestFinished(() => void server.close());
-    const failure = await failureOf(openRedis(`unix://${file}`, { timeoutMs: 60 }).store.check());
-    expect(failure?.message).toContain('it answered PING with MOVED');
-    expect(there.connections()).toBe(0);
   });
 
   it('is asked again in the place that was named, and not where the address leads', async () => {

@@ -417,14 +417,4 @@ describe('the inspection of a Redis server', () => {
       rights: 'read',
     });
   });
-
-  it('does not take a time that is no number for one', async () => {
-    const time = array(bulk('soon'), bulk('0'));
-    expect(await inspected({ ...replica, TIME: time })).toMatchObject({ timeUnix: undefined });
-    expect(
-      await inspected({ ...replica, ROLE: array(bulk('sentinel')), TIME: time, EVAL: '-NOPERM\r\n' }),
-    ).toMatchObject({
-      role: undefined,
-    });
-  });
 });

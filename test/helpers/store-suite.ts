@@ -204,18 +204,6 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
       expect(stderr).toMatch(warning);
     });
 
-    it('a record under the name of another key', async () => {
-      await valuesOf({ do: 'write', record: record('one'), value: '1' });
-      const [name] = fs.readdirSync(stateDir);
-      await valuesOf({ do: 'write', record: record('two'), value: '2' });
-      const other = defined(fs.readdirSync(stateDir).find((file) => file !== name));
-      fs.copyFileSync(path.join(stateDir, other), path.join(stateDir, defined(name)));
-      expect(await valuesOf({ do: 'read', key: 'one' }, { do: 'list' })).toEqual([
-        undefined,
-        [record('two')],
-      ]);
-    });
-
     it('a folder in which nothing can be written', async () => {
       const parent = path.dirname(stateDir);
       fs.mkdirSync(path.dirname(parent), { recursive: true });

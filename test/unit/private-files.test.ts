@@ -73,11 +73,6 @@ describe('a folder', () => {
 
 test.each([
   ['ENOSPC', 'the disk is full'],
-  ['EDQUOT', 'the disk quota is used up'],
-  ['EROFS', 'the file system is read-only'],
-  ['EACCES', 'permission denied'],
-  ['EPERM', 'permission denied'],
-  ['ENOTDIR', 'a file is in the way of the folder'],
   ['EIO', 'EIO'],
   [undefined, 'unknown error'],
 ])('the error %s of the system is told as "%s"', (code, reason) => {
@@ -274,17 +269,6 @@ describe('reading a file that is trusted', () => {
     fs.chmodSync(file, 0o666);
     vi.spyOn(process, 'geteuid').mockReturnValue(undefined as unknown as number);
     expect(readChecked(file)).toMatchObject({ text: 'x' });
-  });
-
-  test.each([
-    ['EACCES', 'permission denied'],
-    ['ELOOP', 'it is a symbolic link'],
-    ['EMFILE', 'EMFILE'],
-  ])('that fails with %s is refused: %s', (code, refused) => {
-    vi.spyOn(fs, 'openSync').mockImplementation(() => {
-      throw systemError(code);
-    });
-    expect(readChecked(path.join(dir, 'file'))).toEqual({ refused });
   });
 });
 

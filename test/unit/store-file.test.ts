@@ -2,15 +2,14 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { loadKey, makeKey } from '../../src/store/file/key.js';
 import { decryptValue, encryptValue, fileStore } from '../../src/store/file/store.js';
-import { entryPath, listEntries, stageEntry } from '../../src/store/records.js';
+import { listEntries, stageEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
-import { failureOf, turnOptions } from '../helpers/redis-store.js';
+import { failureOf } from '../helpers/redis-store.js';
 import { NO_KEYCHAIN, storeOptions } from '../helpers/store-options.js';
 
 let home: string;
@@ -250,31 +249,6 @@ describe('the entries of the file store', () => {
     expect(await store.read({ ...BARE, key: 'empty' })).toBeUndefined();
     expect(fs.readdirSync(stateDir)).toHaveLength(2);
     expect(warnings).toEqual([]);
-  });
-
-  it('reads a value for a record from elsewhere, and says when the key is missing', async () => {
-    await open({ storeKey: new Sensitive(KEY) }).write({ ...BARE, store: 'redis' }, new Sensitive('välue'));
-    expect((await open({ storeKey: new Sensitive(KEY) }).read(BARE))?.reveal()).toBe('välue');
-    expect(await open().read(BARE)).toBeUndefined();
-    expect(warnings).toEqual([
-      'Ignoring a stored token: it was encrypted with another key, or was changed since.',
-    ]);
-    expect(fs.existsSync(path.join(home, 'config'))).toBe(false);
-  });
-
-  it('takes its turns in the folder of its entries, and looks for the token of another process', async () => {
-    const turn = await open().lock('demo', turnOptions(1000, true));
-    expect(fs.existsSync(entryPath(stateDir, 'token', 'demo', 'lock'))).toBe(true);
-    const waiting = open().lock('demo', turnOptions(20_000, true));
-    await turn?.write(BARE, new Sensitive('minted'));
-    expect(await waiting).toBeUndefined();
-    await turn?.release();
-    expect((await open().read(BARE))?.reveal()).toBe('minted');
-    const asked = turnOptions(1000, false);
-    const refused = await open().lock('demo', asked);
-    await refused?.refuse(new GraphException('AUTH_FAILED', 'no'));
-    await refused?.release();
-    expect(await failureOf(open().lock('demo', asked))).toMatchObject({ code: 'AUTH_FAILED' });
   });
 
   it('removes an entry only if its value is still the same', async () => {

@@ -114,25 +114,6 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('of another container is respected for as long as its owner renews it, and taken over 30 s after its end', () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
-    onTestFinished(() => {
-      vi.useRealTimers();
-    });
-    tryLock(file);
-    // From inside a container, the owner's process id has no meaning.
-    forge((content) => content.replace(/ .*\//, ' elsewhere:boot:1/1/'));
-    for (let minute = 0; minute < 10; minute++) {
-      vi.advanceTimersByTime(60_000);
-      expect(tryLock(file)).toBeUndefined();
-    }
-    // The owner is killed: time passes, but its timer no longer runs.
-    vi.setSystemTime(Date.now() + 20_000);
-    expect(tryLock(file)).toBeUndefined();
-    vi.setSystemTime(Date.now() + 11_000);
-    expect(tryLock(file)).toBeDefined();
-  });
-
   const planted: [string, (plant: string) => void, RegExp][] = [
     ['a FIFO', (plant) => execFileSync('mkfifo', [plant]), /not a plain file/],
     [
