@@ -252,9 +252,3 @@ test('api reports an error also when its message is long', async () => {
   sandbox.addFault(parseFault(`route=/echo,action=status,status=200,body=${body}`));
   expect(await run('api /echo')).toMatchObject({ status: 8, stdout: `${body}\n` });
 });
-
-test.each(['-d', '--data'])('api %s sends the body', async (flag) => {
-  const { run, sandbox } = await bench();
-  expect((await run(['api', '/echo', flag, '{}'])).status).toBe(0);
-  expect(sandbox.requests.at(-1)).toMatchObject({ method: 'POST', path: '/echo' });
-});

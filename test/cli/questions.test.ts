@@ -237,17 +237,3 @@ test('the secret of a login is created with the full time limit, since a person 
   const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_TIMEOUT: '1' });
   expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining('Secret ci is saved') });
 });
-
-test('questions have no colours with --no-color, NO_COLOR and TERM=dumb', async () => {
-  const b = await bench();
-  const themeWith = async (line: string, env: Record<string, string> = {}) => {
-    willAnswer();
-    await ask(b, line, { GRAPHCRED_PASSWORD: undefined, ...env });
-    expect(asked).toHaveLength(1);
-    return asked[0]?.theme === undefined ? 'coloured' : 'plain';
-  };
-  expect(await themeWith('token get')).toBe('coloured');
-  expect(await themeWith('token get --no-color')).toBe('plain');
-  expect(await themeWith('token get', { NO_COLOR: '1' })).toBe('plain');
-  expect(await themeWith('token get', { TERM: 'dumb' })).toBe('plain');
-});

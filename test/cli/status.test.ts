@@ -78,19 +78,6 @@ test('profiles in different states are exit 10, and there are no colours in a pi
   expect(stdout).not.toContain('\u001b');
 });
 
-test('NO_COLOR switches the colours off on a terminal', async () => {
-  const { run } = await bench();
-  await run('token get');
-  const sequence = '\u001b[';
-  expect((await run('status', { terminal: true })).stdout).toContain(sequence);
-  for (const [line, env] of [
-    ['status', { NO_COLOR: '1' }],
-    ['status', { TERM: 'dumb' }],
-    ['status --no-color', {}],
-  ] as const)
-    expect((await run(line, { terminal: true, env })).stdout, line).not.toContain(sequence);
-});
-
 test('the bar of a token’s life changes its colour twice as the life ends', async () => {
   const { run } = await bench();
   await run('token get --lifetime 1h');

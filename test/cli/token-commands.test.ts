@@ -1,9 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { assignment } from '../../src/cli/print-token.js';
 import { stageEntry } from '../../src/store/records.js';
 import { absentRedis, bench } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
@@ -48,20 +45,6 @@ describe('formats', () => {
     expect(await onWindows({})).toMatch(/^\$env:TG_API_TOKEN = '\w{32}'\n$/);
     for (const env of [{ MSYSTEM: 'MINGW64' }, { SHELL: '/usr/bin/bash' }] as Record<string, string>[])
       expect(await onWindows(env)).toMatch(/^export /);
-  });
-
-  // holds: C6.5
-  test('env can be evaluated by a POSIX shell, whatever the value contains', () => {
-    const value = fc
-      .string({ unit: 'binary', minLength: 1, maxLength: 40, size: 'max' })
-      .filter((text) => !/[\0\ud800-\udfff]/.test(text));
-    fc.assert(
-      fc.property(value, (text) => {
-        const script = `${assignment('X', text)}\nprintf %s "$X"`;
-        expect(execFileSync('sh', ['-c', script], { encoding: 'utf8' })).toBe(text);
-      }),
-      { numRuns: 200 },
-    );
   });
 
   // holds: C6.7

@@ -144,19 +144,3 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     await film({ name: 'exec-not-found', argv: ['exec', '--', 'no-such-command'], env });
   });
 });
-
-describe.skipIf(!python)('colours', () => {
-  const coloured = (text: string) => text.includes(`${String.fromCharCode(27)}[3`);
-
-  test.each([
-    ['on a terminal', true, [], {}],
-    ['with --no-color', false, ['--no-color'], {}],
-    ['with NO_COLOR', false, [], { NO_COLOR: '1' }],
-    ['on a dumb terminal', false, [], { TERM: 'dumb' }],
-  ] as const)('%s: %s', async (_, expected, flags, more) => {
-    const { env } = await world();
-    const { bytes, screen } = await onTerminal(['status', ...flags], { env: { ...env, ...more } }).ended;
-    expect(screen).toMatch(/^ *token +none$/m);
-    expect(coloured(bytes)).toBe(expected);
-  });
-});

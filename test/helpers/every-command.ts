@@ -12,7 +12,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   'token check': ['', '--token-stdin'],
   exec: ['-- true', '--revoke -- true'],
   proxy: ['-- true'],
-  api: ['/echo', '/gsql/v1/version --service', '/echo -X POST -d {}'],
+  api: ['/echo', '/gsql/v1/version --service', '/echo -X POST --data {}'],
   login: ['', '-p fresh'],
   logout: ['', '--revoke'],
   status: ['', '--all-profiles', '--offline'],

@@ -273,13 +273,6 @@ test('the standalone executable prints a line on its build below its version', a
   expect(written.join('')).toMatch(/^\S+\nstandalone for linux\n$/);
 });
 
-test('the commands that change something are those that report after Ctrl-C how far they came', () => {
-  expect(COMMANDS.filter(({ writes }) => writes).map((spec) => spec.path)).toEqual([
-    ...['login', 'token refresh', 'token delete'],
-    ...['secret create', 'secret drop', 'secret rotate', 'secret prune', 'logout'],
-  ]);
-});
-
 test('a terminal that was closed meanwhile ends the process with SIGHUP, and an open one does not', () => {
   const { ctx } = contextWith({});
   const hangups = process.listeners('SIGHUP');
@@ -320,13 +313,6 @@ test('the sandbox listens for its end before it prints where it is, and ends wit
     line: expect.stringContaining('"restUrl"'),
   });
   expect(kill).toHaveBeenCalledExactlyOnceWith(process.pid, 'SIGHUP');
-});
-
-test('the commands that work beside an untrusted config file are those that do not use it', () => {
-  expect(COMMANDS.filter((spec) => spec.worksWithoutProjectFile).map((spec) => spec.path)).toEqual([
-    ...['profile list', 'profile use', 'profile remove', 'config show', 'config trust', 'config path'],
-    'doctor',
-  ]);
 });
 
 test('of a bug whose text was changed after it was thrown, no text is shown either', () => {

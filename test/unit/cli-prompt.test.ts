@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Invocation } from '../../src/cli/command.js';
-import { isClosedPrompt } from '../../src/cli/output/exit-codes.js';
 import { askChoice, askHidden, askText, askYes } from '../../src/cli/output/prompt.js';
 
 type Question = Record<string, unknown> & { validate?: (text: string) => true | string };
@@ -77,21 +76,6 @@ test('a text is asked for until it is valid, and returned without the blanks aro
   expect(validate?.('other')).toBe(true);
   await askText(invocation, 'Graph', { optional: true });
   expect(last().validate?.(' ')).toBe(true);
-});
-
-test('a choice lists all the options', async () => {
-  asked.answer = 'file';
-  const choices = [{ name: 'in files', value: 'file' as const }];
-  expect(await askChoice(invocation, 'Where', choices)).toBe('file');
-  expect(last()).toMatchObject({ type: 'select', choices });
-});
-
-test('a prompt that was closed by Ctrl-C or by a signal is not reported as a bug', () => {
-  const named = (name: string) => Object.assign(new Error('closed'), { name });
-  expect(isClosedPrompt(named('ExitPromptError'))).toBe(true);
-  expect(isClosedPrompt(named('AbortPromptError'))).toBe(true);
-  expect(isClosedPrompt(named('TypeError'))).toBe(false);
-  expect(isClosedPrompt(undefined)).toBe(false);
 });
 
 test('a question that is wider than the terminal is wrapped, with room for what follows it', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { formatDuration } from '../../src/app/words.js';
 import type { Invocation } from '../../src/cli/command.js';
-import { EXITS } from '../../src/cli/output/exit-codes.js';
+import { EXITS, exitStatus } from '../../src/cli/output/exit-codes.js';
 import { hintOf } from '../../src/cli/output/hints.js';
 import { inLines, shortPath } from '../../src/cli/output/report.js';
 import { colours, shorten, table } from '../../src/cli/output/table.js';
@@ -22,10 +22,6 @@ describe('a table', () => {
         'http://127.0.0.1           user:alice               expired',
       ].join('\n'),
     );
-  });
-
-  test('does not change if there is room for it', () => {
-    expect(table(HEAD, ROWS, { width: 60, shrinkOrder: [1, 0] })).toBe(table(HEAD, ROWS));
   });
 
   test('leaves out its least important column where all of them together are wider than the terminal', () => {
@@ -188,4 +184,28 @@ test('without a terminal, and where colours are switched off, a text is painted 
   }
   expect(await paint(true, {}, { FORCE_COLOR: '0' })).toEqual(plain);
   expect(await paint(false, {}, { CLICOLOR_FORCE: '0' })).toEqual(plain);
+});
+
+// holds: C7.1
+test('each error code has its exit status', () => {
+  const table = EXITS.map(({ status, codes }) => [status, ...codes]);
+  expect(table).toEqual([
+    [0],
+    [1, 'INTERNAL'],
+    [2, 'USAGE', 'INPUT_REQUIRED'],
+    [3, 'NOT_FOUND'],
+    [4, 'AUTH_FAILED', 'PERMISSION_DENIED'],
+    [5, 'CONFIG_INVALID', 'CONFIG_UNTRUSTED', 'HOST_MISMATCH'],
+    [6, 'STORE_UNAVAILABLE', 'STORE_LOCKED'],
+    [7, 'NETWORK', 'TIMEOUT', 'TLS', 'SERVER_UNAVAILABLE'],
+    [8, 'REST_AUTH_DISABLED', 'UNSUPPORTED', 'ALREADY_EXISTS', 'SERVER_ERROR', 'BAD_RESPONSE'],
+    [9, 'LOCK_TIMEOUT'],
+    [10, 'PARTIAL'],
+    [125],
+    [126],
+    [127],
+    [128],
+    [130, 'CANCELLED'],
+  ]);
+  for (const { status, codes } of EXITS) for (const code of codes) expect(exitStatus(code)).toBe(status);
 });
