@@ -67,3 +67,21 @@ test('a process that is killed while it renews costs a login at most, which the 
   if (status !== 0)
     expect([status, stderr]).toEqual([4, expect.stringContaining('hint: log in again: graphcred login')]);
 });
+
+// holds: C12.12
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('%s while a token is renewed loses no login', async (signal, exit) => {
+  const { provider, env } = await loggedIn();
+  const { child, ended } = start(['token', 'get', '--fresh'], env);
+  await provider.asked('POST /token');
+  child.kill(signal);
+  expect(await ended).toMatchObject({
+    status: exit,
+    stdout: '',
+    stderr: expect.stringContaining('Interrupted'),
+  });
+  expect(await start(['token', 'get', '--fresh'], env).ended).toMatchObject({ status: 0 });
+  expect(provider.errors).toEqual([]);
+});
