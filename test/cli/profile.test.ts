@@ -38,6 +38,16 @@ test('profile list hides a password that is part of an address', async () => {
   expect(completed.stdout).toBe('dev\thttps://****@graph.example.com\n');
 });
 
+test('profile list shows the REST server of a profile once the version of its server is known', async () => {
+  const { home, run, sandbox } = await bench({ serverVersion: '4.2.0' });
+  write(configOf(home), JSON.stringify({ profiles: { four: { gsqlUrl: sandbox.gsqlUrl } } }));
+  const restUrl = async () => JSON.parse((await run('profile list -o json')).stdout).profiles[0].restUrl;
+  expect(await restUrl()).toBeNull();
+  await run('token get');
+  expect(await restUrl()).toBe(`${sandbox.gsqlUrl}/restpp`);
+  expect((await run('profile list')).stdout).toMatch(/four +http:\S+ +\/restpp /);
+});
+
 test('profile list works without any profile, and says how to make one', async () => {
   const { status, stdout, stderr } = await cli(temporaryHome(), ['profile', 'list']);
   expect({ status, stdout }).toEqual({ status: 0, stdout: '' });

@@ -1,7 +1,10 @@
 import { targetOf } from '../../../auth/servers.js';
+import { readServerCache } from '../../../auth/version-cache.js';
 import { defaultProfileOf, type LoadedFile } from '../../../config/keys.js';
-import { resolveSettings } from '../../../config/settings.js';
+import { resolveSettings, settingText } from '../../../config/settings.js';
+import { serversOf } from '../../../core/endpoints.js';
 import { GraphException } from '../../../core/errors.js';
+import { parseVersionOption } from '../../../core/protocol/version.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
@@ -11,7 +14,7 @@ import { openLocalSession } from '../../session.js';
 /** Runs `graphcred profile list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { report, ctx } = invocation;
-  const { settings, hiddenConfig } = await openLocalSession(invocation, { anyProfile: true });
+  const { settings, stateDir, hiddenConfig } = await openLocalSession(invocation, { anyProfile: true });
   const { file } = settings;
   const defaultProfile = defaultProfileOf(file?.config);
   const profiles = [...(file?.config.profiles ?? [])].map(
@@ -19,7 +22,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
       name,
       default: name === defaultProfile,
       host: maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')),
-      ...addressesOf(invocation, file, name),
+      ...addressesOf(invocation, file, name, stateDir),
       graph: graph === undefined ? null : String(graph),
       username: username === undefined ? null : String(username),
     }),
@@ -55,15 +58,25 @@ export async function run(invocation: Invocation): Promise<undefined> {
 interface Addresses {
   /** Null where an address is malformed. */
   readonly gsqlUrl: string | null;
-  /** Null, too, where it depends on the server's version. */
+  /** Null, too, where it depends on the server's version, and that is neither set nor cached. */
   readonly restUrl: string | null;
 }
 
-function addressesOf({ ctx }: Invocation, file: LoadedFile | undefined, profile: string): Addresses {
+function addressesOf(
+  { ctx }: Invocation,
+  file: LoadedFile | undefined,
+  profile: string,
+  stateDir: string | undefined,
+): Addresses {
   try {
     const input = { cwd: ctx.cwd, home: ctx.home, uid: ctx.uid, configDir: undefined, env: {} };
-    const { gsqlUrl, restUrl = null } = targetOf(resolveSettings({ ...input, flags: { profile } }, file));
-    return { gsqlUrl, restUrl };
+    const settings = resolveSettings({ ...input, flags: { profile } }, file);
+    const { endpoints, gsqlUrl, restUrl } = targetOf(settings);
+    if (restUrl !== undefined) return { gsqlUrl, restUrl };
+    const cached = stateDir === undefined ? undefined : readServerCache(stateDir, gsqlUrl).version;
+    const set = settingText(settings, 'serverVersion') ?? 'auto';
+    const version = parseVersionOption(set === 'auto' ? (cached ?? set) : set);
+    return { gsqlUrl, restUrl: version ? serversOf(endpoints, version).restUrl : null };
   } catch (error) {
     if (error instanceof GraphException) return { gsqlUrl: null, restUrl: null };
     throw error;
