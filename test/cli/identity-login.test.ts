@@ -103,7 +103,10 @@ test('a new token takes the refresh token once, and the rotated one is used next
   // The GSQL server gets the cached one.
   expect((await s.with('secret list')).status).toBe(0);
   const { status, stdout } = await s.with('status');
-  expect([status, stdout]).toEqual([0, expect.stringMatching(/user +tigergraph\n.*login at http/)]);
+  expect([status, stdout]).toEqual([
+    0,
+    expect.stringMatching(/user +tigergraph\n *provider +http.*\n.*login at http/),
+  ]);
   expect(tokenRequests(s)).toBe(0);
 });
 

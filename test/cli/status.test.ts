@@ -15,6 +15,7 @@ test('status shows everything that the contract names', async () => {
     gsqlUrl: sandbox.gsqlUrl,
     graph: 'demo',
     username: 'tigergraph',
+    provider: null,
     credential: { kind: 'password', source: 'GRAPHCRED_PASSWORD' },
     store: 'file',
     serverVersion: '3.10.1',

@@ -34,6 +34,8 @@ interface Known {
   readonly restUrl: string | null;
   readonly graph: string | null;
   readonly username: string | null;
+  /** The identity provider of the profile, if it has one. */
+  readonly provider: string | null;
   readonly credential: { readonly kind: string; readonly source: string } | null;
   readonly store: string;
   /** The Redis server through which machines share the store, for people. */
@@ -106,6 +108,7 @@ function nothingKnown(profile: string): Known {
     ...addresses,
     graph: null,
     username: null,
+    provider: null,
     credential: null,
     store: 'none',
   };
@@ -150,6 +153,7 @@ function describeSettings({ settings, stateDir, target, graph, username }: Sessi
     restUrl: target.restUrl ?? null,
     graph: graph ?? null,
     username: username ?? null,
+    provider: settingText(settings, 'oidc.issuer') ?? null,
     credential: null,
     store: store.name,
     sharedThrough:
@@ -259,19 +263,10 @@ function asDocument(status: Status): Record<string, unknown> {
 
 function describe(status: Status, paint: Colours, now: number, { ctx, flags }: Invocation): string {
   const width = ctx.stdout.columns;
-  const { profile, restUrl, gsqlUrl, serverVersion, restAuth, state, record, credential } = status;
+  const { profile, state, record } = status;
   const chosenBy = status.listedAs ?? status.chosenBy;
   const tone = state === 'valid' ? paint.good : state === 'unverified' ? paint.warn : paint.bad;
   const until = describeEnd(status);
-  const rows: [string, string][] = [
-    ['GSQL server', gsqlUrl ?? 'unknown'],
-    ['REST server', restUrl ?? (gsqlUrl === null ? 'unknown' : 'depends on the server version')],
-    ['version', `${serverVersion ?? 'unknown'}, REST authentication ${restAuth}`],
-    ['graph', status.graph ?? 'none'],
-    ['user', status.username ?? 'unknown'],
-    ['credential', credential ? `${credential.kind} (${credential.source})` : 'none at hand'],
-    ['store', status.sharedThrough ? `${status.store} at ${status.sharedThrough}` : status.store],
-  ];
   const label = (name: string) => `  ${name.padEnd(12)} `;
   const left =
     isAlive(state) && record ? life(record, now, (width ?? Number.POSITIVE_INFINITY) - 17, paint) : '';
@@ -279,11 +274,26 @@ function describe(status: Status, paint: Colours, now: number, { ctx, flags }: I
     paint.bold(
       shorten(`${singleLine(profile)}${chosenBy === '' ? '' : ` (${WHY[chosenBy] ?? chosenBy})`}`, width),
     ),
-    ...rows.map(([name, value]) => shorten(`${label(name)}${singleLine(value)}`, width)),
+    ...rowsOf(status).map(([name, value]) => shorten(`${label(name)}${singleLine(value)}`, width)),
     `${label('token')}${tone(state)}${until === '' ? '' : ` ${shorten(until, width && width - 16 - state.length)}`}`,
     ...(left === '' ? [] : [`${label('')}${left}`]),
     `${label('next')}${inPlace(nextCommand(status), placeOf(status, flags))}`,
   ].join('\n');
+}
+
+/** Returns what is known from settings and server, without the token. */
+function rowsOf(status: Status): [string, string][] {
+  const { restUrl, gsqlUrl, serverVersion, restAuth, provider, credential, store, sharedThrough } = status;
+  return [
+    ['GSQL server', gsqlUrl ?? 'unknown'],
+    ['REST server', restUrl ?? (gsqlUrl === null ? 'unknown' : 'depends on the server version')],
+    ['version', `${serverVersion ?? 'unknown'}, REST authentication ${restAuth}`],
+    ['graph', status.graph ?? 'none'],
+    ['user', status.username ?? 'unknown'],
+    ...(provider === null ? [] : ([['provider', provider]] satisfies [string, string][])),
+    ['credential', credential ? `${credential.kind} (${credential.source})` : 'none at hand'],
+    ['store', sharedThrough ? `${store} at ${sharedThrough}` : store],
+  ];
 }
 
 function isAlive(state: State): boolean {
