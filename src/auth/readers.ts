@@ -84,6 +84,8 @@ export async function fromCommand(
     cwd: string;
     env: Readonly<Record<string, string | undefined>>;
     say(words: string): void;
+    /** Ends this process as the signal does. */
+    endBySignal(signal: NodeJS.Signals): void;
   },
 ): Promise<Sensitive> {
   const { spawn } = await import('node:child_process');
@@ -105,7 +107,7 @@ export async function fromCommand(
       detached: process.platform !== 'win32',
       windowsHide: true,
     });
-  });
+  }, options.endBySignal);
   const { error, stopped, status, signal } = outcome;
   const stdout = Buffer.from(outcome.stdout, 'latin1');
   if (error instanceof GraphException) throw error;
@@ -129,7 +131,10 @@ interface Outcome {
   error?: NodeJS.ErrnoException;
 }
 
-function runToEnd(start: () => ChildProcess): Promise<Outcome> {
+function runToEnd(
+  start: () => ChildProcess,
+  endBySignal: (signal: NodeJS.Signals) => void,
+): Promise<Outcome> {
   return new Promise((resolve) => {
     const outcome: Outcome = { status: null, signal: null, stdout: '', stderr: '' };
     let child: ChildProcess | undefined;
@@ -153,10 +158,7 @@ function runToEnd(start: () => ChildProcess): Promise<Outcome> {
     const killWithParent = (signal: NodeJS.Signals) => {
       kill();
       done({});
-      if (process.platform !== 'win32') process.kill(process.pid, signal);
-      // A process of Windows cannot send itself a signal. The other listeners have had this one already.
-      else if (process.listenerCount(signal) === 0)
-        process.exit(128 + process.getBuiltinModule('node:os').constants.signals[signal]);
+      endBySignal(signal);
     };
     // The listeners are added before the program starts, because a signal in between would end graphcred alone.
     for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);

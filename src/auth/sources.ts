@@ -95,6 +95,7 @@ function sourceOf(
             cwd: ports.cwd,
             env: ports.childEnvironment(),
             say: ports.reporter.note,
+            endBySignal: ports.endBySignal,
           }),
       };
     }

@@ -34,7 +34,14 @@ import { keepOthersOut, othersCanRead } from '../files/access-list.js';
 import { howToMend, readChecked } from '../files/private-files.js';
 import { STORE_NAMES, type StoreName } from '../store/store.js';
 import type { Invocation } from './command.js';
-import { canPrompt, environmentWithoutCredentials, inCi, KEYCHAIN_CHILD, placesOf } from './context.js';
+import {
+  canPrompt,
+  endProcess,
+  environmentWithoutCredentials,
+  inCi,
+  KEYCHAIN_CHILD,
+  placesOf,
+} from './context.js';
 import { listenForInterruption } from './output/report.js';
 
 /** Checks only the form; core knows which versions are supported. */
@@ -380,6 +387,12 @@ export function portsOf(invocation: Invocation): Ports {
     },
     get keychainHelper() {
       return { command: ctx.self.command, args: [...ctx.self.args, KEYCHAIN_CHILD] };
+    },
+    endBySignal: (signal) => {
+      if (platform !== 'win32') process.kill(process.pid, signal);
+      // A process of Windows cannot send itself a signal.
+      else if (process.listenerCount(signal) === 0)
+        endProcess(128 + process.getBuiltinModule('node:os').constants.signals[signal]);
     },
     childEnvironment: () => environmentWithoutCredentials(env),
     readStdin: ctx.stdin.read,

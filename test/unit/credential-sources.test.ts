@@ -193,6 +193,8 @@ describe('a credential in a file', () => {
 });
 
 describe('a program that prints a credential', () => {
+  const endBySignal = vi.fn();
+
   // holds: C4.5
   test.each([':/usr/bin:/bin', '.:/usr/bin:/bin', '/usr/bin:/bin:', ':', 'bin'])(
     'is not taken from the working directory, with PATH=%s',
@@ -203,7 +205,7 @@ describe('a program that prints a credential', () => {
         fs.writeFileSync(path.join(cwd, file), '#!/bin/sh\necho planted\n', { mode: 0o755 });
       }
       await expect(
-        fromCommand(['pass-tool'], 'passwordCommand', { cwd, env: { PATH }, say: () => {} }),
+        fromCommand(['pass-tool'], 'passwordCommand', { cwd, env: { PATH }, say: () => {}, endBySignal }),
       ).rejects.toThrow('was not found');
     },
   );
@@ -213,6 +215,7 @@ describe('a program that prints a credential', () => {
       cwd,
       env: { MARK: 'of-the-call' },
       say: (words) => said.push(words),
+      endBySignal,
     });
 
   test('runs in the folder and the environment of the call, and leaves no listener and no timer behind', async () => {
@@ -278,7 +281,7 @@ describe('a program that prints a credential', () => {
     ],
     [[process.execPath, '-e', 'process.exit(4)'], `${NODE} ended with status 4`],
   ])('that fails is INPUT_REQUIRED: %j', async (command, problem) => {
-    const options = { cwd: '/', env: {}, say: () => expect.fail('it has failed') };
+    const options = { cwd: '/', env: {}, say: () => expect.fail('it has failed'), endBySignal };
     await expect(fromCommand(command, 'profile a: secretCommand', options)).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',
       message: `profile a: secretCommand: ${problem}`,
@@ -324,21 +327,12 @@ describe('a program that prints a credential', () => {
       { timeout: 20_000, interval: 5 },
     );
     const [listener] = process.listeners('SIGTERM').filter((one) => !before.includes(one));
-    const killed: unknown[] = [];
-    vi.spyOn(process, 'kill').mockImplementation((pid, signal) => {
-      killed.push([pid, signal, process.listenerCount('SIGTERM')]);
-      return true;
-    });
-    onTestFinished(() => {
-      vi.restoreAllMocks();
-      process.kill(-child, 'SIGKILL');
-    });
+    onTestFinished(() => void endBySignal.mockReset());
     listener?.('SIGTERM');
     await ended;
-    expect(killed).toEqual([
-      [-child, 'SIGKILL', before.length + 1],
-      [process.pid, 'SIGTERM', before.length],
-    ]);
+    expect(endBySignal.mock.calls).toEqual([['SIGTERM']]);
+    expect(process.listeners('SIGTERM')).toEqual(before);
+    await vi.waitFor(() => expect(() => process.kill(child, 0)).toThrow('ESRCH'), { timeout: 20_000 });
   });
 
   test('gives nothing when it was killed after a part of it', async () => {
