@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 import { loadState, stateWriter } from '../../src/sandbox/state.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { LOGIN, raw, SECRET, start } from './sandbox-raw.js';
+import { rsaJwt } from '../helpers/jwt.js';
+import { basic, LOGIN, NOW, raw, SECRET, start } from './sandbox-raw.js';
 
 interface Answer {
   readonly status: number;
@@ -71,3 +72,44 @@ it.each(['3.10.1', '4.2.0'])(
     expect((await mint(after)).error).toBe(true);
   },
 );
+
+it('a token is for the graph of its secret, whatever graph is named, and a limit is a whole number', async () => {
+  const { restUrl } = await start();
+  const body = { secret: SECRET, graph: 'other_graph' };
+  const { token } = await ask(restUrl, 'POST /requesttoken', {}, body);
+  const status = async (path: string) => (await ask(restUrl, `GET /graph/${path}`, bearer(token))).status;
+  expect(await status('demo_graph/vertices/City')).toBe(200);
+  expect(await status('other_graph/vertices/City')).toBe(401);
+  expect(await status('demo_graph/vertices/City?limit=1a')).toBe(400);
+});
+
+it.each([
+  ['3.9.3', 'not in correct format'],
+  ['3.10.1', 'is invalid'],
+])(
+  'the REST server of %s refuses the JWT of a provider that is not set up: %s',
+  async (serverVersion, why) => {
+    const { restUrl } = await start({ serverVersion });
+    const jwt = rsaJwt({ sub: 'demo_user', exp: NOW + 60 });
+    expect((await ask(restUrl, 'GET /echo', bearer(jwt))).message).toContain(why);
+  },
+);
+
+it('who logs in by a secret on 3.x has its graph and no other, and is given what he sent as his login', async () => {
+  const { gsqlUrl, restUrl } = await start();
+  const login = { Authorization: basic('__GSQL__secret', SECRET) };
+  const shell = (cookie = '{}') => {
+    const body = login.Authorization.slice('Basic '.length);
+    return raw(gsqlUrl, 'POST /gsqlserver/gsql/login', { 'GSQL-Cookie': cookie }, body);
+  };
+  const session = { auth: login.Authorization, graph: 'demo_graph' };
+  expect(JSON.parse(String((await shell()).headers['set-gsql-cookie']))).toMatchObject(session);
+  const refused = await shell('{"graph":"other_graph"}');
+  expect(refused.body).toContain('does not exist');
+  expect(refused.headers).not.toHaveProperty('set-gsql-cookie');
+  const run = await raw(gsqlUrl, 'POST /gsqlserver/gsql/file', login, 'SHOW SECRET USE GRAPH other_graph');
+  expect(run.body).toMatch(/- Alias: demo_alias\n.*\nGraph 'other_graph' does not exist\.\n/);
+  expect(run.body).toContain(JSON.stringify(login.Authorization));
+  expect((await ask(restUrl, 'POST /requesttoken', login, {})).error).toBe(false);
+  expect((await ask(restUrl, 'POST /requesttoken', login, { graph: 'other_graph' })).error).toBe(true);
+});
