@@ -113,3 +113,30 @@ it('who logs in by a secret on 3.x has its graph and no other, and is given what
   expect((await ask(restUrl, 'POST /requesttoken', login, {})).error).toBe(false);
   expect((await ask(restUrl, 'POST /requesttoken', login, { graph: 'other_graph' })).error).toBe(true);
 });
+
+it('the shell is told of the default password for the default account alone', async () => {
+  const users = ['tigergraph', 'ann'].map((name) => ({
+    name,
+    password: 'tigergraph',
+    role: 'admin' as const,
+  }));
+  const { gsqlUrl } = await start({ users, secrets: [] });
+  const told = async (name: string) => {
+    const body = basic(name, 'tigergraph').slice('Basic '.length);
+    const reply = await raw(gsqlUrl, 'POST /gsqlserver/gsql/login', {}, body);
+    return (JSON.parse(reply.body) as { securityRecommendations: number }).securityRecommendations;
+  };
+  expect([await told('tigergraph'), await told('ann')]).toEqual([1, 0]);
+});
+
+it('who failed to log in too often is told the seconds to wait, and the last one counts whole', async () => {
+  let nowMs = NOW * 1000;
+  const { gsqlUrl } = await start({ now: () => nowMs });
+  const login = async (password: string) => {
+    const body = basic('demo_user', password).slice('Basic '.length);
+    return (await raw(gsqlUrl, 'POST /gsqlserver/gsql/login', {}, body)).body;
+  };
+  for (let i = 0; i < 5; i++) await login('wrong');
+  nowMs += 9_500;
+  expect(await login('demo_pass')).toContain('Please re-login after 1 seconds');
+});
