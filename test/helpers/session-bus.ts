@@ -102,7 +102,7 @@ export async function startFakeBus(where: string, script: Script, { slowly = fal
 }
 
 /** Encodes a reply, or a signal if it answers no call. */
-function encode(replyTo: number | undefined, reply: Reply): Buffer {
+export function encode(replyTo: number | undefined, reply: Reply): Buffer {
   const u32 = (value: number) => {
     const bytes = Buffer.alloc(4);
     bytes.writeUInt32LE(value);

@@ -17,6 +17,7 @@ import {
   alias,
   at,
   COLLECTION,
+  encode,
   LOCKED,
   listenOn,
   normal,
@@ -182,6 +183,20 @@ describe('the probe', () => {
     vi.advanceTimersByTime(1);
     await probing;
     expect(state).toBe('silent');
+  });
+
+  it('ends with its time on a bus that sends signals without a pause', async () => {
+    let seconds = 100;
+    vi.spyOn(process, 'uptime').mockImplementation(() => (seconds += 0.1));
+    onTestFinished(() => void vi.restoreAllMocks());
+    const socket = path.join(dir, 'bus');
+    const signal = encode(undefined, { sig: 's', body: ':1.7' });
+    await listen(socket, (client) => {
+      const flood = () => client.write(signal, () => setImmediate(flood));
+      client.once('data', () => client.write('OK 1\r\n', flood));
+    });
+    expect(await stateOf(at(socket))).toBe('silent');
+    await expect.poll(open).toBe(0);
   });
 
   it('reads an answer that has arrived before it applies the time limit', async () => {
