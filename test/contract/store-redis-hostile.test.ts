@@ -401,7 +401,7 @@ describe('the inspection of a Redis server', () => {
       rights: 'write',
       tokens: 0,
     });
-    expect((await inspected({ ...replica, ROLE: array(bulk('slave'), bulk('more')) })).role).toBe('replica');
+    expect((await inspected({ ...replica, TIME: array(bulk('soon'), bulk('0')) })).timeUnix).toBeUndefined();
   });
 
   it('calls it a server of this machine only if all of its addresses are', async () => {

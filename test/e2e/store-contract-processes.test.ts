@@ -1,17 +1,15 @@
 // Runs the tests that every store has to pass, with each operation in a process of its own.
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { STORE_NAMES, type StoreName } from '../../src/store/store.js';
 import { buildDriver, run } from '../helpers/driver.js';
 import { keyringSkipReason } from '../helpers/keyring.js';
 import { redisSkipReason } from '../helpers/redis.js';
-import { type Perform, type Subject, storeSuite } from '../helpers/store-suite.js';
+import { type Perform, storeSuite } from '../helpers/store-suite.js';
 
-const SUBJECTS: Record<string, Subject> = {
-  keychain: { store: 'keychain' },
-  file: { store: 'file' },
-  redis: { store: 'redis' },
-  none: { store: 'none' },
+const SKIPPED: Partial<Record<StoreName, string | undefined>> = {
+  keychain: keyringSkipReason(),
+  redis: redisSkipReason(),
 };
-const SKIPPED = { keychain: keyringSkipReason(), redis: redisSkipReason(), file: undefined, none: undefined };
 
 let driver: Awaited<ReturnType<typeof buildDriver>>;
 beforeAll(async () => {
@@ -25,7 +23,5 @@ const inProcesses: Perform = async (job, env) => {
   return { results: JSON.parse(ended.stdout), stderr: ended.stderr };
 };
 
-for (const [title, subject] of Object.entries(SUBJECTS))
-  describe.skipIf(SKIPPED[subject.store] !== undefined)(`store ${title}`, () =>
-    storeSuite(subject, inProcesses),
-  );
+for (const store of STORE_NAMES)
+  describe.skipIf(SKIPPED[store] !== undefined)(`store ${store}`, () => storeSuite({ store }, inProcesses));

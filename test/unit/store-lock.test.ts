@@ -222,8 +222,8 @@ describe('a lock while another process acts', () => {
     });
     const write = fs.writeFileSync;
     vi.spyOn(fs, 'writeFileSync').mockImplementation((target, ...rest) => {
-      if (target === file) throw failing('ENOSPC');
       write(target, ...rest);
+      if (target === file) throw failing('ENOSPC');
     });
     expect(() => tryLock(file)).toThrow('the disk is full');
     expect(fs.readdirSync(dir)).toEqual([]);
