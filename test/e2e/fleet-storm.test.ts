@@ -121,7 +121,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
   test.each([
     [500, 2],
     [3000, FEW_MACHINES + 1],
-  ])('the engine is killed and starts again empty after %d ms', async (ms, bound) => {
+  ])('the Redis server is killed and starts again empty after %d ms', async (ms, bound) => {
     const fleet = await fleetOf(FEW_MACHINES);
     const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
     await fleet.redis.kill();
@@ -132,13 +132,13 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     expect(fleet.database.matches()).toBeLessThanOrEqual(bound);
     const promised = bound === 2 ? '≤ 2 mints' : '≤ machines + 1';
     note(
-      `the engine is killed, back empty after ${ms / 1000} s`,
+      `the Redis server is killed, back empty after ${ms / 1000} s`,
       promised,
       `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
     );
   });
 
-  test('the engine is killed and never starts again', async () => {
+  test('the Redis server is killed and never starts again', async () => {
     const fleet = await fleetOf(FEW_MACHINES);
     const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
     const killedAt = Date.now();
@@ -150,18 +150,18 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     expect(fleet.database.matches()).toBeLessThanOrEqual(FEW_MACHINES + 1);
     expect(slowest).toBeLessThanOrEqual(11_000 * LOADED);
     note(
-      'the engine is gone for good',
+      'the Redis server is gone for good',
       '≤ machines + 1, each job ≤ 11 s',
       `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}, ${seconds(slowest)}`,
     );
   });
 
-  // The lock lives for 3 s, so it may be lost while the engine is stopped for longer.
+  // The lock lives for 3 s, so it may be lost while the Redis server is stopped for longer.
   test.each([
     [500, 1],
     [2000, 1],
     [8000, 2],
-  ])('the engine is stopped for %d ms', async (ms, bound) => {
+  ])('the Redis server is stopped for %d ms', async (ms, bound) => {
     const fleet = await fleetOf(FEW_MACHINES);
     const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
     fleet.redis.suspend();
@@ -171,13 +171,13 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     expect(tokensOf([...(await holder), ...(await waiting)]).length).toBeLessThanOrEqual(bound);
     expect(fleet.database.matches()).toBeLessThanOrEqual(bound);
     note(
-      `the engine is stopped for ${ms / 1000} s`,
+      `the Redis server is stopped for ${ms / 1000} s`,
       bound === 1 ? '1 mint' : '≤ 2 mints',
       `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
     );
   });
 
-  test('Sentinels replace the engine', async () => {
+  test('Sentinels replace the Redis server', async () => {
     const { master, replica, url } = await startSentinels();
     const env = { GRAPHCRED_REDIS_URL: url, GRAPHCRED_REDIS_SENTINEL_MASTER: 'tokens' };
     const fleet = await fleetOf(FEW_MACHINES, { redis: master, env });
@@ -190,7 +190,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     note('Sentinel failover', '≤ 2 mints', `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`);
   });
 
-  test('the machine of the holder is cut off from the engine', async () => {
+  test('the machine of the holder is cut off from the Redis server', async () => {
     const fleet = await fleetOf(FEW_MACHINES);
     const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
     defined(fleet.machines[0]).network.cut();
@@ -207,7 +207,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     );
   });
 
-  test('half of the machines are cut off from the engine', async () => {
+  test('half of the machines are cut off from the Redis server', async () => {
     const fleet = await fleetOf(FEW_MACHINES);
     const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
     const half = FEW_MACHINES / 2;
@@ -239,7 +239,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     );
   });
 
-  test('the engine has no memory left and evicts keys (allkeys-lru)', async () => {
+  test('the Redis server has no memory left and evicts keys (allkeys-lru)', async () => {
     const fleet = await fleetOf(FEW_MACHINES);
     const waves = DEEP ? 10 : 3;
     const { redis } = fleet;
@@ -273,7 +273,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
   });
 
   // holds: C11.12
-  test('machines that wait cost the engine one connection each, and a few commands a second', async () => {
+  test('machines that wait cost the Redis server one connection each, and a few commands a second', async () => {
     const fleet = await fleetOf(FEW_MACHINES);
     const measure = async () => {
       const info = await fleet.redis.cli('INFO');
@@ -308,7 +308,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     );
   });
 
-  test('a dump of the engine contains no name and no credential', async () => {
+  test('a dump of the Redis server contains no name and no credential', async () => {
     const user = { name: 'kanarie_user', password: 'Kanarie "zang\\vogel" 7431', role: 'superuser' as const };
     const fleet = await fleetOf(2, {
       sandbox: {
@@ -366,7 +366,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     await fleet.redis.cli('--rdb', file);
     expect(findCredentials(fs.readFileSync(file, 'latin1'), canaries)).toEqual(['token']);
     note(
-      "the engine's dump",
+      "the Redis server's dump",
       'no host, user, graph, alias, token or password',
       `${canaries.size} values looked for, in all encodings: none`,
     );
