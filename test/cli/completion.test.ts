@@ -22,38 +22,6 @@ async function offered(home: string, ...words: string[]): Promise<(string | unde
   return (await described(home, ...words)).map((line) => line.split('\t')[0]);
 }
 
-test('commands, options, choices and profile names are each offered in their position', async () => {
-  const home = temporaryHome();
-  const dir = path.join(home, '.config/graphcred');
-  fs.mkdirSync(dir, { recursive: true });
-  fs.writeFileSync(path.join(dir, 'config.json'), '{"profiles":{"dev":{},"prod":{"graph":"x"}}}');
-  expect(await offered(home, '')).toEqual(expect.arrayContaining(['token', 'secret', 'completion', 'help']));
-  expect((await offered(home, 'secret', '')).sort()).toEqual(['create', 'drop', 'list', 'prune', 'rotate']);
-  expect(await offered(home, 'secret', 'ro')).toEqual(['rotate']);
-  expect(await offered(home, 'help', 'token', 'ge')).toEqual(['get']);
-  expect(await offered(home, 'token', 'get', '--li')).toEqual(['--lifetime']);
-  expect(await offered(home, 'token', 'get', '-o', 'g')).toEqual(['github', 'gitlab']);
-  expect(await offered(home, 'token', 'get', '--output=j')).toEqual(['--output=json']);
-  expect(await offered(home, 'token', 'get', '-p', '')).toEqual(['dev', 'prod']);
-  expect(await offered(home, 'token', 'get', '--profile', 'p')).toEqual(['prod']);
-  expect(await offered(home, 'completion', 'f')).toEqual(['fish']);
-  expect(await offered(home, 'token', 'get', '')).toContain('--fresh');
-  // bash splits the word at the equals sign.
-  expect(await offered(home, 'token', 'get', '--output', '=', 'j')).toEqual(['json']);
-  expect(await offered(home, 'token', 'get', '--store', '=')).toEqual(['file', 'keychain', 'none', 'redis']);
-  const files = [
-    ['status', '--config', ''],
-    ['status', '--ca=/e'],
-    ['config', 'trust', ''],
-  ];
-  for (const words of files) expect(await offered(home, ...words)).toEqual([':file']);
-  for (const words of [
-    ['status', '--graph', ''],
-    ['api', '/'],
-  ])
-    expect(await offered(home, ...words)).toEqual([]);
-});
-
 test('an alias that a shell could interpret is not offered, and no profile is offered without a config file', async () => {
   const home = temporaryHome();
   const record = { v: 1, kind: 'secret', store: 'file', createdAtUnix: 1 } as const;

@@ -1,22 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
-import { cli, temporaryHome } from '../helpers/cli.js';
-
-test.each([['bogus'], ['token', 'bogus'], ['hunter2'], ['toString']])(
-  'help %j is exit 2, and the error names the topics and does not repeat the word',
-  async (...words) => {
-    const { status, stdout, stderr } = await cli(temporaryHome(), ['help', ...words]);
-    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-    expect(stderr).toContain('exit-codes, environment, formatting');
-    expect(stderr).not.toMatch(/bogus|hunter2|toString/);
-  },
-);
-
-test('help environment names CI', async () => {
-  const { stdout } = await cli(temporaryHome(), ['help', 'environment']);
-  expect(stdout).toMatch(/store nothing and ask nothing .*\bCI\b/);
-});
 
 const PAGE = 'docs/man/graphcred.1';
 
