@@ -248,7 +248,6 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     path: 'profile remove',
-    worksWithoutProjectFile: true,
     summary: 'remove a profile, with its tokens, secrets and password on this machine',
     examples: ['graphcred profile remove old', 'graphcred profile remove old --yes'],
     args: [{ name: 'name', required: true }],
@@ -267,7 +266,6 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     path: 'config trust',
-    worksWithoutProjectFile: true,
     summary: 'trust a config file until its content changes',
     examples: ['graphcred config trust', 'graphcred config trust ./.graphcredrc'],
     args: [{ name: 'file' }],
