@@ -10,9 +10,7 @@ export const RUN_BY = {
     'docs/proxy.md / A container beside it / sh: printf \'Authorization: Bearer %s\' "$(cat "$SHARED/key")" |',
   ],
   'test/clients/proxy.test.ts': [
-    'docs/proxy.md / pyTigerGraph in a loop / python: import os',
-    'docs/proxy.md / pyTigerGraph in a loop / sh: graphcred proxy -- python3 loop.py',
-    "docs/proxy.md / JDBC / sh: graphcred proxy -- java -cp 'jars/*' Load.java",
+    'docs/proxy.md / pyTigerGraph and JDBC / sh: graphcred proxy -- python3 load.py',
   ],
   'test/e2e/first-steps.test.ts': [
     'README.md / The main job, on a practice server / text: $ graphcred sandbox -- sh            # a shell with a practice database of its own',
