@@ -5,41 +5,10 @@ import { upTo } from '../redact.js';
 import { BoundCredential, type Sensitive } from '../sensitive.js';
 import { SECRET_USER } from './login.js';
 
-/** What a refusal means, whatever code, status and words it came with. */
-export type Meaning =
-  | 'rest-auth-off'
-  | 'throttled'
-  | 'client-certificate'
-  | 'licence-expired'
-  | 'bad-login'
-  | 'password-login-off'
-  | 'bad-secret'
-  | 'token-missing'
-  | 'token-malformed'
-  | 'token-refused'
-  | 'token-expired'
-  | 'jwt-user'
-  | 'jwt-graph'
-  | 'jwt-graph-denied'
-  | 'jwt-issuer'
-  | 'jwt-audience'
-  | 'jwt-signature'
-  | 'token-without-privilege'
-  | 'token-of-other-graph'
-  | 'unknown-token'
-  | 'no-permission'
-  | 'no-such-graph'
-  | 'no-such-user'
-  | 'no-graph-in-use'
-  | 'alias-taken'
-  | 'secrets-not-dropped'
-  | 'lifetime-not-a-number'
-  | 'lifetime-over-limit'
-  | 'syntax-error';
-
 /** A row of the table. It applies when everything given in it fits the answer. */
 interface Row {
-  readonly means: Meaning;
+  /** What a refusal means, whatever code, status and words it came with. */
+  readonly means: string;
   /** The server's own code. */
   readonly code?: string;
   /** The return code at the end of a GSQL answer. */
@@ -55,14 +24,14 @@ interface Row {
 }
 
 /** The classes are documented, but only the sentence about the audience is; the words of the others are assumed. */
-const JWT_CLASSES: readonly Row[] = [
+const JWT_CLASSES = [
   { means: 'jwt-audience', part: /\baudience\b/i },
   { means: 'jwt-issuer', part: /\bissuer\b/i },
   { means: 'jwt-signature', part: /\bsignature\b/i },
   { means: 'jwt-user', part: /\buser\b.*\b(?:exist|found|unknown)\b/i },
   { means: 'jwt-graph', part: /\bgraph\b.*\b(?:exist|found|unknown)\b/i },
   { means: 'jwt-graph-denied', part: /\bgraph\b.*\b(?:access|accessible)\b/i },
-];
+] as const satisfies readonly Row[];
 
 const ON_SECRETS = ['list-secrets', 'create-secret', 'drop-secret'] as const;
 const ON_GIVEN_TOKEN = ['refresh', 'delete'] as const;
@@ -71,7 +40,7 @@ const ON_GIVEN_TOKEN = ['refresh', 'delete'] as const;
  * The first row that applies counts: codes come first, then whole sentences, then parts of sentences, then the status
  * alone. Where a text is known from is written in the sandbox's `texts.ts`.
  */
-const REFUSALS: readonly Row[] = [
+const REFUSALS = [
   // These codes have only one meaning.
   { means: 'rest-auth-off', code: 'REST-1000', on: ['mint', 'check', ...ON_GIVEN_TOKEN] },
   { means: 'token-without-privilege', code: 'REST-10018' },
@@ -86,7 +55,7 @@ const REFUSALS: readonly Row[] = [
     code: 'REST-10016',
     sentence: /^Access Denied because the input token = '.*' is not in correct format\.?$/,
   },
-  ...JWT_CLASSES.map((row): Row => ({ ...row, code: 'REST-10016' })),
+  ...JWT_CLASSES.map((row) => ({ ...row, code: 'REST-10016' })),
   { means: 'token-refused', code: 'REST-10016' },
   { means: 'licence-expired', code: 'REST-10020' },
   { means: 'no-such-graph', code: 'REST-1004' },
@@ -149,7 +118,7 @@ const REFUSALS: readonly Row[] = [
   { means: 'syntax-error', returnCode: 211 },
   { means: 'no-graph-in-use', returnCode: 213 },
   // Existing clients look only for these parts of sentences.
-  ...JWT_CLASSES.map((row): Row => ({ ...row, on: ['check'] })),
+  ...JWT_CLASSES.map((row) => ({ ...row, on: ['check'] as const })),
   { means: 'token-expired', on: ['check'], part: /\btoken is expired\b/i },
   {
     means: 'password-login-off',
@@ -168,7 +137,9 @@ const REFUSALS: readonly Row[] = [
   // These rows apply when only the status is known.
   { means: 'bad-login', status: 401 },
   { means: 'no-permission', status: 403 },
-];
+] as const satisfies readonly Row[];
+
+export type Meaning = (typeof REFUSALS)[number]['means'];
 
 /** The error that the server sent. */
 export interface Refused {
@@ -211,7 +182,8 @@ function find(request: HttpRequest, refused: Refused): Found | undefined {
     one.replace(/[\p{Cc}\s]+/gu, ' ').trim(),
   );
   const bare = sentences.map((one) => withoutNames(one, request));
-  for (const { means, sentence, part, ...row } of REFUSALS) {
+  const rows: readonly (Row & { readonly means: Meaning })[] = REFUSALS;
+  for (const { means, sentence, part, ...row } of rows) {
     const fits =
       (row.code === undefined || row.code === refused.code) &&
       (row.returnCode === undefined || row.returnCode === refused.returnCode) &&
