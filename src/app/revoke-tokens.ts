@@ -59,7 +59,7 @@ export function notRevoked({ kept }: Revocation): GraphException | undefined {
     return `${id} (${principal}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${error.message.replace(/\.$/, '')}`;
   });
   const other = kept.find(({ error: { code } }) => !NEEDS_CREDENTIAL.includes(code))?.error;
-  return new GraphException('PARTIAL', `Not revoked, and still held: ${named.join('; ')}`, {
+  return new GraphException('PARTIAL', `Not revoked, and still cached: ${named.join('; ')}`, {
     hint: other
       ? `${other.hint ? `${other.hint.replace(/\.$/, '')}; then ` : ''}run it again; what is left: graphcred token list`
       : 'give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ID',

@@ -13,7 +13,7 @@ test('logout --revoke keeps and names a token that another credential made', asy
   const out = await b.run('logout --revoke', { env: { GRAPHCRED_USERNAME: '' } });
   const viaUser = await b.run('logout --revoke');
   expect([out.status, viaUser.status]).toContain(10);
-  expect(out.stderr + viaUser.stderr).toMatch(/still held: \w+ \(secret:/);
+  expect(out.stderr + viaUser.stderr).toMatch(/still cached: \w+ \(secret:/);
   const kept = await cli(b.home, ['token', 'get', '-o', 'json'], {
     env: { ...b.env, GRAPHCRED_SECRET: secret },
   });
@@ -27,7 +27,7 @@ test('logout --revoke keeps and names a token whose value it cannot read, becaus
   fs.rmSync(path.join(b.home, '.config/graphcred'), { recursive: true });
   const out = await b.run('logout --revoke -o json');
   expect(out.status).toBe(10);
-  expect(out.stderr).toMatch(/still held: \w+ \(user:tigergraph, graph demo, /);
+  expect(out.stderr).toMatch(/still cached: \w+ \(user:tigergraph, graph demo, /);
   expect((await b.json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
 });
 

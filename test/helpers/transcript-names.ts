@@ -51,7 +51,7 @@ export function createNames(home: string, start: number): Names {
     for (const [port, name] of ports) shown = shown.replace(new RegExp(`\\b${port}\\b`, 'g'), name);
     return shown
       .replace(/AUTO_GENERATED_ALIAS_\w{7}/g, 'AUTO_GENERATED_ALIAS_xxxxxxx')
-      .replace(/(^|\| |"id":"|held: |; )[0-9a-f]{8}(?= {2}|"| \()/gm, '$1(row id)')
+      .replace(/(^|\| |"id":"|cached: |; )[0-9a-f]{8}(?= {2}|"| \()/gm, '$1(row id)')
       .replace(/-[0-9a-f]{28}\.json/g, '-(digest).json')
       .replace(/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?/g, (found) => {
         const at = Date.parse(found.endsWith('Z') ? found : `${found.replace(' ', 'T')}Z`);

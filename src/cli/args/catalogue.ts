@@ -70,7 +70,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     path: 'token refresh',
     writes: true,
-    summary: 'give the held token a new lifetime, counted from now (3.x)',
+    summary: 'give the cached token a new lifetime, counted from now (3.x)',
     examples: ['graphcred token refresh --lifetime 12h'],
     notes: 'Servers of version 4.x cannot do this; there: graphcred token get --fresh',
     options: [...COMMON, ...TOKEN_OUTPUT, LIFETIME, TOKEN_STDIN],
@@ -79,7 +79,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     path: 'token delete',
     writes: true,
-    summary: 'delete held tokens, on the server and here',
+    summary: 'delete cached tokens, on the server and here',
     examples: [
       'graphcred token delete',
       'graphcred token delete --all',
@@ -223,7 +223,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: ['graphcred logout -p prod', 'graphcred logout --revoke'],
     options: [
       ...LISTING,
-      { name: 'revoke', help: 'delete the held tokens on the server first' },
+      { name: 'revoke', help: 'delete the cached tokens on the server first' },
       { name: 'all', help: 'of every server and user' },
       { name: 'yes', short: 'y', help: 'do not ask before deleting everything' },
     ],

@@ -80,7 +80,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
         'oidc.clientSecretFile',
       ],
       ['password of the Redis server', '', 'GRAPHCRED_REDIS_PASSWORD', '', 'redis.passwordFile'],
-      ['token for api and token check', '', '', 'TG_API_TOKEN', 'the held one'],
+      ['token for api and token check', '', '', 'TG_API_TOKEN', 'the cached one'],
       ['store nothing and ask nothing', '', 'CI', '', ''],
       ['no colours', '--no-color', 'NO_COLOR', '', ''],
       ['colours although stdout is no terminal', '', 'FORCE_COLOR, CLICOLOR_FORCE', '', ''],

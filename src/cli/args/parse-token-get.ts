@@ -32,13 +32,13 @@ export function parseTokenGet(spec: CommandSpec, argv: readonly string[]): Parse
  */
 export const TOKEN_GET: CommandSpec = {
   path: 'token get',
-  summary: 'print a token: a held one while it lives, else a new one',
+  summary: 'print a token: a cached one while it lives, else a new one',
   examples: [
     'graphcred token get -o header | curl -H @- http://127.0.0.1:9000/echo',
     'graphcred token get -p prod --lifetime 15m -o json',
   ],
   notes:
-    'Without a held token it needs a secret, or user name and password, and keeps the new token in the store.',
+    'Without a cached token it needs a secret, or user name and password, and keeps the new token in the store.',
   options: [
     ...COMMON,
     ...TOKEN_GET_OUTPUT,

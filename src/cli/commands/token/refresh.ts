@@ -96,6 +96,6 @@ async function forget(store: Store, { key }: StoreRecord, warn: (text: string) =
     await store.delete(key);
   } catch (error) {
     const why = error instanceof GraphException ? error.message : `the ${store.name} store failed`;
-    warn(`${why}; the token also stays held under its old lifetime`);
+    warn(`${why}; the token also stays cached under its old lifetime`);
   }
 }
