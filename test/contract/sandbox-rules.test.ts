@@ -1,8 +1,9 @@
 // Who may do what on the sandbox's servers, as far as no transcript of test/transcripts/sandbox shows it.
 import { expect, it } from 'vitest';
+import { readJwt } from '../../src/sandbox/jwt.js';
 import { loadState, stateWriter } from '../../src/sandbox/state.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { rsaJwt } from '../helpers/jwt.js';
+import { hmacJwt, rsaJwt } from '../helpers/jwt.js';
 import { basic, LOGIN, NOW, raw, SECRET, start } from './sandbox-raw.js';
 
 interface Answer {
@@ -139,4 +140,30 @@ it('who failed to log in too often is told the seconds to wait, and the last one
   for (let i = 0; i < 5; i++) await login('wrong');
   nowMs += 9_500;
   expect(await login('demo_pass')).toContain('Please re-login after 1 seconds');
+});
+
+const CLAIMS = { sub: 'demo_user', exp: NOW + 60 };
+const WHOLE = hmacJwt(CLAIMS, 'key');
+
+it.each([
+  ['of four parts', `${WHOLE}.more`, 'malformed'],
+  ['of two parts', WHOLE.replace(/\.[^.]*$/, ''), 'malformed'],
+  ['whose claims are null', hmacJwt(null as never, 'key'), 'malformed'],
+  ['without an end', hmacJwt({ sub: 'demo_user' }, 'key'), 'malformed'],
+  ['whose user is a number', hmacJwt({ ...CLAIMS, sub: 7 }, 'key'), 'malformed'],
+  ['with a shorter signature', WHOLE.slice(0, -4), 'signature'],
+  ['of another key', hmacJwt(CLAIMS, 'other'), 'signature'],
+  ['that is whole', WHOLE, CLAIMS],
+])('a JWT %s is read as such', (_what, token, read) => {
+  expect(readJwt(token, 'key')).toEqual(read);
+});
+
+it.each([
+  ['v'.repeat(256), 200],
+  ['v'.repeat(257), 400],
+  ['a,b', 400],
+  ['a%20b', 400],
+])('the value %s of a new secret on 4.x is %i', async (value, status) => {
+  const { gsqlUrl } = await start({ serverVersion: '4.1.2' });
+  expect((await raw(gsqlUrl, `POST /gsql/v1/secrets?value=${value}`, LOGIN)).status).toBe(status);
 });
