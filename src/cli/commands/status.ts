@@ -23,8 +23,7 @@ import { openLocalSession, openSession } from '../session.js';
 
 type State = 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
 
-/** What is known from the settings and records of this machine. */
-interface Known {
+interface Status {
   readonly profile: string;
   /** Where the profile's name was set. */
   readonly chosenBy: string;
@@ -40,9 +39,6 @@ interface Known {
   readonly store: string;
   /** The Redis server through which machines share the store, for people. */
   readonly sharedThrough?: string | undefined;
-}
-
-interface Status extends Known {
   readonly serverVersion: string | null;
   readonly restAuth: 'on' | 'off' | 'unknown';
   /** With --all, shown instead of where the profile's name was set. */
@@ -53,7 +49,24 @@ interface Status extends Known {
   readonly error: GraphException | undefined;
 }
 
-const UNKNOWN = { serverVersion: null, restAuth: 'unknown' } as const;
+/** The state of a profile whose settings cannot be read; its keys have the order of the JSON document. */
+const UNKNOWN: Status = {
+  profile: '',
+  chosenBy: '--profile',
+  host: '',
+  gsqlUrl: null,
+  restUrl: null,
+  graph: null,
+  username: null,
+  provider: null,
+  credential: null,
+  store: 'none',
+  serverVersion: null,
+  restAuth: 'unknown',
+  state: 'none',
+  record: undefined,
+  error: undefined,
+};
 /** `status` runs in shell prompts and monitors, so it must not ask anything. */
 const NO_QUESTIONS = { noInput: true };
 
@@ -96,22 +109,8 @@ async function look(invocation: Invocation, profile: string | undefined): Promis
   } catch (error) {
     // One malformed profile must not hide the others.
     if (!(error instanceof GraphException)) throw error;
-    return { ...nothingKnown(profile), ...UNKNOWN, listedAs: '', state: 'none', record: undefined, error };
+    return { ...UNKNOWN, profile, listedAs: '', error };
   }
-}
-
-function nothingKnown(profile: string): Known {
-  const addresses = { host: '', gsqlUrl: null, restUrl: null };
-  return {
-    profile,
-    chosenBy: '--profile',
-    ...addresses,
-    graph: null,
-    username: null,
-    provider: null,
-    credential: null,
-    store: 'none',
-  };
 }
 
 async function lookAt(session: Session): Promise<Status> {
@@ -146,6 +145,7 @@ async function lookAt(session: Session): Promise<Status> {
 function describeSettings({ settings, stateDir, target, graph, username }: Session, store: Store): Status {
   const known = stateDir === undefined ? undefined : readServerCache(stateDir, target.gsqlUrl).version;
   return {
+    ...UNKNOWN,
     profile: settings.profile.name,
     chosenBy: settings.profile.source,
     host: target.host,
@@ -154,15 +154,10 @@ function describeSettings({ settings, stateDir, target, graph, username }: Sessi
     graph: graph ?? null,
     username: username ?? null,
     provider: settingText(settings, 'oidc.issuer') ?? null,
-    credential: null,
     store: store.name,
     sharedThrough:
       STORES[store.name].scope === 'fleet' ? maskLogin(settingText(settings, 'redis.url') ?? '') : undefined,
-    ...UNKNOWN,
     serverVersion: known ?? null,
-    state: 'none',
-    record: undefined,
-    error: undefined,
   };
 }
 
