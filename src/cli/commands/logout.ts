@@ -1,6 +1,6 @@
+import { revokeTokens } from '../../app/delete-tokens.js';
 import { listTokens, otherStores, type TokenRow } from '../../app/list-tokens.js';
 import { endLogin } from '../../app/login/identity.js';
-import { notRevoked, revokeTokens } from '../../app/revoke-tokens.js';
 import { pluralize } from '../../app/words.js';
 import { findCredential, profileOwner } from '../../auth/choose.js';
 import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../../auth/servers.js';
@@ -32,13 +32,13 @@ export async function run(invocation: Invocation): Promise<number> {
     );
   invocation.interruption?.begin();
   const revocation = isRevoking ? await revoke(session, stores, tokens) : undefined;
-  const failure = revocation && notRevoked(revocation);
+  const failure = revocation?.failure;
   // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
   // process may have stored a new one since.
   if (!failure) await forget(session, [...stores, ...homes], isRevoking ? credentials : records);
   const gone = revocation ? revocation.deleted + revocation.missing : tokens.length;
   const forgotten = gone + (failure ? 0 : credentials.length);
-  const cause = revocation?.kept[0]?.error;
+  const cause = revocation?.cause;
   // If nothing changed, the server's own answer says more.
   if (failure && forgotten === 0) throw flags.all !== true && isOfServer(cause) ? cause : failure;
   report.done(
@@ -114,13 +114,7 @@ async function revoke(session: Session, stores: readonly Store[], records: reado
     if (!isSamePair(serversOfRecord(record), inForce)) return 'it is for another REST address';
     return given.principal === record.info.principal ? undefined : 'the credential in use did not make it';
   };
-  const own = tokens.filter((token) => whyForeign(token) === undefined);
-  const { kept, ...counts } = await revokeTokens(session, own, all, given);
-  const foreign = tokens.flatMap((token) => {
-    const why = whyForeign(token);
-    return why === undefined ? [] : [{ token, error: new GraphException('PERMISSION_DENIED', why) }];
-  });
-  return { ...counts, kept: [...kept, ...foreign] };
+  return revokeTokens(session, tokens, all, given, whyForeign);
 }
 
 /**
