@@ -1,0 +1,69 @@
+import type { Call } from '../auth/call.js';
+import { findCredential } from '../auth/choose.js';
+import { connect, findVersion } from '../auth/connect.js';
+import { ownerInfo } from '../auth/credential.js';
+import { tokenFromStdin } from '../auth/given-token.js';
+import { chooseStore, requireReadable } from '../auth/stores.js';
+import { GraphException } from '../core/errors.js';
+import { sensitiveOf } from '../core/sensitive.js';
+import { renewToken } from './mint-token.js';
+import {
+  type CachedToken,
+  cachedTokens,
+  deleteCached,
+  identityKey,
+  identityOf,
+  isReplaced,
+  type NewToken,
+  readCached,
+  storeToken,
+} from './token-cache.js';
+
+/** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
+export async function refreshToken(call: Call): Promise<CachedToken> {
+  const { lifetime, target, timeoutMs } = call;
+  const { now, reporter } = call.ports;
+  const store = await chooseStore(call, { needed: true });
+  // Before anything else is asked or read: 4.x cannot refresh, whether a token is cached or not.
+  const version = await findVersion(call);
+  if (!version.canRefresh)
+    throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
+      hint: 'mint a new one: graphcred token get --fresh',
+    });
+  const credential = await findCredential(call, 'mint', async () => store);
+  const base = await identityOf(call, credential.principal);
+  const given = await tokenFromStdin(call);
+  const cached = await cachedTokens(store, base);
+  const record = given ? undefined : cached.find((one) => !isReplaced(one));
+  const token = given ?? (record && (await readCached(store, record)));
+  if (!token) {
+    await requireReadable(call, store);
+    throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {
+      hint: 'get one: graphcred token get',
+    });
+  }
+  const { connection } = await connect(call, credential);
+  const identity = { ...base, lifetime };
+  const key = identityKey(identity);
+  // No other process mints or replaces this entry meanwhile.
+  const lock = await store.lock(key, { waitMs: timeoutMs + 5000, since: now(), now, accepts: () => false });
+  if (!lock) throw new GraphException('INTERNAL', 'a store gave no lock');
+  let renewed: NewToken;
+  let isStored: boolean;
+  call.interruption?.begin();
+  try {
+    renewed = await renewToken({ connection, version, token, lifetime, now, warn: reporter.warn });
+    const owner = ownerInfo(credential);
+    const entry = { identity, host: target.host, owner, store, now, warn: reporter.warn };
+    isStored = await storeToken(entry, renewed, lock);
+  } finally {
+    await lock.release();
+  }
+  // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
+  const others = cached.filter((one) => isStored && one.key !== key && (given || one === record));
+  for (const other of others) {
+    const failure = await deleteCached(store, other, sensitiveOf(token));
+    if (failure) reporter.warn(`${failure.message}; the token also stays cached under its old lifetime`);
+  }
+  return { ...renewed, source: 'server' };
+}
