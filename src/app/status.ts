@@ -1,0 +1,180 @@
+import type { Call } from '../auth/call.js';
+import { findCredential } from '../auth/choose.js';
+import { bind, connect } from '../auth/connect.js';
+import type { Credential } from '../auth/credential.js';
+import { serversInForce } from '../auth/servers.js';
+import { chooseReadableStore } from '../auth/stores.js';
+import { readServerCache } from '../auth/version-cache.js';
+import { settingText } from '../config/settings.js';
+import { GraphException } from '../core/errors.js';
+import { readClaims } from '../core/protocol/reply.js';
+import { maskLogin } from '../core/redact.js';
+import { sensitiveOf } from '../core/sensitive.js';
+import { STORES, type Store, type StoreRecord } from '../store/store.js';
+import { deleteCached, lastCached, readCached } from './token-cache.js';
+
+export interface Status {
+  readonly profile: string;
+  /** Where the profile's name was set. */
+  readonly chosenBy: string;
+  readonly host: string;
+  readonly gsqlUrl: string | null;
+  /** Null while it depends on a version that is not known. */
+  readonly restUrl: string | null;
+  readonly graph: string | null;
+  readonly username: string | null;
+  /** The identity provider of the profile, if it has one. */
+  readonly provider: string | null;
+  readonly credential: { readonly kind: string; readonly source: string } | null;
+  readonly store: string;
+  /** The Redis server through which machines share the store, for people. */
+  readonly sharedThrough?: string | undefined;
+  readonly serverVersion: string | null;
+  readonly restAuth: 'on' | 'off' | 'unknown';
+  readonly state: 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
+  readonly life: { readonly expiresAtUnix: number; readonly seconds: number } | undefined;
+  /** The error that ended the check, if any. */
+  readonly error: GraphException | undefined;
+}
+
+/** The state of a profile whose settings cannot be read; its keys have the order of the JSON document. */
+export const UNKNOWN: Status = {
+  profile: '',
+  chosenBy: '--profile',
+  host: '',
+  gsqlUrl: null,
+  restUrl: null,
+  graph: null,
+  username: null,
+  provider: null,
+  credential: null,
+  store: 'none',
+  serverVersion: null,
+  restAuth: 'unknown',
+  state: 'none',
+  life: undefined,
+  error: undefined,
+};
+
+/**
+ * Finds out what a call would use, and whether the server accepts its token.
+ * @param isOffline whether the server is not asked
+ */
+export async function findStatus(call: Call, isOffline: boolean): Promise<Status> {
+  const store = await chooseReadableStore(call);
+  let status = describeSettings(call, store);
+  // The REST server depends on the version, which is unknown without asking the server.
+  const isVersionKnown = status.serverVersion !== null || call.serverVersion !== 'auto';
+  if (isOffline && call.target.restUrl === undefined && !isVersionKnown) return status;
+  try {
+    const credential = await credentialIfAny(call, store);
+    const { restUrl } = await serversInForce(call);
+    const username = credential?.username ?? status.username;
+    const source = credential ? { kind: credential.kind, source: credential.label } : null;
+    status = { ...status, restUrl, username, credential: source };
+    const jwt = credential?.kind === 'jwt' && !credential.isFromProgram ? credential : undefined;
+    const record = jwt ? undefined : await findCached(call, store, credential);
+    const nowUnix = call.ports.now() / 1000;
+    const life = await (jwt ? lifeOf(jwt, nowUnix) : record && lifeOfCached(record));
+    const state = life === undefined ? 'none' : life.expiresAtUnix <= nowUnix ? 'expired' : 'unverified';
+    status = { ...status, life, state };
+    const error = credential && (await whyUnreadable(credential, store));
+    if (isOffline) return { ...status, error };
+    return await askServer(call, { ...status, error }, store, record, life && jwt);
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    return { ...status, error };
+  }
+}
+
+function describeSettings({ settings, stateDir, target, graph, username }: Call, store: Store): Status {
+  const known = stateDir === undefined ? undefined : readServerCache(stateDir, target.gsqlUrl).version;
+  return {
+    ...UNKNOWN,
+    profile: settings.profile.name,
+    chosenBy: settings.profile.source,
+    host: target.host,
+    gsqlUrl: target.gsqlUrl,
+    restUrl: target.restUrl ?? null,
+    graph: graph ?? null,
+    username: username ?? null,
+    provider: settingText(settings, 'oidc.issuer') ?? null,
+    store: store.name,
+    sharedThrough:
+      STORES[store.name].scope === 'fleet' ? maskLogin(settingText(settings, 'redis.url') ?? '') : undefined,
+    serverVersion: known ?? null,
+  };
+}
+
+/** Returns the record of the cached token that expires last. */
+async function findCached(
+  call: Call,
+  store: Store,
+  credential: Credential | undefined,
+): Promise<StoreRecord | undefined> {
+  const owner = call.principal ?? credential?.principal ?? (call.username && `user:${call.username}`);
+  return owner === undefined ? undefined : lastCached(call, store, owner);
+}
+
+/** Returns the life of a JWT; undefined when it is none. */
+async function lifeOf({ value }: Credential, nowUnix: number): Promise<Status['life']> {
+  const claims = readClaims(await value());
+  if (claims === undefined) return undefined;
+  const { exp, iat = Math.floor(nowUnix) } = claims;
+  return { expiresAtUnix: exp, seconds: exp - iat };
+}
+
+function lifeOfCached({ expiresAtUnix = 0, info }: StoreRecord): Status['life'] {
+  return { expiresAtUnix, seconds: Number(info.lifetime) };
+}
+
+/**
+ * Asks the server for its version, and whether it accepts the token.
+ * @param jwt the token, when it is not one of the store
+ */
+async function askServer(
+  call: Call,
+  local: Status,
+  store: Store,
+  record: StoreRecord | undefined,
+  jwt: Credential | undefined,
+): Promise<Status> {
+  const { connection, version } = await connect(call, undefined);
+  const restAuth = await connection.restAuthentication();
+  const asked = { ...local, serverVersion: version.version, restAuth };
+  // A server that requires no token cannot say whether one is valid.
+  if (restAuth === 'off' || local.state === 'expired') return asked;
+  const token = record ? await readCached(store, record) : jwt && (await bind(jwt));
+  if (token === undefined) return { ...asked, state: 'none' };
+  const { accepted } = await connection.checkToken(token);
+  if (accepted) return { ...asked, state: 'valid', error: undefined };
+  const failure = record && (await deleteCached(store, record, sensitiveOf(token)));
+  if (failure) call.ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
+  return { ...asked, state: 'rejected' };
+}
+
+/** Returns why a saved credential cannot be used for a new token. A keychain is not asked: it might ask a person. Nor is a provider. */
+async function whyUnreadable(
+  { level, value, readUnderLock }: Credential,
+  { name }: Store,
+): Promise<GraphException | undefined> {
+  if (level !== 'store' || readUnderLock || STORES[name].canAsk) return undefined;
+  try {
+    await value();
+    return undefined;
+  } catch (error) {
+    if (error instanceof GraphException) return error;
+    throw error;
+  }
+}
+
+/** Returns the credential; undefined where a person would have to be asked for it, which is no error here. */
+async function credentialIfAny(call: Call, store: Store): Promise<Credential | undefined> {
+  try {
+    const credential = await findCredential(call, 'mint', async () => store);
+    return credential.level === 'prompt' ? undefined : credential;
+  } catch (error) {
+    if (error instanceof GraphException && error.code === 'INPUT_REQUIRED') return undefined;
+    throw error;
+  }
+}
