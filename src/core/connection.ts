@@ -1,12 +1,11 @@
 import { type Servers, serversOf } from './endpoints.js';
 import { GraphException } from './errors.js';
 import { send } from './http/send.js';
-import type { HttpReply, HttpSettings, Send } from './http/types.js';
+import type { HttpReply, Send } from './http/types.js';
 import {
   belongsToOldVersion,
   type ConnectionSettings,
   cacheKey,
-  type Opened,
   openProtocol,
   readOptions,
   VersionChanged,
@@ -28,17 +27,11 @@ import type {
   TokenProviderOptions,
 } from './options.js';
 import { isoSeconds, readEnvelope } from './protocol/reply.js';
-import type { Secret, ServerVersion, TokenCheck, TokenTuple } from './protocol/types.js';
+import type { Secret, ServerVersion, Session, TokenCheck, TokenTuple } from './protocol/types.js';
 import { TokenProvider } from './provider.js';
 import { isTokenRefused, sendRaw } from './raw.js';
 import { checkAliases, describeDrop, dropEach } from './secrets.js';
-import {
-  type BoundCredential,
-  type GivenCredential,
-  readGiven,
-  type Sensitive,
-  sensitiveOf,
-} from './sensitive.js';
+import { type GivenCredential, readGiven, sensitiveOf } from './sensitive.js';
 import { asMintedToken, deleteToken, mintToken, renewToken } from './tokens.js';
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
@@ -49,27 +42,20 @@ const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
  */
 export class GraphConnection {
   readonly #settings: ConnectionSettings;
-  readonly #serviceUrl: string;
-  readonly #http: HttpSettings;
-  #token: Sensitive | BoundCredential | undefined;
   #provider: TokenProvider | undefined;
 
   constructor(options: ConnectionOptions = {}) {
-    const { settings, serviceUrl, http } = readOptions(options, () => this.#token);
-    this.#settings = settings;
-    this.#serviceUrl = serviceUrl;
-    this.#http = http;
-    const { apiToken, jwtToken } = withoutNulls(options);
-    this.#token = readGiven(apiToken ?? jwtToken);
+    this.#settings = readOptions(options);
   }
 
   /** The bearer token of `rest()`; set by getToken and refreshToken, unset by deleteToken. */
   get apiToken(): string | undefined {
-    return this.#token && sensitiveOf(this.#token).reveal();
+    const { token } = this.#settings;
+    return token && sensitiveOf(token).reveal();
   }
 
   set apiToken(value: GivenCredential | undefined) {
-    this.#token = readGiven(value);
+    this.#settings.token = readGiven(value);
   }
 
   /**
@@ -143,17 +129,17 @@ export class GraphConnection {
   /** Mints a token. Returns `[token, unix, iso]` on 3.x, `[token, serverText]` on 4.x. */
   async getToken(options: GetTokenOptions = {}): Promise<TokenTuple> {
     options = withoutNulls(options);
-    return this.#run(async (opened) => {
-      const issued = await mintToken(opened, options);
-      if (options.setToken ?? true) this.#token = issued.token;
-      return opened.protocol.tokenTuple(issued);
+    return this.#run(async (session) => {
+      const issued = await mintToken(session, options);
+      if (options.setToken ?? true) this.#settings.token = issued.token;
+      return session.protocol.tokenTuple(issued);
     }, options);
   }
 
   /** Like getToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async mintToken(options: MintOptions = {}): Promise<MintedToken> {
     options = withoutNulls(options);
-    const issued = await this.#run((opened) => mintToken(opened, options), options);
+    const issued = await this.#run((session) => mintToken(session, options), options);
     return asMintedToken(issued);
   }
 
@@ -161,14 +147,14 @@ export class GraphConnection {
   async refreshToken(options: RefreshTokenOptions = {}): Promise<[string, number, string]> {
     options = withoutNulls(options);
     const renewed = await this.renewToken(options);
-    if (options.setToken ?? true) this.#token = readGiven(renewed.token);
+    if (options.setToken ?? true) this.#settings.token = readGiven(renewed.token);
     return [renewed.token, renewed.expiresAtUnix, isoSeconds(renewed.expiresAtUnix)];
   }
 
   /** Like refreshToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async renewToken(options: RenewOptions = {}): Promise<MintedToken> {
     options = withoutNulls(options);
-    const issued = await this.#run((opened) => renewToken(opened, options), options);
+    const issued = await this.#run((session) => renewToken(session, options), options);
     return asMintedToken(issued);
   }
 
@@ -178,8 +164,8 @@ export class GraphConnection {
    */
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
     options = withoutNulls(options);
-    const token = await this.#run((opened) => deleteToken(opened, secret, options), options);
-    if (this.apiToken === token.value.reveal()) this.#token = undefined;
+    const token = await this.#run((session) => deleteToken(session, secret, options), options);
+    if (this.apiToken === token.value.reveal()) this.#settings.token = undefined;
     return true;
   }
 
@@ -209,7 +195,12 @@ export class GraphConnection {
   }
 
   #ping(): Promise<HttpReply> {
-    return this.#begin()({ server: 'service', base: this.#serviceUrl, method: 'GET', path: '/api/ping' });
+    return this.#begin()({
+      server: 'service',
+      base: this.#settings.serviceUrl,
+      method: 'GET',
+      path: '/api/ping',
+    });
   }
 
   /**
@@ -270,7 +261,7 @@ export class GraphConnection {
 
   /** Begins a call: all its requests, including the one for the version, share one time limit. */
   #begin(options: CallOptions = {}): Send {
-    const http = withLimits(this.#http, options);
+    const http = withLimits(this.#settings.http, options);
     const until = process.uptime() + http.timeoutMs / 1000;
     return (request) => send(http, request, until);
   }
@@ -279,18 +270,18 @@ export class GraphConnection {
    * Runs one call. When its first answer shows that the server was upgraded, the call is repeated for the new
    * version.
    */
-  async #run<T>(work: (opened: Opened) => Promise<T>, options: CallOptions = {}): Promise<T> {
+  async #run<T>(work: (session: Session) => Promise<T>, options: CallOptions = {}): Promise<T> {
     const send = this.#begin(options);
-    const opened = await openProtocol(this.#settings, send, true);
+    const session = await openProtocol(this.#settings, send, true);
     try {
-      return await work(opened);
+      return await work(session);
     } catch (error) {
       if (!(error instanceof VersionChanged)) throw error;
-      const anew = await openProtocol(this.#settings, send, false);
+      const renewed = await openProtocol(this.#settings, send, false);
       try {
-        return await work(anew);
+        return await work(renewed);
       } catch (refusal) {
-        throw belongsToOldVersion(refusal, anew) ?? refusal;
+        throw belongsToOldVersion(refusal, renewed) ?? refusal;
       }
     }
   }

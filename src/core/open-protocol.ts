@@ -1,33 +1,16 @@
-import { type Endpoints, type Servers, serversOf } from './endpoints.js';
+import { type Servers, serversOf } from './endpoints.js';
 import { GraphException } from './errors.js';
 import type { Authorization, HttpRequest, HttpSettings, Send } from './http/types.js';
 import type { CallOptions, ConnectionOptions } from './options.js';
 import { fitsVersion, VersionFinder } from './protocol/detect-version.js';
-import type { Protocol, Session } from './protocol/types.js';
+import type { Session } from './protocol/types.js';
 import { protocolV3 } from './protocol/v3.js';
 import { protocolV4 } from './protocol/v4.js';
 import { parseVersionOption } from './protocol/version.js';
-import {
-  type BoundCredential,
-  bindTo,
-  type GivenCredential,
-  readGiven,
-  type Sensitive,
-  sensitiveOf,
-} from './sensitive.js';
+import { type BoundCredential, bindTo, readGiven, type Sensitive, sensitiveOf } from './sensitive.js';
 
-/** The settings of a connection, which do not depend on the server's version. */
-export interface ConnectionSettings {
-  readonly endpoints: Endpoints;
-  readonly graph: string | undefined;
-  readonly username: string | undefined;
-  readonly password: Sensitive | BoundCredential | undefined;
-  readonly secret: Sensitive | BoundCredential | undefined;
-  readonly secretsOf: string | undefined;
-  readonly versions: VersionFinder;
-  readonly graphsSeen: Set<string>;
-  token(): Sensitive | BoundCredential | undefined;
-}
+/** What a connection was given, checked, and its current token. Nothing in it depends on the server's version. */
+export type ConnectionSettings = ReturnType<typeof readOptions>;
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** Timers cannot count further. */
@@ -42,15 +25,8 @@ export function withoutNulls<T extends object>(options: T): T {
   return Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== null)) as T;
 }
 
-/**
- * Checks the options of a connection.
- * @param token returns the connection's current token
- * @throws GraphException USAGE
- */
-export function readOptions(
-  given: ConnectionOptions,
-  token: ConnectionSettings['token'],
-): { settings: ConnectionSettings; serviceUrl: string; http: HttpSettings } {
+/** Checks the options of a connection. Throws USAGE. */
+export function readOptions(given: ConnectionOptions) {
   const options = withoutNulls(given);
   for (const name of TEXTS)
     if (typeof (options[name] ?? '') !== 'string')
@@ -65,30 +41,29 @@ export function readOptions(
   parseVersionOption(serverVersion);
   const timeoutMs = checkTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   if (options.signal !== undefined) allowListeners(options.signal);
+  const http: HttpSettings = {
+    timeoutMs,
+    deadline: options.deadline,
+    tls: options.tls ?? {},
+    proxy: options.proxy,
+    userAgent: options.userAgent ?? 'graphcred',
+    signal: options.signal,
+    agent: options.agent,
+    onStart: ignoreErrorsOf(options.onStart),
+    onRequest: ignoreErrorsOf(options.onRequest),
+  };
   return {
+    endpoints,
     serviceUrl,
-    settings: {
-      endpoints,
-      graph: options.graph === '' ? undefined : options.graph,
-      username: options.username === '' ? undefined : options.username,
-      secretsOf: options.secretsOf === '' ? undefined : options.secretsOf,
-      password: readGiven(options.password),
-      secret: readGiven(options.secret),
-      versions: new VersionFinder({ serviceUrl, serverVersion, knownVersion, onVersion }),
-      graphsSeen: new Set(),
-      token,
-    },
-    http: {
-      timeoutMs,
-      deadline: options.deadline,
-      tls: options.tls ?? {},
-      proxy: options.proxy,
-      userAgent: options.userAgent ?? 'graphcred',
-      signal: options.signal,
-      agent: options.agent,
-      onStart: ignoreErrorsOf(options.onStart),
-      onRequest: ignoreErrorsOf(options.onRequest),
-    },
+    http,
+    graph: options.graph === '' ? undefined : options.graph,
+    username: options.username === '' ? undefined : options.username,
+    secretsOf: options.secretsOf === '' ? undefined : options.secretsOf,
+    password: readGiven(options.password),
+    secret: readGiven(options.secret),
+    versions: new VersionFinder({ serviceUrl, serverVersion, knownVersion, onVersion }),
+    graphsSeen: new Set<string>(),
+    token: readGiven(options.apiToken ?? options.jwtToken),
   };
 }
 
@@ -149,15 +124,6 @@ function ignoreErrorsOf<A extends unknown[]>(
   );
 }
 
-/** A session, the protocol it speaks, and the credentials that an operation uses. */
-export interface Opened extends Session {
-  readonly protocol: Protocol;
-  /** Returns the secret given, else the connection's own if there is no password. */
-  secretOr(given: GivenCredential | undefined): BoundCredential | undefined;
-  /** Returns the token given, else the connection's own. Throws USAGE when there is neither. */
-  tokenOr(given: GivenCredential | undefined, verb: string): BoundCredential;
-}
-
 /**
  * Thrown when the first answer of a call shows that the server has another version than before. Nothing was changed.
  */
@@ -168,13 +134,13 @@ export async function openProtocol(
   settings: ConnectionSettings,
   send: Send,
   recheck: boolean,
-): Promise<Opened> {
-  const { graph, username, endpoints, versions } = settings;
+): Promise<Session> {
+  const { graph, username, secretsOf, endpoints, versions } = settings;
   const version = await versions.find(send);
   const servers = serversOf(endpoints, version);
   const password = bindTo(servers, settings.password);
   const secret = bindTo(servers, settings.secret);
-  const token = () => bindTo(servers, settings.token());
+  const token = () => bindTo(servers, settings.token);
 
   const hasChanged = async (): Promise<boolean> => {
     const now = await versions.recheck(send);
@@ -188,7 +154,7 @@ export async function openProtocol(
     graph,
     graphsSeen: settings.graphsSeen,
     secret,
-    secretsOf: settings.secretsOf,
+    secretsOf,
     token,
     confirmVersion: () => versions.confirm(version, send),
     basicLogin: () => password && basicLogin(username, password),
@@ -196,17 +162,16 @@ export async function openProtocol(
       const request: HttpRequest = {
         ...call,
         servers,
-        names: [...(call.names ?? []), graph ?? '', username ?? '', settings.secretsOf ?? ''],
+        names: [...(call.names ?? []), graph ?? '', username ?? '', secretsOf ?? ''],
         base: call.server === 'rest' ? servers.restUrl : servers.gsqlUrl,
         // A password equal to the user name is not hidden, since the user name is not secret.
         hide: [secret, password?.value.reveal() === username ? undefined : password, token()],
       };
       return { request, reply: await sendCall(request) };
     },
-  };
-  return {
-    ...session,
-    protocol: PROTOCOLS[version.generation](session),
+    get protocol() {
+      return PROTOCOLS[version.generation](session);
+    },
     secretOr: (given) => bindTo(servers, readGiven(given)) ?? (password === undefined ? secret : undefined),
     tokenOr(given, verb) {
       const used = bindTo(servers, readGiven(given)) ?? token();
@@ -216,6 +181,7 @@ export async function openProtocol(
       });
     },
   };
+  return session;
 }
 
 /** Sends requests, and throws VersionChanged when the first answer shows another version. */
@@ -243,7 +209,7 @@ function noticeNewVersion(send: Send, hasChanged: () => Promise<boolean>): Send 
  */
 export function belongsToOldVersion(
   error: unknown,
-  { version, servers }: Opened,
+  { version, servers }: Session,
 ): GraphException | undefined {
   if (!(error instanceof GraphException) || error.code !== 'HOST_MISMATCH') return undefined;
   return new GraphException(

@@ -1,7 +1,6 @@
 import { GraphException } from './errors.js';
-import type { Opened } from './open-protocol.js';
 import type { DeleteTokenOptions, MintedToken, MintOptions, RenewOptions } from './options.js';
-import type { IssuedToken } from './protocol/types.js';
+import type { IssuedToken, Session } from './protocol/types.js';
 import { BoundCredential, type GivenCredential } from './sensitive.js';
 
 const DEFAULT_LIFETIME = 2_592_000;
@@ -9,10 +8,10 @@ const DEFAULT_LIFETIME = 2_592_000;
 const MAX_LIFETIME = 3_153_600_000;
 
 /** Mints a token. If the server evidently counted the lifetime in another unit, mints a second one in that unit. */
-export async function mintToken(opened: Opened, options: MintOptions): Promise<IssuedToken> {
-  const { protocol, servers, version } = opened;
+export async function mintToken(session: Session, options: MintOptions): Promise<IssuedToken> {
+  const { protocol, servers, version } = session;
   const lifetime = lifetimeOr(options.lifetime);
-  const secret = opened.secretOr(options.secret);
+  const secret = session.secretOr(options.secret);
   const mint = (lifetimeUnit: 's' | 'ms') => protocol.mintToken({ secret, lifetime, lifetimeUnit });
   const { lifetimeUnit } = options;
   const first = await mint(lifetimeUnit ?? 's');
@@ -40,8 +39,8 @@ export function jitterLifetime(lifetime: number): number {
 }
 
 /** Extends a token (3.x). Throws UNSUPPORTED on 4.x, before anything is sent. */
-export async function renewToken(opened: Opened, options: RenewOptions): Promise<IssuedToken> {
-  const { protocol, secretOr, tokenOr } = opened;
+export async function renewToken(session: Session, options: RenewOptions): Promise<IssuedToken> {
+  const { protocol, secretOr, tokenOr } = session;
   if (protocol.refreshToken === undefined) {
     throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
       hint: 'Ask for a new one.',
@@ -68,7 +67,7 @@ export function asMintedToken({ token, serverText, ...times }: IssuedToken): Min
 
 /** Deletes a token and returns it. Throws NOT_FOUND when the server does not know it, unless `skipNA` is set. */
 export async function deleteToken(
-  { protocol, secretOr, tokenOr }: Opened,
+  { protocol, secretOr, tokenOr }: Session,
   secret: GivenCredential | undefined,
   options: DeleteTokenOptions,
 ): Promise<BoundCredential> {

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Opened } from '../../src/core/open-protocol.js';
 import { serverClock } from '../../src/core/protocol/reply.js';
+import type { Session } from '../../src/core/protocol/types.js';
 import { serverVersion } from '../../src/core/protocol/version.js';
 import { withoutCredentials } from '../../src/core/redact.js';
 import { mintToken } from '../../src/core/tokens.js';
@@ -395,7 +395,7 @@ describe('a 4.x server that may count a lifetime in milliseconds', () => {
         },
         deleteToken: async ({ value }: { value: Sensitive }) => deleted.push(value.reveal()),
       },
-    } as unknown as Opened;
+    } as unknown as Session;
     const { token } = await mintToken(opened, { lifetime });
     return { token: token.reveal(), asked: asked.join(' '), deleted };
   }

@@ -2,7 +2,8 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { send } from '../../src/core/http/send.js';
 import type { HttpRequest, HttpSettings } from '../../src/core/http/types.js';
-import { belongsToOldVersion, type Opened } from '../../src/core/open-protocol.js';
+import { belongsToOldVersion } from '../../src/core/open-protocol.js';
+import type { Session } from '../../src/core/protocol/types.js';
 import { parseVersionOption } from '../../src/core/protocol/version.js';
 import {
   BoundCredential,
@@ -34,7 +35,7 @@ const FOREIGN = {
   scheme: 'Bearer',
   credential: new BoundCredential(new Sensitive('hidden'), OTHER_PAIR),
 } as const;
-const UPGRADED = { version: parseVersionOption('4.1.2'), servers: OTHER_PAIR } as Opened;
+const UPGRADED = { version: parseVersionOption('4.1.2'), servers: OTHER_PAIR } as Session;
 
 /** Sends a request that no method of a connection would send. */
 function sendTo(path: string, request: Partial<HttpRequest>): Promise<unknown> {

@@ -188,22 +188,23 @@ describe('answers to calls', () => {
     };
   }
 
-  const session = (version: Session['version'], send: Send): Session => ({
-    version,
-    servers: SERVERS,
-    graph: 'demo',
-    secretsOf: undefined,
-    graphsSeen: new Set(),
-    secret: undefined,
-    token: () => token,
-    basicLogin: () => ({ scheme: 'Basic', username: 'user', credential: password }),
-    confirmVersion: async () => {},
-    ask: async (call) => {
-      const hide = [password, secret, token];
-      const request = { ...call, base: SERVERS.gsqlUrl, servers: SERVERS, hide };
-      return { request, reply: await send(request) };
-    },
-  });
+  const session = (version: Session['version'], send: Send) =>
+    ({
+      version,
+      servers: SERVERS,
+      graph: 'demo',
+      secretsOf: undefined,
+      graphsSeen: new Set(),
+      secret: undefined,
+      token: () => token,
+      basicLogin: () => ({ scheme: 'Basic', username: 'user', credential: password }),
+      confirmVersion: async () => {},
+      ask: async (call) => {
+        const hide = [password, secret, token];
+        const request = { ...call, base: SERVERS.gsqlUrl, servers: SERVERS, hide };
+        return { request, reply: await send(request) };
+      },
+    }) as Partial<Session> as Session;
 
   const CALLS: Record<string, (protocol: Protocol) => Promise<unknown>> = {
     listSecrets: (protocol) => protocol.listSecrets(),

@@ -1,7 +1,7 @@
 import type { Servers } from '../endpoints.js';
 import type { GraphException } from '../errors.js';
 import type { Authorization, Exchange, HttpRequest } from '../http/types.js';
-import type { BoundCredential, Sensitive } from '../sensitive.js';
+import type { BoundCredential, GivenCredential, Sensitive } from '../sensitive.js';
 import type { ServerVersion } from './version.js';
 
 export type { Generation, ServerVersion } from './version.js';
@@ -86,8 +86,9 @@ export type TokenTuple =
 /** The part of a request that an operation decides; the connection adds the rest. */
 export type Call = Omit<HttpRequest, 'base' | 'servers' | 'hide'>;
 
-/** What a connection offers to a protocol. */
+/** A connection whose server's version is known: what its operations and the protocol work with. */
 export interface Session {
+  readonly protocol: Protocol;
   readonly version: ServerVersion;
   readonly servers: Servers;
   readonly graph: string | undefined;
@@ -98,6 +99,10 @@ export interface Session {
   readonly secretsOf: string | undefined;
   /** Returns the connection's current token. */
   token(): BoundCredential | undefined;
+  /** Returns the secret given, else the connection's own if there is no password. */
+  secretOr(given: GivenCredential | undefined): BoundCredential | undefined;
+  /** Returns the token given, else the connection's own. Throws USAGE when there is neither. */
+  tokenOr(given: GivenCredential | undefined, verb: string): BoundCredential;
   /**
    * Returns the login with user name and password; undefined when there is no password. Throws USAGE for a user name
    * that cannot log in.
