@@ -2,8 +2,9 @@ import type { Agent, ClientRequest, IncomingMessage, RequestOptions, ServerRespo
 import type { Servers } from '../endpoints.js';
 import { isTokenRefused, refusalOf } from '../raw.js';
 import { TransportFailure } from './errors.js';
-import { connectOptions } from './proxy.js';
+import { connectOptions, openRequest } from './proxy.js';
 import { loginHeader } from './send.js';
+import { answerTo } from './transport.js';
 import type { Authorization, ProxyOptions, TlsOptions } from './types.js';
 
 /** How requests are passed on. */
@@ -130,7 +131,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /** Sends the request, with what was read of its body already, and returns the answer of the server. */
-function send(
+async function send(
   passage: Passage,
   options: RequestOptions,
   kept: Kept,
@@ -138,44 +139,37 @@ function send(
   isRetry = false,
 ): Promise<IncomingMessage> {
   const { request, response } = passage;
-  const secure = options.protocol === 'https:';
-  const upstream = getBuiltinModule(secure ? 'node:https' : 'node:http').request(options);
+  const upstream = openRequest(options, () => clearTimeout(timer));
+  const limit = (what: string) =>
+    setTimeout(
+      () => upstream.destroy(new Refused(504, `the server ${what} within ${timeoutMs / 1000} s`)),
+      timeoutMs,
+    );
+  let timer = limit('could not be reached');
+  let isOver = false;
   passage.upstream = upstream;
   if (response.destroyed) upstream.destroy();
-  return new Promise((resolve, reject) => {
-    const limit = (what: string) =>
-      setTimeout(
-        () => upstream.destroy(new Refused(504, `the server ${what} within ${timeoutMs / 1000} s`)),
-        timeoutMs,
-      );
-    let isAnswered = false;
-    let timer = limit('could not be reached');
-    upstream.on('socket', (socket) => {
-      if (!socket.connecting && !secure) clearTimeout(timer);
-      else socket.once(secure ? 'secureConnect' : 'connect', () => clearTimeout(timer));
-    });
-    upstream.on('finish', () => {
-      clearTimeout(timer);
-      if (!isAnswered) timer = limit('did not answer');
-    });
-    upstream.on('continue', () => response.writeContinue());
-    upstream.on('response', (reply) => {
-      isAnswered = true;
-      clearTimeout(timer);
-      resolve(reply);
-    });
-    upstream.on('error', (error: NodeJS.ErrnoException) => {
-      clearTimeout(timer);
-      // The server closed a kept connection just when the request was sent.
-      const wasClosed = upstream.reusedSocket && !isAnswered && error.code === 'ECONNRESET';
-      if (wasClosed && !isRetry && kept.isWhole && SAFE.includes(options.method ?? '')) {
-        request.unpipe();
-        send(passage, options, kept, timeoutMs, true).then(resolve, reject);
-      } else if (error instanceof Refused) reject(error);
-      else reject(new Refused(502, `the server cannot be reached (${error.code ?? 'no answer'})`));
-    });
-    sendBody(request, upstream, kept);
+  upstream.on('finish', () => {
+    clearTimeout(timer);
+    if (!isOver) timer = limit('did not answer');
   });
+  upstream.on('continue', () => response.writeContinue());
+  sendBody(request, upstream, kept);
+  try {
+    return await answerTo(upstream);
+  } catch (error) {
+    if (error instanceof Refused) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    // The server closed a kept connection just when the request was sent.
+    const wasClosed = upstream.reusedSocket && code === 'ECONNRESET';
+    if (!wasClosed || isRetry || !kept.isWhole || !SAFE.includes(options.method ?? ''))
+      throw new Refused(502, `the server cannot be reached (${code ?? 'no answer'})`);
+    request.unpipe();
+    return send(passage, options, kept, timeoutMs, true);
+  } finally {
+    isOver = true;
+    clearTimeout(timer);
+  }
 }
 
 function sendBody(request: IncomingMessage, upstream: ClientRequest, { chunks }: Kept): void {

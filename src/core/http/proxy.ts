@@ -1,4 +1,4 @@
-import type { RequestOptions as NodeRequestOptions } from 'node:http';
+import type { ClientRequest, RequestOptions as NodeRequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { isLoopback, portOf } from '../endpoints.js';
 import { TransportFailure } from './errors.js';
@@ -42,6 +42,16 @@ export async function connectOptions(call: Route, stop: AbortSignal): Promise<Re
   const { connect } = process.getBuiltinModule('node:tls');
   const ofServer = { servername: serverName(url), host: bareHost(url) };
   return { ...direct, createConnection: () => connect({ ...tlsSettings(tls), ...ofServer, socket }) };
+}
+
+/** Begins a request in HTTP or HTTPS. `connected` is called when its connection is established. */
+export function openRequest(options: RequestOptions, connected = () => {}): ClientRequest {
+  const secure = options.protocol === 'https:';
+  const request = process.getBuiltinModule(secure ? 'node:https' : 'node:http').request(options);
+  return request.on('socket', (socket) => {
+    if (socket.connecting || secure) socket.once(secure ? 'secureConnect' : 'connect', connected);
+    else connected();
+  });
 }
 
 function toProxy(via: URL, { ca }: TlsOptions): RequestOptions {
@@ -134,11 +144,10 @@ function proxyLogin(via: URL): Record<string, string> {
 }
 
 function openTunnel(target: URL, proxy: RequestOptions, signal: AbortSignal): Promise<Socket> {
-  const http = process.getBuiltinModule(proxy.protocol === 'https:' ? 'node:https' : 'node:http');
   const authority = `${target.hostname}:${portOf(target)}`;
   const headers = { host: authority, ...proxy.headers } as Record<string, string>;
   return new Promise((resolve, reject) => {
-    const request = http.request({ ...proxy, method: 'CONNECT', path: authority, headers, signal });
+    const request = openRequest({ ...proxy, method: 'CONNECT', path: authority, headers, signal });
     request.on('connect', ({ statusCode }, socket) => {
       if (statusCode === 200) return resolve(socket);
       socket.destroy();

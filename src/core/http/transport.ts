@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { type FailureKind, TransportFailure } from './errors.js';
-import { connectOptions, proxyFor, type Route } from './proxy.js';
+import { connectOptions, openRequest, proxyFor, type Route } from './proxy.js';
 import type { HttpReply } from './types.js';
 
 export interface TransportRequest extends Route {
@@ -33,10 +33,8 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
     stop.signal.throwIfAborted();
     proxy = proxyFor(call.url, call.proxy);
     const options = { ...(await connectOptions(call, stop.signal)), signal: stop.signal };
-    const secure = options.protocol === 'https:';
     isTunnel = proxy !== undefined && call.url.protocol === 'https:';
-    const request = process.getBuiltinModule(secure ? 'node:https' : 'node:http').request(options);
-    onConnected(request, secure, () => {
+    const request = openRequest(options, () => {
       sent = true;
     });
     request.end(call.body);
@@ -57,14 +55,8 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
   }
 }
 
-function onConnected(request: ClientRequest, secure: boolean, done: () => void): void {
-  request.on('socket', (socket) => {
-    if (socket.connecting || secure) socket.once(secure ? 'secureConnect' : 'connect', done);
-    else done();
-  });
-}
-
-function answerTo(request: ClientRequest): Promise<IncomingMessage> {
+/** Waits for the headers of the answer. */
+export function answerTo(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on('response', resolve);
     request.on('error', reject);
