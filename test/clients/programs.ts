@@ -16,6 +16,8 @@ interface Named {
   readonly name: string;
   /** The block of docs/with-other-tools.md that shows how it uses a token from graphcred, with lines of its own after it. */
   readonly withToken: string | { readonly none: string };
+  /** Whether it takes no token at all, and so nothing of the door of `graphcred proxy`. */
+  readonly mintsItself?: true;
   readonly afterBlock?: string;
   /** Whether it runs the block with the async connection, as the page says below it. */
   readonly async?: true;
@@ -90,7 +92,7 @@ export const OTHERS: readonly Program[] = [
     only: true,
     requirements: [
       'tigergraphx==0.2.15',
-      ...['pandas', 'numpy', 'python-dateutil', 'pytz', 'tzdata', 'tenacity', 'PyYAML'],
+      ...['pandas', 'numpy', 'python-dateutil', 'six', 'pytz', 'tzdata', 'tenacity', 'PyYAML'],
       ...['pydantic', 'pydantic_core', 'pydantic-settings', 'python-dotenv', 'annotated-types'],
       ...['typing_extensions', 'typing-inspection', 'requests', 'urllib3', 'idna', 'certifi'],
       'charset-normalizer',
@@ -122,6 +124,7 @@ assert "Person" in TigerGraph(conn).get_schema()
     requirements: ['graflo==1.24.0'],
     script: ['graflo_connection.py'],
     withToken: { none: 'it takes a secret, a user name and a password, and mints its own token' },
+    mintsItself: true,
   },
   jdbc('1.3.20'),
   jdbc('1.3.21'),
