@@ -47,6 +47,7 @@ export async function deleteTokens(call: Call, targets: Targets): Promise<Deleti
       hint: 'see the ids there are: graphcred token list',
     });
   }
+  if (ids.length === 0) return { deleted: 0, missing: 0, notFound: 'This machine holds no token.' };
   const tokens = all.filter(({ id }) => ids.includes(id));
   noteShared(call, tokens);
   return revokeTokens(call, tokens, all);

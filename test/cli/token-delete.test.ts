@@ -343,4 +343,8 @@ test('--everything revokes each token with the credential of its own server and 
   expect(await run('logout --all --revoke')).toMatchObject({ status: 10, stdout: '' });
   expect((await run('logout --all')).stdout).toBe('Forgot 1 token, of every server and user.\n');
   expect((await run('logout --all')).status).toBe(3);
+  expect(await run('token delete --everything')).toMatchObject({
+    status: 3,
+    stderr: expect.stringContaining('This machine holds no token.'),
+  });
 });
