@@ -54,7 +54,7 @@ export function* findConfigs({ named, cwd, home, configDir }: FindOptions): Gene
     const rc = path.join(home, '.graphcredrc');
     if (isFile(rc)) yield { path: rc, place: 'home' };
   }
-  const user = configDir === undefined ? undefined : ownFile(configDir);
+  const user = configDir === undefined ? undefined : findUserConfig(configDir);
   if (user !== undefined) yield { path: user, place: 'user' };
 }
 
@@ -71,7 +71,7 @@ function* projectFiles(start: string, homeFolder: string | undefined): Generator
  * Returns the user's config file. One that is there and cannot be read is not taken for a missing one.
  * @throws GraphException CONFIG_INVALID
  */
-function ownFile(dir: string): string | undefined {
+export function findUserConfig(dir: string): string | undefined {
   try {
     fs.lstatSync(path.join(dir, USER_NAMES[0] as string), { throwIfNoEntry: false });
   } catch (error) {

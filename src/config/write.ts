@@ -3,7 +3,9 @@ import path from 'node:path';
 import type { Document } from 'yaml';
 import { GraphException } from '../core/errors.js';
 import { replaceFile } from '../files/private-files.js';
+import { findUserConfig } from './find.js';
 import { checkConfig } from './schema.js';
+import { readConfig } from './settings.js';
 
 /** What `login` writes to a profile. It is never a credential. */
 export type ProfileToWrite = Readonly<Record<string, string | number | Readonly<Record<string, string>>>>;
@@ -90,10 +92,7 @@ export async function requireRewritable(configDir: string): Promise<void> {
 
 /** Returns the user's file; the one to make when there is none. */
 function fileOf(configDir: string): string {
-  const [file = 'config.json'] = ['config.json', 'config.yaml', 'config.yml'].filter((name) =>
-    fs.existsSync(path.join(configDir, name)),
-  );
-  return path.join(configDir, file);
+  return findUserConfig(configDir) ?? path.join(configDir, 'config.json');
 }
 
 /** Reads the user's config file, changes it and writes it, while no other process does the same. */
@@ -136,7 +135,9 @@ interface Existing {
 }
 
 async function readExisting(file: string): Promise<Existing> {
-  const text = textOf(file).replace(/^\ufeff/, '');
+  const text = fs.existsSync(file)
+    ? readConfig({ path: file, place: 'user' }).text.replace(/^\ufeff/, '')
+    : '';
   const isYaml = !file.endsWith('.json');
   const { parseDocument } = isYaml ? await import('yaml') : {};
   const document = parseDocument?.(text);
@@ -156,17 +157,6 @@ async function readExisting(file: string): Promise<Existing> {
     if (error instanceof GraphException) throw error;
     throw new GraphException('CONFIG_INVALID', `${file} is not valid ${isYaml ? 'YAML' : 'JSON'}.`, {
       hint: 'correct it, then log in again',
-    });
-  }
-}
-
-function textOf(file: string): string {
-  try {
-    return fs.readFileSync(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    throw new GraphException('CONFIG_INVALID', `${file} cannot be read.`, {
-      hint: 'look at its owner and mode',
     });
   }
 }
