@@ -77,83 +77,6 @@ export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphExcept
   );
 }
 
-/** A request without an answer, as it is told. */
-interface Told {
-  readonly what: string;
-  readonly address: string;
-  readonly reason: string;
-  readonly proxy: string | undefined;
-  /** The words that name the proxy on the way; empty without one. */
-  readonly through: string;
-  /** Says that the request may have taken effect; empty when it cannot have. */
-  readonly doubt: string;
-  readonly timeoutMs: number;
-}
-
-type Explanation = readonly [code: ErrorCode, message: string, details?: ErrorDetails];
-
-/** A request that did not get beyond TLS or the proxy has done nothing. */
-const FAILURES: Readonly<Record<FailureKind, (told: Told) => Explanation>> = {
-  // The time of a signal is not known.
-  timeout: ({ what, address, through, reason, timeoutMs, doubt }) => [
-    'TIMEOUT',
-    `${what} to ${address}${through} had no answer ${reason === 'signal' ? 'in time' : `within ${timeoutMs / 1000} s`}.${doubt}`,
-    TIMEOUT_HINT,
-  ],
-  cancelled: ({ what, doubt }) => [
-    'CANCELLED',
-    `${what} was cancelled.${doubt}`,
-    { retryable: doubt === '' },
-  ],
-  tls: ({ address, reason }) => [
-    'TLS',
-    `No trusted connection to ${address}: ${inWords(reason)}.`,
-    { ...tlsHint(reason), ambiguous: false },
-  ],
-  proxy: ({ address, reason }) => [
-    'NETWORK',
-    `The proxy could not connect to ${address}: ${reason}.`,
-    { hint: PROXY_HINT, ambiguous: false },
-  ],
-  'no-proxy': ({ proxy, reason }) => [
-    'NETWORK',
-    `Cannot reach the proxy ${proxy}: ${inWords(reason)}.`,
-    { hint: PROXY_HINT, ambiguous: false },
-  ],
-  'bad-proxy': ({ reason }) => [
-    'NETWORK',
-    `The address of the proxy ${reason}.`,
-    { hint: PROXY_HINT, ambiguous: false, retryable: false },
-  ],
-  'cut-off': ({ what, address, through, reason, doubt }) => [
-    'NETWORK',
-    `${what}: the answer of ${address}${through} broke off after ${reason}.${doubt}`,
-    { hint: 'Check that the server still runs, and the proxies and gateways on the way.' },
-  ],
-  'too-large': ({ what, reason }) => [
-    'BAD_RESPONSE',
-    `${what}: the answer is larger than is read (${reason}).`,
-    { hint: 'Ask for less of it at a time, if there is a way: limit, offset.' },
-  ],
-  malformed: ({ address, doubt }) => [
-    'BAD_RESPONSE',
-    `${address} does not answer in HTTP.${doubt}`,
-    { hint: 'Check the address: this may be a TLS port (https://) or another service.' },
-  ],
-  network: ({ address, reason, doubt, proxy, through }) => {
-    // A TLS port closes the connection on which it is spoken to in plain HTTP.
-    const mayBeTls = (reason === 'ECONNRESET' || reason === 'EPIPE') && address.startsWith('http:');
-    const hint = mayBeTls
-      ? 'If the port speaks TLS, use https:// in place of http://; else check that the server is running.'
-      : 'Check host and port, and that the server is running.';
-    return [
-      'NETWORK',
-      `Cannot reach ${address}${through}: ${inWords(reason)}.${doubt}`,
-      { hint: proxy ? PROXY_HINT : hint, remedies: ['examine'] },
-    ];
-  },
-};
-
 /**
  * Explains why no answer came. The error names method, path and address, and nothing else of the request.
  * @param timeoutMs the limit that ended it, which is what a person can change
@@ -162,18 +85,63 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   if (!(failure instanceof TransportFailure)) {
     return new GraphException('INTERNAL', `${what(request)} could not be sent.`);
   }
-  const { kind, reason, proxy, sent } = failure;
-  const ambiguous = sent && !isReadOnly(request);
-  const [code, message, details] = FAILURES[kind]({
-    what: what(request),
-    address: new URL(request.base).origin,
-    reason,
-    proxy,
-    through: proxy === undefined ? '' : ` through the proxy ${proxy}`,
-    doubt: ambiguous ? ' It may have taken effect all the same.' : '',
-    timeoutMs,
-  });
+  const ambiguous = failure.sent && !isReadOnly(request);
+  const doubt = ambiguous ? ' It may have taken effect all the same.' : '';
+  const [code, message, details] = explain(request, failure, timeoutMs, doubt);
   return new GraphException(code, message, { ambiguous, ...details });
+}
+
+function explain(
+  request: HttpRequest,
+  { kind, reason, proxy }: TransportFailure,
+  timeoutMs: number,
+  doubt: string,
+): readonly [code: ErrorCode, message: string, details: ErrorDetails] {
+  const asked = what(request);
+  const address = new URL(request.base).origin;
+  const to = proxy === undefined ? address : `${address} through the proxy ${proxy}`;
+  // The time of a signal is not known.
+  const limit = reason === 'signal' ? 'in time' : `within ${timeoutMs / 1000} s`;
+  // A TLS port closes the connection on which it is spoken to in plain HTTP.
+  const mayBeTls = (reason === 'ECONNRESET' || reason === 'EPIPE') && address.startsWith('http:');
+  const reach = mayBeTls
+    ? 'If the port speaks TLS, use https:// in place of http://; else check that the server is running.'
+    : 'Check host and port, and that the server is running.';
+  // A request that did not get beyond TLS or the proxy has done nothing.
+  const ofProxy = { hint: PROXY_HINT, ambiguous: false };
+  const kinds: Readonly<Record<FailureKind, ReturnType<typeof explain>>> = {
+    timeout: ['TIMEOUT', `${asked} to ${to} had no answer ${limit}.${doubt}`, TIMEOUT_HINT],
+    cancelled: ['CANCELLED', `${asked} was cancelled.${doubt}`, { retryable: doubt === '' }],
+    tls: [
+      'TLS',
+      `No trusted connection to ${address}: ${inWords(reason)}.`,
+      { ...tlsHint(reason), ambiguous: false },
+    ],
+    proxy: ['NETWORK', `The proxy could not connect to ${address}: ${reason}.`, ofProxy],
+    'no-proxy': ['NETWORK', `Cannot reach the proxy ${proxy}: ${inWords(reason)}.`, ofProxy],
+    'bad-proxy': ['NETWORK', `The address of the proxy ${reason}.`, { ...ofProxy, retryable: false }],
+    'cut-off': [
+      'NETWORK',
+      `${asked}: the answer of ${to} broke off after ${reason}.${doubt}`,
+      { hint: 'Check that the server still runs, and the proxies and gateways on the way.' },
+    ],
+    'too-large': [
+      'BAD_RESPONSE',
+      `${asked}: the answer is larger than is read (${reason}).`,
+      { hint: 'Ask for less of it at a time, if there is a way: limit, offset.' },
+    ],
+    malformed: [
+      'BAD_RESPONSE',
+      `${address} does not answer in HTTP.${doubt}`,
+      { hint: 'Check the address: this may be a TLS port (https://) or another service.' },
+    ],
+    network: [
+      'NETWORK',
+      `Cannot reach ${to}: ${inWords(reason)}.${doubt}`,
+      { hint: proxy ? PROXY_HINT : reach, remedies: ['examine'] },
+    ],
+  };
+  return kinds[kind];
 }
 
 /** Creates the error for a redirect, or for an answer of a server that is suspended, starting or missing. */
