@@ -1,4 +1,3 @@
-import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { send } from '../../src/core/http/send.js';
 import type { HttpRequest, HttpSettings } from '../../src/core/http/types.js';
@@ -13,7 +12,7 @@ import {
   Sensitive,
 } from '../../src/index.js';
 import { errorOf, told } from '../helpers/told.js';
-import { connectionAt, rawServer } from './core-support.js';
+import { answering, connectionAt } from './core-support.js';
 
 type Answer = string | readonly [status: number, body: string, headers?: Record<string, string>];
 type Call = (conn: GraphConnection) => unknown;
@@ -209,11 +208,10 @@ const CASES: readonly (readonly [
 
 test('every error of the library says what happened, and what to do next', async () => {
   let answers: Answer[] = [];
-  const url = await rawServer(async (request, response) => {
-    await text(request);
+  const { url } = await answering(() => {
     const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? '';
     const [status, body, headers] = typeof answer === 'string' ? ([200, answer] as const) : answer;
-    response.writeHead(status, headers).end(body);
+    return { status, body, headers };
   });
   const lines: string[] = [];
   for (const [title, call, options, ...given] of CASES) {

@@ -2,24 +2,18 @@
 import { describe, expect, test } from 'vitest';
 import { type ConnectionOptions, GraphConnection } from '../../src/index.js';
 import { type Operation, REPLIES, type Said, SECRET, STATUSES, TOKEN } from './core-replies-data.js';
-import { rawServer, refusalOf, sandbox, spilled } from './core-support.js';
+import { answering, refusalOf, sandbox, spilled } from './core-support.js';
 
-/** Starts a server that gives the same answer to everything, except for the paths in `first`. */
+/** Starts a server that gives the same answer to everything, except for the paths and statements in `first`. */
 async function saying(status: number, body: string, first: Readonly<Record<string, string>> = {}) {
   const asked: string[] = [];
-  const url = await rawServer(async (request, response) => {
-    if (request.url?.endsWith('/version')) {
-      response.writeHead(request.url.startsWith('/gsqlserver') ? 200 : 404).end('GSQL version: 3.2.0');
-      return;
-    }
-    let sent = '';
-    for await (const part of request) sent += part;
-    asked.push(`${request.method} ${request.url} ${decodeURIComponent(sent.replaceAll('+', ' '))}`);
-    const other =
-      first[`${request.method} ${request.url?.split('?')[0]}`] ??
-      first[decodeURIComponent(sent.replaceAll('+', ' '))];
-    if (other === undefined) response.writeHead(status).end(body);
-    else response.end(other);
+  const { url } = await answering(({ line, body: sent }) => {
+    if (line.endsWith('/version'))
+      return { status: line.includes('/gsqlserver') ? 200 : 404, body: 'GSQL version: 3.2.0' };
+    const statement = decodeURIComponent(sent.replaceAll('+', ' '));
+    asked.push(`${line} ${statement}`);
+    const other = first[line.split('?', 1)[0] ?? ''] ?? first[statement];
+    return other === undefined ? { status, body } : { body: other };
   });
   return { url, asked };
 }

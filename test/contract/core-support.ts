@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Server, Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterEach, expect } from 'vitest';
 import { type ConnectionOptions, GraphConnection, GraphException } from '../../src/index.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
@@ -54,6 +55,35 @@ export function connect(to: Sandbox, options: ConnectionOptions = {}): GraphConn
 /** Starts a server that answers as the test says, and returns its base URL. */
 export async function rawServer(listener: RequestListener): Promise<string> {
   return listening(createServer(listener));
+}
+
+export interface Asked {
+  /** Method and path. */
+  readonly line: string;
+  readonly body: string;
+}
+
+export interface Answer {
+  readonly status?: number | undefined;
+  readonly headers?: Record<string, string> | undefined;
+  /** A text, or what is sent as JSON. */
+  readonly body: unknown;
+}
+
+/** Starts a server that answers each request as `answer` says, and breaks the connection for undefined. */
+export async function answering(
+  answer: (asked: Asked) => Answer | undefined,
+): Promise<{ url: string; asked: Asked[] }> {
+  const asked: Asked[] = [];
+  const url = await rawServer(async (request, response) => {
+    const one = { line: `${request.method} ${request.url}`, body: await text(request) };
+    asked.push(one);
+    const answered = answer(one);
+    if (answered === undefined) return request.socket.destroy();
+    const { status = 200, headers, body } = answered;
+    response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
+  });
+  return { url, asked };
 }
 
 /** Listens on a free port until the end of the test, and then closes all connections. */
