@@ -268,6 +268,24 @@ test('requests one after the other share a connection to the server', async () =
   expect(connections).toBe(1);
 });
 
+test('a GET that is lost on a kept connection is sent once more, and a POST is not', async () => {
+  const known = new Set<unknown>();
+  const { ask } = await doorTo(({ socket }, response) => {
+    if (known.has(socket)) return socket.destroy();
+    known.add(socket);
+    return response.end('ok');
+  });
+  for (const [method, status] of [
+    ['GET', 200],
+    ['GET', 200],
+    ['POST', 502],
+  ] as const) {
+    const reply = await ask('/', { method });
+    await reply.text();
+    expect(reply.status).toBe(status);
+  }
+});
+
 // holds: C8.10, C10.2
 test.each([
   ['GET', '/gsql/v1/drop-all'],
