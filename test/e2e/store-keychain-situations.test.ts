@@ -16,6 +16,7 @@ import {
   type Keyring,
   keyringSkipReason,
   mountSkipReason,
+  NO_PROMPT,
   processesOf,
   typeIntoPrompt,
   typingSkipReason,
@@ -182,10 +183,15 @@ describe.skipIf(displaySkipReason() !== undefined)('the keychain, locked, with a
     ['removing', REMOVE, { value: true }],
   ] as const)('%s goes on when the prompt is answered', async ([_what, step, result], { skip }) => {
     await withLocked(async (keyring) => {
-      const running = attempt(keyring, [step], { mayPrompt: true });
-      const problem = await typeIntoPrompt(keyring, KEYRING_PASSWORD);
-      skip(problem !== undefined, problem);
-      const ended = await running;
+      const ask = async () => {
+        const running = attempt(keyring, [step], { mayPrompt: true });
+        return { problem: await typeIntoPrompt(keyring, KEYRING_PASSWORD, running), ended: await running };
+      };
+      let asked = await ask();
+      // A prompter that fails to start counts as a dismissed prompt; the next one starts.
+      for (let n = 0; n < 4 && asked.problem === NO_PROMPT; n++) asked = await ask();
+      const { problem, ended } = asked;
+      skip(problem !== undefined && problem !== NO_PROMPT, problem);
       expect(ended.results).toEqual([result]);
       expect(ended.status).toBe(0);
     });
@@ -196,8 +202,8 @@ describe.skipIf(displaySkipReason() !== undefined)('the keychain, locked, with a
     async ({ skip }) => {
       await withLocked(async (keyring) => {
         const running = attempt(keyring, [READ], { mayPrompt: true });
-        const problem = await typeIntoPrompt(keyring, undefined);
-        skip(problem !== undefined, problem);
+        const problem = await typeIntoPrompt(keyring, undefined, running);
+        skip(problem !== undefined && problem !== NO_PROMPT, problem);
         expect((await running).results).toEqual([locked]);
       });
     },

@@ -232,6 +232,8 @@ async function firstLine(child: ChildProcess, output: Readable, name: string): P
   return Promise.race([data, failed]);
 }
 
+export const NO_PROMPT = 'the program ended before a prompt was shown';
+
 /**
  * Waits for the unlock prompt, and types the password and Enter into it, or closes it with Escape. Returns why that was not possible: on a busy
  * machine the program that shows prompts sometimes never opens its window.
@@ -239,6 +241,7 @@ async function firstLine(child: ChildProcess, output: Readable, name: string): P
 export async function typeIntoPrompt(
   keyring: Keyring,
   password: string | undefined,
+  asking: Promise<unknown>,
 ): Promise<string | undefined> {
   const xdotool = (...args: string[]) => promisify(execFile)('xdotool', args, { env: keyring.env });
   const shown = () =>
@@ -246,11 +249,16 @@ export async function typeIntoPrompt(
       () => true,
       () => false,
     );
-  if (!(await eventually(shown, 30_000))) {
+  let hasEnded = false;
+  void asking.finally(() => {
+    hasEnded = true;
+  });
+  if (!(await eventually(async () => hasEnded || (await shown()), 30_000))) {
     const prompter = processesOf(keyring.home).some((pid) => commandLineOf(pid).includes('gcr-prompter'));
     if (prompter) return 'the prompter of the desktop runs, but shows no window';
     throw new Error('no prompter was started');
   }
+  if (hasEnded) return NO_PROMPT;
   for (let attempt = 0; attempt < 10; attempt++) {
     // A prompt that has just appeared may miss the first keys.
     await xdotool('key', 'ctrl+a');
