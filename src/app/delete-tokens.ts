@@ -3,6 +3,7 @@ import { findCredential } from '../auth/choose.js';
 import { connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { tokenFromStdin } from '../auth/given-token.js';
+import { isOfProvider } from '../auth/oidc/settings.js';
 import { isSamePair, serversInForce, serversOfRecord } from '../auth/servers.js';
 import { chooseStore, requireReadable } from '../auth/stores.js';
 import type { GraphConnection } from '../core/connection.js';
@@ -63,6 +64,7 @@ async function deleteOwn(call: Call, store: Store, isOfEveryGraph: boolean): Pro
   const credential = await findCredential(call, 'mint', async () => store);
   const { principal } = credential;
   const given = await tokenFromStdin(call);
+  if (!given && credential.kind === 'jwt') throw notDeletable();
   const all = await listTokens(call, store);
   const targets = given
     ? [{ token: given, rows: await withSameValue(all, given.reveal()) }]
@@ -164,6 +166,15 @@ function partialDelete(
   );
 }
 
+/** Creates the error for a JWT of an identity provider. No server has issued it, so none can end it. */
+function notDeletable(): GraphException {
+  return new GraphException(
+    'UNSUPPORTED',
+    'A JWT of an identity provider cannot be deleted at the server; it stays valid until it expires.',
+    { hint: 'delete it from this machine: graphcred logout' },
+  );
+}
+
 /** Creates the error for a store that could not be changed. The tokens are deleted on the server. */
 function stillStored({ message }: GraphException): GraphException {
   return new GraphException(
@@ -252,6 +263,7 @@ async function revokeOne(
     await store.delete(record.key);
     return { known: true, rows: [row] };
   }
+  if (isOfProvider(String(record.info.principal))) throw notDeletable();
   const token = await row.value();
   if (token === undefined)
     throw new GraphException('STORE_UNAVAILABLE', 'its value cannot be read from the store');

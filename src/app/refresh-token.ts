@@ -31,6 +31,10 @@ export async function refreshToken(call: Call): Promise<CachedToken> {
       hint: 'mint a new one: graphcred token get --fresh',
     });
   const credential = await findCredential(call, 'mint', async () => store);
+  if (credential.kind === 'jwt')
+    throw new GraphException('UNSUPPORTED', 'The server cannot refresh a JWT of an identity provider.', {
+      hint: 'get a new one: graphcred token get --fresh',
+    });
   const base = await identityOf(call, credential.principal);
   const given = await tokenFromStdin(call);
   const cached = await cachedTokens(store, base);

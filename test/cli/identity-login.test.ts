@@ -150,6 +150,26 @@ test('logout revokes the refresh token at the provider and deletes it', async ()
 });
 
 // holds: C12.13
+test.each(['3.10.1', '4.2.0'])(
+  'on %s no server is asked to end or refresh the JWT of a provider',
+  async (v) => {
+    const s = await scene(v);
+    await s.logIn();
+    const sent = s.sandbox.requests.length;
+    const cannot = expect.stringContaining('it stays valid until it expires');
+    expect(await s.with('token delete')).toMatchObject({ status: 8, stderr: cannot });
+    expect(await s.with('token delete --everything')).toMatchObject({ status: 10, stderr: cannot });
+    expect(await s.with('token refresh')).toMatchObject({ status: 8 });
+    const { status, stdout, stderr } = await s.with('logout --revoke');
+    expect([status, stdout]).toEqual([0, expect.stringContaining('Forgot 2 saved credentials')]);
+    expect(stderr).toContain('stays valid until it expires');
+    expect(s.provider.requests()).toContain('POST /token/revocation');
+    expect(records(s)).toEqual([]);
+    expect(s.sandbox.requests.slice(sent).map(({ method }) => method)).not.toContain('DELETE');
+  },
+);
+
+// holds: C12.13
 test('logout deletes a login whose provider is away, and says that it is not revoked', async () => {
   const s = await scene();
   await s.logIn();

@@ -3,6 +3,7 @@ import { listTokens, otherStores, type TokenRow } from '../../app/list-tokens.js
 import { endLogin } from '../../app/login/identity.js';
 import { pluralize } from '../../app/words.js';
 import { findCredential, profileOwner } from '../../auth/choose.js';
+import { isOfProvider } from '../../auth/oidc/settings.js';
 import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../../auth/servers.js';
 import { loginHomes } from '../../auth/sources.js';
 import { chooseStore, open, requireAllRead, requireReadable } from '../../auth/stores.js';
@@ -22,8 +23,11 @@ export async function run(invocation: Invocation): Promise<number> {
   const { stores, homes, records } = await chooseRecords(session, isRevoking);
   const whose = flags.all === true ? ', of every server and user' : ` of ${session.target.gsqlUrl}`;
   if (records.length === 0) return refuseNothing(session, stores);
-  const tokens = records.filter(({ kind }) => kind === 'token');
-  const credentials = records.filter(({ kind }) => kind !== 'token');
+  // No server can end a JWT of an identity provider, so it is only deleted here.
+  const jwts = isRevoking ? records.filter(({ info }) => isOfProvider(String(info.principal))) : [];
+  const isToken = (record: StoreRecord) => record.kind === 'token' && !jwts.includes(record);
+  const tokens = records.filter(isToken);
+  const credentials = records.filter((record) => !isToken(record));
   if (flags.all === true && flags.yes !== true && session.canPrompt)
     await confirm(
       invocation,
@@ -45,6 +49,8 @@ export async function run(invocation: Invocation): Promise<number> {
     { forgotten, tokens: gone, revoked: gone > 0 && isRevoking && !failure },
     `${summary(gone, forgotten - gone, isRevoking, 'Forgot')}${whose}.`,
   );
+  if (jwts.some(({ kind }) => kind === 'token'))
+    report.note('a JWT of an identity provider stays valid until it expires; no server can revoke it');
   if (failure) throw failure;
   await requireAllRead(session);
   return 0;
