@@ -125,10 +125,19 @@ async function ownTargets(
  * @returns whether the server knew it, and why it is still stored, if it is
  */
 async function deleteOne(connection: GraphConnection, { token, rows }: Target) {
-  const known = token !== undefined && (await deleteAtServer(connection, token));
+  // The record is the last sign of a token that may still be valid.
+  if (token === undefined)
+    throw new GraphException(
+      'STORE_UNAVAILABLE',
+      'The value of the token cannot be read from the store, so it is not revoked.',
+      {
+        hint: 'restore the key of the store; or delete the token on this machine alone: graphcred logout',
+      },
+    );
+  const known = await deleteAtServer(connection, token);
   let failure: GraphException | undefined;
   for (const { store, record } of rows)
-    failure = (await deleteCached(store, record, token && sensitiveOf(token))) ?? failure;
+    failure = (await deleteCached(store, record, sensitiveOf(token))) ?? failure;
   return { known, failure };
 }
 
