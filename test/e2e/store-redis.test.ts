@@ -1,7 +1,8 @@
+import dns from 'node:dns';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, type Mock, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import {
   MINTER,
@@ -22,6 +23,23 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
       async () => {
         const { ca, cert, key } = await privateCa();
         return { url: (await startRedis({ tls: { ca, cert, key } })).url, options: { ca } };
+      },
+    ],
+    [
+      'a name with TLS of whose addresses the first does not answer',
+      async () => {
+        const { ca, cert, key } = await privateCa();
+        const { port } = await startRedis({ tls: { ca, cert, key } });
+        const addresses = [
+          { address: '::1', family: 6 },
+          { address: '127.0.0.1', family: 4 },
+        ];
+        const lookup = vi.spyOn(dns, 'lookup') as unknown as Mock<(...all: unknown[]) => void>;
+        lookup.mockImplementation((_host, _options, done) =>
+          process.nextTick(done as () => void, null, addresses),
+        );
+        onTestFinished(() => lookup.mockRestore());
+        return { url: `rediss://localhost:${port}`, options: { ca } };
       },
     ],
     [

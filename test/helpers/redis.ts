@@ -202,7 +202,15 @@ export async function privateCa(): Promise<{ ca: string; cert: string; key: stri
   const { cert, private: key } = await generate([{ name: 'commonName', value: 'redis' }], {
     keySize: 2048,
     ca: { key: ca.private, cert: ca.cert },
-    extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
+    extensions: [
+      {
+        name: 'subjectAltName',
+        altNames: [
+          { type: 7, ip: '127.0.0.1' },
+          { type: 2, value: 'localhost' },
+        ],
+      },
+    ],
   });
   return { ca: ca.cert, cert, key };
 }

@@ -43,49 +43,49 @@ export function uptimeMs(): number {
 
 /** One connection to one server. It keeps the process alive only while it waits for the server. */
 export class Connection {
-  readonly #redis: Redis;
-  readonly #stream: net.Socket;
   /** The socket below TLS, which counts the bytes of the handshake too. */
   readonly #socket: net.Socket;
   readonly #limits = new ReplyLimits();
+  #stream: net.Socket;
+  #redis!: Redis;
   #broken = new Error('the server closed the connection');
 
   static async open(address: RedisAddress, options: ConnectOptions, limits: Limits): Promise<Connection> {
-    const connection = new Connection(address, options);
-    await connection.#inTime(limits, () => connection.#redis.connect());
+    const connection = new Connection(address);
+    await connection.#inTime(limits, () => connection.#start(address, options));
     return connection;
   }
 
-  private constructor(address: RedisAddress, { tls: isSecure, ca }: ConnectOptions) {
-    const broken = (error: Error) => {
-      this.#broken = error;
-      this.close();
-    };
-    const socket = net.connect({ ...address, noDelay: true }).on('error', broken);
-    const stream =
-      isSecure && 'host' in address
-        ? tls.connect({
-            socket,
-            host: address.host,
-            ...(ca !== undefined && { ca }),
-            // TLS does not allow an IP address as server name, but the certificate is still checked against it.
-            ...(net.isIP(address.host) === 0 && { servername: address.host }),
-          })
-        : socket;
-    const push = stream.push.bind(stream);
-    stream.on('error', broken).push = (chunk: Buffer | null) => {
-      try {
-        return push(chunk && this.#limits.accept(chunk));
-      } catch (error) {
-        broken(error as Error);
-        return false;
-      }
-    };
-    this.#socket = socket;
-    this.#stream = stream;
+  private constructor(address: RedisAddress) {
+    this.#socket = net.connect({ ...address, noDelay: true }).on('error', this.#fail);
+    this.#stream = this.#socket;
+  }
+
+  readonly #fail = (error: Error): void => {
+    this.#broken = error;
+    this.close();
+  };
+
+  async #start(address: RedisAddress, { tls: isSecure, ca }: ConnectOptions): Promise<void> {
+    const isTls = isSecure && 'host' in address;
+    if (!isTls) this.#guard();
+    // TLS must not begin on a socket that still tries the addresses of a host: Node 20 crashes at the second one.
+    await occurs(this.#stream, 'connect');
+    if (isTls) {
+      this.#stream = tls
+        .connect({
+          socket: this.#socket,
+          host: address.host,
+          ...(ca !== undefined && { ca }),
+          // TLS does not allow an IP address as server name, but the certificate is still checked against it.
+          ...(net.isIP(address.host) === 0 && { servername: address.host }),
+        })
+        .on('error', this.#fail);
+      this.#guard();
+      await occurs(this.#stream, 'secureConnect');
+    }
     this.#redis = new Redis({
-      Connector: connectorOf(stream) as never,
-      ...(stream !== socket && { tls: {} }),
+      Connector: connectorOf(this.#stream) as never,
       lazyConnect: true,
       connectTimeout: 0,
       retryStrategy: () => null,
@@ -96,6 +96,20 @@ export class Connection {
     });
     // What breaks the connection is thrown by `#inTime`.
     this.#redis.on('error', () => {});
+    await this.#redis.connect();
+  }
+
+  /** Checks all that the server sends before ioredis sees it. */
+  #guard(): void {
+    const push = this.#stream.push.bind(this.#stream);
+    this.#stream.push = (chunk: Buffer | null) => {
+      try {
+        return push(chunk && this.#limits.accept(chunk));
+      } catch (error) {
+        this.#fail(error as Error);
+        return false;
+      }
+    };
   }
 
   /** Sends all commands at once. Throws ServerRefusal for the first one refused, or whatever broke the connection. */
@@ -146,6 +160,13 @@ export class Connection {
       this.#stream.unref();
     }
   }
+}
+
+/** Waits for an event of a stream. Throws when the stream is closed before. */
+function occurs(stream: net.Socket, event: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.once(event, resolve).once('close', reject);
+  });
 }
 
 /** Lets ioredis use a socket of ours. */
