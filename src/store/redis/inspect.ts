@@ -50,7 +50,7 @@ export async function inspectServer(options: RedisStoreOptions): Promise<ServerR
   const role = await ask(['ROLE'], roleOf);
   const timeUnix = await ask(['TIME'], (reply) => Number(bytesOrNothing(list(reply, 2)[0])?.toString()));
   // A replica accepts no writes, which says nothing about the user's rights.
-  const canWrite = role === 'replica' || (await ifAllowed(() => tryLock(connect()))) === true;
+  const canWrite = role === 'replica' || (await ifAllowed(() => tryLock(connect))) === true;
   return {
     encrypted: tls,
     local: addresses.every(isOnThisMachine),
@@ -64,7 +64,8 @@ export async function inspectServer(options: RedisStoreOptions): Promise<ServerR
 }
 
 /** Does everything that a process does to mint, with a test entry that is removed afterwards. */
-async function tryLock(tokens: SharedTokens): Promise<true> {
+async function tryLock(connect: () => SharedTokens): Promise<true> {
+  const tokens = connect();
   const { server, cipher, now } = tokens;
   const key = `trial ${crypto.randomBytes(16).toString('hex')}`;
   const name = cipher.nameOf('token', key);
@@ -73,12 +74,18 @@ async function tryLock(tokens: SharedTokens): Promise<true> {
   const record = { v: 1, kind: 'token', key, store: 'redis', ...times, info: {} } as const;
   const value = new Sensitive('trial');
   const lock = await acquireFleetLock(tokens, name, { waitMs: 0, accepts: () => false });
-  await lock?.write(record, value);
-  await tokens.deleteIf(name, value);
-  await server.run([['SET', cipher.keyOf('r', name), 'trial', 'PX', 1]], () => {});
-  await lock?.release();
-  await server.run([['DEL', cipher.keyOf('g', name)]], () => {});
-  return true;
+  try {
+    await lock?.write(record, value);
+    await tokens.deleteIf(name, value);
+    await server.run([['SET', cipher.keyOf('r', name), 'trial', 'PX', 1]], () => {});
+    return true;
+  } finally {
+    await lock?.release();
+    const counter = cipher.keyOf('g', name);
+    await connect()
+      .server.run([['DEL', counter]], () => {})
+      .catch(() => {});
+  }
 }
 
 async function ifAllowed<T>(ask: () => Promise<T>): Promise<T | undefined> {
