@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, json, type Reply } from './call.js';
 import { control } from './control.js';
@@ -95,6 +95,7 @@ interface Running {
   readonly world: World;
   readonly faults: ArmedFault[];
   readonly servers: Server[];
+  readonly sockets: Set<Socket>;
   readonly closing: AbortController;
   readonly save: (() => Promise<void>) | undefined;
 }
@@ -107,7 +108,16 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const save = options.stateFile ? stateWriter(options.stateFile, state) : undefined;
   const world = createWorld(options, version, state);
   const faults = (options.faults ?? []).map((fault) => ({ fault, seen: 0 }));
-  const running = { options, host, world, faults, servers: [], closing: new AbortController(), save };
+  const running = {
+    options,
+    host,
+    world,
+    faults,
+    servers: [],
+    sockets: new Set<Socket>(),
+    closing: new AbortController(),
+    save,
+  };
   const first = seed(state, options, world.version.generation);
   const close = () => closeServers(running);
 
@@ -272,6 +282,11 @@ async function openPort(running: Running, server: 'rest' | 'gsql', port: number)
   const created = options.tls ? tlsServer(options.tls, listener) : createServer(listener);
   // Pooled connections of clients must not be closed between two calls.
   created.keepAliveTimeout = 120_000;
+  // `closeAllConnections` does not know a connection whose TLS handshake has not ended.
+  created.on('connection', (socket: Socket) => {
+    running.sockets.add(socket);
+    socket.on('close', () => running.sockets.delete(socket));
+  });
   running.servers.push(await listen(created, port, host));
   const shown = host.includes(':') ? `[${host}]` : (options.host ?? host);
   return `${options.tls ? 'https' : 'http'}://${shown}:${(created.address() as AddressInfo).port}`;
@@ -296,10 +311,10 @@ function fail({ closing, world }: Running, req: IncomingMessage, res: ServerResp
 }
 
 /** Closes all ports with their connections. */
-async function closeServers({ closing, servers, save }: Running): Promise<void> {
+async function closeServers({ closing, servers, sockets, save }: Running): Promise<void> {
   closing.abort();
   const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-  for (const server of servers) server.closeAllConnections();
+  for (const socket of sockets) socket.destroy();
   await Promise.all(closed);
   await save?.().catch(() => undefined);
 }

@@ -123,6 +123,16 @@ describe('the addresses', () => {
     }
   });
 
+  it('close at once with a connection in the middle of its TLS handshake', async () => {
+    const { cert, key } = await certificate('127.0.0.1');
+    const sandbox = await start({ tls: { cert, key } });
+    const idle = createConnection(portOf(sandbox.restUrl), '127.0.0.1');
+    const cut = new Promise((resolve) => idle.once('close', resolve));
+    await new Promise((resolve) => idle.once('connect', resolve));
+    await sandbox.close();
+    await cut;
+  });
+
   it('stay open for the pooled connections of clients, and close at once with all of them', async () => {
     const sandbox = await start({ faults: [{ action: 'delay', ms: 60_000, nth: 2 }] });
     const reply = await raw(sandbox.gsqlUrl, 'GET /api/ping', { Connection: 'keep-alive' });
