@@ -22,6 +22,7 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
   let proxy: URL | undefined;
   let isTunnel = false;
   let sent = false;
+  let broken: unknown;
   const stop = new AbortController();
   // AbortSignal.timeout() gives this reason.
   const isOver = () => (signal?.reason as Error | undefined)?.name === 'TimeoutError';
@@ -37,6 +38,10 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
     const request = openRequest(options, () => {
       sent = true;
     });
+    // What breaks off in the middle of an answer may be no HTTP, which only the request is told.
+    request.on('error', (error) => {
+      broken ??= error;
+    });
     request.end(call.body);
     const reply = await readReply(await answerTo(request), call.maxBytes);
     // An answer that the closing of its connection ends looks whole when it was stopped.
@@ -44,7 +49,7 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
     return reply;
   } catch (error) {
     const [kind, reason] = classify(
-      stop.signal.aborted ? stop.signal.reason : error,
+      stop.signal.aborted ? stop.signal.reason : isNoHttp(broken) ? broken : error,
       proxy,
       sent || isTunnel,
     );
@@ -93,11 +98,15 @@ async function readReply(response: IncomingMessage, maxBytes: number): Promise<H
 const TLS_CODE =
   /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL|ERR_BORINGSSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(?:CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH|EPROTO)/;
 
+function isNoHttp(error: unknown): boolean {
+  return String((error as NodeJS.ErrnoException | undefined)?.code).startsWith('HPE_');
+}
+
 /** @param isPastProxy whether a connection was established, so that the error is not of the one to the proxy */
 function classify(error: unknown, proxy: URL | undefined, isPastProxy: boolean): [FailureKind, string] {
   if (error instanceof TransportFailure) return [error.kind, error.reason];
   const { code = 'no answer' } = error as NodeJS.ErrnoException;
-  if (code.startsWith('HPE_')) return ['malformed', code];
+  if (isNoHttp(error)) return ['malformed', code];
   const isTls = TLS_CODE.test(code);
   const mayBeProxy = proxy !== undefined && !isPastProxy && (!isTls || proxy.protocol === 'https:');
   return [mayBeProxy ? 'no-proxy' : isTls ? 'tls' : 'network', code];
