@@ -21,8 +21,8 @@ export function lineOfKey(text: string, path: readonly string[]): number | undef
 
 /** Returns the line at which a text stops being JSON; undefined where neither parser tells it. */
 export function lineOfFault(text: string, { message }: SyntaxError): number | undefined {
-  const [, at = /\bend\b|\bEOF\b/.test(message) ? text.length : undefined] =
-    /at position (\d+)/.exec(message) ?? [];
+  const [, at = /^Unexpected end|EOF$/.test(message) ? text.length : undefined] =
+    / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? [];
   if (at !== undefined) return text.slice(0, Number(at)).split('\n').length;
   return parseDocument(text).errors[0]?.linePos?.[0].line;
 }
