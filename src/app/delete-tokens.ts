@@ -26,6 +26,8 @@ export interface Deletion {
   readonly missing: number;
   /** Why tokens are left. */
   readonly failure?: GraphException | undefined;
+  /** Whether `failure` says itself what is gone. */
+  readonly isTold?: boolean;
   /** Why there was nothing to delete. */
   readonly notFound?: string;
 }
@@ -66,22 +68,20 @@ async function deleteOwn(call: Call, store: Store, isOfEveryGraph: boolean): Pro
   const given = await tokenFromStdin(call);
   if (!given && credential.kind === 'jwt') throw notDeletable();
   const all = await listTokens(call, store);
-  const targets = given
-    ? [{ token: given, rows: await withSameValue(all, given.reveal()) }]
+  const { targets, unread } = given
+    ? { targets: [{ token: given, rows: await withSameValue(all, given.reveal()) }], unread: [] }
     : await ownTargets(call, all, principal, isOfEveryGraph ? isOnHost : isOfIdentity);
-  if (targets.length === 0) {
+  if (targets.length + unread.length === 0) {
     await requireReadable(call, store);
     const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
     const whose = `of ${principal} for ${call.target.gsqlUrl}`;
     return { deleted: 0, missing: 0, notFound: `This machine holds no such token ${whose}${others}.` };
   }
-  noteShared(
-    call,
-    targets.flatMap(({ rows }) => rows),
-  );
+  noteShared(call, [...targets.flatMap(({ rows }) => rows), ...unread]);
   const { connection } = await connect(call, credential);
   call.interruption?.begin();
-  const counts = { deleted: 0, missing: 0 };
+  const kept = await deleteEnded(unread, call.ports.now());
+  const counts = { deleted: 0, missing: unread.length - kept.length };
   let stored: GraphException | undefined;
   for (const [done, target] of targets.entries()) {
     try {
@@ -90,33 +90,56 @@ async function deleteOwn(call: Call, store: Store, isOfEveryGraph: boolean): Pro
       stored ??= failure;
     } catch (error) {
       if (done === 0) throw error;
-      return { ...counts, failure: partialDelete(targets, done, error, isOfEveryGraph) };
+      return { ...counts, failure: partialDelete(targets, done, error, isOfEveryGraph), isTold: true };
     }
   }
-  return { ...counts, failure: stored && stillStored(stored) };
+  if (stored) return { ...counts, failure: stillStored(stored), isTold: true };
+  return { ...counts, failure: notRevoked(kept) };
+}
+
+/** Deletes the records that nobody needs of tokens that cannot be read. Returns the others. */
+async function deleteEnded(rows: readonly TokenRow[], now: number): Promise<Kept[]> {
+  const kept: Kept[] = [];
+  for (const row of rows) {
+    const { store, record } = row;
+    // The record is the last sign of a token that may still be valid.
+    if (!isEnded(row, now) && (await store.find(record.key))) kept.push({ row, error: unreadable() });
+    else await store.delete(record.key);
+  }
+  return kept;
+}
+
+function isEnded({ record }: TokenRow, now: number): boolean {
+  return (record.expiresAtUnix ?? 0) <= now / 1000;
+}
+
+function unreadable(): GraphException {
+  return new GraphException('STORE_UNAVAILABLE', 'its value cannot be read from the store');
 }
 
 interface Target {
-  /** Undefined when the value has vanished from the store. */
-  readonly token: Sensitive | BoundCredential | undefined;
+  readonly token: Sensitive | BoundCredential;
   /** Every record on this machine that holds this token. */
   readonly rows: readonly TokenRow[];
 }
 
+/** Returns the tokens of an owner, and those whose value cannot be read. */
 async function ownTargets(
   call: Call,
   all: readonly TokenRow[],
   principal: string,
   isWanted: typeof isOnHost,
-): Promise<Target[]> {
+): Promise<{ targets: Target[]; unread: TokenRow[] }> {
   const identity = await identityOf(call, principal);
   const targets: Target[] = [];
+  const unread: TokenRow[] = [];
   for (const row of all.filter(({ record }) => isWanted(record, identity))) {
     if (targets.some(({ rows }) => rows.includes(row))) continue;
     const token = await row.value();
-    targets.push({ token, rows: token ? await withSameValue(all, token.value.reveal()) : [row] });
+    if (token) targets.push({ token, rows: await withSameValue(all, token.value.reveal()) });
+    else unread.push(row);
   }
-  return targets;
+  return { targets, unread };
 }
 
 /**
@@ -125,15 +148,6 @@ async function ownTargets(
  * @returns whether the server knew it, and why it is still stored, if it is
  */
 async function deleteOne(connection: GraphConnection, { token, rows }: Target) {
-  // The record is the last sign of a token that may still be valid.
-  if (token === undefined)
-    throw new GraphException(
-      'STORE_UNAVAILABLE',
-      'The value of the token cannot be read from the store, so it is not revoked.',
-      {
-        hint: 'restore the key of the store; or delete the token on this machine alone: graphcred logout',
-      },
-    );
   const known = await deleteAtServer(connection, token);
   let failure: GraphException | undefined;
   for (const { store, record } of rows)
@@ -221,15 +235,19 @@ export async function revokeTokens(
 ): Promise<Revocation> {
   const counts = { deleted: 0, missing: 0 };
   const kept: Kept[] = [];
+  const foreign: Kept[] = [];
   const connectionTo = connections(call, given);
   const gone = new Set<TokenRow>();
   const failures = new Map<GraphConnection, GraphException>();
   call.interruption?.begin();
   for (const row of tokens) {
     if (gone.has(row)) continue;
+    const why = whyKept?.(row);
+    if (why !== undefined) {
+      foreign.push({ row, error: new GraphException('PERMISSION_DENIED', why) });
+      continue;
+    }
     try {
-      const why = whyKept?.(row);
-      if (why !== undefined) throw new GraphException('PERMISSION_DENIED', why);
       const { known, rows } = await revokeOne(row, all, connectionTo, call.ports.now(), failures);
       for (const one of rows) gone.add(one);
       counts[known ? 'deleted' : 'missing']++;
@@ -238,7 +256,8 @@ export async function revokeTokens(
       kept.push({ row, error });
     }
   }
-  return { ...counts, failure: notRevoked(kept), cause: kept[0]?.error };
+  const left = [...kept, ...foreign];
+  return { ...counts, failure: notRevoked(left), cause: left[0]?.error };
 }
 
 const NEEDS_CREDENTIAL: readonly ErrorCode[] = ['AUTH_FAILED', 'PERMISSION_DENIED', 'INPUT_REQUIRED'];
@@ -268,14 +287,13 @@ async function revokeOne(
   failures: Map<GraphConnection, GraphException>,
 ): Promise<{ known: boolean; rows: readonly TokenRow[] }> {
   const { record, store } = row;
-  if ((record.expiresAtUnix ?? 0) <= now / 1000) {
+  if (isEnded(row, now)) {
     await store.delete(record.key);
     return { known: true, rows: [row] };
   }
   if (isOfProvider(String(record.info.principal))) throw notDeletable();
   const token = await row.value();
-  if (token === undefined)
-    throw new GraphException('STORE_UNAVAILABLE', 'its value cannot be read from the store');
+  if (token === undefined) throw unreadable();
   const connection = await connectionTo(row);
   const refused = failures.get(connection);
   // What was refused once is not sent again.

@@ -10,12 +10,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
   const targets = targetsOf(invocation);
   const session = await openSession(invocation);
-  const { deleted, missing, failure, notFound } = await deleteTokens(session, targets);
+  const { deleted, missing, failure, isTold, notFound } = await deleteTokens(session, targets);
   const isMissing = flags['skip-missing'] !== true && (missing > 0 || deleted === 0);
-  // The failure of a deletion without ids says itself how many are gone.
-  const isTold = failure && (targets === 'one graph' || targets === 'every graph');
   if (report.json && (failure || !isMissing || deleted + missing > 0)) report.document({ deleted, missing });
-  else if (deleted > 0 && !isTold) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
+  else if (deleted > 0 && isTold !== true) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
   if (failure) throw failure;
   if (isMissing)
     throw new GraphException(
