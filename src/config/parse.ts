@@ -5,7 +5,7 @@ import { checkConfig } from './schema.js';
 /**
  * Reads and checks the text of a config file. JSON needs no YAML parser; YAML goes through cosmiconfig's loader, and
  * only its loader: building a cosmiconfig explorer would run a planted `.config/config.js`.
- * @throws GraphException CONFIG_INVALID naming file, key and line. The parser's message is dropped, since it quotes
+ * @throws GraphException CONFIG_INVALID naming file, key, and the line where the parser tells it. The parser's message is dropped, since it quotes
  * the text around the error, which may be a password.
  */
 export async function parseConfig(file: string, content: string): Promise<ConfigFile> {
