@@ -106,10 +106,11 @@ function emptyValue(name: string, mend = 'give one'): GraphException {
 }
 
 function unknownOption(word: string, options: readonly OptionSpec[], hint: string): GraphException {
-  const flag = /^(?:--[A-Za-z-]*|-[A-Za-z])/.exec(word)?.[0] ?? 'given';
+  // What is no name of an option may be a credential.
+  const flag = /^(?:--(?:[a-z][a-z-]*)?|-[A-Za-z])/.exec(word)?.[0] ?? 'given';
   if (options.some(({ name, value }) => value === undefined && `--${name}` === flag))
     return new GraphException('USAGE', `The option ${flag} takes no value.`, { hint });
-  const near = nearestFlag(flag.toLowerCase(), options);
+  const near = nearestFlag(flag === '--' ? word.replace(/=.*/s, '').toLowerCase() : flag, options);
   const did = near ? `did you mean ${near}? ` : '';
   return new GraphException('USAGE', `There is no option ${flag} here.`, {
     hint: flag === '--json' ? `for JSON: -o json; ${hint}` : `${did}${hint}`,
