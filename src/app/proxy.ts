@@ -53,7 +53,7 @@ export async function openProxy(call: Call, ports: LocalPorts): Promise<LocalPro
   const login = await gsqlLogin(call, source, held);
   const withToken = async () => new TokenLogin(await tokens.get());
   const options: DoorSettings = {
-    key: process.getBuiltinModule('node:crypto').randomBytes(16).toString('hex'),
+    key: randomKey(),
     servers,
     login: async ({ server, scheme }) => {
       if (server === 'rest' || scheme === 'Bearer') return withToken();
@@ -255,6 +255,12 @@ async function gsqlLogin(call: Call, source: TokenSource, held: CachedToken): Pr
     call.ports.reporter.detail(`there is no login for the GSQL server: ${error.message}`);
     return undefined;
   }
+}
+
+/** Returns 32 random `[a-z0-9]`. */
+function randomKey(): string {
+  const { randomInt } = process.getBuiltinModule('node:crypto');
+  return Array.from({ length: 32 }, () => randomInt(36).toString(36)).join('');
 }
 
 /** Returns the login that is set; undefined when there is none. */
