@@ -31,12 +31,12 @@ export async function refreshToken(call: Call): Promise<CachedToken> {
       hint: 'mint a new one: graphcred token get --fresh',
     });
   const credential = await findCredential(call, 'mint', async () => store);
-  if (credential.kind === 'jwt')
+  const given = await tokenFromStdin(call);
+  if (!given && credential.kind === 'jwt')
     throw new GraphException('UNSUPPORTED', 'The server cannot refresh a JWT of an identity provider.', {
       hint: 'get a new one: graphcred token get --fresh',
     });
   const base = await identityOf(call, credential.principal);
-  const given = await tokenFromStdin(call);
   const cached = await cachedTokens(store, base);
   const record = given ? undefined : cached.find((one) => !isReplaced(one));
   const token = given ?? (record && (await readCached(store, record)));
