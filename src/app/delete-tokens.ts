@@ -11,7 +11,7 @@ import { type ErrorCode, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store, type StoreRecord } from '../store/store.js';
 import { listTokens, type TokenRow, withSameValue } from './list-tokens.js';
-import { deleteCached, identityOf, isOfIdentity, isOnHost } from './token-cache.js';
+import { deleteCached, hasEnded, identityOf, isOfIdentity, isOnHost } from './token-cache.js';
 import { pluralize } from './words.js';
 
 /**
@@ -103,14 +103,10 @@ async function deleteEnded(rows: readonly TokenRow[], now: number): Promise<Kept
   for (const row of rows) {
     const { store, record } = row;
     // The record is the last sign of a token that may still be valid.
-    if (!isEnded(row, now) && (await store.find(record.key))) kept.push({ row, error: unreadable() });
+    if (!hasEnded(record, now) && (await store.find(record.key))) kept.push({ row, error: unreadable() });
     else await store.delete(record.key);
   }
   return kept;
-}
-
-function isEnded({ record }: TokenRow, now: number): boolean {
-  return (record.expiresAtUnix ?? 0) <= now / 1000;
 }
 
 function unreadable(): GraphException {
@@ -287,7 +283,7 @@ async function revokeOne(
   failures: Map<GraphConnection, GraphException>,
 ): Promise<{ known: boolean; rows: readonly TokenRow[] }> {
   const { record, store } = row;
-  if (isEnded(row, now)) {
+  if (hasEnded(record, now)) {
     await store.delete(record.key);
     return { known: true, rows: [row] };
   }

@@ -11,7 +11,7 @@ import {
   type CachedToken,
   type CacheEntry,
   cachedTokens,
-  deleteCached,
+  deleteRefused,
   findCached,
   identityKey,
   identityOf,
@@ -26,8 +26,8 @@ export interface TokenSource {
   /** Returns a cached token, or mints one and caches it. What is given here goes before the settings of the call. */
   obtain(wanted?: Partial<Wanted>): Promise<CachedToken>;
   /**
-   * Deletes a token from the store, unless another process has replaced it meanwhile. Returns the error if it could not
-   * be deleted.
+   * Deletes a token that the server refuses from the store, unless another process has replaced it meanwhile. Warns, and
+   * returns the error, if it could not be deleted.
    */
   delete(token: Sensitive): Promise<GraphException | undefined>;
   /** Returns what the tokens are minted with. */
@@ -83,7 +83,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
     },
     delete: async (token) => {
       for (const record of await cachedTokens(store, identity)) {
-        const failure = await deleteCached(store, record, token);
+        const failure = await deleteRefused(call, store, record, token);
         if (failure) return failure;
       }
       return undefined;

@@ -11,7 +11,7 @@ import { readClaims } from '../core/protocol/reply.js';
 import { maskLogin } from '../core/redact.js';
 import { sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store, type StoreRecord } from '../store/store.js';
-import { deleteCached, lastCached, readCached } from './token-cache.js';
+import { deleteRefused, lastCached, readCached } from './token-cache.js';
 
 export interface Status {
   readonly profile: string;
@@ -73,7 +73,7 @@ export async function findStatus(call: Call, isOffline: boolean): Promise<Status
     const source = credential ? { kind: credential.kind, source: credential.label } : null;
     status = { ...status, restUrl, username, credential: source };
     const jwt = credential?.kind === 'jwt' && !credential.isFromProgram ? credential : undefined;
-    const record = jwt ? undefined : await findCached(call, store, credential);
+    const record = jwt ? undefined : await lastOfOwner(call, store, credential);
     const nowUnix = call.ports.now() / 1000;
     const life = await (jwt ? lifeOf(jwt, nowUnix) : record && lifeOfCached(record));
     const state = life === undefined ? 'none' : life.expiresAtUnix <= nowUnix ? 'expired' : 'unverified';
@@ -107,7 +107,7 @@ function describeSettings({ settings, stateDir, target, graph, username }: Call,
 }
 
 /** Returns the record of the cached token that expires last. */
-async function findCached(
+async function lastOfOwner(
   call: Call,
   store: Store,
   credential: Credential | undefined,
@@ -148,8 +148,7 @@ async function askServer(
   if (token === undefined) return { ...asked, state: 'none' };
   const { accepted } = await connection.checkToken(token);
   if (accepted) return { ...asked, state: 'valid', error: undefined };
-  const failure = record && (await deleteCached(store, record, sensitiveOf(token)));
-  if (failure) call.ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
+  if (record) await deleteRefused(call, store, record, sensitiveOf(token));
   return { ...asked, state: 'rejected' };
 }
 

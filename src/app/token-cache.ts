@@ -127,6 +127,18 @@ export async function deleteCached(
   }
 }
 
+/** Does the same with a token that the server refuses, so it is of no use. Warns when it is still stored. */
+export async function deleteRefused(
+  { ports }: Pick<Call, 'ports'>,
+  store: Store,
+  record: StoreRecord,
+  token: Sensitive,
+): Promise<GraphException | undefined> {
+  const failure = await deleteCached(store, record, token);
+  if (failure) ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
+  return failure;
+}
+
 /** Whether a record is a token of this principal on this pair of servers, on any graph. */
 export function isOnHost({ kind, info }: StoreRecord, { gsqlUrl, restUrl, principal }: Whose): boolean {
   return (
@@ -137,6 +149,11 @@ export function isOnHost({ kind, info }: StoreRecord, { gsqlUrl, restUrl, princi
 /** Whether a record is a token of this identity, whatever lifetime was asked for. */
 export function isOfIdentity(record: StoreRecord, whose: Whose): boolean {
   return isOnHost(record, whose) && record.info.graph === (whose.graph ?? null);
+}
+
+/** Whether the token of a record has ended. @param now ms since 1970 */
+export function hasEnded({ expiresAtUnix = 0 }: StoreRecord, now: number): boolean {
+  return expiresAtUnix <= now / 1000;
 }
 
 /** Whether this token was replaced by a newer one. It is kept to be listed and deleted, and never used. */
@@ -221,9 +238,8 @@ export async function storeToken(entry: CacheEntry, minted: NewToken, lock?: Loc
  * until it ends or is deleted. When there are too many, the oldest one makes room.
  */
 async function keepReplaced(store: Store, key: string, next: Sensitive, now: number): Promise<void> {
-  const hasEnded = ({ expiresAtUnix = 0 }: StoreRecord) => expiresAtUnix <= now / 1000;
   const old = await store.find(key);
-  if (old === undefined || hasEnded(old)) return;
+  if (old === undefined || hasEnded(old, now)) return;
   const value = await store.read(old);
   // A refreshed token is the same token.
   if (value === undefined || value.reveal() === next.reveal()) return;
@@ -231,8 +247,9 @@ async function keepReplaced(store: Store, key: string, next: Sensitive, now: num
   for (let number = 1; number <= MOST_REPLACED; number++) {
     const candidate = `${key}, replaced ${number}`;
     const there = await store.find(candidate);
-    if (there && hasEnded(there)) await store.delete(candidate);
-    const madeAtUnix = there && !hasEnded(there) ? there.createdAtUnix : 0;
+    const isFree = there === undefined || hasEnded(there, now);
+    if (there && isFree) await store.delete(candidate);
+    const madeAtUnix = isFree ? 0 : there.createdAtUnix;
     if (place === undefined || madeAtUnix < place.madeAtUnix) place = { key: candidate, madeAtUnix };
   }
   if (place) await store.write({ ...old, key: place.key, info: { ...old.info, replaced: 1 } }, value);

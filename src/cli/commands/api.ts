@@ -55,7 +55,6 @@ async function atRest(session: Session, ask: Ask): Promise<RawReply> {
   const { report } = session.invocation;
   report.detail('the server no longer accepts the cached token; it is forgotten here');
   const failure = await source.delete(held.token);
-  if (failure) report.warn(`the refused token could not be forgotten here: ${failure.message}`);
   // If the token could not be removed from the store, it must not be used again.
   const next = await source.obtain({ freshSince: failure && session.ports.startedAt });
   return askWith(session, bound(next), ask);

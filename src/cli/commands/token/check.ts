@@ -1,4 +1,4 @@
-import { deleteCached, lastCached, readCached } from '../../../app/token-cache.js';
+import { deleteRefused, lastCached, readCached } from '../../../app/token-cache.js';
 import { findCredential, isJwtSet } from '../../../auth/choose.js';
 import { bind, connect } from '../../../auth/connect.js';
 import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../../auth/given-token.js';
@@ -29,9 +29,7 @@ export async function run(invocation: Invocation): Promise<number> {
   if (report.json) report.document({ accepted });
   else if (accepted) report.result('The server accepts the token.');
   if (accepted) return 0;
-  // A token that the server refuses is of no use, so it is deleted from the store.
-  const failure = record && (await deleteCached(store, record, sensitiveOf(token)));
-  if (failure) report.warn(`the refused token could not be forgotten here: ${failure.message}`);
+  const failure = record && (await deleteRefused(session, store, record, sensitiveOf(token)));
   if (own?.isJwt && refusal?.code === 'AUTH_FAILED') throw refusal;
   throw new GraphException('AUTH_FAILED', 'The server does not accept the token.', {
     hint: failure
