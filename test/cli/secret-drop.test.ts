@@ -62,6 +62,17 @@ describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
     expect((await run('token get --fresh', SAVED_ONLY)).status).toBe(0);
   });
 
+  test('by a secret drops that secret last, so that the others can be dropped', async () => {
+    const { run } = await holdings({ serverVersion });
+    await run('secret create ci --save');
+    await run('secret create other');
+    expect(await run('secret drop ci other nowhere --yes', SAVED_ONLY)).toMatchObject({
+      status: 10,
+      stdout: 'Dropped: other, ci\n',
+      stderr: expect.stringContaining('No such secret: nowhere.'),
+    });
+  });
+
   test('of a secret that no longer exists deletes what is stored of it', async () => {
     const { run, sandbox, principals } = await holdings({ serverVersion });
     await run('secret create ci --save');

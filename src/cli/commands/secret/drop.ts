@@ -8,6 +8,7 @@ import {
   savedForOwner,
 } from '../../../app/saved-secrets.js';
 import { GraphException } from '../../../core/errors.js';
+import { maskSecret } from '../../../core/redact.js';
 import type { Invocation } from '../../command.js';
 import { confirm } from '../../output/prompt.js';
 import { openSession } from '../../session.js';
@@ -26,12 +27,13 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     );
   }
   const login = await openLogin(await openSession(invocation, { isStepwise: true }));
-  const { call, connection } = login;
+  const { call, connection, credential } = login;
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
   // A saved secret without a server alias is recognized by its mask, which must be read before the secret is dropped.
   const needsMasks = (await savedForOwner(login)).some((record) => !isNamed(login, record));
+  const mayDropLogin = aliases.length > 1 && credential.kind === 'secret';
   const masks = new Map<string, string>();
-  if (odd.length > 0 || needsMasks)
+  if (odd.length > 0 || needsMasks || mayDropLogin)
     for (const { alias, masked } of await connection.listSecrets()) masks.set(alias, masked);
   if (odd.length > 0) {
     const unknown = odd.find((alias) => !masks.has(alias));
@@ -54,6 +56,11 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
       login,
       aliases.map((alias) => ({ alias, masked: masks.get(alias) })),
     );
+  if (mayDropLogin) {
+    // The others can be dropped only as long as this login works.
+    const own = maskSecret((await credential.value()).reveal());
+    aliases.sort((a, b) => Number(masks.get(a) === own) - Number(masks.get(b) === own));
+  }
   const outcome = await dropEach(login, aliases);
   const { dropped, missing } = outcome;
   // A secret that the server does not know is of no use, so it is deleted from the store too.
