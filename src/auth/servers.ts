@@ -262,9 +262,17 @@ export function recordsOf(records: readonly StoreRecord[], profile: ProfileOwner
       (isOfUser(record) ||
         (username === undefined && secretAlias !== undefined && isNamedBy(record, secretAlias))),
   );
-  const principals = [principal, username && `user:${username}`, ...saved.map(({ info }) => info.id)];
+  // Of a secret that was rotated, the tokens of its old values have the same owner.
+  const known = [
+    principal,
+    username && `user:${username}`,
+    ...saved.flatMap(({ info }) => [info.id, info.owner]),
+  ];
+  const isKnown = (one: unknown) => one !== undefined && known.includes(String(one));
   const tokens = here.filter(
-    (record) => record.kind === 'token' && (isOfUser(record) || principals.includes(record.info.principal)),
+    (record) =>
+      record.kind === 'token' &&
+      (isOfUser(record) || isKnown(record.info.principal) || isKnown(record.info.owner)),
   );
   return [...saved, ...tokens];
 }

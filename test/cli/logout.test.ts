@@ -20,6 +20,18 @@ test('logout --revoke keeps and names a token that another credential made', asy
   expect(JSON.parse(kept.stdout)).toMatchObject({ token, source: 'store' });
 });
 
+test('logout --revoke of a profile without a user finds the tokens of a rotated secret', async () => {
+  const b = await bench({ serverVersion: '4.1.2' });
+  const { secret } = await b.json<{ secret: string }>('secret create ci');
+  const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' };
+  await b.run('login -p by_secret --secret-stdin', { env, stdin: secret });
+  await b.run('token get --lifetime 1h -p by_secret', { env });
+  expect(await b.run('secret rotate ci -p by_secret', { env })).toMatchObject({ status: 0 });
+  const out = await b.run('logout --revoke -p by_secret', { env });
+  expect(out.stderr).toMatch(/still cached: \w+ \(secret:/);
+  expect(out.status).toBe(10);
+});
+
 test.each([
   ['logout --revoke', 10, /still cached: \w+ \(user:tigergraph, graph demo, /],
   ['token delete', 10, /still cached: \w+ \(user:tigergraph, graph demo, /],
