@@ -1,5 +1,5 @@
 import { type Servers, serversOf } from './endpoints.js';
-import { GraphException } from './errors.js';
+import { usageError } from './errors.js';
 import { send } from './http/send.js';
 import type { HttpReply, Send } from './http/types.js';
 import {
@@ -98,9 +98,10 @@ export class GraphConnection {
   ): Promise<string | Record<string, string>> {
     alias ??= '';
     if (alias !== '' && !ALIAS.test(alias)) {
-      throw new GraphException('USAGE', 'This alias cannot be used for a secret.', {
-        hint: 'Begin with a letter or _, then letters, digits and _, 128 characters at most.',
-      });
+      throw usageError(
+        'This alias cannot be used for a secret.',
+        'Begin with a letter or _, then letters, digits and _, 128 characters at most.',
+      );
     }
     const withAlias = withoutNulls(options).withAlias ?? false;
     const made = await this.#run(({ protocol }) => protocol.createSecret(alias, withAlias));

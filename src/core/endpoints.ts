@@ -1,4 +1,4 @@
-import { GraphException } from './errors.js';
+import { type GraphException, usageError } from './errors.js';
 import type { ServerVersion } from './protocol/version.js';
 
 /** The addresses of the two servers as they are set. Absent ports mean the defaults 9000 and 14240. */
@@ -153,6 +153,5 @@ function withPort(address: string, port: number): string {
 }
 
 function settingError(setting: string, problem: string, hint: string, option?: string): GraphException {
-  const details = { hint, setting, problem, ...(option !== undefined && { option }) };
-  return new GraphException('USAGE', `The ${setting} ${problem}.`, details);
+  return usageError(`The ${setting} ${problem}.`, hint, { setting, problem, option });
 }

@@ -112,23 +112,21 @@ export class GraphException extends Error {
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message);
+    Object.assign(this, details);
     this.name = 'GraphException';
     this.code = code;
-    this.hint = details.hint;
-    this.serverCode = details.serverCode;
-    this.serverText = details.serverText;
-    this.status = details.status;
     this.ambiguous = details.ambiguous ?? false;
     this.retryable = details.retryable ?? RETRYABLE.has(code);
-    this.retryAfterSeconds = details.retryAfterSeconds;
-    this.option = details.option;
     this.remedies = details.remedies ?? [];
-    this.setting = details.setting;
-    this.problem = details.problem;
   }
 
   /** With the message, which an Error leaves out of its JSON. */
   toJSON(): object {
     return Object.assign({ message: this.message }, this);
   }
+}
+
+/** Creates the error for a call that the caller has to change. */
+export function usageError(message: string, hint: string, details: ErrorDetails = {}): GraphException {
+  return new GraphException('USAGE', message, { hint, ...details });
 }

@@ -1,5 +1,5 @@
 import { type Servers, serversOf } from './endpoints.js';
-import { GraphException } from './errors.js';
+import { GraphException, usageError } from './errors.js';
 import type { Authorization, HttpRequest, HttpSettings, Send } from './http/types.js';
 import type { CallOptions, ConnectionOptions } from './options.js';
 import { fitsVersion, VersionFinder } from './protocol/detect-version.js';
@@ -30,7 +30,7 @@ export function readOptions(given: ConnectionOptions) {
   const options = withoutNulls(given);
   for (const name of TEXTS)
     if (typeof (options[name] ?? '') !== 'string')
-      throw new GraphException('USAGE', `${name} must be a string.`, { hint: 'Put it in quotes.' });
+      throw usageError(`${name} must be a string.`, 'Put it in quotes.');
   const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion } = options;
   if (options.username !== undefined) checkUsername(options.username);
   const onVersion = ignoreErrorsOf(options.onVersion);
@@ -69,10 +69,10 @@ export function readOptions(given: ConnectionOptions) {
 
 function checkTimeout(timeoutMs: number): number {
   if (timeoutMs > 0 && timeoutMs <= LONGEST_TIMEOUT_MS) return timeoutMs;
-  throw new GraphException(
-    'USAGE',
+  throw usageError(
     `timeoutMs must be a number of milliseconds above 0, and at most ${LONGEST_TIMEOUT_MS}.`,
-    { hint: 'For example 30000.', option: 'timeoutMs' },
+    'For example 30000.',
+    { option: 'timeoutMs' },
   );
 }
 
@@ -104,9 +104,7 @@ export async function cacheKey(
 /** Each request in progress listens to the signal, and Node warns of the eleventh listener. */
 function allowListeners(signal: AbortSignal): void {
   if (!(signal instanceof AbortSignal)) {
-    throw new GraphException('USAGE', 'signal must be an AbortSignal.', {
-      hint: 'pass controller.signal or AbortSignal.timeout(ms)',
-    });
+    throw usageError('signal must be an AbortSignal.', 'pass controller.signal or AbortSignal.timeout(ms)');
   }
   process.getBuiltinModule('node:events').setMaxListeners(0, signal);
 }
@@ -176,9 +174,7 @@ export async function openProtocol(
     tokenOr(given, verb) {
       const used = bindTo(servers, readGiven(given)) ?? token();
       if (used !== undefined) return used;
-      throw new GraphException('USAGE', `There is no token to ${verb}.`, {
-        hint: 'Give one, or get one first with getToken.',
-      });
+      throw usageError(`There is no token to ${verb}.`, 'Give one, or get one first with getToken.');
     },
   };
   return session;
@@ -221,18 +217,12 @@ export function belongsToOldVersion(
 
 function basicLogin(username: string | undefined, credential: BoundCredential): Authorization {
   if (username === undefined) {
-    throw new GraphException('USAGE', 'A password was given, but no user name.', {
-      hint: 'Give it as well.',
-      option: 'username',
-    });
+    throw usageError('A password was given, but no user name.', 'Give it as well.', { option: 'username' });
   }
   return { scheme: 'Basic', username, credential };
 }
 
 function checkUsername(username: string): void {
   if (!username.includes(':')) return;
-  throw new GraphException('USAGE', 'A user name cannot hold a colon.', {
-    hint: 'Check it.',
-    option: 'username',
-  });
+  throw usageError('A user name cannot hold a colon.', 'Check it.', { option: 'username' });
 }

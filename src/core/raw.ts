@@ -1,4 +1,4 @@
-import { GraphException } from './errors.js';
+import { type GraphException, usageError } from './errors.js';
 import { hiddenIn } from './http/errors.js';
 import type { Exchange } from './http/types.js';
 import type { RawOptions, RawReply } from './options.js';
@@ -44,14 +44,10 @@ export function checkRawCall(
 ): Call {
   const verb = String(method).toUpperCase();
   if (!METHODS.has(verb))
-    throw new GraphException('USAGE', 'This HTTP method is not supported.', {
-      hint: `Choose one of: ${[...METHODS].join(', ')}.`,
-    });
+    throw usageError('This HTTP method is not supported.', `Choose one of: ${[...METHODS].join(', ')}.`);
   const { body } = options;
   if (body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)) {
-    throw new GraphException('USAGE', 'The body must be a string or a Uint8Array.', {
-      hint: 'pass JSON.stringify(body)',
-    });
+    throw usageError('The body must be a string or a Uint8Array.', 'pass JSON.stringify(body)');
   }
   const target = resolveInside(base, path);
   refuseDangerous(verb, target);
@@ -63,18 +59,13 @@ export function checkRawCall(
       typeof value !== 'string' ||
       !/^[\t\x20-\x7e]*$/.test(value)
     ) {
-      throw new GraphException(
-        'USAGE',
+      throw usageError(
         'A header is no string, or holds characters that no header may have.',
-        {
-          hint: 'Keep to letters, digits and plain punctuation.',
-        },
+        'Keep to letters, digits and plain punctuation.',
       );
     }
     if (OWN_HEADERS.has(key)) {
-      throw new GraphException('USAGE', `The header ${key} is set by graphcred itself.`, {
-        hint: 'Leave it out.',
-      });
+      throw usageError(`The header ${key} is set by graphcred itself.`, 'Leave it out.');
     }
     headers[key] = value;
   }
@@ -87,22 +78,22 @@ export function checkRawCall(
  * @throws GraphException USAGE for one that a server could read as leading elsewhere
  */
 export function resolveInside(base: string, path: string): URL {
-  const elsewhere = new GraphException('USAGE', 'The path must begin with one / and stay on this server.', {
-    hint: 'For example /graph/demo/vertices/Person?limit=2. The address comes from the settings.',
-  });
+  const elsewhere = usageError(
+    'The path must begin with one / and stay on this server.',
+    'For example /graph/demo/vertices/Person?limit=2. The address comes from the settings.',
+  );
   // The URL class drops line breaks and tabs and reads \ as /, so these checks and the server could read such a path
   // differently.
   if (!/^\/(?!\/)[^\\\p{Cc}]*$/u.test(path)) throw elsewhere;
   const odd = /[^\x21-\x7e]/u.exec(path)?.[0];
   if (odd !== undefined) {
-    throw new GraphException('USAGE', 'A path has no blanks and no letters outside ASCII.', {
-      hint: `write ${encodeURIComponent(Buffer.from(odd).toString())} for the first of them`,
-    });
+    throw usageError(
+      'A path has no blanks and no letters outside ASCII.',
+      `write ${encodeURIComponent(Buffer.from(odd).toString())} for the first of them`,
+    );
   }
   if (path.includes('#')) {
-    throw new GraphException('USAGE', 'A # would cut the path off, so this is not sent.', {
-      hint: 'Write %23 for it.',
-    });
+    throw usageError('A # would cut the path off, so this is not sent.', 'Write %23 for it.');
   }
   const root = new URL(base);
   const target = new URL(base + path);
@@ -120,17 +111,11 @@ const NOT_HERE = 'An administrator who means it can use the tools of the databas
 export function refuseDangerous(method: string, target: URL): void {
   const path = decodeFully(target.pathname).toLowerCase();
   if (path.includes('drop-all')) {
-    throw new GraphException('USAGE', 'This call wipes the whole database, so graphcred does not send it.', {
-      hint: NOT_HERE,
-    });
+    throw usageError('This call wipes the whole database, so graphcred does not send it.', NOT_HERE);
   }
   const query = decodeFully(target.search.replaceAll('+', ' ')).toLowerCase();
   if (method === 'DELETE' && /\/tokens\b/.test(path) && /[?&;\s]clear\b/.test(query)) {
-    throw new GraphException(
-      'USAGE',
-      'This call brings revoked tokens back, so graphcred does not send it.',
-      { hint: NOT_HERE },
-    );
+    throw usageError('This call brings revoked tokens back, so graphcred does not send it.', NOT_HERE);
   }
 }
 
@@ -144,9 +129,10 @@ function decodeFully(text: string): string {
     if (decoded === current) return current;
     current = decoded;
   }
-  throw new GraphException('USAGE', 'The path is encoded too many times.', {
-    hint: 'Write it as the server shall read it, encoded once.',
-  });
+  throw usageError(
+    'The path is encoded too many times.',
+    'Write it as the server shall read it, encoded once.',
+  );
 }
 
 /** Whether the server says of a token that it has expired, or that it does not know it. */

@@ -1,5 +1,5 @@
 import type { Servers } from './endpoints.js';
-import { GraphException } from './errors.js';
+import { usageError } from './errors.js';
 
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
@@ -81,7 +81,7 @@ export function readGiven(
   if (given === undefined || given === null) return undefined;
   const credential = typeof given === 'string' ? new Sensitive(given) : given;
   if (!(credential instanceof Sensitive || credential instanceof BoundCredential))
-    throw new GraphException('USAGE', 'A credential must be a string.', { hint: 'Put it in quotes.' });
+    throw usageError('A credential must be a string.', 'Put it in quotes.');
   return sensitiveOf(credential).reveal() === '' ? undefined : credential;
 }
 

@@ -1,4 +1,4 @@
-import { GraphException } from './errors.js';
+import { GraphException, usageError } from './errors.js';
 import type { DeleteTokenOptions, MintedToken, MintOptions, RenewOptions } from './options.js';
 import type { IssuedToken, Session } from './protocol/types.js';
 import { BoundCredential, type GivenCredential } from './sensitive.js';
@@ -93,13 +93,10 @@ function isThousandth(granted: number, asked: number): boolean {
 function lifetimeOr(lifetime: number | undefined): number {
   const seconds = lifetime ?? DEFAULT_LIFETIME;
   if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_LIFETIME) {
-    throw new GraphException(
-      'USAGE',
+    throw usageError(
       `The lifetime must be a whole number of seconds, from 1 to ${MAX_LIFETIME}.`,
-      {
-        hint: 'For example 3600 for an hour, 2592000 for 30 days.',
-        option: 'lifetime',
-      },
+      'For example 3600 for an hour, 2592000 for 30 days.',
+      { option: 'lifetime' },
     );
   }
   return seconds;

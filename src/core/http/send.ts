@@ -1,6 +1,6 @@
 import { createFetch, type Fetch } from 'ofetch';
 import { normalizeBaseUrl, type Servers } from '../endpoints.js';
-import { GraphException } from '../errors.js';
+import { GraphException, usageError } from '../errors.js';
 import { BoundCredential } from '../sensitive.js';
 import { credentialsIn, describeFailure, pathOf, refuseTransfer, timeIsOver } from './errors.js';
 import { performRequest } from './transport.js';
@@ -120,10 +120,11 @@ function headerText({ scheme, credential, username }: Authorization): string {
   if (scheme === 'Basic') return `Basic ${Buffer.from(`${username}:${value}`, 'utf8').toString('base64')}`;
   if (!/^[\x21-\x7e]+$/.test(value)) {
     const name = scheme === 'Bearer' ? 'token' : 'secret';
-    throw new GraphException('USAGE', `This ${name} holds blanks or letters that no ${name} has.`, {
-      hint: 'Check where it comes from.',
-      remedies: ['show-settings'],
-    });
+    throw usageError(
+      `This ${name} holds blanks or letters that no ${name} has.`,
+      'Check where it comes from.',
+      { remedies: ['show-settings'] },
+    );
   }
   return `${scheme} ${value}`;
 }

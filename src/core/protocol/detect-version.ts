@@ -1,4 +1,4 @@
-import { GraphException } from '../errors.js';
+import { GraphException, usageError } from '../errors.js';
 import { isHtml } from '../http/errors.js';
 import type { HttpReply, HttpRequest, Send } from '../http/types.js';
 import { redactServerText } from '../redact.js';
@@ -124,10 +124,11 @@ export class VersionFinder {
     );
     if (found?.generation === generation) return;
     const told = found ? `is ${found.version}` : 'does not tell its version';
-    throw new GraphException('USAGE', `The server ${told}, and was given as ${version}: nothing was sent.`, {
-      hint: 'Such a server takes the token in the URL, so it must say itself that it is one. Give the right version, or none.',
-      option: OPTION,
-    });
+    throw usageError(
+      `The server ${told}, and was given as ${version}: nothing was sent.`,
+      'Such a server takes the token in the URL, so it must say itself that it is one. Give the right version, or none.',
+      { option: OPTION },
+    );
   }
 
   async #ask(send: Send): Promise<ServerVersion> {

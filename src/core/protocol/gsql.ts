@@ -1,4 +1,4 @@
-import { GraphException } from '../errors.js';
+import { GraphException, usageError } from '../errors.js';
 import { isReadOnly } from '../http/errors.js';
 import type { Exchange, Operation } from '../http/types.js';
 import { maskSecret } from '../redact.js';
@@ -15,18 +15,20 @@ const UNSAFE = /[\s;,'"`\\#\p{Cc}\p{Cf}]|\/[/*]/u;
 /** Throws USAGE for an alias that would change the GSQL statement. */
 function dropSecretStatement(alias: string): string {
   if (alias !== '' && !UNSAFE.test(alias)) return `DROP SECRET ${alias}`;
-  throw new GraphException('USAGE', 'This alias cannot be named in a GSQL statement, so it is not dropped.', {
-    hint: "Drop it with the database's own tools.",
-  });
+  throw usageError(
+    'This alias cannot be named in a GSQL statement, so it is not dropped.',
+    "Drop it with the database's own tools.",
+  );
 }
 
 /** Returns the statement that chooses a graph. Throws USAGE when the name is not a valid identifier. */
 export function useGraph(graph: string): string {
   if (IDENTIFIER.test(graph)) return `USE GRAPH ${graph}`;
-  throw new GraphException('USAGE', 'This graph name is not one the server can have.', {
-    hint: 'It has letters, digits and _, and does not begin with a digit.',
-    option: 'graph',
-  });
+  throw usageError(
+    'This graph name is not one the server can have.',
+    'It has letters, digits and _, and does not begin with a digit.',
+    { option: 'graph' },
+  );
 }
 
 interface Output extends Exchange {

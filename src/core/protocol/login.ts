@@ -1,4 +1,4 @@
-import { GraphException } from '../errors.js';
+import { type GraphException, usageError } from '../errors.js';
 import type { Authorization } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
 import type { Session } from './types.js';
@@ -30,8 +30,5 @@ export function loginWithoutSecret(
 
 /** @param needed which credentials the operation requires */
 export function noLogin(needed: string): GraphException {
-  return new GraphException('USAGE', `This needs ${needed}.`, {
-    hint: 'Give a user name and a password.',
-    option: 'password',
-  });
+  return usageError(`This needs ${needed}.`, 'Give a user name and a password.', { option: 'password' });
 }

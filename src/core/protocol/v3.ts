@@ -1,4 +1,4 @@
-import { GraphException } from '../errors.js';
+import { usageError } from '../errors.js';
 import { shownText } from '../http/errors.js';
 import type { Authorization, Exchange, Fields, Operation } from '../http/types.js';
 import type { BoundCredential, Sensitive } from '../sensitive.js';
@@ -166,8 +166,5 @@ function serviceLogin(session: Session): Authorization {
 
 function graphFor({ graph }: Session, purpose: string): string {
   if (graph !== undefined) return graph;
-  throw new GraphException('USAGE', `On a 3.x server ${purpose} needs a graph.`, {
-    hint: 'Name one.',
-    option: 'graph',
-  });
+  throw usageError(`On a 3.x server ${purpose} needs a graph.`, 'Name one.', { option: 'graph' });
 }

@@ -1,4 +1,4 @@
-import { GraphException } from '../errors.js';
+import { GraphException, usageError } from '../errors.js';
 
 /** The generations of servers, named after the first version of each: 3.0 to 3.4, 3.5 to 3.11, 4.x. */
 export type Generation = '3.0' | '3.5' | '4';
@@ -84,8 +84,7 @@ export function parseVersionOption(text: string): ServerVersion | undefined {
   if (text === '3') return serverVersion('3.5', '3');
   if (text === '4') return serverVersion('4', '4');
   if (!/^\d{1,3}\.\d{1,3}(?:\.\d{1,5})?$/.test(text)) {
-    throw new GraphException('USAGE', 'The server version must be auto, 3, 4, or a number like 3.10.1.', {
-      hint: GIVE_VERSION_HINT,
+    throw usageError('The server version must be auto, 3, 4, or a number like 3.10.1.', GIVE_VERSION_HINT, {
       option: OPTION,
     });
   }
