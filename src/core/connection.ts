@@ -2,16 +2,6 @@ import { type Servers, serversOf } from './endpoints.js';
 import { usageError } from './errors.js';
 import { send } from './http/send.js';
 import type { HttpReply, Send } from './http/types.js';
-import {
-  belongsToOldVersion,
-  type ConnectionSettings,
-  cacheKey,
-  openProtocol,
-  readOptions,
-  VersionChanged,
-  withLimits,
-  withoutNulls,
-} from './open-protocol.js';
 import type {
   CallOptions,
   ConnectionOptions,
@@ -27,13 +17,25 @@ import type {
   TokenProviderOptions,
 } from './options.js';
 import { isoSeconds, readEnvelope } from './protocol/reply.js';
-import type { Secret, ServerVersion, Session, TokenCheck, TokenTuple } from './protocol/types.js';
+import {
+  belongsToOldVersion,
+  gsqlLogin,
+  openSession,
+  type Session,
+  VersionChanged,
+} from './protocol/session.js';
+import type { Protocol, Secret, TokenCheck, TokenTuple } from './protocol/types.js';
+import { V3 } from './protocol/v3.js';
+import { V4 } from './protocol/v4.js';
+import type { ServerVersion } from './protocol/version.js';
 import { TokenProvider } from './provider.js';
 import { isTokenRefused, sendRaw } from './raw.js';
 import { checkAliases, describeDrop, dropEach } from './secrets.js';
 import { type GivenCredential, readGiven, sensitiveOf } from './sensitive.js';
-import { asMintedToken, deleteToken, mintToken, renewToken } from './tokens.js';
+import { type ConnectionSettings, cacheKey, readOptions, withLimits, withoutNulls } from './settings.js';
+import { deleteToken, mintToken, renewToken } from './tokens.js';
 
+const PROTOCOLS = { '3.0': V3, '3.5': V3, '4': V4 } as const;
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
 /**
@@ -79,7 +81,7 @@ export class GraphConnection {
 
   /** Like getSecrets, with the graph that each secret is bound to (3.x). In the server's order. */
   async listSecrets(): Promise<Secret[]> {
-    return this.#run(({ protocol }) => protocol.listSecrets());
+    return this.#run((session, protocol) => protocol.listSecrets(session));
   }
 
   /**
@@ -104,7 +106,7 @@ export class GraphConnection {
       );
     }
     const withAlias = withoutNulls(options).withAlias ?? false;
-    const made = await this.#run(({ protocol }) => protocol.createSecret(alias, withAlias));
+    const made = await this.#run((session, protocol) => protocol.createSecret(session, alias, withAlias));
     const value = made.value.reveal();
     return withAlias ? Object.fromEntries([[made.alias, value]]) : value;
   }
@@ -124,24 +126,23 @@ export class GraphConnection {
   /** Drops one secret after the other and reports what became of each. Throws only if no request was sent. */
   async dropSecrets(aliases: readonly string[]): Promise<DropResult> {
     checkAliases(aliases);
-    return this.#run(({ protocol }) => dropEach(protocol, aliases));
+    return this.#run((session, protocol) => dropEach(session, protocol, aliases));
   }
 
   /** Mints a token. Returns `[token, unix, iso]` on 3.x, `[token, serverText]` on 4.x. */
   async getToken(options: GetTokenOptions = {}): Promise<TokenTuple> {
     options = withoutNulls(options);
-    return this.#run(async (session) => {
-      const issued = await mintToken(session, options);
-      if (options.setToken ?? true) this.#settings.token = issued.token;
-      return session.protocol.tokenTuple(issued);
+    return this.#run(async (session, protocol) => {
+      const minted = await mintToken(session, protocol, options);
+      if (options.setToken ?? true) this.#settings.token = readGiven(minted.token);
+      return protocol.tokenTuple(minted);
     }, options);
   }
 
   /** Like getToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async mintToken(options: MintOptions = {}): Promise<MintedToken> {
     options = withoutNulls(options);
-    const issued = await this.#run((session) => mintToken(session, options), options);
-    return asMintedToken(issued);
+    return this.#run((session, protocol) => mintToken(session, protocol, options), options);
   }
 
   /** Extends a token to `lifetime` seconds from now (3.x). Throws UNSUPPORTED on 4.x without sending anything. */
@@ -155,8 +156,7 @@ export class GraphConnection {
   /** Like refreshToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async renewToken(options: RenewOptions = {}): Promise<MintedToken> {
     options = withoutNulls(options);
-    const issued = await this.#run((session) => renewToken(session, options), options);
-    return asMintedToken(issued);
+    return this.#run((session, protocol) => renewToken(session, protocol, options), options);
   }
 
   /**
@@ -165,14 +165,17 @@ export class GraphConnection {
    */
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
     options = withoutNulls(options);
-    const token = await this.#run((session) => deleteToken(session, secret, options), options);
+    const token = await this.#run(
+      (session, protocol) => deleteToken(session, protocol, secret, options),
+      options,
+    );
     if (this.apiToken === token.value.reveal()) this.#settings.token = undefined;
     return true;
   }
 
   /** Asks the server whether it accepts a token (the connection's own when absent). */
   async checkToken(token?: GivenCredential): Promise<TokenCheck> {
-    return this.#run(({ protocol, tokenOr }) => protocol.checkToken(tokenOr(token, 'check')));
+    return this.#run((session, protocol) => protocol.checkToken(session, session.tokenOr(token, 'check')));
   }
 
   /** Asks the REST server, without a token, whether it requires one. */
@@ -255,7 +258,7 @@ export class GraphConnection {
   async service(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
     options = withoutNulls(options);
     return this.#run((session) => {
-      const authorization = session.protocol.serviceLogin();
+      const authorization = gsqlLogin(session);
       return sendRaw(session, { server: 'service', method, path, authorization }, options);
     }, options);
   }
@@ -271,16 +274,19 @@ export class GraphConnection {
    * Runs one call. When its first answer shows that the server was upgraded, the call is repeated for the new
    * version.
    */
-  async #run<T>(work: (session: Session) => Promise<T>, options: CallOptions = {}): Promise<T> {
+  async #run<T>(
+    work: (session: Session, protocol: Protocol) => Promise<T>,
+    options: CallOptions = {},
+  ): Promise<T> {
     const send = this.#begin(options);
-    const session = await openProtocol(this.#settings, send, true);
+    const workOn = (session: Session) => work(session, PROTOCOLS[session.version.generation]);
     try {
-      return await work(session);
+      return await workOn(await openSession(this.#settings, send, true));
     } catch (error) {
       if (!(error instanceof VersionChanged)) throw error;
-      const renewed = await openProtocol(this.#settings, send, false);
+      const renewed = await openSession(this.#settings, send, false);
       try {
-        return await work(renewed);
+        return await workOn(renewed);
       } catch (refusal) {
         throw belongsToOldVersion(refusal, renewed) ?? refusal;
       }

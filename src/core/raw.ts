@@ -5,7 +5,7 @@ import type { RawOptions, RawReply } from './options.js';
 import { failedStatement } from './protocol/gsql.js';
 import { refusal } from './protocol/meanings.js';
 import { notAnEnvelope, readEnvelope } from './protocol/reply.js';
-import type { Call, Session } from './protocol/types.js';
+import type { Call, Session } from './protocol/session.js';
 import { upTo, withoutCredentials } from './redact.js';
 
 const RAW_MAX_BYTES = 64 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { type ErrorDetails, GraphException } from './errors.js';
-import { VersionChanged } from './open-protocol.js';
 import type { DropResult } from './options.js';
+import { type Session, VersionChanged } from './protocol/session.js';
 import type { Protocol } from './protocol/types.js';
 
 const LIST_ALIASES: ErrorDetails = { hint: 'List the aliases.', remedies: ['list-secrets'] };
@@ -13,12 +13,16 @@ export function checkAliases(aliases: readonly string[]): void {
 }
 
 /** Drops one alias after the other, until one fails. */
-export async function dropEach(protocol: Protocol, aliases: readonly string[]): Promise<DropResult> {
+export async function dropEach(
+  session: Session,
+  protocol: Protocol,
+  aliases: readonly string[],
+): Promise<DropResult> {
   const dropped: string[] = [];
   const missing: string[] = [];
   for (const alias of new Set(aliases)) {
     try {
-      const outcome = await protocol.dropSecret(alias);
+      const outcome = await protocol.dropSecret(session, alias);
       (outcome === 'dropped' ? dropped : missing).push(alias);
     } catch (error) {
       if (error instanceof VersionChanged) throw error;

@@ -1,18 +1,23 @@
 import { GraphException, usageError } from './errors.js';
 import type { DeleteTokenOptions, MintedToken, MintOptions, RenewOptions } from './options.js';
-import type { IssuedToken, Session } from './protocol/types.js';
-import { BoundCredential, type GivenCredential } from './sensitive.js';
+import type { Session } from './protocol/session.js';
+import type { Protocol } from './protocol/types.js';
+import { BoundCredential, type GivenCredential, Sensitive } from './sensitive.js';
 
 const DEFAULT_LIFETIME = 2_592_000;
 /** A hundred years. A longer lifetime is a mistake. */
 const MAX_LIFETIME = 3_153_600_000;
 
 /** Mints a token. If the server evidently counted the lifetime in another unit, mints a second one in that unit. */
-export async function mintToken(session: Session, options: MintOptions): Promise<IssuedToken> {
-  const { protocol, servers, version } = session;
+export async function mintToken(
+  session: Session,
+  protocol: Protocol,
+  options: MintOptions,
+): Promise<MintedToken> {
+  const { servers, version } = session;
   const lifetime = lifetimeOr(options.lifetime);
   const secret = session.secretOr(options.secret);
-  const mint = (lifetimeUnit: 's' | 'ms') => protocol.mintToken({ secret, lifetime, lifetimeUnit });
+  const mint = (unit: 's' | 'ms') => protocol.mintToken(session, secret, lifetime, unit);
   const { lifetimeUnit } = options;
   const first = await mint(lifetimeUnit ?? 's');
   if (lifetimeUnit !== undefined || !version.lifetimeUnitVaries) return first;
@@ -24,7 +29,9 @@ export async function mintToken(session: Session, options: MintOptions): Promise
   if (second === undefined) return first;
   if (second.grantedSeconds <= 2 * lifetime) return second;
   // The server counts seconds after all, so the second token lives a thousand times too long and must be deleted.
-  await protocol.deleteToken(new BoundCredential(second.token, servers), secret).catch(() => undefined);
+  await protocol
+    .deleteToken(session, new BoundCredential(new Sensitive(second.token), servers), secret)
+    .catch(() => undefined);
   return first;
 }
 
@@ -39,40 +46,33 @@ export function jitterLifetime(lifetime: number): number {
 }
 
 /** Extends a token (3.x). Throws UNSUPPORTED on 4.x, before anything is sent. */
-export async function renewToken(session: Session, options: RenewOptions): Promise<IssuedToken> {
-  const { protocol, secretOr, tokenOr } = session;
-  if (protocol.refreshToken === undefined) {
-    throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
-      hint: 'Ask for a new one.',
-      remedies: ['new-token'],
-    });
-  }
-  return protocol.refreshToken({
-    token: tokenOr(options.token, 'refresh'),
-    secret: secretOr(options.secret),
-    lifetime: lifetimeOr(options.lifetime),
+export async function renewToken(
+  session: Session,
+  { refreshToken }: Protocol,
+  { token, secret, lifetime }: RenewOptions,
+): Promise<MintedToken> {
+  if (refreshToken)
+    return refreshToken(
+      session,
+      session.tokenOr(token, 'refresh'),
+      session.secretOr(secret),
+      lifetimeOr(lifetime),
+    );
+  throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
+    hint: 'Ask for a new one.',
+    remedies: ['new-token'],
   });
-}
-
-/** Returns what the library tells of a token. The server's text is cleared of credentials only when it is read. */
-export function asMintedToken({ token, serverText, ...times }: IssuedToken): MintedToken {
-  return {
-    ...times,
-    token: token.reveal(),
-    get serverText() {
-      return serverText();
-    },
-  };
 }
 
 /** Deletes a token and returns it. Throws NOT_FOUND when the server does not know it, unless `skipNA` is set. */
 export async function deleteToken(
-  { protocol, secretOr, tokenOr }: Session,
+  session: Session,
+  protocol: Protocol,
   secret: GivenCredential | undefined,
   options: DeleteTokenOptions,
 ): Promise<BoundCredential> {
-  const token = tokenOr(options.token, 'delete');
-  const outcome = await protocol.deleteToken(token, secretOr(secret));
+  const token = session.tokenOr(options.token, 'delete');
+  const outcome = await protocol.deleteToken(session, token, session.secretOr(secret));
   if (outcome === 'missing' && options.skipNA !== true) {
     throw new GraphException('NOT_FOUND', 'The server does not know this token.', {
       hint: 'It may have expired or been deleted before. That can be ignored.',

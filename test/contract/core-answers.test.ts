@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serverClock } from '../../src/core/protocol/reply.js';
-import type { Session } from '../../src/core/protocol/types.js';
+import type { Session } from '../../src/core/protocol/session.js';
+import type { Protocol } from '../../src/core/protocol/types.js';
 import { serverVersion } from '../../src/core/protocol/version.js';
 import { withoutCredentials } from '../../src/core/redact.js';
 import { mintToken } from '../../src/core/tokens.js';
@@ -356,20 +357,21 @@ describe('a 4.x server that may count a lifetime in milliseconds', () => {
   async function mint(lifetime: number, ...lives: number[]) {
     const asked: string[] = [];
     const deleted: string[] = [];
-    const opened = {
+    const session: Partial<Session> = {
       version: serverVersion('4', '4.1.2'),
       secretOr: () => undefined,
-      protocol: {
-        mintToken: async ({ lifetimeUnit }: { lifetimeUnit: string }) => {
-          asked.push(lifetimeUnit);
-          const grantedSeconds = lives.shift() ?? expect.fail('minted once too often');
-          return { token: new Sensitive(`t${grantedSeconds}`), grantedSeconds };
-        },
-        deleteToken: async ({ value }: { value: Sensitive }) => deleted.push(value.reveal()),
+    };
+    const protocol = {
+      mintToken: async (...[, , , unit]: Parameters<Protocol['mintToken']>) => {
+        asked.push(unit);
+        const grantedSeconds = lives.shift() ?? expect.fail('minted once too often');
+        return { token: `t${grantedSeconds}`, grantedSeconds };
       },
-    } as unknown as Session;
-    const { token } = await mintToken(opened, { lifetime });
-    return { token: token.reveal(), asked: asked.join(' '), deleted };
+      deleteToken: async (...[, { value }]: Parameters<Protocol['deleteToken']>) =>
+        deleted.push(value.reveal()),
+    };
+    const { token } = await mintToken(session as Session, protocol as unknown as Protocol, { lifetime });
+    return { token, asked: asked.join(' '), deleted };
   }
 
   test.each([

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { send } from '../../src/core/http/send.js';
 import type { HttpRequest, HttpSettings } from '../../src/core/http/types.js';
-import { belongsToOldVersion } from '../../src/core/open-protocol.js';
-import type { Session } from '../../src/core/protocol/types.js';
+import { belongsToOldVersion, type Session } from '../../src/core/protocol/session.js';
 import { parseVersionOption } from '../../src/core/protocol/version.js';
 import {
   BoundCredential,

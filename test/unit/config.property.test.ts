@@ -5,6 +5,7 @@ import { parseDuration, SETTINGS } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
 import { checkConfig } from '../../src/config/schema.js';
 import { gsqlSecrets, useGraph } from '../../src/core/protocol/gsql.js';
+import type { Session } from '../../src/core/protocol/session.js';
 import { GraphException } from '../../src/index.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 
@@ -83,13 +84,14 @@ describe('aliases', () => {
         fc.string({ unit: 'binary' }),
         async (alias, graph) => {
           const parts: string[] = [];
-          const secrets = gsqlSecrets(async (statement) => {
+          const secrets = gsqlSecrets(async (_session, statement) => {
             parts.push(statement);
             throw new GraphException('NETWORK', 'nothing is sent');
           });
-          await refusal(() => secrets.dropSecret(alias), 'USAGE', 'NETWORK');
+          await refusal(() => secrets.dropSecret({} as Session, alias), 'USAGE', 'NETWORK');
           await refusal(() => parts.push(useGraph(graph)), 'USAGE');
-          if (isPlainAlias(alias)) await refusal(() => secrets.createSecret(alias, false), 'NETWORK');
+          if (isPlainAlias(alias))
+            await refusal(() => secrets.createSecret({} as Session, alias, false), 'NETWORK');
           for (const part of parts) {
             expect(part).toMatch(/^(SHOW SECRET|(DROP SECRET|CREATE SECRET|USE GRAPH) \S+)$/u);
             expect(part).not.toMatch(/[;'"`\\#\p{Cc}\p{Cf}]|\/\/|\/\*/u);

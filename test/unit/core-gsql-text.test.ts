@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpReply, Operation } from '../../src/core/http/types.js';
 import { gsqlSecrets, useGraph } from '../../src/core/protocol/gsql.js';
+import type { Session } from '../../src/core/protocol/session.js';
 import { refusalOf } from '../contract/core-support.js';
 
 const reply = (body: string, status = 200): HttpReply => ({ status, headers: {}, body, timeUnix: 1 });
@@ -12,7 +13,7 @@ const trailer = (code: number) => [
 
 /** The operations on secrets, where every statement gets the same answer. */
 const answered = (reply: HttpReply, sent: string[] = []) =>
-  gsqlSecrets(async (statement: string, operation: Operation) => {
+  gsqlSecrets(async (_session, statement: string, operation: Operation) => {
     sent.push(statement);
     const path = '/gsqlserver/gsql/file';
     return {
@@ -20,8 +21,10 @@ const answered = (reply: HttpReply, sent: string[] = []) =>
       reply,
     };
   });
-const listIn = (reply: HttpReply) => answered(reply).listSecrets();
-const createdIn = async (reply: HttpReply) => (await answered(reply).createSecret('a', false)).value.reveal();
+const SESSION = {} as Session;
+const listIn = (reply: HttpReply) => answered(reply).listSecrets(SESSION);
+const createdIn = async (reply: HttpReply) =>
+  (await answered(reply).createSecret(SESSION, 'a', false)).value.reveal();
 
 describe('the answer to SHOW SECRET', () => {
   const ENTRY = ['    - Secret: s00****001', '      - Alias: demo_alias', '      - GraphName: demo_graph'];
@@ -102,7 +105,7 @@ describe('the answer to CREATE SECRET', () => {
 
 describe('the answer to DROP SECRET', () => {
   test('is success, refusal or unclear', async () => {
-    const drop = (...text: string[]) => answered(lines(...text)).dropSecret('a');
+    const drop = (...text: string[]) => answered(lines(...text)).dropSecret(SESSION, 'a');
     expect(await drop('Successfully dropped secrets: [a].', ...trailer(0))).toBe('dropped');
     expect((await refusalOf(drop('Failed to drop secrets: [a].', ...trailer(0)))).code).toBe('SERVER_ERROR');
     expect((await refusalOf(drop("Using graph 'g'"))).code).toBe('BAD_RESPONSE');
@@ -119,7 +122,10 @@ describe('a statement', () => {
     ['a\u2028b', false],
   ])('is built for the listed alias %j: %j', async (alias, isBuilt) => {
     const sent: string[] = [];
-    const dropping = answered(lines(`- Secret: s00****001`, `- Alias: ${alias}`), sent).dropSecret(alias);
+    const dropping = answered(lines(`- Secret: s00****001`, `- Alias: ${alias}`), sent).dropSecret(
+      SESSION,
+      alias,
+    );
     await dropping.catch(() => {});
     expect(sent.includes(`DROP SECRET ${alias}`)).toBe(isBuilt);
   });

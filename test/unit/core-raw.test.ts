@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpRequest } from '../../src/core/http/types.js';
-import type { Call, Session } from '../../src/core/protocol/types.js';
+import type { Call, Session } from '../../src/core/protocol/session.js';
 import { checkRawCall, checkRawReply, sendRaw } from '../../src/core/raw.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { GraphException } from '../../src/index.js';

@@ -1,11 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { HttpReply, HttpRequest, Send } from '../../src/core/http/types.js';
+import type { MintedToken } from '../../src/core/options.js';
 import { detectVersion } from '../../src/core/protocol/detect-version.js';
 import { gsqlSecrets } from '../../src/core/protocol/gsql.js';
-import type { IssuedToken, Protocol, Session } from '../../src/core/protocol/types.js';
-import { protocolV3 } from '../../src/core/protocol/v3.js';
-import { protocolV4 } from '../../src/core/protocol/v4.js';
+import type { Call, Session } from '../../src/core/protocol/session.js';
+import type { Protocol } from '../../src/core/protocol/types.js';
+import { V3 } from '../../src/core/protocol/v3.js';
+import { V4 } from '../../src/core/protocol/v4.js';
 import { serverVersion } from '../../src/core/protocol/version.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { BoundCredential, GraphException } from '../../src/index.js';
@@ -23,6 +25,7 @@ const REQUEST: HttpRequest = {
   method: 'POST',
   path: '/gsqlserver/gsql/file',
 };
+const NO_SESSION = {} as Session;
 const secretsIn = (reply: HttpReply) => gsqlSecrets(async () => ({ request: REQUEST, reply }));
 const SERVERS = { restUrl: 'http://127.0.0.1:9000', gsqlUrl: 'http://127.0.0.1:14240' };
 const NOW = 1_700_000_000;
@@ -67,7 +70,9 @@ describe('GSQL texts', () => {
             '__GSQL__COOKIES__,{"auth":"Basic Zm9vOmJhcg=="}',
             ...(look.code ? ['__GSQL__RETURN__CODE__,0'] : []),
           ];
-          expect(await secretsIn(replyOf(lines.join(look.crlf ? '\r\n' : '\n'))).listSecrets()).toEqual(
+          expect(
+            await secretsIn(replyOf(lines.join(look.crlf ? '\r\n' : '\n'))).listSecrets(NO_SESSION),
+          ).toEqual(
             secrets.map((one) => ({ alias: one.alias, graph: one.graph, masked: masked(one.value) })),
           );
         },
@@ -108,7 +113,7 @@ describe('GSQL texts', () => {
     await fc.assert(
       fc.asyncProperty(text, fc.constantFrom(200, 200, 400, 401, 403, 404, 500), async (body, status) => {
         const secrets = secretsIn(replyOf(body, status));
-        const list = await outcome(() => secrets.listSecrets());
+        const list = await outcome(() => secrets.listSecrets(NO_SESSION));
         if ('value' in list) {
           for (const { alias, masked } of list.value) {
             shown++;
@@ -116,13 +121,13 @@ describe('GSQL texts', () => {
             expect(alias).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
           }
         }
-        const created = await outcome(() => secrets.createSecret('a', false));
+        const created = await outcome(() => secrets.createSecret(NO_SESSION, 'a', false));
         if ('value' in created) {
           const value = created.value.value.reveal();
           expect(value).toMatch(/^[\x21-\x7e]+$/);
           expect(body).toContain(`The secret: ${value}`);
         }
-        const dropped = await outcome(() => secrets.dropSecret('a'));
+        const dropped = await outcome(() => secrets.dropSecret(NO_SESSION, 'a'));
         if ('value' in dropped && dropped.value === 'dropped') expect(body).toMatch(/successfully dropped/i);
       }),
       RUNS,
@@ -199,22 +204,22 @@ describe('answers to calls', () => {
       token: () => token,
       basicLogin: () => ({ scheme: 'Basic', username: 'user', credential: password }),
       confirmVersion: async () => {},
-      ask: async (call) => {
+      ask: async (call: Call) => {
         const hide = [password, secret, token];
         const request = { ...call, base: SERVERS.gsqlUrl, servers: SERVERS, hide };
         return { request, reply: await send(request) };
       },
     }) as Partial<Session> as Session;
 
-  const CALLS: Record<string, (protocol: Protocol) => Promise<unknown>> = {
-    listSecrets: (protocol) => protocol.listSecrets(),
-    createSecret: (protocol) => protocol.createSecret('a', true),
-    createGenerated: (protocol) => protocol.createSecret('', true),
-    dropSecret: (protocol) => protocol.dropSecret('a'),
-    mintToken: (protocol) => protocol.mintToken({ secret, lifetime: 3600, lifetimeUnit: 's' }),
-    refreshToken: async (protocol) => protocol.refreshToken?.({ token, secret, lifetime: 3600 }),
-    deleteToken: (protocol) => protocol.deleteToken(token, secret),
-    checkToken: (protocol) => protocol.checkToken(token),
+  const CALLS: Record<string, (protocol: Protocol, on: Session) => Promise<unknown>> = {
+    listSecrets: (protocol, on) => protocol.listSecrets(on),
+    createSecret: (protocol, on) => protocol.createSecret(on, 'a', true),
+    createGenerated: (protocol, on) => protocol.createSecret(on, '', true),
+    dropSecret: (protocol, on) => protocol.dropSecret(on, 'a'),
+    mintToken: (protocol, on) => protocol.mintToken(on, secret, 3600, 's'),
+    refreshToken: async (protocol, on) => protocol.refreshToken?.(on, token, secret, 3600),
+    deleteToken: (protocol, on) => protocol.deleteToken(on, token, secret),
+    checkToken: (protocol, on) => protocol.checkToken(on, token),
   };
 
   test.each([
@@ -224,28 +229,28 @@ describe('answers to calls', () => {
   ] as const)(
     'of %s are understood or refused, and no refusal repeats a credential',
     async (version, generation) => {
-      const make = generation === '4' ? protocolV4 : protocolV3;
+      const protocol = generation === '4' ? V4 : V3;
       const names = [...Object.keys(CALLS), 'mintToken', 'mintToken', 'refreshToken'];
       let tokens = 0;
       await fc.assert(
         fc.asyncProperty(fc.constantFrom(...names), replies, async (name, answers) => {
-          const protocol = make(session(serverVersion(generation, version), sending(answers)));
-          const came = await outcome(() => defined(CALLS[name])(protocol));
+          const on = session(serverVersion(generation, version), sending(answers));
+          const came = await outcome(() => defined(CALLS[name])(protocol, on));
           if ('refused' in came) {
             const { message, hint, serverText, serverCode } = came.refused;
             for (const canary of Object.values(CANARIES))
               expect(JSON.stringify([message, hint, serverText, serverCode])).not.toContain(canary);
             return;
           }
-          const issued = came.value as IssuedToken | undefined;
+          const issued = came.value as MintedToken | undefined;
           if (!['mintToken', 'refreshToken'].includes(name) || issued === undefined) return;
           tokens++;
-          expect(issued.token.reveal()).toMatch(/^[\x21-\x7e]+$/);
+          expect(issued.token).toMatch(/^[\x21-\x7e]+$/);
           expect(Number.isInteger(issued.expiresAtUnix)).toBe(true);
           expect(issued.expiresAtUnix).toBeGreaterThanOrEqual(0);
           expect(issued.expiresAtUnix).toBeLessThanOrEqual(253_402_300_799);
           expect(issued.grantedSeconds).toBeGreaterThanOrEqual(0);
-          expect(protocol.tokenTuple(issued)[0]).toBe(issued.token.reveal());
+          expect(protocol.tokenTuple(issued)[0]).toBe(issued.token);
         }),
         RUNS,
       );

@@ -5,6 +5,7 @@ import { maskSecret } from '../redact.js';
 import { Sensitive } from '../sensitive.js';
 import { meaningOf, refusal, withoutNames } from './meanings.js';
 import { badResponse, notAnEnvelope, readEnvelope } from './reply.js';
+import type { Session } from './session.js';
 import type { Protocol, Secret } from './types.js';
 
 /** The only names that may stand in a statement unquoted without being able to end it. */
@@ -202,31 +203,36 @@ export function failedStatement({ request, reply }: Exchange): GraphException | 
   });
 }
 
-type Run = (statement: string, operation: Operation, alias?: string) => Promise<Exchange>;
+/** Sends one statement about secrets, and chooses the graph if there is one. */
+export type RunStatement = (
+  session: Session,
+  statement: string,
+  operation: Operation,
+  alias?: string,
+) => Promise<Exchange>;
 
-/**
- * Implements the three operations on secrets with GSQL statements. `run` sends one and chooses the graph if there is
- * one.
- */
-export function gsqlSecrets(run: Run): Pick<Protocol, 'listSecrets' | 'createSecret' | 'dropSecret'> {
-  const listSecrets = async () => readList(await run('SHOW SECRET', 'list-secrets'));
+/** Implements the three operations on secrets with GSQL statements. */
+export function gsqlSecrets(
+  run: RunStatement,
+): Pick<Protocol, 'listSecrets' | 'createSecret' | 'dropSecret'> {
+  const listSecrets = async (session: Session) => readList(await run(session, 'SHOW SECRET', 'list-secrets'));
 
   return {
     listSecrets,
 
-    async createSecret(alias, wantAlias) {
+    async createSecret(session, alias, wantAlias) {
       // The answer does not name a generated alias, so the lists before and after are compared.
-      const before = alias === '' && wantAlias ? await listSecrets() : undefined;
-      const value = readCreated(await run(`CREATE SECRET ${alias}`.trim(), 'create-secret', alias));
+      const before = alias === '' && wantAlias ? await listSecrets(session) : undefined;
+      const value = readCreated(await run(session, `CREATE SECRET ${alias}`.trim(), 'create-secret', alias));
       if (before === undefined) return { alias, value };
-      return { alias: await newAlias(before, listSecrets, maskSecret(value.reveal())), value };
+      return { alias: await newAlias(before, () => listSecrets(session), maskSecret(value.reveal())), value };
     },
 
-    async dropSecret(alias) {
-      if (!IDENTIFIER.test(alias) && !hasAlias(await listSecrets(), alias)) return 'missing';
-      const refused = readDropped(await run(dropSecretStatement(alias), 'drop-secret', alias));
+    async dropSecret(session, alias) {
+      if (!IDENTIFIER.test(alias) && !hasAlias(await listSecrets(session), alias)) return 'missing';
+      const refused = readDropped(await run(session, dropSecretStatement(alias), 'drop-secret', alias));
       if (refused === undefined) return 'dropped';
-      if (refused.code !== 'SERVER_ERROR' || hasAlias(await listSecrets(), alias)) throw refused;
+      if (refused.code !== 'SERVER_ERROR' || hasAlias(await listSecrets(session), alias)) throw refused;
       return 'missing';
     },
   };

@@ -3,7 +3,9 @@ import { credentialsIn, shownText, what } from '../http/errors.js';
 import type { HttpRequest, Operation } from '../http/types.js';
 import { upTo } from '../redact.js';
 import { BoundCredential, type Sensitive } from '../sensitive.js';
-import { SECRET_USER } from './login.js';
+
+/** The user name with which a secret logs in as a password. */
+export const SECRET_USER = '__GSQL__secret';
 
 /** A row of the table. It applies when everything given in it fits the answer. */
 interface Row {

@@ -1,9 +1,9 @@
 import { GraphException } from '../errors.js';
-import { isHtml, isReadOnly, what } from '../http/errors.js';
+import { isHtml, isReadOnly, shownText, what } from '../http/errors.js';
 import type { Exchange, HttpReply } from '../http/types.js';
+import type { MintedToken } from '../options.js';
 import { Sensitive } from '../sensitive.js';
 import { meaningOf, type Refused, refusal } from './meanings.js';
-import type { IssuedToken } from './types.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -116,27 +116,35 @@ interface Life {
   readonly fromNow?: number | undefined;
   /** When it was issued; now when absent. */
   readonly issuedAt?: number | undefined;
+  /** The expiry as the server wrote it. */
+  readonly text: string;
 }
 
 /**
  * Reads a new token and its life. Where the answer does not tell the life, the lifetime asked for counts.
  * @param lifeOf reads the life in the way of one version
- * @param textOf returns the expiry as the server wrote it, without credentials
  */
-export function readIssued(
+export function readMinted(
   exchange: Exchange,
   lifetime: number,
-  lifeOf: (token: Sensitive, expiration: unknown) => Life,
-  textOf: (expiration: unknown) => string,
-): IssuedToken {
+  lifeOf: (expiration: unknown, token: Sensitive) => Life,
+): MintedToken {
   const fields = expectFields(exchange);
   const token = readToken(exchange, fields);
-  const { expiresAt, fromNow = lifetime, issuedAt } = lifeOf(token, fields.expiration);
+  const { expiresAt, fromNow = lifetime, issuedAt, text } = lifeOf(fields.expiration, token);
   const serverTimeUnix = serverClock(exchange.reply, lifetime, expiresAt);
   const expiresAtUnix = expiresAt ?? serverTimeUnix + fromNow;
   const grantedSeconds = Math.max(0, expiresAtUnix - (issuedAt ?? serverTimeUnix));
-  const serverText = () => textOf(fields.expiration);
-  return { token, expiresAtUnix, grantedSeconds, serverTimeUnix, serverText };
+  return {
+    token: token.reveal(),
+    expiresAtUnix,
+    grantedSeconds,
+    serverTimeUnix,
+    // Cleared of credentials only when it is read.
+    get serverText() {
+      return shownText(exchange.request, text);
+    },
+  };
 }
 
 /** Reads the token from an answer. It is at the top level for a secret, and under `results` for a password on 3.x. */

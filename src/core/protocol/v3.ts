@@ -1,53 +1,39 @@
 import { usageError } from '../errors.js';
 import { shownText } from '../http/errors.js';
-import type { Authorization, Exchange, Fields, Operation } from '../http/types.js';
-import type { BoundCredential, Sensitive } from '../sensitive.js';
+import type { Exchange, Fields, Operation } from '../http/types.js';
+import type { BoundCredential } from '../sensitive.js';
 import { checkGraphInUse, gsqlSecrets, useGraph } from './gsql.js';
-import { loginWithoutSecret, noLogin, secretLogin } from './login.js';
 import { meaningOf, onlyOwnSecrets, refusal } from './meanings.js';
-import { badResponse, isoSeconds, readDeletion, readIssued, readRefusal, unixTime } from './reply.js';
-import type { IssuedToken, MintRequest, Protocol, RefreshRequest, Session, TokenCheck } from './types.js';
+import { badResponse, isoSeconds, readDeletion, readMinted, readRefusal, unixTime } from './reply.js';
+import { gsqlLogin, loginWithoutSecret, type Session } from './session.js';
+import type { Protocol, TokenCheck } from './types.js';
 
-/**
- * Implements the protocol of 3.0 to 3.11: secrets are managed by GSQL statements at the GSQL server, tokens at
- * `/requesttoken` of the REST server.
- */
-export function protocolV3(session: Session): Protocol {
-  return {
-    serviceLogin: () => serviceLogin(session),
-    ...gsqlSecrets((statement, operation, alias) => runOnGraph(session, statement, operation, alias)),
-    mintToken: (wanted) => mintToken(session, wanted),
-    refreshToken: (wanted) => refreshToken(session, wanted),
-    deleteToken: (token, secret) => deleteToken(session, token, secret),
-    checkToken: (token) => checkToken(session, token),
-    tokenTuple: ({ token, expiresAtUnix }) => [token.reveal(), expiresAtUnix, isoSeconds(expiresAtUnix)],
-  };
-}
+/** 3.0 to 3.11: secrets are managed by GSQL statements at the GSQL server, tokens at `/requesttoken` of the REST server. */
+export const V3: Protocol = {
+  ...gsqlSecrets(runOnGraph),
 
-async function mintToken(session: Session, { secret, lifetime }: MintRequest): Promise<IssuedToken> {
-  const graph = secret === undefined ? graphFor(session, 'a token by user name and password') : undefined;
-  const method = session.version.generation === '3.0' && secret === undefined ? 'GET' : 'POST';
-  const fields = { graph, lifetime: String(lifetime) };
-  return issued(await requestToken(session, 'mint', method, fields, { secret }), lifetime);
-}
+  async mintToken(session, secret, lifetime) {
+    const graph = secret === undefined ? graphFor(session, 'a token by user name and password') : undefined;
+    const method = session.version.generation === '3.0' && secret === undefined ? 'GET' : 'POST';
+    const fields = { graph, lifetime: String(lifetime) };
+    return readMinted(await requestToken(session, 'mint', method, fields, { secret }), lifetime, lifeOf);
+  },
 
-async function refreshToken(
-  session: Session,
-  { token, secret, lifetime }: RefreshRequest,
-): Promise<IssuedToken> {
-  await confirmForQuery(session);
-  const fields = { lifetime: String(lifetime) };
-  return issued(await requestToken(session, 'refresh', 'PUT', fields, { token, secret }), lifetime);
-}
+  async refreshToken(session, token, secret, lifetime) {
+    await confirmForQuery(session);
+    const fields = { lifetime: String(lifetime) };
+    const answered = await requestToken(session, 'refresh', 'PUT', fields, { token, secret });
+    return readMinted(answered, lifetime, lifeOf);
+  },
 
-async function deleteToken(
-  session: Session,
-  token: BoundCredential,
-  secret: BoundCredential | undefined,
-): Promise<'deleted' | 'missing'> {
-  await confirmForQuery(session);
-  return readDeletion(await requestToken(session, 'delete', 'DELETE', {}, { token, secret }));
-}
+  async deleteToken(session, token, secret) {
+    await confirmForQuery(session);
+    return readDeletion(await requestToken(session, 'delete', 'DELETE', {}, { token, secret }));
+  },
+
+  checkToken,
+  tokenTuple: ({ token, expiresAtUnix }) => [token, expiresAtUnix, isoSeconds(expiresAtUnix)],
+};
 
 async function checkToken(session: Session, token: BoundCredential): Promise<TokenCheck> {
   const exchange = await session.ask({
@@ -104,13 +90,13 @@ async function confirmForQuery(session: Session): Promise<void> {
 /** A server means "seconds from now" by a smaller number (a known defect of its refresh). */
 const FIRST_EPOCH = 1_000_000_000;
 
-function issued(exchange: Exchange, lifetime: number): IssuedToken {
-  const lifeOf = (_token: Sensitive, expiration: unknown) => {
-    const isDigits = typeof expiration === 'string' && /^\d{1,15}$/.test(expiration);
-    const seconds = unixTime(isDigits ? Number(expiration) : expiration);
-    return seconds !== undefined && seconds < FIRST_EPOCH ? { fromNow: seconds } : { expiresAt: seconds };
-  };
-  return readIssued(exchange, lifetime, lifeOf, (text) => shownText(exchange.request, String(text ?? '')));
+function lifeOf(expiration: unknown) {
+  const isDigits = typeof expiration === 'string' && /^\d{1,15}$/.test(expiration);
+  const seconds = unixTime(isDigits ? Number(expiration) : expiration);
+  const text = String(expiration ?? '');
+  return seconds !== undefined && seconds < FIRST_EPOCH
+    ? { fromNow: seconds, text }
+    : { expiresAt: seconds, text };
 }
 
 /**
@@ -146,7 +132,7 @@ async function sendStatements(
     operation,
     names: alias === undefined ? [] : [alias],
     contentType: 'application/x-www-form-urlencoded',
-    authorization: serviceLogin(session),
+    authorization: gsqlLogin(session),
     body: encodeURIComponent(text).replaceAll('%20', '+'),
     readOnly: operation === 'list-secrets',
   });
@@ -155,13 +141,6 @@ async function sendStatements(
   // server.
   if (reply.status === 200 && reply.body.trim() === '') throw badResponse(answered, 'the answer is empty');
   return answered;
-}
-
-function serviceLogin(session: Session): Authorization {
-  const { secret, version } = session;
-  const login = session.basicLogin() ?? (secret && version.secretLogsIn && secretLogin(version, secret));
-  if (login) return login;
-  throw noLogin(`a user name and password${version.secretLogsIn ? ', or a secret' : ''}`);
 }
 
 function graphFor({ graph }: Session, purpose: string): string {

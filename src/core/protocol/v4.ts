@@ -2,7 +2,6 @@ import { shownText } from '../http/errors.js';
 import type { Authorization, Exchange, HttpReply, Operation } from '../http/types.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { gsqlSecrets, hasAlias, masked, withoutControls } from './gsql.js';
-import { loginWithoutSecret, noLogin, secretLogin } from './login.js';
 import { type Meaning, meaningOf, onlyOwnSecrets, refusal, withoutNames } from './meanings.js';
 import {
   badResponse,
@@ -11,19 +10,11 @@ import {
   readClaims,
   readDeletion,
   readEnvelope,
-  readIssued,
+  readMinted,
   readRefusal,
 } from './reply.js';
-import type {
-  Call,
-  IssuedToken,
-  MintRequest,
-  NewSecret,
-  Protocol,
-  Secret,
-  Session,
-  TokenCheck,
-} from './types.js';
+import { type Call, gsqlLogin, loginWithoutSecret, ownLogin, type Session, secretLogin } from './session.js';
+import type { NewSecret, Protocol, Secret, TokenCheck } from './types.js';
 
 const SECRETS = '/gsql/v1/secrets';
 const TOKENS = '/gsql/v1/tokens';
@@ -37,56 +28,65 @@ const OF_SERVER: ReadonlySet<Meaning> = new Set([
   'client-certificate',
 ]);
 
-/** Implements the protocol of 4.x: every request goes to the GSQL server, under `/gsql/v1`. */
-export function protocolV4(session: Session): Protocol {
-  return {
-    serviceLogin: () => serviceLogin(session),
-    listSecrets: () => listSecrets(session),
-    createSecret: (alias, wantAlias) => createSecret(session, alias, wantAlias),
-    dropSecret: (alias) => dropSecret(session, alias),
-    mintToken: (wanted) => mintToken(session, wanted),
-    deleteToken: (token, secret) => deleteToken(session, token, secret),
-    checkToken: (token) => checkToken(session, token, login(session)),
-    tokenTuple: ({ token, serverText }) => [token.reveal(), serverText()],
-  };
-}
+const BY_STATEMENT = gsqlSecrets(runStatement);
 
-async function mintToken(
-  session: Session,
-  { secret, lifetime, lifetimeUnit }: MintRequest,
-): Promise<IssuedToken> {
-  const answered = await session.ask({
-    server: 'service',
-    operation: 'mint',
-    method: 'POST',
-    path: TOKENS,
-    authorization: loginWithoutSecret(session, secret),
-    json: {
-      secret,
-      graph: session.graph,
-      lifetime: String(lifetimeUnit === 'ms' ? lifetime * 1000 : lifetime),
-    },
-  });
-  return issued(answered, lifetime);
-}
+/** 4.x: every request goes to the GSQL server, under `/gsql/v1`. */
+export const V4: Protocol = {
+  listSecrets,
 
-async function deleteToken(
-  session: Session,
-  token: BoundCredential,
-  secret: BoundCredential | undefined,
-): Promise<'deleted' | 'missing'> {
-  const own = secret === undefined ? login(session) : secretLogin(session.version, secret);
-  if (!(await checkToken(session, token, own)).accepted) return 'missing';
-  const answered = await session.ask({
-    server: 'service',
-    operation: 'delete',
-    method: 'DELETE',
-    path: TOKENS,
-    authorization: own ?? tokenLogin(session, token),
-    json: { tokens: token },
-  });
-  return readDeletion(answered);
-}
+  async createSecret(session, alias, wantAlias) {
+    const query = alias === '' ? {} : { alias };
+    const exchange = await askForSecrets(session, 'create-secret', alias, { method: 'POST', query });
+    if (isNoSuchPath(exchange.reply)) return BY_STATEMENT.createSecret(session, alias, wantAlias);
+    const problem = 'there is no secret in the answer';
+    const [made] = readSecrets(exchange, problem);
+    if (made) return made;
+    throw badResponse(exchange, problem);
+  },
+
+  async dropSecret(session, alias) {
+    const body = JSON.stringify({ secrets: [alias] });
+    const exchange = await askForSecrets(session, 'drop-secret', alias, { method: 'DELETE', body });
+    if (isNoSuchPath(exchange.reply)) return BY_STATEMENT.dropSecret(session, alias);
+    const refused = readRefusal(exchange);
+    if (refused === undefined) return 'dropped';
+    const error = refusal(exchange.request, refused);
+    // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
+    const mayBeMissing = refused.status < 500 && error.code === 'SERVER_ERROR';
+    if (!mayBeMissing || hasAlias(await listSecrets(session), alias)) throw error;
+    return 'missing';
+  },
+
+  async mintToken(session, secret, seconds, unit) {
+    const lifetime = String(unit === 'ms' ? seconds * 1000 : seconds);
+    const answered = await session.ask({
+      server: 'service',
+      operation: 'mint',
+      method: 'POST',
+      path: TOKENS,
+      authorization: loginWithoutSecret(session, secret),
+      json: { secret, graph: session.graph, lifetime },
+    });
+    return readMinted(answered, seconds, lifeOf);
+  },
+
+  async deleteToken(session, token, secret) {
+    const own = secret === undefined ? ownLogin(session) : secretLogin(session.version, secret);
+    if (!(await checkToken(session, token, own)).accepted) return 'missing';
+    const answered = await session.ask({
+      server: 'service',
+      operation: 'delete',
+      method: 'DELETE',
+      path: TOKENS,
+      authorization: own ?? gsqlLogin(session, token),
+      json: { tokens: token },
+    });
+    return readDeletion(answered);
+  },
+
+  checkToken: (session, token) => checkToken(session, token, ownLogin(session)),
+  tokenTuple: ({ token, serverText }) => [token, serverText],
+};
 
 async function checkToken(
   session: Session,
@@ -118,34 +118,11 @@ async function checkToken(
 
 async function listSecrets(session: Session): Promise<Secret[]> {
   const exchange = await askForSecrets(session, 'list-secrets', '', { method: 'GET' });
-  if (isNoSuchPath(exchange.reply)) return secretsByStatement(session).listSecrets();
+  if (isNoSuchPath(exchange.reply)) return BY_STATEMENT.listSecrets(session);
   return readSecrets(exchange, 'this is no list of secrets').map(({ alias, value }) => ({
     alias,
     masked: masked(value.reveal()),
   }));
-}
-
-async function createSecret(session: Session, alias: string, wantAlias: boolean): Promise<NewSecret> {
-  const query = alias === '' ? {} : { alias };
-  const exchange = await askForSecrets(session, 'create-secret', alias, { method: 'POST', query });
-  if (isNoSuchPath(exchange.reply)) return secretsByStatement(session).createSecret(alias, wantAlias);
-  const problem = 'there is no secret in the answer';
-  const [made] = readSecrets(exchange, problem);
-  if (made) return made;
-  throw badResponse(exchange, problem);
-}
-
-async function dropSecret(session: Session, alias: string): Promise<'dropped' | 'missing'> {
-  const body = JSON.stringify({ secrets: [alias] });
-  const exchange = await askForSecrets(session, 'drop-secret', alias, { method: 'DELETE', body });
-  if (isNoSuchPath(exchange.reply)) return secretsByStatement(session).dropSecret(alias);
-  const refused = readRefusal(exchange);
-  if (refused === undefined) return 'dropped';
-  const error = refusal(exchange.request, refused);
-  // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
-  const mayBeMissing = refused.status < 500 && error.code === 'SERVER_ERROR';
-  if (!mayBeMissing || hasAlias(await listSecrets(session), alias)) throw error;
-  return 'missing';
 }
 
 function askForSecrets(
@@ -163,44 +140,31 @@ function askForSecrets(
     query: { ...query, userName: session.secretsOf },
     body,
     headers: { 'content-type': 'application/json' },
-    authorization: serviceLogin(session),
+    authorization: gsqlLogin(session),
   });
 }
 
 /**
  * Early 4.x has no REST endpoints for secrets. It answers 404 and has done nothing, so a GSQL statement is sent instead.
  */
-function secretsByStatement(session: Session): ReturnType<typeof gsqlSecrets> {
+async function runStatement(
+  session: Session,
+  statement: string,
+  operation: Operation,
+  alias = '',
+): Promise<Exchange> {
   if (session.secretsOf !== undefined) throw onlyOwnSecrets();
-  return gsqlSecrets((statement, operation, alias = '') =>
-    session.ask({
-      server: 'service',
-      operation,
-      names: [alias],
-      method: 'POST',
-      path: '/gsql/v1/statements',
-      contentType: 'text/plain',
-      authorization: serviceLogin(session),
-      body: statement,
-      readOnly: operation === 'list-secrets',
-    }),
-  );
-}
-
-/** Logs in with the password, else with the secret. Only `serviceLogin` also uses the connection's token. */
-function login(session: Session): Authorization | undefined {
-  return session.basicLogin() ?? (session.secret && secretLogin(session.version, session.secret));
-}
-
-function serviceLogin(session: Session): Authorization {
-  return login(session) ?? tokenLogin(session, session.token());
-}
-
-/** Returns the login with a token. It is accepted from 4.1.2 on, and only if the token is a JWT. */
-function tokenLogin({ version }: Session, token: BoundCredential | undefined): Authorization {
-  if (version.jwtLogsIn && token !== undefined && readClaims(token.value) !== undefined)
-    return { scheme: 'Bearer', credential: token };
-  throw noLogin('a login: user name and password, or a secret');
+  return session.ask({
+    server: 'service',
+    operation,
+    names: [alias],
+    method: 'POST',
+    path: '/gsql/v1/statements',
+    contentType: 'text/plain',
+    authorization: gsqlLogin(session),
+    body: statement,
+    readOnly: operation === 'list-secrets',
+  });
 }
 
 /** Whether the server does not have this path. A 404 that answers the request itself comes as a JSON envelope. */
@@ -226,11 +190,8 @@ function readSecrets(exchange: Exchange, problem: string): NewSecret[] {
   });
 }
 
-function issued(exchange: Exchange, lifetime: number): IssuedToken {
-  const lifeOf = (token: Sensitive) => {
-    const { exp, iat } = readClaims(token) ?? {};
-    return { expiresAt: exp, issuedAt: iat === undefined ? undefined : iat + BACKDATED_SECONDS };
-  };
-  const textOf = (text: unknown) => (typeof text === 'string' ? shownText(exchange.request, text) : '');
-  return readIssued(exchange, lifetime, lifeOf, textOf);
+function lifeOf(expiration: unknown, token: Sensitive) {
+  const { exp, iat } = readClaims(token) ?? {};
+  const issuedAt = iat === undefined ? undefined : iat + BACKDATED_SECONDS;
+  return { expiresAt: exp, issuedAt, text: typeof expiration === 'string' ? expiration : '' };
 }

@@ -1,0 +1,153 @@
+import { serversOf } from '../endpoints.js';
+import { GraphException, usageError } from '../errors.js';
+import type { Authorization, Exchange, HttpRequest, Send } from '../http/types.js';
+import { type BoundCredential, bindTo, type GivenCredential, readGiven } from '../sensitive.js';
+import type { ConnectionSettings } from '../settings.js';
+import { fitsVersion } from './detect-version.js';
+import { SECRET_USER } from './meanings.js';
+import { readClaims } from './reply.js';
+import type { ServerVersion } from './version.js';
+
+/** The part of a request that an operation decides; the session adds the rest. */
+export type Call = Omit<HttpRequest, 'base' | 'servers' | 'hide'>;
+
+/** A connection whose server's version is known: what the operations of both protocols work with. */
+export type Session = Awaited<ReturnType<typeof openSession>>;
+
+/** Thrown when the first answer of a call shows that the server has another version than before. Nothing was changed. */
+export class VersionChanged extends Error {}
+
+/** @param recheck whether to ask for the version again when the first answer does not fit it */
+export async function openSession(settings: ConnectionSettings, send: Send, recheck: boolean) {
+  const { graph, username, secretsOf, graphsSeen, endpoints, versions } = settings;
+  const version = await versions.find(send);
+  const servers = serversOf(endpoints, version);
+  const password = bindTo(servers, settings.password);
+  const secret = bindTo(servers, settings.secret);
+  /** The connection's current token. */
+  const token = () => bindTo(servers, settings.token);
+
+  const hasChanged = async (): Promise<boolean> => {
+    const now = await versions.recheck(send);
+    if (now === undefined) return false;
+    return now.generation !== version.generation || serversOf(endpoints, now).restUrl !== servers.restUrl;
+  };
+  const sendCall = recheck ? noticeNewVersion(send, hasChanged) : send;
+  return {
+    version,
+    servers,
+    graph,
+    /** Graphs that `USE GRAPH` has already accepted on this connection (3.x). */
+    graphsSeen,
+    secret,
+    /** Whose secrets are meant; undefined for those of the login. */
+    secretsOf,
+    token,
+    /** Asks for the version when that was only given. Throws USAGE unless the server is of that generation. */
+    confirmVersion: () => versions.confirm(version, send),
+    /** Returns the login with user name and password. Throws USAGE for a password without a user name. */
+    basicLogin: () => password && basicLogin(username, password),
+    /** Sends a request, completed with the base URL and the settings of the connection. */
+    ask: async (call: Call): Promise<Exchange> => {
+      const request: HttpRequest = {
+        ...call,
+        servers,
+        names: [...(call.names ?? []), graph ?? '', username ?? '', secretsOf ?? ''],
+        base: call.server === 'rest' ? servers.restUrl : servers.gsqlUrl,
+        // A password equal to the user name is not hidden, since the user name is not secret.
+        hide: [secret, password?.value.reveal() === username ? undefined : password, token()],
+      };
+      return { request, reply: await sendCall(request) };
+    },
+    /** Returns the secret given, else the connection's own if there is no password. */
+    secretOr: (given: GivenCredential | undefined) =>
+      bindTo(servers, readGiven(given)) ?? (password === undefined ? secret : undefined),
+    /** Returns the token given, else the connection's own. Throws USAGE when there is neither. */
+    tokenOr: (given: GivenCredential | undefined, verb: string): BoundCredential => {
+      const used = bindTo(servers, readGiven(given)) ?? token();
+      if (used !== undefined) return used;
+      throw usageError(`There is no token to ${verb}.`, 'Give one, or get one first with getToken.');
+    },
+  };
+}
+
+/** Sends requests, and throws VersionChanged when the first answer shows another version. */
+function noticeNewVersion(send: Send, hasChanged: () => Promise<boolean>): Send {
+  let isFirst = true;
+  return async (request) => {
+    if (!isFirst) return send(request);
+    isFirst = false;
+    try {
+      const reply = await send(request);
+      if (!fitsVersion(request, reply) && (await hasChanged())) throw new VersionChanged();
+      return reply;
+    } catch (error) {
+      // The address of the REST server depends on the version, so after an upgrade the old address may not answer.
+      const nobodyThere = error instanceof GraphException && error.code === 'NETWORK' && !error.ambiguous;
+      if (nobodyThere && request.server === 'rest' && (await hasChanged())) throw new VersionChanged();
+      throw error;
+    }
+  };
+}
+
+/**
+ * Creates the error for a credential that belongs to the base URLs of the old version. The next call uses a credential
+ * of the new ones.
+ */
+export function belongsToOldVersion(
+  error: unknown,
+  { version, servers }: Session,
+): GraphException | undefined {
+  if (!(error instanceof GraphException) || error.code !== 'HOST_MISMATCH') return undefined;
+  return new GraphException(
+    'HOST_MISMATCH',
+    `This server is ${version.version} now, and its REST server is ${servers.restUrl}. ${error.message}`,
+    { hint: 'Try again: what belongs to the old address is then left out.' },
+  );
+}
+
+function basicLogin(username: string | undefined, credential: BoundCredential): Authorization {
+  if (username !== undefined) return { scheme: 'Basic', username, credential };
+  throw usageError('A password was given, but no user name.', 'Give it as well.', { option: 'username' });
+}
+
+/** Returns the login with a secret, in the form that servers of this version take. */
+export function secretLogin(
+  { takesSecretScheme }: ServerVersion,
+  credential: BoundCredential,
+): Authorization {
+  return takesSecretScheme
+    ? { scheme: 'GSQL-Secret', credential }
+    : { scheme: 'Basic', username: SECRET_USER, credential };
+}
+
+/** Returns the login with the connection's password, else with its secret where servers of this version take that. */
+export function ownLogin({ version, secret, basicLogin }: Session): Authorization | undefined {
+  return basicLogin() ?? (version.secretLogsIn && secret ? secretLogin(version, secret) : undefined);
+}
+
+/** Returns the login for the GSQL server: the connection's own, else this token where servers of this version take JWTs. */
+export function gsqlLogin(session: Session, token = session.token()): Authorization {
+  const { generation, jwtLogsIn, secretLogsIn } = session.version;
+  const login = ownLogin(session);
+  if (login) return login;
+  if (jwtLogsIn && token && readClaims(token.value)) return { scheme: 'Bearer', credential: token };
+  if (generation === '4') throw noLogin('a login: user name and password, or a secret');
+  throw noLogin(`a user name and password${secretLogsIn ? ', or a secret' : ''}`);
+}
+
+/** Returns the login for a request that mints, refreshes or deletes a token: none beside a secret. */
+export function loginWithoutSecret(
+  { basicLogin }: Session,
+  secret: BoundCredential | undefined,
+): Authorization | undefined {
+  if (secret !== undefined) return undefined;
+  const authorization = basicLogin();
+  if (authorization) return authorization;
+  throw noLogin('a secret, or a user name and password');
+}
+
+/** @param needed which credentials the operation requires */
+function noLogin(needed: string): GraphException {
+  return usageError(`This needs ${needed}.`, 'Give a user name and a password.', { option: 'password' });
+}
