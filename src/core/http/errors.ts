@@ -53,15 +53,17 @@ function inWords(reason: string): string {
   return REASONS[reason] ?? reason;
 }
 
-/** Says what to do after TLS failed. */
+/** Says what to do after TLS failed. A request that did not get beyond that has done nothing. */
 function tlsHint(reason: string): ErrorDetails {
-  if (NO_TLS.test(reason))
-    return { hint: 'If the port speaks plain HTTP, use http:// in place of https://.' };
+  const hint = (hint: string, option?: string) => ({ hint, option, ambiguous: false });
+  if (NO_TLS.test(reason)) return hint('If the port speaks plain HTTP, use http:// in place of https://.');
   if (/CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE|KEY|PEM|ASN1|OSSL/.test(reason))
-    return { hint: 'Check the client certificate and its key.', option: 'tls.cert' };
-  if (reason === 'CERT_HAS_EXPIRED') return { hint: 'Ask the administrator of the server to renew it.' };
-  const hint = 'Check that host and certificate belong together, or name the authority that issued it.';
-  return { hint, option: 'tls.ca' };
+    return hint('Check the client certificate and its key.', 'tls.cert');
+  if (reason === 'CERT_HAS_EXPIRED') return hint('Ask the administrator of the server to renew it.');
+  return hint(
+    'Check that host and certificate belong together, or name the authority that issued it.',
+    'tls.ca',
+  );
 }
 
 const PROXY_HINT = 'Check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY.';
@@ -69,12 +71,9 @@ const TIMEOUT_HINT = { hint: 'Try again, or allow more time.', option: 'timeoutM
 
 /** Creates the error for a request that is not sent, because earlier requests have used up the time limit. */
 export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphException {
-  const address = new URL(request.base).origin;
-  return new GraphException(
-    'TIMEOUT',
-    `${what(request)} to ${address} was not sent: the ${timeoutMs / 1000} s for the whole call are over.`,
-    TIMEOUT_HINT,
-  );
+  const asked = `${what(request)} to ${new URL(request.base).origin}`;
+  const message = `${asked} was not sent: the ${timeoutMs / 1000} s for the whole call are over.`;
+  return new GraphException('TIMEOUT', message, TIMEOUT_HINT);
 }
 
 /**
@@ -87,16 +86,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   }
   const ambiguous = failure.sent && !isReadOnly(request);
   const doubt = ambiguous ? ' It may have taken effect all the same.' : '';
-  const [code, message, details] = explain(request, failure, timeoutMs, doubt);
-  return new GraphException(code, message, { ambiguous, ...details });
-}
-
-function explain(
-  request: HttpRequest,
-  { kind, reason, proxy }: TransportFailure,
-  timeoutMs: number,
-  doubt: string,
-): readonly [code: ErrorCode, message: string, details: ErrorDetails] {
+  const { kind, reason, proxy } = failure;
   const asked = what(request);
   const address = new URL(request.base).origin;
   const to = proxy === undefined ? address : `${address} through the proxy ${proxy}`;
@@ -107,16 +97,12 @@ function explain(
   const reach = mayBeTls
     ? 'If the port speaks TLS, use https:// in place of http://; else check that the server is running.'
     : 'Check host and port, and that the server is running.';
-  // A request that did not get beyond TLS or the proxy has done nothing.
+  // A request that did not get beyond the proxy has done nothing.
   const ofProxy = { hint: PROXY_HINT, ambiguous: false };
-  const kinds: Readonly<Record<FailureKind, ReturnType<typeof explain>>> = {
+  const kinds: Readonly<Record<FailureKind, readonly [ErrorCode, string, ErrorDetails]>> = {
     timeout: ['TIMEOUT', `${asked} to ${to} had no answer ${limit}.${doubt}`, TIMEOUT_HINT],
     cancelled: ['CANCELLED', `${asked} was cancelled.${doubt}`, { retryable: doubt === '' }],
-    tls: [
-      'TLS',
-      `No trusted connection to ${address}: ${inWords(reason)}.`,
-      { ...tlsHint(reason), ambiguous: false },
-    ],
+    tls: ['TLS', `No trusted connection to ${address}: ${inWords(reason)}.`, tlsHint(reason)],
     proxy: ['NETWORK', `The proxy could not connect to ${address}: ${reason}.`, ofProxy],
     'no-proxy': ['NETWORK', `Cannot reach the proxy ${proxy}: ${inWords(reason)}.`, ofProxy],
     'bad-proxy': ['NETWORK', `The address of the proxy ${reason}.`, { ...ofProxy, retryable: false }],
@@ -141,7 +127,8 @@ function explain(
       { hint: proxy ? PROXY_HINT : reach, remedies: ['examine'] },
     ],
   };
-  return kinds[kind];
+  const [code, message, details] = kinds[kind];
+  return new GraphException(code, message, { ambiguous, ...details });
 }
 
 /** Creates the error for a redirect, or for an answer of a server that is suspended, starting or missing. */
@@ -207,10 +194,7 @@ function retryAfterSeconds({ headers, timeUnix }: HttpReply): number | undefined
   return seconds >= 0 ? seconds : undefined;
 }
 
-/**
- * Whether a cloud gateway says that its workspace is suspended or starting. A database's own answer may hold these
- * words in a name.
- */
+/** Reads what a cloud gateway says of its workspace. A database's own answer may hold these words in a name. */
 function stateOfWorkspace(reply: HttpReply): 'suspended' | 'starting' | undefined {
   const { status, body } = reply;
   const ofGateway = isHtml(reply) || (status >= 500 && !/^\s*\{/.test(body));
@@ -233,27 +217,20 @@ export function credentialsIn({ authorization, query, json, body }: HttpRequest)
   const values = [
     authorization?.credential,
     body,
-    ...Object.values({ ...query }),
-    ...Object.values({ ...json }),
+    ...[query, json].flatMap((fields) => Object.values(fields ?? {})),
   ];
   return values.filter((value) => value instanceof BoundCredential);
 }
 
-/**
- * Returns the values to remove from a server's message: the request's credentials, and others that the server may
- * know.
- */
+/** Returns the values to remove from a server's message: the request's credentials, and others that it may know. */
 export function hiddenIn(request: HttpRequest): Sensitive[] {
   const { authorization, hide = [] } = request;
   const hidden = [...credentialsIn(request), ...hide].flatMap((one) => one?.value ?? []);
   if (authorization?.username === undefined) return hidden;
   const { username, credential } = authorization;
-  const login = `${username}:${credential.value.reveal()}`;
-  return [
-    // A password equal to the user name is not hidden, since the user name is not secret.
-    ...hidden.filter((value) => value.reveal() !== username),
-    new Sensitive(login),
-  ];
+  const login = new Sensitive(`${username}:${credential.value.reveal()}`);
+  // A password equal to the user name is not hidden, since the user name is not secret.
+  return [...hidden.filter((value) => value.reveal() !== username), login];
 }
 
 /** Makes a server's text fit to be shown. The names that this request is about are kept. */

@@ -81,10 +81,7 @@ function tlsSettings({ ca, cert, key, insecure }: TlsOptions) {
   return { ca, cert, key, rejectUnauthorized: insecure !== true };
 }
 
-/**
- * Reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY; upper case before lower case. Under CGI `HTTP_PROXY` may come from a
- * request header, so it is ignored there.
- */
+/** Upper case goes before lower case. Under CGI `HTTP_PROXY` may come from a request header, so it is ignored there. */
 export function readProxyVariables(env: Readonly<Record<string, string | undefined>>): ProxyOptions {
   const { HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy, REQUEST_METHOD } = env;
   return {
@@ -94,10 +91,7 @@ export function readProxyVariables(env: Readonly<Record<string, string | undefin
   };
 }
 
-/**
- * Finds the proxy for `url` by the usual rules: NO_PROXY names hosts, domains, ports and networks (10.0.0.0/8), or
- * everything by `*`.
- */
+/** Finds the proxy for `url`. NO_PROXY names hosts, domains, ports and networks (10.0.0.0/8), or everything by `*`. */
 export function proxyFor(url: URL, proxy: ProxyOptions = {}): URL | undefined {
   const text = (url.protocol === 'https:' ? proxy.https : proxy.http)?.trim() ?? '';
   const host = bareHost(url).toLowerCase().replace(/\.$/, '');

@@ -3,7 +3,7 @@ import { normalizeBaseUrl, type Servers } from '../endpoints.js';
 import { GraphException, usageError } from '../errors.js';
 import { BoundCredential } from '../sensitive.js';
 import { credentialsIn, describeFailure, pathOf, refuseTransfer, timeIsOver } from './errors.js';
-import { performRequest } from './transport.js';
+import { performRequest, type TransportRequest } from './transport.js';
 import type { Authorization, Fields, HttpReply, HttpRequest, HttpSettings } from './types.js';
 
 const DEFAULT_MAX_BYTES = 1024 * 1024;
@@ -15,7 +15,6 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
  * @param until when the time limit of the call ends, in seconds of process.uptime(); after that nothing is sent
  */
 export async function send(settings: HttpSettings, request: HttpRequest, until: number): Promise<HttpReply> {
-  const path = pathOf(request);
   const startedAt = process.uptime();
   const { deadline } = settings;
   const ofCallMs = (until - startedAt) * 1000;
@@ -24,37 +23,33 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
   const limitMs = deadline && leftMs < ofCallMs ? deadline.limitMs : settings.timeoutMs;
   // Timers count whole milliseconds, so a shorter rest counts as no time.
   if (leftMs < 1) throw timeIsOver(request, limitMs);
-  const revealed = reveal(request);
+  const call = reveal(request, settings, leftMs);
+  const ask = () =>
+    fetchReply(call).catch((error) => {
+      // ofetch's error holds the request with its headers; only the transport's error is passed on.
+      throw describeFailure(request, error.cause, limitMs);
+    });
   let status: number | undefined;
   settings.onStart?.();
   try {
-    const asking = () => ask(settings, request, revealed, { leftMs, limitMs });
-    const reply = await (deadline ? deadline.count(asking) : asking());
+    const reply = await (deadline ? deadline.count(ask) : ask());
     status = reply.status;
     const refusal = refuseTransfer(request, reply);
     if (refusal !== undefined) throw refusal;
     return reply;
   } finally {
     const { server, method } = request;
-    const ms = (process.uptime() - startedAt) * 1000;
-    settings.onRequest?.({ server, method, path, status, ms: Math.round(ms) });
+    const ms = Math.round((process.uptime() - startedAt) * 1000);
+    settings.onRequest?.({ server, method, path: pathOf(request), status, ms });
   }
-}
-
-/** The request as it is sent, with its credentials in plain text. */
-interface Revealed {
-  readonly url: URL;
-  readonly authorization: string | undefined;
-  readonly body: string | Uint8Array | undefined;
 }
 
 /**
  * Puts the values of credentials into a request; no other function does. A credential is used only for a request to one
- * of the two base URLs it belongs to, while that pair is in force. Otherwise HOST_MISMATCH is thrown before any value
- * is read.
+ * of its two base URLs, while that pair is in force. Otherwise HOST_MISMATCH is thrown before any value is read.
  */
-function reveal(request: HttpRequest): Revealed {
-  const { base, path, query, json, authorization } = request;
+function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number): TransportRequest {
+  const { base, path, query, json, method, maxBytes = DEFAULT_MAX_BYTES } = request;
   const url = new URL(base + path);
   if (!isInside(url, base)) {
     throw new GraphException('HOST_MISMATCH', `A request would leave the address it is for, ${base}.`, {
@@ -64,11 +59,29 @@ function reveal(request: HttpRequest): Revealed {
   }
   for (const credential of credentialsIn(request)) refuseElsewhere(credential.servers, request);
   for (const [name, value] of texts(query)) url.searchParams.append(name, value);
-  return {
-    url,
-    authorization: authorization && headerText(authorization),
-    body: json === undefined ? plain(request.body) : JSON.stringify(Object.fromEntries(texts(json))),
+  const body = json === undefined ? plain(request.body) : JSON.stringify(Object.fromEntries(texts(json)));
+  const headers = headersOf(request, settings.userAgent, body);
+  const agent = request.reuses ? settings.agent : undefined;
+  const { tls, proxy, signal } = settings;
+  return { url, method, headers, body, maxBytes, timeoutMs, tls, proxy, signal, agent };
+}
+
+function headersOf(
+  { authorization, headers: given, contentType = 'application/json', method }: HttpRequest,
+  userAgent: string,
+  body: TransportRequest['body'],
+): Record<string, string> {
+  const headers: Record<string, string> = {
+    accept: 'application/json, text/plain, */*',
+    'accept-encoding': 'identity',
+    'user-agent': userAgent,
+    ...given,
   };
+  if (authorization) headers.authorization = headerText(authorization);
+  if (body !== undefined) headers['content-type'] ??= contentType;
+  if (body !== undefined || method !== 'GET')
+    headers['content-length'] = String(Buffer.byteLength(body ?? ''));
+  return headers;
 }
 
 /**
@@ -106,7 +119,7 @@ function pairText({ restUrl, gsqlUrl }: Servers): string {
 }
 
 function texts(fields: Fields = {}): [name: string, value: string][] {
-  return Object.entries(fields).flatMap(([name, value]): [string, string][] =>
+  return Object.entries(fields).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, plain(value)]],
   );
 }
@@ -117,64 +130,31 @@ function plain<T>(value: T | BoundCredential): T | string {
 
 function headerText({ scheme, credential, username }: Authorization): string {
   const value = credential.value.reveal();
-  if (scheme === 'Basic') return `Basic ${Buffer.from(`${username}:${value}`, 'utf8').toString('base64')}`;
-  if (!/^[\x21-\x7e]+$/.test(value)) {
-    const name = scheme === 'Bearer' ? 'token' : 'secret';
-    throw usageError(
-      `This ${name} holds blanks or letters that no ${name} has.`,
-      'Check where it comes from.',
-      { remedies: ['show-settings'] },
-    );
-  }
-  return `${scheme} ${value}`;
+  if (scheme === 'Basic') return `Basic ${Buffer.from(`${username}:${value}`).toString('base64')}`;
+  if (/^[\x21-\x7e]+$/.test(value)) return `${scheme} ${value}`;
+  const name = scheme === 'Bearer' ? 'token' : 'secret';
+  throw usageError(
+    `This ${name} holds blanks or letters that no ${name} has.`,
+    'Check where it comes from.',
+    {
+      remedies: ['show-settings'],
+    },
+  );
 }
 
-async function ask(
-  settings: HttpSettings,
-  request: HttpRequest,
-  { url, authorization, body: sent }: Revealed,
-  { leftMs, limitMs }: { readonly leftMs: number; readonly limitMs: number },
-): Promise<HttpReply> {
-  const headers: Record<string, string> = {
-    accept: 'application/json, text/plain, */*',
-    'accept-encoding': 'identity',
-    'user-agent': settings.userAgent,
-    ...request.headers,
-  };
-  if (authorization !== undefined) headers.authorization = authorization;
-  if (sent !== undefined) {
-    headers['content-type'] ??= request.contentType ?? 'application/json';
-    headers['content-length'] = String(Buffer.byteLength(sent));
-  } else if (request.method !== 'GET') {
-    headers['content-length'] = '0';
-  }
+async function fetchReply(call: TransportRequest): Promise<HttpReply> {
   let reply: HttpReply | undefined;
   const fetch = createFetch({
-    fetch: (async (_url: string, init: { method: string; headers: HeaderMap; body?: typeof sent }) => {
-      reply = await performRequest({
-        url,
-        method: init.method,
-        headers: Object.fromEntries(init.headers),
-        body: init.body,
-        timeoutMs: leftMs,
-        maxBytes: request.maxBytes ?? DEFAULT_MAX_BYTES,
-        tls: settings.tls,
-        proxy: settings.proxy,
-        signal: settings.signal,
-        agent: request.reuses ? settings.agent : undefined,
-      });
+    fetch: (async (_url: string, { method, headers, body }: typeof call & { headers: HeaderMap }) => {
+      reply = await performRequest({ ...call, method, headers: Object.fromEntries(headers), body });
       return { status: reply.status };
     }) as unknown as Fetch,
     Headers: HeaderMap as unknown as typeof globalThis.Headers,
     AbortController,
   });
-  const options = { method: request.method, headers, retry: false, ignoreResponseError: true } as const;
-  try {
-    await fetch.raw(url.href, sent === undefined ? options : { ...options, body: sent });
-  } catch (error) {
-    // ofetch's error holds the request with its headers; only the transport's error is passed on.
-    throw describeFailure(request, (error as Error).cause, limitMs);
-  }
+  const { url, method, headers, body } = call;
+  const options = { method, headers, retry: false, ignoreResponseError: true } as const;
+  await fetch.raw(url.href, body === undefined ? options : { ...options, body });
   return reply as unknown as HttpReply;
 }
 

@@ -11,10 +11,9 @@ export interface TransportRequest extends Route {
 }
 
 /**
- * Sends one request over a new connection. A server may close a kept-alive connection just when a mint is sent, and
- * then it is unknown whether the request arrived. The time limit covers request and answer. node:http is loaded with
- * getBuiltinModule, because the global fetch (and on newer Nodes an ESM import of node:http) loads undici, which costs
- * more than the rest of a call without a cached token.
+ * Sends one request over a new connection: a server may close a kept one just when a mint is sent, and then it is
+ * unknown whether the request arrived. node:http is loaded with getBuiltinModule, because the global fetch (and on newer
+ * Nodes an ESM import of node:http) loads undici, which costs more than the rest of a call without a cached token.
  * @throws TransportFailure
  */
 export async function performRequest(call: TransportRequest): Promise<HttpReply> {
@@ -48,11 +47,8 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
     stop.signal.throwIfAborted();
     return reply;
   } catch (error) {
-    const [kind, reason] = classify(
-      stop.signal.aborted ? stop.signal.reason : isNoHttp(broken) ? broken : error,
-      proxy,
-      sent || isTunnel,
-    );
+    const cause = stop.signal.aborted ? stop.signal.reason : isNoHttp(broken) ? broken : error;
+    const [kind, reason] = classify(cause, proxy, sent || isTunnel);
     throw new TransportFailure(kind, reason, sent, proxy?.origin);
   } finally {
     clearTimeout(timer);

@@ -94,17 +94,11 @@ export interface HttpRequest {
   readonly body?: string | Uint8Array | BoundCredential | undefined;
   readonly contentType?: string | undefined;
   readonly operation?: Operation | undefined;
-  /**
-   * Names that users chose and the server may repeat: graph, user, alias. They are ignored when the server's message is
-   * interpreted.
-   */
+  /** Names that users chose: graph, user, alias. The meaning of a message that repeats them does not depend on them. */
   readonly names?: readonly string[] | undefined;
   /** Credentials that are not sent but that the server may know. They too are removed from its messages. */
   readonly hide?: readonly (BoundCredential | undefined)[] | undefined;
-  /**
-   * Whether the request changes nothing on the server, so that a lost answer does no harm. When absent, the method
-   * decides.
-   */
+  /** Whether the request changes nothing, so that a lost answer does no harm. When absent, the method decides. */
   readonly readOnly?: boolean | undefined;
   /** Whether the request may go over a connection that was used before, where the caller keeps them. */
   readonly reuses?: boolean | undefined;
