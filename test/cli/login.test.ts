@@ -1,10 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { type LoggedIn, proveGraph } from '../../src/app/login/prove.js';
-import { dropMadeSecret, makeSecret, save } from '../../src/app/login/save.js';
+import { dropMadeSecret, type LoginState, makeSecret, proveGraph, save } from '../../src/app/login/log-in.js';
 import { secretId } from '../../src/auth/credential.js';
-import type { Session } from '../../src/cli/session.js';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/store/lock/lock.js';
@@ -69,13 +67,13 @@ test('a generated secret is dropped again only if it cannot be anybody else’s'
       dropSecrets: async (aliases: string[]) => gone.push(...aliases),
     };
     const login = {
+      call: { graph: 'demo' },
       connection,
       version: { secretsNeedGraph: false },
       credential: { kind: 'password' },
       taken: new Set(['AUTO_GENERATED_ALIAS_old']),
     };
-    const session = { graph: 'demo' };
-    await proveGraph(session as unknown as Session, login as unknown as LoggedIn, undefined);
+    await proveGraph(login as unknown as LoginState);
     expect(gone).toEqual(dropped);
   }
 });
@@ -163,13 +161,12 @@ describe('a login that is interrupted while the graph is tested', () => {
       dropSecrets: async () => ({ failed: outcome.dropped && { error: outcome.dropped } }),
     };
     const version = { secretsNeedGraph: false };
-    const login = { connection, version, credential: { kind: 'password' }, taken: new Set() };
     const interruption = { status, begin: () => {} };
     const reporter = { warn: (text: string) => warnings.push(text) };
-    const session = { graph: 'demo', interruption, ports: { reporter } };
-    return proveGraph(session as unknown as Session, login as unknown as LoggedIn, secret).catch(
-      (thrown) => thrown,
-    );
+    const call = { graph: 'demo', interruption, ports: { reporter } };
+    const own = secret && { secret: new Sensitive(secret) };
+    const login = { call, connection, version, credential: { kind: 'password' }, taken: new Set(), ...own };
+    return proveGraph(login as unknown as LoginState).catch((thrown) => thrown);
   };
   const NAMED = {
     code: 'CANCELLED',
@@ -338,25 +335,32 @@ test('a user without the privilege to mint a token is logged in on 4.x', async (
   expect(profileIn(home)).toMatchObject({ graph: 'demo' });
 });
 
+/** A login with a new secret whose store has this `write`. */
+function unsavedLogin(write: (record: StoreRecord) => Promise<void>, more: object = {}): LoginState {
+  const target = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2', host: 'http://a' };
+  const login = {
+    call: { target, ports: { now: Date.now } },
+    credential: { kind: 'password', username: 'ada', owner: 'ada', value: async () => new Sensitive('p') },
+    version: { secretsNeedGraph: false },
+    store: { name: 'file', write, list: async () => [] },
+    alias: 'ci',
+    secret: new Sensitive('s'),
+    password: false,
+    ...more,
+  };
+  return login as unknown as LoginState;
+}
+
 test('a login whose password cannot be saved still reports the secret that was saved', async () => {
   const written: string[] = [];
   const write = async ({ kind }: StoreRecord) => {
     if (kind === 'password') throw new GraphException('STORE_LOCKED', 'locked');
     written.push(kind);
   };
-  const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
-  const session = { target: { ...servers, host: 'http://a' }, ports: { now: Date.now } };
-  const login = {
-    credential: { kind: 'password', username: 'ada', owner: 'ada', value: async () => new Sensitive('p') },
-    version: { secretsNeedGraph: false },
-  };
-  const choices = { store: { name: 'file', write, list: async () => [] }, alias: 'ci', password: true };
-  const made = { value: new Sensitive('s'), isNew: true };
-  const saved = await save(
-    ...([session, login, choices, made, () => {}] as unknown as Parameters<typeof save>),
-  );
-  expect(saved).toMatchObject({
-    name: 'ci',
+  const login = unsavedLogin(write, { password: true });
+  await save(login, () => {});
+  expect(login).toMatchObject({
+    secretAlias: 'ci',
     password: false,
     failure: {
       code: 'STORE_LOCKED',
@@ -368,7 +372,7 @@ test('a login whose password cannot be saved still reports the secret that was s
 
 test('the error of a failed login names the new secret only if it could not be dropped', async () => {
   const drop = (failed: object | undefined) =>
-    ({ connection: { dropSecrets: async () => ({ failed }) } }) as unknown as LoggedIn;
+    ({ connection: { dropSecrets: async () => ({ failed }) } }) as unknown as LoginState;
   const error = new GraphException('CONFIG_INVALID', 'It is YAML.', { hint: 'write JSON' });
   expect(await dropMadeSecret(drop(undefined), 'ci', error)).toBe(error);
   expect(await dropMadeSecret(drop({ alias: 'ci' }), 'ci', error)).toMatchObject({
@@ -379,22 +383,15 @@ test('the error of a failed login names the new secret only if it could not be d
 });
 
 test('a new secret that cannot be saved is printed with the hint to keep it', async () => {
-  const write = async () => {
+  const login = unsavedLogin(async () => {
     throw new GraphException('STORE_LOCKED', 'It is locked.', { hint: 'unlock it' });
-  };
-  const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
-  const session = { target: { ...servers, host: 'http://a' }, ports: { now: Date.now } };
-  const login = { credential: { kind: 'password', username: 'ada' } };
-  const choices = { store: { name: 'file', write }, alias: 'ci', password: false };
-  const made = { value: new Sensitive('s'), isNew: true };
-  const saved = await save(
-    ...([session, login, choices, made, () => {}] as unknown as Parameters<typeof save>),
-  );
-  expect(saved).toMatchObject({
-    name: undefined,
+  });
+  await save(login, () => {});
+  expect(login).toMatchObject({
     failure: { message: 'The secret was created, but it could not be saved: It is locked.' },
   });
-  expect(saved.failure?.hint).toBe('keep the value that was printed: it is never shown again');
+  expect(login).not.toHaveProperty('secretAlias');
+  expect(login.failure?.hint).toBe('keep the value that was printed: it is never shown again');
 });
 
 test('a given secret that cannot be saved is not printed', async () => {
@@ -418,20 +415,10 @@ test('a given secret that cannot be saved is not printed', async () => {
 
 test('the value of a new secret is printed in case of a bug while it is saved, and then the bug is reported', async () => {
   const printed: string[] = [];
-  const write = async () => {
+  const login = unsavedLogin(async () => {
     throw new TypeError('nobody thought of this');
-  };
-  const servers = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2' };
-  const session = { target: { ...servers, host: 'http://a' }, ports: { now: Date.now } };
-  const show = (secret: string) => printed.push(secret);
-  const login = { credential: { kind: 'password', username: 'ada' } };
-  const choices = { store: { name: 'file', write }, alias: 'ci', password: false };
-  const saving = save(
-    ...([session, login, choices, { value: new Sensitive('s'), isNew: true }, show] as unknown as Parameters<
-      typeof save
-    >),
-  );
-  await expect(saving).rejects.toThrow('nobody thought of this');
+  });
+  await expect(save(login, (secret) => printed.push(secret))).rejects.toThrow('nobody thought of this');
   expect(printed).toEqual(['s']);
 });
 
@@ -442,18 +429,13 @@ test.each([
   const createSecret = async () => {
     throw new GraphException('NETWORK', 'No.');
   };
-  const session = {
-    learned: {},
-    interruption: { status, begin: () => {} },
-  };
-  const login = { connection: { createSecret }, credential: { kind: 'password' } };
-  const made = await makeSecret(
-    ...([session, login, { alias: 'ci' }] as unknown as Parameters<typeof makeSecret>),
-  ).catch((error) => error);
+  const call = { interruption: { status, begin: () => {} } };
+  const login = { call, connection: { createSecret }, alias: 'ci' } as unknown as LoginState;
+  const error = await makeSecret(login).catch((thrown) => thrown);
   if (status === undefined)
-    expect(made).toMatchObject({ value: undefined, isNew: false, failure: { code: 'NETWORK', message } });
+    expect(login).toMatchObject({ alias: undefined, failure: { code: 'NETWORK', message } });
   else
-    expect(made).toMatchObject({
+    expect(error).toMatchObject({
       code: 'NETWORK',
       message,
       hint: 'drop it, then log in again: graphcred secret drop ci --ignore-missing',

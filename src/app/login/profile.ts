@@ -1,0 +1,74 @@
+import type { Call } from '../../auth/call.js';
+import { configDirOf } from '../../auth/stores.js';
+import { type ConfigKey, defaultProfileOf, KEYS_OF_ADDRESS } from '../../config/keys.js';
+import { type ProfileToWrite, type WithLock, writeProfile } from '../../config/write.js';
+import { withLock } from '../../store/lock/lock.js';
+
+/** Asks whether the profile becomes the default one. */
+export async function becomesDefault({ ports, canPrompt, settings }: Call): Promise<boolean> {
+  const { file, profile } = settings;
+  const other = defaultProfileOf(file?.config);
+  if (!canPrompt || profile.exists || other === undefined || other === profile.name) return false;
+  return ports.prompter.yes(`Make ${profile.name} the default profile instead of ${other}?`);
+}
+
+/** Returns the profile to write, without the credential. */
+export function profileOf(call: Call, username: string | undefined): ProfileToWrite {
+  const { target, graph, settings, tls, serverVersion } = call;
+  const { ca, cert, key } = tls;
+  const files = withoutUndefined({ ca, cert, key });
+  const lifeOf = (name: 'lifetime' | 'minTtl') => {
+    const [set] = settings.all[name];
+    const isOwn = set && set.level !== 'default' && set.level !== 'fileDefaults';
+    return isOwn ? (set.value as string) : undefined;
+  };
+  const { host, gsqlUrl } = target.endpoints;
+  return withoutUndefined({
+    ...target.endpoints,
+    // Without a host, the default (this machine) is written to the profile.
+    host: host ?? (gsqlUrl === undefined ? target.host : undefined),
+    graph,
+    username: username || undefined,
+    serverVersion: serverVersion === 'auto' ? undefined : serverVersion,
+    lifetime: lifeOf('lifetime'),
+    minTtl: lifeOf('minTtl'),
+    tls: Object.keys(files).length > 0 ? files : undefined,
+  });
+}
+
+/** Leaves out what is undefined. */
+export function withoutUndefined<V>(
+  record: Readonly<Record<string, V | undefined>>,
+): Readonly<Record<string, V>> {
+  const set = Object.entries(record).filter((entry): entry is [string, V] => entry[1] !== undefined);
+  return Object.fromEntries(set);
+}
+
+/** Returns what the profile of the file loses because its address is replaced. */
+export function keysOfOldAddress({ settings: { file, profile, all, foreign = [] } }: Call): string[] {
+  const had = file?.config.profiles.get(profile.name);
+  const isIgnored = (key: ConfigKey) =>
+    had?.[key] !== undefined && !all[key].some(({ level }) => level === 'profile');
+  const removed = [...KEYS_OF_ADDRESS.filter(isIgnored), ...foreign];
+  return [...new Set(removed.map((key) => key.replace(/\..*/, '')))];
+}
+
+/** Returns the lock under which a login writes the config file. */
+export function lockOf({ timeoutMs }: Call): WithLock {
+  return (lock, work) => withLock(lock, { waitMs: timeoutMs + 5000 }, work);
+}
+
+/**
+ * Writes the profile to the user's own config file.
+ * @param dropped what the profile loses, beside what belonged to an old address
+ * @returns the config file
+ */
+export function writeOwnProfile(
+  call: Call,
+  profile: ProfileToWrite,
+  dropped: readonly string[],
+  makeDefault: boolean,
+): Promise<string> {
+  const changes = { profile, removed: [...keysOfOldAddress(call), ...dropped], makeDefault };
+  return writeProfile(configDirOf(call), call.settings.profile.name, changes, lockOf(call));
+}
