@@ -4,7 +4,7 @@ import path from 'node:path';
 import { generate } from 'selfsigned';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { failed, judgeClock } from '../../src/app/doctor/check.js';
-import { probePort, resolveName } from '../../src/app/doctor/reach.js';
+import { probePort, resolveName } from '../../src/app/doctor/examine.js';
 import { GraphException } from '../../src/core/errors.js';
 import { bench, type RunOptions } from '../helpers/cli.js';
 

@@ -1,5 +1,6 @@
 import { type ErrorCode, GraphException, type Remedy } from '../../core/errors.js';
 
+/** The checks, in the order in which they are shown. */
 export const IDS = [
   'config',
   'config-mode',
@@ -16,6 +17,9 @@ export const IDS = [
   'store',
 ] as const;
 
+/** These checks run only with an identity provider. */
+export const PROVIDER_IDS = ['provider', 'provider-clock', 'login-port', 'identity'] as const;
+
 /** These checks run only with the store `redis`. */
 export const SHARED_STORE_IDS = [
   'store-tls',
@@ -24,9 +28,6 @@ export const SHARED_STORE_IDS = [
   'store-clock',
   'store-key',
 ] as const;
-
-/** These checks run only with an identity provider. */
-export const PROVIDER_IDS = ['provider', 'provider-clock', 'login-port', 'identity'] as const;
 
 export type CheckId = (typeof IDS | typeof SHARED_STORE_IDS | typeof PROVIDER_IDS)[number];
 

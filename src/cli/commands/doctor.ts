@@ -1,29 +1,11 @@
 import fs from 'node:fs';
-import path from 'node:path';
-import {
-  type Check,
-  type CheckId,
-  type Found,
-  fail,
-  failed,
-  IDS,
-  ok,
-  PROVIDER_IDS,
-  SHARED_STORE_IDS,
-  skipped,
-  warn,
-} from '../../app/doctor/check.js';
-import { lookAtProvider } from '../../app/doctor/provider-checks.js';
-import { lookAtSharedStore } from '../../app/doctor/redis-checks.js';
-import { lookAtLogin, lookAtNetwork, lookAtServer } from '../../app/doctor/server-checks.js';
-import { type Oidc, oidcOf } from '../../auth/oidc/settings.js';
-import { chooseStore, stateDirOf } from '../../auth/stores.js';
+import { type Check, type Found, fail, failed, ok, skipped, warn } from '../../app/doctor/check.js';
+import { examine } from '../../app/doctor/examine.js';
 import { findConfigs } from '../../config/find.js';
 import { findTrustedConfig } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { askAccess, keepOthersOut } from '../../files/access-list.js';
 import { shellWord } from '../../files/shell-word.js';
-import { STORES, type Store } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { placesOf } from '../context.js';
 import { exitStatus } from '../output/exit-codes.js';
@@ -37,11 +19,15 @@ const INDENT = 7 + 2 + 12 + 2;
 
 /** Runs `graphcred doctor`. */
 export async function run(invocation: Invocation): Promise<number> {
-  const { report, ctx } = invocation;
-  const checks = await examine(invocation);
-  if (report.json) {
-    report.document({ checks: checks.map(({ id, verdict, cause, fix }) => ({ id, verdict, cause, fix })) });
-  } else {
+  const { report, ctx, flags } = invocation;
+  const found: Found = {};
+  const session = await openQuietly(invocation, found);
+  const checks = (await examine(session, found)).map(({ id, verdict, cause, fix, code, ...about }) => {
+    const hint = hintOf({ hint: fix, option: about.option, remedies: about.remedies ?? [] });
+    return { id, verdict, cause: inPlace(cause, flags), fix: inPlace(hint, flags), code };
+  });
+  if (report.json) report.document({ checks: checks.map(({ code: _, ...check }) => check) });
+  else {
     const paint = await colours(invocation);
     const tones = { ok: paint.good, warn: paint.warn, fail: paint.bad, skipped: paint.dim };
     const lines = checks.map(({ id, verdict, cause, fix }) => {
@@ -54,55 +40,6 @@ export async function run(invocation: Invocation): Promise<number> {
   }
   const first = checks.find(({ verdict }) => verdict === 'fail');
   return first?.code === undefined ? 0 : exitStatus(first.code);
-}
-
-/**
- * Runs every check in the order of IDS, and those of a shared store if there is one. A check is skipped if an earlier
- * finding makes it impossible.
- */
-async function examine(invocation: Invocation): Promise<(Check & { id: CheckId })[]> {
-  const found: Found = {};
-  // The output is often pasted into a ticket, so nothing is prompted for.
-  const session = await openQuietly(invocation, found);
-  const shares = session !== undefined && STORES[session.store.name].scope === 'fleet';
-  let rest = 'the settings cannot be read';
-  let oidc: Oidc | undefined;
-  if (session) {
-    const store = await lookAtStore(session, found);
-    if (shares) await lookAtSharedStore(session, found);
-    rest = 'the server cannot be asked';
-    oidc = providerOf(session, found);
-    await lookAtNetwork(session, found);
-    const connected = await lookAtServer(session, found);
-    if (oidc) await lookAtProvider(session, oidc, store, found);
-    if (connected) await lookAtLogin(session, connected, store, found);
-  }
-  const checks = [
-    ...IDS.map((id) => ({ id, ...(found[id] ?? skipped(rest)) })),
-    ...(oidc ? PROVIDER_IDS : []).map((id) => ({ id, ...(found[id] ?? skipped(rest)) })),
-    ...(shares ? SHARED_STORE_IDS : []).map((id) => ({
-      id,
-      ...(found[id] ?? skipped('the Redis server cannot be asked')),
-    })),
-  ];
-  return checks.map((check) => ({
-    ...check,
-    cause: inPlace(check.cause, invocation.flags),
-    fix: inPlace(
-      hintOf({ hint: check.fix, option: check.option, remedies: check.remedies ?? [] }),
-      invocation.flags,
-    ),
-  }));
-}
-
-function providerOf(session: Session, found: Found): Oidc | undefined {
-  try {
-    return oidcOf(session);
-  } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
-    found.config = failed(error);
-    return undefined;
-  }
 }
 
 /** Opens the session like every command, except that an untrusted config file is a failed check and not an error. */
@@ -181,40 +118,4 @@ function judgeAccess(file: string): Check {
   if (access === undefined) return skipped('nothing here tells who may change it');
   if (access === 'write') return warn('other users can change it', keepOthersOut(file));
   return ok(access === 'read' ? 'other users can read it' : 'no other user can read it');
-}
-
-/** Opens the store of this run; undefined when it cannot be used. */
-async function lookAtStore(session: Session, found: Found): Promise<Store | undefined> {
-  const choices = 'choose another: graphcred login --store keychain, or --store file';
-  try {
-    const store = await chooseStore(session);
-    if (!STORES[store.name].keeps.tokens) {
-      found.store = warn('none: nothing is kept, every call mints a token', choices);
-      return store;
-    }
-    await store.check();
-    requireWritable(stateDirOf(session));
-    const { length } = await store.list();
-    found.store = ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
-    return store;
-  } catch (error) {
-    const check = failed(error);
-    const namesAnotherStore = error instanceof GraphException && error.setting === 'store';
-    found.store = namesAnotherStore ? check : { ...check, fix: `${check.fix}; ${choices}` };
-    return undefined;
-  }
-}
-
-/** Checks that records could be written, without writing one. */
-function requireWritable(stateDir: string): void {
-  let dir = stateDir;
-  while (!fs.existsSync(dir) && dir !== path.dirname(dir)) dir = path.dirname(dir);
-  try {
-    if (!fs.statSync(dir).isDirectory()) throw new Error('in the way');
-    fs.accessSync(dir, fs.constants.W_OK | fs.constants.X_OK);
-  } catch {
-    throw new GraphException('STORE_UNAVAILABLE', `nothing can be written to ${stateDir}`, {
-      hint: `check owner and mode of ${dir}`,
-    });
-  }
 }

@@ -1,0 +1,478 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import type { Call } from '../../auth/call.js';
+import { findCredential } from '../../auth/choose.js';
+import { type Connected, connect } from '../../auth/connect.js';
+import type { Credential } from '../../auth/credential.js';
+import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
+import { readTls } from '../../auth/open-connection.js';
+import { chooseStore, inspectSharedStore, stateDirOf } from '../../auth/stores.js';
+import type { GraphConnection } from '../../core/connection.js';
+import { isLoopback, portOf } from '../../core/endpoints.js';
+import { GraphException } from '../../core/errors.js';
+import { proxyFor, readProxyVariables } from '../../core/http/proxy.js';
+import { readClaims, readEnvelope } from '../../core/protocol/reply.js';
+import { shellWord } from '../../files/shell-word.js';
+import type { ServerReport } from '../../store/open.js';
+import { STORES, type Store } from '../../store/store.js';
+import { findLogin } from '../gsql-login.js';
+import { lastCached, readCached } from '../token-cache.js';
+import {
+  type Check,
+  type CheckId,
+  type Found,
+  fail,
+  failed,
+  IDS,
+  judgeClock,
+  ok,
+  PROVIDER_IDS,
+  SHARED_STORE_IDS,
+  skipped,
+  warn,
+} from './check.js';
+
+const PROBE_TIMEOUT_MS = 5000;
+const TRUSTED = ok('the certificate is trusted');
+
+/**
+ * Runs every check but those of the config file. A check is skipped if an earlier finding makes it impossible.
+ * @param call undefined when the settings cannot be read
+ * @param found what is known of the config file
+ * @returns the checks in the order of their ids
+ */
+export async function examine(
+  call: Call | undefined,
+  found: Found,
+): Promise<readonly (Check & { readonly id: CheckId })[]> {
+  const list = (ids: readonly CheckId[], otherwise: string) =>
+    ids.map((id) => ({ id, ...(found[id] ?? skipped(otherwise)) }));
+  if (call === undefined) return list(IDS, 'the settings cannot be read');
+  const store = await lookAtStore(call, found);
+  const isShared = STORES[call.store.name].scope === 'fleet';
+  if (isShared) await lookAtSharedStore(call, found);
+  const oidc = providerOf(call, found);
+  await lookAtNetwork(call, found);
+  const connected = await lookAtServer(call, found);
+  if (oidc) await lookAtProvider(call, oidc, store, found);
+  if (connected) await lookAtLogin(call, connected, store, found);
+  return [
+    ...list(oidc ? [...IDS, ...PROVIDER_IDS] : IDS, 'the server cannot be asked'),
+    ...list(isShared ? SHARED_STORE_IDS : [], 'the Redis server cannot be asked'),
+  ];
+}
+
+/** Opens the store of this run; undefined when it cannot be used. */
+async function lookAtStore(call: Call, found: Found): Promise<Store | undefined> {
+  const choices = 'choose another: graphcred login --store keychain, or --store file';
+  try {
+    const store = await chooseStore(call);
+    if (!STORES[store.name].keeps.tokens) {
+      found.store = warn('none: nothing is kept, every call mints a token', choices);
+      return store;
+    }
+    await store.check();
+    requireWritable(stateDirOf(call));
+    const { length } = await store.list();
+    found.store = ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
+    return store;
+  } catch (error) {
+    const check = failed(error);
+    const namesAnotherStore = error instanceof GraphException && error.setting === 'store';
+    found.store = namesAnotherStore ? check : { ...check, fix: `${check.fix}; ${choices}` };
+    return undefined;
+  }
+}
+
+/** Checks that records could be written, without writing one. */
+function requireWritable(stateDir: string): void {
+  let dir = stateDir;
+  while (!fs.existsSync(dir) && dir !== path.dirname(dir)) dir = path.dirname(dir);
+  try {
+    if (!fs.statSync(dir).isDirectory()) throw new Error('in the way');
+    fs.accessSync(dir, fs.constants.W_OK | fs.constants.X_OK);
+  } catch {
+    throw new GraphException('STORE_UNAVAILABLE', `nothing can be written to ${stateDir}`, {
+      hint: `check owner and mode of ${dir}`,
+    });
+  }
+}
+
+/** Which check an error of the Redis server belongs to, by its setting or the server's code. */
+const CHECK_OF_PROBLEM: Readonly<Record<string, CheckId>> = {
+  storeKey: 'store-key',
+  'redis.ca': 'store-tls',
+  NOPERM: 'store-rights',
+  NOAUTH: 'store-rights',
+  WRONGPASS: 'store-rights',
+};
+
+/** Checks the Redis server through which machines share tokens. Writes a test entry there and removes it. */
+async function lookAtSharedStore(call: Call, found: Found): Promise<void> {
+  let report: ServerReport;
+  try {
+    report = await inspectSharedStore(call);
+  } catch (error) {
+    const check = failed(error);
+    const { setting = '', serverCode = '' } = error as GraphException;
+    const id = CHECK_OF_PROBLEM[setting] ?? CHECK_OF_PROBLEM[serverCode];
+    if (id) found[id] = check;
+    return;
+  }
+  const { role, rights, timeUnix } = report;
+  found['store-tls'] = judgeEncryption(report);
+  found['store-rights'] =
+    role === 'replica'
+      ? skipped('a replica takes no writes')
+      : ok(rights === 'write' ? 'it may write tokens, and mint' : 'it may read tokens, and not mint');
+  found['store-role'] = judgeRole(role);
+  found['store-clock'] =
+    timeUnix === undefined
+      ? skipped('this Redis user may not ask for it')
+      : judgeClock(timeUnix, call.ports.now(), 'Redis server');
+  found['store-key'] = judgeKey(report);
+}
+
+function judgeEncryption({ encrypted, local }: ServerReport): Check {
+  if (encrypted) return ok('the connection is encrypted, and the certificate is trusted');
+  if (local) return ok('the server is on this machine');
+  return warn(
+    'the connection is not encrypted: others on the network can see and change what is sent',
+    'use rediss:// in GRAPHCRED_REDIS_URL if the server offers TLS',
+  );
+}
+
+function judgeRole(role: ServerReport['role']): Check {
+  if (role === undefined) return skipped('this Redis user may not ask for it');
+  if (role === 'master') return ok('master');
+  return fail(
+    'STORE_UNAVAILABLE',
+    'replica: it takes no writes, so this machine mints its own tokens',
+    'set GRAPHCRED_REDIS_URL to the master, or to the Sentinels with GRAPHCRED_REDIS_SENTINEL_MASTER',
+  );
+}
+
+function judgeKey({ keyId, tokens, unreadable }: ServerReport): Check {
+  const key = `key ${keyId}, the same on all machines that share tokens`;
+  if (unreadable > 0)
+    return warn(
+      `${key}; it does not open ${unreadable} of ${tokens} tokens`,
+      'they were changed on the Redis server: look at who may write there',
+    );
+  return ok(`${key}; ${tokens} ${tokens === 1 ? 'token' : 'tokens'}`);
+}
+
+function providerOf(call: Call, found: Found): Oidc | undefined {
+  try {
+    return oidcOf(call);
+  } catch (error) {
+    found.config = failed(error);
+    return undefined;
+  }
+}
+
+/** Checks the host name, the ports and the proxy. Sends no data. */
+async function lookAtNetwork(call: Call, found: Found): Promise<void> {
+  const { ports, target, timeoutMs } = call;
+  const url = new URL(target.gsqlUrl);
+  try {
+    const via = proxyFor(url, readProxyVariables(ports.env));
+    if (via) {
+      // The request to the server shows whether the proxy works.
+      found.proxy = ok(`requests go through ${via.host}`);
+      for (const id of ['dns', 'service-port', 'rest-port'] as const)
+        found[id] = skipped(`the proxy ${via.host} sees to it`);
+      return;
+    }
+    found.proxy = ok('none is used for this host');
+  } catch {
+    const fix = 'correct HTTP_PROXY and HTTPS_PROXY';
+    found.proxy = fail('NETWORK', 'the address of the proxy is not a URL', fix);
+    return;
+  }
+  const spinner = await ports.reporter.spinner();
+  spinner.start(`waiting for ${target.host}`);
+  try {
+    found.dns = await resolveName(withoutBrackets(url), timeoutMs);
+    if (found.dns.verdict === 'fail') return;
+    found['service-port'] = await probePort(target.gsqlUrl, timeoutMs);
+    if (target.restUrl !== undefined) found['rest-port'] = await probePort(target.restUrl, timeoutMs);
+  } finally {
+    spinner.stop();
+  }
+}
+
+const FIX_RESOLVER = 'check the network and the name servers of this machine';
+
+/** Checks whether a host name can be resolved to an address. */
+export async function resolveName(host: string, timeoutMs: number): Promise<Check> {
+  const cause = `the name ${host} was not found within ${timeoutMs / 1000} s`;
+  // The look-up itself keeps the process alive.
+  const late = setTimeout(timeoutMs, fail('TIMEOUT', cause, FIX_RESOLVER), { ref: false });
+  return Promise.race([lookUp(host), late]);
+}
+
+async function lookUp(host: string): Promise<Check> {
+  try {
+    const { address } = await process.getBuiltinModule('node:dns').promises.lookup(host);
+    return ok(address === host ? `${host} is an address` : `${host} is ${address}`);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Any other error is a problem of this machine, not of the name.
+    if (code !== 'ENOTFOUND')
+      return fail('NETWORK', `the name ${host} cannot be looked up (${code})`, FIX_RESOLVER);
+    const fix = 'check the name: --host, GRAPHCRED_HOST, or the profile';
+    return fail('NETWORK', `there is no host ${host}`, fix);
+  }
+}
+
+/** Checks whether anything listens at a port. Sends no data. */
+export function probePort(base: string, timeoutMs: number): Promise<Check> {
+  const url = new URL(base);
+  const [host, port] = [withoutBrackets(url), Number(portOf(url))];
+  const timeout = Math.min(timeoutMs, PROBE_TIMEOUT_MS);
+  const { connect: open } = process.getBuiltinModule('node:net');
+  return new Promise((resolve) => {
+    const socket = open({ host, port, timeout });
+    const end = (check: Check) => {
+      socket.destroy();
+      resolve(check);
+    };
+    const fix = 'check the port and the firewall, and that the server is running';
+    socket.once('connect', () => end(ok(`port ${port} is open`)));
+    socket.once('timeout', () => end(fail('TIMEOUT', `port ${port} of ${host} does not answer`, fix)));
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => {
+      const how = code === 'ECONNREFUSED' ? 'refuses connections' : `cannot be reached (${code})`;
+      end(fail('NETWORK', `port ${port} of ${host} ${how}`, fix));
+    });
+  });
+}
+
+function withoutBrackets({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}
+
+/** Checks version, certificate, clock and REST authentication, without a credential. */
+async function lookAtServer(call: Call, found: Found): Promise<Connected | undefined> {
+  for (const id of ['proxy', 'dns', 'service-port'] as const)
+    if (found[id]?.verdict === 'fail') return undefined;
+  const tls = judgeAddresses(call);
+  if (tls !== undefined) found.tls = tls;
+  try {
+    await readTls(call);
+  } catch (error) {
+    found.tls = failed(error);
+    return undefined;
+  }
+  // Without the server cache the server is asked for its version.
+  delete call.learned.version;
+  try {
+    const connected = await connect({ ...call, stateDir: undefined }, undefined);
+    const { connection, version } = connected;
+    const serverTime = await connection.serverTimeUnix();
+    found.tls ??= TRUSTED;
+    found.version =
+      call.serverVersion === 'auto'
+        ? ok(version.version)
+        : skipped(`${version.version} is given, so it was not asked for`);
+    found.clock =
+      serverTime === undefined
+        ? skipped('the server does not tell its time')
+        : judgeClock(serverTime, call.ports.now(), 'server');
+    await lookAtRestServer(call, connection, found);
+    return connected;
+  } catch (error) {
+    attribute(error, 'version', found);
+    return undefined;
+  }
+}
+
+/** Judges the schemes of the addresses. Undefined when the certificate has to show whether the connection is safe. */
+function judgeAddresses({ target: { gsqlUrl, restUrl }, tls }: Call): Check | undefined {
+  const secure = gsqlUrl.startsWith('https:');
+  const isRestPlain = restUrl?.startsWith('http:') && !isLoopback(restUrl);
+  if (isRestPlain || (!secure && !isLoopback(gsqlUrl)))
+    return warn(
+      `http${secure ? ' to the REST server' : ''}: credentials can be read on the way`,
+      'use https if the server offers it',
+    );
+  if (!secure) return skipped('http, on this machine only');
+  if (!tls.insecure) return undefined;
+  return warn('certificates are not checked', 'name the authority with --ca FILE instead of --insecure');
+}
+
+async function lookAtRestServer(call: Call, connection: GraphConnection, found: Found): Promise<void> {
+  const { restUrl } = await connection.baseUrls();
+  found['rest-port'] ??= await probePort(restUrl, call.timeoutMs);
+  if (found['rest-port'].verdict === 'fail') {
+    found['rest-auth'] = skipped('the REST server cannot be reached');
+    return;
+  }
+  try {
+    found['rest-auth'] = judgeRestAuth(await connection.restAuthentication());
+  } catch (error) {
+    attribute(error, 'rest-auth', found);
+  }
+}
+
+/** Adds an error to the check that it belongs to. */
+function attribute(error: unknown, otherwise: CheckId, found: Found): void {
+  const check = failed(error);
+  const passing = check.code === 'NETWORK' || check.code === 'TIMEOUT';
+  // The DNS check is skipped only when all requests go through the proxy.
+  if (passing && found.dns?.verdict === 'skipped') {
+    const fix = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
+    found.proxy = { ...check, cause: `${found.proxy?.cause}, and no answer comes back`, fix };
+    return;
+  }
+  found[check.code === 'TLS' ? 'tls' : otherwise] = check;
+  // Any other error came over TLS, so TLS works.
+  if (!passing) found.tls ??= TRUSTED;
+}
+
+function judgeRestAuth(state: 'on' | 'off' | 'unknown'): Check {
+  if (state === 'on') return ok('on');
+  if (state === 'unknown')
+    return warn('the REST server does not tell', 'check the address of the REST server: --rest-url');
+  return fail(
+    'REST_AUTH_DISABLED',
+    'off: the server gives out no tokens, and wants none',
+    'turn it on: gadmin config set RESTPP.Factory.EnableAuth true; gadmin config apply -y; gadmin restart restpp nginx gui gsql -y',
+  );
+}
+
+/** Checks the identity provider, the port of a login, and what the database would see of the token at hand. */
+async function lookAtProvider(call: Call, oidc: Oidc, store: Store | undefined, found: Found): Promise<void> {
+  found.provider = await lookAtDiscovery(call, oidc).catch(failed);
+  found['login-port'] = oidc.isJob ? skipped('a job needs no browser') : await lookAtPort(oidc.port);
+  await lookAtClaims(call, oidc, store, found);
+}
+
+async function lookAtDiscovery(call: Call, oidc: Oidc): Promise<Check> {
+  const { openProvider } = await import('../../auth/oidc/provider.js');
+  const metadata = (await openProvider(call, oidc)).serverMetadata();
+  const missing = [
+    ...(metadata.revocation_endpoint === undefined ? ['no revocation'] : []),
+    ...(metadata.device_authorization_endpoint === undefined ? ['no --device'] : []),
+  ].join(', ');
+  return ok(`${oidc.issuer} answers${missing && ` (${missing})`}`);
+}
+
+async function lookAtPort(port: number): Promise<Check> {
+  try {
+    const { awaitCallback } = await import('../login/callback.js');
+    await (await awaitCallback(port, '', 1000)).close();
+    return ok(port === 0 ? 'a browser can come back to any port' : `a browser can come back to port ${port}`);
+  } catch (error) {
+    const { cause, fix } = failed(error);
+    return warn(cause, fix);
+  }
+}
+
+/** Names the claims that the database compares, with what its operator would type, and compares the clocks. */
+async function lookAtClaims(call: Call, oidc: Oidc, store: Store | undefined, found: Found): Promise<void> {
+  const principal = call.principal ?? providerPrincipal(oidc, oidc.isJob ? undefined : call.username);
+  const record = store && (await lastCached(call, store, principal));
+  const token = record && (await readCached(store, record));
+  const claims = token && readClaims(token.value);
+  if (record === undefined || claims === undefined) {
+    found['provider-clock'] = found.identity = skipped('no token is cached: graphcred token get');
+    return;
+  }
+  const { sub, iss = '', aud, iat } = claims;
+  found['provider-clock'] =
+    iat === undefined
+      ? skipped('the token does not say when it was made')
+      : judgeClock(iat, Number(record.info.requestedAtMs), 'provider');
+  const [audience] = aud;
+  const settings = { Issuer: iss, ...(audience !== undefined && { Audience: audience }) };
+  const lines = Object.entries(settings).map(
+    ([name, value]) => `gadmin config set Security.JWT.${name} ${shellWord(value)}`,
+  );
+  found.identity = ok(`the database needs the user ${sub}, and where it compares more: ${lines.join('; ')}`);
+}
+
+/** Checks the login with one request, the only one that carries a credential. */
+async function lookAtLogin(
+  call: Call,
+  { version }: Connected,
+  store: Store | undefined,
+  found: Found,
+): Promise<void> {
+  const is3 = version.secretsNeedGraph;
+  found.graph = is3
+    ? skipped('a login would prove it: graphcred secret list')
+    : skipped('minting a token would prove it: graphcred token get');
+  if (is3 && call.graph === undefined) {
+    found.graph = warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
+    found.credential = skipped('3.x needs --graph to test a login');
+    return;
+  }
+  let credential: Credential | undefined;
+  const openStore = async () => store ?? nothingKept();
+  try {
+    credential = await findLogin(call, openStore);
+    await credential.value();
+  } catch (error) {
+    const check = failed(error);
+    const isMissing = check.code === 'INPUT_REQUIRED' || check.code === 'UNSUPPORTED';
+    const other = is3 && isMissing ? await findCredential(call, 'mint', openStore).catch(failed) : check;
+    if ('kind' in other && other.kind !== 'password') {
+      found.credential = skipped(
+        other.kind === 'jwt'
+          ? `a JWT (${other.label}) is proved at the REST server: graphcred token check`
+          : `the server takes no secret (${other.label}) as a login; a mint proves it: graphcred token get`,
+      );
+      return;
+    }
+    const notGiven = check.code === 'INPUT_REQUIRED' && (!credential || credential.level === 'prompt');
+    found.credential = notGiven
+      ? { ...check, verdict: 'warn', cause: `no login could be tried: ${check.cause}` }
+      : check;
+    return;
+  }
+  await tryLogin(call, credential, is3, found);
+}
+
+function nothingKept(): never {
+  throw new GraphException('INPUT_REQUIRED', 'The store cannot be opened.', {
+    hint: 'give a user name and a password: --username, --password-stdin',
+  });
+}
+
+async function tryLogin(call: Call, credential: Credential, is3: boolean, found: Found): Promise<void> {
+  const { kind, label, username } = credential;
+  const name =
+    kind === 'password' ? `the password of ${username}` : kind === 'jwt' ? 'the JWT' : 'the secret';
+  const accepted = ok(`${name} is accepted (${label})`);
+  try {
+    const { connection } = await connect(call, credential);
+    if (is3) await connection.listSecrets();
+    found.credential =
+      is3 || (await askForSecrets(connection))
+        ? accepted
+        : skipped('the server has no list of secrets (HTTP 404), so nothing could be asked');
+    if (is3) found.graph = ok(String(call.graph));
+  } catch (error) {
+    const check = failed(error);
+    const isGraphs = is3 && check.code === 'NOT_FOUND';
+    found.credential = isGraphs ? accepted : check;
+    if (isGraphs) found.graph = check;
+  }
+}
+
+/**
+ * Asks for secrets to test a login. The list is not used. False when the server does not have it at this path, as early
+ * 4.x.
+ */
+async function askForSecrets(connection: GraphConnection): Promise<boolean> {
+  const { status, headers, body } = await connection.service('GET', '/gsql/v1/secrets');
+  if (status === 404) return false;
+  if (readEnvelope({ status, headers, body, timeUnix: 0 })?.refused === false) return true;
+  throw new GraphException(
+    'BAD_RESPONSE',
+    `the server answers neither yes nor no to the login (HTTP ${status})`,
+    { hint: 'check the addresses: --gsql-url, and look into the log of the server' },
+  );
+}
