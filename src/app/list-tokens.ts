@@ -1,17 +1,15 @@
 import type { LocalCall } from '../auth/call.js';
-import { fallbackOf, open } from '../auth/stores.js';
+import { entriesOf, fallbackOf, open, type StoreEntry } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import type { BoundCredential } from '../core/sensitive.js';
 import { hashOf } from '../store/records.js';
-import { CREDENTIAL_STORES, STORES, type Store, type StoreRecord } from '../store/store.js';
+import { CREDENTIAL_STORES, STORES, type Store } from '../store/store.js';
 import { longestLivedFirst, readCached } from './token-cache.js';
 
 /** A row of `token list`. */
-export interface TokenRow {
+export interface TokenRow extends StoreEntry {
   /** Names the row on a command line. */
   readonly id: string;
-  readonly store: Store;
-  readonly record: StoreRecord;
   /** Reads the token, once. Undefined when it has vanished from the store. */
   value(): Promise<BoundCredential | undefined>;
 }
@@ -21,14 +19,11 @@ export interface TokenRow {
  * @param chosen the store of this call
  */
 export async function listTokens(call: LocalCall, chosen: Store): Promise<TokenRow[]> {
-  const stores = [chosen, ...(await otherStores(call, chosen))];
-  const lists = await Promise.all(
-    stores.map(async (store) => (await store.list()).map((record) => ({ store, record }))),
-  );
-  const rows = lists
-    .flat()
-    .filter(({ record }) => record.kind === 'token')
-    .map(({ store, record }): TokenRow => {
+  const entries = await entriesOf([chosen, ...(await otherStores(call, chosen))]);
+  const tokens = entries.filter(({ record }) => record.kind === 'token');
+  return tokens
+    .sort((a, b) => longestLivedFirst(a.record, b.record))
+    .map(({ store, record }) => {
       let read: Promise<BoundCredential | undefined> | undefined;
       const value = () => {
         read ??= readCached(store, record);
@@ -36,7 +31,6 @@ export async function listTokens(call: LocalCall, chosen: Store): Promise<TokenR
       };
       return { id: hashOf(`${record.store} ${record.key}`).slice(-8), store, record, value };
     });
-  return rows.sort((a, b) => longestLivedFirst(a.record, b.record));
 }
 
 /** Returns the stores that may hold tokens of this machine too, unless a setting names the one to use. */

@@ -246,33 +246,29 @@ export interface ProfileOwner {
 }
 
 /**
- * Returns the records that belong to a profile: what is saved for its user, the secret that it names, and the tokens
+ * Returns the entries that belong to a profile: what is saved for its user, the secret that it names, and the tokens
  * minted with any of them; for a profile that names nobody, all of the server, if they have one owner. `logout` and
  * `profile remove` delete these, and nothing of anybody else.
  */
-export function recordsOf(records: readonly StoreRecord[], profile: ProfileOwner): StoreRecord[] {
+export function recordsOf<E extends { readonly record: StoreRecord }>(
+  entries: readonly E[],
+  profile: ProfileOwner,
+): E[] {
   const { gsqlUrl, username, secretAlias, principal } = profile;
-  const here = records.filter(({ info }) => info.gsqlUrl === gsqlUrl);
+  const here = entries.filter(({ record }) => record.info.gsqlUrl === gsqlUrl);
   if (username === undefined && secretAlias === undefined && principal === undefined)
-    return new Set(here.map(ownerOf)).size === 1 ? here : [];
+    return new Set(here.map(({ record }) => ownerOf(record))).size === 1 ? here : [];
   const isOfUser = ({ info }: StoreRecord) => username !== undefined && info.username === username;
-  const saved = here.filter(
-    (record) =>
-      record.kind !== 'token' &&
-      (isOfUser(record) ||
-        (username === undefined && secretAlias !== undefined && isNamedBy(record, secretAlias))),
-  );
+  const isNamed = (record: StoreRecord) =>
+    username === undefined && secretAlias !== undefined && isNamedBy(record, secretAlias);
+  const saved = here.filter(({ record }) => record.kind !== 'token' && (isOfUser(record) || isNamed(record)));
+  const owners: unknown[] = [principal, username && `user:${username}`];
+  for (const { record } of saved) owners.push(record.info.id, record.info.owner);
   // Of a secret that was rotated, the tokens of its old values have the same owner.
-  const known = [
-    principal,
-    username && `user:${username}`,
-    ...saved.flatMap(({ info }) => [info.id, info.owner]),
-  ];
-  const isKnown = (one: unknown) => one !== undefined && known.includes(String(one));
+  const isOwned = ({ info }: StoreRecord) =>
+    [info.principal, info.owner].some((one) => one !== undefined && owners.includes(one));
   const tokens = here.filter(
-    (record) =>
-      record.kind === 'token' &&
-      (isOfUser(record) || isKnown(record.info.principal) || isKnown(record.info.owner)),
+    ({ record }) => record.kind === 'token' && (isOfUser(record) || isOwned(record)),
   );
   return [...saved, ...tokens];
 }

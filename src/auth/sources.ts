@@ -20,7 +20,7 @@ import {
   serversOfLevel,
   serversOfRecord,
 } from './servers.js';
-import { open } from './stores.js';
+import { entriesOf, open, type StoreEntry } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;
 
@@ -133,23 +133,19 @@ export async function savedSources(call: Call, store: Store): Promise<Partition>
   const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(call);
   // A credential saved for the profile's own server is not sent to another one, but the error mentions it.
   const ownServer = gsqlUrlOfFile(call);
-  const saved = (await Promise.all(homes.map((home) => home.list()))).flat();
-  const records = ofThisProfile(
-    call,
-    oidc,
-    saved.filter(
-      ({ kind, info }) => kind !== 'token' && [target.gsqlUrl, ownServer].includes(String(info.gsqlUrl)),
-    ),
+  const here = (await entriesOf(homes)).filter(
+    ({ record: { kind, info } }) =>
+      kind !== 'token' && [target.gsqlUrl, ownServer].includes(String(info.gsqlUrl)),
   );
-  if (records.length === 0) return { bound: [], excluded: undefined };
-  records.sort(newestFirst);
+  const entries = ofThisProfile(call, oidc, here);
+  if (entries.length === 0) return { bound: [], excluded: undefined };
+  entries.sort((a, b) => newestFirst(a.record, b.record));
   const inForce = await serversInForce(call);
   const bound: CredentialSource[] = [];
   let excluded: CredentialSource | undefined;
-  for (const record of records) {
-    const home = homes.find(({ name }) => name === record.store) ?? store;
-    const source =
-      record.kind === 'login' && oidc ? loginSource(call, oidc, record, home) : savedSource(record, home);
+  for (const entry of entries) {
+    const { record } = entry;
+    const source = record.kind === 'login' && oidc ? loginSource(call, oidc, entry) : savedSource(entry);
     if (!isSamePair(serversOfRecord(record), inForce)) excluded ??= source;
     else if (await isOfThisGraph(call, record, graph)) bound.push(source);
   }
@@ -176,21 +172,23 @@ export async function loginHomes(call: Call): Promise<readonly Store[]> {
 function ofThisProfile(
   { username, secretAlias }: Call,
   oidc: Oidc | undefined,
-  saved: readonly StoreRecord[],
-): StoreRecord[] {
+  saved: readonly StoreEntry[],
+): StoreEntry[] {
   const ofUser = saved.filter(
-    ({ kind, info }) =>
+    ({ record: { kind, info } }) =>
       (username === undefined || info.username === username) &&
       (kind !== 'login' || (info.issuer === oidc?.issuer && info.clientId === oidc?.clientId)),
   );
+  const ownersOf = (entries: readonly StoreEntry[]) => entries.map(({ record }) => ownerOf(record));
   if (oidc && !oidc.isJob) {
-    const users = ofUser.filter(({ kind }) => kind === 'login').map(ownerOf);
-    return ofUser.filter((record) => users.includes(ownerOf(record)));
+    const users = ownersOf(ofUser.filter(({ record }) => record.kind === 'login'));
+    return ofUser.filter(({ record }) => users.includes(ownerOf(record)));
   }
   if (secretAlias === undefined) return ofUser;
-  const named = ofUser.filter((record) => record.kind === 'secret' && isNamedBy(record, secretAlias));
-  const owners = username === undefined ? named.map(ownerOf) : [username];
-  return [...named, ...ofUser.filter((one) => one.kind === 'password' && owners.includes(ownerOf(one)))];
+  const named = ofUser.filter(({ record }) => record.kind === 'secret' && isNamedBy(record, secretAlias));
+  const owners = username === undefined ? ownersOf(named) : [username];
+  const isTheirs = ({ record }: StoreEntry) => record.kind === 'password' && owners.includes(ownerOf(record));
+  return [...named, ...ofUser.filter(isTheirs)];
 }
 
 /** Whether a saved secret is for this graph. On 3.x a secret belongs to a graph; on 4.x it is valid for all. */
@@ -209,7 +207,7 @@ function savedAs({ alias, rotationOf, origin, id, username }: StoreRecord['info'
 }
 
 /** A login at an identity provider: its refresh token gives JWTs. */
-function loginSource(call: Call, oidc: Oidc, record: StoreRecord, home: Store): CredentialSource {
+function loginSource(call: Call, oidc: Oidc, { record, store }: StoreEntry): CredentialSource {
   const username = String(record.info.username);
   return {
     ...ofRecord(record),
@@ -218,7 +216,7 @@ function loginSource(call: Call, oidc: Oidc, record: StoreRecord, home: Store): 
     username,
     reference: providerPrincipal(oidc, username),
     readUnderLock: true,
-    read: async () => (await import('./oidc/renew.js')).renew(call, oidc, record, home),
+    read: async () => (await import('./oidc/renew.js')).renew(call, oidc, record, store),
   };
 }
 
@@ -233,7 +231,7 @@ function ofRecord(record: StoreRecord) {
   } as const;
 }
 
-function savedSource(record: StoreRecord, store: Store): CredentialSource {
+function savedSource({ record, store }: StoreEntry): CredentialSource {
   const kind = record.kind as 'secret' | 'password';
   const { username, alias, id } = record.info;
   return {

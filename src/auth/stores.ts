@@ -4,7 +4,14 @@ import { Sensitive } from '../core/sensitive.js';
 import { stageFile } from '../files/private-files.js';
 import { noneStore } from '../store/none.js';
 import { inspectRedis, openStore, type ServerReport } from '../store/open.js';
-import { CREDENTIAL_STORES, STORES, type Store, type StoreName, type StoreOptions } from '../store/store.js';
+import {
+  CREDENTIAL_STORES,
+  STORES,
+  type Store,
+  type StoreName,
+  type StoreOptions,
+  type StoreRecord,
+} from '../store/store.js';
 import type { LocalCall } from './call.js';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -97,6 +104,18 @@ async function storeOptions(
         : undefined,
     warn: (message) => reporter.warn(message),
   };
+}
+
+/** A record, and the store that holds its value. */
+export interface StoreEntry {
+  readonly store: Store;
+  readonly record: StoreRecord;
+}
+
+/** Returns all that these stores hold. */
+export async function entriesOf(stores: readonly Store[]): Promise<StoreEntry[]> {
+  const lists = stores.map(async (store) => (await store.list()).map((record) => ({ store, record })));
+  return (await Promise.all(lists)).flat();
 }
 
 /** Records the store for later runs that name none. Throws STORE_UNAVAILABLE. */

@@ -3,13 +3,22 @@ import { findCredential } from '../../auth/choose.js';
 import { connect, findVersion, requireGraph } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { isSamePair, recordsOf, serversInForce, serversOfRecord } from '../../auth/servers.js';
-import { chooseStore, configDirOf, moveTo, open, recordStore, requireKeeping } from '../../auth/stores.js';
+import {
+  chooseStore,
+  configDirOf,
+  entriesOf,
+  moveTo,
+  open,
+  recordStore,
+  requireKeeping,
+  type StoreEntry,
+} from '../../auth/stores.js';
 import { writeProfileKey } from '../../config/write.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { noneStore } from '../../store/none.js';
-import { STORES, type Store, type StoreName, type StoreRecord } from '../../store/store.js';
+import { STORES, type Store, type StoreName } from '../../store/store.js';
 import { isPlainAlias, type Login } from '../gsql-login.js';
 import { removeReplaced, saveCredential, saveSecret, tryStore } from '../saved-secrets.js';
 import { pluralize } from '../words.js';
@@ -208,14 +217,14 @@ function folderOf({ stateDir = '', ports: { home } }: Call): string {
 async function aliasSavedHere({ call, credential, store }: LoginState): Promise<string | undefined> {
   const { secretsNeedGraph } = await findVersion(call);
   const servers = await serversInForce(call);
-  const fits = (record: StoreRecord) =>
+  const fits = ({ record }: StoreEntry) =>
     record.kind === 'secret' &&
     record.info.alias !== undefined &&
     isSamePair(serversOfRecord(record), servers) &&
     (!secretsNeedGraph || record.info.graph === call.graph);
   const owner = { ...servers, username: credential.username, secretAlias: undefined };
-  const own = recordsOf(await store.list(), owner).filter(fits);
-  const names = new Set(own.map(({ info }) => String(info.rotationOf ?? info.alias)));
+  const own = recordsOf(await entriesOf([store]), owner).filter(fits);
+  const names = new Set(own.map(({ record: { info } }) => String(info.rotationOf ?? info.alias)));
   if (call.secretAlias !== undefined && names.has(call.secretAlias)) return call.secretAlias;
   return names.size === 1 ? [...names][0] : undefined;
 }

@@ -75,11 +75,8 @@ async function tokensToList(
   const all = await listTokens(local, store);
   if (invocation.flags.profile === undefined) return { tokens: all, store, local };
   const owner = await profileOwner(await openSession(invocation));
-  const records = recordsOf(
-    all.map(({ record }) => record),
-    owner,
-  );
-  return { tokens: all.filter(({ record }) => records.includes(record)), store, local };
+  const mine = recordsOf(all, owner);
+  return { tokens: all.filter((row) => mine.includes(row)), store, local };
 }
 
 function asDocument(

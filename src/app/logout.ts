@@ -1,0 +1,147 @@
+import type { Call } from '../auth/call.js';
+import { findCredential, profileOwner } from '../auth/choose.js';
+import { isOfProvider } from '../auth/oidc/settings.js';
+import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../auth/servers.js';
+import { loginHomes } from '../auth/sources.js';
+import {
+  chooseStore,
+  entriesOf,
+  open,
+  requireAllRead,
+  requireReadable,
+  type StoreEntry,
+} from '../auth/stores.js';
+import { GraphException } from '../core/errors.js';
+import { newestFirst } from '../store/records.js';
+import { STORES, type Store } from '../store/store.js';
+import { type Revocation, revokeTokens } from './delete-tokens.js';
+import { listTokens, otherStores, type TokenRow } from './list-tokens.js';
+import { endLogin } from './login/identity.js';
+
+export interface LogoutInput {
+  /** Whether all that is stored here goes, of every server and user. */
+  readonly everything: boolean;
+  readonly revoke: boolean;
+}
+
+/** What a logout is about to delete. */
+export interface LogoutPlan extends LogoutInput {
+  readonly store: Store;
+  readonly tokens: readonly StoreEntry[];
+  /** Secrets, passwords and logins; and when tokens are revoked, the JWTs that no server can revoke. */
+  readonly credentials: readonly StoreEntry[];
+}
+
+export interface LoggedOut {
+  readonly tokens: number;
+  readonly credentials: number;
+  readonly isRevoked: boolean;
+  /** Whether a JWT was deleted that no server can revoke. */
+  readonly hadJwt: boolean;
+  /** Why tokens, and the credentials to revoke them with, are left. */
+  readonly failure: GraphException | undefined;
+}
+
+/**
+ * Finds out what there is to delete.
+ * @throws GraphException NOT_FOUND; USAGE when the profile names nobody, and several have something saved for its server
+ */
+export async function planLogout(call: Call, input: LogoutInput): Promise<LogoutPlan> {
+  const { everything, revoke } = input;
+  // A machine does not forget tokens that a fleet shares, only those it minted for itself.
+  const leavesShared = STORES[call.store.name].scope === 'fleet' && !revoke;
+  const store = leavesShared ? await open(call, 'file', true) : await chooseStore(call, { needed: true });
+  if (leavesShared)
+    call.ports.reporter.note(
+      'the tokens on the Redis server stay for the other machines; --revoke ends them for all',
+    );
+  const stores = [store, ...(everything ? await otherStores(call, store) : [])];
+  // Of a fleet, a login lies in a store of this machine.
+  const homes = (await loginHomes(call)).filter(({ name }) => stores.every((one) => one.name !== name));
+  const logins = (await entriesOf(homes)).filter(({ record }) => record.kind === 'login');
+  const all = [...(await entriesOf(stores)), ...logins];
+  const entries = everything ? all : await entriesOfProfile(call, all);
+  if (entries.length === 0) throw await nothingStored(call, everything ? undefined : stores);
+  const isDeletedHere = ({ record: { kind, info } }: StoreEntry) =>
+    kind !== 'token' || (revoke && isOfProvider(String(info.principal)));
+  const credentials = entries.filter(isDeletedHere);
+  return { ...input, store, credentials, tokens: entries.filter((one) => !credentials.includes(one)) };
+}
+
+/** Returns what is stored for the profile in force, newest first. */
+async function entriesOfProfile(call: Call, all: readonly StoreEntry[]): Promise<StoreEntry[]> {
+  const owner = await profileOwner(call);
+  const { gsqlUrl, username, secretAlias, principal } = owner;
+  const mine = recordsOf(all, owner);
+  const owners = new Set(
+    all.filter(({ record }) => record.info.gsqlUrl === gsqlUrl).map(({ record }) => ownerOf(record)),
+  );
+  const namesNobody = username === undefined && secretAlias === undefined && principal === undefined;
+  if (mine.length > 0 || owners.size < 2 || !namesNobody)
+    return mine.sort((a, b) => newestFirst(a.record, b.record));
+  throw new GraphException(
+    'USAGE',
+    `Credentials of several users are saved for ${gsqlUrl}: ${[...owners].sort().join(', ')}.`,
+    { hint: 'choose one: graphcred logout --username NAME, or --secret-alias NAME' },
+  );
+}
+
+/**
+ * Returns the error for a logout without anything to delete.
+ * @param stores those of one profile, which may be locked; undefined when everything goes
+ * @throws GraphException why something that is stored cannot be read
+ */
+async function nothingStored(call: Call, stores: readonly Store[] | undefined): Promise<GraphException> {
+  for (const store of stores ?? []) await requireReadable(call, store);
+  await requireAllRead(call);
+  const where = stores ? ` for ${call.target.gsqlUrl}` : '';
+  return new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
+    hint: 'see: graphcred token list',
+  });
+}
+
+/**
+ * Deletes what is planned, and revokes the tokens first if that is wanted.
+ * @throws GraphException when nothing could be revoked
+ */
+export async function logOut(call: Call, plan: LogoutPlan): Promise<LoggedOut> {
+  const { everything, revoke, tokens, credentials } = plan;
+  call.interruption?.begin();
+  const revocation = revoke && tokens.length > 0 ? await revokePlanned(call, plan) : undefined;
+  const { failure, cause } = revocation ?? {};
+  // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
+  // process may have stored a new one since.
+  if (!failure) await deleteEntries(call, revoke ? credentials : [...tokens, ...credentials]);
+  const gone = revocation ? revocation.deleted + revocation.missing : tokens.length;
+  const forgotten = failure ? 0 : credentials.length;
+  // If nothing changed, the server's own answer says more.
+  if (failure && gone === 0) throw !everything && isOfServer(cause) ? cause : failure;
+  const hadJwt = revoke && credentials.some(({ record }) => record.kind === 'token');
+  return { tokens: gone, credentials: forgotten, isRevoked: gone > 0 && revoke && !failure, hadJwt, failure };
+}
+
+function isOfServer(cause: GraphException | undefined): boolean {
+  return Boolean(cause?.hint) && !cause?.ambiguous && cause?.code !== 'INPUT_REQUIRED';
+}
+
+async function revokePlanned(call: Call, { everything, store, tokens }: LogoutPlan): Promise<Revocation> {
+  const given = everything ? undefined : await findCredential(call, 'mint', async () => store);
+  const all = await listTokens(call, store);
+  const rows = all.filter(({ record: { key, store: name } }) =>
+    tokens.some(({ record }) => record.key === key && record.store === name),
+  );
+  const inForce = given && (await serversInForce(call));
+  const whyForeign = ({ record }: TokenRow) => {
+    if (given === undefined) return undefined;
+    if (!isSamePair(serversOfRecord(record), inForce)) return 'it is for another REST address';
+    return given.principal === record.info.principal ? undefined : 'the credential in use did not make it';
+  };
+  return revokeTokens(call, rows, all, given, whyForeign);
+}
+
+async function deleteEntries(call: Call, entries: readonly StoreEntry[]): Promise<void> {
+  for (const { store, record } of entries) {
+    if (record.kind === 'login') await endLogin(call, record, store);
+    await store.delete(record.key);
+  }
+}

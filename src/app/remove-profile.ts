@@ -1,0 +1,69 @@
+import type { LocalCall } from '../auth/call.js';
+import { secretId } from '../auth/credential.js';
+import { addressesSetAt, type ProfileOwner, recordsOf } from '../auth/servers.js';
+import { configDirOf, entriesOf, open, type StoreEntry } from '../auth/stores.js';
+import { type ConfigKey, isInFile } from '../config/keys.js';
+import { resolveSettings } from '../config/settings.js';
+import { removeProfile as removeFromFile } from '../config/write.js';
+import { Sensitive } from '../core/sensitive.js';
+import { withLock } from '../store/lock/lock.js';
+import { CREDENTIAL_STORES } from '../store/store.js';
+
+/** What goes with a profile. */
+export interface ProfileRemoval {
+  readonly entries: readonly StoreEntry[];
+  /** Another profile of the same server and user, because of which nothing but the profile goes. */
+  readonly sharedWith?: string;
+}
+
+/** Finds out what goes with a profile: what is stored for it, unless another profile uses it. */
+export async function planRemoval(call: LocalCall, name: string): Promise<ProfileRemoval> {
+  // A profile does not record which store its entries are in, so both are searched.
+  const stores = call.stateDir === undefined ? [] : CREDENTIAL_STORES.map((one) => open(call, one, true));
+  const all = await entriesOf(await Promise.all(stores));
+  const owner = ownerOfProfile(call, name);
+  const entries = owner === undefined ? [] : recordsOf(all, owner);
+  for (const other of call.settings.profileNames.filter((one) => one !== name)) {
+    const its = ownerOfProfile(call, other);
+    if (its && recordsOf(entries, its).length > 0) return { entries: [], sharedWith: other };
+  }
+  return { entries };
+}
+
+/** Returns whom a profile acts as. Only the config file decides, not flags and variables. */
+function ownerOfProfile(
+  { settings, ports, configDir }: LocalCall,
+  profile: string,
+): ProfileOwner | undefined {
+  const input = { ...ports, configDir, flags: { profile }, env: {} };
+  const its = resolveSettings(input, settings.file);
+  const set = (key: ConfigKey) =>
+    its.all[key].find(({ level }) => isInFile(level))?.value as string | undefined;
+  const addresses = addressesSetAt(its, ['profile', 'fileDefaults']);
+  const secret = set('secret');
+  return (
+    addresses && {
+      gsqlUrl: addresses.gsqlUrl,
+      username: set('username'),
+      secretAlias: set('secretAlias'),
+      principal: secret && secretId(new Sensitive(secret)),
+    }
+  );
+}
+
+/**
+ * Removes a profile from the user's config file, and what goes with it.
+ * @returns the file, and what was there to delete
+ */
+export async function removeProfile(
+  call: LocalCall,
+  name: string,
+  entries: readonly StoreEntry[],
+): Promise<{ file: string; deleted: readonly StoreEntry[] }> {
+  const deleted: StoreEntry[] = [];
+  for (const entry of entries) if (await entry.store.delete(entry.record.key)) deleted.push(entry);
+  const file = await removeFromFile(configDirOf(call), name, (lock, work) =>
+    withLock(lock, { waitMs: 10_000 }, work),
+  );
+  return { file, deleted };
+}
