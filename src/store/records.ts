@@ -18,7 +18,7 @@ import { CREDENTIAL_STORES, type StoreRecord } from './store.js';
 export interface Entry {
   readonly record: StoreRecord;
   /** The encrypted value, if it is in the file store, under the name that it has on the disk. */
-  readonly sealed?: string;
+  readonly sealed?: string | undefined;
 }
 
 /** A record that is there and cannot be used. */

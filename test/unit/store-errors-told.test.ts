@@ -3,7 +3,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { loadKey } from '../../src/store/file/key.js';
+import { loadNamedKey, readGeneratedKey } from '../../src/store/file/key.js';
 import { askHelper } from '../../src/store/keychain/helper.js';
 import { performNatively } from '../../src/store/keychain/native.js';
 import { keychainStore } from '../../src/store/keychain/store.js';
@@ -152,25 +152,22 @@ test('every error of the store file and of its locks says what happened, and wha
       const storeKeyFile = path.join(dir, 'named');
       fs.writeFileSync(storeKeyFile, text);
       fs.chmodSync(storeKeyFile, mode);
-      await loadKey(options({ storeKeyFile }), 'create');
+      await loadNamedKey(options({ storeKeyFile }));
     };
   const generated = (mode: number) => async () => {
     fs.mkdirSync(path.join(dir, 'config'), { recursive: true });
     fs.writeFileSync(path.join(dir, 'config', 'store.key'), 'x');
     fs.chmodSync(path.join(dir, 'config', 'store.key'), mode);
-    await loadKey(options(), 'existing');
+    readGeneratedKey(path.join(dir, 'config'));
   };
   const lock = path.join(dir, 'state', 'entry.lock');
   await compare('store-errors-file.txt', [
-    [
-      'a key in a variable that is none',
-      () => loadKey(options({ storeKey: new Sensitive('hidden') }), 'create'),
-    ],
+    ['a key in a variable that is none', () => loadNamedKey(options({ storeKey: new Sensitive('hidden') }))],
     [
       'a named key file that is missing',
-      () => loadKey(options({ storeKeyFile: path.join(dir, 'none') }), 'create'),
+      () => loadNamedKey(options({ storeKeyFile: path.join(dir, 'none') })),
     ],
-    ['a named key file that is a folder', () => loadKey(options({ storeKeyFile: dir }), 'create')],
+    ['a named key file that is a folder', () => loadNamedKey(options({ storeKeyFile: dir }))],
     ['a named key file that is too large', named('x'.repeat(4097))],
     ['a named key file that is no key', named('hidden')],
     ['a named key file that a group can change', named('hidden', 0o620)],

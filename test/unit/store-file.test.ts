@@ -3,8 +3,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { loadKey, makeKey } from '../../src/store/file/key.js';
+import { generatedKey, readGeneratedKey } from '../../src/store/file/key.js';
 import { decryptValue, encryptValue, fileStore } from '../../src/store/file/store.js';
+import { tryLock } from '../../src/store/lock/lock.js';
 import { listEntries, stageEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -163,15 +164,6 @@ describe('the key of the file store', () => {
     expect(await readBack()).toBe('the value');
   });
 
-  it('is generated on a file system without hard links too', async () => {
-    vi.spyOn(fs, 'linkSync').mockImplementation(() => {
-      throw Object.assign(new Error('EPERM'), { code: 'EPERM' });
-    });
-    await open().write(RECORD, VALUE);
-    expect(fs.readdirSync(configDir)).toEqual(['store.key']);
-    expect(await readBack()).toBe('the value');
-  });
-
   // holds: C5.10
   it('is taken from the variable first, then from the named file, then from the generated one', async () => {
     const storeKeyFile = path.join(home, 'key');
@@ -236,18 +228,16 @@ describe('the key of the file store', () => {
 });
 
 describe('the entries of the file store', () => {
-  it('has no entry of the keychain, and none without a value', async () => {
+  it('has no entry of the keychain, and no value of a record without one', async () => {
     stageEntry(stateDir, { record: { ...BARE, store: 'keychain' }, sealed: 'x' }).commit();
     stageEntry(stateDir, { record: { ...BARE, key: 'empty' } }).commit();
     const store = open();
     expect(await store.find('demo')).toBeUndefined();
-    expect(await store.find('empty')).toBeUndefined();
     expect(await store.delete('demo')).toBe(false);
-    expect(await store.delete('empty')).toBe(false);
     expect((await store.list()).map(({ key }) => key)).toEqual(['empty']);
     expect(await store.read({ ...BARE, store: 'keychain' })).toBeUndefined();
     expect(await store.read({ ...BARE, key: 'empty' })).toBeUndefined();
-    expect(fs.readdirSync(stateDir)).toHaveLength(2);
+    expect(await store.delete('empty')).toBe(true);
     expect(warnings).toEqual([]);
   });
 
@@ -304,53 +294,24 @@ describe('the entries of the file store', () => {
 });
 
 describe('the file of the key', () => {
-  const generated = () => path.join(home, 'config', 'store.key');
-
   it('that another process made in the same moment is used', async () => {
-    const link = fs.linkSync;
-    vi.spyOn(fs, 'linkSync').mockImplementationOnce((...args) => {
-      fs.writeFileSync(generated(), KEY, { mode: 0o600 });
-      link(...args);
-    });
-    expect(await loadKey(optionsFor(), 'create')).toEqual(Buffer.alloc(32, 7));
-    expect(fs.readdirSync(path.join(home, 'config'))).toEqual(['store.key']);
+    const file = path.join(configDir, 'store.key');
+    const lock = defined(tryLock(`${file}.lock`));
+    const making = generatedKey(configDir);
+    fs.writeFileSync(file, KEY, { mode: 0o600 });
+    lock.release();
+    expect(await making).toEqual(Buffer.alloc(32, 7));
+    expect(fs.readdirSync(configDir)).toEqual(['store.key']);
   });
 
-  it('whose file another process has made and not filled yet is waited for, and not for ever', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    try {
-      fs.mkdirSync(path.dirname(generated()), { mode: 0o700 });
-      fs.writeFileSync(generated(), '', { mode: 0o600 });
-      const loading = loadKey(optionsFor(), 'existing');
-      await vi.advanceTimersByTimeAsync(150);
-      fs.writeFileSync(generated(), KEY);
-      await vi.advanceTimersByTimeAsync(10);
-      expect(await loading).toEqual(Buffer.alloc(32, 7));
-      fs.writeFileSync(generated(), '');
-      const failing = failureOf(loadKey(optionsFor(), 'existing'));
-      await vi.advanceTimersByTimeAsync(1000);
-      expect((await failing)?.message).toBe(`the key file ${generated()} is not 32 bytes in base64`);
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-
-  it('that vanishes while it is made is an error', async () => {
-    vi.spyOn(fs, 'linkSync').mockImplementationOnce(() => {});
-    expect(await failureOf(loadKey(optionsFor(), 'create'))).toMatchObject({
-      message: `the key file ${generated()} vanished while it was being made`,
-      hint: 'run the command again',
-    });
-    expect(fs.readdirSync(path.join(home, 'config'))).toEqual([]);
-  });
-
-  it('that cannot be written is an error of its folder', () => {
+  it('that cannot be written is an error of its folder', async () => {
     vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
       throw Object.assign(new Error('full'), { code: 'ENOSPC' });
     });
-    expect(() => makeKey(generated())).toThrow(
-      `cannot write to ${path.join(home, 'config')}: the disk is full`,
+    expect((await failureOf(generatedKey(configDir)))?.message).toBe(
+      `cannot write to ${configDir}: the disk is full`,
     );
-    expect(fs.readdirSync(path.join(home, 'config'))).toEqual([]);
+    expect(readGeneratedKey(configDir)).toBeUndefined();
+    expect(fs.readdirSync(configDir)).toEqual([]);
   });
 });

@@ -6,8 +6,8 @@ import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { openJournal } from '../../src/store/journal.js';
 import { tryLock } from '../../src/store/lock/lock.js';
-import { deleteIfSame } from '../../src/store/lock/machine-lock.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
+import { machineStore } from '../../src/store/machine-store.js';
 import {
   deleteEntry,
   entryPath,
@@ -22,6 +22,7 @@ import { sweep } from '../../src/store/sweep.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { failureOf } from '../helpers/redis-store.js';
+import { storeOptions } from '../helpers/store-options.js';
 
 // The top files of src/store: records, named files that are read for a time, the sweep, the journal, and what opens a store.
 
@@ -215,24 +216,28 @@ describe('the journal of a job', () => {
 });
 
 describe('removing an entry if it is still the same', () => {
-  const store = (value: string | undefined) => ({
-    find: async (key: string) => (key === 'demo' ? RECORD : undefined),
-    read: async () => (value === undefined ? undefined : new Sensitive(value)),
-    delete: vi.fn(async () => true),
-  });
+  const values = {
+    check: async () => {},
+    prepare: async () => 'sealed',
+    get: async () => new Sensitive('x'),
+    delete: vi.fn(),
+  };
+  const store = () =>
+    machineStore('file', { ...storeOptions(dir, expect.unreachable), stateDir: dir }, values);
 
   it('does nothing when there is none, or one of another kind', async () => {
-    expect(await deleteIfSame(store('x'), dir, { ...RECORD, key: 'other' }, undefined)).toBe(false);
-    const other = { ...RECORD, kind: 'secret' } as const;
-    expect(await deleteIfSame(store('x'), dir, other, new Sensitive('x'))).toBe(false);
+    expect(await store().deleteIf({ ...RECORD, key: 'other' }, undefined)).toBe(false);
+    await store().write(RECORD, new Sensitive('x'));
+    expect(await store().deleteIf({ ...RECORD, kind: 'secret' }, new Sensitive('x'))).toBe(false);
   });
 
   it('waits for the lock of the entry for ten seconds', async () => {
     tryLock(entryPath(dir, 'token', 'demo', 'lock'));
     const uptime = process.uptime();
     const clock = vi.spyOn(process, 'uptime').mockReturnValue(uptime);
-    const kept = store('value');
-    const waiting = failureOf(deleteIfSame(kept, dir, RECORD, new Sensitive('value')));
+    const waiting = failureOf(store().deleteIf(RECORD, new Sensitive('x')));
+    // It waits as soon as it has made a file to link from.
+    await vi.waitFor(() => expect(fs.readdirSync(dir)).toHaveLength(2));
     clock.mockReturnValue(uptime + 9.9);
     await new Promise((resolve) => setTimeout(resolve, 60));
     clock.mockReturnValue(uptime + 10.1);
@@ -240,7 +245,7 @@ describe('removing an entry if it is still the same', () => {
       code: 'LOCK_TIMEOUT',
       message: expect.stringContaining('waited 10 s'),
     });
-    expect(kept.delete).not.toHaveBeenCalled();
+    expect(values.delete).not.toHaveBeenCalled();
   });
 });
 

@@ -1,44 +1,19 @@
-import fs from 'node:fs';
+import type fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../../core/errors.js';
 import { keepOthersOut, othersCanRead } from '../../files/access-list.js';
-import {
-  cannotWrite,
-  createFile,
-  ensurePrivateFolder,
-  errnoOf,
-  howToMend,
-  readBounded,
-  readChecked,
-  temporaryName,
-} from '../../files/private-files.js';
+import { howToMend, readBounded, readChecked, stageFile } from '../../files/private-files.js';
 import { problemOf } from '../../files/problem-of.js';
 import type { StoreOptions } from '../store.js';
 
-type KeyOptions = Pick<StoreOptions, 'configDir' | 'storeKey' | 'storeKeyFile' | 'timeoutMs' | 'warn'>;
+type KeyOptions = Pick<StoreOptions, 'storeKey' | 'storeKeyFile' | 'timeoutMs' | 'warn'>;
 
 const MAX_KEY_BYTES = 4096;
 const DEFAULT_TIMEOUT_MS = 30_000;
+/** How long another process may take to make the key. */
+const MAKE_WAIT_MS = 10_000;
 
 const KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
-
-/**
- * Loads the 32-byte key of the file store: the one given as text, else in a named file, else in `store.key` of the
- * config folder, which is created when `mode` is `create`. Throws STORE_UNAVAILABLE.
- */
-export async function loadKey(options: KeyOptions, mode: 'create'): Promise<Buffer>;
-export async function loadKey(options: KeyOptions, mode: 'existing'): Promise<Buffer | undefined>;
-export async function loadKey(options: KeyOptions, mode: 'create' | 'existing'): Promise<Buffer | undefined> {
-  const given = await loadNamedKey(options);
-  if (given) return given;
-  const file = path.join(options.configDir, 'store.key');
-  const existing = await readGeneratedKey(file);
-  if (existing || mode === 'existing') return existing;
-  makeKey(file);
-  const made = await readGeneratedKey(file);
-  if (made) return made;
-  throw fault(`the key file ${file} vanished while it was being made`, 'run the command again');
-}
 
 /** Loads the key that was given as text or in a named file; undefined when none was. Throws STORE_UNAVAILABLE. */
 export async function loadNamedKey(options: KeyOptions): Promise<Buffer | undefined> {
@@ -56,20 +31,32 @@ function decode(text: string, what: string, hint = NEW_KEY): Buffer {
   throw fault(`${what} is not 32 bytes in base64`, hint);
 }
 
-async function readGeneratedKey(file: string): Promise<Buffer | undefined> {
-  for (let attempt = 1; ; attempt++) {
-    const checked = readChecked(file, MAX_KEY_BYTES, true);
-    if (checked === undefined) return undefined;
-    if ('refused' in checked) {
-      const why = checked.refused;
-      throw fault(`the key file ${file} is not used: ${why}`, howToMend(file, why) ?? makeAnother(file));
-    }
-    // Without hard links another process may have created the file but not filled it yet.
-    if (checked.text !== '' || attempt === 20)
-      return decode(checked.text, `the key file ${file}`, makeAnother(file));
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+/** Loads `store.key` of the config folder; undefined when there is none. Throws STORE_UNAVAILABLE. */
+export function readGeneratedKey(configDir: string): Buffer | undefined {
+  const file = keyFile(configDir);
+  const checked = readChecked(file, MAX_KEY_BYTES, true);
+  if (checked === undefined) return undefined;
+  if (!('refused' in checked)) return decode(checked.text, `the key file ${file}`, makeAnother(file));
+  const why = checked.refused;
+  throw fault(`the key file ${file} is not used: ${why}`, howToMend(file, why) ?? makeAnother(file));
 }
+
+/** The same, but makes the key if there is none: one, however many processes do so at once. */
+export async function generatedKey(configDir: string): Promise<Buffer> {
+  const existing = readGeneratedKey(configDir);
+  if (existing) return existing;
+  const { withLock } = await import('../lock/lock.js');
+  const file = keyFile(configDir);
+  return withLock(`${file}.lock`, { waitMs: MAKE_WAIT_MS }, () => {
+    const made = readGeneratedKey(configDir);
+    if (made) return made;
+    const key = process.getBuiltinModule('node:crypto').randomBytes(32);
+    stageFile(file, `${key.toString('base64')}\n`).commit();
+    return key;
+  });
+}
+
+const keyFile = (configDir: string) => path.join(configDir, 'store.key');
 
 /**
  * Reads a key file that the user named. It may be a pipe, a link, or belong to root, as secrets mounted into containers
@@ -90,26 +77,6 @@ async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Prom
   if (othersCanRead(file, read.stat.mode, uid))
     warn(`other users can read the key file ${file}: ${keepOthersOut(file)}`);
   return read.bytes.toString('utf8');
-}
-
-/** Creates the key file. If two processes do so at once, both use the key of the first. Throws STORE_UNAVAILABLE. */
-export function makeKey(file: string): void {
-  ensurePrivateFolder(path.dirname(file));
-  const text = `${process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64')}\n`;
-  const temporary = temporaryName(file);
-  try {
-    createFile(temporary, text);
-    try {
-      fs.linkSync(temporary, file);
-    } catch {
-      // Not every file system has hard links. A key that another process has made meanwhile is not replaced.
-      createFile(file, text);
-    } finally {
-      fs.rmSync(temporary, { force: true });
-    }
-  } catch (error) {
-    if (errnoOf(error) !== 'EEXIST') throw cannotWrite(path.dirname(file), error);
-  }
 }
 
 const NEW_KEY =

@@ -1,9 +1,10 @@
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import { deleteEntry, listEntries, readEntry, stageEntry } from '../records.js';
-import type { Store, StoreOptions, StoreRecord } from '../store.js';
-import { withLocks } from '../with-locks.js';
-import { keychainVault } from './vault.js';
+import { machineStore } from '../machine-store.js';
+import type { KeychainOptions, Store, StoreOptions, StoreRecord } from '../store.js';
+import { askHelper, PROMPT_MS } from './helper.js';
+import { type Answer, loadKeytar, locked, type Operation, SERVICE, unavailable } from './native.js';
+import { askKeychain, type KeychainAnswer, type KeychainState } from './secret-service.js';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
 const CONTROLS = /[\x00-\x1f\x7f-\x9f]/;
@@ -11,56 +12,43 @@ const CONTROLS = /[\x00-\x1f\x7f-\x9f]/;
 /** How many bytes the Credential Manager of Windows takes. */
 const LONGEST_ON_WINDOWS = 2560;
 
+const MACOS_PROMPT_NOTICE_MS = 2_000;
+
+const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, string>> = {
+  'no-bus': 'there is no OS keychain: no session bus is running',
+  'no-service': 'there is no OS keychain: no Secret Service runs on the session bus',
+  'no-default-collection': 'the OS keychain has no default keyring yet',
+  silent: 'the OS keychain does not answer',
+};
+
 /** Stores the value in the OS keychain, under the service `graphcred` and the record's key as account. */
 export function keychainStore(options: StoreOptions): Store {
-  const { stateDir, warn } = options;
   const vault = keychainVault(options.keychain);
+  return machineStore('keychain', options, {
+    check: () => vault.check(),
 
-  const find = (key: string) => readEntry(stateDir, 'keychain', key, warn)?.record;
+    async prepare(record, value) {
+      refuseUnfit(value.reveal(), record, options.keychain.platform);
+      return undefined;
+    },
 
-  return withLocks(stateDir, {
-    name: 'keychain',
-    find: async (key) => find(key),
+    async put({ key }, value) {
+      await vault.perform({ op: 'set', account: key, value: value.reveal() });
+    },
 
-    async read(record) {
-      if (record.store !== 'keychain') return undefined;
-      const value = await vault.perform({ op: 'get', account: record.key });
+    async get({ kind, key }) {
+      const value = await vault.perform({ op: 'get', account: key });
       // Other programs can write to the keychain too, so an empty value counts as missing.
       if (typeof value !== 'string' || value === '') return undefined;
       if (!CONTROLS.test(value)) return new Sensitive(value);
-      warn(
-        `the OS keychain holds a ${record.kind} with a line break or another control character as graphcred/${record.key}; it is ignored, and replaced when a new one is stored`,
+      options.warn(
+        `the OS keychain holds a ${kind} with a line break or another control character as graphcred/${key}; it is ignored, and replaced when a new one is stored`,
       );
       return undefined;
     },
 
-    async write(record, value) {
-      const text = value.reveal();
-      refuseUnfit(text, record, options.keychain.platform);
-      const staged = stageEntry(stateDir, { record: { ...record, store: 'keychain' } });
-      try {
-        await vault.perform({ op: 'set', account: record.key, value: text });
-        staged.commit();
-      } finally {
-        staged.discard();
-      }
-      (await import('../sweep.js')).sweep(options);
-    },
-
     async delete(key) {
-      const record = find(key);
-      if (!record) return false;
       await vault.perform({ op: 'delete', account: key });
-      deleteEntry(stateDir, record);
-      return true;
-    },
-
-    check: () => vault.check(),
-
-    async list() {
-      return listEntries(stateDir, warn).flatMap(({ record }) =>
-        record.store === 'keychain' ? [record] : [],
-      );
     },
   });
 }
@@ -80,4 +68,69 @@ function refuseUnfit(text: string, { kind }: StoreRecord, platform: NodeJS.Platf
       `Windows keeps values of at most ${LONGEST_ON_WINDOWS} bytes in its keychain, and this ${kind} is longer`,
       { hint: 'use --store file', setting: 'store' },
     );
+}
+
+/** Asks for the state of the keychain, and for the value of an account if one is given. */
+type Probe = (account?: string) => Promise<KeychainAnswer>;
+
+/** Returns the OS keychain of this machine. */
+export function keychainVault(options: KeychainOptions) {
+  let silent = false;
+  // A keychain that did not answer once is not asked again.
+  const probe: Probe = async (account) => {
+    if (silent) return { state: 'silent' };
+    const item = account === undefined ? undefined : { service: SERVICE, account };
+    const answer = await askKeychain(options.env, item);
+    silent = answer.state === 'silent';
+    return answer;
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  /** Performs one operation at a time, even if several are requested at once, since each may show a prompt. */
+  const perform = (operation: Operation): Promise<Answer> => {
+    const next = last.then(() => performNow(operation, options, probe));
+    last = next.catch(() => {});
+    return next;
+  };
+  return {
+    perform,
+    /** Throws the error that the next operation would throw if the keychain cannot be used now. */
+    async check(): Promise<void> {
+      // A hundred processes may check at once before one of them does the work. So where possible, only the existence
+      // of the keychain is checked.
+      if (options.platform === 'linux' && (await probe()).state === 'unlocked') await loadKeytar();
+      // Elsewhere a read of a missing entry shows whether the keychain works.
+      else await perform({ op: 'get', account: 'graphcred' });
+    },
+  };
+}
+
+async function performNow(operation: Operation, options: KeychainOptions, probe: Probe): Promise<Answer> {
+  const { platform, mayPrompt, notify } = options;
+  if (platform === 'win32') return askHelper(operation, options, false);
+  if (platform === 'darwin') return onMacOs(operation, options);
+  // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever. So the bus is asked
+  // first, and libsecret only when it can answer.
+  const { state, value, unread } = await probe(operation.op === 'get' ? operation.account : undefined);
+  if (state === 'unlocked')
+    return operation.op === 'get' && !unread ? value : askHelper(operation, options, false);
+  if (state !== 'locked') throw unavailable(ABSENT[state]);
+  if (!mayPrompt) throw locked();
+  notify(`the OS keychain is locked: answer the desktop's prompt (waiting up to ${PROMPT_MS / 1000} s)`);
+  const answer = await askHelper(operation, options, true);
+  // After a dismissed prompt the entry looks missing, so the state is checked.
+  if (!answer && (await probe(operation.account)).state === 'locked') throw locked();
+  return answer;
+}
+
+/** On macOS any operation may prompt, and there is no way to know beforehand. */
+async function onMacOs(operation: Operation, options: KeychainOptions): Promise<Answer> {
+  if (!options.mayPrompt) return askHelper(operation, options, false);
+  const notice = setTimeout(() => {
+    options.notify(`waiting for the keychain: answer its prompt (up to ${PROMPT_MS / 1000} s)`);
+  }, MACOS_PROMPT_NOTICE_MS);
+  try {
+    return await askHelper(operation, options, true);
+  } finally {
+    clearTimeout(notice);
+  }
 }
