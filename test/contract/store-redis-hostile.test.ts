@@ -32,7 +32,7 @@ function encryptedFor(
   const record = tokenRecord(asKey, secondsLeft);
   const start = (record.expiresAtUnix as number) - Math.max(secondsLeft, 3600);
   const value = new Sensitive(`token of ${asKey}`);
-  return of.encryptToken(of.nameOf('token', key), {
+  return of.encryptToken(of.nameOf(key), {
     record: { ...record, createdAtUnix: start },
     value,
     generation,
@@ -101,7 +101,7 @@ describe('a hostile Redis server', () => {
   });
 
   it('cannot present an old token as a new one', async () => {
-    const sealed = cipher.encryptToken(cipher.nameOf('token', 'one'), {
+    const sealed = cipher.encryptToken(cipher.nameOf('one'), {
       record: tokenRecord('one', 3600, { requestedAtMs: Date.now() }),
       value: new Sensitive('old'),
       generation: 7,
@@ -166,8 +166,8 @@ describe('a hostile Redis server', () => {
     const names = Array.from({ length: 2100 }, (_, index) => nameOf(index));
     const asked = new Set<string | undefined>();
     const { url } = await startHostileRedis(([name, key = '', ...args]) => {
-      if (name === 'GET') asked.add(key.split(':').at(-1));
-      if (name !== 'ZRANGEBYSCORE') return name === 'GET' ? bulk(null) : ':-2\r\n';
+      if (name === 'MGET') asked.add(key.split(':').at(-1));
+      if (name !== 'ZRANGEBYSCORE') return name === 'MGET' ? array(bulk(null), bulk(null)) : ':-2\r\n';
       const [at, count] = args.slice(-2).map(Number) as [number, number];
       const page = names.slice(at, at + count);
       names.splice(0, 10);

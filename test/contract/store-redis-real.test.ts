@@ -8,7 +8,7 @@ import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/store/lock/lock.js';
 import { entryPath } from '../../src/store/records.js';
-import { Cipher, type EntryKind } from '../../src/store/redis/cipher.js';
+import { Cipher } from '../../src/store/redis/cipher.js';
 import { type Command, Connection } from '../../src/store/redis/connection.js';
 import { TAKE } from '../../src/store/redis/scripts.js';
 import type { RedisStoreOptions } from '../../src/store/redis/store.js';
@@ -49,7 +49,8 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
   /** Opens the store as another machine of the same fleet would. */
   const machine = (options: Partial<RedisStoreOptions> = {}) =>
     openRedis(redis.url, { storeKey, ...options });
-  const keyOf = (kind: EntryKind, key = 'one') => cipher.keyOf(kind, cipher.nameOf('token', key));
+  const keyOf = (what: keyof ReturnType<Cipher['keysOf']>, key = 'one') =>
+    cipher.keysOf(cipher.nameOf(key))[what];
   const number = async (...command: string[]) => Number(await redis.cli(...command));
   const write = ({ store }: Opened, value: string, record = tokenRecord('one')) =>
     store.write(record, new Sensitive(value));
@@ -70,8 +71,8 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     it('for as long as it lives, and returns what was written, from the store redis', async () => {
       const opened = machine();
       await write(opened, 'first', { ...tokenRecord('one', 600), store: 'file' });
-      expect(await number('PTTL', keyOf('t'))).toBeGreaterThan(590_000);
-      expect(await number('PTTL', keyOf('t'))).toBeLessThanOrEqual(600_000);
+      expect(await number('PTTL', keyOf('token'))).toBeGreaterThan(590_000);
+      expect(await number('PTTL', keyOf('token'))).toBeLessThanOrEqual(600_000);
       const record = await machine().store.find('one');
       expect(record).toMatchObject({ store: 'redis', kind: 'token', key: 'one', info: { graph: 'demo' } });
       expect(Math.abs((record?.expiresAtUnix ?? 0) - Date.now() / 1000 - 600)).toBeLessThan(5);
@@ -81,12 +82,12 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     it('that has just ended for a moment, and not for ever', async () => {
       await write(machine(), 'late', tokenRecord('one', -5));
       await expect.poll(() => valueIn(machine(), 'one')).toBeUndefined();
-      expect(await number('EXISTS', keyOf('t'))).toBe(0);
+      expect(await number('EXISTS', keyOf('token'))).toBe(0);
     });
 
     it('and replaces the one before, although nobody has the turn', async () => {
       await write(machine(), 'first');
-      await redis.cli('SET', keyOf('l'), 'somebody', 'PX', '60000');
+      await redis.cli('SET', keyOf('lock'), 'somebody', 'PX', '60000');
       await write(machine(), 'second');
       expect(await valueIn(machine(), 'one')).toBe('second');
     });
@@ -135,8 +136,8 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
 
     it('without one that has gone or was changed, and without those of another fleet', async () => {
       for (const key of ['one', 'two', 'three']) await write(machine(), key, tokenRecord(key));
-      await redis.cli('DEL', keyOf('t', 'one'));
-      await redis.cli('SET', keyOf('t', 'two'), 'changed', 'PX', '60000');
+      await redis.cli('DEL', keyOf('token', 'one'));
+      await redis.cli('SET', keyOf('token', 'two'), 'changed', 'PX', '60000');
       expect((await machine().store.list()).map(({ key }) => key)).toEqual(['three']);
       expect(await openRedis(redis.url, { storeKey: crypto.randomBytes(32) }).store.list()).toEqual([]);
     });
@@ -146,7 +147,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       await write(machine(), 'long', tokenRecord('one', 600));
       await write(machine(), 'short', tokenRecord('two', 60));
       expect(await number('ZCARD', cipher.index)).toBe(2);
-      const score = await number('ZSCORE', cipher.index, cipher.nameOf('token', 'two'));
+      const score = await number('ZSCORE', cipher.index, cipher.nameOf('two'));
       expect(Math.abs(score - Date.now() / 1000 - 60)).toBeLessThan(3);
       const life = await number('PTTL', cipher.index);
       expect(life).toBeGreaterThan(590_000);
@@ -161,7 +162,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       await write(machine(), 'value');
       expect(await listed()).toBe(1);
       expect(await machine().store.delete('one')).toBe(true);
-      expect(await number('EXISTS', keyOf('t'))).toBe(0);
+      expect(await number('EXISTS', keyOf('token'))).toBe(0);
       expect(await listed()).toBe(0);
       expect(await machine().store.delete('one')).toBe(false);
     });
@@ -175,17 +176,17 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       expect(await removed(undefined)).toBe(false);
       expect(await valueIn(machine(), 'one')).toBe('new');
       expect(await removed('new')).toBe(true);
-      expect(await number('EXISTS', keyOf('t'))).toBe(0);
+      expect(await number('EXISTS', keyOf('token'))).toBe(0);
       expect(await listed()).toBe(0);
       expect(await removed('new')).toBe(false);
     });
 
     it('that nobody can read, if that is what was asked for', async () => {
       await write(machine(), 'value');
-      await redis.cli('SET', keyOf('t'), 'changed', 'PX', '60000');
+      await redis.cli('SET', keyOf('token'), 'changed', 'PX', '60000');
       expect(await machine().store.deleteIf(tokenRecord('one'), new Sensitive('value'))).toBe(false);
       expect(await machine().store.deleteIf(tokenRecord('one'), undefined)).toBe(true);
-      expect(await number('EXISTS', keyOf('t'))).toBe(0);
+      expect(await number('EXISTS', keyOf('token'))).toBe(0);
     });
 
     it('only if none replaced it between the look and the removal', async () => {
@@ -193,12 +194,12 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       const { store } = machine({
         // The clock is read between the two.
         now: () => {
-          redis.cliSync('SET', keyOf('t'), 'newer');
+          redis.cliSync('SET', keyOf('token'), 'newer');
           return Date.now();
         },
       });
       expect(await store.deleteIf(tokenRecord('one'), new Sensitive('old'))).toBe(false);
-      expect(await redis.cli('GET', keyOf('t'))).toBe('newer');
+      expect(await redis.cli('GET', keyOf('token'))).toBe('newer');
       expect(await listed()).toBe(1);
     });
   });
@@ -207,7 +208,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     const machineLockOf = (stateDir: string) => entryPath(stateDir, 'token', 'one', 'lock');
 
     it('to a process only if nobody has had it since the process looked', async () => {
-      const [lock, counter] = [keyOf('l'), keyOf('g')];
+      const [lock, counter] = [keyOf('lock'), keyOf('counter')];
       const asked = (nonce: string, seen: string) =>
         send(['EVAL', TAKE, 2, lock, counter, nonce, 50_000, 50_000, seen]);
       const [first] = await asked('one', '');
@@ -221,17 +222,17 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
       const stateDir = temporaryHome();
       const turn = await take(machine({ stateDir }));
-      expect(await number('PTTL', keyOf('l'))).toBeGreaterThan(2000);
-      expect(await number('PTTL', keyOf('l'))).toBeLessThanOrEqual(3000);
+      expect(await number('PTTL', keyOf('lock'))).toBeGreaterThan(2000);
+      expect(await number('PTTL', keyOf('lock'))).toBeLessThanOrEqual(3000);
       for (let renewal = 0; renewal < 2; renewal++) {
-        await redis.cli('PEXPIRE', keyOf('l'), '1000');
+        await redis.cli('PEXPIRE', keyOf('lock'), '1000');
         vi.advanceTimersByTime(1000);
-        await expect.poll(() => number('PTTL', keyOf('l'))).toBeGreaterThan(2000);
+        await expect.poll(() => number('PTTL', keyOf('lock'))).toBeGreaterThan(2000);
         // The answer to the renewal has to arrive before the next one is sent.
         await new Promise((resolve) => setImmediate(resolve));
       }
       await turn?.release();
-      expect(await number('EXISTS', keyOf('l'))).toBe(0);
+      expect(await number('EXISTS', keyOf('lock'))).toBe(0);
       expect(vi.getTimerCount()).toBe(0);
       const local = tryLock(machineLockOf(stateDir));
       expect(local).toBeDefined();
@@ -241,16 +242,16 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     it('back to a process whose lock the server lost, and not over the lock of another one', async () => {
       vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
       const turn = await take(machine());
-      const mine = await redis.cli('GET', keyOf('l'));
-      await redis.cli('DEL', keyOf('l'));
+      const mine = await redis.cli('GET', keyOf('lock'));
+      await redis.cli('DEL', keyOf('lock'));
       vi.advanceTimersByTime(1000);
-      await expect.poll(() => redis.cli('GET', keyOf('l'))).toBe(mine);
-      await redis.cli('SET', keyOf('l'), 'somebody else', 'PX', '60000');
+      await expect.poll(() => redis.cli('GET', keyOf('lock'))).toBe(mine);
+      await redis.cli('SET', keyOf('lock'), 'somebody else', 'PX', '60000');
       vi.advanceTimersByTime(1000);
       await publish(turn, 'mine');
       await turn?.release();
-      expect(await redis.cli('GET', keyOf('l'))).toBe('somebody else');
-      expect(await number('PTTL', keyOf('l'))).toBeGreaterThan(50_000);
+      expect(await redis.cli('GET', keyOf('lock'))).toBe('somebody else');
+      expect(await number('PTTL', keyOf('lock'))).toBeGreaterThan(50_000);
     });
 
     it('to one of several machines that ask at the same moment', async () => {
@@ -303,7 +304,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       await write(machine(), 'there');
       const stateDir = temporaryHome();
       expect(await take(machine({ stateDir }))).toBeUndefined();
-      expect(await number('EXISTS', keyOf('l'))).toBe(0);
+      expect(await number('EXISTS', keyOf('lock'))).toBe(0);
       expect(fs.readdirSync(path.dirname(machineLockOf(stateDir)))).not.toContain(
         path.basename(machineLockOf(stateDir)),
       );
@@ -312,7 +313,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     it('that another process of the machine does not get, even when the server has lost the lock', async () => {
       const stateDir = temporaryHome();
       const turn = await take(machine({ stateDir }));
-      await redis.cli('DEL', keyOf('l'));
+      await redis.cli('DEL', keyOf('lock'));
       expect(await failureOf(take(machine({ stateDir }), 50))).toMatchObject({
         code: 'LOCK_TIMEOUT',
         message: expect.stringContaining('another graphcred process'),
@@ -339,26 +340,26 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
 
     it('that was lost neither replaces the token of its new owner nor frees the new lock', async () => {
       const lost = await take(machine());
-      await redis.cli('SET', keyOf('l'), 'somebody else', 'PX', '60000');
+      await redis.cli('SET', keyOf('lock'), 'somebody else', 'PX', '60000');
       await publish(lost, 'kept');
       expect(await valueIn(machine(), 'one')).toBe('kept');
       await write(machine(), 'theirs');
       await publish(lost, 'mine');
       await lost?.release();
       expect(await valueIn(machine(), 'one')).toBe('theirs');
-      expect(await redis.cli('GET', keyOf('l'))).toBe('somebody else');
+      expect(await redis.cli('GET', keyOf('lock'))).toBe('somebody else');
     });
 
     it('with a number that goes up, and begins at the time when the server lost the counter', async () => {
       const turns = async () => {
         const turn = await take(machine());
         await turn?.release();
-        return number('GET', keyOf('g'));
+        return number('GET', keyOf('counter'));
       };
       const first = await turns();
       expect(Math.abs(first - Date.now())).toBeLessThan(5000);
       expect(await turns()).toBe(first + 1);
-      const life = await number('PTTL', keyOf('g'));
+      const life = await number('PTTL', keyOf('counter'));
       expect(life).toBeGreaterThan(86_000_000);
       expect(life).toBeLessThanOrEqual(86_400_000);
     });
@@ -384,7 +385,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       const local = tryLock(entryPath(stateDir, 'token', 'one', 'lock'));
       expect(local).toBeDefined();
       local?.release();
-      const life = await number('PTTL', keyOf('r'));
+      const life = await number('PTTL', keyOf('refusal'));
       expect(life).toBeGreaterThan(25_000);
       expect(life).toBeLessThanOrEqual(30_000);
       const late = await take(machine());
@@ -410,7 +411,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     };
     await mint('old');
     // The server has lost the counter, but not the token.
-    await redis.cli('DEL', keyOf('g'));
+    await redis.cli('DEL', keyOf('counter'));
     let clock = Date.now() - 1000;
     const reader = machine({ now: () => clock });
     expect((await reader.store.find('one'))?.info.requestedAtMs).toBe(0);
@@ -436,7 +437,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
   });
 
   it('warns once of tokens that cannot be read', async () => {
-    await redis.cli('SET', keyOf('t'), 'changed', 'PX', '60000');
+    await redis.cli('SET', keyOf('token'), 'changed', 'PX', '60000');
     const opened = machine();
     expect(await opened.store.find('one')).toBeUndefined();
     expect(await opened.store.find('one')).toBeUndefined();

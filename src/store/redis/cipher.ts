@@ -5,9 +5,6 @@ import { decrypt, encrypt } from '../aes-gcm.js';
 import { fieldsOf, refusalFrom } from '../lock/shared-error.js';
 import type { StoreRecord } from '../store.js';
 
-/** The kinds of keys on the server: token, lock, refusal, generation. */
-export type EntryKind = 't' | 'l' | 'r' | 'g';
-
 /** A token as stored in Redis, with its times converted to this machine's clock. */
 export interface TokenEntry {
   readonly record: StoreRecord;
@@ -48,18 +45,20 @@ export class Cipher {
     this.index = `${this.#prefix}:i`;
   }
 
-  /** Returns the name of an entry on the server, without prefix and kind: 32 hexadecimal digits. */
-  nameOf(kind: StoreRecord['kind'], key: string): string {
-    const hmac = crypto.createHmac('sha256', this.#nameKey).update(JSON.stringify([kind, key]));
+  /** Returns the name of a token on the server, without prefix: 32 hexadecimal digits. */
+  nameOf(key: string): string {
+    const hmac = crypto.createHmac('sha256', this.#nameKey).update(JSON.stringify(['token', key]));
     return hmac.digest('hex').slice(0, 32);
   }
 
-  keyOf(kind: EntryKind, name: string): string {
-    return `${this.#prefix}:${kind}:${name}`;
+  /** Returns the keys on the server of a token, its lock, the last refusal, and the number of the last lock. */
+  keysOf(name: string): { token: string; lock: string; refusal: string; counter: string } {
+    const keyOf = (kind: string) => `${this.#prefix}:${kind}:${name}`;
+    return { token: keyOf('t'), lock: keyOf('l'), refusal: keyOf('r'), counter: keyOf('g') };
   }
 
   encryptToken(name: string, { record, value, generation }: TokenEntry): Buffer {
-    return this.#encrypt(this.keyOf('t', name), { record, value: value.reveal(), generation });
+    return this.#encrypt(this.keysOf(name).token, { record, value: value.reveal(), generation });
   }
 
   /**
@@ -67,7 +66,7 @@ export class Cipher {
    * @param lifeMs the rest of its life according to the server, whose clock decides because it deletes the token
    */
   decryptToken(name: string, encrypted: Buffer, lifeMs: number, nowMs: number): TokenEntry | undefined {
-    const content = this.#decrypt(this.keyOf('t', name), encrypted) as
+    const content = this.#decrypt(this.keysOf(name).token, encrypted) as
       | { record: StoreRecord; value: string; generation: number }
       | undefined;
     // The writer had the store key and is trusted, but may be another version of graphcred.
@@ -75,7 +74,7 @@ export class Cipher {
       return undefined;
     const { record, value, generation } = content;
     const { createdAtUnix, expiresAtUnix } = record;
-    if (expiresAtUnix === undefined || this.nameOf('token', record.key) !== name) return undefined;
+    if (expiresAtUnix === undefined || this.nameOf(record.key) !== name) return undefined;
     if (lifeMs <= 0 || nowMs > expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS) return undefined;
     // The server cannot give the token more life than it had at first.
     const life = expiresAtUnix - createdAtUnix;
@@ -89,12 +88,12 @@ export class Cipher {
 
   /** @param generation a number of its own, so that processes that were already waiting get it and later ones do not */
   encryptRefusal(name: string, refusal: GraphException, generation: number): Buffer {
-    return this.#encrypt(this.keyOf('r', name), { ...fieldsOf(refusal), generation });
+    return this.#encrypt(this.keysOf(name).refusal, { ...fieldsOf(refusal), generation });
   }
 
   /** Returns the error that another process met, if it met it after the lock of that number. */
   decryptRefusal(name: string, encrypted: Buffer, since: number): GraphException | undefined {
-    const content = this.#decrypt(this.keyOf('r', name), encrypted) as { generation: number } | undefined;
+    const content = this.#decrypt(this.keysOf(name).refusal, encrypted) as { generation: number } | undefined;
     if (!content || !(content.generation > since)) return undefined;
     return refusalFrom({ ...content });
   }

@@ -35,13 +35,11 @@ const TRIAL_S = 10;
  * @throws GraphException STORE_UNAVAILABLE when tokens cannot be read there
  */
 export async function inspectServer(options: RedisStoreOptions): Promise<ServerReport> {
-  const { addresses, tls, now } = options;
+  const { addresses, tls } = options;
   const cipher = new Cipher(options.storeKey);
   // Each step gets a new connection, because a refused command ends its connection. Warnings are in the report.
-  const connect = () => {
-    const server = new RedisServer({ ...options, warn: () => {} });
-    return new SharedTokens({ server, cipher, now, warn: () => {} });
-  };
+  const silent = { ...options, warn: () => {} };
+  const connect = () => new SharedTokens(new RedisServer(silent), cipher, silent);
   const ask = <T>(command: Command, read: (reply: Reply | undefined) => T) =>
     ifAllowed(() => connect().server.run([command], ([reply]) => read(reply)));
   const reader = connect();
@@ -68,20 +66,19 @@ async function tryLock(connect: () => SharedTokens): Promise<true> {
   const tokens = connect();
   const { server, cipher, now } = tokens;
   const key = `trial ${crypto.randomBytes(16).toString('hex')}`;
-  const name = cipher.nameOf('token', key);
+  const { refusal, counter } = cipher.keysOf(cipher.nameOf(key));
   const createdAtUnix = Math.floor(now() / 1000);
   const times = { createdAtUnix, expiresAtUnix: createdAtUnix + TRIAL_S };
   const record = { v: 1, kind: 'token', key, store: 'redis', ...times, info: {} } as const;
   const value = new Sensitive('trial');
-  const lock = await acquireFleetLock(tokens, name, { waitMs: 0, accepts: () => false });
+  const lock = await acquireFleetLock(tokens, key, { waitMs: 0, accepts: () => false });
   try {
     await lock?.write(record, value);
-    await tokens.deleteIf(name, value);
-    await server.run([['SET', cipher.keyOf('r', name), 'trial', 'PX', 1]], () => {});
+    await tokens.deleteIf(key, value);
+    await server.run([['SET', refusal, 'trial', 'PX', 1]], () => {});
     return true;
   } finally {
     await lock?.release();
-    const counter = cipher.keyOf('g', name);
     await connect()
       .server.run([['DEL', counter]], () => {})
       .catch(() => {});

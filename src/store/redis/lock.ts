@@ -3,7 +3,7 @@ import { GraphException } from '../../core/errors.js';
 import { retry } from '../lock/lock.js';
 import type { Lock, LockOptions } from '../store.js';
 import { bytesOrNothing, integer, list } from './replies.js';
-import { RELEASE, TAKE } from './scripts.js';
+import { evaluate, RELEASE, TAKE } from './scripts.js';
 import type { SharedTokens } from './tokens.js';
 
 /** How long the lock of a process that died delays the others. */
@@ -19,16 +19,13 @@ const REFUSAL_MS = 30_000;
  */
 export async function acquireFleetLock(
   tokens: SharedTokens,
-  name: string,
+  key: string,
   { waitMs, accepts }: Pick<LockOptions, 'waitMs' | 'accepts'>,
 ): Promise<Lock | undefined> {
   const { server, cipher } = tokens;
-  const since = await tokens.firstGeneration(name);
-  const [lock, refusal, counter] = [
-    cipher.keyOf('l', name),
-    cipher.keyOf('r', name),
-    cipher.keyOf('g', name),
-  ];
+  const since = await tokens.firstGeneration(key);
+  const name = cipher.nameOf(key);
+  const { lock, refusal, counter } = cipher.keysOf(name);
   const nonce = crypto.randomBytes(16).toString('base64url');
   let lastCount: string | undefined;
   const attempt = async (): Promise<Lock | 'not needed' | undefined> => {
@@ -40,13 +37,13 @@ export async function acquireFleetLock(
     const counted = count?.toString() ?? '';
     if (holder === undefined || counted !== lastCount) {
       lastCount = counted;
-      const record = await tokens.find(name);
+      const record = await tokens.find(key);
       if (record && accepts(record)) return 'not needed';
     }
     // Plain commands are sent first, because they cost the server a seventh of what a script costs.
     if (holder !== undefined) return undefined;
-    const take = [['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS, counted] as const];
-    const generation = await server.run(take, ([reply]) => integer(reply));
+    const take = evaluate(TAKE, [lock, counter], nonce, LEASE_MS, COUNTER_MS, counted);
+    const generation = await server.run([take], ([reply]) => integer(reply));
     return generation > 0 ? holdLock(tokens, name, nonce, generation) : undefined;
   };
   const timedOut = `another machine is minting this token; waited ${Math.round(waitMs / 1000)} s`;
@@ -60,15 +57,11 @@ export async function acquireFleetLock(
 
 function holdLock(tokens: SharedTokens, name: string, nonce: string, generation: number): Lock {
   const { server, cipher } = tokens;
-  const [lock, refusal, counter] = [
-    cipher.keyOf('l', name),
-    cipher.keyOf('r', name),
-    cipher.keyOf('g', name),
-  ];
+  const { lock, refusal, counter } = cipher.keysOf(name);
   let renewing: Promise<void> | undefined;
   const timer = setInterval(() => {
     renewing ??= server
-      .run([['EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS]], ([reply]) => void integer(reply))
+      .run([evaluate(TAKE, [lock, counter], nonce, LEASE_MS, COUNTER_MS)], ([reply]) => void integer(reply))
       // If this fails, the lock is lost, which costs one more mint.
       .catch(() => {})
       .finally(() => {
@@ -77,7 +70,7 @@ function holdLock(tokens: SharedTokens, name: string, nonce: string, generation:
   }, RENEW_MS);
 
   return {
-    write: (record, value) => tokens.publish(name, { record, value, generation }, nonce),
+    write: (record, value) => tokens.publish({ record, value, generation }, nonce),
     async refuse(error) {
       try {
         const number = await server.run([['INCR', counter]], ([reply]) => integer(reply));
@@ -90,7 +83,7 @@ function holdLock(tokens: SharedTokens, name: string, nonce: string, generation:
     async release() {
       clearInterval(timer);
       await renewing;
-      await server.run([['EVAL', RELEASE, 1, lock, nonce]], () => {}).catch(() => {});
+      await server.run([evaluate(RELEASE, [lock], nonce)], () => {}).catch(() => {});
     },
   };
 }

@@ -1,4 +1,10 @@
+import type { Command } from './connection.js';
+
 // These steps must be atomic, so they are Lua scripts for EVAL. Each uses only the keys of one token, and none loops.
+
+export function evaluate(script: string, keys: readonly string[], ...args: Command[number][]): Command {
+  return ['EVAL', script, keys.length, ...keys, ...args];
+}
 
 /**
  * Takes the lock if it is free and nobody had it since the counter was read. Extends it if this process has it, also

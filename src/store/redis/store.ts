@@ -20,22 +20,19 @@ export interface RedisStoreOptions extends ServerOptions {
 
 /** Returns a store that shares tokens between machines through a Redis server, which sees neither names nor values. */
 export function redisStore(options: RedisStoreOptions): Store {
-  const { now, warn, stateDir } = options;
+  const { stateDir } = options;
   // The same for all processes of this machine that use this server.
   const awayFile = entryPath(stateDir, 'token', options.addresses.map(addressText).join(), 'refused');
   const server = new RedisServer(options, awayFile);
-  const cipher = new Cipher(options.storeKey);
-  const tokens = new SharedTokens({ server, cipher, now, warn });
-  const nameOf = (key: string) => cipher.nameOf('token', key);
+  const tokens = new SharedTokens(server, new Cipher(options.storeKey), options);
 
   return {
     name: 'redis',
-    find: (key) => tokens.find(nameOf(key)),
-    read: async (record) => (record.store === 'redis' ? tokens.read(nameOf(record.key), record) : undefined),
-    write: async (record, value) =>
-      tokens.publish(nameOf(record.key), { record: tokenRecord(record), value, generation: 0 }),
-    delete: (key) => tokens.delete(nameOf(key)),
-    deleteIf: ({ key }, value) => tokens.deleteIf(nameOf(key), value),
+    find: (key) => tokens.find(key),
+    read: async (record) => (record.store === 'redis' ? tokens.read(record) : undefined),
+    write: async (record, value) => tokens.publish({ record: tokenRecord(record), value, generation: 0 }),
+    delete: (key) => tokens.delete(key),
+    deleteIf: ({ key }, value) => tokens.deleteIf(key, value),
     list: async () => (await tokens.list()).records,
 
     check: () =>
@@ -59,30 +56,28 @@ interface Place {
 /** Waits for the lock of this machine, then for that of the fleet. */
 async function acquireBothLocks(lock: LockOptions, at: Place): Promise<Lock | undefined> {
   const { tokens, key } = at;
-  const name = tokens.cipher.nameOf('token', key);
   // What was minted while this process waits is newer than what it sees now.
-  await tokens.firstGeneration(name);
+  await tokens.firstGeneration(key);
   const deadline = tokens.now() + lock.waitMs;
   const own = await acquireOwnLock(lock, at);
-  const releaseOwn = async () => own?.release();
-  const waitMs = Math.max(0, deadline - tokens.now());
-  const fleet = await acquireFleetLock(tokens, name, { ...lock, waitMs }).catch(async (error) => {
-    await releaseOwn();
-    throw error;
-  });
-  if (fleet === undefined) {
-    await releaseOwn();
-    return undefined;
+  let fleet: Lock | undefined;
+  try {
+    const waitMs = Math.max(0, deadline - tokens.now());
+    fleet = await acquireFleetLock(tokens, key, { ...lock, waitMs });
+  } finally {
+    if (fleet === undefined) await own?.release();
   }
+  if (fleet === undefined) return undefined;
+  const { write, refuse, release } = fleet;
   return {
-    write: async (record, value) => fleet.write(tokenRecord(record), value),
+    write: async (record, value) => write(tokenRecord(record), value),
     refuse: async (error) => {
-      await fleet.refuse(error);
+      await refuse(error);
       await own?.refuse(error);
     },
     release: async () => {
-      await fleet.release();
-      await releaseOwn();
+      await release();
+      await own?.release();
     },
   };
 }

@@ -4,8 +4,8 @@ import type { StoreRecord } from '../store.js';
 import type { Cipher, TokenEntry } from './cipher.js';
 import type { Command } from './connection.js';
 import { bytesOrNothing, InvalidReply, integer, list, yesOrNo } from './replies.js';
-import { DELETE_IF, PUBLISH } from './scripts.js';
-import type { RedisServer } from './server.js';
+import { DELETE_IF, evaluate, PUBLISH } from './scripts.js';
+import type { RedisServer, ServerOptions } from './server.js';
 
 /** How many names and tokens are read at once. */
 const NAMES_AT_ONCE = 1000;
@@ -13,18 +13,11 @@ const READ_AT_ONCE = 50;
 /** A hostile server could send names without end. */
 const MOST_PAGES = 200;
 
-interface Options {
-  readonly server: RedisServer;
-  readonly cipher: Cipher;
-  /** Returns milliseconds since 1970, by the clock that records use. */
-  now(): number;
-  warn(message: string): void;
-}
-
-/** The tokens on the server, by their names there, and what this process has seen of them. */
+/** The tokens on the server, and what this process has seen of them. */
 export class SharedTokens {
   readonly server: RedisServer;
   readonly cipher: Cipher;
+  /** Returns milliseconds since 1970, by the clock that records use. */
   readonly now: () => number;
   readonly #warn: (message: string) => void;
   /**
@@ -35,26 +28,15 @@ export class SharedTokens {
   readonly #firstLook = new Map<string, { readonly generation: number; readonly atMs: number }>();
   #warned = false;
 
-  constructor({ server, cipher, now, warn }: Options) {
+  constructor(server: RedisServer, cipher: Cipher, { now, warn }: Pick<ServerOptions, 'now' | 'warn'>) {
     this.server = server;
     this.cipher = cipher;
     this.now = now;
     this.#warn = warn;
   }
 
-  async find(name: string): Promise<StoreRecord | undefined> {
-    const [token, counter] = [this.cipher.keyOf('t', name), this.cipher.keyOf('g', name)];
-    // The life is read before the token: if the token is replaced in between, the new one gets too short a life,
-    // rather than the old one too long a life.
-    const commands: Command[] = [
-      ['PTTL', token],
-      ['MGET', token, counter],
-    ];
-    const { life, encrypted, generation } = await this.server.run(commands, ([pttl, values]) => {
-      const [bytes, count] = list(values, 2).map(bytesOrNothing);
-      return { life: integer(pttl), encrypted: bytes, generation: readCounter(count) };
-    });
-    const entry = encrypted && this.cipher.decryptToken(name, encrypted, life, this.now());
+  async find(key: string): Promise<StoreRecord | undefined> {
+    const [{ encrypted, entry, generation }] = (await this.#readAll([this.cipher.nameOf(key)])) as [Read];
     if (encrypted && !entry && !this.#warned) {
       this.#warned = true;
       this.#warn(
@@ -63,8 +45,8 @@ export class SharedTokens {
     }
     // The server may have lost the counter but not the token.
     const look = { generation: Math.max(generation, entry?.generation ?? 0), atMs: this.now() };
-    const first = this.#firstLook.get(name) ?? look;
-    this.#firstLook.set(name, first);
+    const first = this.#firstLook.get(key) ?? look;
+    this.#firstLook.set(key, first);
     if (entry?.record.info.requestedAtMs === undefined) return entry && this.#remember(entry);
     // The time of the mint by this machine's clock is not known: after this process looked first if the lock was taken
     // after that, else before.
@@ -74,14 +56,14 @@ export class SharedTokens {
   }
 
   /** Returns the number of the lock that was the last one when this process looked first. */
-  async firstGeneration(name: string): Promise<number> {
-    if (!this.#firstLook.has(name)) await this.find(name);
-    return this.#firstLook.get(name)?.generation ?? 0;
+  async firstGeneration(key: string): Promise<number> {
+    if (!this.#firstLook.has(key)) await this.find(key);
+    return this.#firstLook.get(key)?.generation ?? 0;
   }
 
-  /** Returns the value of a record that came from here, or else of the token that has its name now. */
-  async read(name: string, record: StoreRecord): Promise<Sensitive | undefined> {
-    const found = this.#values.has(record) ? record : await this.find(name);
+  /** Returns the value of a record that came from here, or else of the token that has its key now. */
+  async read(record: StoreRecord): Promise<Sensitive | undefined> {
+    const found = this.#values.has(record) ? record : await this.find(record.key);
     return found && this.#values.get(found);
   }
 
@@ -89,13 +71,14 @@ export class SharedTokens {
    * Stores a token.
    * @param nonce of the lock; '' without one, when a stored token is always replaced
    */
-  async publish(name: string, entry: TokenEntry, nonce = ''): Promise<void> {
-    const token = this.cipher.keyOf('t', name);
+  async publish(entry: TokenEntry, nonce = ''): Promise<void> {
+    const name = this.cipher.nameOf(entry.record.key);
+    const { token, lock } = this.cipher.keysOf(name);
     const encrypted = this.cipher.encryptToken(name, entry);
     const endMs = (entry.record.expiresAtUnix as number) * 1000;
-    const keys = [this.cipher.keyOf('l', name), token, this.cipher.index];
+    const life = () => Math.max(1, endMs - this.now());
     const commands = (): Command[] => [
-      ['EVAL', PUBLISH, keys.length, ...keys, nonce, encrypted, Math.max(1, endMs - this.now()), name],
+      evaluate(PUBLISH, [lock, token, this.cipher.index], nonce, encrypted, life(), name),
       ['GET', token],
     ];
     await this.server.run(commands, ([published, stored]) => {
@@ -105,49 +88,52 @@ export class SharedTokens {
     });
   }
 
-  delete(name: string): Promise<boolean> {
+  delete(key: string): Promise<boolean> {
+    const name = this.cipher.nameOf(key);
     const commands: Command[] = [
-      ['DEL', this.cipher.keyOf('t', name)],
+      ['DEL', this.cipher.keysOf(name).token],
       ['ZREM', this.cipher.index, name],
     ];
     return this.server.run(commands, ([deleted]) => yesOrNo(deleted));
   }
 
   /** Deletes a token if its value is still this one; `undefined` means a value that cannot be read. */
-  async deleteIf(name: string, value: Sensitive | undefined): Promise<boolean> {
+  async deleteIf(key: string, value: Sensitive | undefined): Promise<boolean> {
+    const name = this.cipher.nameOf(key);
     const [{ encrypted, entry }] = (await this.#readAll([name])) as [Read];
     if (encrypted === undefined || entry?.value.reveal() !== value?.reveal()) return false;
-    const keys = [this.cipher.keyOf('t', name), this.cipher.index];
-    const script = [['EVAL', DELETE_IF, keys.length, ...keys, encrypted, name] as const];
-    return this.server.run(script, ([deleted]) => yesOrNo(deleted));
+    const { token } = this.cipher.keysOf(name);
+    const script = evaluate(DELETE_IF, [token, this.cipher.index], encrypted, name);
+    return this.server.run([script], ([deleted]) => yesOrNo(deleted));
   }
 
   /** Returns the records of all tokens in no order, and how many could not be decrypted. */
   async list(): Promise<{ records: StoreRecord[]; unreadable: number }> {
     const names = await this.#listNames();
-    const records: StoreRecord[] = [];
-    let unreadable = 0;
-    for (let at = 0; at < names.length; at += READ_AT_ONCE) {
-      for (const { encrypted, entry } of await this.#readAll(names.slice(at, at + READ_AT_ONCE))) {
-        if (entry) records.push(this.#remember(entry));
-        else if (encrypted) unreadable++;
-      }
-    }
-    return { records, unreadable };
+    const all: Read[] = [];
+    for (let at = 0; at < names.length; at += READ_AT_ONCE)
+      all.push(...(await this.#readAll(names.slice(at, at + READ_AT_ONCE))));
+    const records = all.flatMap(({ entry }) => (entry ? [this.#remember(entry)] : []));
+    const stored = all.filter(({ encrypted }) => encrypted !== undefined);
+    return { records, unreadable: stored.length - records.length };
   }
 
   async #readAll(names: readonly string[]): Promise<Read[]> {
-    const keys = names.map((name) => this.cipher.keyOf('t', name));
-    const commands = keys.flatMap((key): Command[] => [
-      ['PTTL', key],
-      ['GET', key],
-    ]);
+    // The life is read before the token: if the token is replaced in between, the new one gets too short a life,
+    // rather than the old one too long a life.
+    const commands = names.flatMap((name): Command[] => {
+      const { token, counter } = this.cipher.keysOf(name);
+      return [
+        ['PTTL', token],
+        ['MGET', token, counter],
+      ];
+    });
     return this.server.run(commands, (replies) =>
       names.map((name, index) => {
         const life = integer(replies[2 * index]);
-        const encrypted = bytesOrNothing(replies[2 * index + 1]);
+        const [encrypted, count] = list(replies[2 * index + 1], 2).map(bytesOrNothing);
         const entry = encrypted && this.cipher.decryptToken(name, encrypted, life, this.now());
-        return { encrypted, entry };
+        return { encrypted, entry, generation: readCounter(count) };
       }),
     );
   }
@@ -190,6 +176,8 @@ export class SharedTokens {
 interface Read {
   readonly encrypted: Buffer | undefined;
   readonly entry: TokenEntry | undefined;
+  /** The number of the last lock. */
+  readonly generation: number;
 }
 
 function readName(reply: Parameters<typeof bytesOrNothing>[0]): string {
