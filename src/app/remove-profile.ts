@@ -6,7 +6,6 @@ import { type ConfigKey, isInFile } from '../config/keys.js';
 import { resolveSettings } from '../config/settings.js';
 import { removeProfile as removeFromFile } from '../config/write.js';
 import { Sensitive } from '../core/sensitive.js';
-import { withLock } from '../store/lock/lock.js';
 import { CREDENTIAL_STORES } from '../store/store.js';
 
 /** What goes with a profile. */
@@ -62,8 +61,6 @@ export async function removeProfile(
 ): Promise<{ file: string; deleted: readonly StoreEntry[] }> {
   const deleted: StoreEntry[] = [];
   for (const entry of entries) if (await entry.store.delete(entry.record.key)) deleted.push(entry);
-  const file = await removeFromFile(configDirOf(call), name, (lock, work) =>
-    withLock(lock, { waitMs: 10_000 }, work),
-  );
+  const file = await removeFromFile(configDirOf(call), name);
   return { file, deleted };
 }

@@ -4,8 +4,8 @@ import { GraphException } from '../core/errors.js';
 import type { Secret } from '../core/protocol/types.js';
 import { maskSecret } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
+import { acquireLock } from '../files/lock.js';
 import { type Journal, openJournal } from '../store/journal.js';
-import { acquireLock } from '../store/lock/lock.js';
 import { STORES, type StoreRecord } from '../store/store.js';
 import type { Login } from './gsql-login.js';
 import {
@@ -129,7 +129,7 @@ export async function rotateSecret(login: Login, input: RotateInput): Promise<Ro
   // Without a store there is no journal. Then the server prevents a second run, because it refuses a second secret
   // named `next`.
   const journal = STORES[store.name].keeps.tokens ? journalOf(login, alias) : undefined;
-  const lock = journal && (await acquireLock(journal.lockFile, { waitMs: call.timeoutMs + 5000 }));
+  const lock = journal && (await acquireLock(journal.lockFile, call.timeoutMs + 5000));
   try {
     const pending = journal && pendingRotation(journal);
     if (pending) call.ports.reporter.note(`going on with a rotation of ${alias} that was not finished`);

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Document } from 'yaml';
 import { GraphException } from '../core/errors.js';
+import { withLock } from '../files/lock.js';
 import { replaceFile } from '../files/private-files.js';
 import { findUserConfig } from './find.js';
 import { checkConfig } from './schema.js';
@@ -20,8 +21,8 @@ export interface ProfileChange {
 
 type Config = Record<string, unknown>;
 
-/** Runs `work` while no other process runs anything under the same lock file. */
-export type WithLock = (lockFile: string, work: () => Promise<void>) => Promise<void>;
+/** How long another process may take to write the file. */
+const WAIT_MS = 10_000;
 
 /**
  * Adds or replaces one profile in the user's config file, leaving the rest as it is, in YAML with its comments.
@@ -32,9 +33,8 @@ export function writeProfile(
   configDir: string,
   name: string,
   { profile, removed, makeDefault = false }: ProfileChange,
-  withLock: WithLock,
 ): Promise<string> {
-  return edit(configDir, withLock, (data) => {
+  return edit(configDir, (data) => {
     const others = data.profiles as Record<string, object> | undefined;
     const before = Object.entries(others?.[name] ?? {}).filter(([key]) => !removed.includes(key));
     const old: { tls?: object } = Object.fromEntries(before);
@@ -51,35 +51,19 @@ export function writeProfile(
 }
 
 /**
- * Sets one key of a profile that exists.
- * @throws GraphException as `writeProfile`
- */
-export function writeProfileKey(
-  configDir: string,
-  name: string,
-  [key, value]: readonly [key: string, value: string],
-  withLock: WithLock,
-): Promise<string> {
-  return edit(configDir, withLock, (data) => {
-    const profiles = data.profiles as Record<string, object>;
-    return { ...data, profiles: { ...profiles, [name]: { ...profiles[name], [key]: value } } };
-  });
-}
-
-/**
  * Makes a profile the default one.
  * @throws GraphException as `writeProfile`
  */
-export function writeDefaultProfile(configDir: string, name: string, withLock: WithLock): Promise<string> {
-  return edit(configDir, withLock, (data) => ({ ...data, defaultProfile: name }));
+export function writeDefaultProfile(configDir: string, name: string): Promise<string> {
+  return edit(configDir, (data) => ({ ...data, defaultProfile: name }));
 }
 
 /**
  * Removes a profile from the user's file.
  * @throws GraphException as `writeProfile`
  */
-export function removeProfile(configDir: string, name: string, withLock: WithLock): Promise<string> {
-  return edit(configDir, withLock, ({ profiles, defaultProfile, ...rest }) => {
+export function removeProfile(configDir: string, name: string): Promise<string> {
+  return edit(configDir, ({ profiles, defaultProfile, ...rest }) => {
     const { [name]: _, ...others } = (profiles ?? {}) as Record<string, object>;
     return { ...(defaultProfile !== name && { defaultProfile }), ...rest, profiles: others };
   });
@@ -96,11 +80,7 @@ function fileOf(configDir: string): string {
 }
 
 /** Reads the user's config file, changes it and writes it, while no other process does the same. */
-async function edit(
-  configDir: string,
-  withLock: WithLock,
-  change: (data: Config) => Config,
-): Promise<string> {
+async function edit(configDir: string, change: (data: Config) => Config): Promise<string> {
   const file = fileOf(configDir);
   const rewrite = async () => {
     const { data, render } = await readExisting(file);
@@ -110,7 +90,7 @@ async function edit(
   };
   // Two logins at the same time would each write what they have read, and one profile would be lost.
   try {
-    await withLock(`${file}.lock`, rewrite);
+    await withLock(`${file}.lock`, WAIT_MS, rewrite);
   } catch (error) {
     if (!(error instanceof GraphException) || error.code !== 'STORE_UNAVAILABLE') throw error;
     // The lock cannot be created in that folder. The attempt to write there fails with the reason.

@@ -62,8 +62,8 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
     },
 
     async deleteIf({ kind, key }, value) {
-      const { withLock } = await import('./lock/lock.js');
-      return withLock(entryPath(stateDir, kind, key, 'lock'), { waitMs: DELETE_WAIT_MS }, async () => {
+      const { withLock } = await import('../files/lock.js');
+      return withLock(entryPath(stateDir, kind, key, 'lock'), DELETE_WAIT_MS, async () => {
         const current = await store.find(key);
         if (current?.kind !== kind || (await store.read(current))?.reveal() !== value?.reveal()) return false;
         return store.delete(key);

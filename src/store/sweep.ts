@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { tryLock } from '../files/lock.js';
 import { errnoOf } from '../files/private-files.js';
-import { tryLock } from './lock/lock.js';
 
 const TEMPORARY_MS = 10 * 60_000;
 const LOCK_MS = 60 * 60_000;

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { tryLock } from '../../src/store/lock/lock.js';
+import { tryLock } from '../../src/files/lock.js';
 import { entryPath, listEntries, recordPath } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 

@@ -5,7 +5,7 @@ import { dropMadeSecret, type LoginState, makeSecret, proveGraph, save } from '.
 import { secretId } from '../../src/auth/credential.js';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { tryLock } from '../../src/store/lock/lock.js';
+import { tryLock } from '../../src/files/lock.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { bench, cli } from '../helpers/cli.js';
 import { configOf, configure, profilesOf, put } from '../helpers/home.js';

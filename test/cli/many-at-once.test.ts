@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { tryLock } from '../../src/store/lock/lock.js';
+import { tryLock } from '../../src/files/lock.js';
 import { entryPath } from '../../src/store/records.js';
 import { type Bench, bench } from '../helpers/cli.js';
 import { gate } from '../helpers/gate.js';

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { tryLock } from '../../src/store/lock/lock.js';
+import { tryLock } from '../../src/files/lock.js';
 import { entryPath } from '../../src/store/records.js';
 import { Cipher } from '../../src/store/redis/cipher.js';
 import { inspectServer } from '../../src/store/redis/inspect.js';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { tryLock } from '../../src/store/lock/lock.js';
+import { tryLock } from '../../src/files/lock.js';
 import { entryPath } from '../../src/store/records.js';
 import { Cipher } from '../../src/store/redis/cipher.js';
 import { type Command, Connection } from '../../src/store/redis/connection.js';

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { tryLock } from '../../src/store/lock/lock.js';
+import { tryLock } from '../../src/files/lock.js';
 import { sweep } from '../../src/store/sweep.js';
 import { defined } from '../helpers/defined.js';
 import { buildDriver } from '../helpers/driver.js';

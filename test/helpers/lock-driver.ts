@@ -1,14 +1,14 @@
 // Takes a lock again and again, in a process of its own, and proves that no other process has it at the same time. While it has the lock, it creates
 // a witness file with O_EXCL. If a living process already has such a file, two processes have the lock.
 import fs from 'node:fs';
-import { acquireLock } from '../../src/store/lock/lock.js';
+import { acquireLock } from '../../src/files/lock.js';
 
 async function main(): Promise<void> {
   const [folder = '', rounds = '', holdMs = ''] = process.argv.slice(2);
   // With `endless`, the rounds use the same lock; with a number, each round uses a lock of its own.
   for (let round = 0; rounds === 'endless' || round < Number(rounds); round++) {
     const name = rounds === 'endless' ? 'endless' : String(round);
-    const lock = await acquireLock(`${folder}/${name}.lock`, { waitMs: 60_000 });
+    const lock = await acquireLock(`${folder}/${name}.lock`, 60_000);
     const witness = `${folder}/${name}.witness`;
     enter(witness);
     await new Promise((resolve) => setTimeout(resolve, Math.random() * Number(holdMs)));

@@ -3,11 +3,11 @@ import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { acquireLock, tryLock } from '../../src/files/lock.js';
 import { loadNamedKey, readGeneratedKey } from '../../src/store/file/key.js';
 import { askHelper } from '../../src/store/keychain/helper.js';
 import { performNatively } from '../../src/store/keychain/native.js';
 import { keychainStore } from '../../src/store/keychain/store.js';
-import { acquireLock, tryLock } from '../../src/store/lock/lock.js';
 import { openStore } from '../../src/store/open.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { KeychainOptions, StoreOptions, StoreRecord } from '../../src/store/store.js';
@@ -179,7 +179,7 @@ test('every error of the store file and of its locks says what happened, and wha
       async () => {
         const held = tryLock(lock);
         try {
-          await acquireLock(lock, { waitMs: 1 });
+          await acquireLock(lock, 1);
         } finally {
           held?.release();
         }

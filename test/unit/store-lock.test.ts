@@ -6,9 +6,16 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { acquireLock, acquireLockUnless, tryLock, withLock } from '../../src/store/lock/lock.js';
+import {
+  acquireLock,
+  acquireLockUnless,
+  hostId,
+  isAlive,
+  processId,
+  tryLock,
+  withLock,
+} from '../../src/files/lock.js';
 import { acquireMachineLock } from '../../src/store/lock/machine-lock.js';
-import { hostId, isAlive, processId } from '../../src/store/lock/process-owner.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
 import { entryPath } from '../../src/store/records.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
@@ -51,7 +58,7 @@ describe.each(links)('a lock %s', (_how, prepare) => {
     let most = 0;
     await Promise.all(
       Array.from({ length: 20 }, async () => {
-        const lock = await acquireLock(file, { waitMs: 10_000 });
+        const lock = await acquireLock(file, 10_000);
         most = Math.max(most, ++inside);
         await new Promise(setImmediate);
         inside--;
@@ -107,10 +114,10 @@ describe('a lock', () => {
     const holder = tryLock(file);
     let asked = 0;
     const isAnswered = async () => ++asked === 3;
-    expect(await acquireLockUnless(isAnswered, file, { waitMs: 60_000 })).toBeUndefined();
+    expect(await acquireLockUnless(isAnswered, file, 60_000)).toBeUndefined();
     expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
     holder?.release();
-    expect(await acquireLockUnless(async () => true, file, { waitMs: 60_000 })).toBeUndefined();
+    expect(await acquireLockUnless(async () => true, file, 60_000)).toBeUndefined();
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
@@ -260,8 +267,8 @@ describe('a lock while another process acts', () => {
   });
 
   it('is released after the work, also when that fails', async () => {
-    expect(await withLock(file, { waitMs: 100 }, () => fs.existsSync(file))).toBe(true);
-    const failed = withLock(file, { waitMs: 100 }, () => {
+    expect(await withLock(file, 100, () => fs.existsSync(file))).toBe(true);
+    const failed = withLock(file, 100, () => {
       throw new Error('the work failed');
     });
     await expect(failed).rejects.toThrow('the work failed');
@@ -271,7 +278,7 @@ describe('a lock while another process acts', () => {
   it('says how long was waited, and is asked again until then', async () => {
     tryLock(file);
     const clock = vi.spyOn(process, 'uptime').mockReturnValue(100);
-    const waiting = failureOf(acquireLock(file, { waitMs: 7_000 }));
+    const waiting = failureOf(acquireLock(file, 7_000));
     clock.mockReturnValue(106.9);
     await new Promise((resolve) => setTimeout(resolve, 60));
     clock.mockReturnValue(107.1);

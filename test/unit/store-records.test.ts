@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readServerCache, updateServerCache } from '../../src/auth/version-cache.js';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { tryLock } from '../../src/files/lock.js';
 import { openJournal } from '../../src/store/journal.js';
-import { tryLock } from '../../src/store/lock/lock.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
 import { machineStore } from '../../src/store/machine-store.js';
 import {

@@ -13,7 +13,7 @@ import {
   requireKeeping,
   type StoreEntry,
 } from '../../auth/stores.js';
-import { writeProfileKey } from '../../config/write.js';
+import { writeProfile } from '../../config/write.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
@@ -22,7 +22,7 @@ import { STORES, type Store, type StoreName } from '../../store/store.js';
 import { isPlainAlias, type Login } from '../gsql-login.js';
 import { removeReplaced, saveCredential, saveSecret, tryStore } from '../saved-secrets.js';
 import { pluralize } from '../words.js';
-import { becomesDefault, keysOfOldAddress, lockOf, profileOf, writeOwnProfile } from './profile.js';
+import { becomesDefault, keysOfOldAddress, profileOf, writeOwnProfile } from './profile.js';
 
 const MAX_ATTEMPTS = 3;
 const PROOF_SECONDS = 60;
@@ -78,7 +78,7 @@ export async function logIn(call: Call, input: LoginInput): Promise<LoginState> 
   const { secretAlias } = login;
   if (secretAlias !== undefined) {
     const { name } = call.settings.profile;
-    await writeProfileKey(configDirOf(call), name, ['secretAlias', secretAlias], lockOf(call));
+    await writeProfile(configDirOf(call), name, { profile: { secretAlias }, removed: [] });
   }
   return login;
 }

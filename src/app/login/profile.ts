@@ -1,8 +1,7 @@
 import type { Call } from '../../auth/call.js';
 import { configDirOf } from '../../auth/stores.js';
 import { type ConfigKey, defaultProfileOf, KEYS_OF_ADDRESS } from '../../config/keys.js';
-import { type ProfileToWrite, type WithLock, writeProfile } from '../../config/write.js';
-import { withLock } from '../../store/lock/lock.js';
+import { type ProfileToWrite, writeProfile } from '../../config/write.js';
 
 /** Asks whether the profile becomes the default one. */
 export async function becomesDefault({ ports, canPrompt, settings }: Call): Promise<boolean> {
@@ -53,11 +52,6 @@ export function keysOfOldAddress({ settings: { file, profile, all, foreign = [] 
   return [...new Set(removed.map((key) => key.replace(/\..*/, '')))];
 }
 
-/** Returns the lock under which a login writes the config file. */
-export function lockOf({ timeoutMs }: Call): WithLock {
-  return (lock, work) => withLock(lock, { waitMs: timeoutMs + 5000 }, work);
-}
-
 /**
  * Writes the profile to the user's own config file.
  * @param dropped what the profile loses, beside what belonged to an old address
@@ -70,5 +64,5 @@ export function writeOwnProfile(
   makeDefault: boolean,
 ): Promise<string> {
   const changes = { profile, removed: [...keysOfOldAddress(call), ...dropped], makeDefault };
-  return writeProfile(configDirOf(call), call.settings.profile.name, changes, lockOf(call));
+  return writeProfile(configDirOf(call), call.settings.profile.name, changes);
 }

@@ -45,9 +45,9 @@ export function readGeneratedKey(configDir: string): Buffer | undefined {
 export async function generatedKey(configDir: string): Promise<Buffer> {
   const existing = readGeneratedKey(configDir);
   if (existing) return existing;
-  const { withLock } = await import('../lock/lock.js');
+  const { withLock } = await import('../../files/lock.js');
   const file = keyFile(configDir);
-  return withLock(`${file}.lock`, { waitMs: MAKE_WAIT_MS }, () => {
+  return withLock(`${file}.lock`, MAKE_WAIT_MS, () => {
     const made = readGeneratedKey(configDir);
     if (made) return made;
     const key = process.getBuiltinModule('node:crypto').randomBytes(32);

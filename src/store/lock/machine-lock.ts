@@ -1,6 +1,6 @@
+import { acquireLockUnless } from '../../files/lock.js';
 import { entryPath } from '../records.js';
 import type { Lock, LockOptions, Store } from '../store.js';
-import { acquireLockUnless } from './lock.js';
 import { readRefusal, writeRefusal } from './shared-error.js';
 
 /** Implements `Store.lock` with a lock file, for one machine. An error of `find` ends the wait. */
@@ -17,7 +17,7 @@ export async function acquireMachineLock(
     if (refusal) throw refusal;
     return false;
   };
-  const lock = await acquireLockUnless(isAnswered, entryPath(stateDir, 'token', key, 'lock'), { waitMs });
+  const lock = await acquireLockUnless(isAnswered, entryPath(stateDir, 'token', key, 'lock'), waitMs);
   return (
     lock && {
       write,

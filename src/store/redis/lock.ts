@@ -1,6 +1,6 @@
 import crypto from 'node:crypto';
 import { GraphException } from '../../core/errors.js';
-import { retry } from '../lock/lock.js';
+import { retry } from '../../files/lock.js';
 import type { Lock, LockOptions } from '../store.js';
 import { bytesOrNothing, integer, list } from './replies.js';
 import { evaluate, RELEASE, TAKE } from './scripts.js';

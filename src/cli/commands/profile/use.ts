@@ -2,7 +2,6 @@ import { configDirOf } from '../../../auth/stores.js';
 import { noSuchProfile } from '../../../config/errors.js';
 import { writeDefaultProfile } from '../../../config/write.js';
 import { shellWord } from '../../../files/shell-word.js';
-import { withLock } from '../../../store/lock/lock.js';
 import type { Invocation } from '../../command.js';
 import { shortPath } from '../../output/report.js';
 import { openLocalSession } from '../../session.js';
@@ -15,9 +14,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { file, profileNames } = session.settings;
   if (!profileNames.includes(name))
     throw noSuchProfile({ name, source: 'profile use' }, file?.path, profileNames);
-  const written = await writeDefaultProfile(configDirOf(session), name, (lock, work) =>
-    withLock(lock, { waitMs: 10_000 }, work),
-  );
+  const written = await writeDefaultProfile(configDirOf(session), name);
   const { GRAPHCRED_PROFILE } = ctx.env;
   if (GRAPHCRED_PROFILE && GRAPHCRED_PROFILE !== name)
     report.warn(

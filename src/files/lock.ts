@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { GraphException } from '../../core/errors.js';
+import { GraphException } from '../core/errors.js';
 import {
   cannotWrite,
   ensurePrivateFolder,
@@ -8,8 +8,7 @@ import {
   readChecked,
   removeQuietly,
   temporaryName,
-} from '../../files/private-files.js';
-import { hostId, isAlive, processId, RENEW_MS } from './process-owner.js';
+} from './private-files.js';
 
 // How the lock works. The lock file is created with link(2), with its content already in it, so the process that
 // creates it owns the lock. The content names the owner and a random number that is used once. When the owner of number
@@ -19,32 +18,39 @@ import { hostId, isAlive, processId, RENEW_MS } from './process-owner.js';
 // removing first the lock file and then the rest of the chain. A number is never used again, so a process that creates
 // `<lock>.N` too late notices this when it reads the chain once more.
 
-export interface WaitOptions {
-  /** How long to wait for another process, in ms. */
-  readonly waitMs: number;
-}
-
 /** A lock of one machine. */
 export interface FileLock {
   /** Releases the lock. It may be called twice and never throws. */
   release(): void;
 }
 
+/** How often the owner of a lock renews it. */
+const RENEW_MS = 5_000;
+/**
+ * A process cannot find out whether a lock's owner in another container or on another machine is alive. If such an
+ * owner has not renewed its lock for this time, it counts as dead. The limit is below the 35 s for which a command
+ * waits by default.
+ */
+const FOREIGN_LIMIT_MS = 30_000;
+/** A process id without a start time proves little, because the system may have given it to another process since. */
+const UNPROVEN_LIMIT_MS = 10 * 60_000;
+/** A file without content is either being written, or its writer has died; after this time it counts as the latter. */
+const UNFINISHED_LIMIT_MS = 2_000;
 /** A link holds one line of less than 300 bytes. */
 const MAX_LINK_BYTES = 4096;
 /** The chain grows by a link for each owner that was killed, until the next release removes all links. */
 const MAX_LINKS = 1000;
 
 /** Waits for the lock. Throws LOCK_TIMEOUT or STORE_UNAVAILABLE (the folder cannot be written). */
-export async function acquireLock(file: string, options: WaitOptions): Promise<FileLock> {
-  return (await acquireLockUnless(async () => false, file, options)) as FileLock;
+export async function acquireLock(file: string, waitMs: number): Promise<FileLock> {
+  return (await acquireLockUnless(async () => false, file, waitMs)) as FileLock;
 }
 
 /** The same, but undefined as soon as `isAnswered` finds that the lock is not needed. An error of it ends the wait. */
 export async function acquireLockUnless(
   isAnswered: () => Promise<boolean>,
   file: string,
-  { waitMs }: WaitOptions,
+  waitMs: number,
 ): Promise<FileLock | undefined> {
   const claim = prepare(file);
   const attempt = async () => {
@@ -85,12 +91,8 @@ export async function retry<T>(
 }
 
 /** Runs `work` while this process has the lock. Throws like `acquireLock`, and what `work` throws. */
-export async function withLock<T>(
-  file: string,
-  options: WaitOptions,
-  work: () => T | Promise<T>,
-): Promise<T> {
-  const lock = await acquireLock(file, options);
+export async function withLock<T>(file: string, waitMs: number, work: () => T | Promise<T>): Promise<T> {
+  const lock = await acquireLock(file, waitMs);
   try {
     return await work();
   } finally {
@@ -241,4 +243,61 @@ function timedOut(file: string, waitMs: number): GraphException {
     `another graphcred process is busy with this entry; waited ${Math.round(waitMs / 1000)} s`,
     { hint: `run the command again; if no other graphcred is running, remove ${file}` },
   );
+}
+
+/** Identifies this process as `place/pid/start`, so that another process can tell whether it is still alive. */
+export function processId(place: string): string {
+  return `${place}/${process.pid}/${statOf(process.pid)?.start ?? ''}`;
+}
+
+/**
+ * Whether the process with this id may still be alive.
+ * @param age of the file that it left, in ms
+ * @param here the `hostId` of this process
+ */
+export function isAlive(mark: string | undefined, age: number, here: string): boolean {
+  // A modification time in the future means that the clock was set back since.
+  const ageMs = Math.abs(age);
+  if (mark === undefined) return ageMs < UNFINISHED_LIMIT_MS;
+  const [place, pidText, start] = mark.split('/');
+  if (place !== here) return ageMs < FOREIGN_LIMIT_MS;
+  const pid = Number(pidText);
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+  }
+  const stat = statOf(pid);
+  if (!stat || !start) return ageMs < UNPROVEN_LIMIT_MS;
+  // A zombie still has its process id, and the id of a dead process may have been given to another one.
+  return stat.start === start && stat.state !== 'Z';
+}
+
+/**
+ * Identifies where process ids are comparable: the machine since its last start, and on Linux the process namespace.
+ */
+export function hostId(): string {
+  let namespace = '';
+  let boot = '';
+  try {
+    namespace = fs.readlinkSync('/proc/self/ns/pid').replace(/\D/g, '');
+    boot = fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  } catch {
+    // Without /proc, as outside Linux, only the host name is available.
+  }
+  const { hostname } = process.getBuiltinModule('node:os');
+  return `${encodeURIComponent(hostname())}:${boot}:${namespace}`;
+}
+
+/** Reads state and start time of a process (fields 3 and 22 of its stat file), on Linux. */
+function statOf(pid: number): { state: string; start: string } | undefined {
+  try {
+    const text = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The second field is the program's name in parentheses, which may itself contain blanks and parentheses.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    const [state, start] = [fields[0], fields[19]];
+    return state && start ? { state, start } : undefined;
+  } catch {
+    return undefined;
+  }
 }
