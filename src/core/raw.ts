@@ -78,13 +78,9 @@ export function checkRawCall(
  * @throws GraphException USAGE for one that a server could read as leading elsewhere
  */
 export function resolveInside(base: string, path: string): URL {
-  const elsewhere = usageError(
-    'The path must begin with one / and stay on this server.',
-    'For example /graph/demo/vertices/Person?limit=2. The address comes from the settings.',
-  );
   // The URL class drops line breaks and tabs and reads \ as /, so these checks and the server could read such a path
   // differently.
-  if (!/^\/(?!\/)[^\\\p{Cc}]*$/u.test(path)) throw elsewhere;
+  if (!/^\/(?!\/)[^\\\p{Cc}]*$/u.test(path)) throw leadsElsewhere();
   const odd = /[^\x21-\x7e]/u.exec(path)?.[0];
   if (odd !== undefined) {
     throw usageError(
@@ -99,10 +95,17 @@ export function resolveInside(base: string, path: string): URL {
   const target = new URL(base + path);
   // A server that decodes before it routes would leave the base by such a segment. The URL class has removed it.
   const [written = ''] = path.split('?', 1);
-  if (/(?:^|[/\\])\.\.?(?:[/\\]|$)/.test(decodeFully(written))) throw elsewhere;
+  if (/(?:^|[/\\])\.\.?(?:[/\\]|$)/.test(decodeFully(written))) throw leadsElsewhere();
   const prefix = root.pathname.replace(/\/$/, '');
-  if (target.origin !== root.origin || !target.pathname.startsWith(`${prefix}/`)) throw elsewhere;
+  if (target.origin !== root.origin || !target.pathname.startsWith(`${prefix}/`)) throw leadsElsewhere();
   return target;
+}
+
+function leadsElsewhere(): GraphException {
+  return usageError(
+    'The path must begin with one / and stay on this server.',
+    'For example /graph/demo/vertices/Person?limit=2. The address comes from the settings.',
+  );
 }
 
 const NOT_HERE = 'An administrator who means it can use the tools of the database itself.';

@@ -176,7 +176,7 @@ describe('one request', () => {
 
   test('goes to the port that its address implies, over a connection of its own', async () => {
     const options = (url: string) =>
-      connectOptions(call({ url: new URL(url) }), new AbortController().signal);
+      connectOptions(call({ url: new URL(url) }), () => new AbortController().signal);
     const common = { method: 'GET', agent: false, autoSelectFamilyAttemptTimeout: 1000 };
     expect(await options('https://db.example.test/a?b=c')).toEqual({
       ...common,

@@ -92,6 +92,6 @@ test('the certificate of a proxy is checked, even with `insecure`, which applies
   const url = new URL('http://graph.example.com/echo');
   const proxy = { http: 'https://proxy.example.com' };
   const call = { url, method: 'GET', headers: {}, tls: { insecure: true }, proxy };
-  const options = await connectOptions(call, new AbortController().signal);
+  const options = await connectOptions(call, () => new AbortController().signal);
   expect(options).toMatchObject({ hostname: 'proxy.example.com', rejectUnauthorized: true });
 });

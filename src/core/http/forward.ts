@@ -199,7 +199,7 @@ async function upstreamOptions(
   agents[protocol] ??= new Agent({ keepAlive: true, timeout: KEPT_MS });
   const call = { url, path, method, headers: {}, tls, proxy, agent: agents[protocol] };
   try {
-    const options = await connectOptions(call, AbortSignal.timeout(timeoutMs));
+    const options = await connectOptions(call, () => AbortSignal.timeout(timeoutMs));
     // A proxy that is asked in plain HTTP gets its own login besides.
     const { host: _, ...ofProxy } = options.headers as Record<string, string>;
     return { ...options, headers: [...own, ...Object.entries(ofProxy).flat(), ...passed] };
@@ -267,8 +267,10 @@ function respond(response: ServerResponse, { reply, start }: Answer): void {
   const { statusCode = 502, statusMessage, rawHeaders, headers } = reply;
   response.sendDate = false;
   response.writeHead(statusCode, statusMessage, passedOn(rawHeaders, headers.connection, HOP_BY_HOP));
-  if (reply.readableEnded) {
-    response.end(start);
+  if (reply.complete && reply.readableLength === 0) {
+    reply.resume();
+    // Headers and a body that is a string leave in one write.
+    response.end(start.toString('latin1'), 'latin1');
     return;
   }
   if (start.length > 0) response.write(start);

@@ -19,8 +19,11 @@ export interface Route {
   readonly agent?: object | undefined;
 }
 
-/** Returns the options that send a request, through the proxy that applies to its URL if any. */
-export async function connectOptions(call: Route, stop: AbortSignal): Promise<RequestOptions> {
+/**
+ * Returns the options that send a request, through the proxy that applies to its URL if any.
+ * @param stop gives the signal that ends the building of a tunnel; called only when there is one to build
+ */
+export async function connectOptions(call: Route, stop: () => AbortSignal): Promise<RequestOptions> {
   const { url, method, tls } = call;
   const via = proxyFor(url, call.proxy);
   const headers = { ...call.headers, host: url.host };
@@ -38,7 +41,7 @@ export async function connectOptions(call: Route, stop: AbortSignal): Promise<Re
     ...(url.protocol === 'https:' && tlsSettings(tls)),
   };
   if (via === undefined) return { ...direct, agent: (call.agent as NodeRequestOptions['agent']) ?? false };
-  const socket = await openTunnel(url, { ...toProxy(via, tls), headers: proxyLogin(via) }, stop);
+  const socket = await openTunnel(url, { ...toProxy(via, tls), headers: proxyLogin(via) }, stop());
   const { connect } = process.getBuiltinModule('node:tls');
   const ofServer = { servername: serverName(url), host: bareHost(url) };
   return { ...direct, createConnection: () => connect({ ...tlsSettings(tls), ...ofServer, socket }) };

@@ -32,7 +32,7 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
     if (signal?.aborted) cancel();
     stop.signal.throwIfAborted();
     proxy = proxyFor(call.url, call.proxy);
-    const options = { ...(await connectOptions(call, stop.signal)), signal: stop.signal };
+    const options = { ...(await connectOptions(call, () => stop.signal)), signal: stop.signal };
     isTunnel = proxy !== undefined && call.url.protocol === 'https:';
     const request = openRequest(options, () => {
       sent = true;
